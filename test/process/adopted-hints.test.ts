@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { startModelServer } from '../fixtures/model-server.ts'
 import { makeFolder, serve } from '../fixtures/process.ts'
 
-test('Tools: a hint binds a run also where another process goes on with it', async (t) => {
+test('Tools: a hint still binds a run that another process resumes', async (t) => {
   const folder = await makeFolder(t)
   await mkdir(path.join(folder, 'files'))
   await writeFile(path.join(folder, 'files/sales.csv'), 'region,amount\nNorth,1\nWest,2\n')

@@ -9,7 +9,7 @@ import { until } from '../fixtures/async-client.ts'
 import { startModelServer, type ModelAnswer, type ModelServerRequest } from '../fixtures/model-server.ts'
 import { makeFolder, serve } from '../fixtures/process.ts'
 
-/** A place that a tool writes to, and how often it did; the first call hangs when told so. */
+/** Target of a writing tool, which counts the writes. The first call hangs on request. */
 async function startTarget(t: TestContext, { hangs = false } = {}) {
   const bodies: string[] = []
   const entered = Promise.withResolvers<void>()
@@ -55,7 +55,7 @@ async function kill({ child, ended }: Awaited<ReturnType<typeof serve>>): Promis
   assert.equal(await ended, 'SIGKILL')
 }
 
-test('a run that waits for approval outlives kill -9: decided after the restart it goes on, and its call is made once', async (t) => {
+test('a run that waits for approval survives kill -9: a decision after the restart resumes the run, and its call runs once', async (t) => {
   const target = await startTarget(t)
   const { first, again } = await start(t, target)
   const waiting = await first.client.chat(ask, ids)
@@ -78,7 +78,7 @@ test('a run that waits for approval outlives kill -9: decided after the restart 
   assert.deepEqual(target.bodies, ['one order'])
 })
 
-test('kill -9 right behind the decision: the run goes on, and its call is made once or not known to be', async (t) => {
+test('kill -9 right after the decision: the run resumes, and its call runs once or has an unknown outcome', async (t) => {
   const target = await startTarget(t)
   const { first, again } = await start(t, target)
   const [call] = callsIn(await first.client.chat(ask, ids))
@@ -94,7 +94,7 @@ test('kill -9 right behind the decision: the run goes on, and its call is made o
   assert.ok(isKnown ? target.bodies.length === 1 : target.bodies.length <= 1, body.outcome.output)
 })
 
-test('kill -9 in the middle of an approved call: it is never made again, and the model is told that its outcome is unknown', async (t) => {
+test('kill -9 during an approved call: the call is not repeated, and the model learns that its outcome is unknown', async (t) => {
   const target = await startTarget(t, { hangs: true })
   const { first, again } = await start(t, target)
   const [call] = callsIn(await first.client.chat(ask, ids))

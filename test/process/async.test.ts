@@ -10,12 +10,12 @@ import { makeFolder, runCommand, serve } from '../fixtures/process.ts'
 const secret = `whsec_${Buffer.alloc(32, 5).toString('base64')}`
 const message = (content: string) => ({ messages: [{ role: 'user', content }] })
 
-test('kill -9 between the acknowledgement and the callback: every run goes on from its checkpoint, and every callback comes', async (t) => {
+test('kill -9 between the acknowledgement and the callback: every run resumes from its checkpoint, and every callback is delivered', async (t) => {
   const folder = await makeFolder(t)
   const receiver = await startReceiver(t)
   let isSilent = true
   const calculated: string[] = []
-  /** Asks for a calculation, then says nothing until the process was killed. */
+  /** Requests a calculation, then stays silent until the process is killed. */
   function script({ body }: ModelServerRequest): ModelAnswer {
     const asked = body.messages.findLast((one: { role: string }) => one.role === 'user').content as string
     if (body.messages.at(-1).role !== 'tool') {
@@ -34,7 +34,7 @@ test('kill -9 between the acknowledgement and the callback: every run goes on fr
   const first = await serve(t, folder, environment)
   const send = (id: string, client = first.client) =>
     sendEvent(client, event(id, { ...message(id), callback_url: receiver.url }), { 'request-id': id, 'session-id': id[0]! })
-  // Two run, one waits for a session, one for a worker.
+  // Two runs are running; the third waits for a session, the fourth for a worker.
   const ids = ['a1', 'b1', 'a2', 'c1']
   const acknowledged = []
   for (const id of ids) acknowledged.push((await send(id)).body)
@@ -53,7 +53,7 @@ test('kill -9 between the acknowledgement and the callback: every run goes on fr
   )
   assert.deepEqual(told.map(({ id }) => id).sort(), [...ids].sort())
   for (const { id, type, data } of told) assert.deepEqual([type, data.body.output], ['ai.service.agent.chain.completed', `answer to ${id}`])
-  // What had been asked of the model before was not asked again.
+  // Model calls made before the kill were not repeated.
   assert.deepEqual([...calculated].sort(), [...ids].sort())
   const again = []
   for (const id of ids) again.push((await send(id, client)).body)
@@ -71,7 +71,7 @@ test('kill -9 between the acknowledgement and the callback: every run goes on fr
   assert.equal(receiver.received.length, 4)
 })
 
-test('SIGTERM hands what waits to the next start, and lets what runs finish', async (t) => {
+test('SIGTERM leaves queued runs to the next start, and lets active runs finish', async (t) => {
   const folder = await makeFolder(t)
   const entered = Promise.withResolvers<void>()
   const model = await startModelServer(() => (entered.resolve(), { text: ['so', 'on'], delayMs: 300 }))
@@ -93,7 +93,7 @@ test('SIGTERM hands what waits to the next start, and lets what runs finish', as
   assert.equal(model.requests.length, 2)
 })
 
-test('keys callback-secret prints what the callbacks of a tenant are signed with', async (t) => {
+test('keys callback-secret prints the secret that signs the callbacks of a tenant', async (t) => {
   const folder = await makeFolder(t)
   const receiver = await startReceiver(t)
   const { client } = await serve(t, folder, { OUTBOUND_ALLOW: receiver.host })

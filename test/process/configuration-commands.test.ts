@@ -23,7 +23,7 @@ async function newEnvironment(): Promise<Record<string, string>> {
   return { DATABASE_URL: await server.createDatabase(), SECRET_KEY: 'x'.repeat(32) }
 }
 
-test('the first of all starts with the samples, one that joins writes what the others have, and what was in memory dies with the last', async (t) => {
+test('the first service starts with the samples, a joining service writes the shared configuration, and changes in memory end with the last service', async (t) => {
   const environment = await newEnvironment()
   const [here, there] = [await makeFolder(t), await makeFolder(t)]
   const a = await serve(t, here, environment)
@@ -36,14 +36,14 @@ test('the first of all starts with the samples, one that joins writes what the o
   assert.match(await readFile(path.join(there, 'agent.yaml'), 'utf8'), /Stored\./)
   const shown = parse((await runIn(await makeFolder(t), ['config', 'show'], environment)).out)
   assert.deepEqual([shown.name, shown.description], ['Memory', 'Stored.'])
-  // One of them is killed: the other one still has it, for itself and for one that joins.
+  // After the kill, the surviving service still has the change in memory, also for a joining service.
   a.child.kill('SIGKILL')
   await a.ended
   const again = await serve(t, here, environment)
   assert.equal((await get(again)).text, (await get(b)).text)
   for (const one of [again, b]) one.child.kill('SIGKILL')
   await Promise.all([again.ended, b.ended])
-  // Together, while the leases of the dead last on: none of them takes another for one that has served.
+  // Both start at once while the leases of dead services still hold: neither mistakes the other for a serving service.
   const both = await Promise.all([serve(t, here, environment), serve(t, there, environment)])
   for (const one of both)
     await until(
@@ -57,7 +57,7 @@ test('the first of all starts with the samples, one that joins writes what the o
   assert.equal((await get(both[0])).body.configuration.description, 'Stored.')
 })
 
-test('former configurations are listed and restored from any machine, and running services take them up', async (t) => {
+test('former configurations are listed and restored from any machine, and running services apply them', async (t) => {
   const environment = await newEnvironment()
   const service = await serve(t, await makeFolder(t), environment)
   const first = (await get(service)).body.version as string
@@ -81,7 +81,7 @@ test('former configurations are listed and restored from any machine, and runnin
   assert.deepEqual([none.code, none.err], [1, 'There is no version "x"; "agent-core config history" lists the versions.\n'])
 })
 
-test('without a shared database the copies of the file are listed and restored, and the running service takes them up', async (t) => {
+test('without a shared database copies of the file are listed and restored, and the running service applies them', async (t) => {
   const folder = await makeFolder(t)
   const service = await serve(t, folder, {})
   await put(service, { description: 'Second.' })
@@ -102,7 +102,7 @@ test('without a shared database the copies of the file are listed and restored, 
     ({ body }) => body.configuration.name === 'Agent Core',
   )
   assert.notEqual(body.configuration.description, 'Second.')
-  // What was replaced is a version too, once, and can be had again.
+  // The replaced configuration is a single version as well, and can be restored.
   const after = (await runIn(folder, ['config', 'history'], {})).out.trimEnd().split('\n')
   assert.equal(after.length, 5)
   assert.equal(after[1]!.split(' ')[0], version)
@@ -112,7 +112,7 @@ test('without a shared database the copies of the file are listed and restored, 
   assert.deepEqual([none.code, none.err], [1, 'There is no version "x"; "agent-core config history" lists the versions.\n'])
 })
 
-test('doctor looks at what the database has, and tells of an edit that is not in effect', async (t) => {
+test('doctor checks the configuration in the database, and reports an edit that is not in effect', async (t) => {
   const environment = await newEnvironment()
   const folder = await makeFolder(t)
   const service = await serve(t, folder, environment)
@@ -138,7 +138,7 @@ test('without --init an empty database gets no sample', async (t) => {
   assert.match(err, /^The database has no configuration yet, and \S+agent\.yaml does not exist\. .*serve --init.*\n$/)
 })
 
-test('a start says in lines what it can not use: a first file, and what the database has', async (t) => {
+test('a start lists in lines the faults of a first file, and of the configuration in the database', async (t) => {
   const environment = await newEnvironment()
   const folder = await makeFolder(t)
   await mkdir(path.join(folder, 'files'))
@@ -157,7 +157,7 @@ test('a start says in lines what it can not use: a first file, and what the data
   const without = await runIn(folder, ['serve'], environment)
   assert.equal(without.code, 1)
   assert.match(without.err, /^The configuration in the database cannot be used by this process:\n.*MY_KEY[\s\S]*config restore/)
-  // A new file that comes with the new environment.
+  // The new environment brings a new file.
   await rm(file)
   await writeFile(file, 'name: Other\n')
   const mended = await serve(t, folder, environment)

@@ -14,7 +14,7 @@ const all = '/core/v1/chain/sub_agents'
 const usage = { input: 10, output: 5 }
 const goesOn = { messages: [{ role: 'user', content: 'go' }], on_disconnect: 'continue' }
 
-/** The agent gives one task; the sub-agent makes its calls one after another, and tells what they gave. */
+/** The agent delegates a task. The sub-agent runs its calls sequentially and answers with the results. */
 function script(calls: ModelAnswer[]) {
   return ({ body }: ModelServerRequest): ModelAnswer => {
     const results = body.messages.filter((one: { role: string }) => one.role === 'tool').map((one: { content: string }) => one.content)
@@ -24,7 +24,7 @@ function script(calls: ModelAnswer[]) {
   }
 }
 
-test('a process that is replaced: the sub-agent goes on where it was, what it wrote stays written, what it may have written is not repeated', async (t) => {
+test('a sub-agent resumes in the replacing process: completed writes stay, and writes with an unknown outcome are not repeated', async (t) => {
   const written: unknown[] = []
   const second = Promise.withResolvers<void>()
   const note = fakeTool(
@@ -48,7 +48,7 @@ test('a process that is replaced: the sub-agent goes on where it was, what it wr
   const events = await (await service.client.follow('r')).rest()
   assert.deepEqual(written, [1, 2, 3])
   assert.equal(outputOf(events), `wrote 1 | ${outcomeUnknown} | wrote 3`)
-  // The start that was told before is not told again.
+  // The start event published before the kill is not published again.
   assert.equal(events.filter(({ chunk }) => chunk.agent_step === 'sub_agent:helper').length, 2)
   const { outcome } = (await service.client.run('r')).body
   assert.deepEqual(
@@ -60,12 +60,12 @@ test('a process that is replaced: the sub-agent goes on where it was, what it wr
       ['note', 'success', 'helper'],
     ],
   )
-  // Each model call is counted once, and none was made again.
+  // Each model call is counted once and was not repeated.
   assert.deepEqual([service.model.requests.length, outcome.usage[0].usage], [6, 90])
   assert.equal((await service.client.request('GET', all)).body.sub_agents[0].status, 'ready')
 })
 
-test('kill -9 inside of the second call of a sub-agent: its first, a write, is not made again', async (t) => {
+test('kill -9 during the second call of a sub-agent: the first call, a write, is not repeated', async (t) => {
   const folder = await makeFolder(t)
   const slow = 'select count(*) from big a, big b, big c, big d, big e'
   const model = await startModelServer(
@@ -79,7 +79,7 @@ test('kill -9 inside of the second call of a sub-agent: its first, a write, is n
   const tools = [{ name: 'write_file' }, { name: 'data', type: 'data_query', timeout: 3, config: { tables: { big: 'big.csv' } } }]
   await writeFile(path.join(folder, 'agent.yaml'), JSON.stringify({ llms: { primary }, tools }))
   const first = await serve(t, folder)
-  // A tool that is not ready yet would fail at once.
+  // A call of a tool that is not ready would fail at once.
   const isReady = async () => (await first.client.request('GET', '/core/v1/tools')).body.tools.every((one: any) => one.status === 'ready')
   while (!(await isReady())) await pause(50)
   const made = await first.client.request('POST', all, { body: { name: 'helper', tools: ['write_file', 'data'] } })

@@ -26,7 +26,7 @@ async function examine(t: Parameters<typeof createFolder>[0], url: string, envir
   return out
 }
 
-test('a database is looked at before the first start, and nothing is made in it', async (t) => {
+test('doctor checks a database before the first start without creating anything in it', async (t) => {
   const url = await server.createDatabase()
   const empty = url.replace(/[^/]+$/, 'empty')
   await ask(url, 'create database empty')
@@ -35,7 +35,7 @@ test('a database is looked at before the first start, and nothing is made in it'
   assert.equal(await ask(empty, "select from pg_class where relnamespace = 'public'::regnamespace"), 0)
 })
 
-test('version, distance, tables and whether row-level security holds are told', async (t) => {
+test('doctor reports version, distance, tables and the effect of row-level security', async (t) => {
   const url = await server.createDatabase()
   const out = await examine(t, url)
   assert.match(out, /^ok {4}store: Postgres .+; its tables are up to date$/m)
@@ -43,7 +43,7 @@ test('version, distance, tables and whether row-level security holds are told', 
     out,
     /^ok {4}row-level security: applies to the role agent_core_service, which runs the queries, on every table with a tenant$/m,
   )
-  // Other machines may share the database.
+  // The database may be shared with further machines.
   assert.match(out, /^warn {2}artifacts: files in .+, which processes on other machines cannot read\n {6}.+ARTIFACT_STORE/m)
   await ask(url, 'alter table messages disable row level security')
   assert.match(await examine(t, url), /^warn {2}row-level security: missing on messages\n {6}The next start adds the policies again/m)
@@ -53,7 +53,7 @@ test('version, distance, tables and whether row-level security holds are told', 
   assert.match(await examine(t, url), /^fail {2}store: .+a later version of agent-core has migrated it \(9999-later\)\n/m)
 })
 
-test('users are told apart: those that are bound, and those that can not be', async (t) => {
+test('doctor distinguishes users bound by row-level security from users exempt from it', async (t) => {
   const url = await server.createDatabase()
   const as = (name: string) => url.replace('postgres:test', `${name}:test`)
   await ask(url, "create role bound login password 'test'")
@@ -67,7 +67,7 @@ test('users are told apart: those that are bound, and those that can not be', as
   await assert.rejects(openPostgres(as('unbound')), /bypasses row-level security/)
 })
 
-test('more connections than the server takes are told', async (t) => {
+test('doctor reports more connections than the server accepts', async (t) => {
   const out = await examine(t, await server.createDatabase(), { WORKERS: '4', DATABASE_CONNECTIONS: '60' })
   assert.match(out, /^warn {2}store: this service may open 244 connections, but the server accepts 100$/m)
 })

@@ -10,16 +10,16 @@ import { startModelServer, type ModelAnswer, type ModelServerRequest } from '../
 import { makeFolder, serve, type RunningService } from '../fixtures/process.ts'
 import { outputOf } from '../fixtures/service-client.ts'
 
-/** What is done elsewhere, each with the key under which it was asked for. */
+/** Effects outside of the service, each with the idempotency key of the request. */
 interface Till {
   url: string
-  /** In order of arrival: the last part of the path, and the idempotency key. */
+  /** Last part of the path, and idempotency key, in order of arrival. */
   asked: { what: string; key: string }[]
-  /** Resolves when this was asked for; that request has no answer until its connection breaks. */
+  /** Resolves when the named request arrives. The request stays unanswered until its connection breaks. */
   held(what: string): Promise<void>
 }
 
-/** A server outside of the service, which counts. The first request for what is held gets no answer. */
+/** External server that records requests. The first request for a held name gets no answer. */
 async function startTill(t: TestContext): Promise<Till> {
   const asked: Till['asked'] = []
   const holding = new Map<string, () => void>()
@@ -47,7 +47,7 @@ interface Place {
   start(): Promise<RunningService>
 }
 
-/** A folder whose agent posts to the till: `pay` writes, `quote` is said to read, `wire` writes and needs approval. */
+/** Creates a folder with an agent that posts to the till: `pay` writes, `quote` is declared as reading, `wire` writes and needs approval. */
 async function prepare(t: TestContext, script: (request: ModelServerRequest, till: Till) => ModelAnswer): Promise<Place> {
   const folder = await makeFolder(t)
   const till = await startTill(t)
@@ -78,7 +78,7 @@ function resultsOf({ body }: ModelServerRequest): string[] {
   return body.messages.filter((one: { role: string }) => one.role === 'tool').map((one: { content: string }) => one.content)
 }
 
-/** All calls in one turn, then what they gave, each cut to what matters. */
+/** Makes all calls in a single turn, then answers with the shortened results. */
 const inOneTurn =
   (...calls: [name: string, what: string][]) =>
   (request: ModelServerRequest, till: Till): ModelAnswer => {
@@ -92,7 +92,7 @@ function toShort(result: string): string {
   return /\w+ is done/.exec(result)?.[0] ?? result
 }
 
-/** Where the run goes on in another process, to its end. */
+/** Resumes the run in another process and follows the run to the end. */
 async function endOf({ client }: RunningService): Promise<string> {
   const events = await (await client.follow('r')).rest()
   assert.equal(events.at(-1)?.chunk.finish_reason, 'stop')
@@ -101,7 +101,7 @@ async function endOf({ client }: RunningService): Promise<string> {
 
 const countOf = (till: Till, what: string) => till.asked.filter((one) => one.what === what).length
 
-test('kill -9 inside of a write: it is not made again, those behind it are made, and a read is made again under its key', async (t) => {
+test('kill -9 during a write: the write is not repeated, later writes run, and a read is repeated with its key', async (t) => {
   const script = inOneTurn(['pay', 'first'], ['pay', 'second'], ['quote', 'price'], ['pay', 'third'])
   const { till, start } = await prepare(t, script)
   const first = await start()
@@ -121,7 +121,7 @@ test('kill -9 inside of a write: it is not made again, those behind it are made,
   assert.equal(new Set(till.asked.map(({ key }) => key)).size, 4)
 })
 
-test('kill -9 while calls wait, and inside of an approved write: each is made at most once, and as it was decided', async (t) => {
+test('kill -9 while calls wait, and during an approved write: each call runs at most once, as decided', async (t) => {
   const { till, start } = await prepare(t, inOneTurn(['wire', 'one'], ['wire', 'two'], ['wire', 'three'], ['pay', 'now']))
   const first = await start()
   const waiting = await first.client.chat(goesOn, ids)
@@ -148,7 +148,7 @@ test('kill -9 while calls wait, and inside of an approved write: each is made at
   )
 })
 
-test('kill -9 inside of a write of a sub-agent, approved or not: neither is made again', async (t) => {
+test('kill -9 during a write of a sub-agent, approved or not: the write is not repeated', async (t) => {
   const script = (request: ModelServerRequest, till: Till): ModelAnswer => {
     const results = resultsOf(request)
     const isSubAgent = JSON.stringify(request.body.messages[0]).includes('You are the sub-agent')
@@ -186,13 +186,13 @@ test('kill -9 inside of a write of a sub-agent, approved or not: neither is made
   )
   const [clerk] = (await third.client.request('GET', '/core/v1/chain/sub_agents')).body.sub_agents
   assert.equal(clerk.status, 'ready')
-  // Each step has one start and one end, whoever told them.
+  // Each step has a single start and end event, from any of the processes.
   const all = await (await third.client.follow('r')).rest()
   const steps = all.filter(({ chunk }) => chunk.agent_step === 'sub_agent:clerk').map(({ chunk }) => chunk.step?.status ?? 'starts')
   assert.deepEqual(steps, ['starts', 'success'])
 })
 
-test('kill -9 inside of a direct execution: its request id again does not repeat a write, and repeats a read under its key', async (t) => {
+test('kill -9 during a direct execution: the same request id does not repeat a write, and repeats a read with its key', async (t) => {
   const { till, start } = await prepare(t, () => ({ text: '' }))
   const execute = ({ client }: RunningService, name: string, what: string) =>
     client.request('POST', '/core/v1/tool/execute', {

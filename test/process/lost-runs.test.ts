@@ -12,7 +12,7 @@ const secret = `whsec_${Buffer.alloc(32, 5).toString('base64')}`
 const silent: ModelAnswer = { silentAfter: 0 }
 const ask = (content: string) => ({ messages: [{ role: 'user', content }] })
 
-/** A folder with a service whose model follows a script; `start` starts it, again and again. */
+/** Creates a folder with a scripted model. `start` starts the service, any number of times. */
 async function setUp(t: TestContext, script: ModelScript, environment: Record<string, string> = {}) {
   const folder = await makeFolder(t)
   const model = await startModelServer(script)
@@ -27,7 +27,7 @@ async function kill({ child, ended }: RunningService): Promise<void> {
   assert.equal(await ended, 'SIGKILL')
 }
 
-test('Lost runs: the third death without progress ends a run as ProcessLost, tells its caller, frees its session, and spares the others', async (t) => {
+test('Lost runs: the third death without progress ends a run as ProcessLost, notifies the caller, releases the session, and spares other runs', async (t) => {
   const receiver = await startReceiver(t)
   let deaths = 0
   let innocents = 0
@@ -49,7 +49,7 @@ test('Lost runs: the third death without progress ends a run as ProcessLost, tel
   for (const id of ['poison', 'innocent']) await send(id)
   while (deaths < 3) {
     await deadly.promise
-    // The first two deaths meet both of them.
+    // The first two kills hit both runs.
     if (deaths < 2)
       await until(
         async () => innocents,
@@ -57,7 +57,7 @@ test('Lost runs: the third death without progress ends a run as ProcessLost, tel
       )
     deadly = Promise.withResolvers()
     await kill(service)
-    // The next process may ask the model before its start is over.
+    // The next process may call the model before the start is complete.
     deaths++
     service = await start()
   }
@@ -79,11 +79,11 @@ test('Lost runs: the third death without progress ends a run as ProcessLost, tel
   assert.equal((await client.chat(ask('again'), { 'session-id': 'poison' })).body.body.output, 'next')
 })
 
-test('Lost runs: one that gets on between two deaths is gone on with, however often its process dies', async (t) => {
+test('Lost runs: a run that makes progress between deaths is resumed, however often its process dies', async (t) => {
   let arrived = Promise.withResolvers<void>()
   let isLast = false
   let rounds = 0
-  /** In each life one calculation more. */
+  /** Each process life adds a calculation. */
   const script: ModelScript = ({ body }) => {
     const results = body.messages.filter(({ role }: { role: string }) => role === 'tool').length
     if (isLast) return { text: `after ${results}` }
@@ -109,7 +109,7 @@ test('Lost runs: one that gets on between two deaths is gone on with, however of
   assert.deepEqual([body.status, body.outcome.output], ['success', 'after 4'])
 })
 
-test('Lost runs: a process that stops in order hands its runs over, and they lose nothing by it', async (t) => {
+test('Lost runs: a process that stops cleanly hands over its runs, and the runs lose no progress', async (t) => {
   let calls = 0
   const service = await startService(t, { script: () => (++calls > 8 ? { text: 'done' } : silent) })
   await sendEvent(service.client, event('e', ask('go')), { 'request-id': 'async' })

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { until } from '../fixtures/async-client.ts'
 import { startService, type TestService } from '../fixtures/service.ts'
 
-/** Sends bytes as they are; the whole answer, until the service closes the connection. */
+/** Sends raw bytes. Returns the whole answer when the service closes the connection. */
 function sendRaw({ url }: TestService, request: string): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   socket.write(request)
@@ -16,7 +16,7 @@ function alarms({ log }: TestService): string[] {
   return log.filter((line) => (JSON.parse(line) as { level: number }).level >= 50)
 }
 
-test('Docs: a path that leaves the folder is 404, and no fault of the service', async (t) => {
+test('Docs: a path that leaves the folder is 404, and is not logged as an error', async (t) => {
   const service = await startService(t, { script: {} })
   for (const path of [
     '/docs/static/../../../../etc/passwd',
@@ -31,18 +31,18 @@ test('Docs: a path that leaves the folder is 404, and no fault of the service', 
   assert.deepEqual(alarms(service), [])
 })
 
-test('Docs: the page loads its own files alone, over http too', async (t) => {
+test('Docs: the page loads only its own files, also over http', async (t) => {
   const { url } = await startService(t, { script: {} })
   const page = await fetch(`${url}/docs/`)
   const policy = page.headers.get('content-security-policy')!
   assert.doesNotMatch(policy, /upgrade-insecure-requests|https:|swagger\.io|unsafe/)
   assert.doesNotMatch(await page.text(), /<script>|<style|https?:\/\//)
   assert.equal((await fetch(`${url}/docs/static/swagger-ui.css`)).status, 200)
-  // The other layout has a logo with a style sheet of its own, which the policy refuses.
+  // The second layout has a logo with an inline style sheet, which the policy refuses.
   assert.match(await (await fetch(`${url}/docs/static/swagger-initializer.js`)).text(), /"layout":"BaseLayout"/)
 })
 
-test('Errors: a client that breaks off its body is no fault of the service', async (t) => {
+test('Errors: a client that aborts its body is not logged as an error', async (t) => {
   const service = await startService(t, { script: {} })
   const { key } = await service.key()
   for (const length of [100, 100_000]) {
@@ -60,7 +60,7 @@ test('Errors: a client that breaks off its body is no fault of the service', asy
   assert.deepEqual(alarms(service), [])
 })
 
-test('A2A: an id that is no text, number or null is a refused message', async (t) => {
+test('A2A: a message whose id is not a text, number or null is refused', async (t) => {
   const service = await startService(t, { script: {} })
   const headers = { 'a2a-version': '1.0', 'content-type': 'application/json' }
   const deep = `${'['.repeat(900)}${']'.repeat(900)}`
@@ -76,7 +76,7 @@ test('A2A: an id that is no text, number or null is a refused message', async (t
   assert.deepEqual(alarms(service), [])
 })
 
-test('Errors: odd requests of strangers are refused, and none is a fault of the service', async (t) => {
+test('Errors: malformed requests without a key are refused, and are not logged as errors', async (t) => {
   const service = await startService(t, { script: {} })
   const paths = [
     '/',

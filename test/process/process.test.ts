@@ -25,7 +25,7 @@ async function scriptedAgent(t: TestContext, folder: string, script: ModelScript
   return model
 }
 
-test('a first start makes what is missing and prints a curl line that works as pasted', async (t) => {
+test('a first start creates all missing files and prints a curl line that works as pasted', async (t) => {
   const folder = await makeFolder(t)
   const service = await serve(t, folder)
   for (const made of ['agent.yaml', 'files/data/sales.csv', '.agent-core/admin.key', '.agent-core/agent-core.db']) {
@@ -43,7 +43,7 @@ test('a first start makes what is missing and prints a curl line that works as p
   assert.match(body.output, /North/)
 })
 
-test('without --init a start makes no agent: it stops where agent.yaml, or what a variable names, is missing', async (t) => {
+test('without --init a start creates no agent: it stops when agent.yaml, or the file named by a variable, is missing', async (t) => {
   const folder = await makeFolder(t)
   const started = async (environment: Record<string, string>) => {
     const { ended, stdout, stderr } = runCommand(t, folder, ['serve'], environment)
@@ -70,7 +70,7 @@ test('without --init a start makes no agent: it stops where agent.yaml, or what 
   assert.deepEqual((await readdir(folder)).toSorted(), ['agent.yaml', 'plain.txt'])
 })
 
-test('the curl line of a start asks the first question of the configuration, whatever is in it', async (t) => {
+test('the curl line of a start sends the first question of the configuration, with any characters', async (t) => {
   const folder = await makeFolder(t)
   const tryIt = async (starters: object[]) => {
     await writeFile(path.join(folder, 'agent.yaml'), JSON.stringify({ conversation_starters: starters }))
@@ -100,7 +100,7 @@ test('a second start on the same data directory is refused in one line', async (
   assert.match(second.stderr(), /^Another agent-core is using .*\.agent-core\. .*DATA_DIR.*\n$/)
 })
 
-test('bad settings: every problem at once, by name, exit 2, and nothing is made', async (t) => {
+test('bad settings: all problems are listed by name, with exit code 2, and nothing is created', async (t) => {
   const folder = await makeFolder(t)
   const bad = { PORT: '99999', LOG_LEVEL: 'loud', HTTP_BODY_LIMIT: 'much', DATABASE_URL: 'mysql://user:hidden@host/db', WORKERS: '0' }
   const started = runCommand(t, folder, ['serve'], bad)
@@ -111,7 +111,7 @@ test('bad settings: every problem at once, by name, exit 2, and nothing is made'
   await assert.rejects(access(path.join(folder, 'agent.yaml')))
 })
 
-test('a broken agent.yaml: every fault with its path and line, exit 2', async (t) => {
+test('a broken agent.yaml: all faults are listed with path and line, with exit code 2', async (t) => {
   const folder = await makeFolder(t)
   await writeFile(path.join(folder, 'agent.yaml'), 'name: 1\nmax_iterations: 0\ntools:\n  - name: x\n    type: mpc\nnonsense: true\n')
   const started = runCommand(t, folder, ['serve'])
@@ -119,7 +119,7 @@ test('a broken agent.yaml: every fault with its path and line, exit 2', async (t
   for (const fault of [/:1 name/, /:2 max_iterations/, /:5 tools\[0\]\.type/, /:6 nonsense/]) assert.match(started.stderr(), fault)
 })
 
-test('SIGTERM lets a running chat finish, takes no new one, and ends with 0', async (t) => {
+test('SIGTERM lets a running chat finish, accepts no new chat, and exits with 0', async (t) => {
   const folder = await makeFolder(t)
   const entered = Promise.withResolvers<void>()
   await scriptedAgent(t, folder, () => {
@@ -134,14 +134,14 @@ test('SIGTERM lets a running chat finish, takes no new one, and ends with 0', as
   assert.equal(await ended, 0)
 })
 
-/** Asks for a calculation, then answers with it. */
+/** Requests a calculation, then answers with the result. */
 function calculates({ body }: ModelServerRequest): ModelAnswer {
   const last = body.messages.at(-1)
   if (last.role === 'tool') return { text: `answer to ${body.messages.findLast((one: { role: string }) => one.role === 'user').content}` }
   return { calls: [{ name: 'calculator', arguments: '{"expression":"1+1"}' }] }
 }
 
-test('kill -9 under load: every answered chat is kept, nothing stays running, every session takes new chats', async (t) => {
+test('kill -9 under load: every answered chat is stored, no run stays running, every session accepts new chats', async (t) => {
   const folder = await makeFolder(t)
   await scriptedAgent(t, folder, calculates)
   const first = await serve(t, folder)
@@ -173,7 +173,7 @@ test('kill -9 under load: every answered chat is kept, nothing stays running, ev
   const interrupted = asked.filter((one) => !one.answered)
   assert.ok(interrupted.length > 0)
   for (const { request } of interrupted) {
-    // Follows what is left of it until its end.
+    // Follows the rest of the run to the end.
     await (await client.follow(request)).rest()
     const { status, body } = await client.run(request)
     assert.ok(status === 404 || ['success', 'error'].includes(body.status), `${request}: ${status} ${body.status}`)
@@ -192,11 +192,11 @@ test('kill -9 under load: every answered chat is kept, nothing stays running, ev
 })
 
 for (const comeBack of ['repeats its request', 'follows the run'] as const) {
-  test(`kill -9: who ${comeBack} gets what is behind the last checkpoint, without a gap`, async (t) => {
+  test(`kill -9: a client that ${comeBack} gets all events after the last checkpoint, without a gap`, async (t) => {
     const folder = await makeFolder(t)
     const silent = Promise.withResolvers<void>()
     let isSilent = true
-    // Who comes back is expected for longer than a start may take here.
+    // The service waits for returning clients longer than a start may take in this test.
     const model = await scriptedAgent(t, folder, goesSilent, 10)
     function goesSilent(request: ModelServerRequest): ModelAnswer {
       if (!isSilent || request.body.messages.at(-1).role !== 'tool') return calculates(request)
@@ -230,12 +230,12 @@ for (const comeBack of ['repeats its request', 'follows the run'] as const) {
       numbers,
       numbers.map((_, at) => numbers[0]! + at),
     )
-    // Its three chunks were beyond the checkpoint: the reader is told that the answer begins anew.
+    // The three chunks came after the checkpoint: the reader learns that the answer starts over.
     if (isRepeat) assert.equal(numbers[0], 1)
     else assert.equal(events[0]?.chunk.agent_step, 'retrying')
     assert.deepEqual([events.at(-1)?.chunk.finish_reason, outputOf(events)], ['stop', 'answer to go'])
     assert.equal((await client.run('r')).body.outcome.output, 'answer to go')
-    // One call more: the first turn of the run was not made again.
+    // A single additional call: the first turn of the run was not repeated.
     assert.equal(model.requests.length, calls + 1)
     const { messages } = (await client.session('s')).body
     assert.deepEqual(
@@ -245,10 +245,10 @@ for (const comeBack of ['repeats its request', 'follows the run'] as const) {
   })
 }
 
-test('a disk that is full: what can not be kept is not answered, and what was answered is kept', async (t) => {
+test('a full disk: a chat that cannot be stored fails, and every answered chat is stored', async (t) => {
   const folder = await makeFolder(t)
   await scriptedAgent(t, folder, calculates)
-  // A process that may write no file beyond two megabytes meets what a full disk is.
+  // A file size limit of two megabytes acts like a full disk.
   const full = await serve(t, folder, {}, 4096)
   const answered: string[] = []
   let status = 200
@@ -269,7 +269,7 @@ test('a disk that is full: what can not be kept is not answered, and what was an
   assert.equal((await client.chat('and now?')).status, 200)
 })
 
-test('a port that is taken is told in one line', async (t) => {
+test('a port in use is reported in one line', async (t) => {
   const { url } = await serve(t, await makeFolder(t))
   const second = runCommand(t, await makeFolder(t), ['serve', '--init'], { PORT: new URL(url).port })
   assert.equal(await second.ended, 1)

@@ -31,7 +31,7 @@ async function start(t: TestContext, workers: number, script: ModelScript) {
   return { folder, service, model }
 }
 
-/** Process ids of the workers that have served so far, the first one first. */
+/** Process ids of all workers so far, oldest first. */
 async function pidsOf({ stdout }: RunningService, count: number): Promise<number[]> {
   for (;;) {
     const told = [...stdout().matchAll(/"pid":(\d+),"msg":"A worker serves"/g)].map(([, pid]) => Number(pid))
@@ -40,7 +40,7 @@ async function pidsOf({ stdout }: RunningService, count: number): Promise<number
   }
 }
 
-/** Each request on a connection of its own, so that all workers have some. */
+/** Sends each request on a new connection, so that all workers get requests. */
 async function chatAnew(client: Client, text: string, headers: Record<string, string> = {}) {
   return client.chat(text, { connection: 'close', ...headers })
 }
@@ -58,7 +58,7 @@ function calculates({ body }: ModelServerRequest): ModelAnswer {
   return { calls: [{ name: 'calculator', arguments: '{"expression":"1+1"}' }] }
 }
 
-test('workers share one port, are announced once, share the load, and are counted as one; SIGTERM lets all of them finish', async (t) => {
+test('workers share a port, a start message, the load and the metrics; SIGTERM lets all workers finish', async (t) => {
   const entered = Promise.withResolvers<void>()
   let waiting = 0
   const { service } = await start(t, 2, ({ body }) => {
@@ -71,7 +71,7 @@ test('workers share one port, are announced once, share the load, and are counte
   assert.ok(!pids.includes(service.child.pid!))
   for (const line of [/listens on/g, /Read more/g]) assert.equal(service.stdout().match(line)?.length, 1)
   for (let at = 0; at < 8; at++) assert.equal((await chatAnew(service.client, 'quick')).status, 200)
-  // Told by whichever worker is asked, as often as it is asked.
+  // Every worker reports the same counts, on every request.
   for (let at = 0; at < 3; at++) assert.deepEqual(await countChats(service), { chats: 8, processes: 2 })
 
   const chats = Array.from({ length: 4 }, () => chatAnew(service.client, 'slow'))
@@ -83,14 +83,14 @@ test('workers share one port, are announced once, share the load, and are counte
   assert.deepEqual(served, new Set(pids))
 })
 
-test('kill -9 of a worker under load: the other goes on, nothing is lost or done twice, and another takes its place', async (t) => {
+test('kill -9 of a worker under load: the second worker continues, nothing is lost or done twice, and a new worker starts', async (t) => {
   const { service } = await start(t, 2, calculates)
   const [first] = await pidsOf(service, 2)
   let answered = 0
   let isKilled = false
   const enough = Promise.withResolvers<void>()
 
-  /** As a client does that wants its answer. */
+  /** Retries like a client that needs its answer. */
   async function ask(text: string, headers: Record<string, string>): Promise<string> {
     for (;;) {
       const reply = await chatAnew(service.client, text, headers).catch(() => undefined)
@@ -125,7 +125,7 @@ test('kill -9 of a worker under load: the other goes on, nothing is lost or done
   assert.equal((await countChats(service)).processes, 2)
 })
 
-test('kill -9 of workers while connections come: each is answered or broken, none is left waiting', async () => {
+test('kill -9 of workers while connections arrive: each connection is answered or broken, and none hangs', async () => {
   const program = fileURLToPath(new URL('../fixtures/killed-workers.ts', import.meta.url))
   const { stdout } = await promisify(execFile)(process.execPath, [program])
   const { answered, stuck } = JSON.parse(stdout)
@@ -133,7 +133,7 @@ test('kill -9 of workers while connections come: each is answered or broken, non
   assert.equal(stuck, 0, stdout)
 })
 
-test('counters do not go back when a worker ends, and one that is asked to stop by itself is replaced', async (t) => {
+test('counters never decrease when a worker ends, and a worker stopped by a signal is replaced', async (t) => {
   const { service } = await start(t, 2, () => ({ text: 'quick' }))
   const [first, second] = await pidsOf(service, 2)
   for (let at = 0; at < 4; at++) await chatAnew(service.client, 'quick')
@@ -141,14 +141,14 @@ test('counters do not go back when a worker ends, and one that is asked to stop 
   process.kill(first!, 'SIGKILL')
   await pidsOf(service, 3)
   assert.deepEqual(await countChats(service), { chats: 4, processes: 2 })
-  // What it has counted since it was asked for the last time is told when it ends in order.
+  // A worker that stops cleanly reports the counts since the last query.
   for (let at = 0; at < 4; at++) await chatAnew(service.client, 'quick')
   process.kill(second!, 'SIGTERM')
   await pidsOf(service, 4)
   assert.deepEqual(await countChats(service), { chats: 8, processes: 2 })
 })
 
-test('kill -9 of the process that started them: workers end what they run, and hold the port no longer', async (t) => {
+test('kill -9 of the supervisor: workers finish their runs and release the port', async (t) => {
   const entered = Promise.withResolvers<void>()
   const { service } = await start(t, 2, () => {
     entered.resolve()
@@ -160,13 +160,13 @@ test('kill -9 of the process that started them: workers end what they run, and h
   service.child.kill('SIGKILL')
   await once(service.child, 'exit')
   assert.equal(outputOf(await stream.rest()), 'x'.repeat(20))
-  // Its standard output is closed when the last worker has ended.
+  // Standard output closes when the last worker has exited.
   assert.equal(await service.ended, 'SIGKILL')
   const refused = connect(Number(new URL(service.url).port), '127.0.0.1')
   assert.equal((await once(refused, 'error'))[0].code, 'ECONNREFUSED')
 })
 
-test('where the first worker can not start nothing is tried again: one line that says why, exit 1', async (t) => {
+test('a first worker that cannot start is not retried: one line states the reason, with exit code 1', async (t) => {
   const folder = await makeFolder(t)
   const { url } = await serve(t, await makeFolder(t))
   const taken = runCommand(t, folder, ['serve'], { ...(await environmentOf(3)), PORT: new URL(url).port })

@@ -37,7 +37,7 @@ async function startTwo(t: TestContext, options: ServiceOptions = {}) {
 const adminKeyOf = async ({ settings }: TestService) => (await readFile(path.join(settings.dataDir, 'admin.key'), 'utf8')).trim()
 const statusAt = async ({ url }: TestService, key: string) => (await createClient(url, key).request('GET', '/core/v1/sessions')).status
 
-test('Access: a key that one replica or a command line makes works at all, also at one that joins with nothing', async (t) => {
+test('Access: a key created by a replica or the command line works on all replicas, also on an empty joining replica', async (t) => {
   const { a, b, cli, environment, elsewhere } = await startTwo(t)
   const made = await cli('create', '--sub', 'ada')
   const admin = await adminKeyOf(a)
@@ -45,7 +45,7 @@ test('Access: a key that one replica or a command line makes works at all, also 
   for (const key of [made, admin, (await a.key()).key]) assert.deepEqual([await statusAt(a, key), await statusAt(b, key)], [200, 200])
   const joined = await startService(t, { environment })
   assert.deepEqual([await statusAt(joined, made), await adminKeyOf(joined)], [200, admin])
-  // One administrator's key for all of them.
+  // All replicas share the administrator's key.
   assert.equal((await cli('list')).match(/\badmin\b +admin\b/g)?.length, 1)
   for (const { settings } of [a, b, joined]) {
     const kept = (await readdir(settings.dataDir)).filter((name) => /key|secret/.test(name))
@@ -66,7 +66,7 @@ test('Access: a key that is revoked on any machine is refused by every replica',
   for (const one of [a, b]) for (const revoked of [key, made]) await until(async () => (await statusAt(one, revoked)) === 401, Boolean)
 })
 
-test('Access: after a rotation new keys work everywhere at once, and those before it until they end', async (t) => {
+test('Access: after a rotation new keys work everywhere at once, and earlier keys until they expire', async (t) => {
   const { a, b, cli } = await startTwo(t)
   const before = await cli('create', '--sub', 'ada', '--expires', '60d')
   const admin = await adminKeyOf(a)
@@ -89,7 +89,7 @@ test('Access: after a rotation new keys work everywhere at once, and those befor
   assert.equal(await statusAt(b, renewed[0]!), 200)
 })
 
-test('Artifacts: a link that one replica has signed is known to all, also after a rotation', async (t) => {
+test('Artifacts: a link signed by one replica is valid on all, also after a rotation', async (t) => {
   const write = callOf('write_file', { file_name: 'a.txt', content: 'x' })
   const { a, b, cli } = await startTwo(t, {
     script: ({ body }) => (body.messages.at(-1).role === 'tool' ? { text: 'done' } : write),
@@ -99,7 +99,7 @@ test('Artifacts: a link that one replica has signed is known to all, also after 
   const download = () => a.client.request('GET', '/core/v1/download_artifact/1/0', { headers: { 'session-id': 's' } })
   const link = new URL(((await download()).body as { body: { download_url: string } }).body.download_url)
   const statusOf = async ({ url }: TestService, search = link.search) => (await fetch(new URL(link.pathname + search, url))).status
-  // The bytes are at the other one's disk.
+  // The bytes are on the second replica's disk.
   assert.deepEqual([await statusOf(a), await statusOf(b), await statusOf(b, `${link.search}x`)], [200, 404, 403])
   await cli('rotate')
   await until(async () => (await statusAt(b, await cli('create', '--sub', 'ada'))) === 200, Boolean)
@@ -108,10 +108,10 @@ test('Artifacts: a link that one replica has signed is known to all, also after 
   for (const one of [a, b]) await until(async () => (await statusOf(one)) === 403, Boolean)
 })
 
-test('SECRET_KEY is rotated by restarting one replica after the other; what is in use stays', async (t) => {
+test('SECRET_KEY is rotated by restarting the replicas one by one; keys and secrets in use stay valid', async (t) => {
   const { a, environment, cli } = await startTwo(t)
   const [key, admin, callbacks] = [await cli('create', '--sub', 'ada'), await adminKeyOf(a), await cli('callback-secret')]
-  // In the middle of it: the old ones run on while the new one wraps anew.
+  // During the rotation, old replicas keep running while the new replica encrypts the secrets again.
   const both = await startService(t, { environment: { ...environment, SECRET_KEY: `${next} ${old}` } })
   assert.match(both.log.join('\n'), /\d+ secrets of the database are now encrypted with the first key of SECRET_KEY/)
   assert.deepEqual([await statusAt(a, key), await statusAt(both, key)], [200, 200])
@@ -150,7 +150,7 @@ test('a copy of the database holds no secret in the clear', async (t) => {
   }
 })
 
-test('what a service alone had goes on when it gets a database, by the files of its data directory', async (t) => {
+test('a service that moves to a shared database keeps its secrets, from the files of its data directory', async (t) => {
   const alone = await startService(t)
   const key = (await alone.key()).key
   const dataDir = alone.settings.dataDir
@@ -164,7 +164,7 @@ test('what a service alone had goes on when it gets a database, by the files of 
   const other = await startService(t, { environment: { ...environment, DATA_DIR: await createFolder(t) } })
   assert.deepEqual([await statusAt(first, key), await statusAt(other, key)], [200, 200])
   assert.deepEqual(await runIn(await createFolder(t), ['keys', 'callback-secret'], { ...environment, DATA_DIR: '' }), before)
-  // Another one comes too late with its own.
+  // The secrets of a later service are ignored.
   const late = await startService(t)
   const lost = (await late.key()).key
   await late.close(0)
@@ -173,11 +173,11 @@ test('what a service alone had goes on when it gets a database, by the files of 
   assert.equal(await statusAt(joined, lost), 401)
 })
 
-test('Callbacks: receivers of a database that was used before secrets were kept in it see no change', async (t) => {
+test('Callbacks: signatures stay valid for a database from before secrets were stored in it', async (t) => {
   const environment = await newDatabase()
   const folder = await createFolder(t)
   await query(environment.DATABASE_URL, "insert into access_keys values ('j', 'default', 'admin', '[]', 1, 2, null)")
-  // RFC 5869 by hand: extract without salt, then the one block that is needed.
+  // RFC 5869 (HKDF) by hand: extract without salt, then expand to the single required block.
   const extracted = createHmac('sha256', Buffer.alloc(32)).update(old).digest()
   const derived = createHmac('sha256', extracted).update('agent-core callbacks\u0001').digest('base64')
   const secret = await runIn(folder, ['keys', 'callback-secret'], environment)
@@ -186,12 +186,12 @@ test('Callbacks: receivers of a database that was used before secrets were kept 
   assert.equal(renewed.out, secret.out)
 })
 
-test('Access: rate limits count what a caller asks of all replicas', async (t) => {
+test('Access: rate limits count the requests of a caller on all replicas', async (t) => {
   const { a, b } = await startTwo(t, { config: { access: { rate_limits: { user: { requests_per_minute: 6 } } } } })
   const key = (await a.key()).key
   const spent = await Promise.all(Array.from({ length: 5 }, () => statusAt(a, key)))
   assert.ok(spent.every((status) => status === 200))
-  // Each of the looks counts at one or the other.
+  // Each poll counts on either replica.
   const seen = await until(
     () => statusAt(b, key),
     (status) => status === 429,
@@ -204,7 +204,7 @@ test('Access: rate limits count what a caller asks of all replicas', async (t) =
   assert.equal(await statusAt(b, (await b.key({ sub: 'bob' })).key), 200)
 })
 
-test('Access: runs at a time are counted over all replicas; who asks one after the other is never refused', async (t) => {
+test('Access: concurrent runs are counted over all replicas; sequential requests are never refused', async (t) => {
   const gate = gatedTool('wait')
   const { a, b } = await startTwo(t, {
     tools: [gate.tool],

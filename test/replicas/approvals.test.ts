@@ -15,7 +15,7 @@ after(() => server.stop())
 
 const ids = { 'request-id': 'r1', 'session-id': 's1' }
 
-/** Two services on one database, and all that their tools were called with. */
+/** Two services on a shared database, and the inputs of all tool calls. */
 async function startTwo(t: TestContext) {
   const environment = { DATABASE_URL: await server.createDatabase(), SECRET_KEY: 'x'.repeat(32) }
   const { sent, tool } = sending()
@@ -24,7 +24,7 @@ async function startTwo(t: TestContext) {
   return { here: await start(), there: await start(), sent }
 }
 
-test('a run that waits for approval belongs to no process: another one goes on with it, and whoever waits here has the rest', async (t) => {
+test('a run that waits for approval belongs to no process: another process resumes it, and readers on the first process get the rest', async (t) => {
   const { here, there, sent } = await startTwo(t)
   const waiting = await here.chat('Go.', ids)
   const log = await (await here.follow('r1')).rest()
@@ -38,7 +38,7 @@ test('a run that waits for approval belongs to no process: another one goes on w
   assert.equal((await there.chat('Go.', ids)).text, answer.text)
 })
 
-test('two processes that decide the last two calls at once go on with the run once', async (t) => {
+test('two processes that decide the last two calls at once resume the run once', async (t) => {
   const { here, there, sent } = await startTwo(t)
   for (let round = 1; round <= 5; round++) {
     const id = `r${round}`

@@ -21,7 +21,7 @@ before(async () => {
 })
 after(() => server.stop())
 
-/** Two replicas as processes of their own. */
+/** Two replicas as separate processes. */
 async function serveTwo(t: TestContext, script: (request: ModelServerRequest) => ModelAnswer, config: object, own = {}) {
   const model = await startModelServer(script)
   t.after(() => model.close())
@@ -36,7 +36,7 @@ async function serveTwo(t: TestContext, script: (request: ModelServerRequest) =>
   return { model, database, first: await start(), second: await start() }
 }
 
-/** Which processes had runs, and how many each. */
+/** Number of runs by process. */
 async function holders(database: string): Promise<number[]> {
   const client = new pg.Client(database)
   await client.connect()
@@ -48,7 +48,7 @@ async function holders(database: string): Promise<number[]> {
   return rows.map(({ count }) => count)
 }
 
-test('what one replica has accepted both work on; kill -9 of one: each run ends once, and each callback comes', async (t) => {
+test('both replicas work on runs accepted by one; after kill -9 of one, each run ends once and each callback is delivered', async (t) => {
   const receiver = await startReceiver(t)
   const events = 120
   const config = { limits: { async_concurrency: 8 } }
@@ -87,12 +87,12 @@ test('what one replica has accepted both work on; kill -9 of one: each run ends 
   assert.equal((await second.client.session('of-e0')).body.messages.length, 2)
 })
 
-/** Two replicas in this process, whose model lets everybody wait until it is opened. */
+/** Two replicas in the test process. The model holds all requests until the gate opens. */
 async function startTwo(t: TestContext) {
   const environment = { DATABASE_URL: await server.createDatabase(), SECRET_KEY: 'x'.repeat(32) }
   const { script, open, entered } = gate((request) => ({ text: `answer to ${lastOf(request)}` }))
   const options = { script, environment, config: { limits: { async_concurrency: 1 } } }
-  // The second has the configuration of the first, and with it its model.
+  // The second replica shares the configuration, and thus the model, of the first.
   const here = await startService(t, options)
   const there = await startService(t, options)
   const send = (id: string, { client } = here, session = id) =>
@@ -105,7 +105,7 @@ async function startTwo(t: TestContext) {
   return { here, there, send, ended, open, entered }
 }
 
-test('SIGTERM hands what does not end in time to another replica at once', async (t) => {
+test('SIGTERM hands runs that do not end in time to another replica at once', async (t) => {
   const { here, there, send, ended, open, entered } = await startTwo(t)
   await send('a')
   await send('b')
@@ -123,7 +123,7 @@ test('SIGTERM hands what does not end in time to another replica at once', async
   )
 })
 
-test('a replica that has no room leaves runs to another; behind those they are nobody’s, followed and cancelled anywhere', async (t) => {
+test('a replica at its limit leaves runs to another; further runs stay unclaimed, and are followed and cancelled anywhere', async (t) => {
   const { here, there, send, ended, open } = await startTwo(t)
   await send('a')
   await send('b')
@@ -133,7 +133,7 @@ test('a replica that has no room leaves runs to another; behind those they are n
   )
   await send('c')
   await send('behind', there, 'a')
-  // Their answers begin with the first event.
+  // The answers start with the first event.
   const followers = [here, there].map(({ client }) => client.follow('behind'))
   await send('unwanted', here, 'b')
   const cancelled = await there.client.request('DELETE', '/core/v1/runs/unwanted')
@@ -153,7 +153,7 @@ test('a replica that has no room leaves runs to another; behind those they are n
   }
 })
 
-test('jobs that an older version left in its table are done', async (t) => {
+test('jobs left in the table of an older version are run', async (t) => {
   const url = await server.createDatabase()
   const client = new pg.Client(url)
   await client.connect()

@@ -65,7 +65,7 @@ async function until<T>(find: () => Promise<T>, isSo: (found: T) => boolean): Pr
   }
 }
 
-/** What all of them show when all show the same of it. */
+/** Returns the value shown by all replicas, once all replicas show the same value. */
 async function agreed<T>(replicas: readonly Replica[], pick: (body: any) => T, isSo: (value: T) => boolean = () => true): Promise<T> {
   const shown = () => Promise.all(replicas.map(async (one) => (await one.get()).text))
   const texts = await until(shown, (all) => new Set(all).size === 1 && isSo(pick(JSON.parse(all[0]!))))
@@ -85,7 +85,7 @@ test('Agent configuration: every replica shows the same version, also right afte
   assert.equal(there.body.configuration.description, 'Second.')
   assert.equal((await b.client.request('GET', '/core/v1/metadata')).body.body.description, 'Second.')
   assert.equal(await agreed(replicas, (one) => one.version), body.version)
-  // Each writes its own file, with its comments.
+  // Each replica writes its own file, and keeps the comments of the file.
   const expected = yaml.replace('First.', 'Second.')
   for (const one of replicas) await until(one.file, (text) => text === expected)
   const joined = await start(t, (({ DATABASE_URL, SECRET_KEY }) => ({ DATABASE_URL, SECRET_KEY }))(environmentOf(a)))
@@ -119,7 +119,7 @@ test('Agent configuration: changes at once on two replicas are all in effect, an
   )
 })
 
-test('Agent configuration: in_memory_only holds on all replicas, also ones that join, and is gone when the last has stopped', async (t) => {
+test('Agent configuration: in_memory_only applies to all replicas, also joining replicas, and ends when the last replica stops', async (t) => {
   const environment = await newDatabase()
   const a = await start(t, environment)
   const { body } = await a.put({ name: 'Memory' }, { in_memory_only: true })
@@ -138,7 +138,7 @@ test('Agent configuration: in_memory_only holds on all replicas, also ones that 
   assert.doesNotMatch(await b.file(), /Memory/)
   await a.close(0)
   await b.restart()
-  // `b` was alone, and stopped.
+  // `b` was the last replica, and stopped.
   const admin = await b.as({ sub: 'root', roles: ['admin'] })
   const again = (await admin.request('GET', place)).body
   assert.deepEqual([again.configuration.name, again.configuration.description], ['Agent Core', 'Stored.'])
@@ -158,11 +158,11 @@ test('Agent configuration: one edit of the file on three replicas is one change,
   )
   assert.deepEqual(await versionsOf(environment), ['seed', 'edit'])
   assert.notEqual((await a.get()).body.version, before)
-  // A pod that starts with the file of before.
+  // A pod starts with the former file.
   const old = await start(t, environment)
   assert.equal((await old.get()).text, (await a.get()).text)
   assert.equal(await old.file(), yaml.replace('First.', 'By hand.'))
-  // A new file that comes with a start counts, beside what was changed over the interface.
+  // A new file at a start takes effect, along with changes made through the API.
   await b.put({ name: 'By PUT' })
   const fresh = await start(t, environment, { yaml: yaml.replace('First.', 'Rolled out.') })
   assert.deepEqual(
@@ -177,7 +177,7 @@ test('Agent configuration: one edit of the file on three replicas is one change,
   assert.deepEqual(await versionsOf(environment), ['seed', 'edit', 'put', 'edit'])
 })
 
-test('Agent configuration: what a file held before is in effect again when somebody puts it back', async (t) => {
+test('Agent configuration: a restored former file is in effect again', async (t) => {
   const environment = await newDatabase()
   const [a, b] = [await start(t, environment), await start(t, environment)]
   await a.put({ description: 'Second.' })
@@ -189,7 +189,7 @@ test('Agent configuration: what a file held before is in effect again when someb
     (text) => text === 'First.',
   )
   await until(a.file, (text) => text === yaml)
-  // Also while the service is stopped.
+  // The same holds while the service is stopped.
   await a.put({ description: 'Third.' })
   await until(b.file, (text) => text.includes('Third.'))
   await b.close(0)
@@ -198,7 +198,7 @@ test('Agent configuration: what a file held before is in effect again when someb
   await until(a.get, ({ body }) => body.configuration.description === 'First.')
 })
 
-test('Agent configuration: an invalid edit is logged and stays in the file, while changes over the interface go on', async (t) => {
+test('Agent configuration: an invalid edit is logged and stays in the file, while changes through the API still work', async (t) => {
   const [a, b] = await startThree(t, await newDatabase())
   await a.edit((text) => `${text}colour: red\n`)
   await until(
@@ -222,7 +222,7 @@ test('Agent configuration: an invalid edit is logged and stays in the file, whil
   await until(a.file, (text) => text.includes('name: x') && text.includes('max_iterations: 7'))
 })
 
-test('Agent configuration: with an invalid file the database’s version serves, and a file that is missing is written', async (t) => {
+test('Agent configuration: with an invalid file the version of the database is used, and a missing file is written', async (t) => {
   const environment = await newDatabase()
   const a = await start(t, environment)
   const { body } = await a.put({ name: 'x' })
@@ -235,9 +235,9 @@ test('Agent configuration: with an invalid file the database’s version serves,
   await until(invalid.file, (text) => text.includes('name: x'))
 })
 
-test('Agent configuration: a file that can not be written is no fault, and is told of once; the database has the change', async (t) => {
+test('Agent configuration: a file that cannot be written is reported once and is not an error; the database has the change', async (t) => {
   const environment = await newDatabase()
-  // No draft can be made beside a file with such a name, which holds for root too.
+  // No draft can be created beside a file with such a long name, not even by root.
   const a = await start(t, environment, { environment: { AGENT_CONFIG: `${'a'.repeat(245)}.yaml` } })
   const b = await start(t, environment)
   for (const name of ['x', 'y']) {
@@ -250,12 +250,12 @@ test('Agent configuration: a file that can not be written is no fault, and is to
   await a.restart()
   await until(b.file, (text) => text === `${yaml}name: y\n`)
   assert.equal((await b.get()).body.configuration.name, 'y')
-  // An edit that is rolled out to such a file counts, beside what the file never had.
+  // An edit rolled out to such a file takes effect, along with changes that the file never contained.
   await a.edit((text) => text.replace('First.', 'By hand.'))
   await until(b.get, ({ body }) => body.configuration.description === 'By hand.' && body.configuration.name === 'y')
 })
 
-test('Agent configuration: a replica that can not use a change says so and goes on with the one before, until it can', async (t) => {
+test('Agent configuration: a replica that cannot use a change logs the reason and keeps the former version until it can', async (t) => {
   const environment = await newDatabase()
   const a = await start(t, environment, { environment: { CONFIG_ENV: 'SMALL_KEY', SMALL_KEY: 'k' } })
   const b = await start(t, environment)
@@ -274,7 +274,7 @@ test('Agent configuration: a replica that can not use a change says so and goes 
   assert.ok(b.log.some((line) => JSON.parse(line).level === 50 && line.includes('SMALL_KEY')))
 })
 
-test('Agent configuration: a run that goes on elsewhere when a change is made keeps what it started with', async (t) => {
+test('Agent configuration: a run resumed on another replica after a change keeps its initial configuration', async (t) => {
   const seen: string[] = []
   const model = await startModelServer((request, index) => {
     seen.push(request.body.messages[0].content.split('\n')[0])
@@ -300,7 +300,7 @@ test('Agent configuration: a run that goes on elsewhere when a change is made ke
   assert.deepEqual(seen, ['Old.', 'Old.', 'New.'])
 })
 
-test('Agent configuration: connections to MCP servers are carried over on every replica', async (t) => {
+test('Agent configuration: connections to MCP servers survive a change on every replica', async (t) => {
   const mcp = await startMcpServer()
   t.after(() => mcp.close())
   const environment = await newDatabase()
@@ -322,7 +322,7 @@ test('Agent configuration: connections to MCP servers are carried over on every 
   assert.equal(connections(), before)
 })
 
-test('Agent configuration: changes go on while connections to the database are cut', async (t) => {
+test('Agent configuration: changes still work while connections to the database are cut', async (t) => {
   const environment = await newDatabase()
   const replicas = await startThree(t, environment)
   const [a, b] = replicas
@@ -345,7 +345,7 @@ test('Agent configuration: changes go on while connections to the database are c
   )
 })
 
-/** Kinds of the stored ones, the first one first. */
+/** Kinds of the stored versions, oldest first. */
 async function versionsOf({ DATABASE_URL }: Environment): Promise<string[]> {
   const client = new pg.Client(DATABASE_URL)
   await client.connect()

@@ -13,7 +13,7 @@ before(async () => {
 })
 after(() => server.stop())
 
-/** Two services on one database. */
+/** Two services on a shared database. */
 async function startTwo(t: TestContext, options: ServiceOptions) {
   const environment = { DATABASE_URL: await server.createDatabase(), SECRET_KEY: 'x'.repeat(32) }
   const here = await startService(t, { ...options, environment })
@@ -62,7 +62,7 @@ test('Runs: an administrator follows and cancels a run of another caller that an
   assert.equal((await outsider.request('GET', '/core/v1/runs/r1?sub=ann')).status, 404)
 })
 
-test('Runs: one that another replica runs, or has in its line, is cancelled at once', async (t) => {
+test('Runs: a run that is active or queued on another replica is cancelled at once', async (t) => {
   const { script, entered } = gate(() => ({ text: 'never' }))
   const { here, there } = await startTwo(t, { script })
   const running = here.chat('Hi', inSession('r1'))
@@ -85,7 +85,7 @@ test('Runs: one that another replica runs, or has in its line, is cancelled at o
   }
 })
 
-test('Sessions: to delete one ends what another replica runs in it, and has in its line', async (t) => {
+test('Sessions: deleting a session ends its active and queued runs on another replica', async (t) => {
   const { script, entered } = gate(() => ({ text: 'never' }))
   const { here, there } = await startTwo(t, { script })
   const running = here.chat('Hi', inSession('r1'))
@@ -100,7 +100,7 @@ test('Sessions: to delete one ends what another replica runs in it, and has in i
   for (const id of ['r1', 'r2']) assert.equal((await here.run(id)).status, 410)
 })
 
-test('Sub-agents: to terminate one ends what it does on another replica', async (t) => {
+test('Sub-agents: terminating a sub-agent ends its work on another replica', async (t) => {
   const { script: wait, entered } = gate(() => ({ text: 'never' }))
   const script = (request: ModelServerRequest) => {
     const { role, content } = request.body.messages.at(-1)
@@ -135,7 +135,7 @@ test('Streaming: a run is read live on any replica, from the start and from any 
   assert.deepEqual(await behind.rest(), told.slice(10))
 })
 
-test('Tools: a call that comes again on another replica waits for the first', async (t) => {
+test('Tools: a repeated call on another replica waits for the first', async (t) => {
   const { tool, inputs, entered, open } = gatedTool('order', { effect: 'write' })
   const { here, there } = await startTwo(t, { tools: [tool] })
   const call = (client: Client) =>
@@ -146,7 +146,7 @@ test('Tools: a call that comes again on another replica waits for the first', as
   const first = call(here)
   await entered
   const second = call(there)
-  // It is to wait by then.
+  // The repeated call must be waiting by then.
   assert.equal((await there.run('unknown')).status, 404)
   open()
   const [one, other] = await Promise.all([first, second])
@@ -154,7 +154,7 @@ test('Tools: a call that comes again on another replica waits for the first', as
   assert.equal(inputs.length, 1)
 })
 
-test('Errors: a NUL where an id or an address belongs is the caller’s fault, on Postgres too', async (t) => {
+test('Errors: a NUL in an id or an address is refused as a client error, also on Postgres', async (t) => {
   const { here } = await startTwo(t, { script: {} })
   const list = await here.request('GET', '/core/v1/sessions?before=%00')
   assert.deepEqual([list.status, list.body.detail?.[0].loc], [422, ['query', 'before']])

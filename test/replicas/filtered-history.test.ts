@@ -13,7 +13,7 @@ const tools = [{ name: 'sales', type: 'data_query', config: { tables: { sales: '
 const hint = (filter_key: string, filter_value: string) => ({ tool_name: 'sales', filter_key, filter_type: 'equals', filter_value })
 const north = hint('region', 'North')
 
-/** Asks for all rows, and tells them. */
+/** Reads all rows and answers with them. */
 const script: ModelScript = ({ body }) => {
   const last = body.messages.at(-1)
   if (last.role === 'tool') return { text: `told: ${last.content}` }
@@ -27,7 +27,7 @@ async function setUp(t: TestContext, isShared: boolean, memory: object = {}) {
   const chat = async (content: string, hints: object[] = [], session = 's') => {
     const body = { messages: [{ role: 'user', content }], ...(hints.length > 0 ? { data_filter_hints: hints } : {}) }
     assert.equal((await client.chat(body, { 'session-id': session })).status, 200)
-    // What the model was shown, the descriptions of tools apart.
+    // Messages sent to the model, without the tool descriptions.
     return JSON.stringify(model.requests.at(-1)!.body.messages)
   }
   return { client, chat }
@@ -37,7 +37,7 @@ for (const [name, isShared] of [
   ['SQLite', false],
   ['Postgres', true],
 ] as const) {
-  test(`Hints: answers and results of runs that read more are not shown, the caller's own words are, on ${name}`, async (t) => {
+  test(`Hints: answers and results of runs with wider access are hidden, but the caller's own messages are shown, on ${name}`, async (t) => {
     const { client, chat } = await setUp(t, isShared)
     await chat('all rows of red apples')
     const filtered = await chat('What do you see?', [north])
@@ -48,12 +48,12 @@ for (const [name, isShared] of [
     const same = await chat('And now?', [north])
     assert.match(same, /"told: [^"]*.*North/)
     assert.doesNotMatch(same, /South|West/)
-    // Less than North: what was read under North alone is too much, what is read under both is not too much for North.
+    // Two hints allow less than North alone: data read under North is hidden, while data read under both hints is allowed for North.
     const year = hint('year', '2025')
     assert.doesNotMatch(await chat('And 2025?', [year, north]), /told/)
     await chat('rows of 2025', [north, year])
     assert.match(await chat('And in all?', [north]), /2025.*told/)
-    // Without hints all is shown.
+    // Without hints, the model gets all messages.
     assert.match(await chat('And everywhere?'), /South.*West/)
 
     const fork = await client.request('POST', '/core/v1/sessions/s/fork', { body: { message_index: 2 } })
@@ -64,7 +64,7 @@ for (const [name, isShared] of [
   })
 }
 
-test('Hints: turns that a caller brings along are its own, and shown', async (t) => {
+test('Hints: turns supplied by a caller are shown', async (t) => {
   const { client, chat } = await setUp(t, false)
   const messages = [
     { role: 'user', content: 'Hello' },
@@ -75,7 +75,7 @@ test('Hints: turns that a caller brings along are its own, and shown', async (t)
   assert.match(await chat('And?', [north]), /South has 20/)
 })
 
-test('Hints: a summary of turns that read more is not shown', async (t) => {
+test('Hints: a summary of turns with wider access is hidden', async (t) => {
   const { chat } = await setUp(t, false, { history_tokens: 1000 })
   const isSummarised = (shown: string) => /Earlier in this conversation.*West/.test(shown)
   let shown = ''

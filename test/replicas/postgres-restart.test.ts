@@ -19,7 +19,7 @@ after(() => server.stop())
 
 const script = ({ body }: ModelServerRequest) => ({ text: `you said ${body.messages.at(-1).content}`.split(/(?= )/), pauseMs: 30 })
 
-/** Two services on one database, and its address. */
+/** Two services on a shared database, and the database URL. */
 async function startTwo(t: TestContext) {
   const url = await server.createDatabase()
   const environment = { DATABASE_URL: url, SECRET_KEY: 'x'.repeat(32) }
@@ -29,12 +29,12 @@ async function startTwo(t: TestContext) {
 }
 
 interface Talk {
-  /** All answers that were not 200. */
+  /** Answers with a status other than 200. */
   refused: Reply[]
   texts: string[]
 }
 
-/** Chats one after another in a session; what is refused is sent again, under its request id, as clients do. */
+/** Sends chats sequentially in a session. Refused chats are retried with the same request id, as clients do. */
 async function talk(client: Client, session: string, isOver: () => boolean): Promise<Talk> {
   const told: Talk = { refused: [], texts: [] }
   for (let n = 1; !isOver() || n <= 3; n++) {
@@ -51,7 +51,7 @@ async function talk(client: Client, session: string, isOver: () => boolean): Pro
   return told
 }
 
-/** Chats with both services while something happens to the database; nothing is lost, and nobody is told of a fault of the service. */
+/** Chats with both services while the database is disturbed. No chat is lost, and no client gets an internal error. */
 async function talkWhile(t: TestContext, happens: (url: string) => Promise<void>): Promise<void> {
   const { url, clients } = await startTwo(t)
   let isOver = false
@@ -74,7 +74,7 @@ async function talkWhile(t: TestContext, happens: (url: string) => Promise<void>
   }
 }
 
-test('chats go on when the server of the database starts again', async (t) => {
+test('chats continue when the database server restarts', async (t) => {
   await talkWhile(t, async () => {
     await sleep(300)
     await server.restart(1500)
@@ -82,7 +82,7 @@ test('chats go on when the server of the database starts again', async (t) => {
   })
 })
 
-test('chats go on while connections to the database are cut again and again', async (t) => {
+test('chats continue while connections to the database are cut repeatedly', async (t) => {
   await talkWhile(t, async (url) => {
     const admin = new pg.Client(url)
     await admin.connect()
@@ -96,7 +96,7 @@ test('chats go on while connections to the database are cut again and again', as
   })
 })
 
-test('readiness tells of a database that is away, and of one that is back', async (t) => {
+test('readiness reports that the database is away, and that it is back', async (t) => {
   const { services } = await startTwo(t)
   const [{ client }] = services as [(typeof services)[0]]
   const ready = async () => (await client.request('GET', '/health/ready')).status
@@ -107,7 +107,7 @@ test('readiness tells of a database that is away, and of one that is back', asyn
   await until(ready, (status) => status === 200)
 })
 
-test('a run whose database starts again in the middle of its work comes to its proper end, and its reader sees nothing of it', async (t) => {
+test('a run whose database restarts in between ends normally, without any effect on its reader', async (t) => {
   const gate = gatedTool('wait', { effect: 'write' })
   const environment = { DATABASE_URL: await server.createDatabase(), SECRET_KEY: 'x'.repeat(32) }
   const script = ({ body }: ModelServerRequest) => (body.messages.at(-1).role === 'tool' ? { text: 'done' } : callOf('wait'))

@@ -12,7 +12,7 @@ import type { Chunk, StreamEvent } from '../fixtures/service-client.ts'
 import { scripted } from '../fixtures/service.ts'
 import { callOf } from '../fixtures/tools.ts'
 
-/** Three processes on one database. What is to be done at the end of the file is done backwards. */
+/** Three processes on a shared database. Clean-up at the end of the file runs in reverse order. */
 const ends: (() => unknown)[] = []
 const file = { after: (end: () => unknown) => void ends.unshift(end) }
 let server: PostgresServer
@@ -41,7 +41,7 @@ async function start(): Promise<RunningService> {
   return serve(file, folder, { DATABASE_URL: url, SECRET_KEY: 'x'.repeat(32) })
 }
 
-/** `count 40 every 20`; `write first` makes it call a tool before, whose calls are made once. */
+/** Script `count 40 every 20`. With `write first`, the model first calls a tool, and each call must run once. */
 function answer({ body }: ModelServerRequest): ModelAnswer {
   const text: string = body.messages.findLast((message: { role: string }) => message.role === 'user').content
   if (text.startsWith('write first') && body.messages.at(-1).role === 'user')
@@ -55,7 +55,7 @@ const numberOf = ({ id }: StreamEvent) => Number(id.split(':').at(-1))
 const textOf = (chunks: Chunk[]) => chunks.flatMap(({ agent_step, token }) => (agent_step === 'answer' ? [token] : [])).join('')
 const counted = (upTo: number) => Array.from({ length: upTo }, (_, n) => `${n} `).join('')
 
-/** Numbers go up by one, and back only where a `retrying` says so; the last chunk is the only last. Answers with the text behind that. */
+/** Checks that event numbers rise by 1, go back only at a `retrying` chunk, and end with a single last chunk. Returns the text after the last `retrying`. */
 function readWhole(events: StreamEvent[], after = 0): string {
   let at = after
   let from = 0
@@ -101,7 +101,7 @@ test('a run of one replica is read from the second, from its start and from its 
   assert.equal(told.at(-1)!.chunk.finish_reason, 'cancelled')
 })
 
-test('fifty streams go on at another replica when their readers come back there', async () => {
+test('fifty streams continue on another replica when their readers reconnect there', async () => {
   const names = Array.from({ length: 50 }, (_, n) => `many-${n}`)
   const read = await Promise.all(
     names.map(async (name) => {
@@ -133,7 +133,7 @@ test('a repeat of a request waits on another replica for the answer of the first
   assert.equal(second.body.body.output, counted(20))
 })
 
-test('readers on other replicas see nothing of connections to the database that are cut', async () => {
+test('readers on other replicas are not affected when connections to the database are cut', async () => {
   const stream = await a.client.stream('write first, count 100 every 30', ids('cut'))
   const told = [(await stream.next())!]
   const other = await b.client.follow('cut')
@@ -147,7 +147,7 @@ test('readers on other replicas see nothing of connections to the database that 
   assert.deepEqual([...read, ...there], [...told, ...here])
 })
 
-test('a process that stood still for so long that it lost its run tells its readers what is told elsewhere', async () => {
+test('a process suspended until it lost its run sends its readers the events of the new process', async () => {
   const stream = await b.client.stream('write first, count 200 every 30', ids('slept'))
   const read = []
   while (read.length < 10) read.push((await stream.next())!)
@@ -163,7 +163,7 @@ test('a process that stood still for so long that it lost its run tells its read
   assert.deepEqual([body.status, body.outcome.intermediate_steps.length], ['success', 1])
 })
 
-test('a run whose process is killed goes on elsewhere, and so does who reads it, behind what is certain', async () => {
+test('a run whose process is killed resumes on another replica, and its reader continues after the last checkpoint', async () => {
   const stream = await a.client.stream('write first, count 200 every 30', ids('killed'))
   await stream.next()
   const other = await b.client.follow('killed')

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { startPostgres } from '../fixtures/postgres-server.ts'
 import { makeFolder, serve } from '../fixtures/process.ts'
 
-test('a service that is asked to stop while its database is away ends', async (t) => {
+test('a service stops while its database is away', async (t) => {
   const server = await startPostgres()
   const environment = { DATABASE_URL: await server.createDatabase(), SECRET_KEY: 'x'.repeat(32) }
   const service = await serve(t, await makeFolder(t), environment)
@@ -12,7 +12,7 @@ test('a service that is asked to stop while its database is away ends', async (t
   assert.equal(await service.ended, 0)
 })
 
-test('a replica that is asked to stop and has nothing to finish refuses for a while before it does not listen any more', async (t) => {
+test('an idle replica that is stopped refuses requests for a while before it closes its port', async (t) => {
   const server = await startPostgres()
   t.after(() => server.stop())
   const environment = { DATABASE_URL: await server.createDatabase(), SECRET_KEY: 'x'.repeat(32) }

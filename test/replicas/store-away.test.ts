@@ -34,7 +34,7 @@ function isAway(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'store_unavailable' && error.retryAfter !== undefined
 }
 
-/** A unit whose commit has this fate. */
+/** Transaction whose commit has the given fate. */
 async function unitWith(fate: Fate, { database, proxy }: { database: Database; proxy: PostgresProxy }) {
   let times = 0
   proxy.decide(once(/commit/, fate))
@@ -45,19 +45,19 @@ async function unitWith(fate: Fate, { database, proxy }: { database: Database; p
   return { value, times, rows: await rowsOf(database) }
 }
 
-test('a unit whose commit did not reach the server runs again', async (t) => {
+test('a transaction whose commit did not reach the server is retried', async (t) => {
   assert.deepEqual(await unitWith('cut before', await open(t)), { value: 2, times: 2, rows: 1 })
 })
 
-test('a unit that was stored when its connection broke does not run again, and answers as if nothing had happened', async (t) => {
+test('a transaction stored before its connection broke is not retried, and succeeds', async (t) => {
   assert.deepEqual(await unitWith('cut behind', await open(t)), { value: 1, times: 1, rows: 1 })
 })
 
-test('an answer to a commit that never comes is not waited for without end', async (t) => {
+test('a missing answer to a commit is not awaited forever', async (t) => {
   assert.deepEqual(await unitWith('silence', await open(t, { answerMs: 500 })), { value: 1, times: 1, rows: 1 })
 })
 
-test('reads, and units that break before their commit, go on over another connection', async (t) => {
+test('reads, and transactions that break before their commit, are retried on another connection', async (t) => {
   const { database, proxy } = await open(t)
   for (const fate of ['cut before', 'cut behind'] as const) {
     proxy.decide(once(/memory_owners/, fate))
@@ -68,14 +68,14 @@ test('reads, and units that break before their commit, go on over another connec
   }
 })
 
-test('a statement that is a unit by itself is not made twice: whoever asked for it hears that nobody knows', async (t) => {
+test('a single statement is not retried: its caller gets an error about the unknown outcome', async (t) => {
   const { database, proxy } = await open(t)
   proxy.decide(once(/insert/, 'cut behind'))
   await assert.rejects(database.forTenant('a').write.execute(...lock('o')), CommitUnknown)
   assert.equal(await rowsOf(database), 1)
 })
 
-test('what the server gives up is told: a transaction that another one stops runs again, a slow query does not', async (t) => {
+test('a transaction aborted by a deadlock is retried, a cancelled slow query is not', async (t) => {
   const { database } = await open(t)
   let times = 0
   const value = await database.forTenant('a').unit(async (connection) => {
@@ -90,7 +90,7 @@ test('what the server gives up is told: a transaction that another one stops run
   await assert.rejects(slow, isAway)
 })
 
-test('a unit that goes on after a failed query is not told to be stored', async (t) => {
+test('a transaction that continues after a failed query is not reported as stored', async (t) => {
   const { database } = await open(t)
   const unit = database.forTenant('a').unit(async (connection) => {
     await connection.execute(...lock('o'))
@@ -100,7 +100,7 @@ test('a unit that goes on after a failed query is not told to be stored', async 
   assert.equal(await rowsOf(database), 0)
 })
 
-test('a server that is away for a moment is waited for; one that stays away is told, and comes back by itself', async (t) => {
+test('a brief outage of the server is awaited; a longer outage is an error, and ends without a restart', async (t) => {
   const { database, proxy } = await open(t)
   proxy.decide(() => 'cut before')
   await assert.rejects(database.ping(), isAway)
@@ -116,7 +116,7 @@ test('a server that is away for a moment is waited for; one that stays away is t
   assert.equal(await rowsOf(database), 1)
 })
 
-test('a server that starts again is found again', async (t) => {
+test('the store reconnects to a restarted server', async (t) => {
   const { database } = await open(t)
   await database.forTenant('a').unit((connection) => connection.execute(...lock('o')))
   const restarted = server.restart()
@@ -125,14 +125,14 @@ test('a server that starts again is found again', async (t) => {
   assert.equal(await rowsOf(database), 21)
 })
 
-test('who finds no free connection is told after a while', async (t) => {
+test('waiting for a free connection ends with an error', async (t) => {
   const { database } = await open(t, { connections: 1 })
   const ask = () => database.forTenant('b').unit((connection) => connection.execute('select 1', []), { retryForMs: 0 })
   await database.forTenant('a').unit(() => assert.rejects(ask(), isAway))
   await ask()
 })
 
-test('a run that began without its process hearing of it is its own, once', async (t) => {
+test('a run whose start was stored without an answer belongs to its process, once', async (t) => {
   const { database, proxy } = await open(t)
   const { store, newRun, session, count } = storeOf(database)
   const run = newRun()
@@ -147,7 +147,7 @@ test('a run that began without its process hearing of it is its own, once', asyn
   assert.deepEqual(await store.begin(other), { kind: 'waiting', fence: 1 })
 })
 
-test('a run whose end was stored without its process hearing of it has ended, once', async (t) => {
+test('a run whose end was stored without an answer has ended, once', async (t) => {
   const { database, proxy } = await open(t)
   const { store, start, texts, metrics } = storeOf(database)
   for (const fate of ['cut before', 'cut behind'] as const) {
