@@ -6,7 +6,7 @@ import { CommandFailure, type CommandContext } from './terminal.ts'
 
 /** Adds commands for MCP tools that are disabled because the server changed their definition. A running service picks up acceptances. */
 export function addChangedTools(tool: Command, { terminal }: CommandContext): void {
-  const say = (line: string) => terminal.stdout.write(`${line}\n`)
+  const print = (line: string) => terminal.stdout.write(`${line}\n`)
   const cacheDir = () => path.join(readSettings(terminal).dataDir, 'cache')
 
   tool
@@ -15,10 +15,10 @@ export function addChangedTools(tool: Command, { terminal }: CommandContext): vo
     .action(async () => {
       const changed = await listChangedTools(cacheDir())
       for (const tool of changed) {
-        say(tool.name)
-        for (const line of [...describe('accepted', tool.accepted), ...describe('now', tool.changed)]) say(`  ${line}`)
+        print(tool.name)
+        for (const line of [...describe('accepted', tool.accepted), ...describe('now', tool.changed)]) print(`  ${line}`)
       }
-      if (changed.length === 0) say('No tool has changed.')
+      if (changed.length === 0) print('No tool has changed.')
     })
 
   tool
@@ -31,7 +31,7 @@ export function addChangedTools(tool: Command, { terminal }: CommandContext): vo
       if (accepted.length === 0) {
         throw new CommandFailure(1, [`No tool of ${JSON.stringify(name)} has changed. "agent-core tool changed" lists the changed tools.`])
       }
-      for (const toolName of accepted) say(`Accepted ${toolName}.`)
+      for (const toolName of accepted) print(`Accepted ${toolName}.`)
     })
 }
 

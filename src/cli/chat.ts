@@ -6,7 +6,7 @@ import { isId } from '../http/request-headers.ts'
 import type { Settings } from '../settings/settings.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
 import { createConversation, type Conversation } from './chat/conversation.ts'
-import { findMissing, makeMissing, readSettings } from './prepare.ts'
+import { findMissing, createMissing, readSettings } from './prepare.ts'
 import { findService, withdraw } from './running-service.ts'
 import { createServiceClient } from './chat/service-client.ts'
 import { answerLines, askOnce, converse } from './chat/terminal-chat.ts'
@@ -78,7 +78,7 @@ async function findOrStart({ url }: ChatOptions, settings: Readonly<Settings>, c
   if (ownUrl !== undefined) return { url: ownUrl, isOwn: true, close: leave }
   const missing = await findMissing(settings, context.terminal.environment)
   if (missing.length > 0) throw new CommandFailure(1, missing)
-  await makeMissing(settings)
+  await createMissing(settings)
   // The temporary service serves only this conversation, so it listens on loopback whatever the settings say.
   const loopbackSettings = { ...settings, host: '127.0.0.1', publicUrl: undefined }
   const { start } = await import('./start.ts')

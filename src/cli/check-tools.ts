@@ -22,11 +22,11 @@ type ToolCheck = (config: Config, at: Path, places: ToolCheckContext) => Promise
 
 /** Finds missing files, folders and commands of tools. Runs no command and uses no network. */
 export async function findToolProblems({ tools }: Pick<AgentConfig, 'tools'>, places: ToolCheckContext): Promise<ConfigProblem[]> {
-  const problems = tools.map(async (tool, index) => {
+  const problemLists = tools.map(async (tool, index) => {
     const check = checks[typeOf(tool)]
     return check ? check(tool.config ?? {}, ['tools', index, 'config'], places) : []
   })
-  return (await Promise.all(problems)).flat()
+  return (await Promise.all(problemLists)).flat()
 }
 
 function typeOf({ type, name }: ToolConfig): ToolType {
@@ -52,7 +52,7 @@ async function checkFile(file: string, at: Path, folder: string): Promise<Config
 }
 
 async function checkTables({ tables }: Config, at: Path, { files }: ToolCheckContext): Promise<ConfigProblem[]> {
-  const problems = Object.entries(tables as Record<string, string>).map(async ([name, pattern]) => {
+  const problemLists = Object.entries(tables as Record<string, string>).map(async ([name, pattern]) => {
     const tablePath = [...at, 'tables', name]
     if (!files) return [problemAt(tablePath, noFiles)]
     try {
@@ -62,7 +62,7 @@ async function checkTables({ tables }: Config, at: Path, { files }: ToolCheckCon
       return [problemAt(tablePath, messageOf(error))]
     }
   })
-  return (await Promise.all(problems)).flat()
+  return (await Promise.all(problemLists)).flat()
 }
 
 async function checkDocuments({ paths }: Config, at: Path, { files }: ToolCheckContext): Promise<ConfigProblem[]> {

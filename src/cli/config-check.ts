@@ -19,10 +19,10 @@ export async function checkConfigFile(file: string, { filesRoot }: Settings, { e
     const config = await loadAgentConfig(file)
     const unset = findUnsetVariables(config, environment)
     // A model that lacks a variable cannot be created. The unset variable is reported instead of the model.
-    const isTold = unset.some(({ at }) => at[0] === 'llms')
+    const modelVariableUnset = unset.some(({ at }) => at[0] === 'llms')
     const files = await openFilesRoot(filesRoot).catch(() => undefined)
     const tools = await findToolProblems(config, { configDir: path.dirname(path.resolve(file)), files, environment })
-    const problems = [...unset, ...(isTold ? [] : findModelProblems(config, environment)), ...tools]
+    const problems = [...unset, ...(modelVariableUnset ? [] : findModelProblems(config, environment)), ...tools]
     if (problems.length > 0) throw new ConfigError(await withLines(problems, file))
   } catch (error) {
     if (error instanceof ConfigError) throw new CommandFailure(1, formatProblems(file, error))

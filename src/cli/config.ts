@@ -18,7 +18,7 @@ import { readSettings } from './prepare.ts'
 /** Adds commands that check agent.yaml, show the configuration in use, and restore an earlier version. */
 export function addConfig(program: Command, { terminal }: CommandContext): void {
   const config = program.command('config').description('Check and show the configuration of the agent.')
-  const say = (line: string) => terminal.stdout.write(`${line}\n`)
+  const print = (line: string) => terminal.stdout.write(`${line}\n`)
 
   config
     .command('check [file]')
@@ -27,7 +27,7 @@ export function addConfig(program: Command, { terminal }: CommandContext): void 
       const settings = readSettings(terminal)
       const whole = file === undefined ? settings.agentConfig : path.resolve(terminal.cwd, file)
       await checkConfigFile(whole, settings, terminal)
-      say(`ok: ${whole}`)
+      print(`ok: ${whole}`)
     })
 
   config
@@ -53,7 +53,7 @@ export function addConfig(program: Command, { terminal }: CommandContext): void 
         actor ? `${actor.sub} (${actor.tenant})` : '-',
         diff.join(' '),
       ])
-      for (const line of formatTable([['version', 'since', 'source', 'changed by', 'changes'], ...rows])) say(line)
+      for (const line of formatTable([['version', 'since', 'source', 'changed by', 'changes'], ...rows])) print(line)
     })
 
   config
@@ -66,7 +66,7 @@ export function addConfig(program: Command, { terminal }: CommandContext): void 
       })
       if (!restored)
         throw new CommandFailure(1, [`There is no version ${JSON.stringify(version)}; "agent-core config history" lists the versions.`])
-      say(`Version ${restored.version} is in use. Changed: ${restored.diff.join(' ') || 'nothing'}.`)
+      print(`Version ${restored.version} is in use. Changed: ${restored.diff.join(' ') || 'nothing'}.`)
     })
 }
 

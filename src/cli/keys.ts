@@ -19,7 +19,7 @@ import { loadUsedConfiguration } from './used-configuration.ts'
 /** Adds commands that create, list and revoke access keys, rotate signing keys, and print callback secrets. They work with and without a running service. */
 export function addKeys(program: Command, { terminal }: CommandContext): void {
   const keys = program.command('keys').description('Create, list and revoke access keys; print the secret of callbacks.')
-  const say = (line: string) => terminal.stdout.write(`${line}\n`)
+  const print = (line: string) => terminal.stdout.write(`${line}\n`)
 
   async function use<T>(settings: Settings, work: (tools: KeyTools) => Promise<T>): Promise<T> {
     const database = await openDatabase(settings)
@@ -55,7 +55,7 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
         await register.insert(toRecord(claims))
         return signClaims((await openSigningKeys(signingKeys, Date.now)).newest(), claims)
       })
-      say(key)
+      print(key)
     })
 
   keys
@@ -64,7 +64,7 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
     .option('--tenant <name>', 'list only keys of this tenant', toName)
     .action(async ({ tenant }: { tenant?: string }) => {
       const records = await use(readSettings(terminal), ({ register }) => register.list(tenant))
-      for (const line of toTable(records, Date.now())) say(line)
+      for (const line of toTable(records, Date.now())) print(line)
     })
 
   keys
@@ -78,7 +78,7 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
       })
       if (revoked === undefined)
         throw new CommandFailure(1, [`There is no key ${JSON.stringify(jti)}; "agent-core keys list" lists the keys.`])
-      say(revoked ? `Revoked ${jti}.` : `${jti} was already revoked.`)
+      print(revoked ? `Revoked ${jti}.` : `${jti} was already revoked.`)
     })
 
   keys
@@ -94,9 +94,9 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
         await publish('signing_keys', { newest: (await openSigningKeys(signingKeys, Date.now)).newest().kid })
         return until
       })
-      say('The new signing key is in use.')
-      if (until !== undefined) say(`Existing access keys stay valid until they expire; the last expires at ${toTime(until)}.`)
-      else say('All existing access keys are invalid. The service writes a new admin.key, at the latest when it starts.')
+      print('The new signing key is in use.')
+      if (until !== undefined) print(`Existing access keys stay valid until they expire; the last expires at ${toTime(until)}.`)
+      else print('All existing access keys are invalid. The service writes a new admin.key, at the latest when it starts.')
     })
 
   keys
@@ -109,7 +109,7 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
         readSettings(terminal),
         async ({ secrets }) => (await openCallbackSecrets((await secrets()).callbacks)).forTenant,
       )
-      say(secretsOf(tenant)[0]!)
+      print(secretsOf(tenant)[0]!)
     })
 }
 

@@ -22,7 +22,7 @@ export function readSettings({ environment, cwd }: Pick<Terminal, 'environment' 
  * Copies the sample agent.yaml and sample files if they are missing, and returns the created paths. With a shared database, agent.yaml is
  * not created: the database holds the configuration, and a new file would count as an edit.
  */
-export async function makeMissing(settings: Settings): Promise<string[]> {
+export async function createMissing(settings: Settings): Promise<string[]> {
   const { agentConfig, filesRoot, dataDir, databaseUrl } = settings
   await refuseExposed(settings)
   const createdPaths: string[] = []

@@ -4,11 +4,11 @@ import type { Service } from '../service.ts'
 import type { Settings } from '../settings/settings.ts'
 import { adviseOnModels } from './doctor/model-advice.ts'
 import { createLogger } from './logger.ts'
-import { makeMissing, readSettings, refuseMissing } from './prepare.ts'
+import { createMissing, readSettings, refuseMissing } from './prepare.ts'
 import { withdraw } from './running-service.ts'
 import type { CommandContext } from './terminal.ts'
 import { addressOf, failToListen } from './listen.ts'
-import type { Ready } from './workers/messages.ts'
+import type { ReadyInfo } from './workers/messages.ts'
 import { openConnections } from './workers/connections.ts'
 import { createProcesses, findSupervisor, type Supervisor } from './workers/processes.ts'
 import { shareMetrics } from './workers/share-metrics.ts'
@@ -41,14 +41,14 @@ async function serve(context: ServeContext): Promise<void> {
   const settings = readSettings(terminal)
   const supervisor = findSupervisor()
   if (supervisor) return serveAsWorker(settings, supervisor, context)
-  const createdPaths = context.mayMakeSample ? await makeMissing(settings) : []
+  const createdPaths = context.mayMakeSample ? await createMissing(settings) : []
   if (!context.mayMakeSample) await refuseMissing(settings, terminal.environment)
   const onReady: OnReady = (url, ready) => greet({ url, ...ready, createdPaths, workers: settings.workers }, context)
   if (settings.workers > 1) await serveByWorkers(settings, onReady, context)
   else await serveAlone(settings, onReady, context)
 }
 
-type OnReady = (url: string, ready: Ready) => void
+type OnReady = (url: string, ready: ReadyInfo) => void
 
 async function serveAlone(settings: Settings, onReady: OnReady, context: ServeContext): Promise<void> {
   const { stopping } = context.terminal
@@ -57,7 +57,7 @@ async function serveAlone(settings: Settings, onReady: OnReady, context: ServeCo
   const { service, url, release } = await start({ ...context, settings })
   onReady(url, await toReady(service, context))
   if (!stopping.aborted) await once(stopping, 'abort')
-  say(context, stoppingLine)
+  print(context, stoppingLine)
   withdraw(settings.dataDir)
   // A service with the embedded database has no other replica, so a notice has no use.
   await service.close(drainMs, settings.databaseUrl === undefined ? 0 : noticeMs)
@@ -68,7 +68,7 @@ async function serveByWorkers(settings: Settings, onReady: OnReady, context: Com
   const { stopping, stdout } = context.terminal
   const connections = await openConnections(settings).catch((error: unknown) => failToListen(error, settings))
   const url = addressOf(settings.host, connections.port)
-  stopping.addEventListener('abort', () => say(context, stoppingLine), { once: true })
+  stopping.addEventListener('abort', () => print(context, stoppingLine), { once: true })
   await supervise({
     processes: createProcesses(),
     connections,
@@ -115,7 +115,7 @@ function askForAddress({ send, onMessage }: Supervisor): Promise<string> {
   return promise
 }
 
-async function toReady({ agent, adminKeyFile }: Service, { terminal }: CommandContext): Promise<Ready> {
+async function toReady({ agent, adminKeyFile }: Service, { terminal }: CommandContext): Promise<ReadyInfo> {
   const example = agent.config.conversation_starters.find(({ message }) => message !== '' && message.length <= maxExampleCharacters)
   const advice = await adviseOnModels(agent.config, terminal.environment)
   return { adminKeyFile, advice, example: example?.message ?? 'What can you do?' }
@@ -124,26 +124,26 @@ async function toReady({ agent, adminKeyFile }: Service, { terminal }: CommandCo
 /** A longer question does not fit on a line to paste. */
 const maxExampleCharacters = 200
 
-interface Greeting extends Ready {
+interface Greeting extends ReadyInfo {
   url: string
   createdPaths: readonly string[]
   workers: number
 }
 
 function greet({ url, adminKeyFile, advice, example, createdPaths, workers }: Greeting, context: CommandContext): void {
-  if (createdPaths.length > 0) say(context, `Created ${createdPaths.join(' and ')}`)
-  say(context, `Agent Core ${context.version} listens on ${url}${workers > 1 ? ` with ${workers} workers` : ''}`)
-  for (const line of advice) say(context, line)
-  say(context, 'Try it:')
-  say(context, `  curl -s ${url}/core/v1/chain -H "x-service-access: $(cat ${adminKeyFile})" -H 'content-type: application/json' \\`)
+  if (createdPaths.length > 0) print(context, `Created ${createdPaths.join(' and ')}`)
+  print(context, `Agent Core ${context.version} listens on ${url}${workers > 1 ? ` with ${workers} workers` : ''}`)
+  for (const line of advice) print(context, line)
+  print(context, 'Try it:')
+  print(context, `  curl -s ${url}/core/v1/chain -H "x-service-access: $(cat ${adminKeyFile})" -H 'content-type: application/json' \\`)
   // A single quote must not end the quoted string of the shell.
   const content = JSON.stringify(example).replaceAll("'", String.raw`'\''`)
-  say(context, `    -d '{"messages": [{"role": "user", "content": ${content}}]}'`)
-  say(context, `Read more: ${url}/docs`)
+  print(context, `    -d '{"messages": [{"role": "user", "content": ${content}}]}'`)
+  print(context, `Read more: ${url}/docs`)
 }
 
 const stoppingLine = 'Stopping: finishing the running chats.'
 
-function say({ terminal }: CommandContext, line: string): void {
+function print({ terminal }: CommandContext, line: string): void {
   terminal.stdout.write(`${line}\n`)
 }

@@ -9,7 +9,7 @@ import { announce } from './running-service.ts'
 import type { CommandContext } from './terminal.ts'
 import { toFailure } from './used-configuration.ts'
 
-interface Start {
+interface StartOptions {
   settings: Settings
   terminal: CommandContext['terminal']
   version: string
@@ -21,7 +21,7 @@ interface Start {
 }
 
 /** Starts the service in this process. The caller closes it, then releases the data directory. */
-export async function start({ settings, terminal, version, port, isQuiet, mayMakeSample = false }: Start) {
+export async function start({ settings, terminal, version, port, isQuiet, mayMakeSample = false }: StartOptions) {
   const { release } = hold(settings)
   try {
     const log = await createLogger(settings, terminal.stdout, { isQuiet: isQuiet ?? false })
@@ -48,7 +48,7 @@ async function listen({ app }: Service, { host }: Settings, port: number): Promi
 /** Length of the accept queue, so that bursts of connections are not refused. */
 const backlog = 8192
 
-interface WorkerStart extends Pick<Start, 'settings' | 'terminal' | 'version' | 'mayMakeSample'> {
+interface WorkerStart extends Pick<StartOptions, 'settings' | 'terminal' | 'version' | 'mayMakeSample'> {
   worker: { id: number; pid: number | undefined }
   /** The supervisor, which listens and passes connections to this process. */
   frontDoor: { url: string; metrics: MetricsSharing }

@@ -32,7 +32,7 @@ export function addTool(program: Command, context: CommandContext): void {
     .argument('<name>', 'name of the tool and its file', toToolName)
     .option('--dir <folder>', 'folder for the file (default: tools, next to agent.yaml)')
     .option('--add', 'also add the tool to agent.yaml')
-    .action(async (name: string, options: NewOptions) => makeTool(terminal, name, options))
+    .action(async (name: string, options: NewOptions) => createTool(terminal, name, options))
 
   tool
     .command('check <file>')
@@ -54,30 +54,30 @@ function toToolName(name: string): string {
   return name
 }
 
-async function makeTool(terminal: Terminal, name: string, { dir, add }: NewOptions): Promise<void> {
+async function createTool(terminal: Terminal, name: string, { dir, add }: NewOptions): Promise<void> {
   const settings = readSettings(terminal)
   const configDir = path.dirname(settings.agentConfig)
   const folder = dir === undefined ? path.join(configDir, 'tools') : path.resolve(terminal.cwd, dir)
   const file = path.join(folder, `${name}.ts`)
   const entry = { name, type: 'module', config: { path: toEntryPath(path.relative(configDir, file)) } }
   const display = (target: string) => path.relative(terminal.cwd, target) || target
-  const say = (line = '') => terminal.stdout.write(`${line}\n`)
+  const print = (line = '') => terminal.stdout.write(`${line}\n`)
   // The entry is checked before any file is written.
   const change = add ? await addEntry(settings.agentConfig, entry) : undefined
   await mkdir(folder, { recursive: true })
   if (!(await writeNew(file, toolTemplate))) throw new CommandFailure(1, [`${display(file)} already exists; nothing was changed.`])
-  say(`created ${display(file)}`)
+  print(`created ${display(file)}`)
   const forEditors = path.join(folder, 'tsconfig.json')
-  if (await writeNew(forEditors, await settingsForEditors(folder))) say(`created ${display(forEditors)}, by which editors find the types`)
+  if (await writeNew(forEditors, await settingsForEditors(folder))) print(`created ${display(forEditors)}, by which editors find the types`)
   if (change) {
     await createConfigurationFile(settings.agentConfig, settings.dataDir).replace(change.text, change.next)
-    say(`added ${name} to ${display(settings.agentConfig)}`)
+    print(`added ${name} to ${display(settings.agentConfig)}`)
   } else {
-    say(`\nAdd this entry to "tools" in ${display(settings.agentConfig)} (--add does so):\n`)
-    say(`  - { name: ${name}, type: module, config: { path: ${entry.config.path} } }`)
+    print(`\nAdd this entry to "tools" in ${display(settings.agentConfig)} (--add does so):\n`)
+    print(`  - { name: ${name}, type: module, config: { path: ${entry.config.path} } }`)
   }
-  say(`\nTry it: agent-core tool check ${display(file)} --input '${JSON.stringify(templateInput)}'`)
-  say('A running service uses the tool once its configuration has the entry, and then each change that you save.')
+  print(`\nTry it: agent-core tool check ${display(file)} --input '${JSON.stringify(templateInput)}'`)
+  print('A running service uses the tool once its configuration has the entry, and then each change that you save.')
 }
 
 /** Includes the types of Node in a checkout, which has them installed. */
@@ -132,7 +132,7 @@ async function addEntry(file: string, entry: { name: string }): Promise<{ text: 
 }
 
 async function checkTool(terminal: Terminal, file: string, input: string | undefined): Promise<void> {
-  const say = (line: string) => terminal.stdout.write(`${line}\n`)
+  const print = (line: string) => terminal.stdout.write(`${line}\n`)
   const parsedInput = input === undefined ? undefined : parseInput(input)
   const log = pino({ level: 'info' }, { write: (text: string) => printModuleOutput(terminal, text) })
   const spec = { name: path.parse(file).name, ...toolDefaults, config: { path: file } }
@@ -141,8 +141,8 @@ async function checkTool(terminal: Terminal, file: string, input: string | undef
     const unavailableReason = group.unavailableReason?.()
     if (unavailableReason !== undefined) throw new CommandFailure(1, [unavailableReason])
     for (const tool of group.tools()) {
-      say(`ok: ${tool.name} (${tool.effect}${tool.filters ? ', obeys data filters' : ''}): ${tool.description}`)
-      say(parsedInput ? await callOnce(tool, parsedInput, terminal.stopping, say) : JSON.stringify(tool.schema, undefined, 2))
+      print(`ok: ${tool.name} (${tool.effect}${tool.filters ? ', obeys data filters' : ''}): ${tool.description}`)
+      print(parsedInput ? await callOnce(tool, parsedInput, terminal.stopping, print) : JSON.stringify(tool.schema, undefined, 2))
     }
   } finally {
     await group.close?.()
@@ -165,7 +165,7 @@ function printModuleOutput(terminal: Terminal, text: string): void {
   if (line !== undefined) terminal.stderr.write(`${line}\n`)
 }
 
-async function callOnce(tool: Tool, input: JsonObject, signal: AbortSignal, say: (line: string) => void): Promise<string> {
+async function callOnce(tool: Tool, input: JsonObject, signal: AbortSignal, print: (line: string) => void): Promise<string> {
   const fault = tool.check(input)
   if (fault !== undefined) throw new CommandFailure(1, [`The input does not match the schema: ${fault}`])
   const caller = { tenant: 'default', owner: 'check' }
@@ -173,7 +173,7 @@ async function callOnce(tool: Tool, input: JsonObject, signal: AbortSignal, say:
   const { isError, output, log, durationMs } = await runTool(tool, input, {
     context: { ...context, latestOutput: () => undefined, isWithheld: () => false, restriction: '' },
     async keepArtifact({ name, type, bytes, tool }) {
-      say(`file: ${name} (${type}, ${bytes.byteLength} bytes)`)
+      print(`file: ${name} (${type}, ${bytes.byteLength} bytes)`)
       return { id: 'check', name, type, size: bytes.byteLength, sha256: '', tool, createdAt: Date.now() }
     },
     signal,

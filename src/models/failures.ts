@@ -19,7 +19,7 @@ const maxLookedThrough = 4096
 const maxDepth = 10
 
 /** An HTTP response without an event stream. `now` is in epoch milliseconds, names of `headers` are lower-case. */
-export interface StatusAnswer {
+export interface StatusResponse {
   status: number
   headers: Headers
   body: string
@@ -27,7 +27,7 @@ export interface StatusAnswer {
 }
 
 /** Converts a response without an event stream to an error with an excerpt of the provider's message. */
-export function toStatusError(origin: Origin, { status, headers, body, now }: StatusAnswer): ModelError {
+export function toStatusError(origin: Origin, { status, headers, body, now }: StatusResponse): ModelError {
   const code = codeOf(status)
   // Providers repeat parts of a wrong key in their message, so that message is left out.
   const message = code === 'unauthorized' ? '' : excerpt(origin, messageIn(body) || (status < 300 ? 'no event stream' : ''))

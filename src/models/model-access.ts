@@ -61,7 +61,7 @@ export function resolveAccess(config: ModelConfig, resolve: Resolve): ModelConne
   }
 }
 
-type Keys = Pick<ModelConnection, 'apiKey' | 'accessKeyId' | 'secretAccessKey' | 'sessionToken'>
+type ModelKeys = Pick<ModelConnection, 'apiKey' | 'accessKeyId' | 'secretAccessKey' | 'sessionToken'>
 
 /** Placeholder for an unresolvable value, until the problems are thrown. */
 const unresolved = '?'
@@ -75,7 +75,7 @@ function toUrl(text: string | undefined, problems: string[]): URL | undefined {
 }
 
 /** Required fields that are missing. A gateway may get its key in a header instead of `api_key`. */
-function missingFields(config: ModelConfig, keys: Keys, headers: Record<string, string>): string[] {
+function missingFields(config: ModelConfig, keys: ModelKeys, headers: Record<string, string>): string[] {
   const { provider } = config
   const { needs }: ProviderTraits = providers[provider]
   const problems: string[] = []
@@ -86,7 +86,7 @@ function missingFields(config: ModelConfig, keys: Keys, headers: Record<string, 
   return problems
 }
 
-function missingAws({ provider, region }: ModelConfig, { apiKey, accessKeyId, secretAccessKey }: Keys): string[] {
+function missingAws({ provider, region }: ModelConfig, { apiKey, accessKeyId, secretAccessKey }: ModelKeys): string[] {
   const problems: string[] = []
   if (!region?.trim()) problems.push(`region: required by ${provider}`)
   if (apiKey !== undefined) return problems

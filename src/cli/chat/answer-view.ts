@@ -10,15 +10,15 @@ export interface AnswerView {
   end(): void
 }
 
-type Out = Pick<Terminal, 'stdout' | 'stderr' | 'environment'>
+type ViewOutput = Pick<Terminal, 'stdout' | 'stderr' | 'environment'>
 
 /** A terminal gets everything at once as chunks arrive. A pipe gets the complete answer on standard output and the steps on standard error. */
-export function createAnswerView(out: Out): AnswerView {
+export function createAnswerView(out: ViewOutput): AnswerView {
   return out.stdout.isTTY ? createTerminalView(out) : createPlainView(out)
 }
 
 /** Text followed by a chunk of another `agent_step` was no answer, so a pipe does not get the text. */
-function createPlainView({ stdout, stderr }: Out): AnswerView {
+function createPlainView({ stdout, stderr }: ViewOutput): AnswerView {
   let answer = ''
   return {
     show({ agent_step, token, step }) {
@@ -33,7 +33,7 @@ function createPlainView({ stdout, stderr }: Out): AnswerView {
 
 const clearLine = '\r\u001B[K'
 
-function createTerminalView({ stdout, environment }: Out): AnswerView {
+function createTerminalView({ stdout, environment }: ViewOutput): AnswerView {
   const isColoured = !environment['NO_COLOR']
   const dim = (text: string) => (isColoured ? paint('dim', text) : text)
   /** Kind of the last output. The line of a running step is replaced by its result if no other output came between. */

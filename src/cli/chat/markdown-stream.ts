@@ -9,14 +9,14 @@ export interface MarkdownStream {
 }
 
 type Style = Parameters<typeof styleText>[0]
-type Line = 'unknown' | 'text' | 'heading' | 'table' | 'code'
+type LineKind = 'unknown' | 'text' | 'heading' | 'table' | 'code'
 
 /** Bold and code spans that end on the line where they begin. */
 const span = /\*\*(?=\S)(.+?)(?<=\S)\*\*|`([^`]+)`/g
 
 /** Styles bold, code and headings. Tables and code blocks stay as written, so that columns stay aligned. */
 export function createMarkdownStream(): MarkdownStream {
-  let line: Line = 'unknown'
+  let line: LineKind = 'unknown'
   let isInBlock = false
   let pending = ''
 
@@ -65,7 +65,7 @@ function closedLength(text: string): number {
   return open < 0 ? text.length : open
 }
 
-function styled(text: string, line: Line): string {
+function styled(text: string, line: LineKind): string {
   if (text === '') return ''
   if (line === 'heading') return paint('bold', text)
   if (line === 'code') return paint('cyan', text)

@@ -3,7 +3,7 @@ import type { MetricsSnapshot } from '../../metrics/snapshots.ts'
 /** Messages between the supervisor, which serves no requests, and its workers. */
 
 /** Facts about a started service, printed at the start. */
-export interface Ready {
+export interface ReadyInfo {
   /** Path of the admin key. */
   adminKeyFile: string
   /** Lines about the models. */
@@ -16,7 +16,7 @@ export type FromWorker =
   /** The worker listens for messages. */
   | { kind: 'hello' }
   /** The worker accepts connections. */
-  | ({ kind: 'ready' } & Ready)
+  | ({ kind: 'ready' } & ReadyInfo)
   /** The worker has received a connection. */
   | { kind: 'taken' }
   /** The worker accepts no more connections. */

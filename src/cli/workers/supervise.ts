@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { CommandFailure } from '../terminal.ts'
 import type { Connections } from './connections.ts'
-import type { Ready } from './messages.ts'
+import type { ReadyInfo } from './messages.ts'
 import type { Processes } from './processes.ts'
 import { createWorkers, type WorkerEnd, type RunningWorker, type Workers } from './workers.ts'
 
@@ -21,7 +21,7 @@ export interface Supervision {
   stopMs: number
   log: Logger
   /** Called once, when all workers serve. */
-  onReady(ready: Ready): void
+  onReady(ready: ReadyInfo): void
   /** Milliseconds before a worker is restarted: the first pause, which doubles up to the longest pause. */
   pauseMs?: { first: number; longest: number }
 }
@@ -38,7 +38,7 @@ const stableMs = 60_000
 export async function supervise(options: Supervision): Promise<void> {
   const { connections, count, stopping, stopMs, noticeMs = 0 } = options
   let isReported = false
-  function onReady(serving: number, ready: Ready): void {
+  function onReady(serving: number, ready: ReadyInfo): void {
     if (isReported || serving < count) return
     isReported = true
     options.onReady(ready)

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Connections } from './connections.ts'
 import { gatherMetrics } from './gather-metrics.ts'
-import type { FromWorker, Ready } from './messages.ts'
+import type { FromWorker, ReadyInfo } from './messages.ts'
 import type { Processes, WorkerProcess } from './processes.ts'
 
 /** Exit code of a worker, or the signal that ended the worker. */
@@ -27,14 +27,14 @@ interface WorkersOptions {
   url: string
   log: Logger
   /** Called with the number of workers that serve now. */
-  onReady(serving: number, ready: Ready): void
+  onReady(serving: number, ready: ReadyInfo): void
 }
 
 export function createWorkers({ processes, connections, url, log, onReady }: WorkersOptions): Workers {
   const alive = new Set<WorkerProcess>()
   const metrics = gatherMetrics()
 
-  function serve(worker: WorkerProcess, ready: Ready): void {
+  function serve(worker: WorkerProcess, ready: ReadyInfo): void {
     metrics.join(worker)
     connections.join(worker)
     log.info({ worker: worker.id, pid: worker.pid }, 'A worker serves')

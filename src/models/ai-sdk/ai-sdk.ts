@@ -26,7 +26,7 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
   async function* reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
     signal.throwIfAborted()
     const language = await (loading ??= options.load())
-    const watch = new Watch(signal)
+    const watch = new RequestWatch(signal)
     const collector = new PartCollector(origin)
     let reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart> | undefined
     try {
@@ -55,7 +55,7 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
 }
 
 /** Aborts a request when the caller disconnects or the provider is silent. The signal has no custom reason, which the SDK would misread. */
-class Watch {
+class RequestWatch {
   isSilent = false
   private readonly controller = new AbortController()
   private readonly outer: AbortSignal

@@ -2,7 +2,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { createParser, type EventSourceParser } from 'eventsource-parser'
 import type { Dispatcher, Pool } from 'undici'
 import { ModelError } from '../../agent/model.ts'
-import { maxErrorBytes, toConnectionError, toStatusError, toStreamError, type Origin, type StatusAnswer } from '../failures.ts'
+import { maxErrorBytes, toConnectionError, toStatusError, toStreamError, type Origin, type StatusResponse } from '../failures.ts'
 
 /** Receiver of the data of server-sent events. `accept` may throw a `ModelError`. */
 export interface EventSink {
@@ -52,7 +52,7 @@ export class EventStream implements Dispatcher.DispatchHandler {
   private isReaderGone = false
   private wake: (() => void) | undefined
   /** Present if the response is no event stream. The body becomes the error message. */
-  private errorAnswer: StatusAnswer | undefined
+  private errorResponse: StatusResponse | undefined
 
   constructor(origin: Origin, timeouts: Timeouts, sink: EventSink) {
     this.origin = origin
@@ -109,15 +109,15 @@ export class EventStream implements Dispatcher.DispatchHandler {
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
     if (status < 200) return
     const isStream = status === 200 && !String(headers['content-type'] ?? '').startsWith('application/json')
-    if (!isStream) this.errorAnswer = { status, headers, body: '', now: Date.now() }
+    if (!isStream) this.errorResponse = { status, headers, body: '', now: Date.now() }
   }
 
   onResponseData(controller: Dispatcher.DispatchController, bytes: Buffer): void {
     if (this.isOver) return
     const text = this.decoder.write(bytes)
-    if (this.errorAnswer) {
-      this.errorAnswer.body += text
-      if (this.errorAnswer.body.length > maxErrorBytes) this.fail(toStatusError(this.origin, this.errorAnswer))
+    if (this.errorResponse) {
+      this.errorResponse.body += text
+      if (this.errorResponse.body.length > maxErrorBytes) this.fail(toStatusError(this.origin, this.errorResponse))
       return
     }
     this.parser.feed(text)
@@ -132,13 +132,13 @@ export class EventStream implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     if (this.isOver) return
-    if (this.errorAnswer) this.failure = toStatusError(this.origin, this.errorAnswer)
+    if (this.errorResponse) this.failure = toStatusError(this.origin, this.errorResponse)
     this.settle()
   }
 
   onResponseError(_: unknown, error: Error): void {
     if (this.isOver) return
-    const answer = this.errorAnswer
+    const answer = this.errorResponse
     if (error instanceof ModelError) this.failure = error
     else this.failure = answer ? toStatusError(this.origin, answer) : toConnectionError(this.origin, error, this.sink.hasBegun)
     this.settle()

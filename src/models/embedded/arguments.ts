@@ -5,7 +5,7 @@ import { stem, wordsOf } from './words.ts'
 
 /** Fills the input of a tool from the words of a request, using the name and schema of each parameter. */
 
-export interface Filled {
+export interface FilledArguments {
   input: JsonObject
   /** Parameters with a value from the text, except free-text parameters. */
   filledNames: string[]
@@ -21,7 +21,7 @@ export const freeTextNames =
   /^(query|question|q|search|search_?query|keywords?|topic|terms?|text|task|message|prompt|input|content|request|instructions?)$/i
 
 /** Fills the input; undefined if a required parameter has no value. */
-export function fillArguments(schema: JsonSchema, text: string): Filled | undefined {
+export function fillArguments(schema: JsonSchema, text: string): FilledArguments | undefined {
   const properties = (schema['properties'] ?? {}) as Record<string, Property>
   const required = new Set(Array.isArray(schema['required']) ? (schema['required'] as string[]) : [])
   const input: JsonObject = {}

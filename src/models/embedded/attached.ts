@@ -6,15 +6,15 @@ import type { Choice } from './choose-tool.ts'
 import { toSections, type Section } from './question.ts'
 
 /** Files attached to the question. */
-export interface Attached {
+export interface AttachedFiles {
   sections: Section[]
   /** Names of files present only as an outline, whose content must be read with a tool. */
   outlined: string[]
 }
 
 /** Separates the files before the question from the conversation. */
-export function takeAttached(all: readonly Message[]): { messages: Message[]; attached: Attached } {
-  const attached: Attached = { sections: [], outlined: [] }
+export function separateAttachedFiles(all: readonly Message[]): { messages: Message[]; attached: AttachedFiles } {
+  const attached: AttachedFiles = { sections: [], outlined: [] }
   const messages = all.map((message): Message => {
     if (message.role !== 'user') return message
     // Memories of the person come before the files.
@@ -46,7 +46,7 @@ function tableSections(file: string, text: string): Section[] {
 }
 
 /** The call that reads the first file present only as an outline. */
-export function toRead({ outlined }: Attached, tools: readonly ToolOffer[]): Choice | undefined {
+export function toReadCall({ outlined }: AttachedFiles, tools: readonly ToolOffer[]): Choice | undefined {
   const [path] = outlined
   // The tool for attached files comes last in the list. The configured file tool may have no access to the file.
   const tool = tools.findLast(({ schema }) => {

@@ -20,7 +20,7 @@ export function jsonIn(text: string): JsonObject | undefined {
   return undefined
 }
 
-export interface Code {
+export interface CodeBlock {
   /** The text after the opening fence. */
   language: string
   code: string
@@ -29,7 +29,7 @@ export interface Code {
 }
 
 /** The first fenced code block, or else the first text between single backticks that is more than a name. */
-export function codeIn(text: string): Code | undefined {
+export function codeIn(text: string): CodeBlock | undefined {
   const open = text.indexOf('```')
   if (open >= 0) {
     const body = text.slice(open + 3)

@@ -19,7 +19,7 @@ export function readNamedCall(message: string, tools: readonly ToolOffer[]): Cho
     const input = readArguments(namedTool.rest, namedTool.tool.schema)
     return input && { tool: namedTool.tool, input, evidence: [namedTool.mention], score: orderScore }
   }
-  return readOrder(message, tools) ?? lookFor(message, tools)
+  return readOrder(message, tools) ?? searchNamedTool(message, tools)
 }
 
 interface NamedTool {
@@ -149,7 +149,7 @@ function readOrder(message: string, tools: readonly ToolOffer[]): Choice | undef
   return tool && { tool, input: { url: url! }, evidence: [url!], score: orderScore }
 }
 
-/** True if the request asks to read the address, and does not just mention the address. */
+/** Matches requests to read an address, but not requests that only mention an address. */
 const readsPage =
   /^(?:please\s+|can you\s+|could you\s+)?(?:(?:read|open|fetch|load|get|visit|browse|show(?: me)?|summari[sz]e|look at|check)\s+(?:the\s+|this\s+)?(?:(?:web\s*)?(?:page|site|article|link|url)\s*|web\s+)?(?:at\s+|of\s+|from\s+)?|what (?:does|is on|stands on|is at)\s+(?:the\s+page\s+)?)?<?https?:\/\//i
 
@@ -159,7 +159,7 @@ function takesOnly({ schema }: ToolOffer, name: string): boolean {
 }
 
 /** Searches, once, for a named tool that is not among the offered tools. */
-function lookFor(message: string, tools: readonly ToolOffer[]): Choice | undefined {
+function searchNamedTool(message: string, tools: readonly ToolOffer[]): Choice | undefined {
   const tool = tools.find(({ name }) => name === findToolsName)
   const query = /(?<![\w/.-])[A-Za-z0-9][\w-]*__[A-Za-z0-9][\w.-]*[A-Za-z0-9]/.exec(message)?.[0]
   return tool && query !== undefined ? { tool, input: { query }, evidence: [query], score: orderScore } : undefined

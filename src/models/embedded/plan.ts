@@ -6,7 +6,7 @@ import { findTimeZones } from './time-zones.ts'
 import { isDependent, isFollowUp } from './question.ts'
 
 /** Plan for a part of a question. The same question, tools and figures always give the same plan. */
-export interface Planned {
+export interface PlannedPart {
   part: string
   /** The part completed from earlier questions. The answer refers to this text. */
   request: string
@@ -21,11 +21,11 @@ export interface PlanOptions {
   /** Earlier questions that the first part may follow up, oldest first. */
   earlier: readonly string[]
   /** Returns the figure of an earlier part of the plan. */
-  figureOf(planned: Planned): string | undefined
+  figureOf(planned: PlannedPart): string | undefined
 }
 
-export function toPlan({ parts, tools, earlier, figureOf }: PlanOptions): Planned[] {
-  const plan: Planned[] = []
+export function toPlan({ parts, tools, earlier, figureOf }: PlanOptions): PlannedPart[] {
+  const plan: PlannedPart[] = []
   let chain = toChain(earlier, tools)
   for (const part of parts) {
     const before = plan.at(-1)
@@ -51,11 +51,11 @@ function toChain(earlier: readonly string[], tools: readonly ToolOffer[]): strin
 }
 
 /** Adds a question to the chain. SQL needs all questions of the chain; for other tools the resolved question replaces the chain. */
-function nextChain(chain: readonly string[], planned: Planned): string[] {
+function nextChain(chain: readonly string[], planned: PlannedPart): string[] {
   return planned.choice && 'sql' in planned.choice.input ? [...chain, planned.part] : [planned.request]
 }
 
-function planPart(part: string, tools: readonly ToolOffer[], chain: readonly string[]): Planned {
+function planPart(part: string, tools: readonly ToolOffer[], chain: readonly string[]): PlannedPart {
   const partChoice = chooseTool(part, tools)
   const last = chain.at(-1)
   if (last === undefined || !isFollowUp(part)) return { part, request: part, ...choiceOf(partChoice), waits: false }
@@ -67,7 +67,7 @@ function planPart(part: string, tools: readonly ToolOffer[], chain: readonly str
 }
 
 /** Plans a call for each mentioned time zone, for a tool that accepts a single zone. */
-function perZone(planned: Planned): Planned[] {
+function perZone(planned: PlannedPart): PlannedPart[] {
   const { choice, request } = planned
   const name = Object.keys(choice?.input ?? {}).find((key) => /time_?zone|^tz$/i.test(key))
   const zones = name ? findTimeZones(request) : []

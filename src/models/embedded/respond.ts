@@ -3,17 +3,17 @@ import type { ModelRequest, RequestedCall, ToolOffer } from '../../agent/model.t
 import { findToolsName } from '../../agent/tool-offer.ts'
 import { splitKnown } from '../../memory/render.ts'
 import { answerFromTexts, answerFromStatements, asksForAll } from './answers/given.ts'
-import { tellResult } from './answers/answer.ts'
-import { remembered, tellRemembered, toSecondPerson } from './answers/remembered.ts'
-import { tellAbilities, tellGreeting, tellInability } from './answers/about.ts'
+import { describeResult } from './answers/answer.ts'
+import { memoriesHeading, describeMemories, toSecondPerson } from './answers/remembered.ts'
+import { abilitiesText, greetingText, inabilityText } from './answers/about.ts'
 import { chooseChart } from './chart.ts'
-import { takeAttached, toRead } from './attached.ts'
-import { toPlan, type Planned } from './plan.ts'
+import { separateAttachedFiles, toReadCall } from './attached.ts'
+import { toPlan, type PlannedPart } from './plan.ts'
 import { readNamedCall } from './named-call.ts'
 import { isFollowUp, readMessage, smallTalk, splitParts, toSections, type Section } from './question.ts'
 
 /** The next step of the model: tool calls or an answer. */
-export interface Response {
+export interface NextStep {
   reasoning: string
   text: string
   calls: RequestedCall[]
@@ -38,12 +38,12 @@ const ignored: ReadonlySet<string> = new Set(['create_sub_agent', 'end_sub_agent
 const noPlan = '[]'
 
 /** Decides from the request alone. Parts of the question without a result are sent to tools, then all parts are answered. */
-export function respond(name: string, request: ModelRequest): Response {
+export function respond(name: string, request: ModelRequest): NextStep {
   const { system } = request
   const tools = request.tools.filter((tool) => !ignored.has(tool.name))
-  const { messages: all, attached } = takeAttached(request.messages)
+  const { messages: all, attached } = separateAttachedFiles(request.messages)
   const instruction = all.findLast((message) => message.role === 'user')?.instruction
-  if (instruction === 'plan' || instruction === 'change') return say(noPlan)
+  if (instruction === 'plan' || instruction === 'change') return answerWith(noPlan)
   // Planning instructions are ignored in favour of the question of the person. A step planned by another model counts as a question.
   const messages =
     instruction === 'step' ? all : all.filter((message) => !(message.role === 'user' && message.instruction) && !isPlan(message))
@@ -53,12 +53,12 @@ export function respond(name: string, request: ModelRequest): Response {
   const isFound = (call: CompletedCall) => call.result.name === findToolsName && namedCall?.tool.name !== findToolsName
   const done = doneCalls(messages, lastUser).filter((call) => !isFound(call))
   const talk = done.length === 0 ? smallTalk(question) : undefined
-  if (talk) return say(talk === 'capabilities' ? tellAbilities(name, tools) : tellGreeting(talk, tools))
-  const allKnown = done.length === 0 ? tellRemembered(question, earlier) : undefined
-  if (allKnown !== undefined) return say(allKnown)
+  if (talk) return answerWith(talk === 'capabilities' ? abilitiesText(name, tools) : greetingText(talk, tools))
+  const memoriesAnswer = done.length === 0 ? describeMemories(question, earlier) : undefined
+  if (memoriesAnswer !== undefined) return answerWith(memoriesAnswer)
   const { parts, sections } = namedCall ? { parts: [question], sections: [] } : readMessage(question)
   const texts = [...sections, ...sectionsBefore(messages, lastUser), ...attached.sections]
-  const memories = earlier.map((text) => ({ heading: remembered, text: toSecondPerson(text) }))
+  const memories = earlier.map((text) => ({ heading: memoriesHeading, text: toSecondPerson(text) }))
   const sources = { texts, statements: [...statementsBefore(system, messages, lastUser), ...memories] }
   // The search for tools is used only for a tool named in the question, because matching tools are offered already.
   const ordinary = tools.filter((tool) => tool.name !== findToolsName)
@@ -70,7 +70,7 @@ export function respond(name: string, request: ModelRequest): Response {
         earlier: earlierQuestions(messages, lastUser),
         figureOf: (planned) => figureIn(resultOf(planned, done)?.result),
       })
-  const reading = toRead(attached, tools)
+  const reading = toReadCall(attached, tools)
   for (const planned of plan) {
     if (namedCall) continue
     if (answerFrom(planned, sources) !== undefined) delete planned.choice
@@ -79,11 +79,11 @@ export function respond(name: string, request: ModelRequest): Response {
   plan.push(...chartsOf(plan, tools, done))
   const open = plan.filter((planned) => planned.choice && !resultOf(planned, done))
   if (open.length > 0 && done.length < maxCalls) return { text: '', reasoning: reasonFor(open), calls: uniqueCalls(open) }
-  return say(answer(plan, done, (planned) => answerFrom(planned, sources)) ?? tellInability(name, question, tools))
+  return answerWith(answer(plan, done, (planned) => answerFrom(planned, sources)) ?? inabilityText(name, question, tools))
 }
 
 /** Charts of query results. A chart is requested once its figures are available. */
-function chartsOf(plan: readonly Planned[], tools: readonly ToolOffer[], done: readonly CompletedCall[]): Planned[] {
+function chartsOf(plan: readonly PlannedPart[], tools: readonly ToolOffer[], done: readonly CompletedCall[]): PlannedPart[] {
   return plan.flatMap((planned) => {
     const figures = planned.choice && 'sql' in planned.choice.input ? resultOf(planned, done) : undefined
     const choice = figures && chooseChart(planned.part, tools, figures.result)
@@ -95,7 +95,7 @@ function isPlan(message: Message): boolean {
   return message.role === 'assistant' && message.text === noPlan
 }
 
-function say(text: string): Response {
+function answerWith(text: string): NextStep {
   return { text, reasoning: '', calls: [] }
 }
 
@@ -124,7 +124,7 @@ function parseInput(text: string): JsonObject {
   }
 }
 
-function resultOf({ choice }: Planned, done: readonly CompletedCall[]): CompletedCall | undefined {
+function resultOf({ choice }: PlannedPart, done: readonly CompletedCall[]): CompletedCall | undefined {
   return choice && done.find((call) => call.key === keyOf(choice.tool.name, choice.input))
 }
 
@@ -136,7 +136,7 @@ function figureIn(result: ToolMessage | undefined): string | undefined {
   return /^-?\d+(\.\d+)?/.exec(String(single ?? ''))?.[0]
 }
 
-function reasonFor(open: readonly Planned[]): string {
+function reasonFor(open: readonly PlannedPart[]): string {
   const reasons = open.map(({ choice }) => {
     const words = [...new Set(choice!.evidence)].slice(0, 5).map((word) => `'${word}'`)
     return words.length > 0 ? `${choice!.tool.name} fits ${words.join(', ')}.` : `${choice!.tool.name} fits best.`
@@ -144,23 +144,23 @@ function reasonFor(open: readonly Planned[]): string {
   return [...new Set(reasons)].join(' ')
 }
 
-function uniqueCalls(open: readonly Planned[]): RequestedCall[] {
+function uniqueCalls(open: readonly PlannedPart[]): RequestedCall[] {
   const calls = new Map(open.map(({ choice }) => [keyOf(choice!.tool.name, choice!.input), choice!] as const))
   return [...calls.values()].map(({ tool, input }) => ({ name: tool.name, arguments: JSON.stringify(input) }))
 }
 
 /** Joins the answers of all parts, then results without a part: a run may continue with different tools. */
 function answer(
-  plan: readonly Planned[],
+  plan: readonly PlannedPart[],
   done: readonly CompletedCall[],
-  answerFromSources: (planned: Planned) => string | undefined,
+  answerFromSources: (planned: PlannedPart) => string | undefined,
 ): string | undefined {
   const described = new Set<CompletedCall>()
   const texts = plan.map((planned) => {
     const completed = resultOf(planned, done)
     if (completed) {
       described.add(completed)
-      return tellResult(planned.request, completed.input, completed.result)
+      return describeResult(planned.request, completed.input, completed.result)
     }
     return answerFromSources(planned)
   })
@@ -168,7 +168,7 @@ function answer(
     (call) => !described.has(call) && !done.some((otherCall) => described.has(otherCall) && otherCall.key === call.key),
   )
   const answered = texts.filter((text) => text !== undefined)
-  const all = [...answered, ...rest.map((call, at) => tellResult(plan[at]?.part ?? '', call.input, call.result))]
+  const all = [...answered, ...rest.map((call, at) => describeResult(plan[at]?.part ?? '', call.input, call.result))]
   if (all.length === 0) return undefined
   const open = rest.length > 0 ? [] : plan.filter((planned, at) => texts[at] === undefined && /\?|\d/.test(planned.part))
   return [...new Set(all), ...open.map(({ part }) => `I found no tool for “${part.replace(/(?<![?!.])[?!.]+$/, '')}”.`)].join('\n\n')
@@ -180,7 +180,7 @@ interface AnswerSources {
 }
 
 /** Answers from the conversation itself, unless a tool fits clearly better. */
-function answerFrom({ part, choice, request }: Planned, { texts, statements }: AnswerSources): string | undefined {
+function answerFrom({ part, choice, request }: PlannedPart, { texts, statements }: AnswerSources): string | undefined {
   const fromTexts = (choice?.score ?? 0) < 8 ? answerFromTexts(request, texts) : undefined
   return fromTexts ?? ((choice?.score ?? 0) < 4 ? answerFromStatements(part, statements) : undefined)
 }

@@ -15,7 +15,7 @@ export function createRulesModel(name: string): Model {
     seesImages: false,
     async *reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
       if (showsImages(request))
-        throw new ModelError('refused', `The embedded model ${name} can not see images. Configure another one in llms.primary.`)
+        throw new ModelError('refused', `The embedded model ${name} cannot see images. Configure another model in llms.primary.`)
       signal.throwIfAborted()
       const { text, reasoning, calls } = respond(name, request)
       if (reasoning !== '') yield { type: 'reasoning', text: reasoning }

@@ -3,36 +3,36 @@ import { toTopic } from '../arguments.ts'
 import { toSections } from '../question.ts'
 import { stemsOf } from '../words.ts'
 import { answerFromTexts } from './given.ts'
-import { tellJson } from './json.ts'
-import { tellMade } from './made.ts'
+import { describeJson } from './json.ts'
+import { describeOutput } from './made.ts'
 import { formatResult } from './numbers.ts'
-import { cut, tellPassages, type Passage } from './passages.ts'
-import { scopeOf, tellRows, type Rows } from './rows.ts'
+import { cut, quotePassages, type Passage } from './passages.ts'
+import { scopeOf, describeRows, type Rows } from './rows.ts'
 import { isObject } from '../../../json/is-object.ts'
 
 /** Longer text is cut. */
 const maxCharacters = 4_000
 
 /** Describes the result of a tool. `request` is the question, `input` the input of the call. */
-export function tellResult(request: string, input: JsonObject, result: ToolMessage): string {
+export function describeResult(request: string, input: JsonObject, result: ToolMessage): string {
   const output = parse(result.text)
-  if (result.isError) return tellError(result, output)
-  if (typeof output === 'string') return tellText(request, output)
-  if (!isObject(output)) return tellJson(output)
-  if (isRows(output)) return tellRows(output, typeof input['sql'] === 'string' ? scopeOf(input['sql']) : '')
-  if (isPassages(output)) return tellFound(request, input, result.name, output.passages)
-  const description = tellMade(request, output)
+  if (result.isError) return describeError(result, output)
+  if (typeof output === 'string') return describeText(request, output)
+  if (!isObject(output)) return describeJson(output)
+  if (isRows(output)) return describeRows(output, typeof input['sql'] === 'string' ? scopeOf(input['sql']) : '')
+  if (isPassages(output)) return describePassages(request, input, result.name, output.passages)
+  const description = describeOutput(request, output)
   if (description !== undefined) return description
-  if (Array.isArray(output['files'])) return tellFiles(output['files'], input)
-  if (typeof output['time'] === 'string') return tellTime(output['time'], output)
+  if (Array.isArray(output['files'])) return describeFiles(output['files'], input)
+  if (typeof output['time'] === 'string') return describeTime(output['time'], output)
   if (typeof output['path'] === 'string' && typeof output['text'] === 'string')
-    return tellFile(request, output['path'], output['text'], output)
+    return describeFile(request, output['path'], output['text'], output)
   if (typeof output['artifact_id'] === 'string' && typeof output['file_name'] === 'string')
     return `I made the file \`${output['file_name']}\` (${String(output['size'])} bytes).`
   const keys = Object.keys(output)
   if ('result' in output && keys.every((key) => key === 'result' || key === 'expression'))
-    return tellCalculation(request, input, output['result'])
-  return tellJson(output)
+    return describeCalculation(request, input, output['result'])
+  return describeJson(output)
 }
 
 function parse(text: string): JsonValue {
@@ -53,23 +53,23 @@ function isPassages(output: JsonObject): output is JsonObject & { passages: Pass
   return Array.isArray(passages) && passages.every((passage) => isObject(passage) && typeof passage['text'] === 'string')
 }
 
-function tellError(result: ToolMessage, output: JsonValue): string {
+function describeError(result: ToolMessage, output: JsonValue): string {
   const message =
     isObject(output) && typeof output['error'] === 'string' ? output['error'] : typeof output === 'string' ? output : result.text
   return `The tool \`${result.name}\` could not do that: ${cut(message.trim(), 600)}`
 }
 
-function tellFound(request: string, input: JsonObject, name: string, results: Passage[]): string {
+function describePassages(request: string, input: JsonObject, name: string, results: Passage[]): string {
   const topic = typeof input['query'] === 'string' ? input['query'] : toTopic(request)
   if (results.length === 0) return `I found nothing about “${topic}” with ${name}.`
   const passages = results.map(({ file, heading, text }) => ({ file: file ?? '', heading: heading ?? '', text }))
-  const quotes = tellPassages(topic, passages)
+  const quotes = quotePassages(topic, passages)
   if (quotes) return quotes
   const nearest = passages[0]!
   return `I found nothing in ${name} that speaks of that directly. The nearest is:\n\n**${nearest.heading || nearest.file}** (\`${nearest.file}\`)\n\n${cut(nearest.text.trim(), 600)}`
 }
 
-function tellFiles(files: JsonValue[], input: JsonObject): string {
+function describeFiles(files: JsonValue[], input: JsonObject): string {
   const where = typeof input['path'] === 'string' && input['path'] !== '' ? ` in \`${input['path']}\`` : ''
   if (files.length === 0) return `There are no files${where}.`
   const names = files.map((file) =>
@@ -84,7 +84,7 @@ function tellFiles(files: JsonValue[], input: JsonObject): string {
 
 const months = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December']
 
-function tellTime(time: string, output: JsonObject): string {
+function describeTime(time: string, output: JsonObject): string {
   const [, year, month, day, hour, minute, offset] =
     /^(\d{4})-(\d{2})-(\d{2})[T ](\d{2}):(\d{2})(?::[\d.]+)?\s*(Z|[+-]\d{2}:?\d{2})?/.exec(time) ?? []
   const zone = typeof output['timezone'] === 'string' ? output['timezone'] : ''
@@ -95,14 +95,14 @@ function tellTime(time: string, output: JsonObject): string {
   return `It is **${hour}:${minute}** on ${weekday}${Number(day)} ${months[Number(month) - 1]} ${year}${zoneText && ` (${zoneText})`}.`
 }
 
-function tellFile(request: string, path: string, text: string, output: JsonObject): string {
+function describeFile(request: string, path: string, text: string, output: JsonObject): string {
   const sections = toSections(text.replace(/^---\n[^]*?\n---\n/, ''))
   const isSummary = /\bsummar|\bkey points|\bin short/i.test(request)
   const summary = isSummary ? answerFromTexts(request, sections) : undefined
   if (summary) return summary
   const topic = stemsOf(request.replaceAll(path, ' ').replace(/\b(read|open|show|print|contents?|files?|say|says|in|of|text)\b/gi, ' '))
   const passages = sections.map((section) => ({ file: path, ...section }))
-  const quotes = topic.size > 0 && text.length > 400 ? tellPassages([...topic].join(' '), passages) : undefined
+  const quotes = topic.size > 0 && text.length > 400 ? quotePassages([...topic].join(' '), passages) : undefined
   if (quotes) return quotes
   const beginning = text.slice(0, maxCharacters)
   const total = typeof output['total_characters'] === 'number' ? output['total_characters'] : text.length
@@ -114,14 +114,16 @@ function tellFile(request: string, path: string, text: string, output: JsonObjec
   return `\`${path}\`:\n\n${body}${ending}`
 }
 
-function tellText(request: string, text: string): string {
+function describeText(request: string, text: string): string {
   if (text.trim() === '') return 'The tool gave no output.'
   // Output over the limit of a tool is cut, so its JSON may be incomplete.
   if (/^\s*[[{]/.test(text)) return `The output is not whole. It begins:\n\n\`\`\`\n${cut(text.trim(), maxCharacters / 2)}\n\`\`\``
-  return text.length <= maxCharacters ? text.trim() : (tellPassages(request, [{ file: '', heading: '', text }]) ?? cut(text, maxCharacters))
+  return text.length <= maxCharacters
+    ? text.trim()
+    : (quotePassages(request, [{ file: '', heading: '', text }]) ?? cut(text, maxCharacters))
 }
 
-function tellCalculation(request: string, input: JsonObject, result: JsonValue): string {
+function describeCalculation(request: string, input: JsonObject, result: JsonValue): string {
   const { text, isRounded } = formatResult(typeof result === 'string' ? result : JSON.stringify(result))
   const is = isRounded ? 'is about' : 'is'
   const question = request

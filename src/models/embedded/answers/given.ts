@@ -1,14 +1,14 @@
 import type { Section } from '../question.ts'
 import { stemsOf } from '../words.ts'
-import { cut, tellPassages } from './passages.ts'
-import { remembered } from './remembered.ts'
+import { cut, quotePassages } from './passages.ts'
+import { memoriesHeading } from './remembered.ts'
 
 /** Answers from texts in the same message as the question; undefined if the texts have no answer. */
 export function answerFromTexts(question: string, sections: readonly Section[]): string | undefined {
   if (sections.length === 0) return undefined
   if (asksForSummary.test(question) || (asksForAll(question) && sections.some(({ file }) => file))) return summarise(sections)
   if (coverage(question, sections) < 0.5) return undefined
-  return tellPassages(
+  return quotePassages(
     question,
     sections.map(({ file = '', heading, text }) => ({ file, heading, text })),
   )
@@ -40,7 +40,7 @@ export function answerFromStatements(question: string, statements: readonly Sect
     .filter(({ score }) => score > 0)
   const best = rated.toSorted((a, b) => b.score - a.score)[0]
   if (!best || questionStems.size === 0 || best.score / questionStems.size < 0.6) return undefined
-  return best.heading === remembered ? cut(best.text, 400) : `What I know of that from you: “${cut(best.text, 400)}”`
+  return best.heading === memoriesHeading ? cut(best.text, 400) : `What I know of that from you: “${cut(best.text, 400)}”`
 }
 
 function coverage(question: string, sections: readonly Section[]): number {

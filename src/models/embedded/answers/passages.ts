@@ -13,7 +13,7 @@ const maxPassages = 4
 const maxCharacters = 1_200
 
 /** Quotes the most relevant blocks with their sources; undefined if no passage has a word of the question. */
-export function tellPassages(question: string, passages: readonly Passage[]): string | undefined {
+export function quotePassages(question: string, passages: readonly Passage[]): string | undefined {
   const questionStems = stemsOf(question)
   const frequency = countStems(passages, questionStems)
   const scored = passages
@@ -28,11 +28,11 @@ export function tellPassages(question: string, passages: readonly Passage[]): st
   const remaining = scored.filter(
     (candidate) => !chosen.includes(candidate) && candidate.passage.file !== '' && candidate.passage.file === chosen[0]?.passage.file,
   )
-  return [...quotes, ...tellOthers(remaining.map(({ passage }) => passage))].join('\n\n')
+  return [...quotes, ...listFurther(remaining.map(({ passage }) => passage))].join('\n\n')
 }
 
 /** Lists the headings of further passages in the best document. */
-function tellOthers(passages: readonly Passage[]): string[] {
+function listFurther(passages: readonly Passage[]): string[] {
   const headings = new Set(passages.map(({ heading }) => heading.split(' > ').at(-1) ?? '').filter(Boolean))
   return headings.size > 0 ? [`The same document also has: ${[...headings].join(', ')}.`] : []
 }

@@ -1,7 +1,7 @@
 /** Memories about the user in the second person: stored memories say "the user". */
 
 /** Heading of memories from earlier conversations. */
-export const remembered = 'From earlier conversations'
+export const memoriesHeading = 'From earlier conversations'
 
 const verbs: [RegExp, string][] = [
   [/^The user is\b/, 'You are'],
@@ -24,9 +24,9 @@ export function toSecondPerson(sentence: string): string {
 const maxQuestion = 600
 
 /** Lists all memories, if the question asks for them. */
-export function tellRemembered(question: string, memories: readonly string[]): string | undefined {
+export function describeMemories(question: string, memories: readonly string[]): string | undefined {
   if (memories.length === 0 || question.length > maxQuestion) return undefined
   const isAsked = /\b(?:know|remember|learned|learnt)\b[^?.!]*\b(?:about|of) me\b|^\W*who am i\b/i.test(question)
   if (!isAsked) return undefined
-  return `${remembered} I know:\n\n${memories.map((sentence) => `- ${toSecondPerson(sentence)}`).join('\n')}`
+  return `${memoriesHeading} I know:\n\n${memories.map((sentence) => `- ${toSecondPerson(sentence)}`).join('\n')}`
 }

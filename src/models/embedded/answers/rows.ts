@@ -13,10 +13,10 @@ export interface Rows {
 const maxRows = 50
 
 /** Describes rows. `scope` is the limit of the query in words. */
-export function tellRows({ columns, rows, truncated }: Rows, scope = ''): string {
+export function describeRows({ columns, rows, truncated }: Rows, scope = ''): string {
   if (rows.length === 0) return `No rows match that${scope}.`
   const first = rows[0]!
-  if (rows.length === 1 && columns.length === 1) return tellValue(columns[0]!, first[0] ?? null, scope)
+  if (rows.length === 1 && columns.length === 1) return describeValue(columns[0]!, first[0] ?? null, scope)
   if (rows.length === 1 && columns.length > 3)
     return columns.map((column, at) => `- **${titleOf(column)}**: ${cell(first[at] ?? null, column)}`).join('\n')
   if (rows.length === 1 && columns.length === 2 && typeof first[0] === 'string' && typeof first[1] === 'number') {
@@ -49,7 +49,7 @@ export function scopeOf(sql: string): string {
   return (equal.length > 0 ? ` for ${equal.join(', ')}` : '') + (time.length > 0 ? `${equal.length > 0 ? ',' : ''} ${time.join(' ')}` : '')
 }
 
-function tellValue(column: string, value: JsonValue, scope: string): string {
+function describeValue(column: string, value: JsonValue, scope: string): string {
   if (value === null) return `No rows match that${scope}, so there is nothing to compute.`
   const counted = /^number_of_(.+)$/.exec(column)?.[1]
   if (counted && typeof value === 'number') {
