@@ -19,8 +19,11 @@ export class ReplyBuilder {
 
   private readonly model: string
   private readonly origin: Origin
-  private readonly think = new ThinkTags()
-  private readonly calls = new CallBuilder()
+  /** Absent while the text has not begun, or began without a tag. */
+  private think: ThinkTags | undefined
+  private isPlainText = false
+  /** Absent before the first tool call. */
+  private calls: CallBuilder | undefined
   private readonly pending: { type: 'text' | 'reasoning'; text: string }[] = []
   private text = ''
   private reasoning = ''
@@ -59,7 +62,7 @@ export class ReplyBuilder {
 
   /** Ends the stream: text held back for a possible tag becomes an event. */
   end(): void {
-    if (this.think.isPast) return
+    if (!this.think || this.think.isPast) return
     const { reasoning, text } = this.think.rest()
     this.add('reasoning', reasoning)
     this.add('text', text)
@@ -70,11 +73,11 @@ export class ReplyBuilder {
     if (this.finish === undefined || this.finish === 'error') {
       throw new ModelError('unavailable', `${this.origin.label} ended before its answer was complete`)
     }
-    const finish = toFinish(this.finish, this.calls.count > 0)
+    const finish = toFinish(this.finish, this.calls !== undefined)
     return {
       text: this.text,
       reasoning: this.reasoning,
-      toolCalls: this.calls.toCalls(finish === 'tool_calls'),
+      toolCalls: this.calls?.toCalls(finish === 'tool_calls') ?? [],
       finish,
       usage: toUsage(this.model, this.usage),
     }
@@ -109,12 +112,17 @@ export class ReplyBuilder {
         if (part.type === 'thinking') this.add('reasoning', (part.thinking ?? []).map((inner) => inner.text ?? '').join(''))
         else if (part.text) this.addContent(part.text)
       }
-    } else if (this.think.isPast) this.add('text', content)
-    else {
-      const { reasoning, text } = this.think.split(content)
-      this.add('reasoning', reasoning)
-      this.add('text', text)
-    }
+    } else this.addText(content)
+  }
+
+  /** Only a text that may begin with a tag is split. */
+  private addText(content: string): void {
+    this.isPlainText ||= !this.think && isWithoutTag(content)
+    if (this.isPlainText || this.think?.isPast) return this.add('text', content)
+    this.think ??= new ThinkTags()
+    const { reasoning, text } = this.think.split(content)
+    this.add('reasoning', reasoning)
+    this.add('text', text)
   }
 
   private add(type: 'text' | 'reasoning', text: string): void {
@@ -127,8 +135,10 @@ export class ReplyBuilder {
   }
 
   private addCalls(deltas: WireCall[]): void {
-    for (const delta of deltas) this.grow(this.calls.accept(delta))
-    checkCallCount(this.calls.count, this.origin)
+    if (deltas.length === 0) return
+    const calls = (this.calls ??= new CallBuilder())
+    for (const delta of deltas) this.grow(calls.accept(delta))
+    checkCallCount(calls.count, this.origin)
   }
 
   private grow(characters: number): void {
@@ -136,6 +146,12 @@ export class ReplyBuilder {
     this.size += characters
     if (this.size > maxCharacters) throw toStreamError(this.origin, 'the answer is too long')
   }
+}
+
+/** True when the beginning of a text shows that no tag precedes the text. */
+function isWithoutTag(beginning: string): boolean {
+  const start = beginning.trimStart()
+  return start !== '' && !start.startsWith('<')
 }
 
 function toFinish(reason: string, hasCalls: boolean): ModelReply['finish'] {
