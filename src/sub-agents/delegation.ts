@@ -16,7 +16,7 @@ export interface Delegator {
 /** The tools for delegation: to each of the caller's sub-agents, and to create and end the agent's own sub-agents. */
 export function createDelegation(surroundings: Surroundings, list: readonly SubAgent[]): { tools(): readonly Tool[] } {
   const { config } = surroundings.agent
-  const slots = new Slots(config.sub_agents.concurrency)
+  let slots: Slots | undefined
   const subAgents = [...list]
 
   function delegates({ depth, above, slot }: Delegator): Tool[] {
@@ -24,7 +24,10 @@ export function createDelegation(surroundings: Surroundings, list: readonly SubA
     const candidates = subAgents.filter(({ id }) => !above.includes(id))
     return candidates.map((subAgent) => {
       const below = (childSlot: Slot) => delegates({ depth: depth + 1, above: [...above, subAgent.id], slot: childSlot })
-      return createDelegate(subAgent, surroundings, (signal, work) => slots.use(slot, signal, (childSlot) => work(() => below(childSlot))))
+      return createDelegate(subAgent, surroundings, (signal, work) => {
+        slots ??= new Slots(config.sub_agents.concurrency)
+        return slots.use(slot, signal, (childSlot) => work(() => below(childSlot)))
+      })
     })
   }
 
