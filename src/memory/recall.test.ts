@@ -18,8 +18,13 @@ function memory(content: string, change: { kind?: MemoryKind; origin?: Origin; a
 async function recalled(memories: Memory[], question: string, options: Partial<RecallOptions> = {}): Promise<string[]> {
   const faults: unknown[] = []
   const cache = createMemoryCache({ version: async () => 1, all: async () => ({ version: 1, memories }) }, { now: () => 0 })
-  const recall = createRecall({ cache, now: () => 0, onFault: (error) => faults.push(error) })
-  const text = await recall(caller, question, { limit: 8, embedder: undefined, signal: new AbortController().signal, ...options })
+  const recall = createRecall({ now: () => 0, onFault: (error) => faults.push(error) })
+  const text = await recall(cache.get(caller)!, question, {
+    limit: 8,
+    embedder: undefined,
+    signal: new AbortController().signal,
+    ...options,
+  })
   return (text ?? '').split('\n').filter((line) => line.startsWith('- '))
 }
 
@@ -47,8 +52,8 @@ test("memories of tools appear only when they match, under their own heading, an
   assert.deepEqual(await recalled(memories, 'sales by date'), ['- The user lives in Rome.', '- Lesson: sales wants ISO dates.'])
   assert.deepEqual(await recalled(memories, 'sales by date', { withoutTools: true }), ['- The user lives in Rome.'])
   const cache = createMemoryCache({ version: async () => 1, all: async () => ({ version: 1, memories }) }, { now: () => 0 })
-  const recall = createRecall({ cache, now: () => 0, onFault: assert.fail })
-  const text = await recall(caller, 'sales', { limit: 8, embedder: undefined, signal: new AbortController().signal })
+  const recall = createRecall({ now: () => 0, onFault: assert.fail })
+  const text = await recall(cache.get(caller)!, 'sales', { limit: 8, embedder: undefined, signal: new AbortController().signal })
   assert.deepEqual(splitKnown(`${text}sales?`), { known: ['The user lives in Rome.'], text: 'sales?' })
 })
 
@@ -102,7 +107,7 @@ test('a failing or hanging embedder falls back to search by words', async () => 
 test('a failed embedder is not asked for a while', async () => {
   const clock = { now: 0 }
   const cache = createMemoryCache({ version: async () => 1, all: async () => ({ version: 1, memories: [cat, ...many] }) }, { now: () => 0 })
-  const recall = createRecall({ cache, now: () => clock.now, onFault: () => undefined })
+  const recall = createRecall({ now: () => clock.now, onFault: () => undefined })
   let asked = 0
   const failing = embedder({
     embed: () => {
@@ -112,7 +117,7 @@ test('a failed embedder is not asked for a while', async () => {
   })
   for (const now of [0, 1, 29_999, 30_000]) {
     clock.now = now
-    await recall(caller, 'pet', { limit: 2, embedder: failing, signal: new AbortController().signal })
+    await recall(cache.get(caller)!, 'pet', { limit: 2, embedder: failing, signal: new AbortController().signal })
   }
   assert.equal(asked, 2)
 })
@@ -123,7 +128,7 @@ test('a failing store fails no chat', async () => {
     { version: () => Promise.reject(new Error('disk')), all: () => Promise.reject(new Error('disk')) },
     { now: () => 0 },
   )
-  const recall = createRecall({ cache, now: () => 0, onFault: (error) => faults.push(error) })
-  assert.equal(await recall(caller, 'x', { limit: 8, embedder: undefined, signal: new AbortController().signal }), undefined)
+  const recall = createRecall({ now: () => 0, onFault: (error) => faults.push(error) })
+  assert.equal(await recall(cache.get(caller)!, 'x', { limit: 8, embedder: undefined, signal: new AbortController().signal }), undefined)
   assert.equal(faults.length, 1)
 })

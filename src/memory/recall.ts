@@ -1,6 +1,5 @@
-import type { Owner } from '../access/owner.ts'
 import type { Embedder } from '../agent/embedder.ts'
-import type { MemoryCache, CallerMemories } from './memory-cache.ts'
+import type { CallerMemories } from './memory-cache.ts'
 import type { Memory, Vector } from './memory.ts'
 import { render } from './render.ts'
 import { cosine, toVectors } from './vectors.ts'
@@ -16,10 +15,9 @@ export interface RecallOptions {
 }
 
 /** Returns the memories to put before a caller's question; undefined for none. Never throws. */
-export type Recall = (caller: Owner, question: string, options: RecallOptions) => Promise<string | undefined> | undefined
+export type Recall = (loading: Promise<CallerMemories | undefined>, question: string, options: RecallOptions) => Promise<string | undefined>
 
 interface RecallDependencies {
-  cache: MemoryCache
   now(): number
   onFault(error: unknown): void
 }
@@ -29,7 +27,7 @@ const embedMs = 2000
 const restMs = 30_000
 const maxQuestion = 4000
 
-export function createRecall({ cache, now, onFault }: RecallDependencies): Recall {
+export function createRecall({ now, onFault }: RecallDependencies): Recall {
   /** Epoch milliseconds per embedder until which a failed embedder is not asked. */
   const rests = new Map<string, number>()
 
@@ -64,11 +62,7 @@ export function createRecall({ cache, now, onFault }: RecallDependencies): Recal
     }
   }
 
-  return (caller, question, options) => {
-    if (options.limit === 0) return undefined
-    const loading = cache.get(caller)
-    return loading && recall(loading, question, options)
-  }
+  return recall
 }
 
 /** Limit for the characters of all shown memories. */

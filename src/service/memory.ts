@@ -32,7 +32,7 @@ export function openMemory(database: Database, { agent, jobs, now, newId, log }:
   const cache = createMemoryCache(store, { now })
   const onFault = (err: unknown) => log.warn({ err }, 'memory')
   const learning = createLearning({ store, feedback, cache, now, newId, onFault })
-  const recall = createRecall({ cache, now, onFault })
+  const recall = createRecall({ now, onFault })
   for (const kind of ['retain', 'feedback'] as const) {
     const learn = kind === 'retain' ? learning.learnFromRun : learning.learnFromFeedback
     jobs.handle(kind, learners, async ({ tenant, data: { owner, requestId } }, signal) => {
@@ -43,7 +43,10 @@ export function openMemory(database: Database, { agent, jobs, now, newId, log }:
   return {
     memories: createMemories({ store, feedback, cache, now, newId, wake: () => jobs.wake('feedback') }),
     recall: ({ key, input, request, agent: { config, embedder }, signal }) => {
-      return recall(key, input, { limit: config.memory.recall, embedder, withoutTools: request.filters.length > 0, signal })
+      const limit = config.memory.recall
+      // The cache answers at once for the many callers without memories.
+      const loading = limit === 0 ? undefined : cache.get(key)
+      return loading && recall(loading, input, { limit, embedder, withoutTools: request.filters.length > 0, signal })
     },
   }
 }
