@@ -12,8 +12,7 @@ export interface RunTrace {
 }
 
 /** Forwards the caller's trace when this service does not trace (W3C Trace Context, "forwarding"). */
-export function forwardTrace(traceparent: string | undefined): RunTrace | undefined {
-  if (traceparent === undefined) return undefined
+export function forwardTrace(traceparent: string): RunTrace {
   const attempt = { traceparent, end: () => undefined }
   const call: ModelCallTrace = { attempt: () => attempt }
   return { modelCall: () => call, traceparentOf: () => traceparent }

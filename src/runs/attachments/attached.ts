@@ -9,12 +9,6 @@ import { resultImagesIn } from './result-images.ts'
 
 export type RequestContent = Pick<ChatRequest, 'messages' | 'images' | 'contextFiles'>
 
-/** Data stored with a human message beside its text; undefined when there were no attachments. */
-export function humanMessageData({ images, contextFiles }: RequestContent, requestId: string): MessageData | undefined {
-  if (!images && !contextFiles) return undefined
-  return { ...(images ? { requestId, images } : {}), ...(contextFiles ? { contextFiles } : {}) }
-}
-
 /** A human message of an earlier turn. Images in `all` (by request id) are shown again; other attachments are only named. */
 export function toEarlierMessage(content: string, data: MessageData, all: ReadonlyMap<string, readonly Image[]>): UserMessage {
   const names = (data.images ?? []).map(({ name }) => name)

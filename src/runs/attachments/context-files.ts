@@ -20,10 +20,8 @@ export interface Context {
   tool: Tool | undefined
 }
 
-/** Loads the current content of a run's context files; undefined when the run has none. */
-export async function loadContext({ key, request, agent }: LiveRun, deps: ContextDependencies): Promise<Context | undefined> {
-  const names = request.contextFiles ?? []
-  if (names.length === 0) return undefined
+/** Loads the current content of a run's context files. */
+export async function loadContext({ key, request, agent }: LiveRun, names: readonly string[], deps: ContextDependencies): Promise<Context> {
   const files = await Promise.all(
     names.map(async (name): Promise<ContextFile> => {
       // The run was accepted already: a file that has disappeared since must not fail the run.

@@ -1,11 +1,11 @@
 import type { AgentEvent } from '../../agent/events.ts'
-import type { Image, ToolImage } from '../../agent/messages.ts'
+import type { KeepArtifact } from '../../agent/artifact.ts'
 import { ModelError } from '../../agent/model.ts'
 import { planExecute } from '../../agent/plan.ts'
 import { react } from '../../agent/react.ts'
 import { forwardTrace } from '../../agent/trace.ts'
 import { callsWithoutResult } from '../../agent/history.ts'
-import type { Tool } from '../../agent/tool.ts'
+import type { ShowImage, Tool } from '../../agent/tool.ts'
 import { offerTools } from '../../agent/tool-offer.ts'
 import { fitName } from '../../agent/tool-names.ts'
 import type { WorkflowType } from '../../configuration/schema.ts'
@@ -21,11 +21,11 @@ import { checkHints, isDown } from '../intake/hints.ts'
 import { maxLosses, processLost } from '../log/outcome.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import { FenceLost, type HistoryMessage, type NextRun, type RunStore, type Turn } from '../run-store.ts'
-import { humanMessageData, newestImages } from '../attachments/attached.ts'
 import { loadContext } from '../attachments/context-files.ts'
-import { createShowImage, fillImages, ownResultImages } from '../attachments/result-images.ts'
+import { createShowImage, ownResultImages } from '../attachments/result-images.ts'
+import { loadImages, loadResultImages } from '../attachments/window-images.ts'
 import { summaryUnder, underFilters } from '../window/restriction.ts'
-import { toTranscript } from '../window/transcript.ts'
+import { humanMessageData, toTranscript } from '../window/transcript.ts'
 import { maxReadMessages } from '../window/window.ts'
 
 /**
@@ -106,15 +106,16 @@ async function load(run: LiveRun, progress: Progress, deps: RunPorts, { asksMode
   const { turn } = progress
   const { config } = run.agent
   progress.history = isFirst(run, turn) ? [ownMessage(run)] : await readWindow(run, turn, store)
+  const { contextFiles = [], filters } = run.request
+  const isFiltered = filters.length > 0
   // Files and images are slow to read and needed only for model calls.
-  const context = asksModel ? await loadContext(run, deps) : undefined
+  const context = asksModel && contextFiles.length > 0 ? await loadContext(run, contextFiles, deps) : undefined
   if (context?.tool) progress.extraTools = [context.tool]
-  const { filters } = run.request
-  const history = underFilters(filters, progress.history)
-  const images = asksModel ? await loadImages(run, turn, history, store) : undefined
+  const history = isFiltered ? underFilters(filters, progress.history) : progress.history
+  const images = asksModel && mayHaveImages(run, history) ? await loadImages(run, turn, history, store) : undefined
   const { messages, system } = toTranscript({
     history,
-    summary: summaryUnder(filters, turn.summary),
+    summary: isFiltered ? summaryUnder(filters, turn.summary) : turn.summary,
     messageIndex: turn.messageIndex,
     requestId: run.key.requestId,
     messages: run.request.messages,
@@ -132,6 +133,11 @@ async function load(run: LiveRun, progress: Progress, deps: RunPorts, { asksMode
     progress.decisions = decisions
   }
   if (images) await loadResultImages(run, progress, images.results, store)
+}
+
+/** False for a new run without images, in a session whose window has no attachments and no tool results. */
+function mayHaveImages({ fence, request }: LiveRun, history: readonly HistoryMessage[]): boolean {
+  return fence > 1 || request.images !== undefined || history.some(({ data }) => data?.images ?? data?.transcript)
 }
 
 /** A window whose summary is delayed grows: at most `maxReadMessages` messages, or as many as the request has, are read. */
@@ -159,41 +165,6 @@ function ownMessage(run: LiveRun): HistoryMessage {
   return { idx: 0, role: 'human', content: run.input, data: humanMessageData(run.request, run.key.requestId) }
 }
 
-interface WindowImages {
-  /** Bytes of images from questions, by request id. */
-  questions: Map<string, Image[]>
-  /** Pictures from earlier tool results, without bytes. */
-  results: readonly ToolImage[]
-}
-
-/** The newest images in the window. A model without vision gets only the images of the question, which the provider then refuses. */
-async function loadImages(
-  { key, agent, request }: LiveRun,
-  turn: Turn,
-  history: readonly HistoryMessage[],
-  store: RunStore,
-): Promise<WindowImages> {
-  const { questions: newest, results } = newestImages({ requestId: key.requestId, images: request.images?.length ?? 0 }, history)
-  if (newest.size === 0 || (!agent.model.seesImages && !request.images)) return { questions: new Map(), results }
-  const questions = await store.images(key.tenant, turn.session, [...newest.keys()])
-  for (const [requestId, count] of newest) questions.set(requestId, (questions.get(requestId) ?? []).slice(0, count))
-  return { questions, results }
-}
-
-/** Loads the bytes of pictures from tool results: of earlier turns, and of the current run before a takeover. */
-async function loadResultImages(
-  { key, agent }: LiveRun,
-  progress: Progress,
-  earlier: readonly ToolImage[],
-  store: RunStore,
-): Promise<void> {
-  const images = [...earlier, ...ownResultImages(progress)]
-  if (images.length === 0 || !agent.model.seesImages) return
-  const bytes = await store.resultImages(key.tenant, progress.turn.session, images)
-  progress.messages = progress.messages.map((message) => fillImages(message, bytes))
-  progress.nested = progress.nested.map((nested) => ({ ...nested, message: fillImages(nested.message, bytes) }))
-}
-
 function agentEvents(
   run: LiveRun,
   progress: Progress,
@@ -205,7 +176,8 @@ function agentEvents(
   const listings = agent.tools.list()
   const configured = listings.flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
   const tools = [...configured, ...progress.extraTools]
-  const trace = observer?.traceOf?.(run) ?? forwardTrace(request.traceparent)
+  const { traceparent } = request
+  const trace = observer?.traceOf?.(run) ?? (traceparent === undefined ? undefined : forwardTrace(traceparent))
   const common = {
     ...(trace && { trace }),
     headers: request.headers,
@@ -219,8 +191,8 @@ function agentEvents(
     latestOutput: (tool: string) =>
       progress.steps.findLast((step) => (step.tool === tool || fitName(step.tool) === tool) && step.status === 'success')?.output,
     windowTokens: config.memory.history_tokens,
-    keepArtifact: keeper(run, progress.turn.session, artifactsOf(progress)),
-    showImage: model.seesImages ? createShowImage(key, images, ownResultImages(progress)) : undefined,
+    keepArtifact: atFirstCall((): KeepArtifact => keeper(run, progress.turn.session, artifactsOf(progress))),
+    showImage: model.seesImages ? atFirstCall((): ShowImage => createShowImage(key, images, ownResultImages(progress))) : undefined,
     decisionFor: (callId: string) => progress.decisions.get(callId),
     stopReason: () => reasonOfStop(run),
     now,
@@ -246,6 +218,12 @@ function agentEvents(
     earlierMessages: (callId) => earlierIn(progress, callId),
     signal,
   })
+}
+
+/** Creates a function when it is first called: most runs keep no artifacts and show no images of tools. */
+function atFirstCall<Args extends unknown[], Result>(create: () => (...args: Args) => Result): (...args: Args) => Result {
+  let created: ((...args: Args) => Result) | undefined
+  return (...args) => (created ??= create())(...args)
 }
 
 /** The workflow of a resumed run stays the same after a change of the configuration: a new plan in the middle would repeat steps. */

@@ -11,7 +11,7 @@ import type { RunPorts } from './ports.ts'
 import type { NewJob } from '../jobs.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import { sortSteps, outputOf, toAnswerStep } from '../log/outcome.ts'
-import { artifactsOf, checkpoint, hasUnstored, type Progress } from './progress.ts'
+import { artifactsOf, checkpoint, hasToolResults, hasUnstored, type Progress } from './progress.ts'
 import { statusOfEnd, type EndEvent } from '../run.ts'
 import { FenceLost, type EndedRun, type NewMessage, type NextRun } from '../run-store.ts'
 import { toUsage, totalsOf } from './usage.ts'
@@ -33,7 +33,7 @@ export async function finish(run: LiveRun, progress: Progress, error: ErrorBody 
     if (ended.continuable && hasUnstored(progress)) await checkpoint(run, progress, deps.store)
     const next = await deps.store.finish(run.key, run.fence, ended)
     run.log.append(end)
-    deps.jobs.wake(...ended.jobs.map(({ kind }) => kind))
+    if (ended.jobs.length > 0) deps.jobs.wake(...ended.jobs.map(({ kind }) => kind))
     return next
   } catch (cause) {
     if (cause instanceof FenceLost) throw cause
@@ -81,7 +81,7 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: RunPo
     messageCount: turn.messageCount + (message ? 1 : 0),
     checkpointId: deps.newId(),
     hadCheckpoints: progress.checkpoints > 0,
-    dropsResultImages: message?.data?.transcript === undefined && ownResultImages(progress).length > 0,
+    dropsResultImages: message?.data?.transcript === undefined && hasToolResults(progress) && ownResultImages(progress).length > 0,
     jobs,
   }
 }
@@ -100,7 +100,8 @@ function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt:
     last?.role === 'assistant' && last.text === content
       ? runMessages
       : [...runMessages, { role: 'assistant' as const, text: content, toolCalls: [] }]
-  const planning = planningOf(runMessages)
+  const hasPlan = runMessages.some(isInstruction)
+  const planning = hasPlan ? planningOf(runMessages) : []
   const thoughts = progress.usage.thoughts.filter((step) => step.subAgent === undefined)
   return {
     role: 'ai',
@@ -117,7 +118,7 @@ function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt:
       ...(thoughts.length > 0 ? { reasoning: thoughts.map(textOfThought) } : {}),
       ...(planning.length > 0 ? { planning } : {}),
       // The human message is stored separately. Reasoning, provider data and plans matter only within a run.
-      ...(complete.length > 2 && !runMessages.some(isInstruction) ? { transcript: complete.slice(1).map(withoutReasoning) } : {}),
+      ...(complete.length > 2 && !hasPlan ? { transcript: complete.slice(1).map(withoutReasoning) } : {}),
     },
   }
 }

@@ -118,6 +118,11 @@ export function hasUnstored(progress: Progress): boolean {
   return unstored(progress).length > 0
 }
 
+/** True when the run, or an agent inside of its calls, has called a tool. */
+export function hasToolResults({ messages, ownFrom, results, nested }: Progress): boolean {
+  return results.length > 0 || nested.length > 0 || messages.slice(ownFrom).some(({ role }) => role === 'tool')
+}
+
 function unstored({ messages, storedMessages, results, storedResults, cutOff }: Progress): Message[] {
   const knownResults = new Set([...storedResults, ...cutOff])
   return [...messages.slice(storedMessages), ...results].filter((message) => {

@@ -97,7 +97,8 @@ export function createOpen(dependencies: OpenDependencies): Open {
       if (!mutex.isHeld(key)) break
       await mutex.whenFree(key)
     }
-    checkHints(chat.request.filters, agent.tools, chat.at)
+    const { filters } = chat.request
+    if (filters.length > 0) checkHints(filters, agent.tools, chat.at)
     return mutex.run(key, () => begin(caller, chat, target))
   }
 

@@ -96,7 +96,8 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
     run.startedAt = now()
     try {
       const end = endingOf(run, await ending)
-      queue.wake(await (end ? endAs(end, run, turn, ports) : execute(run, turn, ports)))
+      const next = await (end ? endAs(end, run, turn, ports) : execute(run, turn, ports))
+      if (next) queue.wake(next)
       if (run.log.interrupted) queue.announceInterrupted(run)
       registry.remove(run)
     } catch (error) {

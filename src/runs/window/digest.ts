@@ -4,11 +4,6 @@ import type { HistoryMessage } from '../run-store.ts'
 
 const sentenceCharacters = 240
 
-/** Largest size of a summary, in tokens: an eighth of `memory.history_tokens`. */
-export function summaryTokens(historyTokens: number): number {
-  return Math.floor(historyTokens / 8)
-}
-
 /** Extends a summary by one line per message. Over `maxCharacters`, answers are dropped first, then questions, each oldest first. */
 export function digest(earlier: string, messages: readonly Pick<HistoryMessage, 'role' | 'content'>[], maxCharacters: number): string {
   const lines = earlier === '' ? [] : earlier.split('\n').filter((line) => line !== omissionNote)

@@ -1,13 +1,13 @@
 import { charactersPerToken } from '../../agent/history.ts'
 import { ModelError } from '../../agent/model.ts'
 import type { Agent, CurrentAgent } from '../../configuration/agent.ts'
-import { digest, summaryTokens } from './digest.ts'
+import { digest } from './digest.ts'
 import type { Job, JobOutcome } from '../jobs.ts'
 import type { RunningSummary } from '../run-store.ts'
 import { summariseWith } from './summary-prompt.ts'
 import { commonHints } from './restriction.ts'
 import type { SummaryStore } from './summary-store.ts'
-import { systemOf } from './transcript.ts'
+import { summaryTokens, systemOf } from './transcript.ts'
 
 export interface SummaryDependencies {
   store: SummaryStore

@@ -1,8 +1,9 @@
 import { charactersPerToken, fit } from '../../agent/history.ts'
 import type { Image, Message } from '../../agent/messages.ts'
 import { withNotes } from '../../agent/notes.ts'
-import { humanMessageData, toEarlierMessage, toImages, type RequestContent } from '../attachments/attached.ts'
-import { digest, summaryTokens } from './digest.ts'
+import type { MessageData } from '../../sessions/message.ts'
+import { toEarlierMessage, toImages, type RequestContent } from '../attachments/attached.ts'
+import { digest } from './digest.ts'
 import type { ChatMessage } from '../run.ts'
 import type { HistoryMessage, NewMessage, RunningSummary } from '../run-store.ts'
 
@@ -45,9 +46,11 @@ export function toTranscript(input: TranscriptInput): Transcript {
     if (role === 'system') system.push(content)
     else messages.push(toMessage(role, content))
   }
-  const question = withNotes(context ?? '', humanMessage?.content ?? requested.at(-1)?.content ?? '')
+  const content = humanMessage?.content ?? requested.at(-1)?.content ?? ''
+  const question = context === undefined ? content : withNotes(context, content)
+  const questionImages = images.get(requestId)
   // Files and question form a single message, because some models refuse two user messages in a row.
-  messages.push({ role: 'user', text: question, ...toImages(images.get(requestId)) })
+  messages.push({ role: 'user', text: question, ...(questionImages ? toImages(questionImages) : {}) })
   const maxSummary = summaryTokens(tokens)
   const fitted = fit(messages, tokens - maxSummary)
   // Turns that do not fit in this run are not in the stored summary yet.
@@ -57,6 +60,11 @@ export function toTranscript(input: TranscriptInput): Transcript {
     system: [...new Set(system), ...(text === '' ? [] : [renderSummary(text)])].join('\n\n'),
     messages: fitted.messages,
   }
+}
+
+/** Largest size of a summary, in tokens: an eighth of `memory.history_tokens`. */
+export function summaryTokens(historyTokens: number): number {
+  return Math.floor(historyTokens / 8)
 }
 
 /** The caller's system messages, which are stored with the first message of a session. */
@@ -84,6 +92,12 @@ export function toMessages({ role, content, data }: HistoryMessage, images = noI
 
 function toMessage(role: 'user' | 'assistant', text: string): Message {
   return role === 'user' ? { role, text } : { role, text, toolCalls: [] }
+}
+
+/** Data stored with a human message beside its text; undefined when there were no attachments. */
+export function humanMessageData({ images, contextFiles }: RequestContent, requestId: string): MessageData | undefined {
+  if (!images && !contextFiles) return undefined
+  return { ...(images ? { requestId, images } : {}), ...(contextFiles ? { contextFiles } : {}) }
 }
 
 /**

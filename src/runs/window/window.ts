@@ -1,6 +1,5 @@
 import { cutOutput, tokensPerImage, totalTokens } from '../../agent/history.ts'
-import { toMessages } from './transcript.ts'
-import { summaryTokens } from './digest.ts'
+import { summaryTokens, toMessages } from './transcript.ts'
 import type { HistoryMessage } from '../run-store.ts'
 
 /** The window: the newest messages of a session, which runs see in full. Earlier messages are in the session's summary. */
