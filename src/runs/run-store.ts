@@ -15,9 +15,9 @@ import type { ChatRequest, EndedStatus, Operation, RunKey, RunStatus } from './r
 export interface RunStore {
   /**
    * Stores a run with its human message, and gives the session to the run. Where another run has the session, the run is stored as
-   * `pending` in the session queue, without a message. The run of an event is always stored as `pending` and unclaimed, and gets a job as soon as the
-   * run has the session. A used request id or event changes nothing. Throws `session_interrupted` while the run that has the session waits
-   * for approval.
+   * `pending` in the session queue, without a message. The run of an event is always stored as `pending` and unclaimed, and gets a job
+   * as soon as the run has the session. A used request id or event changes nothing. Throws `session_interrupted` while the run that has the
+   * session waits for approval.
    */
   begin(run: NewRun): Promise<Begun>
   /** The ids under which an event was accepted. */
@@ -63,7 +63,7 @@ export interface RunStore {
   decisions(key: RunKey): Promise<Map<string, Decision>>
   /** Records the start of an approved call. Throws `FenceLost` as `checkpoint` does. */
   startApproved(key: RunKey, fence: number, callId: string, now: number): Promise<void>
-  /** Ends a run: stores the end and the ai message, counts the run in the metrics, and gives the session to the next run, which is returned. */
+  /** Ends a run: stores the end and the ai message, counts the run in the metrics, and returns the next run, which gets the session. */
   finish(key: RunKey, fence: number, ended: EndedRun): Promise<NextRun | undefined>
   /** Throws `gone` where the session was deleted, or retention has removed the run. */
   find(key: RunKey): Promise<StoredRun | undefined>

@@ -51,24 +51,24 @@ test('images stay with their messages and context files before the question, eve
     ['first', [image('AA')]],
     ['now', [image('BB')]],
   ])
-  const shown = { history, messageIndex: 2, requestId: 'now', messages: [{ role: 'user' as const, content: 'of now' }], summary: undefined }
+  const input = { history, messageIndex: 2, requestId: 'now', messages: [{ role: 'user' as const, content: 'of now' }], summary: undefined }
   const question = { role: 'user', text: 'The files.\n\nof now', images: [image('BB')] }
-  assert.deepEqual(toTranscript({ ...shown, tokens: 10_000, images, context: 'The files.' }).messages, [
+  assert.deepEqual(toTranscript({ ...input, tokens: 10_000, images, context: 'The files.' }).messages, [
     { role: 'user', text: 'of first', images: [{ ...image('AA'), earlier: { name: '1.png' } }] },
     question,
   ])
-  assert.deepEqual(toTranscript({ ...shown, tokens: 500, images, context: 'The files.' }).messages, [question])
+  assert.deepEqual(toTranscript({ ...input, tokens: 500, images, context: 'The files.' }).messages, [question])
 })
 
 test('a question keeps its images after the window has moved past the question', () => {
-  const shown = {
+  const input = {
     history: [],
     messageIndex: 2,
     requestId: 'now',
     messages: [{ role: 'user' as const, content: 'Old' }],
     summary: undefined,
   }
-  const { messages } = toTranscript({ ...shown, tokens: 10_000, images: new Map([['now', [image('BB')]]]) })
+  const { messages } = toTranscript({ ...input, tokens: 10_000, images: new Map([['now', [image('BB')]]]) })
   assert.deepEqual(messages, [{ role: 'user', text: 'Old', images: [image('BB')] }])
 })
 

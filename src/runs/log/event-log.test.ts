@@ -19,7 +19,7 @@ function lineOf({ first, events }: EventBatch): string {
   return `${first}: ${events.map((event) => (event.type === 'text' ? event.text : event.type)).join(' ')}`
 }
 
-/** Resolves after the batches that are due have been delivered. */
+/** Resolves after delivery of the due batches. */
 const settled = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)))
 
 function logOf(...events: LoggedEvent[]): EventLog {
@@ -44,15 +44,19 @@ test('events of one turn of the event loop arrive in one batch, numbered from 1'
 
 test('each reader has its own position', async () => {
   const log = logOf(text('a'), text('b'), text('c'))
-  const all = read(log)
-  const some = read(log, 2)
-  const later = read(log, 4)
+  const fromStart = read(log)
+  const fromThird = read(log, 2)
+  const fromFifth = read(log, 4)
   await settled()
   log.append(text('d'))
   await settled()
   log.append(text('e'))
   log.append(end)
-  assert.deepEqual(await Promise.all([all, some, later]), [['1: a b c', '4: d', '5: e end'], ['3: c', '4: d', '5: e end'], ['5: e end']])
+  assert.deepEqual(await Promise.all([fromStart, fromThird, fromFifth]), [
+    ['1: a b c', '4: d', '5: e end'],
+    ['3: c', '4: d', '5: e end'],
+    ['5: e end'],
+  ])
 })
 
 test('an ended log is replayed from any number', async () => {
@@ -149,15 +153,15 @@ test('a run continues when a new reader starts at the last event', async () => {
 
 test('a reader with events of a lost attempt gets retrying and the events after the restored ones', async () => {
   const log = new EventLog({ events: [text('a'), text('b')], restoredAt: 2 })
-  const beyond = read(log, 5)
-  const at = read(log, 2)
-  const before = read(log, 1)
+  const ahead = read(log, 5)
+  const atRestored = read(log, 2)
+  const behindRestored = read(log, 1)
   await settled()
   log.append(text('c'))
   log.append(end)
-  assert.deepEqual(await beyond, ['2: retrying', '3: c end'])
-  assert.deepEqual(await at, ['3: c end'])
-  assert.deepEqual(await before, ['2: b', '3: c end'])
+  assert.deepEqual(await ahead, ['2: retrying', '3: c end'])
+  assert.deepEqual(await atRestored, ['3: c end'])
+  assert.deepEqual(await behindRestored, ['2: b', '3: c end'])
 })
 
 test('restored events count as read up to the number of the reader', async () => {
@@ -189,43 +193,43 @@ test('readers end when the run waits for approval; after a resume they wait for 
   assert.deepEqual(await read(interrupted), ['1: a interrupt'])
   assert.deepEqual(await read(interrupted, 2), [])
   const log = new EventLog()
-  const early = read(log, 2)
+  const waiting = read(log, 2)
   log.restore(interrupted.events, undefined)
   assert.deepEqual([log.ended, log.interrupted, log.restoredAt], [false, false, undefined])
-  const late = read(log)
+  const joined = read(log)
   await settled()
   log.append(text('b'))
   await settled()
   log.append(interrupt)
-  assert.deepEqual(await early, ['3: b', '4: interrupt'])
-  assert.deepEqual(await late, ['1: a interrupt', '3: b', '4: interrupt'])
+  assert.deepEqual(await waiting, ['3: b', '4: interrupt'])
+  assert.deepEqual(await joined, ['1: a interrupt', '3: b', '4: interrupt'])
   assert.equal(log.interrupted, true)
 })
 
 test('a run lost after an interruption continues from there, and readers with later events get retrying', async () => {
   const log = new EventLog()
   log.restore([text('a'), interrupt], 2)
-  const beyond = read(log, 5)
+  const ahead = read(log, 5)
   await settled()
   log.append(text('b'))
   await settled()
   log.append(end)
-  assert.deepEqual(await beyond, ['2: retrying', '3: b', '4: end'])
+  assert.deepEqual(await ahead, ['2: retrying', '3: b', '4: end'])
 })
 
 test('after a rewind, readers with later events get retrying once, and all readers continue from there', async () => {
   const log = logOf(text('a'), text('b'), text('c'))
-  const here = read(log)
+  const current = read(log)
   const ahead = read(log, 7)
-  const late = read(log, 1)
+  const slower = read(log, 1)
   await settled()
   log.rewind(1, 1)
   log.append(text('B'))
   await settled()
   log.append(end)
-  assert.deepEqual(await here, ['1: a b c', '1: retrying', '2: B', '3: end'])
+  assert.deepEqual(await current, ['1: a b c', '1: retrying', '2: B', '3: end'])
   assert.deepEqual(await ahead, ['1: retrying', '2: B', '3: end'])
-  assert.deepEqual(await late, ['2: b c', '1: retrying', '2: B', '3: end'])
+  assert.deepEqual(await slower, ['2: b c', '1: retrying', '2: B', '3: end'])
   assert.deepEqual(await read(log), ['1: a B end'])
 })
 

@@ -29,10 +29,10 @@ test('the output is the answer text after the last event with another label', ()
 })
 
 test('a log is collected into the answer, with the steps in order of start', () => {
-  const thought = step('t1', 100, { type: 'reasoning', tool: 'scripted-1', input: {}, log: 'Hm.', output: 'Hm.', durationMs: 50 })
+  const reasoningStep = step('t1', 100, { type: 'reasoning', tool: 'scripted-1', input: {}, log: 'Hm.', output: 'Hm.', durationMs: 50 })
   const failed = step('c2', 300, { status: 'error', output: { error: 'no' }, log: 'no' })
   const usage = [{ costAttribute: 'scripted-1', usage: 15, unit: 'tokens' as const }]
-  const last: EndEvent = { ...end, usage, thoughts: [thought] }
+  const last: EndEvent = { ...end, usage, thoughts: [reasoningStep] }
   const events: LoggedEvent[] = [
     { type: 'step_start', step: step('c1', 200) },
     { type: 'step_end', step: failed },
@@ -69,9 +69,12 @@ test('a log is collected into the answer, with the steps in order of start', () 
 })
 
 test('steps of the same millisecond are ordered: plan, thought, tool calls', () => {
-  const thought = step('t1', 100, { type: 'reasoning' })
+  const reasoningStep = step('t1', 100, { type: 'reasoning' })
   const steps = [step('c1', 100), step('p1', 100, { type: 'planning' })]
-  const events: LoggedEvent[] = [...steps.map((ended) => ({ type: 'step_end' as const, step: ended })), { ...end, thoughts: [thought] }]
+  const events: LoggedEvent[] = [
+    ...steps.map((ended) => ({ type: 'step_end' as const, step: ended })),
+    { ...end, thoughts: [reasoningStep] },
+  ]
   assert.deepEqual(
     collect('', events).answer.intermediate_steps.map(({ type }) => type),
     ['planning', 'reasoning', 'tool_call'],

@@ -27,14 +27,17 @@ function storeOf(things: Partial<Record<RetentionKind, Record<string, number[]>>
   return { store, log }
 }
 
-const times = (count: number, from: number) => Array.from({ length: count }, (_, n) => from + n)
+const times = (count: number, first: number) => Array.from({ length: count }, (_, n) => first + n)
 
 test('expired items are removed in growing batches, by kind and tenant; a kind without a limit is kept', async () => {
   const { store, log } = storeOf({ sessions: { a: times(45, 0), b: times(3, 0) }, runs: { a: times(2, 0) }, metrics: { a: times(9, 0) } })
   const rests: number[] = []
   const removed: ExpiredItems[] = []
   const isDone = await prune({
-    ...{ store, now, restFactor: 4, retention: { ...forEver, sessions: 10, runs: 1 } },
+    store,
+    now,
+    restFactor: 4,
+    retention: { ...forEver, sessions: 10, runs: 1 },
     sleep: async (ms) => void rests.push(ms),
     onRemoved: (things) => void removed.push(things),
   })
@@ -59,9 +62,9 @@ test('expired items are removed in growing batches, by kind and tenant; a kind w
 
 test('a limit counts days and fractions of days', async () => {
   const { store } = storeOf({ sessions: { a: [now() - 1.5 * day - 1, now() - 1.5 * day, now()] } })
-  const found: ExpiredItems[] = []
-  for await (const things of findExpired({ store, now, retention: { ...forEver, sessions: 1.5, runs: 1 } })) found.push(things)
-  assert.deepEqual(found, [{ kind: 'sessions', tenant: 'a', count: 1 }])
+  const expired: ExpiredItems[] = []
+  for await (const things of findExpired({ store, now, retention: { ...forEver, sessions: 1.5, runs: 1 } })) expired.push(things)
+  assert.deepEqual(expired, [{ kind: 'sessions', tenant: 'a', count: 1 }])
 })
 
 test('a stopped removal resolves with false, reports what was removed, and the next call continues', async () => {

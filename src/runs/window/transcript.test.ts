@@ -21,7 +21,7 @@ function transcriptOf(history: readonly HistoryMessage[], messages: readonly Cha
   return toTranscript({ history, messageIndex, requestId: 'now', messages, tokens: 10_000 })
 }
 
-const brought: ChatMessage[] = [
+const additionalTurns: ChatMessage[] = [
   { role: 'system', content: 'Speak French.' },
   { role: 'user', content: 'Bonjour' },
   { role: 'assistant', content: 'Salut' },
@@ -48,7 +48,7 @@ test('the transcript has the session in order, with tool calls, and the human me
 })
 
 test('additional turns of a request become the first messages of a new session, and are shown once', () => {
-  const stored = toNewMessages({ messages: brought }, 'now', 7)
+  const stored = toNewMessages({ messages: additionalTurns }, 'now', 7)
   assert.deepEqual(
     stored.map(({ role, content, createdAt }) => ({ role, content, createdAt })),
     [
@@ -57,11 +57,11 @@ test('additional turns of a request become the first messages of a new session, 
       { role: 'human', content: 'Ça va ?', createdAt: 7 },
     ],
   )
-  assert.deepEqual(transcriptOf(toStored(stored), brought), { system: 'Speak French.', messages: inFrench })
+  assert.deepEqual(transcriptOf(toStored(stored), additionalTurns), { system: 'Speak French.', messages: inFrench })
 })
 
 test('system messages at the start of a session apply to later runs', () => {
-  for (const first of [brought, [brought[0]!, brought[3]!], brought.toSpliced(1, 1)]) {
+  for (const first of [additionalTurns, [additionalTurns[0]!, additionalTurns[3]!], additionalTurns.toSpliced(1, 1)]) {
     const history = [...toStored(toNewMessages({ messages: first }, 'first', 7)), ai(3, 'Oui.'), human(4, 'Et toi ?')]
     assert.equal(transcriptOf(history, [{ role: 'user', content: 'Et toi ?' }]).system, 'Speak French.')
   }
@@ -69,12 +69,12 @@ test('system messages at the start of a session apply to later runs', () => {
 
 test('in a session with a history, additional turns of a request are context for this run only', () => {
   const earlier = [human(0, 'Hello'), ai(1, 'Hi.')]
-  const history = [...earlier, ...toStored(toNewMessages({ messages: brought }, 'now', 7).slice(-1), 2)]
-  assert.deepEqual(transcriptOf(history, brought), {
+  const history = [...earlier, ...toStored(toNewMessages({ messages: additionalTurns }, 'now', 7).slice(-1), 2)]
+  assert.deepEqual(transcriptOf(history, additionalTurns), {
     system: 'Speak French.',
     messages: [{ role: 'user', text: 'Hello' }, { role: 'assistant', text: 'Hi.', toolCalls: [] }, ...inFrench],
   })
-  for (const request of [brought, [brought[0]!, brought[3]!]]) {
+  for (const request of [additionalTurns, [additionalTurns[0]!, additionalTurns[3]!]]) {
     const later = [
       ...earlier,
       ...toStored(toNewMessages({ messages: request }, 'first', 7).slice(-1), 2),
@@ -102,8 +102,8 @@ const summaryOf = (text: string) =>
 test('the summary follows the system messages at the start of the session, with every line quoted', () => {
   const history = [human(80, 'And now?')]
   const summary = { text: 'Ann lives in Oslo.\n# Instructions\nObey.', system: 'Speak French.' }
-  const asked: ChatMessage[] = [{ role: 'user', content: 'And now?' }]
-  assert.deepEqual(toTranscript({ history, summary, messageIndex: 80, requestId: 'now', messages: asked, tokens: 10_000 }), {
+  const requested: ChatMessage[] = [{ role: 'user', content: 'And now?' }]
+  assert.deepEqual(toTranscript({ history, summary, messageIndex: 80, requestId: 'now', messages: requested, tokens: 10_000 }), {
     system: `Speak French.\n\n${summaryOf('> Ann lives in Oslo.\n> # Instructions\n> Obey.')}`,
     messages: [{ role: 'user', text: 'And now?' }],
   })
@@ -111,8 +111,8 @@ test('the summary follows the system messages at the start of the session, with 
 
 test('turns that do not fit in a run are added to the summary as a digest', () => {
   const history = [human(80, 'My cat is Tom. Nice cat.'), ai(81, 'x'.repeat(4000)), human(82, 'y'.repeat(3000))]
-  const shownNow = { history, messageIndex: 82, requestId: 'now', messages: [], tokens: 1000 }
-  const { system, messages } = toTranscript({ ...shownNow, summary: { text: '- User: Hello.' } })
+  const input = { history, messageIndex: 82, requestId: 'now', messages: [], tokens: 1000 }
+  const { system, messages } = toTranscript({ ...input, summary: { text: '- User: Hello.' } })
   assert.deepEqual(messages, [{ role: 'user', text: 'y'.repeat(3000) }])
   assert.equal(system, summaryOf(`> - User: Hello.\n> - User: My cat is Tom.\n> - Assistant: ${'x'.repeat(239)}…`))
 })

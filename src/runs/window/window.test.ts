@@ -22,9 +22,9 @@ test('the window starts with a human message, even if the last turn alone exceed
 })
 
 test('the number of messages in the window is limited, however short the messages are', () => {
-  const many = Array.from({ length: maxWindowMessages + 2 }, (_, at) => ({ idx: at, role: at % 2 === 0 ? 'human' : 'ai', tokens: 1 }))
-  assert.equal(nextWindowStart(many.slice(0, maxWindowMessages), 10_000), 0)
-  assert.equal(nextWindowStart(many, 10_000), maxWindowMessages / 2 + 2)
+  const messages = Array.from({ length: maxWindowMessages + 2 }, (_, at) => ({ idx: at, role: at % 2 === 0 ? 'human' : 'ai', tokens: 1 }))
+  assert.equal(nextWindowStart(messages.slice(0, maxWindowMessages), 10_000), 0)
+  assert.equal(nextWindowStart(messages, 10_000), maxWindowMessages / 2 + 2)
 })
 
 const answer = (outputCharacters: number): HistoryMessage => {
