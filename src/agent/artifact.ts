@@ -1,4 +1,4 @@
-/** A file that a tool made, as a session lists it. Its bytes are stored separately. */
+/** Session entry of a file made by a tool. The bytes are stored separately. */
 export interface Artifact {
   /** UUIDv7. */
   id: string

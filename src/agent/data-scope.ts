@@ -1,8 +1,8 @@
 import type { DataFilter, DataScope, Tool } from './tool.ts'
 
 /**
- * The data that a tool may see. Filters on the tool itself apply to it; the files behind another filtered tool can be
- * read through that tool alone.
+ * The data visible to a tool. Filters on the tool itself apply; the files behind another filtered tool can be read only
+ * through the filtered tool.
  */
 export function scopeOf(tool: Tool, tools: readonly Tool[], filters: readonly DataFilter[]): DataScope {
   const hinted = tools.filter((candidate) => candidate.name !== tool.name && filters.some((filter) => filter.tool === candidate.name))

@@ -66,7 +66,7 @@ export const tokensPerImage = 1000
 const tokensPerMessage = 4
 /** Characters that remain of old tool output. Output is cut before whole turns are left out. */
 const oldOutputCharacters = 400
-/** The newest outputs of a run stay whole as long as they fit, beside those that the model has not seen yet. */
+/** Newest outputs of a run kept whole if the space suffices, in addition to outputs not yet seen by the model. */
 const newestOutputs = 3
 /** Characters that each of the newest outputs keeps, however many share the budget. */
 const minOutputCharacters = 2000

@@ -9,9 +9,9 @@ import { offersOf, resumeCalls, startLoop, turns, untilEnd, type Loop, type Loop
 const maxChanges = 3
 
 /**
- * Plan and execute: the model makes a plan, does the steps one by one with its tools, changes the plan when a step
- * fails, and answers at the end. Text on the way is labelled `planning`; only the closing text is `answer`. All state
- * is in the transcript. Ends with exactly one `end` event; a model that fails for good throws its `ModelError`.
+ * Plan and execute: the model makes a plan, runs the steps in order with tools, changes the plan when a step fails, and
+ * answers at the end. Text on the way is labelled `planning`; only the closing text is `answer`. All state is in the
+ * transcript. Ends with exactly one `end` event; a final model failure is thrown as `ModelError`.
  */
 export async function* planExecute(options: LoopOptions): AsyncGenerator<AgentEvent, void> {
   const loop = startLoop(options)
@@ -110,7 +110,7 @@ async function* close(loop: Loop, position: PlanPosition): AsyncGenerator<AgentE
   return !isDone && loop.callsMade === options.maxIterations && turn.finish === 'stop' ? 'max_iterations' : turn.finish
 }
 
-/** The answer of a run that must end now: its answer text so far, or the results of its steps. */
+/** The answer of a run that must end now: the answer text so far, or the results of the steps. */
 function bestSoFar({ messages }: LoopOptions, { last, results }: PlanPosition): string {
   const answer = last === 'answer' ? lastText(messages) : ''
   return answer === '' ? results.join('\n\n') : answer

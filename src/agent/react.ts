@@ -3,8 +3,8 @@ import type { Message } from './messages.ts'
 import { resumeCalls, startLoop, turns, untilEnd, type Loop, type LoopOptions } from './turns.ts'
 
 /**
- * Reason, act, observe: asks the model, runs the requested tools and appends their results, until the model answers in
- * text alone. Ends with exactly one `end` event; a model that fails for good throws its `ModelError`.
+ * Reason, act, observe: asks the model, runs the requested tools and appends the results, until the model answers in
+ * text alone. Ends with exactly one `end` event; a final model failure is thrown as `ModelError`.
  */
 export async function* react(options: LoopOptions): AsyncGenerator<AgentEvent, void> {
   const loop = startLoop(options, lastText(options.messages))

@@ -82,10 +82,10 @@ interface EndedCall {
 }
 
 /**
- * Runs the calls of one turn: reads in parallel, writes one after another in the order asked. Yields starts and ends as
- * they happen, each `result` before its visible end, so that the result can be stored first; events of agents inside of
- * the calls are yielded in between. Results join the transcript in the order asked. Calls that need approval and have
- * no decision stay open; after all other calls have ended they are thrown as `Interrupted`.
+ * Runs the calls of a turn: reads in parallel, writes sequentially in the order requested. Yields starts and ends at once,
+ * with each `result` before the visible end, so that the result can be stored first. Events of agents inside of the calls
+ * are yielded in between. Results join the transcript in the order requested. Calls waiting for approval stay open, and
+ * are thrown as `Interrupted` after the end of all remaining calls.
  */
 export async function* runCalls(
   calls: readonly ToolCall[],

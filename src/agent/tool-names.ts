@@ -9,7 +9,7 @@ const maxLength = 64
 const maxRead = 1000
 const fits = /^[A-Za-z0-9_-]{1,64}$/
 
-/** Tools that the agent itself offers beside the configured ones: no entry may have these names. */
+/** Tools offered by the agent in addition to configured tools: no entry may have these names. */
 export const ownToolNames: ReadonlySet<string> = new Set(['create_sub_agent', 'end_sub_agent', 'find_tools'])
 
 /** Turns any name into an accepted one; the same name always gives the same result. */

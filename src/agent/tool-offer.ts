@@ -18,7 +18,7 @@ const initialTools = 15
 const maxEarlierTools = 5
 /** Tools added for each step of a plan. */
 const toolsPerStep = 5
-/** Found tools offered in one run. Beyond that the oldest found tools that were never called are dropped. */
+/** Maximum of found tools offered in a run. Beyond this limit, the oldest found tools without a call are dropped. */
 const maxFound = 40
 
 const limits = { byDefault: 8, max: 20 }

@@ -112,7 +112,7 @@ export async function* resumeCalls({ options }: Loop): AsyncGenerator<AgentEvent
   if (open.length > 0) yield* runCalls(open, options, { resumed: true })
 }
 
-/** Makes one model call: yields its text as it arrives, then the `turn` event. */
+/** Makes a model call: yields text on arrival, then the `turn` event. */
 async function* askModel(options: LoopOptions, answer: Answer, { label, mayCall }: TurnOptions): AsyncGenerator<AgentEvent, Turn> {
   const startedAt = options.now()
   options.signal.throwIfAborted()
