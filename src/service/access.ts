@@ -14,7 +14,7 @@ import type { AdmissionDependencies } from '../runs/intake/admission.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createAccessKeyStore } from '../store/secrets/access-keys.ts'
 import type { Database } from '../store/database.ts'
-import { createRunCount } from '../store/runs/counts.ts'
+import { createRunCount } from '../store/reports/unended-runs.ts'
 import { createPrivateFile } from '../store/disk/private-file.ts'
 import type { OpenSecrets } from './secrets.ts'
 

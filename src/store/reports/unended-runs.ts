@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { callerKey, type Owner } from '../../access/owner.ts'
 import { query, type Database } from '../database.ts'
-import { whereChat } from './where-chat.ts'
+import { whereChat } from '../runs/where-chat.ts'
 
 /**
  * Counts the unended chats of a caller in all processes. A chat in the queue of its session counts, unless the chat is asynchronous.
