@@ -21,7 +21,7 @@ function parts(version: string, closed: string[]): AgentParts {
 
 const onError = (error: unknown) => assert.fail(String(error))
 
-test('a change is there at once; the agent before is closed when its last run has ended', () => {
+test('swap takes effect at once; the former agent is closed when the last run has ended', () => {
   const closed: string[] = []
   const agents = createAgents(parts('a', closed), { onError })
   const first = agents.current()
@@ -35,7 +35,7 @@ test('a change is there at once; the agent before is closed when its last run ha
   assert.deepEqual(closed, ['a'])
 })
 
-test('an agent that nobody uses is closed as soon as another takes its place; the current one stays open', () => {
+test('an unused agent is closed as soon as another agent becomes current; the current agent stays open', () => {
   const closed: string[] = []
   const agents = createAgents(parts('a', closed), { onError })
   agents.current().hold()()
@@ -44,7 +44,7 @@ test('an agent that nobody uses is closed as soon as another takes its place; th
   assert.deepEqual(closed, ['a'])
 })
 
-test('closing closes each agent once, also those that are held', async () => {
+test('close closes each agent once, including held agents', async () => {
   const closed: string[] = []
   const agents = createAgents(parts('a', closed), { onError })
   const release = agents.current().hold()
@@ -54,7 +54,7 @@ test('closing closes each agent once, also those that are held', async () => {
   assert.deepEqual(closed.toSorted(), ['a', 'b'])
 })
 
-test('a tool that can not be closed is told, and stops nothing', async () => {
+test('a tool that cannot be closed is reported, and other work continues', async () => {
   const told: unknown[] = []
   const broken = {
     ...parts('a', []),

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { expandBraces, GlobError } from './glob-braces.ts'
 import { workSince } from '../../test/fixtures/work-meter.ts'
 
-test('choices, ranges and nested ones are expanded as shells do it', () => {
+test('alternatives, ranges and nested groups are expanded as in shells', () => {
   assert.deepEqual(expandBraces('a/{b,c}/*.md'), ['a/b/*.md', 'a/c/*.md'])
   assert.deepEqual(expandBraces('{a,b{1..3}}'), ['a', 'b1', 'b2', 'b3'])
   assert.deepEqual(expandBraces('{08..10}'), ['08', '09', '10'])
@@ -13,11 +13,11 @@ test('choices, ranges and nested ones are expanded as shells do it', () => {
   assert.deepEqual(expandBraces('{{a,b}}'), ['{a}', '{b}'])
 })
 
-test('what is no choice stays as it is', () => {
+test('text without alternatives stays unchanged', () => {
   for (const text of ['', 'a', '{a}', '{}', '${a,b}', '!(a)*', '[ab]', '{1..x}']) assert.deepEqual(expandBraces(text), [text])
 })
 
-test('a pattern of too many is refused without being made', () => {
+test('a pattern with too many expansions is refused before the expansion', () => {
   const work = workSince()
   const bombs = [
     ...[
@@ -34,7 +34,7 @@ test('a pattern of too many is refused without being made', () => {
   assert.ok(work() < 1000)
 })
 
-test('what matching would take for ever, or not at all, is refused', () => {
+test('patterns that match too slowly, or that Node refuses, are refused', () => {
   for (const text of ['{a', 'a}', '+(a|aa)b', '*(a*)', '@(*|b)*', '!(a)!(b)', '**!(a)*', '[[:alpha:]]x*[^a]-', 'a\0']) {
     assert.throws(() => expandBraces(text), GlobError, text)
   }

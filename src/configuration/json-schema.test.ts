@@ -6,7 +6,7 @@ import { toolTypes } from './tool-types.ts'
 
 const schema = toJsonSchema() as { $defs: Record<string, any> }
 
-test('the published schema is valid, and says what each type of tool is and what its fields are', () => {
+test('the published schema is valid, and describes each tool type with all fields', () => {
   const ajv = new Ajv2020({ strict: false })
   assert.equal(ajv.validateSchema(schema), true, JSON.stringify(ajv.errors))
   assert.deepEqual(
@@ -20,7 +20,7 @@ test('the published schema is valid, and says what each type of tool is and what
   }
 })
 
-test('it takes and refuses what the service does', () => {
+test('the published schema accepts and refuses the same values as the service', () => {
   const validate = new Ajv2020({ strict: false }).compile(schema)
   const takes = (tool: object) => validate({ tools: [tool] })
   assert.ok(takes({ name: 'github', type: 'mcp', effect: 'read', approval: 'required', by: 'role', config: { url: 'https://a.example' } }))

@@ -16,16 +16,16 @@ async function problemsOf(file: string): Promise<string[]> {
   )
 }
 
-test('a file is read, and its faults are lines that name file, line and path', async (t) => {
+test('a file is read, and faults are formatted with file, line and path', async (t) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'load-config-'))
   t.after(() => rm(folder, { recursive: true }))
   const file = path.join(folder, 'agent.yaml')
   await writeFile(file, 'id: mine\n')
   assert.equal((await loadAgentConfig(file)).id, 'mine')
   await writeFile(file, 'id: mine\ntools:\n  - {name: calculator}\n  - {name: x, type: abacus}\nmemory: {recall: a}\n')
-  const told = await problemsOf(file)
-  assert.match(told[0] ?? '', /^agent\.yaml:4 tools\[1\]\.type: "abacus" is not a known tool type; known types are calculator, /)
-  assert.deepEqual(told.slice(1), ['agent.yaml:5 memory.recall: must be a whole number, but is "a"'])
+  const problems = await problemsOf(file)
+  assert.match(problems[0] ?? '', /^agent\.yaml:4 tools\[1\]\.type: "abacus" is not a known tool type; known types are calculator, /)
+  assert.deepEqual(problems.slice(1), ['agent.yaml:5 memory.recall: must be a whole number, but is "a"'])
   await writeFile(file, 'id: [')
   assert.match((await problemsOf(file))[0] ?? '', /^agent\.yaml:1: is not valid YAML: /)
   assert.deepEqual(await problemsOf(path.join(folder, 'none.yaml')), [`none.yaml: ${folder}/none.yaml does not exist.`])

@@ -35,11 +35,11 @@ const defaults = {
   access: { roles: {}, rate_limits: {} },
 }
 
-test('a text without content is a whole configuration of defaults', () => {
+test('an empty text gives a configuration of defaults', () => {
   for (const text of ['', '# nothing yet\n', '{}', '---\n']) assert.partialDeepStrictEqual(parseAgentConfig(text), defaults)
 })
 
-test('defaults are filled in beside what is given, however deep it stands', () => {
+test('defaults are filled in beside given values at any depth', () => {
   const config = parseAgentConfig('memory: {recall: 3}\nllms: {primary: {provider: openai, model: x}}\naccess: {roles: {a: [chat]}}')
   assert.deepEqual(config.memory, { recall: 3, history_tokens: 32_000 })
   assert.deepEqual(config.llms, { primary: { provider: 'openai', model: 'x' }, fallback: [] })
@@ -47,19 +47,19 @@ test('defaults are filled in beside what is given, however deep it stands', () =
   assert.partialDeepStrictEqual(config.limits, defaults.limits)
 })
 
-test('the sample that a first start copies is valid', async () => {
+test('the sample configuration of a first start is valid', async () => {
   const config = parseAgentConfig(await readFile(new URL('../../samples/agent.yaml', import.meta.url), 'utf8'))
   assert.ok(config.tools.some(({ name }) => name === 'handbook'))
 })
 
-test('a provider that has no models for embeddings is refused as one', () => {
+test('a provider without embedding models is refused for embeddings', () => {
   for (const provider of ['embedded', 'anthropic'])
     assert.deepEqual(problemsOf(`llms: {primary: {provider: embedded, model: rules-1}, embedding: {provider: ${provider}, model: x}}`), [
       `1 llms.embedding.provider: "${provider}" has no embedding models; choose another provider, or remove llms.embedding`,
     ])
 })
 
-test('every fault is told at once, in the order of the file, with path, line, what it was and what it may be', () => {
+test('all faults are reported in the order of the file, with path, line, rule and value', () => {
   const text = `nme: x
 llms:
   primary: {provider: openia, model: 3}
@@ -101,7 +101,7 @@ max_execution_time: .inf
   begins.forEach((begin, index) => assert.equal(told[index]?.slice(0, begin.length), begin))
 })
 
-test('a tool without a type is of the type that its name says, and its config may be left out', () => {
+test('the name of a tool is the default of the type, and config is optional', () => {
   assert.deepEqual(parseAgentConfig('tools: [{name: calculator}, {name: list_files}]').tools, [
     { name: 'calculator' },
     { name: 'list_files' },
@@ -122,7 +122,7 @@ tools: [{name: http_request, config: {headers: hunter2}}, {name: other, type: ht
   assert.doesNotMatch(bare.join('\n'), /hunter2/)
 })
 
-test('what is no YAML is told with its line and none of its source', () => {
+test('invalid YAML is reported with the line and without source text', () => {
   for (const text of [
     'a: 1\napi_key: "hunter2',
     'a: 1\nb: *hunter2',
@@ -142,7 +142,7 @@ test('what is no YAML is told with its line and none of its source', () => {
   assert.match(problemsOf('text')[0] ?? '', /^1 : must be a mapping, but is "text"$/)
 })
 
-test('aliases work, and can neither unfold without end nor contain themselves', () => {
+test('aliases work, but unlimited expansion and cycles are refused', () => {
   const twice = parseAgentConfig('llms: {primary: &p {provider: openai, model: x}, small: *p}')
   assert.deepEqual(twice.llms.small, { provider: 'openai', model: 'x' })
   const bomb = [
@@ -158,7 +158,7 @@ test('aliases work, and can neither unfold without end nor contain themselves', 
   assert.match(problemsOf(`tools: ${'['.repeat(50_000)}`)[0] ?? '', /nested too deeply|not valid YAML/)
 })
 
-test('names that reach into a prototype are refused wherever they stand', () => {
+test('keys that reach a prototype are refused at any depth', () => {
   const told = problemsOf(`__proto__: {id: x}
 access: {roles: {constructor: [chat]}}
 tools: [{name: calculator, config: {prototype: 1}}]
@@ -171,7 +171,7 @@ tools: [{name: calculator, config: {prototype: 1}}]
   assert.throws(() => toAgentConfig(JSON.parse('{"memory": {"__proto__": {"recall": 1}}}')), ConfigError)
 })
 
-test('plain data is checked like text, and is not changed itself', () => {
+test('plain data is checked like text, and is not modified', () => {
   const data = { memory: { recall: 1 } }
   assert.equal(toAgentConfig(data).memory.history_tokens, 32_000)
   assert.deepEqual(data, { memory: { recall: 1 } })
@@ -187,7 +187,7 @@ test('plain data is checked like text, and is not changed itself', () => {
   )
 })
 
-test('the version changes with the content alone', () => {
+test('the version depends only on the content', () => {
   const version = (text: string) => configVersion(parseAgentConfig(text))
   assert.match(version(''), /^[0-9a-f]{16}$/)
   assert.equal(version('id: a\nname: b'), version('# a comment\nname: b\nid: a\nmemory: {}'))
@@ -196,7 +196,7 @@ test('the version changes with the content alone', () => {
   assert.notEqual(order('calculator', 'list_files'), order('list_files', 'calculator'))
 })
 
-test('an MCP server has an address or a command, and nothing of the other', () => {
+test('an MCP server has a url or a command, and only the fields for this choice', () => {
   const faults = (config: string) => problemsOf(`tools: [{name: s, type: mcp, config: ${config}}]`).map((line) => line.slice(2))
   assert.deepEqual(faults('{url: "http://localhost:1/mcp", headers: {authorization: x}}'), [])
   assert.deepEqual(faults('{command: npx, args: [-y, server], env: {KEY: x}, cwd: .}'), [])

@@ -18,7 +18,7 @@ tools:
 instructions: See https://docs.example/?page=2 and https://me:hunter2@docs.example/.
 `
 
-test('every secret is hidden, references and all else stand as they are', () => {
+test('every secret is masked; references and other values stay unchanged', () => {
   const config = parseAgentConfig(text)
   const shown = redactConfig(config)
   assert.doesNotMatch(JSON.stringify(shown), /hunter2/)
@@ -38,24 +38,24 @@ test('every secret is hidden, references and all else stand as they are', () => 
   assert.equal(shown.instructions, 'See https://docs.example/?page=2 and https://********@docs.example/.')
 })
 
-test('the configuration itself stays as it was', () => {
+test('the original configuration is not modified', () => {
   const config = parseAgentConfig(text)
   redactConfig(config)
   assert.deepEqual(config, parseAgentConfig(text))
 })
 
-test('a configuration without secrets is shown whole', () => {
+test('a configuration without secrets is shown unchanged', () => {
   const config = parseAgentConfig('id: mine\nllms: {primary: {provider: openai, model: x, base_url: "https://host/v1"}}')
   assert.deepEqual(redactConfig(config), config)
 })
 
-test('the config of a tool whose type nobody knows is hidden whole', () => {
+test('the config of a tool of unknown type is masked completely', () => {
   const config = parseAgentConfig('tools: [{name: calculator}]')
   config.tools.push({ name: 'later', type: 'later', config: { url: 'x', args: ['a', 7], token: '${T}' } })
   assert.deepEqual(redactConfig(config).tools[1]?.config, { url: '********', args: ['********', '********'], token: '${T}' })
 })
 
-test('users and queries of URLs are hidden, references in them are not', () => {
+test('users and queries of URLs are masked, except references', () => {
   const cases: [string, string][] = [
     ['https://${USER}:${PASS}@host/${PATH}?key=${KEY}&v=${V}', 'https://${USER}:${PASS}@host/${PATH}?key=${KEY}&v=${V}'],
     ['https://me:${PASS}@host/?key=${KEY}&v=1', 'https://********@host/?********'],

@@ -36,7 +36,7 @@ function shown(content: ConfigContent = before): any {
   return structuredClone(redactConfig(content.config))
 }
 
-/** Where the faults of a patch are. */
+/** The paths of the faults of a patch. */
 function refusalOf(patch: unknown, from: ConfigContent = before, other: Partial<ChangeRules> = {}): string[] {
   try {
     applyPatch(from, patch as ConfigData, { ...rules, variableUses: variableUsesOf(from.data), ...other })
@@ -52,13 +52,13 @@ function apply(patch: unknown, from: ConfigContent = before): AgentConfig {
   return applyPatch(from, patch as ConfigData, { ...rules, variableUses: variableUsesOf(from.data) }).config
 }
 
-test('what was shown can be sent back: every secret stays what it was', () => {
+test('the shown configuration can be sent back: every secret stays unchanged', () => {
   assert.doesNotMatch(JSON.stringify(shown()), /-secret/)
   const after = applyPatch(before, shown(), rules)
   assert.deepEqual(after.data, before.data)
 })
 
-test('a part of what was shown can be sent back with changes beside its secrets', () => {
+test('a part of the shown configuration can be sent back with changes beside the secrets', () => {
   const { llms, instructions } = shown()
   const config = apply({
     instructions: instructions.replace('See', 'Read').replace('for more', 'and https://b.example/?x'),
@@ -68,12 +68,12 @@ test('a part of what was shown can be sent back with changes beside its secrets'
   assert.equal(config.instructions, 'Read https://me:prose-secret@docs.example/?page=2 and https://b.example/?x.')
 })
 
-test('secrets in a list are those of the element that is otherwise equal; of equal ones in their order', () => {
+test('secrets in a list are restored from the otherwise equal element; among equal elements in order', () => {
   const { fallback } = shown().llms
   const keys = (list: unknown) => apply({ llms: { fallback: list } }).llms.fallback.map((one) => one.api_key ?? one.secret_access_key)
   assert.deepEqual(keys([fallback[2], fallback[0], fallback[1]]), ['aws-secret', 'first-secret', 'second-secret'])
   assert.deepEqual(keys([{ ...fallback[0], api_key: 'new' }, fallback[1]]), ['new', 'second-secret'])
-  // Of two that look the same one is gone: which one, nobody can tell.
+  // One of two equal elements was removed: the former index of the other element is ambiguous.
   assert.deepEqual(refusalOf({ llms: { fallback: [fallback[0]] } }), ['llms.fallback[0].api_key'])
   assert.deepEqual(refusalOf({ llms: { fallback: [{ ...fallback[2], model: 'x' }] } }), [
     'llms.fallback[0].access_key_id',
@@ -81,26 +81,26 @@ test('secrets in a list are those of the element that is otherwise equal; of equ
   ])
 })
 
-test('asterisks where no secret is are refused, and are a text where there is none to be', () => {
+test('asterisks without a secret are refused in secret fields, and are plain text elsewhere', () => {
   const nowhere = [
     [{ llms: { embedding: { provider: 'openai', model: 'e', api_key: '********' } } }, 'llms.embedding.api_key'],
     [{ llms: { primary: { headers: { 'x-new': '********' } } } }, 'llms.primary.headers.x-new'],
     [{ llms: { primary: { api_key: 'sk-********' } } }, 'llms.primary.api_key'],
     [{ instructions: 'https://********@elsewhere.example/' }, 'instructions'],
-    // A line of its own is a link, a query of which is hidden: with blanks around it would be shown.
+    // A text of only a link has a masked query. With blanks around the link, the query would be shown.
     [{ description: 'https://x.example/?********' }, 'description'],
   ] as const
   for (const [patch, path] of nowhere) assert.deepEqual(refusalOf(patch), [path])
   assert.equal(apply({ description: 'a\n********\nb' }).description, 'a\n********\nb')
 })
 
-test('a link’s query that is hidden can not be made visible by words around it', () => {
+test('a masked query of a link cannot be revealed by adding words around the link', () => {
   const from = toContent({ ...before.data, description: 'https://x.example/?token=query-secret' })
   assert.equal(apply({ description: 'https://x.example/?********', name: 'n' }, from).description, 'https://x.example/?token=query-secret')
   assert.deepEqual(refusalOf({ description: 'See https://x.example/?********' }, from), ['description'])
 })
 
-test('no secret goes to a new address: not by asterisks, and not by a merge that does not mention it', () => {
+test('no secret is sent to a new address, neither by asterisks nor by a merge without the secret', () => {
   const { primary, fallback } = shown().llms
   const all = ['llms.primary.api_key', 'llms.primary.headers.authorization', 'llms.primary.headers.x-team']
   const url = 'https://evil.example/v1'
@@ -111,12 +111,12 @@ test('no secret goes to a new address: not by asterisks, and not by a merge that
     'llms.primary.base_url',
     ...all.slice(1),
   ])
-  // The address with its secret inside of another one.
+  // The address with the secret is placed inside of another text.
   const inside = 'https://evil.example/ https://********@models.example/v1?********'
   assert.ok(refusalOf({ llms: { primary: { ...primary, base_url: inside } } }).includes('llms.primary.base_url'))
   assert.deepEqual(refusalOf({ llms: { primary: { provider: 'openai', base_url: null } } }), all)
   assert.deepEqual(refusalOf({ llms: { primary: { base_url: null } } }), [all[0], 'llms.primary.base_url', ...all.slice(1)])
-  // By a header that tells a gateway where to go.
+  // A header routes requests at a gateway.
   for (const header of ['host', 'Host', 'x-target-url', 'x-custom-host', 'x-openai-api-base', 'x-gateway-config']) {
     const refused = refusalOf({ llms: { primary: { headers: { [header]: 'evil.example' } } } })
     assert.ok(
@@ -132,7 +132,7 @@ test('no secret goes to a new address: not by asterisks, and not by a merge that
   assert.deepEqual(refusalOf({ llms: { small: { ...primary } } }).slice(0, 2), ['llms.small.api_key', 'llms.small.base_url'])
 })
 
-test('a secret in a list goes to no address that only looks as the one before', () => {
+test('a secret in a list is sent to no address that only looks like the former address', () => {
   const from = toContent(
     readYaml(`
 llms:
@@ -150,7 +150,7 @@ llms:
   assert.deepEqual(apply({ llms: { fallback: [b, a] } }, from).llms.fallback, from.config.llms.fallback.toReversed())
   const refused = (fallback: unknown[]) => refusalOf({ llms: { fallback } }, from)
   assert.deepEqual(refused([{ ...a, base_url: 'https://gate.example/v1?to=evil.example' }]), ['llms.fallback[0].api_key'])
-  // To a URL parser the backslash ends the host.
+  // A backslash ends the host for a URL parser.
   assert.deepEqual(refused([a, { ...b, base_url: 'https://evil.example\\@gate.example/v1' }]), [
     'llms.fallback[1].api_key',
     'llms.fallback[1].headers.x-target-url',
@@ -164,7 +164,7 @@ llms:
   ])
 })
 
-test('a model that is edited in the file is as the file has it, whatever was put over it in memory', () => {
+test('a model edited in the file is taken over whole, regardless of changes in memory', () => {
   const file = { llms: { primary: { provider: 'openai-compatible', model: 'm', base_url: 'https://models.example/v1', api_key: 'old' } } }
   const mine = { base_url: 'https://evil.example/v1', api_key: 'mine' }
   const used = toContent({ name: 'Memory', llms: { primary: { ...file.llms.primary, ...mine } } })
@@ -173,7 +173,7 @@ test('a model that is edited in the file is as the file has it, whatever was put
   assert.deepEqual(mergeEdit(used, file, { ...file, description: 'New.' }).data, { ...used.data, description: 'New.' })
 })
 
-test('a change of endless size is refused at once, also one of many parts', () => {
+test('a huge change is refused quickly, also a change of many small parts', () => {
   const work = workSince()
   const roles = (from: number, count: number) => ({
     access: { roles: Object.fromEntries(Array.from({ length: count }, (_, n) => [`r${from + n}`, ['chat']])) },
@@ -199,7 +199,7 @@ test('lists and mappings have limits, and the refusal names them', () => {
   assert.deepEqual(refusalOf({ sub_agents: { max: 1001 } }), ['sub_agents.max'])
 })
 
-test('patterns that stand for too many others are refused by their path before any is made', () => {
+test('patterns with too many expansions are refused by path before the expansion', () => {
   const work = workSince()
   const bomb = '{a,b}'.repeat(24)
   const entry = (type: string, config: object) => ({ name: type, type, config })
@@ -222,13 +222,13 @@ test('patterns that stand for too many others are refused by their path before a
   assert.ok(work() < 2000)
 })
 
-test('a long value takes no long time', () => {
+test('a long value is processed quickly', () => {
   const work = workSince()
   refusalOf({ llms: { primary: { provider: 'azure', model: '/'.repeat(300_000) } } })
   assert.ok(work() < 1000)
 })
 
-test('with all its secrets sent anew, or removed, an entry may get another address', () => {
+test('an entry may get another address when all secrets are sent again or removed', () => {
   const config = apply({
     llms: { primary: { base_url: 'https://other.example/v1', api_key: 'key-2', headers: { authorization: null, 'x-team': 'team-2' } } },
   })
@@ -238,7 +238,7 @@ test('with all its secrets sent anew, or removed, an entry may get another addre
   })
 })
 
-test('the same holds for tools, which keep their name', () => {
+test('secrets of tools are matched by the name of the tool', () => {
   const tool = (config: object, more = {}) => ({ name: 'orders', type: 'later', config, ...more })
   const from = {
     ...before,
@@ -259,7 +259,7 @@ test('the same holds for tools, which keep their name', () => {
   assert.deepEqual(moved(tool({ url: 'https://a.example', headers: { a: '********' } }, { name: 'mine' })), ['tools[0].config.headers.a'])
 })
 
-test('environment variables: only names in use, for the address they are used for, and those that are listed', () => {
+test('environment variables: only variables in use, for the same address, and listed variables', () => {
   const server = 'https://evil.example/v1'
   const at = (value: string) => ({ llms: { embedding: { provider: 'openai-compatible', model: 'e', base_url: server, api_key: value } } })
   for (const name of [
@@ -281,17 +281,17 @@ test('environment variables: only names in use, for the address they are used fo
     refusalOf({ llms: { embedding: { provider: 'openai-compatible', model: 'e', base_url: 'https://evil.example/${TOKEN}' } } }),
     ['llms.embedding.base_url'],
   )
-  // The same provider at the same address, elsewhere in the configuration.
+  // The same provider at the same address is used elsewhere in the configuration.
   assert.deepEqual(refusalOf({ llms: { fallback: [{ provider: 'anthropic', model: 'e', api_key: '${SMALL_KEY}' }] } }), [])
   assert.deepEqual(refusalOf({ llms: { small: { provider: 'openai-compatible', base_url: server, api_key: '${SMALL_KEY}' } } }), [
     'llms.small.api_key',
   ])
-  // Where nothing is resolved a name brings nothing in, and is not in use afterwards.
+  // References in unresolved texts are harmless, and do not count as uses.
   const from = toContent({ ...before.data, instructions: '${HOME}', description: '${HOME}' })
   assert.deepEqual(refusalOf(at('${HOME}'), from), ['llms.embedding.api_key'])
 })
 
-test('commands and code: nothing new and nothing changed, wherever the tool stands in the list', () => {
+test('commands and code: nothing is added or changed, at any index of the list', () => {
   const command = { name: 'git', type: 'later', config: { command: 'npx', args: ['a'], env: { A: 'key-secret' } } }
   const module = { name: 'mine', type: 'module', config: { path: './mine.ts' } }
   const from = { ...before, data: { ...before.data, tools: [command, module] } }
@@ -329,7 +329,7 @@ test('commands and code: nothing new and nothing changed, wherever the tool stan
   assert.equal(names(withConfig({ ...hidden, command: 'sh' }), true), undefined)
 })
 
-test('whatever else a patch does, sending back all that is shown then changes nothing', () => {
+test('after any patch, sending back the shown configuration changes nothing', () => {
   const random = createRandom(7)
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
   const models = [

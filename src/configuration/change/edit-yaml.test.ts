@@ -15,7 +15,7 @@ function edit(text: string, patch: ConfigData): string {
   return edited
 }
 
-/** Lines of the one that are not in the other. */
+/** Lines of the first text that are missing in the second text. */
 function linesOf(text: string, without: string): string[] {
   const others = without.split('\n')
   return text.split('\n').filter((line) => !others.includes(line))
@@ -25,7 +25,7 @@ function changedLines(before: string, after: string): { gone: string[]; come: st
   return { gone: linesOf(before, after), come: linesOf(after, before) }
 }
 
-test('a value is written in its place; its line keeps its comment, and all others stay as they are', () => {
+test('a value is replaced in place; the comment and all other lines stay unchanged', () => {
   assert.deepEqual(changedLines(sample, edit(sample, { max_execution_time: 60, limits: { max_session_wait: 5 } })), {
     gone: [
       'max_execution_time: 300  # seconds of one chat',
@@ -43,7 +43,7 @@ test('a value is written in its place; its line keeps its comment, and all other
   })
 })
 
-test('elements of a list are changed, removed and added each by itself', () => {
+test('elements of a list are changed, removed and added separately', () => {
   const { tools } = readYaml(sample).value as { tools: { name: string }[] }
   const changed = tools
     .filter(({ name }) => name !== 'current_time')
@@ -55,7 +55,7 @@ test('elements of a list are changed, removed and added each by itself', () => {
   assert.ok(edited.includes('# SQL over files'))
 })
 
-test('keys are added behind the others and removed with their line; long texts are written as blocks', () => {
+test('keys are added at the end and removed with the line; long texts are written as blocks', () => {
   const withoutLast = sample.slice(0, sample.indexOf('\n# Roles of access keys'))
   const edited = edit(withoutLast, {
     description: null,
@@ -70,7 +70,7 @@ test('keys are added behind the others and removed with their line; long texts a
   assert.match(edited, /\naccess:\n {2}rate_limits:\n {4}user:\n {6}concurrent_runs: 2\n$/)
 })
 
-test('texts that YAML reads as something else stay texts', () => {
+test('texts that YAML would read as other types stay texts', () => {
   for (const value of [
     'yes',
     '5',
@@ -95,7 +95,7 @@ test('texts that YAML reads as something else stay texts', () => {
   }
 })
 
-test('files of every style hold what they should afterwards', () => {
+test('files of every style have the expected content after an edit', () => {
   const texts = [
     '',
     '# nothing but a comment\n',
@@ -123,7 +123,7 @@ test('files of every style hold what they should afterwards', () => {
   for (const text of texts) for (const patch of patches) edit(text, patch)
 })
 
-test('an anchor that others refer to changes nothing for them', () => {
+test('changing an anchored value does not change the values of aliases', () => {
   const text = 'llms:\n  primary: &m\n    provider: openai # p\n    model: m\n  fallback: [*m]\n'
   const edited = edit(text, { llms: { primary: { model: 'other' } } })
   assert.match(edited, /# p/)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { changedPaths } from './diff.ts'
 import { mergePatch, patchBetween, prunePatch, type ConfigData } from './merge.ts'
 
-test('the examples of RFC 7396 that begin with an object', () => {
+test('the examples of RFC 7396 with an object as target', () => {
   const cases: [unknown, unknown, unknown][] = [
     [{ a: 'b' }, { a: 'c' }, { a: 'c' }],
     [{ a: 'b' }, { b: 'c' }, { a: 'b', b: 'c' }],
@@ -24,22 +24,22 @@ test('the examples of RFC 7396 that begin with an object', () => {
   }
 })
 
-test('what is not there begins as its default', () => {
+test('an absent target starts as the default', () => {
   assert.deepEqual(mergePatch({}, { a: { b: 1 } }, { a: { c: 2 } }), { a: { b: 1, c: 2 } })
   assert.deepEqual(mergePatch({ a: {} }, { a: { b: 1 } }, { a: { c: 2 } }), { a: { b: 1 } })
 })
 
-test('what has no effect is no part of a patch', () => {
+test('values without effect are pruned from a patch', () => {
   assert.equal(prunePatch({ a: 1, b: { c: [1, { d: 2 }] } }, { a: 1, b: { c: [1, { d: 2 }], e: 5 } }), undefined)
   assert.deepEqual(prunePatch({ a: 2, b: { c: [1] }, f: null }, { a: 1, b: { c: [1], e: 5 } }), { a: 2, f: null })
 })
 
-test('a patch between two makes one of the other', () => {
+test('patchBetween turns the first value into the second', () => {
   const texts: ConfigData[] = [{}, { a: 1 }, { a: { b: 1, c: [1] } }, { a: { b: 2 }, d: [] }, { a: { c: [1, 2] } }]
   for (const before of texts) for (const after of texts) assert.deepEqual(mergePatch(before, patchBetween(before, after)), after)
 })
 
-test('changed paths name elements by their name, and else by their place', () => {
+test('changed paths identify elements by name, otherwise by index', () => {
   const tool = (name: string, paths: string[] = []) => ({ name, config: { paths } })
   const cases: [unknown, unknown, string[]][] = [
     [{ a: { b: 1 } }, { a: { b: 2 } }, ['a.b']],

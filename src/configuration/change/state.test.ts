@@ -12,13 +12,13 @@ function stateOf(yaml: string): ConfigurationState {
   return { stored, used: stored }
 }
 
-test('a stored change is in the text, with its comments, and in what is used', () => {
+test('a stored change is written to the text, keeps comments, and is in use', () => {
   const { stored, used } = patchState(stateOf(text), { name: 'Two' }, { isStored: true, rules })
   assert.equal(stored.text, text.replace('One', 'Two'))
   assert.equal(used.data, stored.data)
 })
 
-test('a change in memory is in what is used alone, and a stored one after it in both', () => {
+test('a change in memory is only in use; a later stored change is stored and in use', () => {
   const first = patchState(stateOf(text), { name: 'Memory' }, { isStored: false, rules })
   assert.deepEqual([first.stored.text, first.used.config.name], [text, 'Memory'])
   const second = patchState(first, { max_iterations: 6 }, { isStored: true, rules })
@@ -26,7 +26,7 @@ test('a change in memory is in what is used alone, and a stored one after it in 
   assert.deepEqual([second.used.config.name, second.used.config.max_iterations], ['Memory', 6])
 })
 
-test('an edit of what is stored is what is stored, to the letter', () => {
+test('an edit of the stored text is stored literally', () => {
   const edited = parseSource(`${text}# More.\ndescription: New.\n`)
   const state = stateOf(text)
   const next = editState(state, state.stored.data, edited)
@@ -34,7 +34,7 @@ test('an edit of what is stored is what is stored, to the letter', () => {
   assert.equal(next.used, edited)
 })
 
-test('an edit of what was stored before counts beside what has changed since, in the editor’s text', () => {
+test('an edit of a former text is merged with later changes in the edited text', () => {
   const since = patchState(stateOf(text), { description: 'By PUT.' }, { isStored: true, rules })
   const edited = parseSource(text.replace('One', 'Edited'))
   const { stored, used } = editState(since, parseSource(text).data, edited)
@@ -42,13 +42,13 @@ test('an edit of what was stored before counts beside what has changed since, in
   assert.deepEqual(used.data, { name: 'Edited', max_iterations: 5, description: 'By PUT.' })
 })
 
-test('what an edit removes is removed, and what it leaves as it was stays as others have it', () => {
+test('values removed by an edit are removed, and unedited values keep later changes', () => {
   const since = patchState(stateOf(text), { name: 'By PUT' }, { isStored: true, rules })
   const { stored } = editState(since, parseSource(text).data, parseSource('name: One  # called so\n'))
   assert.deepEqual([stored.text, stored.data], ['name: By PUT  # called so\n', { name: 'By PUT' }])
 })
 
-test('a model that was edited is as the editor has it: its key is not for an address that somebody put over it', () => {
+test('an edited model is taken over whole: the key is not sent to an address set in memory', () => {
   const model = (address: string, key: string) =>
     `llms: {primary: {provider: openai-compatible, model: m, base_url: "${address}", api_key: ${key}}}\n`
   const before = parseSource(model('https://ours.example/v1', 'old'))
@@ -62,7 +62,7 @@ test('a model that was edited is as the editor has it: its key is not for an add
   })
 })
 
-test('an edit under a change in memory leaves that in use', () => {
+test('an edit of the file keeps a change in memory in use', () => {
   const used = toContent({ name: 'Memory', max_iterations: 5 })
   const state = { stored: parseSource(text), used }
   const next = editState(state, state.stored.data, parseSource(text.replace('5', '7')))

@@ -10,7 +10,7 @@ import { changedPaths } from './diff.ts'
 import type { ConfigData } from './merge.ts'
 import { variableUsesOf } from './references-rule.ts'
 
-/** What somebody with `config.write` and nothing else may do to tools that others have configured. */
+/** Permitted changes of tools by a caller with only `config.write`. */
 
 const text = `
 tools:
@@ -57,7 +57,7 @@ type Entry = { name: string; type?: string; config: Record<string, any> } & Reco
 
 const shown = (): Entry[] => structuredClone(redactConfig(before.config)).tools as Entry[]
 
-/** All entries as they were shown, one of them changed. */
+/** All entries as shown, with one entry changed. */
 function changing(name: string, change: (config: Record<string, any>, entry: Entry) => void): ConfigData {
   const tools = shown()
   const entry = tools.find((one) => one.name === name)!
@@ -65,7 +65,7 @@ function changing(name: string, change: (config: Record<string, any>, entry: Ent
   return { tools }
 }
 
-/** Where the faults are, or what is forbidden; empty for a change that is taken. */
+/** The paths of faults, or the forbidden paths; empty for an accepted change. */
 function refusal(patch: ConfigData, more: Partial<ChangeRules> = {}): string[] {
   try {
     applyPatch(before, patch, { ...rules, ...more })
@@ -78,7 +78,7 @@ function refusal(patch: ConfigData, more: Partial<ChangeRules> = {}): string[] {
   }
 }
 
-test('no secret of a tool is shown, references stand as they are', () => {
+test('no secret of a tool is shown, and references stay unchanged', () => {
   const all = JSON.stringify(shown())
   assert.doesNotMatch(all, secret)
   const { github, machine, local, orders, request } = Object.fromEntries(shown().map((tool) => [tool.name, tool.config]))
@@ -90,7 +90,7 @@ test('no secret of a tool is shown, references stand as they are', () => {
   assert.deepEqual(request!['headers'], { 'api.example': { authorization: '********' }, '*.corp.example': { 'x-key': '${CORP_KEY}' } })
 })
 
-test('what was shown can be sent back, also in another order and with other settings beside', () => {
+test('the shown tools can be sent back, also in another order and with further changes', () => {
   assert.deepEqual(applyPatch(before, { tools: shown() }, rules).data, before.data)
   assert.deepEqual(applyPatch(before, { tools: shown().toReversed() }, rules).config.tools, before.config.tools.toReversed())
   for (const name of ['github', 'machine', 'local', 'orders', 'request']) {
@@ -106,11 +106,11 @@ test('what was shown can be sent back, also in another order and with other sett
   }
 })
 
-test('secrets must be sent anew when what says where they go changes', () => {
+test('secrets must be sent again when their address changes', () => {
   const evil = 'https://evil.example/mcp'
   const cases: [string, (config: Record<string, any>, entry: Entry) => void, string[]][] = [
     ['github', (config) => (config['url'] = evil), ['headers.authorization', 'headers.x-team']],
-    // Only the query or the path, and the user kept.
+    // Only the query or the path changes; the masked user is kept.
     [
       'github',
       (config) => (config['url'] = 'https://********@mcp.example/other?********'),
@@ -144,20 +144,20 @@ test('secrets must be sent anew when what says where they go changes', () => {
   }
 })
 
-test('a secret that stands under a host goes to no other host', () => {
+test('a secret listed under a host is sent to no other host', () => {
   const key = 'tools[7].config.headers'
   const moved = (headers: object) => refusal(changing('request', (config) => (config['headers'] = headers)))
   assert.deepEqual(moved({ 'evil.example': { authorization: '********' } }), [`${key}["evil.example"].authorization`])
   assert.deepEqual(moved({ '*.example': { authorization: '********' } }), [`${key}["*.example"].authorization`])
   assert.deepEqual(moved({ 'api.example:8080': { authorization: '********' } }), [`${key}["api.example:8080"].authorization`])
-  // Nor does what a variable holds.
+  // The same holds for values of variables.
   assert.deepEqual(moved({ 'evil.example': { 'x-key': '${CORP_KEY}' } }), [`${key}["evil.example"].x-key`])
   assert.deepEqual(moved({ 'api.example': { 'x-key': '${CORP_KEY}' } }), [`${key}["api.example"].x-key`])
   assert.deepEqual(moved({ '*.corp.example': { 'x-other': '${CORP_KEY}' } }), [])
   assert.deepEqual(moved({ 'api.example': { authorization: '********', 'x-more': 'mine' } }), [])
 })
 
-test('a secret goes to no other type and to no other entry', () => {
+test('a secret is moved neither to another type nor to another entry', () => {
   const tools = shown()
   const [github, , local, other, orders, stock] = tools as [Entry, Entry, Entry, Entry, Entry, Entry]
   const faults = (entries: Entry[]) => refusal({ tools: entries })
@@ -170,7 +170,7 @@ test('a secret goes to no other type and to no other entry', () => {
     'tools[0].config.headers.x-key',
     'tools[0].config.spec',
   ])
-  // Two that swap their names.
+  // Two entries swap names.
   assert.deepEqual(
     faults([
       { ...orders, name: 'stock' },
@@ -178,7 +178,7 @@ test('a secret goes to no other type and to no other entry', () => {
     ]).slice(0, 2),
     ['tools[0].config.credentials.basic', 'tools[0].config.headers.x-key'],
   )
-  // Two of one name: the first is looked at by its name as well as the second.
+  // Two entries with the same name: both are compared with the former entry.
   assert.ok(faults([github, { ...github, config: { ...github.config, url: 'https://evil.example/mcp' } }]).includes('tools[1].name'))
   assert.match(
     faults([
@@ -189,7 +189,7 @@ test('a secret goes to no other type and to no other entry', () => {
   )
 })
 
-test('variables are for the address that they were written for', () => {
+test('variables are used only for the original address', () => {
   const at = (name: string, change: (config: Record<string, any>) => void) => refusal(changing(name, change))
   assert.deepEqual(
     at('github', (config) => Object.assign(config, { url: 'https://evil.example', headers: { a: '${TEAM_TOKEN}' } })),
@@ -216,7 +216,7 @@ test('variables are for the address that they were written for', () => {
   }
 })
 
-test('nothing that is run comes in or changes, however the list is sent', () => {
+test('no command and no code is added or changed, in any order of the list', () => {
   const tools = shown()
   const [github, , local, other, , , mine] = tools as [Entry, Entry, Entry, Entry, Entry, Entry, Entry]
   const forbidden = (...entries: object[]) => refusal({ tools: entries })
@@ -236,7 +236,7 @@ test('nothing that is run comes in or changes, however the list is sent', () => 
   ])
   assert.deepEqual(forbidden(withConfig(local, { env: { ...local.config['env'], TOKEN: '${TEAM_TOKEN}' } })), ['403 tools[0].config.env.'])
   assert.deepEqual(forbidden(without(other, 'env')), ['403 tools[0].config.env.'])
-  // By another name, by another type, by an entry in the place of another.
+  // Attempts by another name, another type, and an entry in place of another entry.
   assert.match(forbidden({ ...local, name: 'x' })[0]!, /^403 tools\[0\]\.config\.command, /)
   assert.match(forbidden({ ...github, config: { command: 'sh' } })[0]!, /^403 tools\[0\]\.config\.command\./)
   assert.match(forbidden({ name: 'mcp', config: { command: 'sh' } })[0]!, /^403/)
@@ -246,21 +246,21 @@ test('nothing that is run comes in or changes, however the list is sent', () => 
   assert.match(forbidden({ ...mine, name: 'module', type: undefined })[0]!, /^403|tools\[0\]/)
   assert.match(forbidden(withConfig(local, { command: 'node' }), withConfig(other, { command: 'npx' }))[0]!, /^403 .*\[0\].*\[1\]/)
   assert.match(forbidden({ ...other, config: local.config }, { ...local, config: other.config })[0]!, /^403/)
-  // What runs may be left out, and put elsewhere in the list.
+  // Entries with code may be removed and reordered.
   assert.deepEqual(forbidden(mine, other, local), [])
   assert.deepEqual(forbidden(github), [])
   assert.deepEqual(forbidden({ name: 'local', type: 'mcp', config: { url: 'https://a.example' } }), [])
   assert.deepEqual(refusal({ tools: [withConfig(local, { command: 'sh', env: {} })] }, { mayBringCode: true }), [])
 })
 
-test('what runs code is known before it is made', () => {
+test('runsCode recognizes entries with code before the tool is created', () => {
   assert.deepEqual(
     before.config.tools.filter((tool) => runsCode(tool)).map(({ name }) => name),
     ['local', 'other', 'mine'],
   )
 })
 
-test('a document of an API is at an address, or in the folder of agent.yaml', () => {
+test('an OpenAPI document is at an address, or in the folder of agent.yaml', () => {
   const at = (spec: unknown) => refusal({ tools: [{ name: 'new', type: 'openapi', config: { spec } }] })
   for (const spec of [
     'a.yaml',
@@ -294,7 +294,7 @@ test('a document of an API is at an address, or in the folder of agent.yaml', ()
   }
 })
 
-test('names that begin like the tools of another entry are refused: whose a tool is must be clear', () => {
+test('names with the prefix of a group’s tools are refused', () => {
   const mcp = (name: string) => ({ name, type: 'mcp', config: { url: 'https://a.example' } })
   const names = (...tools: object[]) => refusal({ tools })
   assert.deepEqual(names(mcp('a'), mcp('a__b')), ['tools[1].name'])
@@ -303,7 +303,7 @@ test('names that begin like the tools of another entry are refused: whose a tool
   assert.deepEqual(names(mcp('find_tools')), ['tools[0].name'])
 })
 
-test('approvals are checked', () => {
+test('approval settings are checked', () => {
   const entry = (more: object) => refusal({ tools: [{ name: 'calculator', ...more }] })
   assert.deepEqual(entry({ approval: 'required', by: 'role', effect: 'write' }), [])
   assert.deepEqual(entry({ approval: true }), ['tools[0].approval'])
@@ -318,7 +318,7 @@ test('approvals are checked', () => {
   ])
 })
 
-test('a change is told by its paths, and by no value', () => {
+test('a diff consists of paths without values', () => {
   const patch = changing('request', (config) => {
     config['headers']['api.example'].authorization = 'new-secret'
     config['methods'] = ['GET']
