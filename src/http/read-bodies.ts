@@ -2,8 +2,14 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { callerKey } from '../access/owner.ts'
 import { ServiceError } from '../errors.ts'
-import { createBodyPace, type BodyPace, type BodyPaceOptions } from './body-pace.ts'
-import { createBodyBudget, type BodyBudgetOptions, type BodyReservation } from './body-budget.ts'
+import {
+  createBodyBudget,
+  createBodyPace,
+  type BodyBudgetOptions,
+  type BodyPace,
+  type BodyPaceOptions,
+  type BodyReservation,
+} from './arriving-bodies.ts'
 import { JsonScan } from './json-scan.ts'
 
 declare module 'fastify' {
