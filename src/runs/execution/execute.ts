@@ -20,13 +20,13 @@ import { finish } from './finish.ts'
 import { checkHints, isDown } from '../intake/hints.ts'
 import { maxLosses, processLost } from '../log/outcome.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
-import { FenceLost, type HistoryMessage, type NextRun, type RunStore, type Turn } from '../run-store.ts'
+import { FenceLost, type HistoryMessage, type NextRun, type Turn } from '../run-store.ts'
 import { loadContext } from '../attachments/context-files.ts'
 import { createShowImage, ownResultImages } from '../attachments/result-images.ts'
 import { loadImages, loadResultImages } from '../attachments/window-images.ts'
 import { summaryUnder, underFilters } from '../window/restriction.ts'
 import { humanMessageData, toTranscript } from '../window/transcript.ts'
-import { maxReadMessages } from '../window/window.ts'
+import { readWindow } from '../window/window.ts'
 
 /**
  * Executes the agent for a run that has its session, and stores the end or the interruption. Resolves to the next run in the session queue.
@@ -138,16 +138,6 @@ async function load(run: LiveRun, progress: Progress, deps: RunPorts, { asksMode
 /** False for a new run without images, in a session whose window has no attachments and no tool results. */
 function mayHaveImages({ fence, request }: LiveRun, history: readonly HistoryMessage[]): boolean {
   return fence > 1 || request.images !== undefined || history.some(({ data }) => data?.images ?? data?.transcript)
-}
-
-/** A window whose summary is delayed grows: at most `maxReadMessages` messages, or as many as the request has, are read. */
-async function readWindow({ key, request }: LiveRun, turn: Turn, store: RunStore): Promise<HistoryMessage[]> {
-  const { session, messageCount, windowStart, summary } = turn
-  const { tenant } = key
-  const from = Math.max(windowStart, messageCount - Math.max(maxReadMessages, request.messages.length))
-  const window = await store.history(tenant, session, from)
-  // The first message carries the system messages of the session.
-  return from === windowStart || summary ? window : [...(await store.history(tenant, session, 0, 1)), ...window]
 }
 
 /** Puts memories before the question of the current run only, so that the beginning of the prompt stays the same and provider caches hit. */

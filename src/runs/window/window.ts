@@ -1,6 +1,7 @@
 import { cutOutput, tokensPerImage, totalTokens } from '../../agent/history.ts'
 import { summaryTokens, toMessages } from './transcript.ts'
-import type { HistoryMessage } from '../run-store.ts'
+import type { LiveRun } from '../ownership/live-run.ts'
+import type { HistoryMessage, RunStore, Turn } from '../run-store.ts'
 
 /** The window: the newest messages of a session, which runs see in full. Earlier messages are in the session's summary. */
 
@@ -8,7 +9,17 @@ import type { HistoryMessage } from '../run-store.ts'
 export const maxWindowMessages = 80
 
 /** Largest number of messages read from the store, even if a summary is late and the window has grown. */
-export const maxReadMessages = 4 * maxWindowMessages
+const maxReadMessages = 4 * maxWindowMessages
+
+/** A window whose summary is delayed grows: at most `maxReadMessages` messages, or as many as the request has, are read. */
+export async function readWindow({ key, request }: LiveRun, turn: Turn, store: RunStore): Promise<HistoryMessage[]> {
+  const { session, messageCount, windowStart, summary } = turn
+  const { tenant } = key
+  const from = Math.max(windowStart, messageCount - Math.max(maxReadMessages, request.messages.length))
+  const window = await store.history(tenant, session, from)
+  // The first message carries the system messages of the session.
+  return from === windowStart || summary ? window : [...(await store.history(tenant, session, 0, 1)), ...window]
+}
 
 /** Size of a message in the window. */
 export interface SizedMessage {
