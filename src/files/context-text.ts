@@ -48,7 +48,8 @@ function sizeOf({ content }: ContextFile): number {
   return 'fault' in content ? 0 : content.text.length
 }
 
-const opening = 'The caller attached '
+/** The beginning of a message with context files. */
+export const contextOpening = 'The caller attached '
 
 /**
  * The files as text before a question, each between tags with `mark`. `mark` must be a value unknown to the authors of the files, so that no
@@ -63,7 +64,7 @@ export function toContextText(files: readonly ArrangedFile[], { mark, tool }: { 
     const attribute = isWhole ? '' : ' shown="outline"'
     return `<${tag} name=${JSON.stringify(name)} characters="${characters}"${attribute}>\n${text}\n</${tag}>`
   })
-  return [`${opening}${count} to the question that follows. ${rule}${readOn}`, ...frames].join('\n\n')
+  return [`${contextOpening}${count} to the question that follows. ${rule}${readOn}`, ...frames].join('\n\n')
 }
 
 /** Parses a message which begins with the output of `toContextText`. Undefined for any other message. */
@@ -86,7 +87,7 @@ export function questionOf(message: string): string {
 }
 
 function tagOf(message: string): string | undefined {
-  return message.startsWith(opening) ? /<(file-\w+)>/.exec(message)?.[1] : undefined
+  return message.startsWith(contextOpening) ? /<(file-\w+)>/.exec(message)?.[1] : undefined
 }
 
 function questionBehind(message: string, tag: string): string {

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../errors.ts'
 import type { Jobs } from '../jobs.ts'
 import type { Adoption } from '../ownership/adopt.ts'
-import type { Intake } from '../ownership/intake.ts'
+import type { Intake } from '../intake/admission.ts'
 import type { RunMutex } from '../ownership/registry.ts'
 import type { RunKey } from '../run.ts'
 import type { RunStore, StoredRun, TakeOver } from '../run-store.ts'

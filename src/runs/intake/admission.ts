@@ -1,6 +1,7 @@
 import { limitOf, type Caller } from '../../access/rate-limits.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
+import { serviceStopping } from '../log/outcome.ts'
 
 /** Decides on new work. Running work, and readers that join a run, are always admitted. */
 export interface Admission {
@@ -78,4 +79,35 @@ function tooMany(limit: number): ServiceError {
 
 function overloaded(reason: string): ServiceError {
   return new ServiceError('overloaded', `The service takes nothing new now: ${reason}.`, { retryAfter })
+}
+
+/** Admits new work until the service stops, and numbers the work in order of arrival. */
+export interface Intake {
+  readonly isClosed: boolean
+  /** Throws `overloaded` when the service is stopping. */
+  assertOpen(): void
+  /** Refuses new work from now on. */
+  close(): void
+  /** The queue order of a run that arrives now: grows with every call, also within a millisecond. */
+  nextArrival(): number
+}
+
+export function createIntake(now: () => number): Intake {
+  let isClosed = false
+  let lastArrival = 0
+  return {
+    get isClosed() {
+      return isClosed
+    },
+    assertOpen() {
+      if (isClosed) throw serviceStopping()
+    },
+    close() {
+      isClosed = true
+    },
+    nextArrival() {
+      lastArrival = Math.max(lastArrival + 1, now() * 1000)
+      return lastArrival
+    },
+  }
 }

@@ -1,8 +1,8 @@
 import { LiveRun } from '../ownership/live-run.ts'
-import type { Intake } from '../ownership/intake.ts'
+import type { Intake } from './admission.ts'
 import type { Attachments, CheckedAttachments } from '../attachments/attachments.ts'
 import type { NewChat, OpenTarget } from '../new-chat.ts'
-import { questionOf } from '../../files/context-text.ts'
+import { contextOpening, questionOf } from '../../files/context-text.ts'
 import type { ChatMessage, ChatRequest } from '../run.ts'
 import type { Begun, RunStore } from '../run-store.ts'
 import { toNewMessages } from '../window/transcript.ts'
@@ -57,8 +57,9 @@ const maxNameCharacters = 60
 /** The name of a session in lists: the beginning of the first question, without context files, cut at a word. */
 export function shortName(messages: readonly ChatMessage[]): string {
   const first = messages.find((message) => message.role === 'user')?.content ?? ''
+  const question = first.startsWith(contextOpening) ? questionOf(first) : first
   // Only the part that may appear in the name is processed.
-  const text = (questionOf(first) || first)
+  const text = (question || first)
     .trimStart()
     .slice(0, maxNameCharacters * 4)
     .replace(/\s+/g, ' ')
