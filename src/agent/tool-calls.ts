@@ -4,7 +4,7 @@ import { scopeOf } from './data-scope.ts'
 import type { AgentEvent, Step, StepStart } from './events.ts'
 import { outcomeUnknown } from './history.ts'
 import { InnerEvents } from './inner-events.ts'
-import { isDeeper, maxJsonDepth } from './json-depth.ts'
+import { isDeeper, maxJsonDepth } from '../json/shape.ts'
 import type { JsonObject, JsonValue, Message, ToolCall, ToolImage } from './messages.ts'
 import {
   runTool,

@@ -3,7 +3,7 @@ import type { DataFilter, Tool, ToolSearch } from './tool.ts'
 import { scopeOf } from './data-scope.ts'
 import { findTool, nameTools } from './tool-names.ts'
 import type { LoopOptions } from './turns.ts'
-import { fieldsOf } from '../json/is-object.ts'
+import { fieldsOf } from '../json/shape.ts'
 
 /**
  * An agent with more tools offers only the best fitting ones to the model; the model finds the others with

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import { isDeeper, maxJsonDepth } from '../agent/json-depth.ts'
+import { isDeeper, maxJsonDepth } from '../json/shape.ts'
 import { invalid, ServiceError, type Fault } from '../errors.ts'
 import type { RequestedAttachments } from '../runs/attachments/attachments.ts'
 import type { NewChat } from '../runs/new-chat.ts'

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { fieldsOf } from '../json/is-object.ts'
+import { fieldsOf } from '../json/shape.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,4 +1,4 @@
-import { isDeeper, maxJsonDepth } from '../agent/json-depth.ts'
+import { isDeeper, maxJsonDepth } from '../json/shape.ts'
 import type { JsonObject } from '../agent/messages.ts'
 
 /** Parses the arguments of a tool call; undefined unless the text is a JSON object within the depth limit, which can be sent to models again. */

@@ -8,7 +8,7 @@ import { toApprovalRequired } from '../../runs/approvals/approval-view.ts'
 import type { Approvals, RequestedDecision } from '../../runs/approvals/approvals.ts'
 import type { StoredRun } from '../../runs/run-store.ts'
 import { dataPart, textPart } from './parts.ts'
-import { fieldsOf, isObject } from '../../json/is-object.ts'
+import { fieldsOf, isObject } from '../../json/shape.ts'
 
 /** The pending approvals of a task, as text and as data. */
 export function waitingParts(taskId: string, calls: readonly PendingCall[]): Part[] {

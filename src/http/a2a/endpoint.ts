@@ -10,7 +10,7 @@ import { sendEvents, startInTime } from '../sse.ts'
 import { toCard, type CardOptions } from './card.ts'
 import { toA2aError } from './errors.ts'
 import { createRequestHandler, type A2aServices } from './requests.ts'
-import { fieldsOf } from '../../json/is-object.ts'
+import { fieldsOf } from '../../json/shape.ts'
 
 /** The agent card as JSON. */
 export function cardOf(agent: Agent, options: CardOptions): unknown {

@@ -20,7 +20,7 @@ import { toQuestion } from './parts.ts'
 import { applyDecisions } from './decisions.ts'
 import { follow, subscribe, type ToArtifacts } from './stream.ts'
 import { toFileArtifacts, toTask } from './tasks.ts'
-import { fieldsOf } from '../../json/is-object.ts'
+import { fieldsOf } from '../../json/shape.ts'
 
 export interface A2aServices extends CardOptions {
   agent: CurrentAgent

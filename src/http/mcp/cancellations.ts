@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../../access/principal.ts'
-import { fieldsOf } from '../../json/is-object.ts'
+import { fieldsOf } from '../../json/shape.ts'
 
 /** Cancels requests by `notifications/cancelled`. Clients of protocol revision 2026-07-28 or later disconnect instead. */
 export interface Cancellations {

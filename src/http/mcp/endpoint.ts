@@ -6,7 +6,7 @@ import type { Caller } from '../protocol-caller.ts'
 import { createCancellations } from './cancellations.ts'
 import { sendResponse, toFetchRequest } from './exchange.ts'
 import { createMcpServer, permissionErrorOf, type McpServices } from './server.ts'
-import { fieldsOf } from '../../json/is-object.ts'
+import { fieldsOf } from '../../json/shape.ts'
 
 export interface McpEndpointOptions extends McpServices {
   publicUrl: string | undefined

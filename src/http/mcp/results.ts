@@ -2,7 +2,7 @@ import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server'
 import type { JsonValue } from '../../agent/messages.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
 import type { Executed, ReturnedContent } from '../../runs/tool-executions/execution-answer.ts'
-import { isObject } from '../../json/is-object.ts'
+import { isObject } from '../../json/shape.ts'
 
 /** Most bytes of returned files that a result embeds, for one file and in total. Larger files are links only. */
 const maxContentBytes = { file: 4 * 1024 * 1024, all: 8 * 1024 * 1024 }

@@ -17,7 +17,7 @@ import { isId } from '../request-headers.ts'
 import { ask, askName, askTool, type AskServices } from './ask.ts'
 import { contextOf, type Caller } from '../protocol-caller.ts'
 import { orFailure, toResult } from './results.ts'
-import { fieldsOf } from '../../json/is-object.ts'
+import { fieldsOf } from '../../json/shape.ts'
 
 export interface McpServices extends AskServices {
   tools: DirectExecution

@@ -1,4 +1,4 @@
-import { isObject } from '../../json/is-object.ts'
+import { isObject } from '../../json/shape.ts'
 import { ChartFault, type Json } from './specification.ts'
 
 /** Checks the fields of views against the data. A chart of a missing field would be empty without looking wrong to the caller. */

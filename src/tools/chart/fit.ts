@@ -1,5 +1,5 @@
 import type { Config } from 'vega-lite'
-import { isObject } from '../../json/is-object.ts'
+import { isObject } from '../../json/shape.ts'
 import type { Json } from './specification.ts'
 import { textWidth } from './text-width.ts'
 import { theme } from './theme.ts'

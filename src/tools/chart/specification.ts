@@ -1,4 +1,4 @@
-import { isObject } from '../../json/is-object.ts'
+import { isObject } from '../../json/shape.ts'
 
 /** Checks of a specification before Vega-Lite reads it. */
 

@@ -1,6 +1,6 @@
 import type { Client, StandardSchemaV1 } from '@modelcontextprotocol/client'
 import { limits } from './limits.ts'
-import { isDeeper } from '../../agent/json-depth.ts'
+import { isDeeper } from '../../json/shape.ts'
 
 /** Accepts every result: the check of the SDK would reject the whole list for a single invalid tool. */
 const anySchema: StandardSchemaV1<unknown, unknown> = {

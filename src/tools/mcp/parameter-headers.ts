@@ -1,4 +1,4 @@
-import { isObject } from '../../json/is-object.ts'
+import { isObject } from '../../json/shape.ts'
 
 /** Annotation of a parameter; clients repeat the value in the header `Mcp-Param-<name>` (MCP 2026-07-28, SEP-2243). */
 const annotation = 'x-mcp-header'

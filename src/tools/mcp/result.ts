@@ -4,7 +4,7 @@ import type { ArtifactUse } from '../../agent/artifact.ts'
 import type { JsonValue } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import { toLine } from '../plain-text.ts'
-import { isObject } from '../../json/is-object.ts'
+import { isObject } from '../../json/shape.ts'
 import { messageOf } from '../../errors.ts'
 
 /**

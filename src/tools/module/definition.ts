@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { ToolModule } from '../../tool-module.ts'
 import { findLine } from './fault.ts'
 import type { ModuleDefinition } from './messages.ts'
-import { isObject } from '../../json/is-object.ts'
+import { isObject } from '../../json/shape.ts'
 
 const fields = ['description', 'schema', 'filters', 'effect', 'execute'] as const
 

@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../../agent/messages.ts'
-import { isObject } from '../../json/is-object.ts'
+import { isObject } from '../../json/shape.ts'
 import type { Body, Encoding, OperationOptions } from './api.ts'
 import type { Keys } from './keys.ts'
 import { shortText, toInputSchema } from './schemas.ts'

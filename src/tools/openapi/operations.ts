@@ -1,5 +1,5 @@
 import type { JsonSchema, JsonValue } from '../../agent/messages.ts'
-import { isObject } from '../../json/is-object.ts'
+import { isObject } from '../../json/shape.ts'
 import type { FoundOperation, Operation, OperationOptions, SkippedOperation } from './api.ts'
 import { toBody, type ConvertedBody } from './bodies.ts'
 import { createKeys } from './keys.ts'

@@ -1,6 +1,6 @@
 import type { JsonSchema, JsonValue } from '../../agent/messages.ts'
 import { headerFault } from '../web/request-headers.ts'
-import { isObject } from '../../json/is-object.ts'
+import { isObject } from '../../json/shape.ts'
 import type { OperationOptions, Parameter, ParameterIn } from './api.ts'
 import type { Keys } from './keys.ts'
 import { shortText, toInputSchema } from './schemas.ts'

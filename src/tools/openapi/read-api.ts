@@ -1,4 +1,4 @@
-import { isObject } from '../../json/is-object.ts'
+import { isObject } from '../../json/shape.ts'
 import type { Api, ApiReadOptions, FoundOperation, Operation, OperationOptions, SkippedOperation } from './api.ts'
 import { findOperations, toOperation, type OperationsFound } from './operations.ts'
 import { createReferences, type LoadedFile, type Observed, type ReferenceFault, type References } from './references.ts'

@@ -1,4 +1,4 @@
-import { isObject } from '../../json/is-object.ts'
+import { isObject } from '../../json/shape.ts'
 
 /** Resolves the `$ref`s of a document in all of its files. */
 export interface References {

@@ -1,4 +1,4 @@
-import { isObject } from '../../json/is-object.ts'
+import { isObject } from '../../json/shape.ts'
 import type { SecurityScheme } from './api.ts'
 import type { References } from './references.ts'
 

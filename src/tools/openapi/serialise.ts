@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
-import { isObject } from '../../json/is-object.ts'
+import { isObject } from '../../json/shape.ts'
 import type { Parameter } from './api.ts'
 
 /** Serialises parameter values in the styles of OpenAPI (Parameter Object, "Style Examples"). */

@@ -1,4 +1,4 @@
-import { isObject } from '../../json/is-object.ts'
+import { isObject } from '../../json/shape.ts'
 import type { FoundOperation, SkippedOperation } from './api.ts'
 import { findOperations } from './operations.ts'
 import type { References } from './references.ts'

@@ -1,7 +1,7 @@
 import type { Outbound } from '../builder.ts'
 import { readAtMost } from '../web/fetch-address.ts'
 import { toTokenRequest, type TokenClient } from '../token-request.ts'
-import { isObject } from '../../json/is-object.ts'
+import { isObject } from '../../json/shape.ts'
 
 /** Access tokens of the client credentials grant (RFC 6749, 4.4), kept until shortly before they expire. */
 export interface Tokens {

@@ -8,7 +8,7 @@ import { describeOutput } from './made.ts'
 import { formatResult } from './numbers.ts'
 import { cut, quotePassages, type Passage } from './passages.ts'
 import { scopeOf, describeRows, type Rows } from './rows.ts'
-import { isObject } from '../../../json/is-object.ts'
+import { isObject } from '../../../json/shape.ts'
 
 /** Longer text is cut. */
 const maxCharacters = 4_000
