@@ -64,7 +64,10 @@ test("a provider's token becomes a principal of its own issuer, and keys are fet
   const { sign, verify, verifyCached, provider } = await setUp(t)
   const token = await sign()
   const [who] = await Promise.all([verify(token), sign({ sub: 'bob' }).then(verify), sign({ sub: 'eve' }).then(verify)])
-  assert.deepEqual([who.tenant, who.issuer, who.sub, who.owner, who.keyId], ['acme', issuer, 'ada', `${issuer} ada`, undefined])
+  assert.deepEqual(
+    { tenant: who.tenant, issuer: who.issuer, sub: who.sub, owner: who.owner, keyId: who.keyId },
+    { tenant: 'acme', issuer, sub: 'ada', owner: `${issuer} ada`, keyId: undefined },
+  )
   assert.equal(verifyCached(token), who)
   assert.equal(provider.asked, 1)
 })

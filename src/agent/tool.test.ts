@@ -75,7 +75,7 @@ test('output that is nested too deeply is a failure', async () => {
   let deep: JsonValue = []
   for (let level = 0; level < 1000; level++) deep = [deep]
   const { isError, text } = await outcomeOf({ execute: async () => deep })
-  assert.deepEqual([isError, text], [true, '{"error":"The output is nested too deeply."}'])
+  assert.deepEqual({ isError, text }, { isError: true, text: '{"error":"The output is nested too deeply."}' })
 })
 
 test('a tool that exceeds its time limit fails with that reason, and its signal is aborted', async () => {

@@ -28,7 +28,7 @@ test('a changed tool of an MCP server is listed, and accepted by its name or the
     /^weather__moody\n {2}accepted \(a1, seen .+Z\):\n {4}One\.\n {4}It has two lines\.\n {4}\{.+\n {2}now \(b2, seen .+\):\n {4}Two\.\n/,
   )
   const unknown = await runIn(folder, ['tool', 'accept', 'weather__other'])
-  assert.deepEqual([unknown.code, unknown.out], [1, ''])
+  assert.deepEqual({ code: unknown.code, out: unknown.out }, { code: 1, out: '' })
   assert.match(unknown.err, /No tool of "weather__other" has changed\. "agent-core tool changed" lists/)
   assert.equal((await pins.review([changed])).size, 1)
   assert.deepEqual(await runIn(folder, ['tool', 'accept', 'weather__moody']), { code: 0, out: 'Accepted weather__moody.\n', err: '' })

@@ -149,7 +149,7 @@ test('/approvals lists waiting calls with their context, and lets an approver de
 test('without a terminal, chat describes the waiting calls and how to decide them, and fails', async (t) => {
   const { folder, server } = await createAgent(t, [sums('1 + 1'), { text: 'It is 2.' }])
   const { code, out, err } = await runIn(folder, ['chat', '--message', 'Add.', '--session', 's'])
-  assert.deepEqual([code, out], [1, ''])
+  assert.deepEqual({ code, out }, { code: 1, out: '' })
   assert.match(
     err,
     /^calculator \{"expression":"1 \+ 1"\} waits for approval: \{"tool_call_id":"[^"]+","decision":"approve"\}\nSend such a decision, .+ to POST \/core\/v1\/runs\/[^/]+\/approvals, or chat in a terminal\.\n$/,

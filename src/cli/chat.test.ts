@@ -50,7 +50,7 @@ test('lines from a pipe are questions and commands of the same conversation', as
 test('a failing model is reported in a line, and the command fails', async (t) => {
   const { folder } = await createAgent(t, { status: 400, body: { error: { message: 'no such model' } } })
   const { code, out, err } = await runIn(folder, ['chat', '--message', 'Hello?'])
-  assert.deepEqual([code, out], [1, ''])
+  assert.deepEqual({ code, out }, { code: 1, out: '' })
   assert.match(err, /no such model/)
   assert.equal(err.trimEnd().split('\n').length, 1)
 })
@@ -103,7 +103,7 @@ test('a running service is used with the given key', async (t) => {
   const args = ['chat', '--url', url, '--message', 'Hello?']
   assert.deepEqual(await runIn(otherFolder, [...args, '--key', `@${folder}/my.key`]), { code: 0, out: 'Hello.\n', err: '' })
   const wrong = await runIn(otherFolder, [...args, '--key', 'x.y.z'])
-  assert.deepEqual([wrong.code, wrong.out], [1, ''])
+  assert.deepEqual({ code: wrong.code, out: wrong.out }, { code: 1, out: '' })
   assert.match(wrong.err, /^JWT verification failed: .+ Pass a valid key with --key\.\n$/)
   assert.match((await runIn(folder, ['doctor'])).out, new RegExp(`in use by the service at ${url}$`, 'm'))
 })
@@ -119,7 +119,7 @@ test('admin.key is never sent to the address of a service that has ended', async
   await writeFile(path.join(folder, '.agent-core', 'admin.key'), 'key')
   await writeFile(path.join(folder, '.agent-core', 'service.json'), JSON.stringify({ url }))
   const refused = await runIn(folder, ['chat', '--url', url, '--message', 'Hello?'])
-  assert.deepEqual([refused.code, refused.out], [2, ''])
+  assert.deepEqual({ code: refused.code, out: refused.out }, { code: 2, out: '' })
   assert.match(refused.err, /^admin\.key goes only to .+--key.+\n$/)
   assert.equal((await runIn(folder, ['chat', '--message', 'Hello?'])).out, 'Hello.\n')
   assert.equal(requestCount, 0)
@@ -138,7 +138,7 @@ test('wrong usage exits with status 2 and a line; admin.key is never sent to ano
   ]
   for (const args of wrong) {
     const { code, out, err } = await runIn(folder, ['chat', ...args])
-    assert.deepEqual([code, out, err.trimEnd().split('\n').length], [2, '', 1], args.join(' '))
+    assert.deepEqual({ code, out, trimEndCount: err.trimEnd().split('\n').length }, { code: 2, out: '', trimEndCount: 1 }, args.join(' '))
   }
 })
 

@@ -12,7 +12,7 @@ test('a valid file is ok, and each problem of an invalid file is a line', async 
   assert.deepEqual(await runIn(folder, ['config', 'check']), { code: 0, out: `ok: ${file}\n`, err: '' })
   await writeFile(path.join(folder, 'other.yaml'), 'id: 3\nmemory: { recall: a }\n')
   const { code, out, err } = await runIn(folder, ['config', 'check', 'other.yaml'])
-  assert.deepEqual([code, out], [1, ''])
+  assert.deepEqual({ code, out }, { code: 1, out: '' })
   assert.match(err, /^other\.yaml:1 id: .+\nother\.yaml:2 memory\.recall: .+\n$/)
 })
 
@@ -28,7 +28,7 @@ tools:
 `,
   )
   const { code, out, err } = await runIn(folder, ['config', 'check'])
-  assert.deepEqual([code, out], [1, ''])
+  assert.deepEqual({ code, out }, { code: 1, out: '' })
   assert.deepEqual(err.trimEnd().split('\n'), [
     'agent.yaml:3 llms.primary.api_key: the environment variable MY_KEY is not set',
     'agent.yaml:5 tools[0].config.url: the environment variable MY_HOST is not set',
@@ -46,7 +46,7 @@ test('missing files, documents and commands are reported with line and path, and
   await writeFile(path.join(folder, 'files', 'empty.md'), '')
   await writeFile(path.join(folder, 'agent.yaml'), wrongPlaces)
   const { code, out, err } = await runIn(folder, ['config', 'check'], { PATH: '/usr/bin:/bin' })
-  assert.deepEqual([code, out], [1, ''])
+  assert.deepEqual({ code, out }, { code: 1, out: '' })
   const lines = err.trimEnd().replaceAll(folder, 'HERE').split('\n')
   const expected = [
     /^agent\.yaml:2 tools\[0\]\.config\.tables\.a: .*none\.csv/,
@@ -83,7 +83,7 @@ test('the configuration is shown with its defaults and without its secrets', asy
   await writeFile(path.join(folder, 'agent.yaml'), `name: Mine\nllms: { primary: ${model} }\n`)
   const { code, out } = await runIn(folder, ['config', 'show'])
   const config = parse(out) as { name: string; max_iterations: number; llms: { primary: Record<string, unknown> } }
-  assert.deepEqual([code, config.name, config.max_iterations], [0, 'Mine', 25])
+  assert.deepEqual({ code, name: config.name, max_iterations: config.max_iterations }, { code: 0, name: 'Mine', max_iterations: 25 })
   assert.deepEqual(config.llms.primary['headers'], { 'x-team': '********', authorization: 'Bearer ${TOKEN}' })
   assert.equal(config.llms.primary['api_key'], '********')
   assert.doesNotMatch(out, /sk-secret|hush/)
@@ -96,7 +96,7 @@ test('a missing file is reported in a line', async (t) => {
     ['config', 'check', 'none.yaml'],
   ]) {
     const { code, out, err } = await runIn(folder, args)
-    assert.deepEqual([code, out], [1, ''])
+    assert.deepEqual({ code, out }, { code: 1, out: '' })
     assert.match(err, /^\w+\.yaml: .+ does not exist\.\n$/)
   }
 })

@@ -9,7 +9,7 @@ import { createFolder, runIn } from './terminal-fixture.ts'
 test('migrate creates and updates a database, and reports the migrations', async (t) => {
   const folder = await createFolder(t)
   const first = await runIn(folder, ['db', 'migrate'])
-  assert.deepEqual([first.code, first.err], [0, ''])
+  assert.deepEqual({ code: first.code, err: first.err }, { code: 0, err: '' })
   assert.match(first.out, /^Migrated: 0001-initial, .*\.\n$/)
   assert.deepEqual(await runIn(folder, ['db', 'migrate']), { code: 0, out: 'The database is up to date.\n', err: '' })
 })
@@ -19,7 +19,7 @@ test('a data directory in use is not touched', async (t) => {
   const lock = holdDataDir(path.join(folder, '.agent-core'))
   const { code, out, err } = await runIn(folder, ['db', 'migrate'])
   lock.release()
-  assert.deepEqual([code, out], [1, ''])
+  assert.deepEqual({ code, out }, { code: 1, out: '' })
   assert.match(err, /^Another agent-core is using /)
 })
 

@@ -55,7 +55,7 @@ tools:
 test('invalid settings and an invalid configuration are reported, with a line for each problem', async (t) => {
   const folder = await createFolder(t)
   const settings = await runIn(folder, ['doctor'], { PORT: 'x', LOG_LEVEL: 'loud' })
-  assert.deepEqual([settings.code, settings.err], [1, '2 checks failed.\n'])
+  assert.deepEqual({ code: settings.code, err: settings.err }, { code: 1, err: '2 checks failed.\n' })
   assert.match(settings.out, /^fail {2}settings: PORT must be .+, but is "x"\.\n {6}.+\nfail {2}settings: LOG_LEVEL must be /)
   await writeFile(path.join(folder, 'agent.yaml'), 'id: 3\n')
   const config = await runIn(folder, ['doctor'])

@@ -8,7 +8,7 @@ import { createFolder, runIn } from './terminal-fixture.ts'
 test('a key is created before the first start, printed alone, listed and revoked', async (t) => {
   const folder = await createFolder(t)
   const created = await runIn(folder, ['keys', 'create', '--sub', 'ada'])
-  assert.deepEqual([created.code, created.err], [0, ''])
+  assert.deepEqual({ code: created.code, err: created.err }, { code: 0, err: '' })
   assert.match(created.out, /^[\w-]+\.[\w-]+\.[\w-]+\n$/)
   const { sub, tenant, roles, iat, exp, jti } = decodeJwt<{ tenant: string; roles: string[] }>(created.out.trim())
   assert.deepEqual([sub, tenant, roles, exp! - iat!], ['ada', 'default', ['user'], 30 * 86_400])
@@ -35,7 +35,7 @@ test('tenant, roles and expiry are as given; a list can be limited to a tenant',
 
 test('an unknown role is reported, and the key is created anyway', async (t) => {
   const { code, out, err } = await runIn(await createFolder(t), ['keys', 'create', '--sub', 'ada', '--roles', 'auditor'])
-  assert.deepEqual([code, err], [0, 'There is no role "auditor" in the configuration: it grants nothing.\n'])
+  assert.deepEqual({ code, err }, { code: 0, err: 'There is no role "auditor" in the configuration: it grants nothing.\n' })
   assert.deepEqual(decodeJwt(out.trim())['roles'], ['auditor'])
 })
 
@@ -52,7 +52,7 @@ test('wrong usage exits with status 2 and a line, and creates nothing', async (t
   ]
   for (const args of wrong) {
     const { code, out, err } = await runIn(folder, args)
-    assert.deepEqual([code, out], [2, ''], args.join(' '))
+    assert.deepEqual({ code, out }, { code: 2, out: '' }, args.join(' '))
     assert.match(err, /^error: .+\n$/s, args.join(' '))
   }
   await assert.rejects(access(path.join(folder, '.agent-core')))
@@ -60,7 +60,7 @@ test('wrong usage exits with status 2 and a line, and creates nothing', async (t
 
 test('an unknown key cannot be revoked', async (t) => {
   const { code, out, err } = await runIn(await createFolder(t), ['keys', 'revoke', 'nobody'])
-  assert.deepEqual([code, out, err], [1, '', 'There is no key "nobody"; "agent-core keys list" lists the keys.\n'])
+  assert.deepEqual({ code, out, err }, { code: 1, out: '', err: 'There is no key "nobody"; "agent-core keys list" lists the keys.\n' })
 })
 
 test('the secret of callbacks is created before the first start, printed alone, and different for each tenant', async (t) => {

@@ -22,7 +22,7 @@ test('in an empty folder the program answers with its embedded model, then lists
   assert.match(out, /^.*397\.8.*\n$/)
   assert.match(err, /^✓ calculator \{.+\} \d+\.\d\d s\n$/)
   const keys = await runProgram(folder, ['keys', 'list'])
-  assert.deepEqual([keys.code, keys.err], [0, ''])
+  assert.deepEqual({ code: keys.code, err: keys.err }, { code: 0, err: '' })
   assert.match(keys.out, / admin {2}admin .+ active\n$/)
 })
 
@@ -31,7 +31,7 @@ test('each command has help, and an unknown command exits with status 2', async 
   const commands = [['serve'], ['chat'], ['keys'], ['keys', 'create'], ['keys', 'list'], ['keys', 'revoke'], ['config'], ['doctor']]
   const helped = await Promise.all(commands.map((command) => runIn(folder, [...command, '--help'])))
   helped.forEach(({ code, out, err }, index) => {
-    assert.deepEqual([code, err], [0, ''])
+    assert.deepEqual({ code, err }, { code: 0, err: '' })
     assert.match(out, new RegExp(`^Usage: agent-core ${commands[index]?.join(' ')} `))
   })
   assert.equal((await runIn(folder, ['sing'])).code, 2)

@@ -12,7 +12,7 @@ const input = JSON.stringify({ text: 'hello' })
 test('a new tool works unchanged, and no existing file is overwritten', async (t) => {
   const folder = await createFolder(t)
   const created = await runIn(folder, ['tool', 'new', 'which_day'])
-  assert.deepEqual([created.code, created.err], [0, ''])
+  assert.deepEqual({ code: created.code, err: created.err }, { code: 0, err: '' })
   assert.match(created.out, /^created tools\/which_day\.ts\ncreated tools\/tsconfig\.json.+\n/)
   assert.match(created.out, /- \{ name: which_day, type: module, config: \{ path: \.\/tools\/which_day\.ts \} \}/)
   const checked = await runIn(folder, ['tool', 'check', 'tools/which_day.ts', '--input', input])
@@ -23,7 +23,10 @@ test('a new tool works unchanged, and no existing file is overwritten', async (t
   )
   await writeFile(path.join(folder, 'tools/which_day.ts'), 'mine')
   const repeated = await runIn(folder, ['tool', 'new', 'which_day'])
-  assert.deepEqual([repeated.code, repeated.err], [1, 'tools/which_day.ts already exists; nothing was changed.\n'])
+  assert.deepEqual(
+    { code: repeated.code, err: repeated.err },
+    { code: 1, err: 'tools/which_day.ts already exists; nothing was changed.\n' },
+  )
   assert.equal(await readFile(path.join(folder, 'tools/which_day.ts'), 'utf8'), 'mine')
 })
 
@@ -60,7 +63,7 @@ test('an invalid tool name creates no file', async (t) => {
   const folder = await createFolder(t)
   for (const name of ['find_tools', 'two words', '../days']) {
     const { code, out } = await runIn(folder, ['tool', 'new', name])
-    assert.deepEqual([code, out], [2, ''], name)
+    assert.deepEqual({ code, out }, { code: 2, out: '' }, name)
   }
   await assert.rejects(readdir(path.join(folder, 'tools')), { code: 'ENOENT' })
 })
@@ -72,7 +75,7 @@ test('a tool that cannot be added changes nothing', async (t) => {
   assert.match(missing.err, /agent\.yaml does not exist; "agent-core serve --init" creates one/)
   await writeFile(path.join(folder, 'agent.yaml'), 'tools:\n  - { name: days, type: calculator }\n')
   const doubled = await runIn(folder, ['tool', 'new', 'days', '--add'])
-  assert.deepEqual([doubled.code, doubled.out], [1, ''])
+  assert.deepEqual({ code: doubled.code, out: doubled.out }, { code: 1, out: '' })
   assert.match(doubled.err, /days/)
   assert.match((await runIn(folder, ['tool', 'check', 'tools/days.ts'])).err, /^days\.ts: there is no file \//)
   for (const name of ['', '../x', 'a b', 'ä', '-x', 'x'.repeat(65)]) {
@@ -91,7 +94,7 @@ test('errors of a file are reported with their line, and its output is shown', a
   const execute = `async execute({ n }, { artifact }) {\n console.log('here')\n if (n) throw new Error('no')\n await artifact('a.txt', 'text/plain', 'abc')\n return { n } }`
   await writeFile(path.join(folder, 'b.ts'), `export default { description: 'B', schema: { type: 'object' }, ${execute} }`)
   const { code, out, err } = await runIn(folder, ['tool', 'check', 'b.ts', '--input', '{"n":0}'])
-  assert.deepEqual([code, err], [0, 'here\n'])
+  assert.deepEqual({ code, err }, { code: 0, err: 'here\n' })
   assert.match(out, /\nfile: a\.txt \(text\/plain, 3 bytes\)\n/)
   const failed = await runIn(folder, ['tool', 'check', 'b.ts', '--input', '{"n":1}'])
   assert.equal(failed.code, 1)

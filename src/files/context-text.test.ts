@@ -34,7 +34,7 @@ test('the size of the context is bounded for any number of files', () => {
 
 test('an unreadable file is replaced by its error', () => {
   const [unreadable] = arrange([{ name: 'a.md', content: { fault: 'It is gone.' } }], 100)
-  assert.deepEqual([unreadable!.text, unreadable!.isWhole], ['It is gone.', true])
+  assert.deepEqual({ text: unreadable!.text, isWhole: unreadable!.isWhole }, { text: 'It is gone.', isWhole: true })
 })
 
 test('names and contents survive framing and parsing, whatever they contain', () => {

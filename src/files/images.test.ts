@@ -30,7 +30,10 @@ const kinds: [ImageFormat, string][] = [
 for (const [format, mediaType] of kinds) {
   test(`a ${format} becomes ${mediaType} and keeps its size`, async () => {
     const { originalType, mediaType: fittedType, width, height } = await fitted(await makeImage(format))
-    assert.deepEqual([originalType, fittedType, width, height], [`image/${format}`, mediaType, 40, 30])
+    assert.deepEqual(
+      { originalType, fittedType, width, height },
+      { originalType: `image/${format}`, fittedType: mediaType, width: 40, height: 30 },
+    )
   })
 
   test(`a ${format} that is truncated is refused`, async () => {
@@ -43,7 +46,7 @@ for (const [format, mediaType] of kinds) {
 
 test('a large image is scaled down, even if it would stay too large as a PNG', async () => {
   const { width, height, mediaType } = await fitted(await makeImage('png', { width: 3000, height: 1500, noise: true }))
-  assert.deepEqual([width, height, mediaType], [2048, 1024, 'image/jpeg'])
+  assert.deepEqual({ width, height, mediaType }, { width: 2048, height: 1024, mediaType: 'image/jpeg' })
 })
 
 test('an image is turned upright and loses its location metadata', async () => {
@@ -52,7 +55,7 @@ test('an image is turned upright and loses its location metadata', async () => {
     .withMetadata({ orientation: 6 })
     .toBuffer()
   const { width, height, exif, orientation } = await fitted(photo)
-  assert.deepEqual([width, height, exif, orientation], [30, 40, undefined, undefined])
+  assert.deepEqual({ width, height, exif, orientation }, { width: 30, height: 40, exif: undefined, orientation: undefined })
 })
 
 test('the first frame of an animation is kept', async () => {
@@ -62,7 +65,7 @@ test('the first frame of an animation is kept', async () => {
       .gif()
       .toBuffer(),
   )
-  assert.deepEqual([width, height, mediaType], [40, 30, 'image/png'])
+  assert.deepEqual({ width, height, mediaType }, { width: 40, height: 30, mediaType: 'image/png' })
 })
 
 test('a small file that claims billions of pixels is refused without decoding', async () => {

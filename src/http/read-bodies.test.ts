@@ -86,7 +86,7 @@ test('a small body that stalls or arrives too slowly is refused', async (t) => {
   const trickle = setInterval(() => trickled.request.write(' '), 20)
   t.after(() => clearInterval(trickle))
   const answer = await trickled.answer
-  assert.deepEqual([answer.statusCode, answer.headers.connection], [408, 'close'])
+  assert.deepEqual({ statusCode: answer.statusCode, connection: answer.headers.connection }, { statusCode: 408, connection: 'close' })
 })
 
 test('arriving bodies are limited for each caller separately', async (t) => {

@@ -122,7 +122,7 @@ test('a failing source destroys the response, so that the stream does not seem c
   const sending = sendEvents(response, source.texts)
   source.fail()
   await sending
-  assert.deepEqual([response.destroyed, response.writableEnded], [true, false])
+  assert.deepEqual({ destroyed: response.destroyed, writableEnded: response.writableEnded }, { destroyed: true, writableEnded: false })
 })
 
 /** A reply to a request that has just arrived. */
@@ -157,5 +157,5 @@ test('a stream that is refused before its headers are settled never begins', asy
   start.stop()
   resolve()
   await settled()
-  assert.deepEqual([start.hasBegun, heads], [false, []])
+  assert.deepEqual({ hasBegun: start.hasBegun, heads }, { hasBegun: false, heads: [] })
 })

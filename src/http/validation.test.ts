@@ -25,7 +25,11 @@ test('a list that is too long is refused with its maximum length', async (t) => 
   ]
   for (const [name, body, limit] of tooLong) {
     const { status, body: reply } = await client.stream(body)
-    assert.deepEqual([status, reply.detail[0].loc, reply.detail[0].type], [422, ['body', name], 'maxItems'], name)
+    assert.deepEqual(
+      { status, loc: reply.detail[0].loc, type: reply.detail[0].type },
+      { status: 422, loc: ['body', name], type: 'maxItems' },
+      name,
+    )
     assert.match(reply.detail[0].msg, limit)
   }
   assert.equal((await client.chat({ messages: fill(2000, message) })).status, 200)
@@ -59,7 +63,11 @@ test('Hints: a hint that is too long is refused, and the fault names its field',
     for (const [path, body, at] of bodies) {
       const { status, body: reply } = await client.request('POST', path, { body })
       const [fault] = reply.detail ?? reply.details.errors
-      assert.deepEqual([status, fault.type, fault.loc], [422, type, [...at, 'data_filter_hints', n, field]], path)
+      assert.deepEqual(
+        { status, type: fault.type, loc: fault.loc },
+        { status: 422, type, loc: [...at, 'data_filter_hints', n, field] },
+        path,
+      )
       assert.match(fault.msg, rule)
     }
   }
@@ -79,7 +87,7 @@ test('a body with too many values is 413, also in ignored fields', async (t) => 
   const many = `[${'{},'.repeat(1_000_000)}{}]`
   for (const body of [`{"messages": ${many}}`, `{"messages": [${message}], "x": ${many}}`]) {
     const { status, body: reply } = await client.request('POST', '/core/v1/chain', { body })
-    assert.deepEqual([status, reply.details.error_type], [413, 'MaxInputException'])
+    assert.deepEqual({ status, error_type: reply.details.error_type }, { status: 413, error_type: 'MaxInputException' })
     assert.match(reply.body, /100000 values/)
   }
 })
@@ -96,11 +104,14 @@ test('a deeply nested body is a validation error, not a crash', async (t) => {
   for (const body of chats(900)) assert.equal((await client.request('POST', '/core/v1/chain', { body })).status, 200)
   for (const body of chats(40_000)) {
     const { status, body: reply } = await client.request('POST', '/core/v1/chain', { body })
-    assert.deepEqual([status, reply.details.errors], [422, [{ loc: ['body'], msg: 'is nested too deeply', type: 'value_error' }]])
+    assert.deepEqual(
+      { status, errors: reply.details.errors },
+      { status: 422, errors: [{ loc: ['body'], msg: 'is nested too deeply', type: 'value_error' }] },
+    )
   }
   const input = `{"tool_name": "calculator", "tool_input": {"expression": ${nested(600)}}}`
   const { status, body } = await client.request('POST', '/core/v1/tool/execute', { body: input })
-  assert.deepEqual([status, body.detail[0].loc], [422, ['body', 'tool_input']])
+  assert.deepEqual({ status, loc: body.detail[0].loc }, { status: 422, loc: ['body', 'tool_input'] })
   assert.match(body.detail[0].msg, /nested too deeply/)
   assert.ok(!log.some((line) => line.includes('unexpected failure')))
 })

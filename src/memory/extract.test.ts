@@ -46,7 +46,7 @@ test('the model sees the message alone, including its end, and the number of mem
   const found = await extract(material(`begin ${'x'.repeat(50_000)} end`, steps), model, signal)
   assert.equal(found.length, 10)
   const [{ messages, tools } = { messages: [], tools: [] }] = model.requests
-  assert.deepEqual([messages.length, tools.length], [1, 0])
+  assert.deepEqual({ messageCount: messages.length, toolCount: tools.length }, { messageCount: 1, toolCount: 0 })
   assert.ok(messages[0]!.text.length < 9000)
   assert.match(messages[0]!.text, /^<message>\nbegin [^]*end\n<\/message>$/)
   assert.ok(!messages[0]!.text.includes('POISON'))

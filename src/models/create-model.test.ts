@@ -137,7 +137,10 @@ test('fallbacks answer when the primary fails, under their own name', async () =
   const primary: ModelConfig = { provider: 'openai-compatible', model: 'big', base_url: down.url }
   const fallback: ModelConfig[] = [{ provider: 'openai-compatible', model: 'small', base_url: up.url }]
   const reply = await ask(createModels({ primary, fallback }, deps))
-  assert.deepEqual([reply.text, reply.usage.model, down.requests.length], ['Here I am.', 'small', 3])
+  assert.deepEqual(
+    { text: reply.text, model: reply.usage.model, requestCount: down.requests.length },
+    { text: 'Here I am.', model: 'small', requestCount: 3 },
+  )
 })
 
 test('a faulty fallback is reported by its path', () => {

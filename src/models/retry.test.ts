@@ -60,7 +60,7 @@ test('after three attempts the next model is called', async () => {
 test('a refused request is not sent to the same model again', async () => {
   for (const code of ['refused', 'unauthorized'] as const) {
     const { reply, slept } = await ask([new ScriptedModel(broken(code)), new ScriptedModel(say('Hello'))])
-    assert.deepEqual([reply?.text, slept], ['Hello', []])
+    assert.deepEqual({ text: reply?.text, slept }, { text: 'Hello', slept: [] })
   }
 })
 
@@ -69,7 +69,7 @@ test('a retry-after of up to 30 s is respected; above that the next model is cal
   assert.deepEqual(patient.slept, [30_000])
   const model = new ScriptedModel(broken('rate_limited', '', 30_001))
   const hasty = await ask([model, new ScriptedModel(say('Hello'))])
-  assert.deepEqual([hasty.slept, hasty.reply?.text], [[], 'Hello'])
+  assert.deepEqual({ slept: hasty.slept, text: hasty.reply?.text }, { slept: [], text: 'Hello' })
 })
 
 test('when all fail, the last error names each failure', async () => {
@@ -78,7 +78,10 @@ test('when all fail, the last error names each failure', async () => {
   assert.equal((single.error as ModelError).message, 'scripted-1 is unauthorized')
   const { error } = await ask([new ScriptedModel(broken('unauthorized')), new ScriptedModel(broken('refused'))])
   assert.ok(error instanceof ModelError)
-  assert.deepEqual([error.code, error.message], ['refused', 'scripted-1 is unauthorized; scripted-1 is refused'])
+  assert.deepEqual(
+    { code: error.code, message: error.message },
+    { code: 'refused', message: 'scripted-1 is unauthorized; scripted-1 is refused' },
+  )
 })
 
 test('an unexpected error is not retried', async () => {
@@ -90,7 +93,7 @@ test('an aborted call is not retried', async () => {
   const stop = new AbortController()
   const model = new ScriptedModel({ ...broken('unavailable'), before: () => stop.abort(new Error('enough')) })
   const { error, slept } = await ask([model, new ScriptedModel()], stop.signal)
-  assert.deepEqual([(error as Error).message, slept], ['scripted-1 is unavailable', []])
+  assert.deepEqual({ message: (error as Error).message, slept }, { message: 'scripted-1 is unavailable', slept: [] })
 })
 
 test('an abort ends the wait at once', async () => {

@@ -20,5 +20,5 @@ test('a list read during a change is not cached', async () => {
   cache.invalidate(ann)
   reading[0]!.resolve([1])
   reading[1]!.resolve([2])
-  assert.deepEqual([await first, await cache.get(ann)], [[1], [2]])
+  assert.deepEqual({ first: await first, get: await cache.get(ann) }, { first: [1], get: [2] })
 })

@@ -85,7 +85,7 @@ test('an empty list is cached for runs on a shared store, until a message arrive
 test('status: initializing with its tools, busy while working, error after a failure, ready otherwise', async () => {
   const { subAgents, told } = subAgentsOn(false)
   const slow = await subAgents.create(ann, { ...plain, tools: ['a', 'slow', 'a'] }, 'caller')
-  assert.deepEqual([slow.tools, subAgents.statusOf(slow)], [['a', 'slow'], 'initializing'])
+  assert.deepEqual({ tools: slow.tools, statusOf: subAgents.statusOf(slow) }, { tools: ['a', 'slow'], statusOf: 'initializing' })
   const one = await subAgents.create(ann, plain, 'caller')
   assert.equal(subAgents.statusOf(one), 'ready')
   assert.equal(await subAgents.workAs(ann, one, never, async () => subAgents.statusOf(one)), 'busy')

@@ -63,7 +63,7 @@ test('a tool of the catalog runs', async () => {
   await catalog.ready()
   const tool = catalog.list()[0]?.tool
   assert.ok(tool)
-  assert.deepEqual([tool.name, tool.description], ['sums', 'Our sums.'])
+  assert.deepEqual({ name: tool.name, description: tool.description }, { name: 'sums', description: 'Our sums.' })
   const context = contextOf()
   const outcome = await runTool(
     tool,
@@ -124,7 +124,7 @@ test('a tool that failed is built again until it succeeds', async () => {
   clearTimeout(awake)
   await new Promise((next) => setImmediate(next))
   assert.equal(catalog.list()[0]?.status, 'ready')
-  assert.deepEqual([attempts, delays], [4, [1, 2, 3]])
+  assert.deepEqual({ attempts, delays }, { attempts: 4, delays: [1, 2, 3] })
   await catalog.close()
 })
 
@@ -134,7 +134,7 @@ test('settling waits for the first build, up to a limit', async () => {
   const quick = createToolCatalog({ tools: [{ name: 'quick' }] }, deps, { builders })
   assert.ok(quick.settling())
   await quick.settling()
-  assert.deepEqual([quick.settling(), quick.list()[0]?.status], [undefined, 'ready'])
+  assert.deepEqual({ settling: quick.settling(), status: quick.list()[0]?.status }, { settling: undefined, status: 'ready' })
 
   const slow = createToolCatalog({ tools: [{ name: 'slow' }, { name: 'quick' }] }, deps, { builders, settleMs: 10 })
   const awake = setTimeout(() => {}, 10_000)
@@ -171,7 +171,10 @@ test('closing a catalog closes its tools, including a tool built later, and stop
   gate.resolve()
   await catalog.ready()
   await new Promise((next) => setTimeout(next, 20))
-  assert.deepEqual([closed, attempts, catalog.list()[1]?.status], [['quick', 'slow'], 1, 'initializing'])
+  assert.deepEqual(
+    { closed, attempts, status: catalog.list()[1]?.status },
+    { closed: ['quick', 'slow'], attempts: 1, status: 'initializing' },
+  )
 })
 
 test('a tool of an unchanged entry is reused by the next catalog and closed with the last catalog that uses it', async () => {

@@ -102,7 +102,10 @@ test('A2A: the agent card is public and reveals no data', async (t) => {
   const body = await response.text()
   const card = JSON.parse(body)
   assert.equal(response.status, 200)
-  assert.deepEqual([card.name, card.description, card.capabilities.streaming], ['Seller', 'Sells.', true])
+  assert.deepEqual(
+    { name: card.name, description: card.description, streaming: card.capabilities.streaming },
+    { name: 'Seller', description: 'Sells.', streaming: true },
+  )
   assert.deepEqual(card.supportedInterfaces, [
     { url: 'https://agents.example/base/a2a', protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
   ])
@@ -135,14 +138,18 @@ test('A2A: the agent card can be cached and is sent again only after a change', 
   assert.match(first.headers.get('cache-control')!, /^public, max-age=\d+$/)
   for (const condition of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
     const same = await get(condition)
-    assert.deepEqual([same.status, await same.text(), same.headers.get('etag')], [304, '', etag], condition)
+    assert.deepEqual(
+      { status: same.status, text: await same.text(), etag: same.headers.get('etag') },
+      { status: 304, text: '', etag },
+      condition,
+    )
     assert.equal(same.headers.get('cache-control'), first.headers.get('cache-control'))
   }
   assert.equal((await get('"other"')).status, 200)
   const admin = await service.as({ sub: 'root', roles: ['admin'] })
   await admin.request('PUT', '/core/v1/agent/config', { body: { configuration: { name: 'Buyer' } } })
   const changed = await get(etag)
-  assert.deepEqual([changed.status, JSON.parse(await changed.text()).name], [200, 'Buyer'])
+  assert.deepEqual({ status: changed.status, name: JSON.parse(await changed.text()).name }, { status: 200, name: 'Buyer' })
   assert.notEqual(changed.headers.get('etag'), etag)
 })
 
@@ -150,7 +157,10 @@ test('A2A: another agent asks a question and continues in the returned context; 
   const service = await startService(t, { script: [{ text: 'Hello Ann.' }, { text: 'Ann.' }] })
   const client = await connect(service)
   const first = await taskOf(client.sendMessage(ask('I am Ann.')))
-  assert.deepEqual([first.status?.state, answerOf(first)], [TaskState.TASK_STATE_COMPLETED, 'Hello Ann.'])
+  assert.deepEqual(
+    { state: first.status?.state, answerOf: answerOf(first) },
+    { state: TaskState.TASK_STATE_COMPLETED, answerOf: 'Hello Ann.' },
+  )
   const second = await taskOf(client.sendMessage(ask('Who am I?', { contextId: first.contextId })))
   assert.equal(second.contextId, first.contextId)
   const texts = service.model.requests[1]!.body.messages.map((message: { content: string }) => message.content)
@@ -218,7 +228,7 @@ test('A2A: a subscription begins with the current task: its answer so far and it
   const first = ((await stream.next()).value as StreamResponse).payload
   assert.ok(first?.$case === 'task')
   const { status } = first.value
-  assert.deepEqual([status?.state, answerOf(first.value)], [TaskState.TASK_STATE_WORKING, 'It is'])
+  assert.deepEqual({ state: status?.state, answerOf: answerOf(first.value) }, { state: TaskState.TASK_STATE_WORKING, answerOf: 'It is' })
   assert.equal(status?.timestamp, (await client.getTask({ tenant: '', id })).status?.timestamp)
   await client.cancelTask(naming(id))
   const rest = await all(stream)
@@ -267,7 +277,10 @@ test('Access: /a2a needs the permission chat', async (t) => {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   })
-  assert.deepEqual([none.status, none.headers.get('www-authenticate')], [401, 'Bearer'])
+  assert.deepEqual(
+    { status: none.status, 'www-authenticate': none.headers.get('www-authenticate') },
+    { status: 401, 'www-authenticate': 'Bearer' },
+  )
   const viewer = await service.as({ sub: 'vera', roles: ['viewer'] })
   const refused = await viewer.request('POST', '/a2a', { body, headers: { 'a2a-version': '1.0' } })
   assert.equal(refused.status, 403)
@@ -339,7 +352,7 @@ test('Errors: over A2A a failing model is a failed task, and refusals are JSON-R
   const params = { message: { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'x' }] } }
   for (const method of ['SendMessage', 'SendStreamingMessage']) {
     const second = await rpc({ jsonrpc: '2.0', id: 7, method, params })
-    assert.deepEqual([second.status, second.headers.get('retry-after')], [429, '2'])
+    assert.deepEqual({ status: second.status, 'retry-after': second.headers.get('retry-after') }, { status: 429, 'retry-after': '2' })
     assert.match(second.body.body, /of your runs/)
   }
   await client.cancelTask(naming(running.id))
@@ -348,7 +361,10 @@ test('Errors: over A2A a failing model is a failed task, and refusals are JSON-R
   assert.equal(await codeOf({ jsonrpc: '2.0', id: 1, method: 'message/send', params: {} }), -32601)
   assert.equal(await codeOf({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: {} }), -32602)
   const broken = await rpc({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: { messageId: 'm', parts: [null] } } })
-  assert.deepEqual([broken.body.error.code, broken.body.error.message], [-32602, 'The params do not fit the method SendMessage.'])
+  assert.deepEqual(
+    { code: broken.body.error.code, message: broken.body.error.message },
+    { code: -32602, message: 'The params do not fit the method SendMessage.' },
+  )
   assert.equal(await codeOf({ jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: '../x' } }), -32001)
   assert.equal(await codeOf({ jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: 'x' } }, { 'a2a-version': '0.3' }), -32009)
   assert.equal(

@@ -91,7 +91,11 @@ test('Access: each method of /a2a needs the permission of the REST route for the
       const { status, text, body } = await rpc(client, '/a2a', method, params)
       const isRefused = text.includes('RBAC: access denied')
       const place = `${roleOf(granted)} ${method}: ${text}`
-      assert.deepEqual([status, isRefused], [200, !sufficient.some((permission) => granted.includes(permission))], place)
+      assert.deepEqual(
+        { status, isRefused },
+        { status: 200, isRefused: !sufficient.some((permission) => granted.includes(permission)) },
+        place,
+      )
       if (!isRefused) continue
       const message = `RBAC: access denied: this key lacks the permission ${sufficient.join(' or ')}.`
       assert.deepEqual(body, { jsonrpc: '2.0', id: 1, error: { code: -32000, message } })

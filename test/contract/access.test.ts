@@ -76,10 +76,10 @@ test('Access: every operation is 401 without a key, and 403 naming the permissio
   for (const [method, described, permission] of routes) {
     const path = addressOf(described)
     const keyless = await nobody.request(method, path)
-    assert.deepEqual([keyless.status, keyless.body.status_code], [401, 401], path)
+    assert.deepEqual({ status: keyless.status, status_code: keyless.body.status_code }, { status: 401, status_code: 401 }, path)
     assert.match(keyless.body.body, /^JWT verification failed/)
     const refused = await powerless.request(method, path)
-    assert.deepEqual([refused.status, refused.body.status_code], [403, 403], path)
+    assert.deepEqual({ status: refused.status, status_code: refused.body.status_code }, { status: 403, status_code: 403 }, path)
     assert.match(refused.body.body, /^RBAC: access denied/)
     assert.ok(refused.body.body.includes(permission), refused.body.body)
   }
@@ -88,7 +88,7 @@ test('Access: every operation is 401 without a key, and 403 naming the permissio
 test('Access: health, the OpenAPI document and its page need no key', async (t) => {
   const { url } = await startService(t, { script: {} })
   const health = await fetch(`${url}/health`)
-  assert.deepEqual([health.status, await health.json()], [200, {}])
+  assert.deepEqual({ status: health.status, json: await health.json() }, { status: 200, json: {} })
   for (const path of ['/health/ready', '/openapi.json', '/docs']) assert.equal((await fetch(url + path)).status, 200, path)
 })
 

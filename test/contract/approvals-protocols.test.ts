@@ -36,7 +36,10 @@ test('Approval: an interrupted chat completion ends with a text and a field; the
   const first = await ask()
   const [choice] = first.choices
   const sentence = 'A call of send waits for the approval of a person, who decides with POST /core/v1/runs/r1/approvals.'
-  assert.deepEqual([choice?.finish_reason, choice?.message.content], ['stop', `One moment.\n\n${sentence}`])
+  assert.deepEqual(
+    { finish_reason: choice?.finish_reason, content: choice?.message.content },
+    { finish_reason: 'stop', content: `One moment.\n\n${sentence}` },
+  )
   const waiting = waitingOf(first)
   const callId = waiting.calls[0].tool_call_id
   assert.deepEqual(waiting, {
@@ -47,7 +50,10 @@ test('Approval: an interrupted chat completion ends with a text and a field; the
   assert.deepEqual(sent, [])
   assert.equal((await approve(service, 'r1', callId)).status, 200)
   const second = await ask()
-  assert.deepEqual([second.choices[0]?.message.content, waitingOf(second)], ['It is done.', undefined])
+  assert.deepEqual(
+    { content: second.choices[0]?.message.content, waitingOf: waitingOf(second) },
+    { content: 'It is done.', waitingOf: undefined },
+  )
   assert.deepEqual(sent, [{ to: 'Bob' }])
 })
 
@@ -82,7 +88,7 @@ test('Approval: an interrupted streamed completion ends with the text, the field
   await approve(service, 'r1', waiting?.calls[0].tool_call_id)
   // A replay shows no passed interruption.
   const second = await ask()
-  assert.deepEqual([second.text, second.finish], ['One moment.\n\nIt is done.', ['stop']])
+  assert.deepEqual({ text: second.text, finish: second.finish }, { text: 'One moment.\n\nIt is done.', finish: ['stop'] })
   assert.equal(second.chunks.flatMap((chunk) => waitingOf(chunk) ?? []).length, 0)
 })
 
@@ -90,11 +96,17 @@ test('Approval: an interrupted response is incomplete and gives the reason', asy
   const { service } = await start(t)
   const openai = await openAi(service, { 'request-id': 'r1' })
   const first = await openai.responses.create({ model, input: 'Write to Bob.' })
-  assert.deepEqual([first.status, first.incomplete_details], ['incomplete', { reason: 'approval_required' }])
+  assert.deepEqual(
+    { status: first.status, incomplete_details: first.incomplete_details },
+    { status: 'incomplete', incomplete_details: { reason: 'approval_required' } },
+  )
   assert.match(first.output_text, /^One moment\.\n\nA call of send waits/)
   await approve(service, 'r1', waitingOf(first)?.calls[0].tool_call_id)
   const second = await openai.responses.create({ model, input: 'Write to Bob.' })
-  assert.deepEqual([second.status, second.output_text, waitingOf(second)], ['completed', 'It is done.', undefined])
+  assert.deepEqual(
+    { status: second.status, output_text: second.output_text, waitingOf: waitingOf(second) },
+    { status: 'completed', output_text: 'It is done.', waitingOf: undefined },
+  )
 })
 
 test('Approval: a streamed response ends as response.incomplete', async (t) => {
@@ -140,7 +152,10 @@ test('Approval: ask through /mcp lists the pending calls and how to decide them,
   const ask = (more: object = {}) => client.callTool({ name: 'ask', arguments: { message: 'Write to Bob.', ...more } })
   const first = await ask()
   const { request_id: id, session_id, output, approval_required: waiting } = first.structuredContent as Record<string, any>
-  assert.deepEqual([first.isError, output, waiting.request_id, waiting.calls[0].tool_input], [undefined, 'One moment.', id, { to: 'Bob' }])
+  assert.deepEqual(
+    { isError: first.isError, output, request_id: waiting.request_id, tool_input: waiting.calls[0].tool_input },
+    { isError: undefined, output: 'One moment.', request_id: id, tool_input: { to: 'Bob' } },
+  )
   const [content] = first.content
   const text = content?.type === 'text' ? content.text : ''
   for (const part of ['One moment.', `POST /core/v1/runs/${id}/approvals`, waiting.calls[0].tool_call_id, '"decision"']) {
@@ -214,7 +229,10 @@ test('Approval: an interrupted A2A task requires input; a text decides and the t
   await assert.rejects(client.sendMessage(message(dataPart({ tool_call_id: 'x', decision: 'approve' }), place)), /No call x/)
   assert.deepEqual(sent, [])
   const done = (await client.sendMessage(message(textPart(' Approve '), place))) as Task
-  assert.deepEqual([done.id, done.status?.state, answerOf(done)], [waiting.id, TaskState.TASK_STATE_COMPLETED, 'It is done.'])
+  assert.deepEqual(
+    { id: done.id, state: done.status?.state, answerOf: answerOf(done) },
+    { id: waiting.id, state: TaskState.TASK_STATE_COMPLETED, answerOf: 'It is done.' },
+  )
   assert.deepEqual(sent, [{ to: 'Bob' }])
   await assert.rejects(client.sendMessage(message(textPart('approve'), place)), /does not wait for a message/)
 })

@@ -29,7 +29,7 @@ test('Approval: an interrupted chain is 202 with its pending calls, and resumes 
   const waiting = await client.chat('Write to Bob.', ids)
   assert.equal(waiting.status, 202, waiting.text)
   const { input, output, intermediate_steps: steps, usage } = waiting.body.body
-  assert.deepEqual([input, output, steps], ['Write to Bob.', '', []])
+  assert.deepEqual({ input, output, steps }, { input: 'Write to Bob.', output: '', steps: [] })
   assert.equal(usage[0].costAttribute, 'scripted')
   const [call] = callsIn(waiting)
   assert.deepEqual(waiting.body.approval_required, {
@@ -37,25 +37,38 @@ test('Approval: an interrupted chain is 202 with its pending calls, and resumes 
     calls: [{ tool_call_id: call, tool: 'send', tool_input: { to: 'Bob' } }],
   })
   const run = await client.run('r1')
-  assert.deepEqual([run.body.status, run.body.ended_at, run.body.outcome], ['interrupted', null, undefined])
+  assert.deepEqual(
+    { status: run.body.status, ended_at: run.body.ended_at, outcome: run.body.outcome },
+    { status: 'interrupted', ended_at: null, outcome: undefined },
+  )
   assert.deepEqual(run.body.approval_required, waiting.body.approval_required)
   const again = await client.chat('Write to Bob.', ids)
-  assert.deepEqual([again.status, again.body], [202, waiting.body])
+  assert.deepEqual({ status: again.status, body: again.body }, { status: 202, body: waiting.body })
   assert.deepEqual(errorOf(await client.chat('Write to Eve.', ids)), [409, 'RequestIdReused'])
   assert.deepEqual(sent, [])
   const decided = await decide(client, 'r1', call!)
-  assert.deepEqual([decided.status, decided.body.approval_required], [200, undefined], decided.text)
+  assert.deepEqual(
+    { status: decided.status, approval_required: decided.body.approval_required },
+    { status: 200, approval_required: undefined },
+    decided.text,
+  )
   const answer = await client.chat('Write to Bob.', ids)
-  assert.deepEqual([answer.status, answer.body.body.output], [200, 'It is done.'])
+  assert.deepEqual({ status: answer.status, output: answer.body.body.output }, { status: 200, output: 'It is done.' })
   assert.deepEqual(
     answer.body.body.intermediate_steps.map((step: { tool: string; status: string }) => [step.tool, step.status]),
     [['send', 'success']],
   )
   assert.deepEqual(sent, [{ to: 'Bob' }])
   const end = await client.run('r1')
-  assert.deepEqual([end.body.status, end.body.outcome.output, end.body.started_at], ['success', 'It is done.', run.body.started_at])
+  assert.deepEqual(
+    { status: end.body.status, output: end.body.outcome.output, started_at: end.body.started_at },
+    { status: 'success', output: 'It is done.', started_at: run.body.started_at },
+  )
   const [, ai] = (await client.session('s1')).body.messages
-  assert.deepEqual([ai.content, ai.response_metadata.finish_reason], ['It is done.', 'stop'])
+  assert.deepEqual(
+    { content: ai.content, finish_reason: ai.response_metadata.finish_reason },
+    { content: 'It is done.', finish_reason: 'stop' },
+  )
 })
 
 test('Approval: calls of the same turn without approval run first; the run resumes after the last of several decisions', async (t) => {
@@ -70,7 +83,7 @@ test('Approval: calls of the same turn without approval run first; the run resum
   )
   const [first, second] = callsIn(waiting)
   const half = await decide(client, 'r1', first!, { decision: 'reject', reason: 'A is away.' })
-  assert.deepEqual([half.body.status, callsIn(half)], ['interrupted', [second]])
+  assert.deepEqual({ status: half.body.status, callsIn: callsIn(half) }, { status: 'interrupted', callsIn: [second] })
   assert.equal((await client.chat('Go.', ids)).status, 202)
   await decide(client, 'r1', second!, { decision: 'approve', tool_input: { to: 'C' } })
   assert.equal((await client.chat('Go.', ids)).body.body.output, 'Done.')
@@ -86,7 +99,10 @@ test('Approval: a stream ends with the pending calls; afterwards the reader gets
   const first = await (await client.stream('Write to Bob.', ids)).rest()
   const last = first.at(-1)!
   const numberOf = (id: string) => Number(id.split(':').at(-1))
-  assert.deepEqual([last.chunk.finish_reason, last.chunk.agent_step, last.chunk.token], ['approval_required', 'answer', ''])
+  assert.deepEqual(
+    { finish_reason: last.chunk.finish_reason, agent_step: last.chunk.agent_step, token: last.chunk.token },
+    { finish_reason: 'approval_required', agent_step: 'answer', token: '' },
+  )
   assert.equal(last.chunk.usage[0]!.costAttribute, 'scripted')
   assert.equal(outputOf(first), 'One moment.')
   assert.deepEqual(
@@ -103,7 +119,10 @@ test('Approval: a stream ends with the pending calls; afterwards the reader gets
   await decide(client, 'r1', call.tool_call_id)
   const rest = await waits.rest()
   assert.equal(numberOf(rest[0]!.id), numberOf(last.id) + 1)
-  assert.deepEqual([outputOf(rest), rest.at(-1)!.chunk.finish_reason], ['It is done.', 'stop'])
+  assert.deepEqual(
+    { outputOf: outputOf(rest), finish_reason: rest.at(-1)!.chunk.finish_reason },
+    { outputOf: 'It is done.', finish_reason: 'stop' },
+  )
   beyond.leave()
   const passed = { ...last, chunk: { ...last.chunk, finish_reason: 'null', usage: [] } }
   delete passed.chunk.approval_required
@@ -135,7 +154,10 @@ test('Approval: a session with an interrupted run accepts no new chat; queued ch
   const since = Date.now()
   assert.deepEqual(errorOf(await inLine), [409, 'SessionInterrupted'])
   const refused = await streamed
-  assert.deepEqual([refused.status, refused.body.details.error_type], [409, 'SessionInterrupted'])
+  assert.deepEqual(
+    { status: refused.status, error_type: refused.body.details.error_type },
+    { status: 409, error_type: 'SessionInterrupted' },
+  )
   assert.ok(Date.now() - since < 20_000)
   const late = { 'session-id': 's1' }
   assert.deepEqual(errorOf(await client.chat('four', { ...late, 'request-id': 'r4' })), [409, 'SessionInterrupted'])
@@ -171,12 +193,16 @@ test('Approval: the same decision again is 200, another 409; an unknown call is 
   ] as const
   for (const [body, field] of faults) {
     const { status, body: refused } = await decide(client, 'r1', call!, body)
-    assert.deepEqual([status, refused.detail?.[0].loc.slice(0, 2)], [422, ['body', field]], JSON.stringify([body, refused]))
+    assert.deepEqual(
+      { status, loc: refused.detail?.[0].loc.slice(0, 2) },
+      { status: 422, loc: ['body', field] },
+      JSON.stringify([body, refused]),
+    )
   }
   const deep = await client.request('POST', '/core/v1/runs/r1/approvals', {
     body: `{"tool_call_id": "${call!}", "decision": "approve", "tool_input": {"to": ${'['.repeat(5000)}${']'.repeat(5000)}}}`,
   })
-  assert.deepEqual([deep.status, deep.body.detail[0].msg], [422, 'is nested too deeply'])
+  assert.deepEqual({ status: deep.status, msg: deep.body.detail[0].msg }, { status: 422, msg: 'is nested too deeply' })
   const unfit = await decide(client, 'r1', call!, { decision: 'approve', tool_input: { to: 1 } })
   assert.match(unfit.body.detail[0].msg, /to must be string/)
   assert.equal((await client.run('r1')).body.status, 'interrupted')
@@ -217,8 +243,8 @@ test('Approval: by role, another sub with runs.approve decides, never the caller
     requested_by: 'ann',
     may_decide: true,
   }
-  assert.deepEqual([question, messages], ['A secret.', [{ role: 'human', content: 'A secret.' }]])
-  assert.deepEqual([listedCall, listed.body.count], [described, 1])
+  assert.deepEqual({ question, messages }, { question: 'A secret.', messages: [{ role: 'human', content: 'A secret.' }] })
+  assert.deepEqual({ listedCall, count: listed.body.count }, { listedCall: described, count: 1 })
   assert.equal(Date.parse(expiresAt) - Date.parse(requestedAt), 86_400_000)
   const [shown, ...rest] = (await list(ann)).body.approvals
   assert.deepEqual(shown, { ...listedCall, requested_at: requestedAt, expires_at: expiresAt, may_decide: false })
@@ -298,7 +324,10 @@ test('Approval: a user decides its own calls, which others do not see; pages con
   const all = (await list(client)).approvals.map((one: { tool_call_id: string }) => one.tool_call_id)
   assert.deepEqual(all, [...second, ...first])
   const page = await list(client, `?limit=2&before=${all[0]}`)
-  assert.deepEqual([page.count, page.approvals.map((one: { tool_call_id: string }) => one.tool_call_id)], [2, all.slice(1, 3)])
+  assert.deepEqual(
+    { count: page.count, approvals: page.approvals.map((one: { tool_call_id: string }) => one.tool_call_id) },
+    { count: 2, approvals: all.slice(1, 3) },
+  )
   assert.equal((await list(await as({ sub: 'bob', roles: ['admin'] }))).count, 0)
   for (const bad of ['?limit=0', '?limit=101', '?before=nothing', '?before=%20']) {
     assert.equal((await client.request('GET', `/core/v1/approvals${bad}`)).status, 422, bad)
@@ -320,7 +349,10 @@ test('Approval: DELETE cancels an interrupted run; its session keeps its message
   assert.deepEqual(errorOf(await client.chat('Go.', ids)), [409, 'Cancelled'])
   assert.deepEqual(errorOf(await decide(client, 'r1', call!)), [409, 'NotInterrupted'])
   const { messages } = (await client.session('s1')).body
-  assert.deepEqual([messages.length, messages[1].response_metadata.finish_reason], [2, 'cancelled'])
+  assert.deepEqual(
+    { messageCount: messages.length, finish_reason: messages[1].response_metadata.finish_reason },
+    { messageCount: 2, finish_reason: 'cancelled' },
+  )
   assert.deepEqual((await metrics()).status_value_counts.cancelled, 1)
   assert.equal((await client.request('GET', '/core/v1/approvals')).body.count, 0)
   assert.equal((await client.chat('Next.', { 'session-id': 's1' })).body.body.output, 'hello')
@@ -336,14 +368,17 @@ test('Approval: waiting readers receive a cancellation and the deletion of the s
   const waits = await client.follow('r1', log.at(-1)!.id)
   await cancel(client, 'r1')
   const rest = await waits.rest()
-  assert.deepEqual([rest.length, rest[0]!.chunk.finish_reason], [1, 'cancelled'])
+  assert.deepEqual({ restCount: rest.length, finish_reason: rest[0]!.chunk.finish_reason }, { restCount: 1, finish_reason: 'cancelled' })
   const other = { 'request-id': 'r2', 'session-id': 's2' }
   const [call] = callsIn(await client.chat('Go.', other))
   const end = (await (await client.follow('r2')).rest()).at(-1)!
   const stays = await client.follow('r2', end.id)
   assert.equal((await client.request('DELETE', '/core/v1/sessions/s2')).status, 200)
   const [gone] = await stays.rest()
-  assert.deepEqual([gone!.chunk.finish_reason, gone!.chunk.error?.details?.error_type], ['error', 'Gone'])
+  assert.deepEqual(
+    { finish_reason: gone!.chunk.finish_reason, error_type: gone!.chunk.error?.details?.error_type },
+    { finish_reason: 'error', error_type: 'Gone' },
+  )
   assert.deepEqual(errorOf(await decide(client, 'r2', call!)), [410, 'Gone'])
   assert.deepEqual(errorOf(await client.chat('Go.', other)), [410, 'Gone'])
   assert.equal((await client.request('GET', '/core/v1/approvals')).body.count, 0)
@@ -363,15 +398,18 @@ test('Approval: a resumed run may be interrupted again, and keeps its results wh
   const [first] = callsIn(await client.chat('Go.', ids))
   await decide(client, 'r1', first!)
   const again = await client.chat('Go.', ids)
-  assert.deepEqual([again.status, again.body.body.intermediate_steps.length], [202, 1])
+  assert.deepEqual({ status: again.status, stepCount: again.body.body.intermediate_steps.length }, { status: 202, stepCount: 1 })
   const [second] = callsIn(again)
   assert.notEqual(second, first)
   assert.equal((await decide(client, 'r1', first!)).status, 200)
   const passed = (await (await client.follow('r1')).rest()).map(({ chunk }) => chunk.finish_reason)
-  assert.deepEqual([passed.at(-1), passed.filter((reason) => reason !== 'null').length], ['approval_required', 1])
+  assert.deepEqual(
+    { passed: passed.at(-1), passedCount: passed.filter((reason) => reason !== 'null').length },
+    { passed: 'approval_required', passedCount: 1 },
+  )
   await cancel(client, 'r1')
   const [, ai] = (await client.session('s1')).body.messages
-  assert.deepEqual([ai.response_metadata.intermediate_steps.length, sent], [1, [{ to: 'A' }]])
+  assert.deepEqual({ stepCount: ai.response_metadata.intermediate_steps.length, sent }, { stepCount: 1, sent: [{ to: 'A' }] })
 })
 
 test('Approval: an interrupted async run frees its worker, and its callback is sent at the end', async (t) => {
@@ -399,7 +437,7 @@ test('Approval: an interrupted async run frees its worker, and its callback is s
   assert.equal((await ended(client, 'e1')).body.outcome.output, 'done')
   assert.deepEqual(sent, [{ to: 'A' }])
   const { id, type, data } = (await receiver.reaches(2)).body
-  assert.deepEqual([id, type, data.body.output], ['e1', 'ai.service.agent.chain.completed', 'done'])
+  assert.deepEqual({ id, type, output: data.body.output }, { id: 'e1', type: 'ai.service.agent.chain.completed', output: 'done' })
 })
 
 test('Approval: an async run cancelled between decision and worker keeps its results', async (t) => {
@@ -422,7 +460,10 @@ test('Approval: an async run cancelled between decision and worker keeps its res
   const cancelled = await cancel(client, 'e1')
   assert.equal(cancelled.body.status, 'cancelled', cancelled.text)
   const [, ai] = (await client.session('e1')).body.messages
-  assert.deepEqual([ai.content, ai.response_metadata.finish_reason, sent], ['I write.', 'cancelled', []])
+  assert.deepEqual(
+    { content: ai.content, finish_reason: ai.response_metadata.finish_reason, sent },
+    { content: 'I write.', finish_reason: 'cancelled', sent: [] },
+  )
   gate.open()
 })
 

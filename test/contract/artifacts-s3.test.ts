@@ -47,7 +47,10 @@ test('Artifacts: on S3 the link is presigned, works without a key, and is delete
   const { client, settings, share } = await startWriter(t, s3)
   await client.chat('write', { 'session-id': 's' })
   const { status, body } = await download(client)
-  assert.deepEqual([status, body.body.file_name, body.body.file_type], [200, 'Größe.md', 'text/markdown'])
+  assert.deepEqual(
+    { status, file_name: body.body.file_name, file_type: body.body.file_type },
+    { status: 200, file_name: 'Größe.md', file_type: 'text/markdown' },
+  )
   assert.ok(body.body.download_url.startsWith(`${s3.url}/artifacts/tests/`))
   assert.equal(new URL(body.body.download_url).searchParams.get('X-Amz-Expires'), '900')
   const file = await fetch(body.body.download_url)
@@ -76,7 +79,10 @@ test('Artifacts: on S3 a direct tool execution answers with links', async (t) =>
   const body = { tool_name: 'write_file', tool_input: { file_name: 'page.html', content: '<b>x</b>' } }
   const [file] = (await client.request('POST', '/core/v1/tool/execute', { body })).body.generated_artifacts
   const found = await fetch(file.download_url)
-  assert.deepEqual([file.file_type, found.headers.get('content-type')], ['text/html', 'application/octet-stream'])
+  assert.deepEqual(
+    { file_type: file.file_type, 'content-type': found.headers.get('content-type') },
+    { file_type: 'text/html', 'content-type': 'application/octet-stream' },
+  )
   assert.equal(await found.text(), '<b>x</b>')
 })
 
@@ -87,8 +93,8 @@ test('Artifacts: while the store is unreachable a download is 503, the model get
   await s3.close()
   const away = await download(client)
   assert.deepEqual(
-    [away.status, away.headers.get('retry-after'), away.body.body, away.body.details.error_type],
-    [503, '10', 'Files cannot be reached at the moment.', 'ArtifactsUnavailable'],
+    { status: away.status, 'retry-after': away.headers.get('retry-after'), body: away.body.body, error_type: away.body.details.error_type },
+    { status: 503, 'retry-after': '10', body: 'Files cannot be reached at the moment.', error_type: 'ArtifactsUnavailable' },
   )
   const place = { message_index: 1, artifact_index: 0, session_id: 's' }
   assert.equal((await client.request('POST', '/core/v1/share_agent_artifact', { body: place })).status, 503)

@@ -99,13 +99,22 @@ test('Artifacts: a link serves ranges and HEAD, and nothing but the signed file'
   assert.ok(link.startsWith(`${url}/core/v1/artifacts/`))
 
   const part = await fetch(link, { headers: { range: 'bytes=2-4' } })
-  assert.deepEqual([part.status, part.headers.get('content-range'), await part.text()], [206, 'bytes 2-4/10', '234'])
+  assert.deepEqual(
+    { status: part.status, 'content-range': part.headers.get('content-range'), text: await part.text() },
+    { status: 206, 'content-range': 'bytes 2-4/10', text: '234' },
+  )
   const behind = await fetch(link, { headers: { range: 'bytes=10-' } })
-  assert.deepEqual([behind.status, behind.headers.get('content-range')], [416, 'bytes */10'])
+  assert.deepEqual(
+    { status: behind.status, 'content-range': behind.headers.get('content-range') },
+    { status: 416, 'content-range': 'bytes */10' },
+  )
   const changed = await fetch(link, { headers: { range: 'bytes=2-4', 'if-range': '"another"' } })
-  assert.deepEqual([changed.status, await changed.text()], [200, '0123456789'])
+  assert.deepEqual({ status: changed.status, text: await changed.text() }, { status: 200, text: '0123456789' })
   const head = await fetch(link, { method: 'HEAD' })
-  assert.deepEqual([head.status, head.headers.get('content-length'), await head.text()], [200, '10', ''])
+  assert.deepEqual(
+    { status: head.status, 'content-length': head.headers.get('content-length'), text: await head.text() },
+    { status: 200, 'content-length': '10', text: '' },
+  )
 
   const forged = new URL(link)
   for (const [name, value] of [
@@ -150,7 +159,11 @@ test('Artifacts: unknown files and files of other callers are 404; administrator
   ] as const
   for (const [session, message, artifact] of places) {
     const { status, body } = await download(client, session, message, artifact)
-    assert.deepEqual([status, body.details.error_type], [404, 'NotFound'], `${session} ${message} ${artifact}`)
+    assert.deepEqual(
+      { status, error_type: body.details.error_type },
+      { status: 404, error_type: 'NotFound' },
+      `${session} ${message} ${artifact}`,
+    )
   }
   for (const who of [{ sub: 'bob' }, { tenant: 'other' }, { tenant: 'other', roles: ['admin'] }]) {
     assert.equal((await download(await as(who), 's', 1, 0)).status, 404)
@@ -160,7 +173,7 @@ test('Artifacts: unknown files and files of other callers are 404; administrator
   assert.equal((await download(await as({ roles: ['viewer'] }), 's', 1, 0)).status, 200)
 
   const unnamed = await client.request('GET', '/core/v1/download_artifact/1/0')
-  assert.deepEqual([unnamed.status, unnamed.body.detail[0].loc], [422, ['header', 'session-id']])
+  assert.deepEqual({ status: unnamed.status, loc: unnamed.body.detail[0].loc }, { status: 422, loc: ['header', 'session-id'] })
   for (const [message, artifact] of [
     ['x', 0],
     [-1, 0],
@@ -179,8 +192,8 @@ test('Artifacts: a file is shared under the request id, and a second copy beside
 
   const first = await ask(place, { 'request-id': 'r1' })
   assert.deepEqual(
-    [first.status, first.body],
-    [200, { body: { path: path.join(share, 'r1', 'a b.txt'), file_name: 'a b.txt', file_type: 'text/plain' } }],
+    { status: first.status, body: first.body },
+    { status: 200, body: { body: { path: path.join(share, 'r1', 'a b.txt'), file_name: 'a b.txt', file_type: 'text/plain' } } },
   )
   assert.equal(await readFile(first.body.body.path, 'utf8'), 'shared')
   const second = await ask(place, { 'request-id': 'r1', 'session-id': 's' })
@@ -192,7 +205,7 @@ test('Artifacts: a file is shared under the request id, and a second copy beside
   assert.equal((await ask(place, {}, await as({ sub: 'bob' }))).status, 404)
   assert.equal((await ask(place, {}, await as({ roles: ['viewer'] }))).status, 403)
   const unnamed = await ask({ message_index: 1, artifact_index: 0 })
-  assert.deepEqual([unnamed.status, unnamed.body.detail[0].loc], [422, ['header', 'session-id']])
+  assert.deepEqual({ status: unnamed.status, loc: unnamed.body.detail[0].loc }, { status: 422, loc: ['header', 'session-id'] })
   assert.equal((await ask({ ...place, message_index: 'x' })).status, 422)
   assert.equal((await ask({ ...place, session_id: '../s' })).status, 422)
   assert.equal((await readdir(share)).length, 3)
@@ -208,8 +221,11 @@ test('Artifacts: a failed copy is a 500 in the error shape without internal deta
   const body = { message_index: 1, artifact_index: 0, session_id: 's' }
   const refused = await client.request('POST', '/core/v1/share_agent_artifact', { body })
   assert.deepEqual(
-    [refused.status, refused.body],
-    [500, { body: 'a.txt could not be copied to the share folder.', status_code: 500, details: { error_type: 'Exception' } }],
+    { status: refused.status, body: refused.body },
+    {
+      status: 500,
+      body: { body: 'a.txt could not be copied to the share folder.', status_code: 500, details: { error_type: 'Exception' } },
+    },
   )
   assert.deepEqual(await readdir(path.join(folder, 'elsewhere')), [])
 })
@@ -244,7 +260,10 @@ test('Artifacts: a direct execution answers with links, also when its request is
   const execute = () => client.request('POST', '/core/v1/tool/execute', { body, headers: { 'request-id': 'r' } })
   const first = await execute()
   const [file] = first.body.generated_artifacts
-  assert.deepEqual([file.file_name, file.file_type, file.size, file.tool], ['a.json', 'application/json', 2, 'write_file'])
+  assert.deepEqual(
+    { file_name: file.file_name, file_type: file.file_type, fileCount: file.size, tool: file.tool },
+    { file_name: 'a.json', file_type: 'application/json', fileCount: 2, tool: 'write_file' },
+  )
   assert.deepEqual(Object.keys(first.body).sort(), ['execution_time', 'generated_artifacts', 'output', 'status', 'tool_name'])
   assert.equal(await (await fetch(file.download_url)).text(), '{}')
   const [again] = (await execute()).body.generated_artifacts

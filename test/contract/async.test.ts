@@ -25,7 +25,10 @@ test('Async: the event is acknowledged at once; the signed answer is retried unt
   assert.equal(status, 200)
   const { request_id, session_id } = body
   assert.deepEqual(body, { status: 'accepted', id: 'e1', request_id, session_id })
-  assert.deepEqual([headers.get('request-id'), headers.get('session-id')], [request_id, session_id])
+  assert.deepEqual(
+    { 'request-id': headers.get('request-id'), 'session-id': headers.get('session-id') },
+    { 'request-id': request_id, 'session-id': session_id },
+  )
 
   await receiver.reaches(3)
   const run = await until(
@@ -55,7 +58,10 @@ test('Async: the event is acknowledged at once; the signed answer is retried unt
     }
     assert.throws(() => verify(`whsec_${Buffer.alloc(32, 7).toString('base64')}`, received))
   }
-  assert.deepEqual([run.status, run.outcome, run.callback.url], ['success', answer, receiver.url])
+  assert.deepEqual(
+    { status: run.status, outcome: run.outcome, url: run.callback.url },
+    { status: 'success', outcome: answer, url: receiver.url },
+  )
   assert.deepEqual(
     run.callback.attempts.map((attempt: { status: number }) => attempt.status),
     [503, 503, 200],
@@ -97,10 +103,13 @@ test('Async: an invalid event is refused with the location of its fault, and not
   }
   for (const url of ['', 'ftp://example.com/', '/hook', 'http://', 'javascript:alert(1)', 'http://example.com/?\0']) {
     const reply = await sendEvent(client, event('e', { ...message('hi'), callback_url: url }))
-    assert.deepEqual([reply.status, reply.body.detail[0].loc], [422, ['body', 'data', 'callback_url']], url)
+    assert.deepEqual({ status: reply.status, loc: reply.body.detail[0].loc }, { status: 422, loc: ['body', 'data', 'callback_url'] }, url)
   }
   const tooLong = await sendEvent(client, event('e', message('x'.repeat(200_001))))
-  assert.deepEqual([tooLong.status, tooLong.body.details.error_type], [413, 'MaxInputException'])
+  assert.deepEqual(
+    { status: tooLong.status, error_type: tooLong.body.details.error_type },
+    { status: 413, error_type: 'MaxInputException' },
+  )
   const noFile = await sendEvent(client, event('e', { ...message('hi'), context_files: ['nothing.txt'] }))
   assert.equal(noFile.status, 400)
   const unfit = await client.request('POST', '/core/v1/chain_async', { body: right, headers: { 'content-type': 'text/plain' } })
@@ -114,7 +123,7 @@ test('Async: chain_async accepts the content type of CloudEvents, chain does not
   const headers = { 'content-type': 'application/cloudevents+json; charset=utf-8' }
   assert.equal((await client.request('POST', '/core/v1/chain_async', { body: event('e', message('hi')), headers })).status, 200)
   const chain = await client.request('POST', '/core/v1/chain', { body: message('hi'), headers })
-  assert.deepEqual([chain.status, chain.body.details.error_type], [415, 'UnsupportedMediaType'])
+  assert.deepEqual({ status: chain.status, error_type: chain.body.details.error_type }, { status: 415, error_type: 'UnsupportedMediaType' })
 })
 
 test('Async: the header names the session, else the data; stix headers and null fields work as in chain', async (t) => {
@@ -131,7 +140,7 @@ test('Async: the header names the session, else the data; stix headers and null 
     'request-id': 'r2',
   })
   assert.equal(first.body.session_id, 'of-data')
-  assert.deepEqual([other.body.session_id, other.body.request_id], ['of-header', 'r2'])
+  assert.deepEqual({ session_id: other.body.session_id, request_id: other.body.request_id }, { session_id: 'of-header', request_id: 'r2' })
   await until(
     async () => (await client.run(first.body.request_id)).body,
     ({ status }) => status === 'success',
@@ -146,10 +155,14 @@ test('Async: an internal callback_url in any form is refused before anything is 
   const hosts = ['127.0.0.1', 'localhost', '2130706433', '0x7f.1', '[::1]', '[::ffff:127.0.0.1]', '169.254.169.254', '10.1.2.3', '0.0.0.0']
   for (const host of [...hosts, 'nowhere.invalid']) {
     const reply = await sendEvent(client, event(host, { ...message('hi'), callback_url: `http://${host}:${port}/` }))
-    assert.deepEqual([reply.status, reply.body.detail?.[0].loc], [422, ['body', 'data', 'callback_url']], host)
+    assert.deepEqual(
+      { status: reply.status, loc: reply.body.detail?.[0].loc },
+      { status: 422, loc: ['body', 'data', 'callback_url'] },
+      host,
+    )
     assert.doesNotMatch(reply.text, /127\.0|getaddrinfo/)
   }
-  assert.deepEqual([receiver.received.length, model.requests.length], [0, 0])
+  assert.deepEqual({ receivedCount: receiver.received.length, requestCount: model.requests.length }, { receivedCount: 0, requestCount: 0 })
 })
 
 test('Async: a repeated event gets the first ids and runs nothing, whatever its data, also after a restart', async (t) => {
@@ -168,14 +181,17 @@ test('Async: a repeated event gets the first ids and runs nothing, whatever its 
   const again = async () => {
     for (const [body, headers] of others) {
       const reply = await sendEvent(service.client, body, headers)
-      assert.deepEqual([reply.status, reply.body], [200, first.body])
+      assert.deepEqual({ status: reply.status, body: reply.body }, { status: 200, body: first.body })
       assert.equal(reply.headers.get('session-id'), 's1')
     }
   }
   await again()
   await service.restart()
   await again()
-  assert.deepEqual([service.model.requests.length, receiver.received.length], [1, 1])
+  assert.deepEqual(
+    { requestCount: service.model.requests.length, receivedCount: receiver.received.length },
+    { requestCount: 1, receivedCount: 1 },
+  )
 
   const otherSource = await sendEvent(service.client, { ...event('same', message('hi')), source: 'urn:other' })
   assert.notEqual(otherSource.body.request_id, 'r1')
@@ -203,7 +219,7 @@ test('Async: a request id of another event or operation is refused', async (t) =
   const id = { 'request-id': 'taken' }
   assert.equal((await sendEvent(client, event('1', message('hi')), id)).status, 200)
   for (const reply of [await sendEvent(client, event('2', message('hi')), id), await client.chat('hi', id)]) {
-    assert.deepEqual([reply.status, reply.body.details.error_type], [409, 'RequestIdReused'])
+    assert.deepEqual({ status: reply.status, error_type: reply.body.details.error_type }, { status: 409, error_type: 'RequestIdReused' })
   }
   assert.equal((await client.chat('hi', { 'request-id': 'chain' })).status, 200)
   assert.equal((await sendEvent(client, event('3', message('hi')), { 'request-id': 'chain' })).status, 409)
@@ -223,7 +239,7 @@ test('Async: a session runs its requests in order of arrival and stores a messag
     ({ status }) => status === 'running',
   )
   const { status, started_at } = (await client.run(second.body.request_id)).body
-  assert.deepEqual([status, started_at], ['pending', null])
+  assert.deepEqual({ status, started_at }, { status: 'pending', started_at: null })
   assert.equal((await client.session('s')).body.messages.length, 1)
   open()
   assert.equal((await third).body.body.output, 'answer to three')
@@ -306,7 +322,7 @@ test('Async: a run cancelled while queued or running sends its callback, and the
     assert.deepEqual([status, body.status], [200, 'cancelled'], id)
     const received = await receiver.reaches(at + 1)
     const { type, data } = verify(secret, received) as { type: string; data: { request_id: string; error: object } }
-    assert.deepEqual([type, data.request_id], ['ai.service.agent.chain.failed', id])
+    assert.deepEqual({ type, request_id: data.request_id }, { type: 'ai.service.agent.chain.failed', request_id: id })
     assert.deepEqual(data.error, { body: 'The run was cancelled.', status_code: 409, details: { error_type: 'Cancelled' } })
   }
   assert.equal((await client.session('b')).status === 404 || (await client.session('b')).body.messages.length === 0, true)
@@ -327,13 +343,19 @@ test('Async: a failed run is final: its callback is sent, and the same event run
   const first = await sendEvent(client, one)
   const { body } = await receiver.reaches(1)
   assert.equal(body.type, 'ai.service.agent.chain.failed')
-  assert.deepEqual([body.data.error.status_code, body.data.error.details.error_type, body.data.body], [502, 'ModelUnavailable', undefined])
+  assert.deepEqual(
+    { status_code: body.data.error.status_code, error_type: body.data.error.details.error_type, body: body.data.body },
+    { status_code: 502, error_type: 'ModelUnavailable', body: undefined },
+  )
   const calls = model.requests.length
   assert.deepEqual((await sendEvent(client, one)).body, first.body)
   const { status, error } = (await client.run(first.body.request_id)).body
-  assert.deepEqual([status, error], ['error', body.data.error])
+  assert.deepEqual({ status, error }, { status: 'error', error: body.data.error })
   await sleep(50)
-  assert.deepEqual([model.requests.length, receiver.received.length], [calls, 1])
+  assert.deepEqual(
+    { requestCount: model.requests.length, receivedCount: receiver.received.length },
+    { requestCount: calls, receivedCount: 1 },
+  )
 })
 
 test('Async: a run that times out sends the best answer so far', async (t) => {
@@ -380,7 +402,10 @@ test('Callback: redirects are not followed, 410 ends it, the last attempt fails 
   const sent = await again()
   assert.deepEqual([sent.status, sent.body.request_id, sent.body.callback.status], [200, request_id, 'delivered'])
   const refused = await again()
-  assert.deepEqual([refused.status, refused.body.details.error_type], [409, 'CallbackDelivered'])
+  assert.deepEqual(
+    { status: refused.status, error_type: refused.body.details.error_type },
+    { status: 409, error_type: 'CallbackDelivered' },
+  )
   assert.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, 1)
   assert.deepEqual([receiver.received.length, inside.received.length], [8, 0])
 })
@@ -421,8 +446,11 @@ test('Callback: an unreachable receiver is an attempt without a status; credenti
     async () => (await client.run('closed')).body,
     (run) => run.callback.attempts.length > 0,
   )
-  assert.deepEqual([callback.url, callback.status], [closed, 'pending'])
-  assert.deepEqual([callback.attempts[0].status, callback.attempts[0].error], [null, 'The connection failed (ECONNREFUSED).'])
+  assert.deepEqual({ url: callback.url, status: callback.status }, { url: closed, status: 'pending' })
+  assert.deepEqual(
+    { status: callback.attempts[0].status, error: callback.attempts[0].error },
+    { status: null, error: 'The connection failed (ECONNREFUSED).' },
+  )
   await send('open', receiver.url.replace('//', '//ann:hidden-word@'))
   const { headers } = await receiver.reaches(1)
   assert.equal(headers.authorization, `Basic ${Buffer.from('ann:hidden-word').toString('base64')}`)

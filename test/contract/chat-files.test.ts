@@ -56,7 +56,7 @@ test('Image: base64, bare or as a data: URL, and file paths reach the model as i
   const webp = base64(await makeImage('webp'))
   const images = [gif, { ...webp, content: `data:image/webp;base64,${webp.content}` }, atPath('pictures/b.jpg'), atPath('./pictures/a.png')]
   const { status, body } = await service.client.chat(asking({ images }))
-  assert.deepEqual([status, body.body.output], [200, 'ok'])
+  assert.deepEqual({ status, output: body.body.output }, { status: 200, output: 'ok' })
   const [[role, content]] = shown(service) as [[string, { type: string; text?: string }[]]]
   assert.deepEqual([role, content[0]], ['user', { type: 'text', text: 'What is this?' }])
   assert.deepEqual(imageTypes(content), ['image/png', 'image/webp', 'image/jpeg', 'image/png'])
@@ -90,13 +90,13 @@ test('Image: more than five, or a broken, missing, hidden or outside image, is a
   ]
   for (const [image, message] of wrong) {
     const { status, body } = await service.client.chat(asking({ images: [right, image] }))
-    assert.deepEqual([status, body.details], [400, { error_type: 'InvalidInput' }], String(message))
+    assert.deepEqual({ status, details: body.details }, { status: 400, details: { error_type: 'InvalidInput' } }, String(message))
     assert.match(body.body, message)
     assert.ok(!body.body.includes(path.dirname(root)) || String(message).includes('.*outside'), body.body)
   }
   for (const count of [6, 200]) {
     const { status, body } = await service.client.stream(asking({ images: Array.from({ length: count }, () => right) }))
-    assert.deepEqual([status, body.body], [400, `images: ${count} were sent, at most 5 are allowed.`])
+    assert.deepEqual({ status, body: body.body }, { status: 400, body: `images: ${count} were sent, at most 5 are allowed.` })
   }
   assert.equal(service.model.requests.length, 0)
   assert.deepEqual((await service.client.request('GET', '/core/v1/sessions')).body.sessions, [])
@@ -106,7 +106,10 @@ test('Image: a type other than base64 and file_path is 422, and faults of the re
   const { client } = await withFiles(t)
   const broken = base64(Buffer.from('no image'))
   const wrongType = await client.chat(asking({ images: [{ type: 'url', content: 'x' }] }))
-  assert.deepEqual([wrongType.status, wrongType.body.details.errors[0].loc], [422, ['body', 'images', 0, 'type']])
+  assert.deepEqual(
+    { status: wrongType.status, loc: wrongType.body.details.errors[0].loc },
+    { status: 422, loc: ['body', 'images', 0, 'type'] },
+  )
   const others: object[] = [
     { images: [broken], messages: [{ role: 'assistant', content: 'x' }] },
     { images: [broken], session_id: '/' },
@@ -115,7 +118,7 @@ test('Image: a type other than base64 and file_path is 422, and faults of the re
   ]
   for (const more of others) assert.equal((await client.chat(asking(more))).status, 422, JSON.stringify(more))
   const large = await client.chat(asking({ images: [broken] }, 'x'.repeat(200_001)))
-  assert.deepEqual([large.status, large.body.details.error_type], [413, 'MaxInputException'])
+  assert.deepEqual({ status: large.status, error_type: large.body.details.error_type }, { status: 413, error_type: 'MaxInputException' })
 })
 
 test('Image: later turns see the newest five images; older images are named only', async (t) => {
@@ -138,7 +141,10 @@ test('Image: a model without vision refuses by name, a fallback without vision i
   const embedded = await withFiles(t, { config: { llms: { primary: { provider: 'embedded', model: 'rules-1' } } } })
   const images = [atPath('pictures/a.png')]
   const refused = await embedded.client.chat(asking({ images }))
-  assert.deepEqual([refused.status, refused.body.body], [400, 'images: The model rules-1 cannot see images.'])
+  assert.deepEqual(
+    { status: refused.status, body: refused.body.body },
+    { status: 400, body: 'images: The model rules-1 cannot see images.' },
+  )
 
   const sees = await startModelServer([{}, { status: 400, body: {} }, { status: 400, body: {} }])
   const blind = await startModelServer({ text: 'I take over.' })
@@ -148,7 +154,10 @@ test('Image: a model without vision refuses by name, a fallback without vision i
   const headers = { 'session-id': 's' }
   assert.equal((await client.chat(asking({ images }), headers)).body.body.output, 'ok')
   const failed = await client.chat(asking({ images }), headers)
-  assert.deepEqual([failed.status, failed.body.details.error_type, blind.requests.length], [502, 'ModelUnavailable', 0])
+  assert.deepEqual(
+    { status: failed.status, error_type: failed.body.details.error_type, requestCount: blind.requests.length },
+    { status: 502, error_type: 'ModelUnavailable', requestCount: 0 },
+  )
   assert.match(failed.body.body, /blind cannot see images/)
   assert.equal((await client.chat('And now?', headers)).body.body.output, 'I take over.')
   const contents = blind.requests[0]!.body.messages.map(({ content }: { content: string }) => content)
@@ -185,10 +194,16 @@ test('Headers: a repeated request gets the first outcome even if its files chang
   const first = await client.chat(body, headers)
   await writeFile(path.join(settings.filesRoot, 'pictures/a.png'), 'no image any more')
   const again = await client.chat(body, headers)
-  assert.deepEqual([again.status, again.body, model.requests.length], [200, first.body, 1])
+  assert.deepEqual(
+    { status: again.status, body: again.body, requestCount: model.requests.length },
+    { status: 200, body: first.body, requestCount: 1 },
+  )
   for (const other of [{ images: [atPath('pictures/b.jpg')] }, { context_files: ['notes.md'] }, {}]) {
     const refused = await client.chat(asking(other), headers)
-    assert.deepEqual([refused.status, refused.body.details.error_type], [409, 'RequestIdReused'])
+    assert.deepEqual(
+      { status: refused.status, error_type: refused.body.details.error_type },
+      { status: 409, error_type: 'RequestIdReused' },
+    )
   }
 })
 
@@ -204,7 +219,7 @@ test('Chat: a continued request, and a queued request, keep their images and fil
   assert.deepEqual([(await going).status, (await waiting).status], [200, 200])
   for (const index of [0, 1]) {
     const [question, ...others] = shown(service, index)
-    assert.deepEqual([others, imageTypes(question![1])], [[], ['image/png']])
+    assert.deepEqual({ others, imageTypes: imageTypes(question![1]) }, { others: [], imageTypes: ['image/png'] })
     assert.match((question![1] as { text: string }[])[0]!.text, /spare key[^]*What is this\?$/)
   }
   const last = shown(service, 2)
@@ -217,7 +232,7 @@ test('Chat: context files of every kind precede the question, framed by an ungue
   const names = ['notes.md', 'a.docx', 'b.pdf', 'c.xlsx', 'd.html', 'e.json', 'f.csv', 'forged "x".txt']
   assert.equal((await service.client.chat(asking({ context_files: names }))).status, 200)
   const [[role, context], ...others] = shown(service) as [[string, string]]
-  assert.deepEqual([role, others], ['user', []])
+  assert.deepEqual({ role, others }, { role: 'user', others: [] })
   assert.match(context, />\n\nWhat is this\?$/)
   const mark = /<(file-\w{12})>/.exec(context)?.[1]
   assert.ok(mark && mark !== 'file-000000000000')
@@ -261,7 +276,7 @@ test('Chat: a missing, outside, hidden or unreadable context file is a 400 that 
   ]
   for (const [name, message] of wrong) {
     const { status, body } = await service.client.chat(asking({ context_files: ['notes.md', name] }))
-    assert.deepEqual([status, body.details], [400, { error_type: 'InvalidInput' }], name)
+    assert.deepEqual({ status, details: body.details }, { status: 400, details: { error_type: 'InvalidInput' } }, name)
     assert.match(body.body, message)
   }
   assert.deepEqual((await service.client.request('GET', '/core/v1/sessions')).body.sessions, [])
@@ -278,7 +293,7 @@ test('Tools: a file behind a tool with a data filter is 422 as a context file or
     ['images', [base64(svg), atPath('f.csv')]],
   ] as const) {
     const { status, body } = await client.stream(asking({ [field]: value, data_filter_hints: hints }))
-    assert.deepEqual([status, body.detail[0].loc], [422, ['body', field, 1]])
+    assert.deepEqual({ status, loc: body.detail[0].loc }, { status: 422, loc: ['body', field, 1] })
     assert.match(body.detail[0].msg, /csv belongs to the tool sales/)
   }
   assert.equal((await client.chat(asking({ context_files: ['notes.md'], data_filter_hints: hints }))).status, 200)
@@ -306,10 +321,13 @@ test('Chat: large context files are outlined, and the run can read on in these f
     ['read_file'],
   )
   const [found, refused] = body.body.intermediate_steps
-  assert.deepEqual([found.status, found.output.text], ['success', 'Two\n\nfound it'])
-  assert.deepEqual([refused.status, refused.output], ['error', { error: 'notes.md is not among the files of this tool.' }])
+  assert.deepEqual({ status: found.status, text: found.output.text }, { status: 'success', text: 'Two\n\nfound it' })
+  assert.deepEqual(
+    { status: refused.status, output: refused.output },
+    { status: 'error', output: { error: 'notes.md is not among the files of this tool.' } },
+  )
   const plain = await service.client.chat('hello')
-  assert.deepEqual([plain.status, service.model.requests.at(-1)!.body.tools], [200, undefined])
+  assert.deepEqual({ status: plain.status, tools: service.model.requests.at(-1)!.body.tools }, { status: 200, tools: undefined })
 })
 
 test('Chat: the read_file of the agent reads on where it may; otherwise a separate tool is offered', async (t) => {
@@ -410,7 +428,10 @@ test('Chat: after kill -9 the run continues with its images and files', async (t
   assert.equal(await cut, 'cut')
   const second = await serve(t, folder)
   const again = await second.client.chat(body, { 'session-id': 's', 'request-id': 'r' })
-  assert.deepEqual([again.status, again.body.body.output, model.requests.length], [200, 'ok', 2])
+  assert.deepEqual(
+    { status: again.status, output: again.body.body.output, requestCount: model.requests.length },
+    { status: 200, output: 'ok', requestCount: 2 },
+  )
   const [{ content }] = model.requests[1]!.body.messages
   assert.match(content[0].text, /spare key[^]*What is this\?$/)
   assert.deepEqual(imageTypes(content), ['image/png'])

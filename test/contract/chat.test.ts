@@ -22,7 +22,7 @@ test('Chat: the answer has input, output, steps in order of start, and usage', a
   assert.equal(status, 200)
   assert.deepEqual(Object.keys(body), ['body'])
   assert.deepEqual(Object.keys(body.body), ['input', 'output', 'intermediate_steps', 'usage'])
-  assert.deepEqual([body.body.input, body.body.output], ['1 + 2?', 'It is 3.'])
+  assert.deepEqual({ input: body.body.input, output: body.body.output }, { input: '1 + 2?', output: 'It is 3.' })
   const [step] = body.body.intermediate_steps
   const { execution_time, started_at, ...rest } = step
   assert.deepEqual(rest, {
@@ -42,7 +42,10 @@ test('Chat: the answer has input, output, steps in order of start, and usage', a
     unit: 'tokens',
     details: { input: 30, output: 12, cached_input: 4, reasoning: 2 },
   })
-  assert.deepEqual([seconds.costAttribute, seconds.unit, body.body.usage.length], ['tool:add', 'seconds', 2])
+  assert.deepEqual(
+    { costAttribute: seconds.costAttribute, unit: seconds.unit, usageCount: body.body.usage.length },
+    { costAttribute: 'tool:add', unit: 'seconds', usageCount: 2 },
+  )
 })
 
 test('Chat: with configured prices, usage has the cost in USD', async (t) => {
@@ -66,7 +69,7 @@ test('Chat: a failing, unknown or wrongly called tool is a step with status erro
   ]
   const { client, model } = await startService(t, { tools: [fails, strict], script: [{ calls }, { text: 'sorry' }] })
   const { status, body } = await client.chat('go')
-  assert.deepEqual([status, body.body.output], [200, 'sorry'])
+  assert.deepEqual({ status, output: body.body.output }, { status: 200, output: 'sorry' })
   assert.deepEqual(
     body.body.intermediate_steps.map((step: { status: string }) => step.status),
     ['error', 'error', 'error', 'error'],
@@ -99,7 +102,10 @@ test('Chat: thinking is a reasoning step and not part of the answer', async (t) 
   const { client } = await startService(t, { script: { reasoning: ['hm', 'm'], text: 'yes' } })
   const { output, intermediate_steps } = (await client.chat('really?')).body.body
   assert.equal(output, 'yes')
-  assert.deepEqual([intermediate_steps.length, intermediate_steps[0].type, intermediate_steps[0].log], [1, 'reasoning', 'hmm'])
+  assert.deepEqual(
+    { stepCount: intermediate_steps.length, type: intermediate_steps[0].type, log: intermediate_steps[0].log },
+    { stepCount: 1, type: 'reasoning', log: 'hmm' },
+  )
 })
 
 test('Chat: roles user, human, assistant, ai and system are accepted; another role is 422', async (t) => {
@@ -121,7 +127,10 @@ test('Chat: roles user, human, assistant, ai and system are accepted; another ro
   assert.match(shown[0].content, /Be kind\.[\s\S]*Speak French\./)
   for (const role of ['tool', 'developer', '']) {
     const refused = await client.chat({ messages: [{ role, content: 'x' }, user('y')] })
-    assert.deepEqual([refused.status, refused.body.details.errors[0].loc], [422, ['body', 'messages', 0, 'role']])
+    assert.deepEqual(
+      { status: refused.status, loc: refused.body.details.errors[0].loc },
+      { status: 422, loc: ['body', 'messages', 0, 'role'] },
+    )
   }
 })
 
@@ -129,7 +138,10 @@ test('Chat: no message, or a last message that is not of the user, is 422', asyn
   const { client, model } = await startService(t, { script: {} })
   for (const messages of [undefined, [], [user('a'), { role: 'assistant', content: 'b' }], [{ role: 'system', content: 'c' }]]) {
     const { status, body } = await client.chat({ messages })
-    assert.deepEqual([status, body.status_code, body.details.error_type], [422, 422, 'ValidationError'])
+    assert.deepEqual(
+      { status, status_code: body.status_code, error_type: body.details.error_type },
+      { status: 422, status_code: 422, error_type: 'ValidationError' },
+    )
     assert.deepEqual(body.details.errors[0].loc.slice(0, 2), ['body', 'messages'])
   }
   assert.equal(model.requests.length, 0)
@@ -192,7 +204,7 @@ test('Chat: invalid images and context files are a 400 that says so', async (t) 
   const image = { type: 'base64', content: 'aGVsbG8=' }
   for (const extra of [{ images: [image] }, { context_files: ['a.txt'] }]) {
     const { status, body } = await client.chat({ messages: [user('x')], ...extra })
-    assert.deepEqual([status, body.status_code], [400, 400])
+    assert.deepEqual({ status, status_code: body.status_code }, { status: 400, status_code: 400 })
     assert.match(body.body, new RegExp(Object.keys(extra)[0]!))
   }
   assert.equal((await client.chat({ messages: [user('x')], images: [{ ...image, type: 'url' }] })).status, 422)
@@ -203,7 +215,7 @@ test('Chat: text over max_input_characters is 413 MaxInputException', async (t) 
   const { client } = await startService(t, { script: {}, config: { limits: { max_input_characters: 10 } } })
   assert.equal((await client.chat('0123456789')).status, 200)
   const { status, body } = await client.chat({ messages: [user('012345'), { role: 'assistant', content: '6' }, user('7890')] })
-  assert.deepEqual([status, body.details], [413, { error_type: 'MaxInputException' }])
+  assert.deepEqual({ status, details: body.details }, { status: 413, details: { error_type: 'MaxInputException' } })
   assert.equal((await client.stream('0123456789a')).status, 413)
 })
 
@@ -215,7 +227,10 @@ test('Chat: a chat with max_iterations model calls, the last without tools, ends
     script: (request) => (request.body.tools ? { ...callOf('look'), text: 'looking' } : { text: 'so far' }),
   })
   const { status, body } = await client.chat('go', { 'request-id': 'r' })
-  assert.deepEqual([status, body.body.output, body.body.intermediate_steps.length], [200, 'so far', 2])
+  assert.deepEqual(
+    { status, output: body.body.output, stepCount: body.body.intermediate_steps.length },
+    { status: 200, output: 'so far', stepCount: 2 },
+  )
   assert.deepEqual(
     model.requests.map((request) => request.body.tools !== undefined),
     [true, true, false],
@@ -234,9 +249,9 @@ test('Chat: an answer cut by its length has status success and finish reason len
 test('Chat: a chat over max_execution_time ends with the best answer so far and status timeout', async (t) => {
   const { client, model } = await startService(t, { script: { text: ['so', ' far'], silentAfter: 3 }, config: { max_execution_time: 0.3 } })
   const { status, body } = await client.chat('go', { 'request-id': 'r', 'session-id': 's' })
-  assert.deepEqual([status, body.body.output], [200, 'so far'])
+  assert.deepEqual({ status, output: body.body.output }, { status: 200, output: 'so far' })
   const run = (await client.run('r')).body
-  assert.deepEqual([run.status, run.outcome.output], ['timeout', 'so far'])
+  assert.deepEqual({ status: run.status, output: run.outcome.output }, { status: 'timeout', output: 'so far' })
   assert.equal(await model.requests[0]?.closedEarly, true)
   assert.equal((await client.session('s')).body.messages.at(-1).content, 'so far')
 })
@@ -246,7 +261,7 @@ test('Chat: the step of a tool that exceeds the execution time says so', async (
   const script = { ...callOf('wait'), text: 'I wait.' }
   const { client } = await startService(t, { tools: [gate.tool], script, config: { max_execution_time: 0.3 } })
   const { status, body } = await client.chat('go')
-  assert.deepEqual([status, body.body.output], [200, 'I wait.'])
+  assert.deepEqual({ status, output: body.body.output }, { status: 200, output: 'I wait.' })
   await gate.cancelled
 })
 
@@ -258,10 +273,13 @@ test('Chat: a cancelled chain answers 409 Cancelled, and its session keeps the p
   const cancelled = await client.request('DELETE', '/core/v1/runs/r')
   assert.deepEqual([cancelled.status, cancelled.body.status], [200, 'cancelled'])
   const { status, body } = await chat
-  assert.deepEqual([status, body.details], [409, { error_type: 'Cancelled' }])
+  assert.deepEqual({ status, details: body.details }, { status: 409, details: { error_type: 'Cancelled' } })
   await gate.cancelled
   const { messages } = (await client.session('s')).body
-  assert.deepEqual([messages.length, messages[1].content, messages[1].response_metadata.finish_reason], [2, 'I wait.', 'cancelled'])
+  assert.deepEqual(
+    { messageCount: messages.length, content: messages[1].content, finish_reason: messages[1].response_metadata.finish_reason },
+    { messageCount: 2, content: 'I wait.', finish_reason: 'cancelled' },
+  )
   // The run was cancelled on purpose, so a repeat does not continue it.
   assert.equal((await client.chat('go', { 'request-id': 'r', 'session-id': 's' })).status, 409)
 })
@@ -284,7 +302,10 @@ test('Chat: a failing model is tried 3 times, then the fallback', async (t) => {
   const llms = { primary: scripted(broken), fallback: [{ ...scripted(good), model: 'second' }] }
   const { client } = await startService(t, { config: { llms } })
   const { body } = await client.chat('go')
-  assert.deepEqual([body.body.output, body.body.usage[0].costAttribute], ['from the fallback', 'second'])
+  assert.deepEqual(
+    { output: body.body.output, costAttribute: body.body.usage[0].costAttribute },
+    { output: 'from the fallback', costAttribute: 'second' },
+  )
   assert.deepEqual([broken.requests.length, good.requests.length], [3, 1])
 })
 
@@ -293,10 +314,13 @@ test('Chat: a 401 of the provider is not retried, is 502 ModelUnavailable, and n
     script: { status: 401, body: { error: { message: 'Incorrect API key provided: model-secret-key' } } },
   })
   const { status, body, text } = await client.chat('go', { 'request-id': 'r' })
-  assert.deepEqual([status, body.status_code, body.details], [502, 502, { error_type: 'ModelUnavailable' }])
+  assert.deepEqual(
+    { status, status_code: body.status_code, details: body.details },
+    { status: 502, status_code: 502, details: { error_type: 'ModelUnavailable' } },
+  )
   assert.equal(model.requests.length, 1)
   const run = await client.run('r')
-  assert.deepEqual([run.body.status, run.body.error], ['error', body])
+  assert.deepEqual({ status: run.body.status, error: run.body.error }, { status: 'error', error: body })
   for (const shown of [text, run.text, log.join('')]) {
     assert.ok(!shown.includes('model-secret-key'), shown)
     assert.ok(!/\n\s+at /.test(shown), shown)

@@ -29,11 +29,11 @@ test('CloudEvents: in binary mode the headers are the attributes and the body is
 test('CloudEvents: headers of binary mode are unquoted and percent-decoded', async (t) => {
   const { client } = await startService(t, { script: { text: 'hi' } })
   const encoded = await sendEvent(client, chat, { ...binary, 'ce-id': 'Euro%20%E2%82%AC%20%F0%9F%98%80' })
-  assert.deepEqual([encoded.status, encoded.body.id], [200, 'Euro € 😀'])
+  assert.deepEqual({ status: encoded.status, id: encoded.body.id }, { status: 200, id: 'Euro € 😀' })
   const quoted = await sendEvent(client, chat, { ...binary, 'ce-id': '"a\\"b%"' })
-  assert.deepEqual([quoted.status, quoted.body.id], [200, 'a"b%'])
+  assert.deepEqual({ status: quoted.status, id: quoted.body.id }, { status: 200, id: 'a"b%' })
   const broken = await sendEvent(client, chat, { ...binary, 'ce-id': '%E2%82' })
-  assert.deepEqual([broken.status, broken.body.detail[0].loc], [422, ['header', 'ce-id']])
+  assert.deepEqual({ status: broken.status, loc: broken.body.detail[0].loc }, { status: 422, loc: ['header', 'ce-id'] })
 })
 
 test('CloudEvents: faults of binary mode name the header, or the field of the body', async (t) => {
@@ -57,7 +57,7 @@ test('CloudEvents: faults of binary mode name the header, or the field of the bo
     [binary, { ...chat, callback_url: 'ftp://x' }, ['body', 'callback_url']],
   ] as const) {
     const reply = await sendEvent(client, body, headers)
-    assert.deepEqual([reply.status, reply.body.detail[0].loc], [422, loc], JSON.stringify(reply.body))
+    assert.deepEqual({ status: reply.status, loc: reply.body.detail[0].loc }, { status: 422, loc }, JSON.stringify(reply.body))
   }
 })
 
@@ -77,10 +77,10 @@ test('CloudEvents: data_base64 is decoded to data', async (t) => {
     { data_base64: encode('{}'), data: chat },
   ]) {
     const reply = await sendEvent(client, { ...envelope, ...bad })
-    assert.deepEqual([reply.status, reply.body.detail[0].loc], [422, place], JSON.stringify(bad))
+    assert.deepEqual({ status: reply.status, loc: reply.body.detail[0].loc }, { status: 422, loc: place }, JSON.stringify(bad))
   }
   const many = await sendEvent(client, { ...envelope, data_base64: encode(`[${'0,'.repeat(100_001)}0]`) })
-  assert.deepEqual([many.status, many.body.details.error_type], [413, 'MaxInputException'])
+  assert.deepEqual({ status: many.status, error_type: many.body.details.error_type }, { status: 413, error_type: 'MaxInputException' })
 })
 
 test('CloudEvents: a batch is answered in its order, and a faulty event refuses no other event', async (t) => {
@@ -96,7 +96,10 @@ test('CloudEvents: a batch is answered in its order, and a faulty event refuses 
     event('7', { ...chat, context_files: ['nothing.md'] }),
   ]
   const reply = await sendEvent(client, events, { ...batch, 'request-id': 'batch-1' })
-  assert.deepEqual([reply.status, reply.headers.get('request-id'), reply.headers.get('session-id')], [200, 'batch-1', null])
+  assert.deepEqual(
+    { status: reply.status, 'request-id': reply.headers.get('request-id'), 'session-id': reply.headers.get('session-id') },
+    { status: 200, 'request-id': 'batch-1', 'session-id': null },
+  )
   const [first, type, long, encoded, text, repeated] = reply.body
   assert.deepEqual(
     reply.body.map((answer: { status?: string; status_code?: number }) => answer.status ?? answer.status_code),
@@ -114,10 +117,10 @@ test('CloudEvents: a batch is answered in its order, and a faulty event refuses 
 test('CloudEvents: a batch must be a list of at most 100 events', async (t) => {
   const { client } = await startService(t, { script: { text: 'hi' } })
   const empty = await sendEvent(client, [], batch)
-  assert.deepEqual([empty.status, empty.body], [200, []])
+  assert.deepEqual({ status: empty.status, body: empty.body }, { status: 200, body: [] })
   for (const body of [Array.from({ length: 101 }, (_, n) => event(`e${n}`, chat)), event('e', chat)]) {
     const { status, body: reply } = await sendEvent(client, body, batch)
-    assert.deepEqual([status, reply.detail[0].loc], [422, ['body']])
+    assert.deepEqual({ status, loc: reply.detail[0].loc }, { status: 422, loc: ['body'] })
   }
   const full = await sendEvent(
     client,

@@ -55,13 +55,16 @@ tools:
 test('Agent configuration: GET shows it whole, with defaults, version and etag, and without secrets', async (t) => {
   const { get } = await start(t, { yaml: secretive('https://me:pw-secret@models.example/v1?token=query-secret') })
   const { status, body, headers, text } = await get()
-  assert.deepEqual([status, Object.keys(body).sort()], [200, ['configuration', 'timestamp', 'version']])
+  assert.deepEqual({ status, sort: Object.keys(body).sort() }, { status: 200, sort: ['configuration', 'timestamp', 'version'] })
   assert.doesNotMatch(text, /sk-|team-secret|pw-secret|query-secret/)
   assert.deepEqual(body.configuration.llms.primary, {
     ...{ provider: 'openai-compatible', model: 'one', api_key: '********', headers: { 'x-team': '********' } },
     base_url: 'https://********@models.example/v1?********',
   })
-  assert.deepEqual([body.configuration.max_iterations, body.configuration.description], [25, 'First.'])
+  assert.deepEqual(
+    { max_iterations: body.configuration.max_iterations, description: body.configuration.description },
+    { max_iterations: 25, description: 'First.' },
+  )
   assert.match(body.timestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}$/)
   assert.equal(headers.get('etag'), `"${body.version}"`)
 })
@@ -88,13 +91,19 @@ test('Agent configuration: a change is merged, stored with its comments, backed 
   const before = await file()
   const first = (await get()).body.version
   const { status, body, headers } = await put({ description: 'Second.', max_execution_time: 120, llms: { primary: { model: 'new' } } })
-  assert.deepEqual([status, body.success, body.previous_config_backup], [200, true, true])
+  assert.deepEqual(
+    { status, success: body.success, previous_config_backup: body.previous_config_backup },
+    { status: 200, success: true, previous_config_backup: true },
+  )
   assert.deepEqual(body.diff.toSorted(), ['description', 'llms.primary.model', 'max_execution_time'])
   assert.deepEqual([headers.get('etag'), body.version === first], [`"${body.version}"`, false])
   assert.match(body.timestamp, /^[^Z]+$/)
 
   const now = (await get()).body
-  assert.deepEqual([now.version, now.configuration.description, now.configuration.llms.primary.model], [body.version, 'Second.', 'new'])
+  assert.deepEqual(
+    { version: now.version, description: now.configuration.description, model: now.configuration.llms.primary.model },
+    { version: body.version, description: 'Second.', model: 'new' },
+  )
   assert.equal((await client.request('GET', '/core/v1/metadata')).body.body.description, 'Second.')
   assert.equal(await file(), `${before.replace('First.', 'Second.').replace('model: one', 'model: new')}max_execution_time: 120\n`)
   const [backup, ...others] = await backups()
@@ -143,7 +152,7 @@ test('Agent configuration: an invalid result is refused with the path of each fa
     ['{"configuration": {"tools": [{"name": "calculator", "config": {"prototype": {}}}]}}', 'body.configuration.tools.0.config.prototype'],
   ] as const) {
     const reply = await admin.request('PUT', place, { body })
-    assert.deepEqual([reply.status, reply.body.detail[0].loc.join('.')], [422, at], JSON.stringify(body))
+    assert.deepEqual({ status: reply.status, loc: reply.body.detail[0].loc.join('.') }, { status: 422, loc: at }, JSON.stringify(body))
   }
   const unmade = await put({ llms: { fallback: [{ provider: 'openai', model: 'x' }] } })
   assert.deepEqual(faultsOf(unmade), [422, 'body.configuration.llms.fallback.0'])
@@ -194,17 +203,29 @@ test('Agent configuration: in_memory_only leaves the file alone and ends with th
   const { get, put, file, backups } = service
   const before = await file()
   const first = await put({ name: 'Memory', max_iterations: 3 }, { in_memory_only: true })
-  assert.deepEqual([first.status, first.body.previous_config_backup, first.body.diff.toSorted()], [200, false, ['max_iterations', 'name']])
-  assert.deepEqual([await file(), await backups(), (await get()).body.configuration.name], [before, [], 'Memory'])
+  assert.deepEqual(
+    { status: first.status, previous_config_backup: first.body.previous_config_backup, diff: first.body.diff.toSorted() },
+    { status: 200, previous_config_backup: false, diff: ['max_iterations', 'name'] },
+  )
+  assert.deepEqual(
+    { file: await file(), backups: await backups(), name: (await get()).body.configuration.name },
+    { file: before, backups: [], name: 'Memory' },
+  )
   const second = await put({ max_iterations: 4, description: 'Stored.' })
   assert.equal(second.body.previous_config_backup, true)
   const { configuration } = (await get()).body
-  assert.deepEqual([configuration.name, configuration.max_iterations, configuration.description], ['Memory', 4, 'Stored.'])
+  assert.deepEqual(
+    { name: configuration.name, max_iterations: configuration.max_iterations, description: configuration.description },
+    { name: 'Memory', max_iterations: 4, description: 'Stored.' },
+  )
   assert.equal(await file(), `${before.replace('First.', 'Stored.')}max_iterations: 4\n`)
   await service.restart()
   const admin = await service.as({ sub: 'root', roles: ['admin'] })
   const again = (await admin.request('GET', place)).body.configuration
-  assert.deepEqual([again.name, again.max_iterations, again.description], ['Agent Core', 4, 'Stored.'])
+  assert.deepEqual(
+    { name: again.name, max_iterations: again.max_iterations, description: again.description },
+    { name: 'Agent Core', max_iterations: 4, description: 'Stored.' },
+  )
 })
 
 test('Agent configuration: if-match of another version is 412 and changes nothing; changes are serialized', async (t) => {
@@ -212,7 +233,10 @@ test('Agent configuration: if-match of another version is 412 and changes nothin
   const etag = (await get()).headers.get('etag')!
   const before = await file()
   const stale = await put({ name: 'x' }, {}, { 'if-match': '"other"' })
-  assert.deepEqual([stale.status, stale.body.status_code, stale.body.details.error_type], [412, 412, 'PreconditionFailed'])
+  assert.deepEqual(
+    { status: stale.status, status_code: stale.body.status_code, error_type: stale.body.details.error_type },
+    { status: 412, status_code: 412, error_type: 'PreconditionFailed' },
+  )
   assert.equal(await file(), before)
   // All requests name the same version: one succeeds, and no change is lost.
   const racing = await Promise.all([1, 2, 3, 4].map((n) => put({ max_iterations: n }, {}, { 'if-match': etag })))
@@ -237,8 +261,11 @@ test('Agent configuration: the shown configuration can be sent back whole withou
   const before = await file()
   const shown = (await get()).body
   const { status, body } = await put(shown.configuration)
-  assert.deepEqual([status, body.diff, body.version, body.previous_config_backup], [200, [], shown.version, false])
-  assert.deepEqual([await file(), await backups()], [before, []])
+  assert.deepEqual(
+    { status, diff: body.diff, version: body.version, previous_config_backup: body.previous_config_backup },
+    { status: 200, diff: [], version: shown.version, previous_config_backup: false },
+  )
+  assert.deepEqual({ file: await file(), backups: await backups() }, { file: before, backups: [] })
   const changed = await put({ ...shown.configuration, name: 'New' })
   assert.deepEqual(changed.body.diff, ['name'])
   assert.equal(await file(), `${before}name: New\n`)
@@ -258,7 +285,10 @@ test('Agent configuration: a change during a chat applies to the next chat; the 
   const stream = await client.stream('go')
   await stream.next()
   const { status, body } = await put({ instructions: 'New.', tools: [{ name: 'current_time' }] })
-  assert.deepEqual([status, body.diff.toSorted()], [200, ['instructions', 'tools[calculator]', 'tools[current_time]']])
+  assert.deepEqual(
+    { status, diff: body.diff.toSorted() },
+    { status: 200, diff: ['instructions', 'tools[calculator]', 'tools[current_time]'] },
+  )
   const chunks = (await stream.rest()).map(({ chunk }) => chunk)
   assert.equal(chunks.at(-1)?.finish_reason, 'stop')
   assert.equal(chunks.find(({ step }) => step)?.step?.status, 'success')
@@ -354,10 +384,10 @@ test('Agent configuration: a hand-edited file counts as a change; an invalid edi
   await edit(`${text}tools: 5\ncolour: red\n`)
   await until(() => log.some((line) => line.includes('agent.yaml:')))
   const told = log.find((line) => line.includes('agent.yaml:'))!
-  assert.deepEqual([JSON.parse(told).level, await version()], [50, second])
+  assert.deepEqual({ level: JSON.parse(told).level, version: await version() }, { level: 50, version: second })
   // A change over the API does not overwrite a pending edit.
   const { status, body } = await put({ name: 'x' })
-  assert.deepEqual([status, body.details.error_type], [503, 'ConfigurationNotStored'])
+  assert.deepEqual({ status, error_type: body.details.error_type }, { status: 503, error_type: 'ConfigurationNotStored' })
   assert.match(await file(), /colour: red/)
   assert.equal((await put({ name: 'x' }, { in_memory_only: true })).status, 200)
   await writeFile(settings.agentConfig, '')
@@ -371,9 +401,9 @@ test('Agent configuration: a change is merged into a pending edit of the file', 
   const { get, put, file, settings } = await start(t, { yaml: secretive() })
   await writeFile(settings.agentConfig, (await file()).replace('First.', 'By hand.'))
   const { status, body } = await put({ name: 'By PUT' })
-  assert.deepEqual([status, body.diff], [200, ['name']])
+  assert.deepEqual({ status, diff: body.diff }, { status: 200, diff: ['name'] })
   const { configuration } = (await get()).body
-  assert.deepEqual([configuration.description, configuration.name], ['By hand.', 'By PUT'])
+  assert.deepEqual({ description: configuration.description, name: configuration.name }, { description: 'By hand.', name: 'By PUT' })
   assert.match(await file(), /By hand\.[\s\S]*By PUT/)
 })
 
@@ -392,7 +422,10 @@ test('Agent configuration: with an unwritable file nothing changes, and a change
   // A draft can't be made beside a file that is a directory's last: the folder of the backups is a file here, which fails for root too.
   await writeFile(path.join(settings.dataDir, 'config-backups'), '')
   const refused = await put({ name: 'x' })
-  assert.deepEqual([refused.status, refused.body.details.error_type], [503, 'ConfigurationNotStored'])
+  assert.deepEqual(
+    { status: refused.status, error_type: refused.body.details.error_type },
+    { status: 503, error_type: 'ConfigurationNotStored' },
+  )
   assert.match(refused.body.body, /in_memory_only/)
   await rm(path.join(settings.dataDir, 'config-backups'))
   await rm(settings.agentConfig)
@@ -444,7 +477,10 @@ test('Agent configuration: validate_only starts no command and loads no code, ev
     { name: 'code', type: 'module', config: { path: './mine.mjs' } },
   ]
   const tried = await put({ tools }, { validate_only: true })
-  assert.deepEqual([tried.status, tried.body.success, tried.body.warnings], [200, true, []])
+  assert.deepEqual(
+    { status: tried.status, success: tried.body.success, warnings: tried.body.warnings },
+    { status: 200, success: true, warnings: [] },
+  )
   await assert.rejects(stat(mark), { code: 'ENOENT' })
   const refused = await put({ tools: [{ name: 'a', type: 'openapi', config: { spec: '../a.yaml' } }] }, { validate_only: true })
   assert.deepEqual(faultsOf(refused), [422, 'body.configuration.tools.0.config.spec'])

@@ -100,7 +100,7 @@ test('a delegated task: its steps, usage and result are part of the run', async 
   )
   const [system, task, ...rest] = server.requests[1]!.body.messages
   assert.match(system.content, /^Be kind\.\n\nYou are the sub-agent "rés search\.r"\.[\s\S]*Does rés search\.r\.[\s\S]*Be rés search\.r\./)
-  assert.deepEqual([task, rest], [{ role: 'user', content: 'find x' }, []])
+  assert.deepEqual({ task, rest }, { task: { role: 'user', content: 'find x' }, rest: [] })
   assert.equal(await statusOf(client, id), 'ready')
   assert.ok((await client.request('GET', `${all}/${id}`)).body.last_active > before)
   // A later turn sees only the call and its result.
@@ -217,7 +217,7 @@ test('DELETE of a sub-agent cancels its task: the agent gets an error and contin
   assert.equal((await client.request('DELETE', `${all}/${id}`)).status, 200)
   await gate.cancelled
   const { status, body } = await chat
-  assert.deepEqual([status, body.body.output], [200, 'Got: The sub-agent helper was terminated.'])
+  assert.deepEqual({ status, output: body.body.output }, { status: 200, output: 'Got: The sub-agent helper was terminated.' })
   assert.equal((await client.request('GET', `${all}/${id}`)).status, 404)
   assert.equal((await client.chat('go')).body.body.intermediate_steps[0].tool, 'sub_agent_helper')
 })

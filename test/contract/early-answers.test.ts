@@ -71,7 +71,7 @@ test('Errors: a refusal reaches fetch while it sends 60 MB', async (t) => {
   ] as const) {
     const response = await fetch(`${url}/core/v1/chain`, { method: 'POST', headers: { ...json, 'x-service-access': access }, body })
     const reply = (await response.json()) as { status_code: number }
-    assert.deepEqual([response.status, reply.status_code], [status, status])
+    assert.deepEqual({ status: response.status, status_code: reply.status_code }, { status, status_code: status })
   }
 })
 
@@ -108,7 +108,7 @@ test('Errors: a client that waits for 100 Continue gets it for an accepted body,
     })
     request.flushHeaders()
     const response = await new Promise<IncomingMessage>((resolve, reject) => request.on('response', resolve).on('error', reject))
-    assert.deepEqual([response.statusCode, isContinued], [status, continued])
+    assert.deepEqual({ statusCode: response.statusCode, isContinued }, { statusCode: status, isContinued: continued })
     assert.equal(response.headers.connection === 'close', !continued)
     response.resume()
     if (!isContinued) request.destroy()

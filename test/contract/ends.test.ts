@@ -32,7 +32,7 @@ function assertOneEnd(events: readonly StreamEvent[], { reason }: Expected): voi
     [reason],
   )
   assert.equal(events.at(-1), ends[0])
-  assert.deepEqual([ends[0]!.chunk.agent_step, ends[0]!.chunk.token], ['answer', ''])
+  assert.deepEqual({ agent_step: ends[0]!.chunk.agent_step, token: ends[0]!.chunk.token }, { agent_step: 'answer', token: '' })
   assert.deepEqual(
     events.map(({ id }) => id),
     events.map((_, n) => `r:${n + 1}`),
@@ -45,7 +45,10 @@ async function assertRecorded(client: Client, operator: Client, expected: Expect
   assert.deepEqual([status, typeof ended_at], [expected.status, 'string'])
   const counts = { success: 0, error: 0, cancelled: 0, timeout: 0, [expected.status]: 1 }
   const metrics = (await operator.request('GET', '/core/v1/metrics')).body
-  assert.deepEqual([metrics.status_value_counts, metrics.total_requests], [counts, 1])
+  assert.deepEqual(
+    { status_value_counts: metrics.status_value_counts, total_requests: metrics.total_requests },
+    { status_value_counts: counts, total_requests: 1 },
+  )
   const logs = (await operator.request('GET', '/core/v1/logs')).body
   const entries = JSON.parse(logs.data)
   assert.deepEqual(
@@ -145,7 +148,7 @@ test('Streaming: a run that is cancelled while queued has one end and no message
   await until(async () => (await client.run('r')).body.status === 'pending', Boolean)
   assert.equal((await client.request('DELETE', '/core/v1/runs/r')).body.status, 'cancelled')
   const { status, body } = await waiting
-  assert.deepEqual([status, body.details.error_type], [409, 'Cancelled'])
+  assert.deepEqual({ status, error_type: body.details.error_type }, { status: 409, error_type: 'Cancelled' })
   await assertRecorded(client, operator, { reason: 'cancelled', status: 'cancelled' })
   gate.open()
   assert.equal((await first).status, 200)
@@ -191,12 +194,18 @@ test('Streaming: a run whose session vanishes ends as gone for its reader and le
   gate.open()
   const events = await stream.rest()
   assertOneEnd(events, { reason: 'error', status: 'error' })
-  assert.deepEqual([events.at(-1)!.chunk.error?.status_code, events.at(-1)!.chunk.error?.details?.error_type], [410, 'Gone'])
+  assert.deepEqual(
+    { status_code: events.at(-1)!.chunk.error?.status_code, error_type: events.at(-1)!.chunk.error?.details?.error_type },
+    { status_code: 410, error_type: 'Gone' },
+  )
   await assertNothingLeft({ client, operator })
   assert.ok(service.app)
   // The queued run is gone with its session.
   assert.equal((await client.request('DELETE', '/core/v1/runs/next')).status, 410)
-  assert.deepEqual([(await waiting).status, (await waiting).body.details.error_type], [410, 'Gone'])
+  assert.deepEqual(
+    { status: (await waiting).status, error_type: (await waiting).body.details.error_type },
+    { status: 410, error_type: 'Gone' },
+  )
 })
 
 /** Acts as another process that shares the database. */

@@ -11,7 +11,10 @@ const chat = { messages: [{ role: 'user', content: 'hello' }] }
 test('Errors: an unknown path is 404, a wrong method 405 with the allowed ones', async (t) => {
   const { client } = await startService(t, { script: {} })
   const unknown = await client.request('GET', '/core/v1/nothing?q=secret-in-query')
-  assert.deepEqual([unknown.status, unknown.body.status_code, unknown.body.details], [404, 404, { error_type: 'NotFound' }])
+  assert.deepEqual(
+    { status: unknown.status, status_code: unknown.body.status_code, details: unknown.body.details },
+    { status: 404, status_code: 404, details: { error_type: 'NotFound' } },
+  )
   assert.doesNotMatch(unknown.text, /secret-in-query/)
   for (const [method, path, allow] of [
     ['GET', '/core/v1/chain', 'POST'],
@@ -21,7 +24,7 @@ test('Errors: an unknown path is 404, a wrong method 405 with the allowed ones',
     ['PATCH', '/health', 'GET'],
   ] as const) {
     const { status, headers, body } = await client.request(method, path)
-    assert.deepEqual([status, body.details], [405, { error_type: 'MethodNotAllowed' }], path)
+    assert.deepEqual({ status, details: body.details }, { status: 405, details: { error_type: 'MethodNotAllowed' } }, path)
     const allowed = headers.get('allow')?.split(', ') ?? []
     for (const one of allow.split(', ').filter((name) => name !== 'HEAD'))
       assert.ok(allowed.includes(one), `${path}: ${allowed.join(', ')}`)
@@ -32,7 +35,11 @@ test('Errors: a path that cannot be decoded is 404 in the same shape', async (t)
   const { client } = await startService(t, { script: {} })
   for (const path of ['/core/v1/sessions/%zz', `/core/v1/runs/${'a'.repeat(600)}`]) {
     const { status, headers, body } = await client.request('GET', path, { headers: { 'request-id': 'r' } })
-    assert.deepEqual([status, body.status_code, body.details, headers.get('request-id')], [404, 404, { error_type: 'NotFound' }, 'r'], path)
+    assert.deepEqual(
+      { status, status_code: body.status_code, details: body.details, 'request-id': headers.get('request-id') },
+      { status: 404, status_code: 404, details: { error_type: 'NotFound' }, 'request-id': 'r' },
+      path,
+    )
   }
 })
 
@@ -40,7 +47,7 @@ test('Errors: another content type, or none, is 415', async (t) => {
   const { client } = await startService(t, { script: {} })
   for (const type of ['text/plain', 'application/xml', 'multipart/form-data; boundary=x']) {
     const { status, body } = await client.request('POST', '/core/v1/chain', { body: 'x', headers: { 'content-type': type } })
-    assert.deepEqual([status, body.details], [415, { error_type: 'UnsupportedMediaType' }], type)
+    assert.deepEqual({ status, details: body.details }, { status: 415, details: { error_type: 'UnsupportedMediaType' } }, type)
   }
   const charset = { 'content-type': 'application/json; charset=utf-8' }
   assert.equal((await client.request('POST', '/core/v1/chain', { body: chat, headers: charset })).status, 200)
@@ -50,7 +57,11 @@ test('Errors: malformed JSON and an empty body are 422, in the shape of the oper
   const { client } = await startService(t, { script: {} })
   for (const body of ['{"messages": [', 'nonsense', '', '{"__proto__": {}}x']) {
     const chain = await client.request('POST', '/core/v1/chain', { body })
-    assert.deepEqual([chain.status, chain.body.status_code, chain.body.details.error_type], [422, 422, 'ValidationError'], body)
+    assert.deepEqual(
+      { status: chain.status, status_code: chain.body.status_code, error_type: chain.body.details.error_type },
+      { status: 422, status_code: 422, error_type: 'ValidationError' },
+      body,
+    )
     assert.equal(chain.body.details.errors[0].loc[0], 'body')
     for (const path of ['/core/v1/chain_streaming', '/core/v1/tool/execute']) {
       const { status, body: reply } = await client.request('POST', path, { body })
@@ -99,7 +110,11 @@ test('Errors: a body over HTTP_BODY_LIMIT is 413, by its declared length or whil
   const large = JSON.stringify({ messages: [{ role: 'user', content: 'x'.repeat(2000) }] })
   for (const path of ['/core/v1/chain', '/core/v1/chain_streaming', '/core/v1/tool/execute']) {
     const { status, body } = await client.request('POST', path, { body: large })
-    assert.deepEqual([status, body.status_code, body.details], [413, 413, { error_type: 'MaxInputException' }], path)
+    assert.deepEqual(
+      { status, status_code: body.status_code, details: body.details },
+      { status: 413, status_code: 413, details: { error_type: 'MaxInputException' } },
+      path,
+    )
   }
   assert.equal(await postInPieces(`${url}/core/v1/chain`, (await key()).key, large), 413)
   assert.equal((await client.chat('hello')).status, 200)
@@ -127,7 +142,10 @@ test('Errors: a bug is an opaque 500 Exception; the log has it under the request
   const listed = await client.request('GET', '/core/v1/tools', { headers: { 'request-id': 'r-list' } })
   const chained = await client.chat('hello', { 'request-id': 'r-chain' })
   for (const { status, body } of [listed, chained]) {
-    assert.deepEqual([status, body], [500, { body: 'Internal server error.', status_code: 500, details: { error_type: 'Exception' } }])
+    assert.deepEqual(
+      { status, body },
+      { status: 500, body: { body: 'Internal server error.', status_code: 500, details: { error_type: 'Exception' } } },
+    )
   }
   for (const id of ['r-list', 'r-chain']) {
     assert.ok(
@@ -144,7 +162,7 @@ test('Errors: a stopping service finishes its runs, and refuses new chats with 5
   await gate.entered
   const closing = close(10_000)
   const { status, headers, body } = await client.chat('hello')
-  assert.deepEqual([status, body.details], [503, { error_type: 'Overloaded' }])
+  assert.deepEqual({ status, details: body.details }, { status: 503, details: { error_type: 'Overloaded' } })
   assert.ok(headers.has('retry-after'))
   assert.equal((await client.request('GET', '/health/ready')).status, 503)
   assert.equal((await client.request('GET', '/health')).status, 200)
@@ -184,7 +202,7 @@ test('Errors: an unsupported method of a path is 405; HEAD is allowed with GET',
   const headers = { 'x-service-access': (await key()).key }
   for (const method of ['OPTIONS', 'PROPFIND', 'QUERY', 'HEAD']) {
     const { status, headers: answered } = await client.request(method, '/core/v1/chain')
-    assert.deepEqual([status, answered.get('allow')], [405, 'POST'], method)
+    assert.deepEqual({ status, allow: answered.get('allow') }, { status: 405, allow: 'POST' }, method)
     assert.equal((await client.request(method, '/core/v1/nothing')).status, 404, method)
   }
   for (const [path, status] of [
@@ -194,7 +212,7 @@ test('Errors: an unsupported method of a path is 405; HEAD is allowed with GET',
     ['/core/v1/runs/none/stream', 405],
   ] as const) {
     const reply = await fetch(url + path, { method: 'HEAD', headers })
-    assert.deepEqual([reply.status, await reply.text()], [status, ''], path)
+    assert.deepEqual({ status: reply.status, text: await reply.text() }, { status, text: '' }, path)
   }
 })
 
@@ -210,14 +228,14 @@ test('Errors: malformed HTTP and oversized headers are answered in the same shap
     const [head, body] = (await text(socket)).split('\r\n\r\n')
     assert.match(head!, new RegExp(`^HTTP/1.1 ${status} [^]*content-type: application/json`))
     const { status_code, details } = JSON.parse(body!)
-    assert.deepEqual([status_code, details], [status, { error_type: errorType }])
+    assert.deepEqual({ status_code, details }, { status_code: status, details: { error_type: errorType } })
   }
 })
 
 test('Errors: a body with an unsupported content coding is 415', async (t) => {
   const { client } = await startService(t, { script: {} })
   const reply = await client.request('POST', '/core/v1/chain', { body: chat, headers: { 'content-encoding': 'gzip' } })
-  assert.deepEqual([reply.status, reply.body.details], [415, { error_type: 'UnsupportedMediaType' }])
+  assert.deepEqual({ status: reply.status, details: reply.body.details }, { status: 415, details: { error_type: 'UnsupportedMediaType' } })
   assert.equal((await client.request('POST', '/core/v1/chain', { body: chat, headers: { 'content-encoding': 'identity' } })).status, 200)
 })
 

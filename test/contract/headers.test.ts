@@ -17,21 +17,27 @@ test('Headers: absent ids are generated as UUIDv7 and echoed', async (t) => {
 test('Headers: ids of the caller are echoed, on a chain and on a stream', async (t) => {
   const { client } = await startService(t, { script: {} })
   const reply = await client.chat('hello', { 'session-id': 'S1.a_b:c-d', 'request-id': 'r-1' })
-  assert.deepEqual([reply.headers.get('session-id'), reply.headers.get('request-id')], ['S1.a_b:c-d', 'r-1'])
+  assert.deepEqual(
+    { 'session-id': reply.headers.get('session-id'), 'request-id': reply.headers.get('request-id') },
+    { 'session-id': 'S1.a_b:c-d', 'request-id': 'r-1' },
+  )
   const stream = await client.stream('hello', { 'session-id': 'S2', 'request-id': 'r-2' })
   const events = await stream.rest()
-  assert.deepEqual([stream.headers.get('session-id'), stream.headers.get('request-id')], ['S2', 'r-2'])
+  assert.deepEqual(
+    { 'session-id': stream.headers.get('session-id'), 'request-id': stream.headers.get('request-id') },
+    { 'session-id': 'S2', 'request-id': 'r-2' },
+  )
   assert.ok(events.every(({ chunk }) => chunk.id === 'r-2'))
 })
 
 test('Headers: the request-id is echoed on errors too', async (t) => {
   const { client, url } = await startService(t, { script: {} })
   const invalid = await client.chat({ messages: [] }, { 'request-id': 'r-422' })
-  assert.deepEqual([invalid.status, invalid.headers.get('request-id')], [422, 'r-422'])
+  assert.deepEqual({ status: invalid.status, 'request-id': invalid.headers.get('request-id') }, { status: 422, 'request-id': 'r-422' })
   const unknown = await client.request('GET', '/nothing', { headers: { 'request-id': 'r-404' } })
-  assert.deepEqual([unknown.status, unknown.headers.get('request-id')], [404, 'r-404'])
+  assert.deepEqual({ status: unknown.status, 'request-id': unknown.headers.get('request-id') }, { status: 404, 'request-id': 'r-404' })
   const keyless = await fetch(`${url}/core/v1/tools`, { headers: { 'request-id': 'r-401' } })
-  assert.deepEqual([keyless.status, keyless.headers.get('request-id')], [401, 'r-401'])
+  assert.deepEqual({ status: keyless.status, 'request-id': keyless.headers.get('request-id') }, { status: 401, 'request-id': 'r-401' })
 })
 
 test('Headers: the session-id header wins over session_id, which counts without the header', async (t) => {
@@ -46,12 +52,20 @@ test('Headers: ids outside of the alphabet or longer than 128 are 422', async (t
   for (const id of ['-a', '.a', 'a b', 'a/b', 'ä', 'a'.repeat(129)]) {
     const header = Buffer.from(id).toString('latin1')
     const session = await client.chat('hello', { 'session-id': header })
-    assert.deepEqual([session.status, session.body.details.errors[0].loc], [422, ['header', 'session-id']], id)
+    assert.deepEqual(
+      { status: session.status, loc: session.body.details.errors[0].loc },
+      { status: 422, loc: ['header', 'session-id'] },
+      id,
+    )
     const request = await client.chat('hello', { 'request-id': header })
-    assert.deepEqual([request.status, request.body.details.errors[0].loc], [422, ['header', 'request-id']], id)
+    assert.deepEqual(
+      { status: request.status, loc: request.body.details.errors[0].loc },
+      { status: 422, loc: ['header', 'request-id'] },
+      id,
+    )
     assert.match(request.headers.get('request-id') ?? '', uuidV7)
     const body = await client.chat({ messages: [{ role: 'user', content: 'hello' }], session_id: id })
-    assert.deepEqual([body.status, body.body.details.errors[0].loc], [422, ['body', 'session_id']], id)
+    assert.deepEqual({ status: body.status, loc: body.body.details.errors[0].loc }, { status: 422, loc: ['body', 'session_id'] }, id)
   }
   assert.equal((await client.chat('hello', { 'session-id': 'a'.repeat(128) })).status, 200)
 })
@@ -61,7 +75,7 @@ test('Headers: a repeated request-id gets the first outcome and runs nothing twi
   const first = await client.chat('hello', { 'request-id': 'r' })
   const again = await client.chat('hello', { 'request-id': 'r' })
   assert.equal(first.body.body.output, 'answer 0')
-  assert.deepEqual([again.status, again.body], [200, first.body])
+  assert.deepEqual({ status: again.status, body: again.body }, { status: 200, body: first.body })
   assert.equal(again.headers.get('session-id'), first.headers.get('session-id'))
   assert.equal(model.requests.length, 1)
   const { body } = await client.session(first.headers.get('session-id')!)
@@ -103,7 +117,8 @@ test('Headers: a request-id with another body, operation or session is 409 Reque
     await client.request('POST', '/core/v1/tool/execute', { body: input, headers: { 'request-id': 'r', 'session-id': 's' } }),
     stream,
   ]
-  for (const { status, body } of others) assert.deepEqual([status, body.details], [409, { error_type: 'RequestIdReused' }])
+  for (const { status, body } of others)
+    assert.deepEqual({ status, details: body.details }, { status: 409, details: { error_type: 'RequestIdReused' } })
 })
 
 test('Headers: two callers may use the same request-id and session-id independently', async (t) => {
@@ -145,7 +160,7 @@ test('Headers: a run that ended in a 502 is continued: recorded calls are not re
     ['human'],
   )
   const again = await client.chat('go', ids)
-  assert.deepEqual([again.status, again.body.body.output], [200, 'went on'])
+  assert.deepEqual({ status: again.status, output: again.body.body.output }, { status: 200, output: 'went on' })
   assert.equal(again.body.body.intermediate_steps.length, 1)
   assert.equal(runs, 1)
   assert.equal(model.requests[2]?.body.messages.at(-1).role, 'tool')
@@ -178,7 +193,7 @@ for (const [effect, result] of [
     await gate.cancelled
     gate.open()
     const again = await client.chat('go', ids)
-    assert.deepEqual([again.status, again.body.body.output], [200, 'done'])
+    assert.deepEqual({ status: again.status, output: again.body.body.output }, { status: 200, output: 'done' })
     const shown = model.requests[1]?.body.messages
     assert.deepEqual(
       shown.map((message: { role: string }) => message.role),
@@ -258,14 +273,14 @@ test('Headers: the session_id of a body is echoed on refusals too, unless the he
       [wrong, 422],
     ] as const) {
       const reply = await client.request('POST', path, { body })
-      assert.deepEqual([reply.status, reply.headers.get('session-id')], [status, 'from-body'])
+      assert.deepEqual({ status: reply.status, 'session-id': reply.headers.get('session-id') }, { status, 'session-id': 'from-body' })
       const both = await client.request('POST', path, { body, headers: { 'session-id': 'from-header' } })
-      assert.deepEqual([both.status, both.headers.get('session-id')], [status, 'from-header'])
+      assert.deepEqual({ status: both.status, 'session-id': both.headers.get('session-id') }, { status, 'session-id': 'from-header' })
     }
   }
   const event = { specversion: '1.0', type: 'ai.service.agent.chain', source: 's', id: 'e', data: wrong }
   const refused = await client.request('POST', '/core/v1/chain_async', { body: event })
-  assert.deepEqual([refused.status, refused.headers.get('session-id')], [422, 'from-body'])
+  assert.deepEqual({ status: refused.status, 'session-id': refused.headers.get('session-id') }, { status: 422, 'session-id': 'from-body' })
   const body = { tool_name: 'none', session_id: 'from-body' }
   assert.match((await client.request('POST', '/core/v1/tool/execute', { body })).headers.get('session-id') ?? '', uuidV7)
 })
@@ -275,7 +290,11 @@ test('Headers: both ids are echoed by every operation', async (t) => {
   const headers = { 'session-id': 's', 'request-id': 'r' }
   for (const path of ['/core/v1/tools', '/core/v1/sessions', '/core/v1/runs/none', '/core/v1/metadata', '/health', '/core/v1/nothing']) {
     const reply = await client.request('GET', path, { headers })
-    assert.deepEqual([reply.headers.get('session-id'), reply.headers.get('request-id')], ['s', 'r'], path)
+    assert.deepEqual(
+      { 'session-id': reply.headers.get('session-id'), 'request-id': reply.headers.get('request-id') },
+      { 'session-id': 's', 'request-id': 'r' },
+      path,
+    )
   }
 })
 
@@ -289,7 +308,7 @@ test('Headers: a duplicate or empty id header is 422', async (t) => {
       const body = JSON.stringify({ messages: [{ role: 'user', content: 'hello' }] })
       const reply = await fetch(`${url}/core/v1/chain`, { method: 'POST', headers, body })
       const { details } = (await reply.json()) as any
-      assert.deepEqual([reply.status, details.errors[0].loc], [422, ['header', name]])
+      assert.deepEqual({ status: reply.status, loc: details.errors[0].loc }, { status: 422, loc: ['header', name] })
       assert.match(reply.headers.get(name) ?? '', uuidV7)
     }
   }
@@ -320,7 +339,11 @@ test('Headers: a session-id is echoed by every route, and on refusals', async (t
   for (const one of asked) {
     const [method, path] = one.split(' ') as [string, string]
     const reply = await client.request(method, path, { headers })
-    assert.deepEqual([reply.headers.get('session-id'), reply.headers.get('request-id')], ['mine', 'r'], one)
+    assert.deepEqual(
+      { 'session-id': reply.headers.get('session-id'), 'request-id': reply.headers.get('request-id') },
+      { 'session-id': 'mine', 'request-id': 'r' },
+      one,
+    )
   }
   await client.chat('hi', { 'session-id': 's' })
   assert.equal((await client.session('s')).headers.get('session-id'), 's')

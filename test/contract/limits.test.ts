@@ -11,7 +11,10 @@ test('Access: requests over the limit of a minute are 429 with retry-after, coun
   const list = (of = client) => of.request('GET', '/core/v1/sessions')
   for (let n = 0; n < 3; n += 1) assert.equal((await list()).status, 200)
   const refused = await list()
-  assert.deepEqual([refused.status, refused.body.status_code, refused.body.details], [429, 429, { error_type: 'RateLimited' }])
+  assert.deepEqual(
+    { status: refused.status, status_code: refused.body.status_code, details: refused.body.details },
+    { status: 429, status_code: 429, details: { error_type: 'RateLimited' } },
+  )
   const wait = Number(refused.headers.get('retry-after'))
   assert.ok(Number.isInteger(wait) && wait > 50 && wait <= 60)
   // The rate limit comes before validation.
@@ -43,11 +46,11 @@ test('Access: chats over the concurrency limit are 429; joining or repeating a r
   // The order of concurrent requests is undefined.
   for (const id of refused) {
     const { status, body, headers } = await chats[ids.indexOf(id)]!
-    assert.deepEqual([status, body.details.error_type], [429, 'RateLimited'])
+    assert.deepEqual({ status, error_type: body.details.error_type }, { status: 429, error_type: 'RateLimited' })
     assert.ok(Number(headers.get('retry-after')) > 0)
   }
   const stream = await client.stream('go', { 'request-id': 'e' })
-  assert.deepEqual([stream.status, stream.body.details.error_type], [429, 'RateLimited'])
+  assert.deepEqual({ status: stream.status, error_type: stream.body.details.error_type }, { status: 429, error_type: 'RateLimited' })
   const taken = ids.find((id) => !refused.includes(id))!
   const joined = client.chat('go', { 'request-id': taken, 'session-id': taken })
   const other = (await as({ sub: 'bob' })).chat('go', {})
@@ -87,7 +90,7 @@ test('Errors: a process with too many runs refuses only new chats and executions
   const execute = { body: { tool_name: 'add' } }
   const refused = [await client.chat('go', {}), await client.request('POST', '/core/v1/tool/execute', execute)]
   for (const { status, body, headers } of refused) {
-    assert.deepEqual([status, body.details.error_type], [503, 'Overloaded'])
+    assert.deepEqual({ status, error_type: body.details.error_type }, { status: 503, error_type: 'Overloaded' })
     assert.ok(Number(headers.get('retry-after')) > 0)
   }
   assert.equal((await client.request('GET', '/health/ready')).status, 200)

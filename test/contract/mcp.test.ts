@@ -63,7 +63,7 @@ for (const mode of modes) {
     assert.equal(client.getServerVersion()?.name, 'Helper')
     const first = await client.callTool({ name: 'ask', arguments: { message: 'I am Ann.' } })
     const { output, session_id, request_id } = first.structuredContent as Record<string, string>
-    assert.deepEqual([output, textOf(first)], ['Hello Ann.', 'Hello Ann.'])
+    assert.deepEqual({ output, textOf: textOf(first) }, { output: 'Hello Ann.', textOf: 'Hello Ann.' })
     await client.callTool({ name: 'ask', arguments: { message: 'Who am I?', session_id } })
     const texts = service.model.requests[1]!.body.messages.map((message: { content: string }) => message.content)
     assert.deepEqual(texts.slice(-3), ['I am Ann.', 'Hello Ann.', 'Who am I?'])
@@ -89,7 +89,7 @@ for (const mode of modes) {
     assert.deepEqual(noted, [{ 'stix-team': 'blue', 'stix-desk': '7' }])
 
     const failed = await client.callTool({ name: 'broken', arguments: {} })
-    assert.deepEqual([failed.isError, textOf(failed)], [true, 'the disk is full'])
+    assert.deepEqual({ isError: failed.isError, textOf: textOf(failed) }, { isError: true, textOf: 'the disk is full' })
     const unfit = await client.callTool({ name: 'take_note', arguments: {} })
     assert.equal(unfit.isError, true)
     assert.match(textOf(unfit), /^InvalidInput: .*text/)
@@ -180,7 +180,10 @@ test('Access: /mcp needs the permission chat, and a 401 names the authentication
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   })
-  assert.deepEqual([none.status, none.headers.get('www-authenticate')], [401, 'Bearer'])
+  assert.deepEqual(
+    { status: none.status, 'www-authenticate': none.headers.get('www-authenticate') },
+    { status: 401, 'www-authenticate': 'Bearer' },
+  )
   assert.match(((await none.json()) as { body: string }).body, /^JWT verification failed/)
   const viewer = await service.as({ sub: 'vera', roles: ['viewer'] })
   const refused = await viewer.request('POST', '/mcp', { body })
@@ -231,7 +234,7 @@ test('MCP: invalid messages are refused before anything runs', async (t) => {
   assert.equal(service.model.requests.length, 0)
 
   const batch = await service.client.request('POST', '/mcp', { body: [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }] })
-  assert.deepEqual([batch.status, batch.body.error.code], [400, -32600])
+  assert.deepEqual({ status: batch.status, code: batch.body.error.code }, { status: 400, code: -32600 })
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
   const from = (origin: string) =>
     service.client.request('POST', '/mcp', { body: list, headers: { origin, accept: 'application/json, text/event-stream' } })
@@ -406,8 +409,8 @@ test('MCP: a client that accepts any type is answered, a client that accepts nei
   const list = (accept: string) => client.request('POST', '/mcp', { body, headers: { accept } })
   for (const accept of ['*/*', 'text/html, */*;q=0.8']) {
     const { status, text } = await list(accept)
-    assert.deepEqual([status, text.includes('"name":"ask"')], [200, true], accept)
+    assert.deepEqual({ status, text: text.includes('"name":"ask"') }, { status: 200, text: true }, accept)
   }
   const { status, body: refused } = await list('text/html')
-  assert.deepEqual([status, refused.jsonrpc], [406, '2.0'])
+  assert.deepEqual({ status, jsonrpc: refused.jsonrpc }, { status: 406, jsonrpc: '2.0' })
 })

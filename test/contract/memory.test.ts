@@ -116,7 +116,7 @@ test('Memory: a deleted memory is not recalled', async (t) => {
   await client.chat(retaining('my name is Ada'))
   const [memory] = await learned(client)
   const deleted = await client.request('DELETE', `/core/v1/memories/${memory!.id}`)
-  assert.deepEqual([deleted.status, deleted.body], [200, { id: memory!.id, status: 'deleted' }])
+  assert.deepEqual({ status: deleted.status, body: deleted.body }, { status: 200, body: { id: memory!.id, status: 'deleted' } })
   assert.equal((await client.request('DELETE', `/core/v1/memories/${memory!.id}`)).status, 404)
   assert.deepEqual(await memoriesOf(client), [])
   assert.doesNotMatch((await client.chat('What is my name?')).body.body.output, /Ada/)
@@ -154,7 +154,7 @@ test('Memory: memories are listed page by page, and need their permissions', asy
     ["The user's dog is Rex.", 'The user lives in Rome.'],
   )
   const second = await page(`limit=2&before=${first.memories[1].id}`)
-  assert.deepEqual([second.count, second.memories[0].content], [1, "The user's name is Ada."])
+  assert.deepEqual({ count: second.count, content: second.memories[0].content }, { count: 1, content: "The user's name is Ada." })
   for (const query of ['limit=0', 'limit=1001', 'limit=x', 'before=%00', 'before=']) {
     const { status, body } = await client.request('GET', `/core/v1/memories?${query}`)
     assert.deepEqual([status, body.detail?.[0].loc[0]], [422, 'query'], query)
@@ -239,7 +239,7 @@ test('Memory: lessons about tools are kept separately and marked', async (t) => 
   })
   await client.chat(retaining('look for it'))
   const [memory] = await learned(client)
-  assert.deepEqual([memory!.kind, memory!.origin], ['lesson', 'tool'])
+  assert.deepEqual({ kind: memory!.kind, origin: memory!.origin }, { kind: 'lesson', origin: 'tool' })
   await client.chat('look at a again')
   const shown = model.requests.map(lastOf).find((text) => text.endsWith('look at a again'))
   assert.equal(
@@ -255,7 +255,10 @@ test('Memory: an outdated fact is replaced, a repeated fact gets one more source
   const [paris] = await learned(client)
   await client.chat(retaining('I moved to Rome'), { 'session-id': 's2' })
   const rome = await until(async () => (await memoriesOf(client)).find(({ id }) => id !== paris!.id))
-  assert.deepEqual([rome.content, rome.source.session_id, (await memoriesOf(client)).length], ['The user lives in Rome.', 's2', 1])
+  assert.deepEqual(
+    { content: rome.content, session_id: rome.source.session_id, memoriesOfCount: (await memoriesOf(client)).length },
+    { content: 'The user lives in Rome.', session_id: 's2', memoriesOfCount: 1 },
+  )
   await client.chat(retaining('By the way, I live in Rome!'), { 'session-id': 's3' })
   const again = await until(async () => (await memoriesOf(client)).find(({ source }) => source.session_id === 's3'))
   assert.equal(again.id, rome.id)
@@ -270,8 +273,13 @@ test('Memory: feedback teaches a lesson, and later feedback replaces the lesson'
   assert.deepEqual([status, { ...body, created_at: '' }], [200, { request_id: 'r1', score: -1, comment: 'Far too long.', created_at: '' }])
   const [lesson] = await learned(client)
   assert.deepEqual(
-    [lesson!.kind, lesson!.origin, lesson!.content, lesson!.source],
-    ['lesson', 'user', 'The user found the answer to “What is 17% of 2,340?” bad: Far too long.', { session_id: 's1', message_index: 0 }],
+    { kind: lesson!.kind, origin: lesson!.origin, content: lesson!.content, source: lesson!.source },
+    {
+      kind: 'lesson',
+      origin: 'user',
+      content: 'The user found the answer to “What is 17% of 2,340?” bad: Far too long.',
+      source: { session_id: 's1', message_index: 0 },
+    },
   )
   await rate({ score: 1 })
   const better = await until(async () => (await memoriesOf(client)).find(({ content }) => content.endsWith('good.')))
@@ -286,7 +294,7 @@ test('Memory: feedback is accepted for own ended runs, and for scores from -1 to
   await gate.entered
   const rate = (body: unknown, who = client, id = 'r1') => who.request('POST', `/core/v1/runs/${id}/feedback`, { body })
   const early = await rate({ score: 1 })
-  assert.deepEqual([early.status, early.body.details.error_type], [409, 'RunNotEnded'])
+  assert.deepEqual({ status: early.status, error_type: early.body.details.error_type }, { status: 409, error_type: 'RunNotEnded' })
   gate.open()
   await running
   for (const body of [{}, { score: 1.1 }, { score: -2 }, { score: 'good' }, { score: null }, { score: 1, comment: 7 }, [], '{']) {

@@ -13,7 +13,7 @@ test('Metadata: the reply has name, conversation starters and capabilities of th
   const { client } = await startService(t, { script: {}, config: { ...described, tools: [{ name: 'calculator' }] } })
   const { status, body } = await client.request('GET', '/core/v1/metadata')
   const { capabilities, ...rest } = body.body
-  assert.deepEqual([status, Object.keys(body), rest], [200, ['body'], described])
+  assert.deepEqual({ status, keys: Object.keys(body), rest }, { status: 200, keys: ['body'], rest: described })
   assert.ok(capabilities.every((one: unknown) => typeof one === 'string'))
   for (const one of ['sub_agents', 'tool:calculator']) assert.ok(capabilities.includes(one), one)
 })

@@ -39,22 +39,36 @@ test('Observability: metrics and logs match the runs, separately for each tenant
 
   const figures = await metricsOf(operator)
   assert.deepEqual(figures.status_value_counts, { success: 3, error: 1, cancelled: 0, timeout: 0 })
-  assert.deepEqual([figures.total_requests, figures.total_errors], [4, 1])
-  assert.deepEqual([figures.total_prompt_tokens, figures.total_completion_tokens, figures.total_tokens], [12, 30, 42])
-  assert.deepEqual([figures.mean_prompt_tokens, figures.mean_completion_tokens, figures.mean_tokens], [3, 7.5, 10.5])
+  assert.deepEqual({ total_requests: figures.total_requests, total_errors: figures.total_errors }, { total_requests: 4, total_errors: 1 })
+  assert.deepEqual(
+    {
+      total_prompt_tokens: figures.total_prompt_tokens,
+      total_completion_tokens: figures.total_completion_tokens,
+      total_tokens: figures.total_tokens,
+    },
+    { total_prompt_tokens: 12, total_completion_tokens: 30, total_tokens: 42 },
+  )
+  assert.deepEqual(
+    {
+      mean_prompt_tokens: figures.mean_prompt_tokens,
+      mean_completion_tokens: figures.mean_completion_tokens,
+      mean_tokens: figures.mean_tokens,
+    },
+    { mean_prompt_tokens: 3, mean_completion_tokens: 7.5, mean_tokens: 10.5 },
+  )
   assert.ok(figures.min_latency <= figures.mean_latency && figures.mean_latency <= figures.max_latency && figures.max_latency < 5)
   const theirs = await metricsOf(other)
-  assert.deepEqual([theirs.total_requests, theirs.total_tokens], [1, 11])
+  assert.deepEqual({ total_requests: theirs.total_requests, total_tokens: theirs.total_tokens }, { total_requests: 1, total_tokens: 11 })
 
   const { data, total, has_more } = await logsOf(operator)
-  assert.deepEqual([data.length, total, has_more], [4, 4, false])
+  assert.deepEqual({ dataCount: data.length, total, has_more }, { dataCount: 4, total: 4, has_more: false })
   const { end_time, latency, error, ...entry } = data[0]
   assert.deepEqual(entry, {
     ...{ name: 'Agent Core', id: 'failed', model: 'scripted', status: 'error', completion_tokens: 0, total_tokens: 0 },
   })
   assert.match(error, /No model could answer/)
   assert.ok(Math.abs(Date.now() - end_time) < 60_000 && latency >= 0 && latency < 5)
-  assert.deepEqual([data[1].error, data[1].total_tokens], [null, 16])
+  assert.deepEqual({ error: data[1].error, total_tokens: data[1].total_tokens }, { error: null, total_tokens: 16 })
   assert.equal((await logsOf(other)).total, 1)
 })
 
@@ -80,16 +94,34 @@ test('Observability: metrics include sub-agents and plans, a continued run once,
   assert.equal((await client.chat('go', ids)).status, 502)
   // The parts are the plan, the first step with its call, and the sub-agent.
   const failed = await metricsOf(operator)
-  assert.deepEqual([failed.status_value_counts.error, failed.total_requests, failed.total_tokens], [1, 1, 60])
+  assert.deepEqual(
+    { error: failed.status_value_counts.error, total_requests: failed.total_requests, total_tokens: failed.total_tokens },
+    { error: 1, total_requests: 1, total_tokens: 60 },
+  )
   const { body } = (await client.chat('go', ids)).body
   const { usage, details } = body.usage.find((entry: { unit: string }) => entry.unit === 'tokens')
-  assert.deepEqual([usage, details.input, details.output], [90, 60, 30])
+  assert.deepEqual({ usage, input: details.input, output: details.output }, { usage: 90, input: 60, output: 30 })
   const figures = await metricsOf(operator)
   assert.deepEqual(figures.status_value_counts, { success: 1, error: 0, cancelled: 0, timeout: 0 })
-  assert.deepEqual([figures.total_requests, figures.total_errors, figures.total_tokens], [1, 0, 90])
-  assert.deepEqual([figures.total_prompt_tokens, figures.total_completion_tokens], [60, 30])
+  assert.deepEqual(
+    { total_requests: figures.total_requests, total_errors: figures.total_errors, total_tokens: figures.total_tokens },
+    { total_requests: 1, total_errors: 0, total_tokens: 90 },
+  )
+  assert.deepEqual(
+    { total_prompt_tokens: figures.total_prompt_tokens, total_completion_tokens: figures.total_completion_tokens },
+    { total_prompt_tokens: 60, total_completion_tokens: 30 },
+  )
   const { data, total } = await logsOf(operator)
-  assert.deepEqual([total, data[0].status, data[0].error, data[0].total_tokens, data[0].completion_tokens], [1, 'success', null, 90, 30])
+  assert.deepEqual(
+    {
+      total,
+      status: data[0].status,
+      error: data[0].error,
+      total_tokens: data[0].total_tokens,
+      completion_tokens: data[0].completion_tokens,
+    },
+    { total: 1, status: 'success', error: null, total_tokens: 90, completion_tokens: 30 },
+  )
   await client.request('DELETE', '/core/v1/sessions/s')
   assert.deepEqual(await metricsOf(operator), figures)
   assert.equal((await logsOf(operator)).total, 0)
@@ -100,7 +132,10 @@ test('Observability: logs are paged, and found by id and time in seconds or mill
   const operator = await as({ roles: ['operator'] })
   for (let n = 0; n < 5; n += 1) await client.chat('hello', { 'request-id': `r${n}` })
   const page = await logsOf(operator, '?limit=2&offset=1')
-  assert.deepEqual([page.data.map(({ id }: { id: string }) => id), page.total, page.has_more], [['r3', 'r2'], 5, true])
+  assert.deepEqual(
+    { data: page.data.map(({ id }: { id: string }) => id), total: page.total, has_more: page.has_more },
+    { data: ['r3', 'r2'], total: 5, has_more: true },
+  )
   assert.equal((await logsOf(operator, '?limit=2&offset=3')).has_more, false)
   const [one] = (await logsOf(operator, '?run_id=r3')).data
   assert.equal(one.id, 'r3')
@@ -131,7 +166,7 @@ test('Observability: a query fault is refused by name', async (t) => {
   ]
   for (const [query, field] of refused) {
     const { status, body } = await operator.request('GET', `/core/v1/logs?${query}`)
-    assert.deepEqual([status, body.detail?.[0].loc], [422, ['query', field]], query)
+    assert.deepEqual({ status, loc: body.detail?.[0].loc }, { status: 422, loc: ['query', field] }, query)
   }
   assert.equal((await client.request('GET', '/core/v1/logs')).status, 403)
   assert.equal((await client.request('GET', '/core/v1/metrics')).status, 403)
@@ -187,7 +222,7 @@ test("Observability: Prometheus text is for the administrators' tenant, or publi
   assert.equal((await fetch(`${url}/metrics`)).status, 401)
   assert.equal((await client.request('GET', '/metrics')).status, 403)
   const other = await (await as({ tenant: 'b', roles: ['admin'] })).request('GET', '/metrics')
-  assert.deepEqual([other.status, other.body.details.error_type], [403, 'Forbidden'])
+  assert.deepEqual({ status: other.status, error_type: other.body.details.error_type }, { status: 403, error_type: 'Forbidden' })
   const open = await startService(t, { environment: { METRICS_PUBLIC: 'true' } })
   assert.equal((await fetch(`${open.url}/metrics`)).status, 200)
 })

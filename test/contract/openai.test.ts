@@ -55,7 +55,7 @@ test('OpenAI: a chat completion has the answer, its usage, and the id of its run
   })
   assert.ok(Math.abs(created - Date.now() / 1000) < 60)
   const requestId = response.headers.get('request-id')!
-  assert.deepEqual([id, response.headers.get('x-request-id')], [`chatcmpl-${requestId}`, requestId])
+  assert.deepEqual({ id, 'x-request-id': response.headers.get('x-request-id') }, { id: `chatcmpl-${requestId}`, 'x-request-id': requestId })
   assert.equal((await service.client.run(requestId)).body.outcome.output, 'It is 3.')
 })
 
@@ -78,7 +78,7 @@ test('OpenAI: a streamed completion has chunks; text before a tool call stays, s
   assert.equal(thoughts, 'Hm.')
   const finishes = chunks.flatMap(({ choices }) => choices.flatMap((choice) => choice.finish_reason ?? []))
   assert.deepEqual(finishes, ['stop'])
-  assert.deepEqual([chunks.at(-1)?.choices, chunks.at(-1)?.usage?.total_tokens], [[], 42])
+  assert.deepEqual({ choices: chunks.at(-1)?.choices, total_tokens: chunks.at(-1)?.usage?.total_tokens }, { choices: [], total_tokens: 42 })
   assert.ok(chunks.slice(0, -1).every((chunk) => chunk.usage === null))
 })
 
@@ -112,10 +112,16 @@ test('OpenAI: an answer that a run repeats after a thought is streamed once', as
 test('OpenAI: a response has the answer as its output text', async (t) => {
   const { service, openai } = await startOpenAi(t, withTool)
   const response = await openai.responses.create({ model, input: '1 + 2?', instructions: 'Be brief.', metadata: { team: 'blue' } })
-  assert.deepEqual([response.status, response.output_text, response.output.length], ['completed', 'It is 3.', 1])
-  assert.deepEqual([response.instructions, response.metadata], ['Be brief.', { team: 'blue' }])
+  assert.deepEqual(
+    { status: response.status, output_text: response.output_text, outputCount: response.output.length },
+    { status: 'completed', output_text: 'It is 3.', outputCount: 1 },
+  )
+  assert.deepEqual(
+    { instructions: response.instructions, metadata: response.metadata },
+    { instructions: 'Be brief.', metadata: { team: 'blue' } },
+  )
   const { input_tokens: input, output_tokens: output, total_tokens: total } = response.usage!
-  assert.deepEqual([input, output, total], [30, 12, 42])
+  assert.deepEqual({ input, output, total }, { input: 30, output: 12, total: 42 })
   assert.match(service.model.requests[0]?.body.messages[0].content, /Be brief\./)
 })
 
@@ -154,9 +160,12 @@ test('OpenAI: a streamed response has typed events, numbered from 0, and a messa
 test('OpenAI: the stream helpers of an OpenAI client read the streams to the end', async (t) => {
   const { openai } = await startOpenAi(t, { script: { text: ['It is ', '3.'] } })
   const final = await openai.responses.stream({ model, input: 'hello' }).finalResponse()
-  assert.deepEqual([final.output_text, final.status], ['It is 3.', 'completed'])
+  assert.deepEqual({ output_text: final.output_text, status: final.status }, { output_text: 'It is 3.', status: 'completed' })
   const completion = await openai.chat.completions.stream({ model, messages: [user('hello')] }).finalChatCompletion()
-  assert.deepEqual([completion.choices[0]?.message.content, completion.choices[0]?.finish_reason], ['It is 3.', 'stop'])
+  assert.deepEqual(
+    { content: completion.choices[0]?.message.content, finish_reason: completion.choices[0]?.finish_reason },
+    { content: 'It is 3.', finish_reason: 'stop' },
+  )
 })
 
 test('OpenAI: a truncated answer has its finish reason', async (t) => {
@@ -164,7 +173,10 @@ test('OpenAI: a truncated answer has its finish reason', async (t) => {
   const completion = await openai.chat.completions.create({ model, messages: [user('hello')] })
   assert.equal(completion.choices[0]?.finish_reason, 'length')
   const response = await openai.responses.create({ model, input: 'hello' })
-  assert.deepEqual([response.status, response.incomplete_details], ['incomplete', { reason: 'max_output_tokens' }])
+  assert.deepEqual(
+    { status: response.status, incomplete_details: response.incomplete_details },
+    { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } },
+  )
   const events = await all(await openai.responses.create({ model, input: 'hello', stream: true }))
   assert.equal(events.at(-1)?.type, 'response.incomplete')
 })
@@ -304,7 +316,7 @@ test('OpenAI: a tool choice that forces no tool is accepted without tools', asyn
     })
     assert.equal(completion.choices[0]?.message.content, 'ok')
     const response = await openai.responses.create({ model, input: 'hello', tool_choice: choice })
-    assert.deepEqual([response.output_text, response.tool_choice], ['ok', choice])
+    assert.deepEqual({ output_text: response.output_text, tool_choice: response.tool_choice }, { output_text: 'ok', tool_choice: choice })
   }
 })
 
@@ -382,7 +394,7 @@ test('OpenAI: every error below /v1 has the error shape of OpenAI’s API', asyn
   const operator = await as({ roles: ['operator'] })
   await assert.rejects(operator.models.list(), { status: 403 })
   await assert.rejects(operator.models.list(), (error: InstanceType<typeof OpenAI.RateLimitError>) => {
-    assert.deepEqual([error.status, error.code], [429, 'rate_limit_exceeded'])
+    assert.deepEqual({ status: error.status, code: error.code }, { status: 429, code: 'rate_limit_exceeded' })
     assert.ok(Number(error.headers.get('retry-after')) > 0)
     return true
   })
@@ -394,7 +406,11 @@ test('OpenAI: every error below /v1 has the error shape of OpenAI’s API', asyn
   ] as const) {
     const headers = { 'content-type': code === 'unsupported_media_type' ? 'text/xml' : 'application/json' }
     const reply = await service.client.request(method, path, { body, headers })
-    assert.deepEqual([reply.status, Object.keys(reply.body), reply.body.error.code], [status, ['error'], code], path)
+    assert.deepEqual(
+      { status: reply.status, keys: Object.keys(reply.body), code: reply.body.error.code },
+      { status, keys: ['error'], code },
+      path,
+    )
     assert.equal(reply.headers.get('x-request-id'), reply.headers.get('request-id'))
   }
 })
@@ -416,7 +432,7 @@ test('OpenAI: a failed run is an error of that shape, also inside a stream, and 
   const events = await all(await openai.responses.create({ model, input: 'hello', stream: true }))
   const last = events.at(-1)!
   assert.ok(last.type === 'response.failed')
-  assert.deepEqual([last.response.status, last.response.error?.code], ['failed', 'server_error'])
+  assert.deepEqual({ status: last.response.status, code: last.response.error?.code }, { status: 'failed', code: 'server_error' })
 })
 
 test('OpenAI: a repeated request id gets the first completion, and a disconnect cancels the run', async (t) => {

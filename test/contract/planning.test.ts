@@ -44,7 +44,10 @@ test('Streaming: in plan_execute plan and step text is planning, only the closin
     'answer: A is 1, B is 2.',
     'answer: ',
   ])
-  assert.deepEqual([outputOf(events), events.at(-1)?.chunk.finish_reason], ['A is 1, B is 2.', 'stop'])
+  assert.deepEqual(
+    { outputOf: outputOf(events), finish_reason: events.at(-1)?.chunk.finish_reason },
+    { outputOf: 'A is 1, B is 2.', finish_reason: 'stop' },
+  )
 })
 
 test('Chat, Sessions: the plan is a step and additional context; later turns see only the question and the answer', async (t) => {
@@ -104,9 +107,12 @@ test('Chat: plan_execute that ends by max_iterations or by time returns the best
   ] as const) {
     const { client, model } = await startService(t, options)
     const events = await (await client.stream('What are A and B?', { 'request-id': 'r' })).rest()
-    assert.deepEqual([outputOf(events), events.at(-1)?.chunk.finish_reason], [output, reason])
+    assert.deepEqual(
+      { outputOf: outputOf(events), finish_reason: events.at(-1)?.chunk.finish_reason },
+      { outputOf: output, finish_reason: reason },
+    )
     const run = (await client.run('r')).body
-    assert.deepEqual([run.status, run.outcome.output], [status, output])
+    assert.deepEqual({ status: run.status, output: run.outcome.output }, { status, output })
     if (reason === 'max_iterations') assert.equal(model.requests.length, 6)
   }
 })
@@ -123,7 +129,10 @@ test('Chat: a cancelled plan keeps the results of its steps; a failed plan is co
   await gate.entered
   assert.equal((await client.request('DELETE', '/core/v1/runs/c')).body.status, 'cancelled')
   const events = await stream.rest()
-  assert.deepEqual([outputOf(events), events.at(-1)?.chunk.finish_reason], ['A is 1.', 'cancelled'])
+  assert.deepEqual(
+    { outputOf: outputOf(events), finish_reason: events.at(-1)?.chunk.finish_reason },
+    { outputOf: 'A is 1.', finish_reason: 'cancelled' },
+  )
   const [, answer] = (await client.session('c')).body.messages
   assert.deepEqual(answer.additional_context[0].items.map(({ content }: { content: string }) => content).slice(1), ['Look up A.\nA is 1.'])
 
@@ -161,7 +170,10 @@ test('after kill -9 in a step the run continues in that step, and finished steps
   const calls = model.requests.length
   const { client } = await serve(t, folder)
   const events = await (await client.follow('r')).rest()
-  assert.deepEqual([outputOf(events), events.at(-1)?.chunk.finish_reason], ['A is 1, B is 2.', 'stop'])
+  assert.deepEqual(
+    { outputOf: outputOf(events), finish_reason: events.at(-1)?.chunk.finish_reason },
+    { outputOf: 'A is 1, B is 2.', finish_reason: 'stop' },
+  )
   assert.deepEqual(
     model.requests.slice(calls).map((request) => lastUser(request).slice(0, 10)),
     ['Step 2 of ', 'Now answer'],

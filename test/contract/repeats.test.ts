@@ -133,7 +133,10 @@ test('Headers: concurrent repeats of an ended run all get its outcome', async (t
   await client.chat('secret question', ids)
   const repeats = await Promise.all([1, 2, 3, 4, 5, 6].map((at) => client.chat('secret question', at % 2 ? ids : { 'request-id': 'r' })))
   for (const { status, body, headers } of repeats) {
-    assert.deepEqual([status, body.body?.output, headers.get('session-id')], [200, 'secret answer', 's'])
+    assert.deepEqual(
+      { status, output: body.body?.output, 'session-id': headers.get('session-id') },
+      { status: 200, output: 'secret answer', 'session-id': 's' },
+    )
   }
   assert.doesNotMatch(log.join(), /secret/)
 })

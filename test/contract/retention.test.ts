@@ -75,7 +75,10 @@ test('Retention: "db prune" reports and removes expired data at once, also besid
   assert.deepEqual(await prune(), { code: 0, out: 'No data is older than the retention of the configuration.\n', err: '' })
   age(service, 'old', 31)
   const dry = await prune('--dry-run')
-  assert.deepEqual([dry.code, dry.out], [0, 'KIND      TENANT   COUNT\nsessions  default  1\nWould be removed: 1 sessions.\n'])
+  assert.deepEqual(
+    { code: dry.code, out: dry.out },
+    { code: 0, out: 'KIND      TENANT   COUNT\nsessions  default  1\nWould be removed: 1 sessions.\n' },
+  )
   assert.equal((await service.client.session('old')).status, 200)
   assert.match((await prune()).out, /^Removed: 1 sessions\.$/m)
   assert.deepEqual([(await service.client.session('old')).status, (await service.client.session('young')).status], [404, 200])

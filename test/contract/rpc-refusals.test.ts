@@ -12,12 +12,12 @@ for (const [path, status] of [
     const service = await startService(t, { script: {} })
     const send = async (body: unknown, headers: Record<string, string> = {}) => {
       const reply = await service.client.request('POST', path, { body, headers })
-      assert.deepEqual([reply.body.jsonrpc, reply.body.id], ['2.0', null], reply.text)
+      assert.deepEqual({ jsonrpc: reply.body.jsonrpc, id: reply.body.id }, { jsonrpc: '2.0', id: null }, reply.text)
       return { status: reply.status, code: reply.body.error.code, text: reply.body.error.message }
     }
     for (const text of ['{', '{"id": 1,}', '{"__proto__": {}}']) {
       const { text: said, ...refusal } = await send(text)
-      assert.deepEqual([refusal, said], [{ status, code: -32_700 }, 'The body is not valid JSON.'])
+      assert.deepEqual({ refusal, said }, { refusal: { status, code: -32_700 }, said: 'The body is not valid JSON.' })
     }
     for (const value of ['[]', '7', 'null', '""', JSON.stringify([message])]) {
       const { text, ...refusal } = await send(value)
@@ -25,19 +25,19 @@ for (const [path, status] of [
       assert.match(text, /^body: must be object/)
     }
     const xml = await send('<a/>', { 'content-type': 'application/xml' })
-    assert.deepEqual([xml.status, xml.code], [415, -32_600])
+    assert.deepEqual({ status: xml.status, code: xml.code }, { status: 415, code: -32_600 })
     const header = await send(message, { 'session-id': '../up' })
-    assert.deepEqual([header.status, header.code], [422, -32_600])
+    assert.deepEqual({ status: header.status, code: header.code }, { status: 422, code: -32_600 })
     assert.match(header.text, /^header\.session-id: /)
   })
 
   test(`${path}: a refused key is a plain HTTP error`, async (t) => {
     const service = await startService(t, { script: {} })
     const unknown = await service.client.request('POST', path, { body: '{', headers: { 'x-service-access': 'x' } })
-    assert.deepEqual([unknown.status, unknown.body.details.error_type], [401, 'Unauthorized'])
+    assert.deepEqual({ status: unknown.status, error_type: unknown.body.details.error_type }, { status: 401, error_type: 'Unauthorized' })
     const viewer = await service.as({ roles: ['viewer'] })
     const refused = await viewer.request('POST', path, { body: '{' })
-    assert.deepEqual([refused.status, refused.body.details.error_type], [403, 'Forbidden'])
+    assert.deepEqual({ status: refused.status, error_type: refused.body.details.error_type }, { status: 403, error_type: 'Forbidden' })
   })
 }
 
@@ -54,7 +54,11 @@ test('/a2a: an object that is not a JSON-RPC request is an invalid request, and 
   ]
   for (const [body, id, message] of cases) {
     const reply = await service.client.request('POST', '/a2a', { body, headers: { 'a2a-version': '1.0' } })
-    assert.deepEqual([reply.status, reply.body.jsonrpc, reply.body.id, reply.body.error.code], [200, '2.0', id, -32_600], reply.text)
+    assert.deepEqual(
+      { status: reply.status, jsonrpc: reply.body.jsonrpc, id: reply.body.id, code: reply.body.error.code },
+      { status: 200, jsonrpc: '2.0', id, code: -32_600 },
+      reply.text,
+    )
     assert.match(reply.body.error.message, message)
   }
 })

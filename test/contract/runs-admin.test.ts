@@ -79,7 +79,10 @@ test('Runs: an administrator sees the callback of an async run; feedback, callba
     () => read(ada),
     (run) => run.body.callback?.status === 'delivered',
   )
-  assert.deepEqual([body.outcome.output, body.callback.url, body.callback.attempts.length], ['done', receiver.url, 1])
+  assert.deepEqual(
+    { output: body.outcome.output, url: body.callback.url, attemptCount: body.callback.attempts.length },
+    { output: 'done', url: receiver.url, attemptCount: 1 },
+  )
   const asks = [
     ['callback', undefined],
     ['feedback', { score: 1 }],

@@ -21,11 +21,17 @@ test('Runs: a run can be read while queued, while running, and after its end', a
   const second = client.chat('next', ids('r2'))
   const running = (await client.run('r1')).body
   assert.deepEqual(Object.keys(running), ['request_id', 'session_id', 'status', 'created_at', 'started_at', 'ended_at'])
-  assert.deepEqual([running.request_id, running.session_id, running.status, running.ended_at], ['r1', 's', 'running', null])
+  assert.deepEqual(
+    { request_id: running.request_id, session_id: running.session_id, status: running.status, ended_at: running.ended_at },
+    { request_id: 'r1', session_id: 's', status: 'running', ended_at: null },
+  )
   for (const time of [running.created_at, running.started_at]) assert.match(time, iso)
   await until(async () => (await client.run('r2')).status !== 404, Boolean)
   const waiting = (await client.run('r2')).body
-  assert.deepEqual([waiting.status, waiting.started_at, waiting.ended_at], ['pending', null, null])
+  assert.deepEqual(
+    { status: waiting.status, started_at: waiting.started_at, ended_at: waiting.ended_at },
+    { status: 'pending', started_at: null, ended_at: null },
+  )
   gate.open()
   const answers = [(await first).body.body, (await second).body.body]
   for (const [at, request] of ['r1', 'r2'].entries()) {
@@ -41,7 +47,7 @@ test('Runs: a failed run has its error in the error shape, and no outcome', asyn
   const chat = await client.chat('go', { 'request-id': 'r' })
   const { body } = await client.run('r')
   assert.deepEqual([body.status, body.error, 'outcome' in body], ['error', chat.body, false])
-  assert.deepEqual([chat.status, chat.body.details.error_type], [502, 'ModelUnavailable'])
+  assert.deepEqual({ status: chat.status, error_type: chat.body.details.error_type }, { status: 502, error_type: 'ModelUnavailable' })
 })
 
 test('Runs: DELETE cancels at once and answers with the run; a second DELETE is 409 RunEnded', async (t) => {
@@ -54,7 +60,7 @@ test('Runs: DELETE cancels at once and answers with the run; a second DELETE is 
   assert.match(cancelled.body.ended_at, iso)
   assert.deepEqual((await chat).body.details, { error_type: 'Cancelled' })
   const again = await client.request('DELETE', '/core/v1/runs/r')
-  assert.deepEqual([again.status, again.body.details.error_type], [409, 'RunEnded'])
+  assert.deepEqual({ status: again.status, error_type: again.body.details.error_type }, { status: 409, error_type: 'RunEnded' })
 })
 
 test('Runs: a direct tool execution is not a run, and an id outside of the alphabet is 422', async (t) => {
@@ -68,7 +74,7 @@ test('Runs: a direct tool execution is not a run, and an id outside of the alpha
   ] as const)
     assert.equal((await client.request(method, path)).status, 404, `${method} ${path}`)
   const { status, body: reply } = await client.run('-x')
-  assert.deepEqual([status, reply.detail[0].loc], [422, ['path', 'request_id']])
+  assert.deepEqual({ status, loc: reply.detail[0].loc }, { status: 422, loc: ['path', 'request_id'] })
 })
 
 test('Runs: the stream of an ended run resumes from any number, and is 204 after the last', async (t) => {
@@ -81,7 +87,10 @@ test('Runs: the stream of an ended run resumes from any number, and is 204 after
   )
   for (let after = 0; after <= all.length; after++) {
     const stream = await client.follow('r', after === 0 ? '' : `r:${after}`)
-    assert.deepEqual([stream.status, await stream.rest()], [after === all.length ? 204 : 200, all.slice(after)])
+    assert.deepEqual(
+      { status: stream.status, rest: await stream.rest() },
+      { status: after === all.length ? 204 : 200, rest: all.slice(after) },
+    )
   }
 })
 
@@ -90,7 +99,10 @@ test('Runs: a reader beyond the last number gets one retrying chunk and then eve
   await client.chat('go', { 'request-id': 'r' })
   const all = await (await client.follow('r')).rest()
   const [first, ...rest] = await (await client.follow('r', 'r:99')).rest()
-  assert.deepEqual([first!.chunk.agent_step, first!.chunk.token, first!.chunk.finish_reason], ['retrying', '', 'null'])
+  assert.deepEqual(
+    { agent_step: first!.chunk.agent_step, token: first!.chunk.token, finish_reason: first!.chunk.finish_reason },
+    { agent_step: 'retrying', token: '', finish_reason: 'null' },
+  )
   assert.deepEqual(rest, all)
 })
 
@@ -117,7 +129,10 @@ test('Async: a chat of a killed process waits the grace for its client, ends as 
     async () => (await client.run('r')).body,
     ({ status }) => status !== 'running' && status !== 'pending',
   )
-  assert.deepEqual([run.status, run.error.status_code, run.error.details.error_type], ['error', 503, 'ProcessLost'])
+  assert.deepEqual(
+    { status: run.status, status_code: run.error.status_code, error_type: run.error.details.error_type },
+    { status: 'error', status_code: 503, error_type: 'ProcessLost' },
+  )
   assert.equal((await client.chat('where are you?', ids)).body.body.output, 'here')
   assert.deepEqual(
     (await client.session('s')).body.messages.map(({ content }: { content: string }) => content),

@@ -14,7 +14,7 @@ test('Sessions: a deleted session is gone with its messages and runs, and a repe
     client.request('POST', '/core/v1/tool/execute', { body: { tool_name: 'add' }, headers: { ...session, 'request-id': requestId } })
   assert.equal((await execute('tool')).status, 200)
   const { status, body } = await client.request('DELETE', '/core/v1/sessions/s')
-  assert.deepEqual([status, body], [200, { session_id: 's', status: 'deleted' }])
+  assert.deepEqual({ status, body }, { status: 200, body: { session_id: 's', status: 'deleted' } })
 
   assert.equal((await client.session('s')).status, 404)
   assert.equal((await client.request('GET', '/core/v1/sessions')).body.count, 0)
@@ -26,11 +26,12 @@ test('Sessions: a deleted session is gone with its messages and runs, and a repe
     await client.run('chain'),
     await client.request('DELETE', '/core/v1/runs/chain'),
   ]
-  for (const reply of again) assert.deepEqual([reply.status, reply.body.details.error_type], [410, 'Gone'])
+  for (const reply of again)
+    assert.deepEqual({ status: reply.status, error_type: reply.body.details.error_type }, { status: 410, error_type: 'Gone' })
   const streams = [await client.stream('stream', { ...session, 'request-id': 'stream' }), await client.follow('stream')]
   for (const stream of streams) assert.equal(stream.status, 410)
   const logs = await (await as({ roles: ['operator'] })).request('GET', '/core/v1/logs')
-  assert.deepEqual([logs.body.total, logs.body.data], [0, '[]'])
+  assert.deepEqual({ total: logs.body.total, data: logs.body.data }, { total: 0, data: '[]' })
 
   assert.equal((await client.request('DELETE', '/core/v1/sessions/s')).status, 404)
   assert.equal((await client.chat('anew', session)).status, 200)
@@ -47,7 +48,7 @@ test('Sessions: deleting a session cancels its running and queued runs', async (
   assert.equal((await client.request('DELETE', '/core/v1/sessions/s')).status, 200)
   await gate.cancelled
   const [one, two] = await Promise.all([running, stream])
-  assert.deepEqual([one.status, one.body.details.error_type], [409, 'Cancelled'])
+  assert.deepEqual({ status: one.status, error_type: one.body.details.error_type }, { status: 409, error_type: 'Cancelled' })
   assert.equal(two.status, 409)
   for (const id of ['running', 'waiting']) assert.equal((await client.run(id)).status, 410)
   assert.equal((await client.chat('anew', session)).body.body.output, 'fresh')
@@ -74,7 +75,7 @@ test('Sessions: a fork continues from its messages, and leaves the first session
   const fork = async (messageIndex: unknown) =>
     client.request('POST', '/core/v1/sessions/s/fork', { body: { message_index: messageIndex } })
   const { status, body } = await fork(2)
-  assert.deepEqual([status, Object.keys(body)], [200, ['session_id']])
+  assert.deepEqual({ status, keys: Object.keys(body) }, { status: 200, keys: ['session_id'] })
   const id = body.session_id
   await client.chat('three', { 'session-id': id })
   const contents = async (of: string) => (await client.session(of)).body.messages.map(({ content }: { content: string }) => content)
@@ -83,13 +84,17 @@ test('Sessions: a fork continues from its messages, and leaves the first session
   const shown = model.requests.at(-1)?.body.messages.map(({ content }: { content: string }) => content)
   assert.deepEqual(shown.slice(-3), ['one', 'answer 0', 'three'])
   const [newest] = (await client.request('GET', '/core/v1/sessions')).body.sessions
-  assert.deepEqual([newest.session_id, newest.short_name], [id, 'one'])
+  assert.deepEqual({ session_id: newest.session_id, short_name: newest.short_name }, { session_id: id, short_name: 'one' })
 
   const empty = (await fork(0)).body.session_id
   assert.deepEqual(await contents(empty), [])
   for (const index of [5, -1, 1.5, '1', null, undefined]) {
     const refused = await fork(index)
-    assert.deepEqual([refused.status, refused.body.detail[0].loc], [422, ['body', 'message_index']], String(index))
+    assert.deepEqual(
+      { status: refused.status, loc: refused.body.detail[0].loc },
+      { status: 422, loc: ['body', 'message_index'] },
+      String(index),
+    )
   }
 })
 

@@ -18,16 +18,16 @@ test('Sessions: a session has its messages, with thinking and response metadata'
   const { status, body } = await client.session('s')
   assert.equal(status, 200)
   assert.deepEqual(Object.keys(body), ['session_id', 'short_name', 'created_at', 'updated_at', 'messages'])
-  assert.deepEqual([body.session_id, body.short_name], ['s', 'really?'])
+  assert.deepEqual({ session_id: body.session_id, short_name: body.short_name }, { session_id: 's', short_name: 'really?' })
   for (const time of [body.created_at, body.updated_at]) assert.match(time, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
   const [human, ai] = body.messages
   assert.deepEqual({ ...human, timestamp: 0 }, { role: 'human', content: 'really?', timestamp: 0 })
   assert.ok(Number.isInteger(ai.timestamp) && ai.timestamp >= before && ai.timestamp <= Date.now() / 1000)
-  assert.deepEqual([ai.role, ai.content], ['ai', 'yes'])
+  assert.deepEqual({ role: ai.role, content: ai.content }, { role: 'ai', content: 'yes' })
   assert.deepEqual(ai.additional_context, [{ context_type: 'reasoning', items: [{ content: 'hm' }] }])
   const { usage, intermediate_steps, ...metadata } = ai.response_metadata
   assert.deepEqual(metadata, { request_id: 'r', model: 'scripted', finish_reason: 'stop', generated_artifacts: [] })
-  assert.deepEqual([usage[0].usage, intermediate_steps.length], [3, 1])
+  assert.deepEqual({ usage: usage[0].usage, stepCount: intermediate_steps.length }, { usage: 3, stepCount: 1 })
 })
 
 test('Sessions: a second turn sees the first, with its tool calls', async (t) => {
@@ -88,7 +88,7 @@ test('Sessions: a chat that waits longer than max_session_wait is 409 SessionBus
   await gate.entered
   const ids = { 'session-id': 's', 'request-id': 'r' }
   const { status, headers, body } = await client.chat('2', ids)
-  assert.deepEqual([status, body.details], [409, { error_type: 'SessionBusy' }])
+  assert.deepEqual({ status, details: body.details }, { status: 409, details: { error_type: 'SessionBusy' } })
   assert.ok(headers.has('retry-after'))
   assert.equal((await client.stream('3', { 'session-id': 's' })).status, 409)
   gate.open()
@@ -131,7 +131,7 @@ test('Sessions: a queued run can be cancelled, and is stored as cancelled', asyn
   await until(async () => (await client.run('r2')).body.status === 'pending', Boolean)
   assert.equal((await client.request('DELETE', '/core/v1/runs/r2')).body.status, 'cancelled')
   const { status, body } = await second
-  assert.deepEqual([status, body.details], [409, { error_type: 'Cancelled' }])
+  assert.deepEqual({ status, details: body.details }, { status: 409, details: { error_type: 'Cancelled' } })
   gate.open()
   await first
   assert.equal((await client.session('s')).body.messages.length, 2)
@@ -159,7 +159,7 @@ test('Sessions: the list has the most recent activity first, page by page', asyn
   const ids = (sessions: Listed[]) => sessions.map((session) => session.session_id)
   assert.deepEqual(ids(before.sessions), ['e', 'd', 'c', 'b', 'a'])
   assert.deepEqual(ids(all.sessions), ['b', 'e', 'd', 'c', 'a'])
-  assert.deepEqual([all.count, all.offset], [5, all.sessions.at(-1).checkpoint_id])
+  assert.deepEqual({ count: all.count, offset: all.offset }, { count: 5, offset: all.sessions.at(-1).checkpoint_id })
   assert.deepEqual(Object.keys(all.sessions[0]).sort(), ['checkpoint_id', 'created_at', 'session_id', 'short_name'])
   assert.equal(all.sessions[0].short_name, 'hello b')
   // The checkpoint id changes with every turn.
@@ -188,7 +188,7 @@ test('Sessions: a limit outside of 1-100 and an unknown before are 422', async (
     ['before=%00', 'before'],
   ] as const) {
     const { status, body } = await client.request('GET', `/core/v1/sessions?${query}`)
-    assert.deepEqual([status, body.detail?.[0].loc], [422, ['query', name]], query)
+    assert.deepEqual({ status, loc: body.detail?.[0].loc }, { status: 422, loc: ['query', name] }, query)
   }
   assert.equal((await client.request('GET', '/core/v1/sessions?limit=100')).status, 200)
 })
@@ -210,9 +210,9 @@ test('Sessions: a session without messages is not listed', async (t) => {
 test('Sessions: an unknown id is 404, an invalid id 422', async (t) => {
   const { client } = await startService(t, { script: {} })
   const unknown = await client.session('nothing')
-  assert.deepEqual([unknown.status, unknown.body.details], [404, { error_type: 'NotFound' }])
+  assert.deepEqual({ status: unknown.status, details: unknown.body.details }, { status: 404, details: { error_type: 'NotFound' } })
   const impossible = await client.session('-nothing')
-  assert.deepEqual([impossible.status, impossible.body.detail[0].loc], [422, ['path', 'session_id']])
+  assert.deepEqual({ status: impossible.status, loc: impossible.body.detail[0].loc }, { status: 422, loc: ['path', 'session_id'] })
 })
 
 test('Sessions: a caller sees its own sessions, an administrator all of its tenant and none of another', async (t) => {

@@ -56,13 +56,16 @@ test('Streaming: over every protocol, the stream of a queued run begins with a k
     firstOf(service, '/mcp', mcp, { 'mcp-protocol-version': '2025-06-18' }),
   ])
   for (const { status, type, first } of opened) {
-    assert.deepEqual([status, type], [200, 'text/event-stream; charset=utf-8'])
+    assert.deepEqual({ status, type }, { status: 200, type: 'text/event-stream; charset=utf-8' })
     assert.match(first!, /^(: keep-alive\n\n)+$/)
   }
   // No queued run started in time.
   const [own, completion, response, task] = await Promise.all(opened.map(({ reader }) => restOf(reader)))
   const last = JSON.parse(/data: (.*)\n\n$/.exec(own!)![1]!)
-  assert.deepEqual([last.finish_reason, last.error.status_code, last.error.details.error_type], ['error', 409, 'SessionBusy'])
+  assert.deepEqual(
+    { finish_reason: last.finish_reason, status_code: last.error.status_code, error_type: last.error.details.error_type },
+    { finish_reason: 'error', status_code: 409, error_type: 'SessionBusy' },
+  )
   for (const text of [completion, response, task]) assert.match(text!, /data: .*session.*\n\n/i)
   gate.open()
   assert.equal((await running).status, 200)
@@ -117,7 +120,10 @@ test('Headers: a repeat without session-id that ends while queued names the sess
   assert.equal((await client.chat('other', { 'request-id': 'r' })).status, 409)
   assert.equal((await client.request('DELETE', '/core/v1/runs/r')).status, 200)
   for (const { status, body, headers } of await Promise.all([first, repeat])) {
-    assert.deepEqual([status, body.details.error_type, headers.get('session-id')], [409, 'Cancelled', 's'])
+    assert.deepEqual(
+      { status, error_type: body.details.error_type, 'session-id': headers.get('session-id') },
+      { status: 409, error_type: 'Cancelled', 'session-id': 's' },
+    )
   }
   gate.open()
   assert.equal((await running).status, 200)

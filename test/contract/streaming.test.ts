@@ -16,7 +16,7 @@ function checkStream(events: readonly StreamEvent[], requestId: string, from = 1
     if (!isLast) assert.deepEqual(chunk.usage, [])
   }
   const last = events.at(-1)?.chunk
-  assert.deepEqual([last?.agent_step, last?.token], ['answer', ''])
+  assert.deepEqual({ agent_step: last?.agent_step, token: last?.token }, { agent_step: 'answer', token: '' })
 }
 
 const labels = (events: readonly StreamEvent[]) => events.map(({ chunk }) => chunk.agent_step)
@@ -47,7 +47,10 @@ test('Streaming: a tool step gives one chunk at its start and one with the step 
   const events = [...early, ...(await stream.rest())]
   checkStream(events, 'r')
   assert.deepEqual(labels(events), ['answer', 'tool:wait', 'tool:wait', 'answer', 'answer'])
-  assert.deepEqual([events[2]?.chunk.token, events[2]?.chunk.step?.status, events[2]?.chunk.step?.output], ['', 'success', { done: 1 }])
+  assert.deepEqual(
+    { token: events[2]?.chunk.token, status: events[2]?.chunk.step?.status, output: events[2]?.chunk.step?.output },
+    { token: '', status: 'success', output: { done: 1 } },
+  )
   assert.equal(outputOf(events), 'Then.')
 })
 
@@ -115,7 +118,10 @@ test('Streaming: an error before the first chunk is an ordinary HTTP error', asy
   assert.equal(stream.status, 502)
   assert.match(stream.headers.get('content-type') ?? '', /^application\/json/)
   assert.deepEqual(stream.body.details, { error_type: 'ModelUnavailable' })
-  assert.deepEqual([stream.headers.get('request-id'), stream.headers.get('session-id')], ['r', 's'])
+  assert.deepEqual(
+    { 'request-id': stream.headers.get('request-id'), 'session-id': stream.headers.get('session-id') },
+    { 'request-id': 'r', 'session-id': 's' },
+  )
 })
 
 test('Streaming: an error after the first chunk is one last chunk, and the response ends normally', async (t) => {
@@ -130,7 +136,10 @@ test('Streaming: an error after the first chunk is one last chunk, and the respo
   const events = await (await client.stream('go', { 'request-id': 'r' })).rest()
   checkStream(events, 'r')
   const { finish_reason, error } = events.at(-1)!.chunk
-  assert.deepEqual([finish_reason, error?.status_code, error?.details], ['error', 502, { error_type: 'ModelUnavailable' }])
+  assert.deepEqual(
+    { finish_reason, status_code: error?.status_code, details: error?.details },
+    { finish_reason: 'error', status_code: 502, details: { error_type: 'ModelUnavailable' } },
+  )
 })
 
 test('Streaming: a cancelled run has exactly one last chunk, with finish reason cancelled', async (t) => {
@@ -198,7 +207,7 @@ test('Streaming: a replay after the end, and after a restart, has the same numbe
   assert.deepEqual(await (await service.client.follow('r')).rest(), events)
   assert.deepEqual(await (await service.client.follow('r', events.at(-2)!.id)).rest(), events.slice(-1))
   const all = await service.client.follow('r', events.at(-1)!.id)
-  assert.deepEqual([all.status, await all.rest()], [204, []])
+  assert.deepEqual({ status: all.status, rest: await all.rest() }, { status: 204, rest: [] })
 })
 
 test('Streaming: a chain can be followed as a stream too', async (t) => {
@@ -218,7 +227,7 @@ test('Streaming: an invalid last-event-id is 422; an unknown run, or a run of an
   await client.chat('go', { 'request-id': 'r' })
   for (const id of ['other:1', 'r', 'r:', 'r:-1', 'r:x', '1']) {
     const { status, body } = await client.follow('r', id)
-    assert.deepEqual([status, body.detail[0].loc], [422, ['header', 'last-event-id']], id)
+    assert.deepEqual({ status, loc: body.detail[0].loc }, { status: 422, loc: ['header', 'last-event-id'] }, id)
   }
   assert.equal((await client.follow('nothing')).status, 404)
   const bob = await as({ sub: 'bob' })
@@ -279,7 +288,7 @@ for (const operation of ['chain', 'stream'] as const) {
     await sleep(100)
     gate.open()
     const events = await (await client.follow('r')).rest()
-    assert.deepEqual([endOf(events), outputOf(events)], ['stop', 'done'])
+    assert.deepEqual({ endOf: endOf(events), outputOf: outputOf(events) }, { endOf: 'stop', outputOf: 'done' })
   })
 }
 
@@ -309,6 +318,6 @@ test('Streaming: DELETE of an ended run is 409 RunEnded, of an unknown run 404',
   const { client } = await startService(t, { script: {} })
   await client.chat('go', { 'request-id': 'r' })
   const ended = await client.request('DELETE', '/core/v1/runs/r')
-  assert.deepEqual([ended.status, ended.body.details], [409, { error_type: 'RunEnded' }])
+  assert.deepEqual({ status: ended.status, details: ended.body.details }, { status: 409, details: { error_type: 'RunEnded' } })
   assert.equal((await client.request('DELETE', '/core/v1/runs/nothing')).status, 404)
 })

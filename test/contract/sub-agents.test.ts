@@ -21,19 +21,19 @@ test('Sub-agents: they are created, listed, read and terminated', async (t) => {
   assert.deepEqual((await client.request('GET', all)).body, { sub_agents: [] })
   const made = await create(client, researcher)
   const { sub_agent_id: id, sub_agent_info: info } = made.body
-  assert.deepEqual([made.status, Object.keys(made.body)], [200, ['sub_agent_id', 'sub_agent_info']])
+  assert.deepEqual({ status: made.status, keys: Object.keys(made.body) }, { status: 200, keys: ['sub_agent_id', 'sub_agent_info'] })
   const { created_at: createdAt, last_active: lastActive, ...rest } = info
   assert.deepEqual(rest, { id, name: 'researcher', description: 'Finds things.', status: 'ready' })
   for (const time of [createdAt, lastActive]) assert.equal(new Date(time).toISOString(), time)
   const read = await client.request('GET', `${all}/${id}`)
-  assert.deepEqual([read.status, read.body], [200, info])
+  assert.deepEqual({ status: read.status, body: read.body }, { status: 200, body: info })
   assert.deepEqual(await list(client), [{ ...info, objective: 'Find what is asked.', tools: ['calculator'], workflow_type: 'react' }])
 
   const ended = await client.request('DELETE', `${all}/${id}`)
-  assert.deepEqual([ended.status, ended.body], [200, { sub_agent_id: id, status: 'terminated' }])
+  assert.deepEqual({ status: ended.status, body: ended.body }, { status: 200, body: { sub_agent_id: id, status: 'terminated' } })
   for (const method of ['GET', 'DELETE']) {
     const { status, body } = await client.request(method, `${all}/${id}`)
-    assert.deepEqual([status, body.details], [404, { error_type: 'NotFound' }])
+    assert.deepEqual({ status, details: body.details }, { status: 404, details: { error_type: 'NotFound' } })
   }
   assert.deepEqual(await list(client), [])
 })
@@ -43,11 +43,17 @@ test('Sub-agents: only the name is required; the name of a terminated sub-agent 
   const { sub_agent_id: id } = (await create(client, { name: 'Zoë 调查 🙂' })).body
   const [listed] = await list(client)
   assert.deepEqual(
-    [listed.name, listed.description, listed.objective, listed.tools, listed.workflow_type],
-    ['Zoë 调查 🙂', '', '', [], 'react'],
+    {
+      name: listed.name,
+      description: listed.description,
+      objective: listed.objective,
+      tools: listed.tools,
+      workflow_type: listed.workflow_type,
+    },
+    { name: 'Zoë 调查 🙂', description: '', objective: '', tools: [], workflow_type: 'react' },
   )
   const again = await create(client, { name: 'Zoë 调查 🙂' })
-  assert.deepEqual([again.status, again.body.details], [409, { error_type: 'SubAgentExists' }])
+  assert.deepEqual({ status: again.status, details: again.body.details }, { status: 409, details: { error_type: 'SubAgentExists' } })
   await client.request('DELETE', `${all}/${id}`)
   assert.equal((await create(client, { name: 'Zoë 调查 🙂' })).status, 200)
 })
@@ -73,7 +79,7 @@ test('Sub-agents: an invalid field is refused by name, and nothing changes', asy
   ]
   for (const [body, loc] of bad) {
     const { status, body: reply } = await client.request('POST', all, { body })
-    assert.deepEqual([status, reply.detail?.[0]?.loc], [422, loc], JSON.stringify(body).slice(0, 80))
+    assert.deepEqual({ status, loc: reply.detail?.[0]?.loc }, { status: 422, loc }, JSON.stringify(body).slice(0, 80))
   }
   const named = await create(client, { ...researcher, tools: ['nothing'] })
   assert.match(named.body.detail[0].msg, /nothing/)

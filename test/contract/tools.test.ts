@@ -33,7 +33,7 @@ function execute(client: Client, tool_name: string, tool_input: object, more: ob
 test('Tools: the list has name, description, status and schema of each tool', async (t) => {
   const { client } = await startService(t, withFiles)
   const { status, body } = await client.request('GET', '/core/v1/tools')
-  assert.deepEqual([status, body.count], [200, 5])
+  assert.deepEqual({ status, count: body.count }, { status: 200, count: 5 })
   assert.deepEqual(
     body.tools.map((tool: { name: string }) => tool.name),
     tools.map((tool) => tool.name),
@@ -63,7 +63,7 @@ test('Tools: a tool that cannot be created has status error and its reason, and 
   assert.deepEqual([body.tools[0].status, body.tools[1].status], ['error', 'ready'])
   assert.match(body.tools[0].description, /gone\.csv/)
   const refused = await execute(client, 'broken', { sql: 'select 1' })
-  assert.deepEqual([refused.status, refused.body.details], [503, { error_type: 'ToolNotReady' }])
+  assert.deepEqual({ status: refused.status, details: refused.body.details }, { status: 503, details: { error_type: 'ToolNotReady' } })
   assert.equal((await execute(client, 'calculator', { expression: '1+1' })).body.status, 'success')
   assert.equal((await client.chat('hello')).status, 200)
 })
@@ -73,7 +73,7 @@ test('Tools: a direct execution answers with output, seconds and status', async 
   const { status, headers, body } = await execute(client, 'calculator', { expression: '17% * 2340' })
   assert.equal(status, 200)
   assert.deepEqual(Object.keys(body).sort(), ['execution_time', 'output', 'status', 'tool_name'])
-  assert.deepEqual([body.tool_name, body.status], ['calculator', 'success'])
+  assert.deepEqual({ tool_name: body.tool_name, status: body.status }, { tool_name: 'calculator', status: 'success' })
   assert.match(JSON.stringify(body.output), /397\.8/)
   assert.equal(typeof body.execution_time, 'number')
   assert.ok(headers.get('session-id') && headers.get('request-id'))
@@ -91,7 +91,7 @@ test('Tools: the output of a direct execution is always an object, also in a rep
         body: { tool_name: `gives${n}`, tool_input: {} },
         headers,
       })
-      assert.deepEqual([status, body.output], [200, expected], `${attempt} of ${JSON.stringify(value)}`)
+      assert.deepEqual({ status, output: body.output }, { status: 200, output: expected }, `${attempt} of ${JSON.stringify(value)}`)
     }
   }
   const { body: document } = await client.request('GET', '/openapi.json')
@@ -104,7 +104,7 @@ test('Tools: an unknown tool is 404, a missing or wrong parameter 400 that names
   assert.equal((await execute(client, 'nothing', {})).status, 404)
   assert.equal((await execute(client, '__proto__', {})).status, 404)
   const missing = await execute(client, 'calculator', {})
-  assert.deepEqual([missing.status, missing.body.status_code], [400, 400])
+  assert.deepEqual({ status: missing.status, status_code: missing.body.status_code }, { status: 400, status_code: 400 })
   assert.match(missing.body.body, /expression/)
   assert.match((await execute(client, 'calculator', { expression: 1 })).body.body, /expression/)
   assert.match((await execute(client, 'calculator', { expression: '1', more: 2 })).body.body, /more/)
@@ -126,7 +126,10 @@ test('Tools: a tool that needs approval is not run directly, and its input is no
   const { client } = await startService(t, { tools: [send] })
   for (const tool_input of [{ to: 'a' }, {}]) {
     const reply = await client.request('POST', '/core/v1/tool/execute', { body: { tool_name: 'send', tool_input } })
-    assert.deepEqual([reply.status, reply.body.status_code, reply.body.details], [409, 409, { error_type: 'ApprovalRequired' }])
+    assert.deepEqual(
+      { status: reply.status, status_code: reply.body.status_code, details: reply.body.details },
+      { status: 409, status_code: 409, details: { error_type: 'ApprovalRequired' } },
+    )
     assert.match(reply.body.body, /send needs the approval of a person/)
   }
   assert.deepEqual(made, [])
@@ -265,11 +268,11 @@ test('Tools: a hint on an unknown tool, a tool without filters, or of an unknown
   ] as const) {
     const loc = ['body', 'data_filter_hints', 0, field]
     const chain = await client.chat({ messages, data_filter_hints: [one] })
-    assert.deepEqual([chain.status, chain.body.details.errors[0].loc], [422, loc])
+    assert.deepEqual({ status: chain.status, loc: chain.body.details.errors[0].loc }, { status: 422, loc })
     const stream = await client.stream({ messages, data_filter_hints: [one] })
-    assert.deepEqual([stream.status, stream.body.detail[0].loc], [422, loc])
+    assert.deepEqual({ status: stream.status, loc: stream.body.detail[0].loc }, { status: 422, loc })
     const direct = await execute(client, 'calculator', { expression: '1' }, { data_filter_hints: [one] })
-    assert.deepEqual([direct.status, direct.body.detail[0].loc], [422, loc])
+    assert.deepEqual({ status: direct.status, loc: direct.body.detail[0].loc }, { status: 422, loc })
     if (field === 'tool_name') assert.match(chain.body.body, new RegExp(one.tool_name))
   }
   assert.equal(model.requests.length, 0)

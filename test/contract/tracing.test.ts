@@ -34,7 +34,10 @@ test('Traces: a run is a span in its caller’s trace, with child spans for mode
   assert.deepEqual([collector.resource['service.name'], collector.resource['service.version']], ['helpers', '0.0.0'])
   const [run] = collector.named('invoke_agent Helper')
   assert.ok(run)
-  assert.deepEqual([run.traceId, run.parentSpanId, run.status], [trace, span, { code: 0 }])
+  assert.deepEqual(
+    { traceId: run.traceId, parentSpanId: run.parentSpanId, status: run.status },
+    { traceId: trace, parentSpanId: span, status: { code: 0 } },
+  )
   const { 'gen_ai.agent.version': version, ...told } = run.attributes
   assert.equal(typeof version, 'string')
   assert.deepEqual(told, {
@@ -98,7 +101,7 @@ test('Traces: message texts are recorded only when enabled', async (t) => {
   assert.deepEqual(JSON.parse(String(first?.attributes['gen_ai.input.messages'])), [asked])
   const [question, call, result] = JSON.parse(String(second?.attributes['gen_ai.input.messages'])) as { role: string; parts: any[] }[]
   assert.deepEqual([question, call?.role, result?.role], [asked, 'assistant', 'tool'])
-  assert.deepEqual([call?.parts[0].type, call?.parts[0].arguments], ['tool_call', '{"a":1}'])
+  assert.deepEqual({ type: call?.parts[0].type, arguments: call?.parts[0].arguments }, { type: 'tool_call', arguments: '{"a":1}' })
   assert.deepEqual(result?.parts, [{ type: 'tool_call_response', id: call?.parts[0].id, response: '{"sum":3}' }])
   assert.match(String(first?.attributes['gen_ai.output.messages']), /"tool_call","name":"add"/)
   // A caller without a valid span starts a new trace.

@@ -35,7 +35,7 @@ test('the first service starts with the samples, a joining service writes the sh
   assert.equal((await get(b)).body.configuration.name, 'Memory')
   assert.match(await readFile(path.join(there, 'agent.yaml'), 'utf8'), /Stored\./)
   const shown = parse((await runIn(await makeFolder(t), ['config', 'show'], environment)).out)
-  assert.deepEqual([shown.name, shown.description], ['Memory', 'Stored.'])
+  assert.deepEqual({ name: shown.name, description: shown.description }, { name: 'Memory', description: 'Stored.' })
   // After the kill, the surviving service still has the change in memory, also for a joining service.
   a.child.kill('SIGKILL')
   await a.ended
@@ -69,7 +69,7 @@ test('former configurations are listed and restored from any machine, and runnin
     /^version +since +source +changed by +changes\n\S+ +\S+ +put +\S+ \(default\) +.*description.*\n\S+ +\S+ +seed +-\n$/,
   )
   const made = await runIn(elsewhere, ['keys', 'create', '--sub', 'ann', '--roles', 'auditor,nobody'], environment)
-  assert.deepEqual([made.code, made.err.match(/There is no role "\w+"/g)], [0, ['There is no role "nobody"']])
+  assert.deepEqual({ code: made.code, match: made.err.match(/There is no role "\w+"/g) }, { code: 0, match: ['There is no role "nobody"'] })
   const restored = await runIn(elsewhere, ['config', 'restore', first], environment)
   assert.match(restored.out, /^Version \S+ is in use\. Changed: .*description/)
   await until(
@@ -78,7 +78,10 @@ test('former configurations are listed and restored from any machine, and runnin
   )
   assert.match((await runIn(elsewhere, ['config', 'history'], environment)).out, / restore /)
   const none = await runIn(elsewhere, ['config', 'restore', 'x'], environment)
-  assert.deepEqual([none.code, none.err], [1, 'There is no version "x"; "agent-core config history" lists the versions.\n'])
+  assert.deepEqual(
+    { code: none.code, err: none.err },
+    { code: 1, err: 'There is no version "x"; "agent-core config history" lists the versions.\n' },
+  )
 })
 
 test('without a shared database copies of the file are listed and restored, and the running service applies them', async (t) => {
@@ -88,7 +91,7 @@ test('without a shared database copies of the file are listed and restored, and 
   await put(service, { name: 'Third' })
   const history = await runIn(folder, ['config', 'history'], {})
   const [head, third, second, first, ...rest] = history.out.trimEnd().split('\n')
-  assert.deepEqual([history.code, rest], [0, []])
+  assert.deepEqual({ code: history.code, rest }, { code: 0, rest: [] })
   assert.match(head!, /^version +since +source +changed by +changes$/)
   assert.match(third!, /^[0-9a-f]{16} +20\S+Z +- +- +name$/)
   assert.match(second!, /^[0-9a-f]{16} +20\S+Z +- +- +description$/)
@@ -109,7 +112,10 @@ test('without a shared database copies of the file are listed and restored, and 
   assert.equal((await runIn(folder, ['config', 'restore', third!.split(' ')[0]!], {})).code, 0)
   assert.equal(await readFile(path.join(folder, 'agent.yaml'), 'utf8'), before)
   const none = await runIn(folder, ['config', 'restore', 'x'], {})
-  assert.deepEqual([none.code, none.err], [1, 'There is no version "x"; "agent-core config history" lists the versions.\n'])
+  assert.deepEqual(
+    { code: none.code, err: none.err },
+    { code: 1, err: 'There is no version "x"; "agent-core config history" lists the versions.\n' },
+  )
 })
 
 test('doctor checks the configuration in the database, and reports an edit that is not in effect', async (t) => {
@@ -134,7 +140,7 @@ test('doctor checks the configuration in the database, and reports an edit that 
 test('without --init an empty database gets no sample', async (t) => {
   const environment = await newEnvironment()
   const { code, out, err } = await runIn(await makeFolder(t), ['serve'], environment)
-  assert.deepEqual([code, out], [1, ''])
+  assert.deepEqual({ code, out }, { code: 1, out: '' })
   assert.match(err, /^The database has no configuration yet, and \S+agent\.yaml does not exist\. .*serve --init.*\n$/)
 })
 

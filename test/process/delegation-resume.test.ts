@@ -61,7 +61,7 @@ test('a sub-agent resumes in the replacing process: completed writes stay, and w
     ],
   )
   // Each model call is counted once and was not repeated.
-  assert.deepEqual([service.model.requests.length, outcome.usage[0].usage], [6, 90])
+  assert.deepEqual({ requestCount: service.model.requests.length, usage: outcome.usage[0].usage }, { requestCount: 6, usage: 90 })
   assert.equal((await service.client.request('GET', all)).body.sub_agents[0].status, 'ready')
 })
 
@@ -96,16 +96,19 @@ test('kill -9 during the second call of a sub-agent: the first call, a write, is
 
   const { client } = await serve(t, folder)
   const events = await (await client.follow('r')).rest()
-  assert.deepEqual([outputOf(events), events.at(-1)?.chunk.finish_reason], ['written', 'stop'])
+  assert.deepEqual(
+    { outputOf: outputOf(events), finish_reason: events.at(-1)?.chunk.finish_reason },
+    { outputOf: 'written', finish_reason: 'stop' },
+  )
   const { outcome } = (await client.run('r')).body
   const steps = outcome.intermediate_steps.map((step: any) => `${step.tool} ${step.status}`)
   assert.deepEqual(steps.toSorted(), ['data error', 'sub_agent:helper success', 'write_file success'])
-  assert.deepEqual([model.requests.length, outcome.usage[0].usage], [5, 75])
+  assert.deepEqual({ requestCount: model.requests.length, usage: outcome.usage[0].usage }, { requestCount: 5, usage: 75 })
   const [, answer] = (await client.session('s')).body.messages
   assert.deepEqual(
     answer.response_metadata.generated_artifacts.map((one: any) => [one.file_name, one.tool]),
     [['a.txt', 'write_file']],
   )
   const [helper] = (await client.request('GET', all)).body.sub_agents
-  assert.deepEqual([helper.id, helper.status], [made.body.sub_agent_id, 'ready'])
+  assert.deepEqual({ id: helper.id, status: helper.status }, { id: made.body.sub_agent_id, status: 'ready' })
 })

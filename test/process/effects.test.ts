@@ -125,7 +125,10 @@ test('kill -9 while calls wait, and during an approved write: each call runs at 
   const { till, start } = await prepare(t, inOneTurn(['wire', 'one'], ['wire', 'two'], ['wire', 'three'], ['pay', 'now']))
   const first = await start()
   const waiting = await first.client.chat(goesOn, ids)
-  assert.deepEqual([waiting.status, countOf(till, 'now'), till.asked.length], [202, 1, 1])
+  assert.deepEqual(
+    { status: waiting.status, countOf: countOf(till, 'now'), askedCount: till.asked.length },
+    { status: 202, countOf: 1, askedCount: 1 },
+  )
   const { calls } = waiting.body.approval_required
   const decide = (service: RunningService, at: number, more: object) =>
     service.client.request('POST', '/core/v1/runs/r/approvals', { body: { tool_call_id: calls[at].tool_call_id, ...more } })
@@ -209,10 +212,10 @@ test('kill -9 during a direct execution: the same request id does not repeat a w
   const second = await start()
   for (let again = 0; again < 2; again++) {
     const bill = await execute(second, 'pay', 'bill')
-    assert.deepEqual([bill.status, bill.body.details.error_type], [503, 'ProcessLost'])
+    assert.deepEqual({ status: bill.status, error_type: bill.body.details.error_type }, { status: 503, error_type: 'ProcessLost' })
     assert.match(bill.body.body, /unknown; it was not repeated/)
     const rate = await execute(second, 'quote', 'rate')
-    assert.deepEqual([rate.status, toShort(rate.text)], [200, 'rate is done'])
+    assert.deepEqual({ status: rate.status, short: toShort(rate.text) }, { status: 200, short: 'rate is done' })
   }
   assert.deepEqual([countOf(till, 'bill'), countOf(till, 'rate')], [1, 2])
   const rates = till.asked.filter(({ what }) => what === 'rate')

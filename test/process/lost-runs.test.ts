@@ -66,7 +66,7 @@ test('Lost runs: the third death without progress ends a run as ProcessLost, not
     async () => (await client.run('poison')).body,
     ({ status }) => status !== 'pending' && status !== 'running',
   )
-  assert.deepEqual([lost.status, lost.error.details.error_type], ['error', 'ProcessLost'])
+  assert.deepEqual({ status: lost.status, error_type: lost.error.details.error_type }, { status: 'error', error_type: 'ProcessLost' })
   assert.match(lost.error.body, /3 times in a row/)
   await until(
     async () => (await client.run('innocent')).body,
@@ -106,7 +106,7 @@ test('Lost runs: a run that makes progress between deaths is resumed, however of
     () => service.client.run('r'),
     ({ body: run }) => run.status !== 'pending' && run.status !== 'running',
   )
-  assert.deepEqual([body.status, body.outcome.output], ['success', 'after 4'])
+  assert.deepEqual({ status: body.status, output: body.outcome.output }, { status: 'success', output: 'after 4' })
 })
 
 test('Lost runs: a process that stops cleanly hands over its runs, and the runs lose no progress', async (t) => {

@@ -67,7 +67,11 @@ test('A2A: a message whose id is not a text, number or null is refused', async (
   for (const id of ['{}', '[1]', 'true', deep]) {
     const body = `{"jsonrpc":"2.0","id":${id},"method":"GetTask","params":{"id":"x"}}`
     const reply = await service.client.request('POST', '/a2a', { body, headers })
-    assert.deepEqual([reply.status, reply.body.id, reply.body.error.code], [200, null, -32600], id.slice(0, 20))
+    assert.deepEqual(
+      { status: reply.status, id: reply.body.id, code: reply.body.error.code },
+      { status: 200, id: null, code: -32600 },
+      id.slice(0, 20),
+    )
   }
   for (const id of ['1', '"a"', 'null']) {
     const body = `{"jsonrpc":"2.0","id":${id},"method":"GetTask","params":{"id":"x"}}`

@@ -50,7 +50,7 @@ test('without --init a start creates no agent: it stops when agent.yaml, or the 
     return [await ended, stdout(), stderr()]
   }
   const [code, out, err] = await started({})
-  assert.deepEqual([code, out], [1, ''])
+  assert.deepEqual({ code, out }, { code: 1, out: '' })
   assert.match(String(err), /^\S+agent\.yaml does not exist\. .*serve --init.*\n$/)
   await writeFile(path.join(folder, 'agent.yaml'), 'name: Mine\n')
   await writeFile(path.join(folder, 'plain.txt'), 'text')
@@ -61,7 +61,7 @@ test('without --init a start creates no agent: it stops when agent.yaml, or the 
     ['FILES_ROOT', 'plain.txt'],
   ] as const) {
     const [code, out, err] = await started({ [name]: value })
-    assert.deepEqual([code, out], [1, ''], name)
+    assert.deepEqual({ code, out }, { code: 1, out: '' }, name)
     assert.match(String(err), new RegExp(`^${name} is "/.+", which .+\\.\\n$`))
     const chat = runCommand(t, folder, ['chat', '--message', 'hello'], { [name]: value })
     assert.equal(await chat.ended, 1)
@@ -180,7 +180,10 @@ test('kill -9 under load: every answered chat is stored, no run stays running, e
   }
   for (const { session, request, text } of interrupted) {
     const repeat = await client.chat(text, { 'session-id': session, 'request-id': request })
-    assert.deepEqual([repeat.status, repeat.body.body.output, repeat.body.body.intermediate_steps.length], [200, `answer to ${text}`, 1])
+    assert.deepEqual(
+      { status: repeat.status, output: repeat.body.body.output, stepCount: repeat.body.body.intermediate_steps.length },
+      { status: 200, output: `answer to ${text}`, stepCount: 1 },
+    )
     assert.equal((await client.chat('and now?', { 'session-id': session })).status, 200)
     const { messages } = (await client.session(session)).body
     const humans = messages
@@ -233,7 +236,10 @@ for (const comeBack of ['repeats its request', 'follows the run'] as const) {
     // The three chunks came after the checkpoint: the reader learns that the answer starts over.
     if (isRepeat) assert.equal(numbers[0], 1)
     else assert.equal(events[0]?.chunk.agent_step, 'retrying')
-    assert.deepEqual([events.at(-1)?.chunk.finish_reason, outputOf(events)], ['stop', 'answer to go'])
+    assert.deepEqual(
+      { finish_reason: events.at(-1)?.chunk.finish_reason, outputOf: outputOf(events) },
+      { finish_reason: 'stop', outputOf: 'answer to go' },
+    )
     assert.equal((await client.run('r')).body.outcome.output, 'answer to go')
     // A single additional call: the first turn of the run was not repeated.
     assert.equal(model.requests.length, calls + 1)

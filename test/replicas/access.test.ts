@@ -28,7 +28,7 @@ async function startTwo(t: TestContext, options: ServiceOptions = {}) {
   const elsewhere = await createFolder(t)
   const cli = async (...args: string[]) => {
     const { code, out, err } = await runIn(elsewhere, ['keys', ...args], environment)
-    assert.deepEqual([code, err], [0, ''], args.join(' '))
+    assert.deepEqual({ code, err }, { code: 0, err: '' }, args.join(' '))
     return out.trim()
   }
   return { a, b, cli, environment, elsewhere }
@@ -44,7 +44,7 @@ test('Access: a key created by a replica or the command line works on all replic
   assert.equal(await adminKeyOf(b), admin)
   for (const key of [made, admin, (await a.key()).key]) assert.deepEqual([await statusAt(a, key), await statusAt(b, key)], [200, 200])
   const joined = await startService(t, { environment })
-  assert.deepEqual([await statusAt(joined, made), await adminKeyOf(joined)], [200, admin])
+  assert.deepEqual({ statusAt: await statusAt(joined, made), adminKeyOf: await adminKeyOf(joined) }, { statusAt: 200, adminKeyOf: admin })
   // All replicas share the administrator's key.
   assert.equal((await cli('list')).match(/\badmin\b +admin\b/g)?.length, 1)
   for (const { settings } of [a, b, joined]) {
@@ -125,14 +125,14 @@ test('SECRET_KEY is rotated by restarting the replicas one by one; keys and secr
   assert.match(await doctor(`${old} ${next}`), /warn .*secrets: \d+ of \d+ are encrypted with the second key of SECRET_KEY/)
   assert.match(await doctor(old), /fail .*secrets: SECRET_KEY is not the key/)
   const alone = await startService(t, { environment: { ...environment, SECRET_KEY: next } })
-  assert.deepEqual([await statusAt(alone, key), await adminKeyOf(alone)], [200, admin])
+  assert.deepEqual({ statusAt: await statusAt(alone, key), adminKeyOf: await adminKeyOf(alone) }, { statusAt: 200, adminKeyOf: admin })
   const secret = await runIn(folder, ['keys', 'callback-secret'], { ...environment, SECRET_KEY: next })
   assert.deepEqual(secret, { code: 0, out: `${callbacks}\n`, err: '' })
 
   const line = /^SECRET_KEY is not the key that encrypted the [^\n]+ in the database\. Set SECRET_KEY to that key, [^\n]+$/
   await assert.rejects(startService(t, { environment }), { name: 'WrongSecretKey', message: line })
   const refused = await runIn(folder, ['keys', 'create', '--sub', 'ada'], environment)
-  assert.deepEqual([refused.code, refused.out], [1, ''])
+  assert.deepEqual({ code: refused.code, out: refused.out }, { code: 1, out: '' })
   assert.match(refused.err.trim(), line)
   assert.equal(await statusAt(alone, key), 200)
 })
@@ -218,7 +218,7 @@ test('Access: concurrent runs are counted over all replicas; sequential requests
     () => b.client.chat('quick'),
     ({ status }) => status !== 200,
   )
-  assert.deepEqual([refused.status, refused.body.details.error_type], [429, 'RateLimited'])
+  assert.deepEqual({ status: refused.status, error_type: refused.body.details.error_type }, { status: 429, error_type: 'RateLimited' })
   assert.equal((await (await b.as({ sub: 'bob' })).chat('quick')).status, 200)
   gate.open()
   assert.equal((await running).status, 200)

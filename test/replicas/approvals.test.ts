@@ -32,9 +32,12 @@ test('a run that waits for approval belongs to no process: another process resum
   assert.deepEqual((await there.chat('Go.', ids)).body, waiting.body)
   for (const call of callsIn(waiting)) assert.equal((await decide(there, 'r1', call)).status, 200)
   const rest = await reader.rest()
-  assert.deepEqual([outputOf(rest), rest.at(-1)!.chunk.finish_reason], ['done', 'stop'])
+  assert.deepEqual(
+    { outputOf: outputOf(rest), finish_reason: rest.at(-1)!.chunk.finish_reason },
+    { outputOf: 'done', finish_reason: 'stop' },
+  )
   const answer = await here.chat('Go.', ids)
-  assert.deepEqual([answer.status, sent], [200, [{ to: 'A' }, { to: 'B' }]])
+  assert.deepEqual({ status: answer.status, sent }, { status: 200, sent: [{ to: 'A' }, { to: 'B' }] })
   assert.equal((await there.chat('Go.', ids)).text, answer.text)
 })
 
@@ -52,6 +55,6 @@ test('two processes that decide the last two calls at once resume the run once',
       () => there.run(id),
       (run) => run.body.ended_at !== null,
     )
-    assert.deepEqual([body.status, sent.length], ['success', 2 * round])
+    assert.deepEqual({ status: body.status, sentCount: sent.length }, { status: 'success', sentCount: 2 * round })
   }
 })

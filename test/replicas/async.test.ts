@@ -75,7 +75,10 @@ test('both replicas work on runs accepted by one; after kill -9 of one, each run
   t.diagnostic(`all told ${Math.round(performance.now() - killedAt)} ms after the kill`)
   for (const received of receiver.received) {
     const { type, data } = verify(secret, received) as { type: string; data: { request_id: string; body: { output: string } } }
-    assert.deepEqual([type, data.body.output], ['ai.service.agent.chain.completed', `answer to ${data.request_id}`])
+    assert.deepEqual(
+      { type, output: data.body.output },
+      { type: 'ai.service.agent.chain.completed', output: `answer to ${data.request_id}` },
+    )
   }
   for (const id of ids) {
     const { body } = await until(

@@ -78,7 +78,10 @@ test('Agent configuration: every replica shows the same version, also right afte
   const first = await agreed(replicas, (body) => body.version)
   const startedAt = performance.now()
   const { status, body, headers } = await a.put({ description: 'Second.' })
-  assert.deepEqual([status, body.diff, body.previous_config_backup], [200, ['description'], true])
+  assert.deepEqual(
+    { status, diff: body.diff, previous_config_backup: body.previous_config_backup },
+    { status: 200, diff: ['description'], previous_config_backup: true },
+  )
   assert.ok(body.message.includes(first), 'what was stored before is kept as the version before')
   const there = await until(b.get, (reply) => reply.headers.get('etag') === headers.get('etag'))
   t.diagnostic(`served elsewhere after ${Math.round(performance.now() - startedAt)} ms`)
@@ -89,7 +92,7 @@ test('Agent configuration: every replica shows the same version, also right afte
   const expected = yaml.replace('First.', 'Second.')
   for (const one of replicas) await until(one.file, (text) => text === expected)
   const joined = await start(t, (({ DATABASE_URL, SECRET_KEY }) => ({ DATABASE_URL, SECRET_KEY }))(environmentOf(a)))
-  assert.deepEqual([(await joined.get()).text, await joined.file()], [(await a.get()).text, expected])
+  assert.deepEqual({ text: (await joined.get()).text, file: await joined.file() }, { text: (await a.get()).text, file: expected })
 })
 
 function environmentOf({ settings }: TestService): Environment & { DATABASE_URL: string; SECRET_KEY: string } {
@@ -124,7 +127,10 @@ test('Agent configuration: in_memory_only applies to all replicas, also joining 
   const a = await start(t, environment)
   const { body } = await a.put({ name: 'Memory' }, { in_memory_only: true })
   const b = await start(t, environment)
-  assert.deepEqual([await agreed([a, b], (one) => one.version), (await b.get()).body.configuration.name], [body.version, 'Memory'])
+  assert.deepEqual(
+    { agreed: await agreed([a, b], (one) => one.version), name: (await b.get()).body.configuration.name },
+    { agreed: body.version, name: 'Memory' },
+  )
   const stored = await b.put({ description: 'Stored.' })
   assert.equal(stored.status, 200)
   assert.deepEqual(
@@ -141,7 +147,10 @@ test('Agent configuration: in_memory_only applies to all replicas, also joining 
   // `b` was the last replica, and stopped.
   const admin = await b.as({ sub: 'root', roles: ['admin'] })
   const again = (await admin.request('GET', place)).body
-  assert.deepEqual([again.configuration.name, again.configuration.description], ['Agent Core', 'Stored.'])
+  assert.deepEqual(
+    { name: again.configuration.name, description: again.configuration.description },
+    { name: 'Agent Core', description: 'Stored.' },
+  )
   assert.notEqual(again.version, stored.body.version)
 })
 
@@ -206,7 +215,7 @@ test('Agent configuration: an invalid edit is logged and stays in the file, whil
     (lines) => lines.some((line) => line.includes('agent.yaml:') && line.includes('colour')),
   )
   const { status, body } = await a.put({ name: 'x' })
-  assert.deepEqual([status, body.success], [200, true])
+  assert.deepEqual({ status, success: body.success }, { status: 200, success: true })
   assert.match(body.warnings.join(), /colour/)
   assert.match(await a.file(), /colour: red/)
   await until(b.file, (text) => text.includes('name: x'))
@@ -242,7 +251,10 @@ test('Agent configuration: a file that cannot be written is reported once and is
   const b = await start(t, environment)
   for (const name of ['x', 'y']) {
     const { status, body } = await a.put({ name })
-    assert.deepEqual([status, body.previous_config_backup, body.warnings], [200, true, []])
+    assert.deepEqual(
+      { status, previous_config_backup: body.previous_config_backup, warnings: body.warnings },
+      { status: 200, previous_config_backup: true, warnings: [] },
+    )
     await until(b.get, (reply) => reply.body.version === body.version)
   }
   assert.equal(await a.file(), yaml)

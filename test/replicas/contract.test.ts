@@ -79,9 +79,9 @@ test('Runs: a run that is active or queued on another replica is cancelled at on
     const cancelled = await there.request('DELETE', `/core/v1/runs/${id}`)
     assert.deepEqual([cancelled.status, cancelled.body.status], [200, 'cancelled'])
     const { status, body } = await chat
-    assert.deepEqual([status, body.details.error_type], [409, 'Cancelled'])
+    assert.deepEqual({ status, error_type: body.details.error_type }, { status: 409, error_type: 'Cancelled' })
     const again = await there.request('DELETE', `/core/v1/runs/${id}`)
-    assert.deepEqual([again.status, again.body.details.error_type], [409, 'RunEnded'])
+    assert.deepEqual({ status: again.status, error_type: again.body.details.error_type }, { status: 409, error_type: 'RunEnded' })
   }
 })
 
@@ -130,7 +130,7 @@ test('Streaming: a run is read live on any replica, from the start and from any 
   const behind = await there.follow('r1', 'r1:10')
   const told = [first, ...(await stream.rest())]
   assert.deepEqual(numbersOf(told), upTo(told.length))
-  assert.deepEqual([whole.status, whole.headers.get('session-id')], [200, 's1'])
+  assert.deepEqual({ status: whole.status, 'session-id': whole.headers.get('session-id') }, { status: 200, 'session-id': 's1' })
   assert.deepEqual(await whole.rest(), told)
   assert.deepEqual(await behind.rest(), told.slice(10))
 })
@@ -157,13 +157,13 @@ test('Tools: a repeated call on another replica waits for the first', async (t) 
 test('Errors: a NUL in an id or an address is refused as a client error, also on Postgres', async (t) => {
   const { here } = await startTwo(t, { script: {} })
   const list = await here.request('GET', '/core/v1/sessions?before=%00')
-  assert.deepEqual([list.status, list.body.detail?.[0].loc], [422, ['query', 'before']])
+  assert.deepEqual({ status: list.status, loc: list.body.detail?.[0].loc }, { status: 422, loc: ['query', 'before'] })
   const subAgent = await here.request('DELETE', '/core/v1/chain/sub_agents/%00')
-  assert.deepEqual([subAgent.status, subAgent.body.detail?.[0].loc], [422, ['path', 'sub_agent_id']])
+  assert.deepEqual({ status: subAgent.status, loc: subAgent.body.detail?.[0].loc }, { status: 422, loc: ['path', 'sub_agent_id'] })
   const data = { messages: [{ role: 'user', content: 'hi' }], callback_url: 'http://93.184.216.34/?\0' }
   const event = { specversion: '1.0', type: 'ai.service.agent.chain', id: 'e', source: '/tests', data }
   const refused = await here.request('POST', '/core/v1/chain_async', { body: event })
-  assert.deepEqual([refused.status, refused.body.detail?.[0].loc], [422, ['body', 'data', 'callback_url']])
+  assert.deepEqual({ status: refused.status, loc: refused.body.detail?.[0].loc }, { status: 422, loc: ['body', 'data', 'callback_url'] })
   const taken = await here.request('POST', '/core/v1/chain_async', { body: { ...event, id: 'e\0', data: { ...data, callback_url: null } } })
   assert.equal(taken.status, 200)
 })

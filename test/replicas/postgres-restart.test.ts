@@ -124,6 +124,6 @@ test('a run whose database restarts in between ends normally, without any effect
     events.some(({ chunk }) => chunk.error !== undefined),
     false,
   )
-  assert.deepEqual([gate.inputs.length, (await client.run('r')).body.status], [1, 'success'])
+  assert.deepEqual({ inputCount: gate.inputs.length, status: (await client.run('r')).body.status }, { inputCount: 1, status: 'success' })
   assert.equal((await client.chat('again', { 'session-id': 's' })).status, 200)
 })

@@ -129,7 +129,7 @@ test('a repeat of a request waits on another replica for the answer of the first
     ({ status }) => status === 200,
   )
   const second = await b.client.chat('count 20 every 50', ids('twice'))
-  assert.deepEqual([second.status, second.body], [200, (await first).body])
+  assert.deepEqual({ status: second.status, body: second.body }, { status: 200, body: (await first).body })
   assert.equal(second.body.body.output, counted(20))
 })
 
@@ -160,7 +160,7 @@ test('a process suspended until it lost its run sends its readers the events of 
   read.push(...(await stream.rest()))
   assert.equal(readWhole(read), counted(200))
   const { body } = await c.client.run('slept')
-  assert.deepEqual([body.status, body.outcome.intermediate_steps.length], ['success', 1])
+  assert.deepEqual({ status: body.status, stepCount: body.outcome.intermediate_steps.length }, { status: 'success', stepCount: 1 })
 })
 
 test('a run whose process is killed resumes on another replica, and its reader continues after the last checkpoint', async () => {
@@ -176,5 +176,5 @@ test('a run whose process is killed resumes on another replica, and its reader c
   assert.deepEqual(backs, [2], 'behind the tool call, which was not made again')
   const { body } = await c.client.run('killed')
   const { output, intermediate_steps: steps } = body.outcome
-  assert.deepEqual([body.status, output, steps.length], ['success', counted(200), 1])
+  assert.deepEqual({ status: body.status, output, stepCount: steps.length }, { status: 'success', output: counted(200), stepCount: 1 })
 })

@@ -22,6 +22,6 @@ test('an idle replica that is stopped refuses requests for a while before it clo
   child.kill('SIGTERM')
   await told.promise
   const { status, body } = await client.chat('Hello')
-  assert.deepEqual([status, body.details.error_type], [503, 'Overloaded'])
+  assert.deepEqual({ status, error_type: body.details.error_type }, { status: 503, error_type: 'Overloaded' })
   assert.equal(await ended, 0)
 })

@@ -82,7 +82,8 @@ for (const name of accepted) {
       for (const [label, value] of Object.entries(selector)) assert.equal(found[label], value, document.kind)
     }
     const scaled = await find(name, 'HorizontalPodAutoscaler')
-    if (scaled) assert.deepEqual([scaled.spec.scaleTargetRef.name, spec.replicas], [metadata.name, undefined])
+    if (scaled)
+      assert.deepEqual({ name: scaled.spec.scaleTargetRef.name, replicas: spec.replicas }, { name: metadata.name, replicas: undefined })
     const mounted = container.volumeMounts.map((one: { name: string }) => one.name)
     assert.deepEqual(pod.volumes.map((one: { name: string }) => one.name).toSorted(), mounted.toSorted())
   })

@@ -34,7 +34,10 @@ test('no secret has a value that is not made for this installation, and nothing 
 test('the service is as hardened as its image lets it be, and is given its time to stop', () => {
   for (const name of ['agent-core', 'bucket']) {
     const { read_only, cap_drop, security_opt } = compose.services[name]
-    assert.deepEqual([read_only, cap_drop, security_opt], [true, ['ALL'], ['no-new-privileges:true']])
+    assert.deepEqual(
+      { read_only, cap_drop, security_opt },
+      { read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] },
+    )
   }
   assert.ok(Number.parseInt(compose.services['agent-core'].stop_grace_period) >= 45)
 })

@@ -65,7 +65,10 @@ function registerApprovalContract(database: () => Database): void {
     const job = jobOf({ kind: 'approval_expiry', tenant, data: { owner: 'agent-core ann', requestId: 'r', fence: 1 }, dueAt: hour + 1000 })
     const { run, turn } = await interrupted([callOf('z'), callOf('b', 'role')], {}, { jobs: [job] })
     const stored = (await store.find(run))!
-    assert.deepEqual([stored.status, stored.onDisconnect, stored.ranMs, stored.endedAt], ['interrupted', 'continue', 40, undefined])
+    assert.deepEqual(
+      { status: stored.status, onDisconnect: stored.onDisconnect, ranMs: stored.ranMs, endedAt: stored.endedAt },
+      { status: 'interrupted', onDisconnect: 'continue', ranMs: 40, endedAt: undefined },
+    )
     assert.equal(stored.log?.events[0]?.type, 'interrupt')
     assert.deepEqual(stored.request, run.request)
     assert.deepEqual((await store.checkpoints(run)).length, 1)
@@ -84,7 +87,10 @@ function registerApprovalContract(database: () => Database): void {
     const { store, start, rows, tenant } = setUp()
     const { run, turn } = await start()
     await assert.rejects(store.interrupt(run, 2, standsAt(turn, [callOf('a')], { jobs: [jobOf({ tenant })] })), FenceLost)
-    assert.deepEqual([(await store.find(run))?.status, await rows(), await idsOf(database(), tenant)], ['running', [], []])
+    assert.deepEqual(
+      { status: (await store.find(run))?.status, rows: await rows(), idsOf: await idsOf(database(), tenant) },
+      { status: 'running', rows: [], idsOf: [] },
+    )
   })
 
   test('the last decision resumes the run in the same transaction, and the run reads the decisions', async () => {
@@ -96,14 +102,20 @@ function registerApprovalContract(database: () => Database): void {
     const decided = await approvals.decide(key('b'), approve({ input: { to: 'c' } }), by)
     assert.deepEqual(decided, { takenOver: { kind: 'running', fence: 2, turn } })
     const stored = (await store.find(run))!
-    assert.deepEqual([stored.status, stored.fence, stored.holder, stored.startedAt], ['running', 2, 'process-2', hour])
+    assert.deepEqual(
+      { status: stored.status, fence: stored.fence, holder: stored.holder, startedAt: stored.startedAt },
+      { status: 'running', fence: 2, holder: 'process-2', startedAt: hour },
+    )
     const decisions = new Map([
       ['a', { decision: 'reject', reason: 'No.' }],
       ['b', { decision: 'approve', input: { to: 'c' }, isStarted: false }],
     ])
     assert.deepEqual(await store.decisions(run), decisions)
     const found = await approvals.find(mine, run.requestId, 'b')
-    assert.deepEqual([found?.decision, found?.input, found?.newInput], ['approve', { to: 'b' }, { to: 'c' }])
+    assert.deepEqual(
+      { decision: found?.decision, input: found?.input, newInput: found?.newInput },
+      { decision: 'approve', input: { to: 'b' }, newInput: { to: 'c' } },
+    )
     assert.equal(await approvals.decide(key('b'), reject, by), undefined)
     await assert.rejects(store.startApproved(run, 1, 'b', hour + 30), FenceLost)
     await store.startApproved(run, 2, 'b', hour + 30)
@@ -137,7 +149,7 @@ function registerApprovalContract(database: () => Database): void {
     await store.interrupt(run, 1, standsAt(turn, [callOf('a')]))
     assert.deepEqual(await approvals.decide({ ...run, callId: 'a' }, approve(), by), { isReleased: true })
     const { status, holder, fence } = (await store.find(run))!
-    assert.deepEqual([status, holder, fence], ['pending', '', 2])
+    assert.deepEqual({ status, holder, fence }, { status: 'pending', holder: '', fence: 2 })
     const jobs = await runJobsOf(database(), run.tenant)
     assert.deepEqual(
       jobs.find((job) => job.fence === 2),
@@ -201,12 +213,18 @@ function registerApprovalContract(database: () => Database): void {
     await approvals.decide(key('a'), approve(), by)
     await store.interrupt(run, 2, standsAt(turn, [callOf('b')], { step: 2, ranMs: 70 }))
     const stored = (await store.find(run))!
-    assert.deepEqual([stored.ranMs, stored.startedAt, await approvals.openOf(run)], [70, hour, [callOf('b')]])
+    assert.deepEqual(
+      { ranMs: stored.ranMs, startedAt: stored.startedAt, openOf: await approvals.openOf(run) },
+      { ranMs: 70, startedAt: hour, openOf: [callOf('b')] },
+    )
     await approvals.decide(key('b'), approve(), by)
     await store.finish(run, 3, endOf(turn, { status: 'error', continuable: true, message: undefined }))
     const again = await store.takeOver(run, { fence: 3, status: 'error' }, by)
     assert.equal(again?.kind, 'running')
-    assert.deepEqual([(await store.find(run))?.ranMs, (await store.find(run))?.startedAt], [0, by.now])
+    assert.deepEqual(
+      { ranMs: (await store.find(run))?.ranMs, startedAt: (await store.find(run))?.startedAt },
+      { ranMs: 0, startedAt: by.now },
+    )
     assert.deepEqual([...(await store.decisions(run)).keys()].toSorted(), ['a', 'b'])
   })
 

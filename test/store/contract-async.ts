@@ -33,23 +33,31 @@ function registerAsyncContract(database: () => Database): void {
     const run = newRun()
     assert.deepEqual(await store.begin(run), { kind: 'waiting', fence: 1 })
     const stored = (await store.find(run))!
-    assert.deepEqual([stored.status, stored.messageIndex], ['pending', undefined])
+    assert.deepEqual({ status: stored.status, messageIndex: stored.messageIndex }, { status: 'pending', messageIndex: undefined })
     const { active_run, message_count } = (await session())!
-    assert.deepEqual([active_run, message_count, await count('messages')], [run.requestId, 0, 0])
+    assert.deepEqual(
+      { active_run, message_count, count: await count('messages') },
+      { active_run: run.requestId, message_count: 0, count: 0 },
+    )
     assert.deepEqual(await callbacks.find(run), {
       ...{ eventId: 'e\uFFFD', url: 'https://u:p@x/hook', status: 'pending', attempts: [], round: 0, tries: 0 },
     })
     assert.deepEqual(await store.findEvent(run, 'key'), { requestId: run.requestId, sessionId: 's' })
     assert.equal(await store.findEvent({ ...run, owner: 'other' }, 'key'), undefined)
     assert.equal(await store.findEvent({ ...run, tenant: 'other' }, 'key'), undefined)
-    assert.deepEqual([stored.holder, await runJobsOf(database(), tenant)], ['', [dataOf(run)]])
+    assert.deepEqual({ holder: stored.holder, runJobsOf: await runJobsOf(database(), tenant) }, { holder: '', runJobsOf: [dataOf(run)] })
     const up = (await store.claim(run, () => by(run)))!
     assert.deepEqual(
-      [up.run.status, up.takenOver.fence, up.takenOver.turn.messageIndex, up.takenOver.turn.messageCount],
-      ['pending', 2, 0, 1],
+      {
+        status: up.run.status,
+        fence: up.takenOver.fence,
+        messageIndex: up.takenOver.turn.messageIndex,
+        messageCount: up.takenOver.turn.messageCount,
+      },
+      { status: 'pending', fence: 2, messageIndex: 0, messageCount: 1 },
     )
     const { startedAt, holder, status } = (await store.find(run))!
-    assert.deepEqual([startedAt, holder, status], [hour + 5, 'process-2', 'running'])
+    assert.deepEqual({ startedAt, holder, status }, { startedAt: hour + 5, holder: 'process-2', status: 'running' })
   })
 
   test('of concurrent claims of a run one succeeds; a claimed run, or one that is not next, cannot be claimed', async () => {
@@ -137,13 +145,19 @@ function registerAsyncContract(database: () => Database): void {
       assert.equal(await store.release(run, from, hour), true)
       const fence = from.fence + 1
       const { status, holder } = (await store.find(run))!
-      assert.deepEqual([status, holder, (await session(`${hasBegun}`))!.active_run], ['pending', '', run.requestId])
+      assert.deepEqual(
+        { status, holder, active_run: (await session(`${hasBegun}`))!.active_run },
+        { status: 'pending', holder: '', active_run: run.requestId },
+      )
       assert.ok((await runJobsOf(database(), tenant)).some((job) => job.requestId === run.requestId && job.fence === fence))
       if (up)
         await assert.rejects(store.checkpoint(run, 2, 0, { messages: [], iterations: 1, events: [], usage: { models: [], thoughts: [] } }))
       assert.equal(await store.claim(run, () => by(run)), undefined)
       const again = (await store.claim({ ...run, fence }, () => by(run)))!
-      assert.deepEqual([again.takenOver.turn.messageIndex, again.takenOver.turn.messageCount], [0, 1])
+      assert.deepEqual(
+        { messageIndex: again.takenOver.turn.messageIndex, messageCount: again.takenOver.turn.messageCount },
+        { messageIndex: 0, messageCount: 1 },
+      )
       assert.deepEqual(await texts(again.takenOver.turn.session), ['0 hello'])
     }
   })
@@ -208,7 +222,7 @@ function registerAsyncContract(database: () => Database): void {
     await callbacks.record(run, 0, { at: 1, status: 500 }, 'pending')
     await callbacks.record(run, 0, { at: 2, status: null, error: 'no' }, 'failed')
     const failed = (await callbacks.find(run))!
-    assert.deepEqual([failed.status, failed.tries, failed.round], ['failed', 2, 0])
+    assert.deepEqual({ status: failed.status, tries: failed.tries, round: failed.round }, { status: 'failed', tries: 2, round: 0 })
     assert.deepEqual(failed.attempts, [
       { at: 1, status: 500 },
       { at: 2, status: null, error: 'no' },
@@ -217,7 +231,10 @@ function registerAsyncContract(database: () => Database): void {
     assert.equal(await callbacks.restart(run, (round) => callbackJob(run, { id: `${jobId} ${round}`, round, now: hour })), true)
     assert.deepEqual(await idsOf(database(), tenant), [`${jobId} 1`])
     const anew = (await callbacks.find(run))!
-    assert.deepEqual([anew.status, anew.tries, anew.round, anew.attempts.length], ['pending', 0, 1, 2])
+    assert.deepEqual(
+      { status: anew.status, tries: anew.tries, round: anew.round, attemptCount: anew.attempts.length },
+      { status: 'pending', tries: 0, round: 1, attemptCount: 2 },
+    )
   })
 
   test('an attempt of an earlier round is stored; a delivery counts, and a delivered callback stays delivered', async () => {
@@ -228,7 +245,10 @@ function registerAsyncContract(database: () => Database): void {
     await callbacks.restart(run, toJob)
     await callbacks.record(run, 0, { at: 1, status: 500 }, 'failed')
     const untouched = (await callbacks.find(run))!
-    assert.deepEqual([untouched.status, untouched.tries, untouched.attempts.length], ['pending', 0, 1])
+    assert.deepEqual(
+      { status: untouched.status, tries: untouched.tries, attemptCount: untouched.attempts.length },
+      { status: 'pending', tries: 0, attemptCount: 1 },
+    )
     await callbacks.record(run, 0, { at: 2, status: 200 }, 'delivered')
     await callbacks.record(run, 1, { at: 3, status: 500 }, 'failed')
     assert.equal((await callbacks.find(run))!.status, 'delivered')

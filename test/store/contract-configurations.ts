@@ -26,8 +26,13 @@ function registerConfigurationContract(database: () => Database): void {
   test('newest returns nothing at first, then the last configuration', async () => {
     const store = await open()
     assert.deepEqual(
-      [await store.newest(), await store.newestNumber(), await store.list(), await store.lastFromFile()],
-      [undefined, 0, [], undefined],
+      {
+        newest: await store.newest(),
+        newestNumber: await store.newestNumber(),
+        list: await store.list(),
+        lastFromFile: await store.lastFromFile(),
+      },
+      { newest: undefined, newestNumber: 0, list: [], lastFromFile: undefined },
     )
     const first = made('a: 1', { kind: 'seed' })
     const second = made('a: 2', { used: { a: 3 }, actor: { tenant: 't', sub: 's' }, diff: ['a'] })
@@ -101,8 +106,14 @@ function registerConfigurationContract(database: () => Database): void {
     await store.add(seed, 0)
     for (let n = 1; n <= 120; n++) await store.add(made(`a: ${n}`, n % 10 === 0 ? { kind: 'memory', used: { a: n } } : {}), n)
     const kept = await store.list()
-    assert.deepEqual([kept.length, kept[0]?.n, kept.at(-1)?.version], [51, 120, seed.version])
-    assert.deepEqual([await store.lastFromFile(), (await store.newest())?.kind], ['a: 0', 'memory'])
+    assert.deepEqual(
+      { keptCount: kept.length, n: kept[0]?.n, version: kept.at(-1)?.version },
+      { keptCount: 51, n: 120, version: seed.version },
+    )
+    assert.deepEqual(
+      { lastFromFile: await store.lastFromFile(), kind: (await store.newest())?.kind },
+      { lastFromFile: 'a: 0', kind: 'memory' },
+    )
     const { rows } = await database().all.read.execute<{ n: number }>("select n from configurations where kind = 'memory' order by n", [])
     assert.deepEqual(
       rows.map(({ n }) => n),
@@ -119,7 +130,10 @@ function registerConfigurationContract(database: () => Database): void {
     await store.add(made('a: 1', { kind: 'seed' }), 0)
     await store.add(made('a: 1', { kind: 'memory', used: { a: 2 } }), 1)
     await store.add(made('a: 3'), 2)
-    assert.deepEqual([await store.add(made('a: late'), 1), await store.newestNumber()], [false, 3])
+    assert.deepEqual(
+      { add: await store.add(made('a: late'), 1), newestNumber: await store.newestNumber() },
+      { add: false, newestNumber: 3 },
+    )
   })
 }
 

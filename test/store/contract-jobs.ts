@@ -72,7 +72,10 @@ function registerJobContract(database: () => Database): void {
     const added = job()
     await jobs.add([added])
     const { job: given, end } = await one.reaches(1)
-    assert.deepEqual([given.id, given.kind, given.tenant, given.data, given.attempt], [added.id, kind, added.tenant, added.data, 1])
+    assert.deepEqual(
+      { id: given.id, kind: given.kind, tenant: given.tenant, data: given.data, attempt: given.attempt },
+      { id: added.id, kind, tenant: added.tenant, data: added.data, attempt: 1 },
+    )
     end(done)
     await until(async () => (await left()).length === 0)
   })
@@ -187,11 +190,11 @@ function registerJobContract(database: () => Database): void {
     await pass(database().jobs.leaseMs + 1)
     await keepUp()
     const [next] = await claim()
-    assert.deepEqual([next!.job.id, next!.job.attempt], [dead!.job.id, 2])
+    assert.deepEqual({ id: next!.job.id, attempt: next!.job.attempt }, { id: dead!.job.id, attempt: 2 })
     assert.deepEqual(await table.renew([dead!.job, next!.job]), [dead!.job])
     await table.remove(dead!.job)
     await table.requeue(dead!.job, 0, 0)
-    assert.deepEqual([(await left()).length, (await claim()).length], [1, 0])
+    assert.deepEqual({ leftCount: (await left()).length, claimCount: (await claim()).length }, { leftCount: 1, claimCount: 0 })
     await table.remove(next!.job)
     assert.deepEqual(await left(), [])
   })

@@ -66,7 +66,7 @@ function registerLine(database: () => Database): void {
     await store.begin(run)
     assert.equal(await store.leaveQueue(run, hour), undefined)
     assert.equal(await store.find(run), undefined)
-    assert.deepEqual([await count('runs'), await metrics()], [1, []])
+    assert.deepEqual({ count: await count('runs'), metrics: await metrics() }, { count: 1, metrics: [] })
     assert.equal((await store.begin(run)).kind, 'waiting')
   })
 
@@ -82,9 +82,12 @@ function registerLine(database: () => Database): void {
     assert.equal(await store.leaveQueue(run, hour + 9, { ...end, jobs: [jobOf({ tenant: run.tenant })] }), undefined)
     assert.deepEqual(await idsOf(database(), run.tenant), [job.id])
     const stored = (await store.find(run))!
-    assert.deepEqual([stored.status, stored.endedAt, stored.continuable, stored.request], ['cancelled', hour + 9, false, undefined])
+    assert.deepEqual(
+      { status: stored.status, endedAt: stored.endedAt, continuable: stored.continuable, request: stored.request },
+      { status: 'cancelled', endedAt: hour + 9, continuable: false, request: undefined },
+    )
     assert.deepEqual(stored.log, log)
-    assert.deepEqual([(await metrics())[0]!.cancelled, await count('messages')], [1, 1])
+    assert.deepEqual({ cancelled: (await metrics())[0]!.cancelled, count: await count('messages') }, { cancelled: 1, count: 1 })
   })
 
   test('a run that leaves the queue after getting the session hands the session over', async () => {
@@ -118,10 +121,16 @@ function registerLine(database: () => Database): void {
     assert.equal((await store.find(first.run))?.status, 'pending')
     assert.equal(await store.leaveQueue({ ...first.run, fence: 2 }, hour), undefined)
     const stored = (await store.find(first.run))!
-    assert.deepEqual([stored.status, stored.continuable, stored.messageIndex], ['error', true, 0])
+    assert.deepEqual(
+      { status: stored.status, continuable: stored.continuable, messageIndex: stored.messageIndex },
+      { status: 'error', continuable: true, messageIndex: 0 },
+    )
     assert.deepEqual(stored.request, newRun().request)
     const [sums] = await metrics()
-    assert.deepEqual([sums!.error, sums!.prompt_tokens, sums!.latency_ms], [1, 10, 0])
+    assert.deepEqual(
+      { error: sums!.error, prompt_tokens: sums!.prompt_tokens, latency_ms: sums!.latency_ms },
+      { error: 1, prompt_tokens: 10, latency_ms: 0 },
+    )
   })
 }
 
@@ -131,7 +140,10 @@ function registerTakeOver(database: () => Database): void {
     const { run, turn } = await start()
     assert.deepEqual(await take(store, run, 1, 'running'), { kind: 'running', fence: 2, turn })
     const stored = (await store.find(run))!
-    assert.deepEqual([stored.status, stored.fence, stored.holder, stored.startedAt], ['running', 2, 'process-2', hour + 7])
+    assert.deepEqual(
+      { status: stored.status, fence: stored.fence, holder: stored.holder, startedAt: stored.startedAt },
+      { status: 'running', fence: 2, holder: 'process-2', startedAt: hour + 7 },
+    )
     assert.equal(await count('messages'), 1)
   })
 
@@ -160,7 +172,7 @@ function registerTakeOver(database: () => Database): void {
     const taken = await take(store, run, 1, 'error')
     assert.deepEqual(taken, { kind: 'running', fence: 2, turn })
     const stored = (await store.find(run))!
-    assert.deepEqual([stored.endedAt, stored.continuable], [undefined, false])
+    assert.deepEqual({ endedAt: stored.endedAt, continuable: stored.continuable }, { endedAt: undefined, continuable: false })
     // What is left of its first end stays until it ends again: it may have to wait in vain.
     assert.notEqual(stored.log, undefined)
     const sums = async () => {
@@ -182,7 +194,7 @@ function registerTakeOver(database: () => Database): void {
     await store.finish(first.run, 1, endOf(first.turn))
     await assert.rejects(store.takeTurn({ ...run, fence: 1 }, run.messages, hour), FenceLost)
     const turn = await store.takeTurn({ ...run, fence: 2 }, run.messages, hour)
-    assert.deepEqual([turn?.messageIndex, turn?.messageCount], [2, 3])
+    assert.deepEqual({ messageIndex: turn?.messageIndex, messageCount: turn?.messageCount }, { messageIndex: 2, messageCount: 3 })
     assert.deepEqual(await texts(turn!.session), ['0 hello', '1 answer', '2 late'])
   })
 

@@ -34,7 +34,10 @@ function registerReportContract(database: () => Database): void {
     const { tenant, ended, reports } = reportsOf()
     const nothing = await reports.sums(tenant, always)
     assert.deepEqual(nothing.counts, { success: 0, error: 0, cancelled: 0, timeout: 0 })
-    assert.deepEqual([nothing.totalTokens, nothing.minLatencyMs, nothing.maxLatencyMs], [0, 0, 0])
+    assert.deepEqual(
+      { totalTokens: nothing.totalTokens, minLatencyMs: nothing.minLatencyMs, maxLatencyMs: nothing.maxLatencyMs },
+      { totalTokens: 0, minLatencyMs: 0, maxLatencyMs: 0 },
+    )
     await ended(hour + 5, 100)
     await ended(hour + 6, 300, { status: 'timeout' })
     await ended(hour + hourMs, 20, failed)
@@ -43,7 +46,10 @@ function registerReportContract(database: () => Database): void {
       ...{ promptTokens: 30, completionTokens: 15, totalTokens: 45, latencyMs: 420, minLatencyMs: 20, maxLatencyMs: 300 },
     })
     const first = await reports.sums(tenant, { from: hour + 999, to: hour + 1000 })
-    assert.deepEqual([first.counts.success, first.counts.error, first.minLatencyMs], [1, 0, 100])
+    assert.deepEqual(
+      { success: first.counts.success, error: first.counts.error, minLatencyMs: first.minLatencyMs },
+      { success: 1, error: 0, minLatencyMs: 100 },
+    )
     assert.equal((await reports.sums(tenant, { from: hour + hourMs, to: undefined })).maxLatencyMs, 20)
     assert.equal((await reports.sums(`not ${tenant}`, always)).totalTokens, 0)
   })
@@ -75,7 +81,10 @@ function registerReportContract(database: () => Database): void {
     assert.ok(taken?.kind === 'running')
     await store.finish(run, 2, endOf(taken.turn, { latencyMs: 7, endedAt: hour + 7 }))
     const { counts, minLatencyMs, maxLatencyMs } = await reports.sums(tenant, always)
-    assert.deepEqual([counts.success, counts.error, minLatencyMs, maxLatencyMs], [1, 0, 7, 7])
+    assert.deepEqual(
+      { success: counts.success, error: counts.error, minLatencyMs, maxLatencyMs },
+      { success: 1, error: 0, minLatencyMs: 7, maxLatencyMs: 7 },
+    )
   })
 
   test('ended runs are listed newest first in pages without duplicates; unended runs and direct executions are not listed', async () => {
@@ -94,7 +103,7 @@ function registerReportContract(database: () => Database): void {
     const span = { from: hour + 2, to: hour + 4 }
     assert.deepEqual(await page(20, 0, span), ids.slice(2, 5))
     assert.equal(await reports.count(tenant, span), 3)
-    assert.deepEqual([await reports.count(`not ${tenant}`, always), await page(1, 7)], [0, []])
+    assert.deepEqual({ count: await reports.count(`not ${tenant}`, always), page: await page(1, 7) }, { count: 0, page: [] })
   })
 
   test('counts and offsets of any span are exact, with whole hours and partial hours', async () => {
@@ -137,10 +146,16 @@ function registerReportContract(database: () => Database): void {
     await store.finish(run, 2, endOf(taken.turn, { endedAt: hour + 2 * hourMs }))
     assert.equal(await count(), 5)
     for (const sessionId of ['s1', 's2']) await sessions.remove({ tenant, owner: run.owner }, sessionId, { jobId: randomUUID(), now: hour })
-    assert.deepEqual([await count(), (await reports.ended(tenant, { ...always, limit: 9, offset: 0 })).length], [3, 3])
+    assert.deepEqual(
+      { count: await count(), endedCount: (await reports.ended(tenant, { ...always, limit: 9, offset: 0 })).length },
+      { count: 3, endedCount: 3 },
+    )
     assert.equal((await reports.sums(tenant, always)).counts.success, 5)
     await createRetentionStore(database()).remove('runs', tenant, hour + 3, { limit: 2, now: hour + 3 })
-    assert.deepEqual([await count(), (await reports.ended(tenant, { ...always, limit: 9, offset: 0 })).length], [1, 1])
+    assert.deepEqual(
+      { count: await count(), endedCount: (await reports.ended(tenant, { ...always, limit: 9, offset: 0 })).length },
+      { count: 1, endedCount: 1 },
+    )
   })
 
   test('runs are found by request id, separately for each caller', async () => {
@@ -155,7 +170,7 @@ function registerReportContract(database: () => Database): void {
       ...{ requestId: 'r', agent: 'The agent', model: 'm', status: 'error', error: { body: 'It broke.', status_code: 500 } },
       ...{ latencyMs: 1, endedAt: hour + 1, completionTokens: 5, totalTokens: 15 },
     })
-    assert.deepEqual([oldest?.endedAt, none], [hour, []])
+    assert.deepEqual({ endedAt: oldest?.endedAt, none }, { endedAt: hour, none: [] })
     assert.deepEqual(await reports.withRequestId(tenant, 'other', always), [])
     assert.deepEqual(await reports.withRequestId(`not ${tenant}`, 'r', always), [])
   })

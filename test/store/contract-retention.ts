@@ -106,7 +106,7 @@ function registerRetention(database: () => Database): void {
     const line = await start({ sessionId: 'line' })
     await store.begin(newRun({ sessionId: 'line' }))
     await store.finish(line.run, 1, endOf(line.turn))
-    assert.deepEqual([await count('sessions', now), await remove('sessions', now)], [0, 0])
+    assert.deepEqual({ count: await count('sessions', now), remove: await remove('sessions', now) }, { count: 0, remove: 0 })
     for (const id of ['running', 'interrupted', 'line']) assert.ok(await session(id), id)
   })
 
@@ -144,7 +144,7 @@ function registerRetention(database: () => Database): void {
     const left = async () => (await rows('memories')).map(({ content }) => content).sort()
     assert.deepEqual(await left(), ['shared', 'stale'])
     const [{ version }] = (await rows('memory_owners')) as [Tables['memory_owners']]
-    assert.deepEqual([await has('memories', now), await count('memories', now)], [true, 1])
+    assert.deepEqual({ has: await has('memories', now), count: await count('memories', now) }, { has: true, count: 1 })
     assert.deepEqual([await remove('memories', now), await remove('memories', now)], [1, 0])
     assert.deepEqual(await left(), ['shared'])
     assert.equal((await rows('memory_sources')).length, 1)
@@ -167,7 +167,7 @@ function registerRetention(database: () => Database): void {
       await assert.rejects(store.begin(run), isGone)
     }
     assert.ok((await store.find(last.run))?.log)
-    assert.deepEqual([await metrics(), (await rows('feedback')).length], [figures, 0])
+    assert.deepEqual({ metrics: await metrics(), rowCount: (await rows('feedback')).length }, { metrics: figures, rowCount: 0 })
     const sessions = createSessionStore(database())
     assert.equal((await sessions.messages(tenant, first.turn.session)).length, 5)
     assert.equal(await createRunReports(database()).count(tenant, { from: undefined, to: undefined }), 1)
@@ -187,10 +187,10 @@ function registerRetention(database: () => Database): void {
     await add('callbacks', { tenant, owner, request_id: run.requestId, status: 'pending', ...callback })
     assert.equal(await remove('runs', now), 1)
     await assert.rejects(executions.begin(tool), isGone)
-    assert.deepEqual([await count('sessions', now), await remove('sessions', now)], [0, 0])
+    assert.deepEqual({ count: await count('sessions', now), remove: await remove('sessions', now) }, { count: 0, remove: 0 })
     assert.ok(await store.find(run))
     await database().all.write.execute(`update callbacks set status = 'delivered' where request_id = '${run.requestId}'`, [])
-    assert.deepEqual([await count('sessions', now), await remove('sessions', now)], [1, 1])
+    assert.deepEqual({ count: await count('sessions', now), remove: await remove('sessions', now) }, { count: 1, remove: 1 })
   })
 
   test('a session stays while a direct tool execution with its id is running', async () => {
@@ -199,7 +199,7 @@ function registerRetention(database: () => Database): void {
     await ended('s', hour)
     const tool = newRun({ sessionId: 's' })
     await executions.begin(tool)
-    assert.deepEqual([await count('sessions', now), await remove('sessions', now)], [0, 0])
+    assert.deepEqual({ count: await count('sessions', now), remove: await remove('sessions', now) }, { count: 0, remove: 0 })
     const result = { tool_name: 't', output: 'x', execution_time: 1, status: 'success' } as const
     await executions.finish(tool, 1, result, hour)
     assert.deepEqual((await executions.find(tool))?.result, result)
@@ -215,11 +215,18 @@ function registerRetention(database: () => Database): void {
     await ended('s', hour)
     const running = await start({ sessionId: 'other' })
     assert.deepEqual(
-      [await has('deleted_sessions', now), await count('deleted_sessions', now), await remove('deleted_sessions', now)],
-      [false, 0, 0],
+      {
+        has: await has('deleted_sessions', now),
+        count: await count('deleted_sessions', now),
+        remove: await remove('deleted_sessions', now),
+      },
+      { has: false, count: 0, remove: 0 },
     )
     await assert.rejects(store.findEvent({ tenant, owner }, 'key'), isGone)
-    assert.deepEqual([await has('deleted_sessions', now + 1), await count('deleted_sessions', now + 1)], [true, 1])
+    assert.deepEqual(
+      { has: await has('deleted_sessions', now + 1), count: await count('deleted_sessions', now + 1) },
+      { has: true, count: 1 },
+    )
     assert.equal(await remove('deleted_sessions', now + 1), 1)
     assert.equal(await store.find(run), undefined)
     assert.equal(await store.findEvent({ tenant, owner }, 'key'), undefined)
@@ -237,16 +244,19 @@ function registerRetention(database: () => Database): void {
     ] as const) {
       await keys.insert({ jti: `${tenant} ${jti}`, tenant, sub: 's', roles: [], createdAt: hour, expiresAt })
     }
-    assert.deepEqual([await has('access_keys', now), await count('access_keys', now)], [true, 1])
+    assert.deepEqual({ has: await has('access_keys', now), count: await count('access_keys', now) }, { has: true, count: 1 })
     assert.deepEqual([await remove('access_keys', now), await remove('access_keys', now)], [1, 0])
     assert.deepEqual(
       (await keys.list(tenant)).map(({ jti }) => jti),
       [`${tenant} valid`],
     )
     await ended('s', hour)
-    assert.deepEqual([await count('metrics', hour), await has('metrics', hour), await remove('metrics', hour)], [0, false, 0])
+    assert.deepEqual(
+      { count: await count('metrics', hour), has: await has('metrics', hour), remove: await remove('metrics', hour) },
+      { count: 0, has: false, remove: 0 },
+    )
     // As long as the logs have runs of the hour they are counted by it.
-    assert.deepEqual([await count('metrics', hour + 100), await remove('metrics', hour + 100)], [0, 0])
+    assert.deepEqual({ count: await count('metrics', hour + 100), remove: await remove('metrics', hour + 100) }, { count: 0, remove: 0 })
     await remove('runs', now)
     assert.ok((await count('metrics', hour + 100)) > 0)
     assert.ok((await remove('metrics', hour + 100)) > 0)

@@ -67,7 +67,10 @@ function registerSessionChanges(database: () => Database): void {
       [ended.run, running.run, waiting].map(({ requestId }) => requestId).sort(),
     )
     const { created_at, ended_at, request, log, error, body_hash, session } = marks.find((mark) => mark.request_id === ended.run.requestId)!
-    assert.deepEqual([created_at, ended_at, request, log, error, body_hash, session], [hour + 1, null, null, null, null, '', null])
+    assert.deepEqual(
+      { created_at, ended_at, request, log, error, body_hash, session },
+      { created_at: hour + 1, ended_at: null, request: null, log: null, error: null, body_hash: '', session: null },
+    )
     for (const table of ['media', 'feedback', 'callbacks', 'run_steps'] as const) assert.deepEqual(await rows(table), [], table)
     assert.deepEqual((await rows('sessions')).map(({ key }) => key).sort(), [other.turn.session, theirs.turn.session].sort())
     assert.equal((await rows('messages')).length, 2)
@@ -228,13 +231,16 @@ function registerFork(
     assert.deepEqual(copied, (await sessions.messages(tenant, from.key)).slice(0, 2))
     const made = (await sessions.find(fork, 'fork', { anyOwner: false }))!
     const { key, owner: of, shortName, messageCount, createdAt, updatedAt } = made
-    assert.deepEqual([key, of, shortName, messageCount, createdAt, updatedAt], [fork.key, fork.owner, 'one', 2, hour + 99, hour + 99])
+    assert.deepEqual(
+      { key, of, shortName, messageCount, createdAt, updatedAt },
+      { key: fork.key, of: fork.owner, shortName: 'one', messageCount: 2, createdAt: hour + 99, updatedAt: hour + 99 },
+    )
     assert.deepEqual(
       (await rows('media')).filter(({ session }) => session === fork.key).map(({ data }) => data),
       ['r1'],
     )
     const next = await start({ owner: fork.owner, sessionId: 'fork' })
-    assert.deepEqual([next.turn.session, next.turn.messageIndex], [fork.key, 2])
+    assert.deepEqual({ session: next.turn.session, messageIndex: next.turn.messageIndex }, { session: fork.key, messageIndex: 2 })
     assert.equal(await sessions.remove({ tenant, owner }, 's', { jobId: randomUUID(), now: hour }), true)
     assert.deepEqual(await texts(fork.key), ['0 one', '1 two', '2 hello'])
   })

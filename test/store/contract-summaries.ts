@@ -34,7 +34,7 @@ function registerSummaryContract(database: () => Database): void {
     assert.equal(await summaries.moveWindow(tenant, key, { start: 0, end: 2, summary: { text: 'x' } }), true)
     await store.finish(first, 1, endOf(turn))
     const next = await store.takeTurn(second, second.messages, second.now)
-    assert.deepEqual([next!.windowStart, next!.summary], [2, { text: 'x' }])
+    assert.deepEqual({ windowStart: next!.windowStart, summary: next!.summary }, { windowStart: 2, summary: { text: 'x' } })
   })
 
   test('of two concurrent moves of a window one succeeds; another tenant or a deleted session moves none', async () => {

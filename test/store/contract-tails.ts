@@ -60,7 +60,7 @@ function registerTailContract(database: () => Database): void {
     const result = (output: string) => ({ tool_name: 't', output, execution_time: 1, status: 'success' as const })
     assert.equal(await executions.begin(one), undefined)
     const known = await executions.begin(one)
-    assert.deepEqual([known?.holder, known?.fence, known?.result], ['p1', 1, undefined])
+    assert.deepEqual({ holder: known?.holder, fence: known?.fence, result: known?.result }, { holder: 'p1', fence: 1, result: undefined })
     await executions.finish(one, 1, undefined, hour)
     assert.equal((await executions.find(one))?.holder, undefined)
     const taken = await Promise.all(['p2', 'p3'].map((holder) => executions.takeOver(one, 1, holder)))

@@ -36,11 +36,17 @@ function registerBegin(database: () => Database): void {
       turn: { session: run.sessionKey, messageIndex: 0, messageCount: 1, windowStart: 0 },
     })
     const { active_run, short_name, message_count, created_at, updated_at } = (await session())!
-    assert.deepEqual([active_run, short_name, message_count, created_at, updated_at], [run.requestId, 'A name', 1, hour + 2, hour + 2])
+    assert.deepEqual(
+      { active_run, short_name, message_count, created_at, updated_at },
+      { active_run: run.requestId, short_name: 'A name', message_count: 1, created_at: hour + 2, updated_at: hour + 2 },
+    )
     assert.deepEqual(await store.history(tenant, run.sessionKey, 0), [{ idx: 0, role: 'human', content: 'one', data: undefined }])
     const stored = (await store.find(run))!
     assert.deepEqual(stored.request, run.request)
-    assert.deepEqual([stored.status, stored.fence, stored.messageIndex, stored.holder], ['running', 1, 0, 'process-1'])
+    assert.deepEqual(
+      { status: stored.status, fence: stored.fence, messageIndex: stored.messageIndex, holder: stored.holder },
+      { status: 'running', fence: 1, messageIndex: 0, holder: 'process-1' },
+    )
   })
 
   test('an existing session continues and keeps its first name', async () => {
@@ -59,9 +65,15 @@ function registerBegin(database: () => Database): void {
     const second = newRun()
     assert.deepEqual(await store.begin(second), { kind: 'waiting', fence: 1 })
     const stored = (await store.find(second))!
-    assert.deepEqual([stored.status, stored.session, stored.messageIndex], ['pending', first.turn.session, undefined])
+    assert.deepEqual(
+      { status: stored.status, session: stored.session, messageIndex: stored.messageIndex },
+      { status: 'pending', session: first.turn.session, messageIndex: undefined },
+    )
     const { active_run, message_count } = (await session())!
-    assert.deepEqual([active_run, message_count, await count('messages')], [first.run.requestId, 1, 1])
+    assert.deepEqual(
+      { active_run, message_count, count: await count('messages') },
+      { active_run: first.run.requestId, message_count: 1, count: 1 },
+    )
   })
 
   test('a known request id changes nothing, whether its run is running, has ended, or names another session', async () => {
@@ -91,11 +103,11 @@ function registerBegin(database: () => Database): void {
     const brought = [human('a'), ai('b'), human('c')]
     const first = await start({ messages: brought })
     assert.deepEqual(await texts(first.turn.session), ['0 a', '1 b', '2 c'])
-    assert.deepEqual([first.turn.messageIndex, first.turn.messageCount], [2, 3])
+    assert.deepEqual({ messageIndex: first.turn.messageIndex, messageCount: first.turn.messageCount }, { messageIndex: 2, messageCount: 3 })
     await store.finish(first.run, 1, endOf(first.turn))
     const turn = await running(store, newRun({ messages: [...brought, ai('answer'), human('d')] }))
     assert.deepEqual(await texts(turn.session, 2), ['2 c', '3 answer', '4 d'])
-    assert.deepEqual([turn.messageIndex, turn.messageCount], [4, 5])
+    assert.deepEqual({ messageIndex: turn.messageIndex, messageCount: turn.messageCount }, { messageIndex: 4, messageCount: 5 })
   })
 
   test('data of different owners or tenants never mixes, even with equal ids', async () => {
@@ -124,7 +136,10 @@ function registerFinish(database: () => Database): void {
     const end = endOf(turn, { checkpointId: 'cp', log: { input: 'hello', events: [{ type: 'retrying' }] } })
     assert.equal(await store.finish(run, 1, end), undefined)
     const stored = (await store.find(run))!
-    assert.deepEqual([stored.status, stored.endedAt, stored.continuable, stored.request], ['success', hour + 100, false, undefined])
+    assert.deepEqual(
+      { status: stored.status, endedAt: stored.endedAt, continuable: stored.continuable, request: stored.request },
+      { status: 'success', endedAt: hour + 100, continuable: false, request: undefined },
+    )
     assert.deepEqual(stored.log, end.log)
     assert.deepEqual((await store.history(tenant, turn.session, 1))[0], {
       idx: 1,
@@ -133,7 +148,10 @@ function registerFinish(database: () => Database): void {
       data: { model: 'm', finishReason: 'stop' },
     })
     const { active_run, message_count, checkpoint_id, updated_at } = (await session())!
-    assert.deepEqual([active_run, message_count, checkpoint_id, updated_at], [null, 2, 'cp', hour + 100])
+    assert.deepEqual(
+      { active_run, message_count, checkpoint_id, updated_at },
+      { active_run: null, message_count: 2, checkpoint_id: 'cp', updated_at: hour + 100 },
+    )
     assert.equal((await metrics()).length, 1)
   })
 
@@ -165,8 +183,11 @@ function registerFinish(database: () => Database): void {
       min_latency_ms: 20,
       max_latency_ms: 5000,
     })
-    assert.deepEqual([second!.hour, second!.timeout, second!.latency_ms], [hour + 3_600_000, 1, 1])
-    assert.deepEqual([tenant, more.length], [second!.tenant, 0])
+    assert.deepEqual(
+      { hour: second!.hour, timeout: second!.timeout, latency_ms: second!.latency_ms },
+      { hour: hour + 3_600_000, timeout: 1, latency_ms: 1 },
+    )
+    assert.deepEqual({ tenant, moreCount: more.length }, { tenant: second!.tenant, moreCount: 0 })
   })
 
   test('a run that failed, was resumed and succeeded keeps no error', async () => {
@@ -179,7 +200,7 @@ function registerFinish(database: () => Database): void {
     assert.ok(taken?.kind === 'running')
     await store.finish(run, taken.fence, endOf(taken.turn))
     const stored = await store.find(run)
-    assert.deepEqual([stored?.status, stored?.error], ['success', undefined])
+    assert.deepEqual({ status: stored?.status, error: stored?.error }, { status: 'success', error: undefined })
   })
 
   test('checkpoints are read in order, and deleted at the end unless the run can be resumed', async () => {

@@ -50,10 +50,16 @@ test('an end that cannot be stored is an error, stored as soon as possible; a re
   beside.exec('alter table metrics rename to away')
   const ids = { 'session-id': 's', 'request-id': 'r' }
   const failed = await client.chat('go', ids)
-  assert.deepEqual([failed.status, failed.body.body, failed.body.details], [500, 'Internal server error.', { error_type: 'Exception' }])
+  assert.deepEqual(
+    { status: failed.status, body: failed.body.body, details: failed.body.details },
+    { status: 500, body: 'Internal server error.', details: { error_type: 'Exception' } },
+  )
   const streamed = await client.stream('go', { 'session-id': 's2', 'request-id': 'r2' })
   const last = (await streamed.rest()).at(-1)?.chunk
-  assert.deepEqual([last?.finish_reason, last?.error?.status_code], ['error', 500])
+  assert.deepEqual(
+    { finish_reason: last?.finish_reason, status_code: last?.error?.status_code },
+    { finish_reason: 'error', status_code: 500 },
+  )
   assert.ok(log.some((line) => line.includes('"requestId":"r"') && line.includes('metrics')))
   beside.exec('alter table away rename to metrics')
   await until(async () => (await client.run('r')).body.status !== 'running', Boolean)

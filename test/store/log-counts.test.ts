@@ -26,6 +26,9 @@ test('runs removed from the logs before the migration are not counted', async ()
   const database = await openSqlite(folder)
   const reports = createRunReports(database)
   const always = { from: undefined, to: undefined }
-  assert.deepEqual([await reports.count(tenant, always), (await reports.sums(tenant, always)).counts.success], [2, 3])
+  assert.deepEqual(
+    { count: await reports.count(tenant, always), success: (await reports.sums(tenant, always)).counts.success },
+    { count: 2, success: 3 },
+  )
   await database.close()
 })

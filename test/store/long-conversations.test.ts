@@ -114,7 +114,7 @@ test('Sessions: a pending summary is made after a restart', async (t) => {
   isUp = true
   await service.restart()
   const { start, summary } = await untilWindow(service, 's', (at) => at > 0)
-  assert.deepEqual([start, summary], [42, { text: 'All of it.' }])
+  assert.deepEqual({ start, summary }, { start: 42, summary: { text: 'All of it.' } })
 })
 
 test('Sessions: tool calls of a long run stay within the window, each with its result', async (t) => {

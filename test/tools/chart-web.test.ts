@@ -55,7 +55,7 @@ test('Tools: the result of a query is charted by reference, and the pictures can
     }),
   )
   const { width, height } = await sharp(png).metadata()
-  assert.deepEqual([width, height], [step.output.width, step.output.height])
+  assert.deepEqual({ width, height }, { width: step.output.width, height: step.output.height })
   assert.match(svg!.toString(), />Sales by region</)
 })
 

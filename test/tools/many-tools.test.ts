@@ -36,7 +36,7 @@ test('Many tools: the model is offered at most twenty, finds another and calls i
   ]
   const { client, model } = await startService(t, { script, tools: many, config: { tools }, files })
   const { status, body } = await client.request('POST', '/core/v1/chain', { body: ask('Which invoice is open in erp?') })
-  assert.deepEqual([status, body.body.output], [200, 'Archived.'])
+  assert.deepEqual({ status, output: body.body.output }, { status: 200, output: 'Archived.' })
   const [first, second, third] = model.requests.map(toldIn)
   assert.ok(first && second && first.length <= 20, String(first?.length))
   assert.ok(first.includes('erp__list_invoice') && first.includes('find_tools') && first.includes('create_sub_agent'))
@@ -47,8 +47,11 @@ test('Many tools: the model is offered at most twenty, finds another and calls i
   assert.ok(JSON.stringify(model.requests[0]!.body.tools).length < 12_000, 'no list of all names stands in a description')
 
   const [found, archived] = body.body.intermediate_steps
-  assert.deepEqual([found.tool, found.status, found.type], ['find_tools', 'success', 'tool_call'])
-  assert.deepEqual([found.output.total, found.output.tools.length], [303, 3])
+  assert.deepEqual(
+    { tool: found.tool, status: found.status, type: found.type },
+    { tool: 'find_tools', status: 'success', type: 'tool_call' },
+  )
+  assert.deepEqual({ total: found.output.total, toolCount: found.output.tools.length }, { total: 303, toolCount: 3 })
   assert.deepEqual(found.output.tools[0], {
     name: 'plant__archive_sensor',
     description: 'Can archive each sensor that is kept in plant.',
@@ -98,7 +101,7 @@ test('Many tools: a sub-agent may use whole entries, and is offered the tools th
   const { status, body } = await client.request('POST', '/core/v1/chain/sub_agents', { body: definition })
   assert.equal(status, 200, JSON.stringify(body))
   const refused = await client.request('POST', '/core/v1/chain/sub_agents', { body: { name: 'x', tools: ['hr'] } })
-  assert.deepEqual([refused.status, refused.body.detail?.[0]?.loc], [422, ['body', 'tools', 0]])
+  assert.deepEqual({ status: refused.status, loc: refused.body.detail?.[0]?.loc }, { status: 422, loc: ['body', 'tools', 0] })
   await client.request('POST', '/core/v1/chain', { body: ask('Have the sensor archived.') })
   const offered = model.requests.map(toldIn).find((names) => !names.includes('sub_agent_keeper'))!
   assert.ok(offered.includes('plant__archive_sensor') && offered.includes('find_tools') && offered.length <= 20, offered.join())

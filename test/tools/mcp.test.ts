@@ -97,7 +97,7 @@ test('Tools: a killed server does not affect the tools of others, and is started
   assert.equal(listed.get('every__echo')!.status, 'ready')
   assert.match(listed.get('absent')!.description, /The command no-such-server was not found\.\)$/)
   const refused = await client.request('POST', '/core/v1/tool/execute', { body: { tool_name: 'frail__act', tool_input: {} } })
-  assert.deepEqual([refused.status, refused.body.details.error_type], [503, 'ToolNotReady'])
+  assert.deepEqual({ status: refused.status, error_type: refused.body.details.error_type }, { status: 503, error_type: 'ToolNotReady' })
   assert.deepEqual((await execute(client, 'every__echo', { message: 'on' })).output, { result: 'Echo: on' })
   await until(async () => (await toolsOf(client)).get('frail__act')?.status === 'ready')
   assert.deepEqual((await execute(client, 'frail__act')).output, { result: 'act done' })

@@ -62,7 +62,7 @@ test('a chat uses a module whose file is edited, broken and repaired while the s
   while ((await listed()).status !== 'error') await wait(20)
   assert.match((await listed()).description, /weather\.ts:8: Unterminated template/)
   const refused = await client.request('POST', '/core/v1/tool/execute', { body: { tool_name: 'weather', tool_input: { city: 'Rome' } } })
-  assert.deepEqual([refused.status, refused.body.details.error_type], [503, 'ToolNotReady'])
+  assert.deepEqual({ status: refused.status, error_type: refused.body.details.error_type }, { status: 503, error_type: 'ToolNotReady' })
 
   await write(folder, 'weather.ts', 'return `snow in ${city}`')
   while ((await listed()).status !== 'ready') await wait(20)
@@ -75,9 +75,15 @@ test('a module creates files, writes to the log of its step, and gets the header
   const { body } = await client.chat('Rome', { 'stix-desk': '7', 'session-id': 's' })
   assert.equal(body.body.output, 'It says {"stix-desk":"7"}')
   const [step] = body.body.intermediate_steps
-  assert.deepEqual([step.tool, step.status, step.log], ['weather', 'success', 'asks the station\nDone.'])
+  assert.deepEqual(
+    { tool: step.tool, status: step.status, log: step.log },
+    { tool: 'weather', status: 'success', log: 'asks the station\nDone.' },
+  )
   const [artifact] = (await client.session('s')).body.messages[1].response_metadata.generated_artifacts
-  assert.deepEqual([artifact.file_name, artifact.file_type, artifact.size, artifact.tool], ['map.svg', 'image/svg+xml', 6, 'weather'])
+  assert.deepEqual(
+    { file_name: artifact.file_name, file_type: artifact.file_type, artifactCount: artifact.size, tool: artifact.tool },
+    { file_name: 'map.svg', file_type: 'image/svg+xml', artifactCount: 6, tool: 'weather' },
+  )
 })
 
 test('a module is given the session id of its caller, in a chat and in a direct execution', async (t) => {

@@ -90,10 +90,13 @@ test('Tools: an operation of a document is called in a chat, with the context of
   assert.equal(status, 200)
   assert.match(body.body.output, /^It says .*"title","year"/)
   const [step] = body.body.intermediate_steps
-  assert.deepEqual([step.tool, step.tool_input, step.status], ['sets__list-searchable-fields', { dataset: 'oa_citations' }, 'success'])
+  assert.deepEqual(
+    { tool: step.tool, tool_input: step.tool_input, status: step.status },
+    { tool: 'sets__list-searchable-fields', tool_input: { dataset: 'oa_citations' }, status: 'success' },
+  )
   assert.deepEqual(step.output, { status: 200, content_type: 'application/json', body: ['title', 'year'] })
   const [request] = site.requests
-  assert.deepEqual([request?.method, request?.url], ['GET', '/ds-api/oa_citations/v1/fields'])
+  assert.deepEqual({ method: request?.method, url: request?.url }, { method: 'GET', url: '/ds-api/oa_citations/v1/fields' })
   assert.deepEqual([request?.headers['stix-user'], request?.headers['x-own-key']], ['ann', 'sets-secret'])
   assert.ok(!service.log.some((line) => line.includes('sets-secret')))
   assert.ok(!JSON.stringify(service.model.requests.map((request) => request.body)).includes('sets-secret'))

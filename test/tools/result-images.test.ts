@@ -53,7 +53,7 @@ test('Images of tools: an image of an MCP server is shown to the model in this t
     script: [callOf('every__get-tiny-image'), { text: 'A tiny one.' }, { text: 'Still tiny.' }],
   })
   const { status, body } = await client.chat('Show it.', { 'session-id': 's' })
-  assert.deepEqual([status, body.body.output], [200, 'A tiny one.'])
+  assert.deepEqual({ status, output: body.body.output }, { status: 200, output: 'A tiny one.' })
   const [, second] = model.requests
   assert.deepEqual(
     picturesOf(second!).map(({ role }) => role),

@@ -28,7 +28,7 @@ test("the first start makes an administrator's key, which is listed", async () =
   const { options, verifier, store, read } = await start()
   assert.deepEqual(await ensureAdminKey(options), { renewed: true })
   const who = await verifier.verify(read())
-  assert.deepEqual([who.sub, who.tenant, who.roles], ['admin', 'default', ['admin']])
+  assert.deepEqual({ sub: who.sub, tenant: who.tenant, roles: who.roles }, { sub: 'admin', tenant: 'default', roles: ['admin'] })
   assert.ok(who.permissions.has('config.write'))
   const listed = (await store.list('default')).map(({ jti, createdAt, expiresAt }) => ({ jti, days: (expiresAt - createdAt) / day }))
   assert.deepEqual(listed, [{ jti: who.keyId, days: 30 }])

@@ -86,7 +86,7 @@ test('a call that another person must decide, or has decided, is not asked for a
     ['y', 'y'],
     ({ tool_call_id: id }) => new ServiceRefusal(statuses[id as keyof typeof statuses], `not ${id}`),
   )
-  assert.deepEqual([isDecided, questions.length, sent], [true, 2, []])
+  assert.deepEqual({ isDecided, questionCount: questions.length, sent }, { isDecided: true, questionCount: 2, sent: [] })
   assert.match(out, /not c1\nThe answer continues once the call is decided; Ctrl-C cancels the answer\.\n[\s\S]*not c2\n$/)
 })
 

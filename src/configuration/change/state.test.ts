@@ -20,10 +20,13 @@ test('a stored change is written to the text, keeps comments, and is in use', ()
 
 test('a change in memory is only in use; a later stored change is stored and in use', () => {
   const first = patchState(stateOf(text), { name: 'Memory' }, { isStored: false, rules })
-  assert.deepEqual([first.stored.text, first.used.config.name], [text, 'Memory'])
+  assert.deepEqual({ text: first.stored.text, name: first.used.config.name }, { text, name: 'Memory' })
   const second = patchState(first, { max_iterations: 6 }, { isStored: true, rules })
   assert.equal(second.stored.text, text.replace('5', '6'))
-  assert.deepEqual([second.used.config.name, second.used.config.max_iterations], ['Memory', 6])
+  assert.deepEqual(
+    { name: second.used.config.name, max_iterations: second.used.config.max_iterations },
+    { name: 'Memory', max_iterations: 6 },
+  )
 })
 
 test('an edit of the stored text is stored literally', () => {
@@ -45,7 +48,7 @@ test('an edit of a former text is merged with later changes in the edited text',
 test('values removed by an edit are removed, and unedited values keep later changes', () => {
   const since = patchState(stateOf(text), { name: 'By PUT' }, { isStored: true, rules })
   const { stored } = editState(since, parseSource(text).data, parseSource('name: One  # called so\n'))
-  assert.deepEqual([stored.text, stored.data], ['name: By PUT  # called so\n', { name: 'By PUT' }])
+  assert.deepEqual({ text: stored.text, data: stored.data }, { text: 'name: By PUT  # called so\n', data: { name: 'By PUT' } })
 })
 
 test('an edited model is taken over whole: the key is not sent to an address set in memory', () => {
@@ -66,5 +69,8 @@ test('an edit of the file keeps a change in memory in use', () => {
   const used = toContent({ name: 'Memory', max_iterations: 5 })
   const state = { stored: parseSource(text), used }
   const next = editState(state, state.stored.data, parseSource(text.replace('5', '7')))
-  assert.deepEqual([next.stored.config.max_iterations, next.used.data], [7, { name: 'Memory', max_iterations: 7 }])
+  assert.deepEqual(
+    { max_iterations: next.stored.config.max_iterations, data: next.used.data },
+    { max_iterations: 7, data: { name: 'Memory', max_iterations: 7 } },
+  )
 })

@@ -86,7 +86,10 @@ test('no secret of a tool is shown, and references stay unchanged', () => {
   assert.deepEqual(github!['headers'], { authorization: '********', 'x-team': '${TEAM_TOKEN}' })
   assert.deepEqual(machine!['oauth'], { client_id: 'us', client_secret: '********', token_url: 'https://login.example/token' })
   assert.deepEqual(local!['env'], { API_KEY: '********', TOKEN: '${LOCAL_TOKEN}' })
-  assert.deepEqual([orders!['spec'], orders!['credentials']], ['https://specs.example/orders.yaml?********', { basic: '********' }])
+  assert.deepEqual(
+    { spec: orders!['spec'], credentials: orders!['credentials'] },
+    { spec: 'https://specs.example/orders.yaml?********', credentials: { basic: '********' } },
+  )
   assert.deepEqual(request!['headers'], { 'api.example': { authorization: '********' }, '*.corp.example': { 'x-key': '${CORP_KEY}' } })
 })
 

@@ -166,10 +166,13 @@ for (const provider of providers) {
       { type: 'text', text: 'I ' },
       { type: 'text', text: 'add.' },
     ])
-    assert.deepEqual([reply.text, reply.reasoning, reply.finish], ['I add.', 'Hm.', 'tool_calls'])
+    assert.deepEqual(
+      { text: reply.text, reasoning: reply.reasoning, finish: reply.finish },
+      { text: 'I add.', reasoning: 'Hm.', finish: 'tool_calls' },
+    )
     assert.deepEqual(reply.toolCalls, [{ name: 'add', arguments: '{"a":1}' }])
     const { model, input, output, cachedInput } = reply.usage
-    assert.deepEqual([model, input, output, cachedInput], [configs[provider].model, 20, 9, 5])
+    assert.deepEqual({ model, input, output, cachedInput }, { model: configs[provider].model, input: 20, output: 9, cachedInput: 5 })
   })
 
   test(`${provider}: a signature is sent back only to its own provider`, async () => {
@@ -195,13 +198,13 @@ for (const provider of providers) {
 
   test(`${provider}: the key is sent, a wrong key is reported without the key, and errors contain no prompts`, async () => {
     const error = await failureOf(provider, { status: 401, body: { error: { message: 'wrong key sk-very-secret' }, message: 'x' } })
-    assert.deepEqual([error.code, error.cause], ['unauthorized', undefined])
+    assert.deepEqual({ code: error.code, cause: error.cause }, { code: 'unauthorized', cause: undefined })
     assert.equal(error.message, `${provider} ${configs[provider].model} answered 401`)
   })
 
   test(`${provider}: statuses are mapped to errors, and redirects are not followed`, async () => {
     const busy = await failureOf(provider, { status: 429, headers: { 'retry-after': '3' }, body: { error: { message: 'slow down' } } })
-    assert.deepEqual([busy.code, busy.retryAfterMs], ['rate_limited', 3000])
+    assert.deepEqual({ code: busy.code, retryAfterMs: busy.retryAfterMs }, { code: 'rate_limited', retryAfterMs: 3000 })
     assert.equal((await failureOf(provider, { status: 500, body: 'x'.repeat(2_000_000) })).code, 'unavailable')
     assert.equal((await failureOf(provider, { status: 400, body: { error: { message: 'too long' } } })).code, 'refused')
     const { server, ask } = await setUp(provider, { status: 307, headers: { location: '/v1/elsewhere' } })
@@ -249,7 +252,10 @@ test('an error inside of a stream ends the stream', async () => {
   const beginning = answers.anthropic.raw!.slice(0, 7)
   const raw = [...beginning, ...anthropicWire({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } })]
   const error = await failureOf('anthropic', { raw })
-  assert.deepEqual([error.code, error.message], ['unavailable', 'anthropic claude-sonnet-4-5 broke off its answer: Overloaded'])
+  assert.deepEqual(
+    { code: error.code, message: error.message },
+    { code: 'unavailable', message: 'anthropic claude-sonnet-4-5 broke off its answer: Overloaded' },
+  )
 })
 
 test('images, failed tools and malformed arguments reach the provider in its own format', async () => {
@@ -267,7 +273,10 @@ test('images, failed tools and malformed arguments reach the provider in its own
   assert.deepEqual(body.messages[0].content[1], { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aGk=' } })
   assert.deepEqual(body.messages[1].content, [{ type: 'tool_use', id: 'call-1', name: 'add', input: {} }])
   const { tool_use_id, is_error } = body.messages[2].content[0]
-  assert.deepEqual([tool_use_id, is_error, body.messages.length], ['call-1', true, 3])
+  assert.deepEqual(
+    { tool_use_id, is_error, messageCount: body.messages.length },
+    { tool_use_id: 'call-1', is_error: true, messageCount: 3 },
+  )
 })
 
 test('images of a result are part of the result, in the format of each provider', async () => {

@@ -105,7 +105,7 @@ test('reasoning is separated from text, in its own field and in leading think ta
   const tags = await setUp({ text: ['<th', 'ink>Let me see. </thi', 'nk>\n\nDone', '.'], writes: 'together' })
   const { events, reply } = await tags.ask()
   assert.deepEqual(events, expected)
-  assert.deepEqual([reply.reasoning, reply.text], ['Let me see. ', 'Done.'])
+  assert.deepEqual({ reasoning: reply.reasoning, text: reply.text }, { reasoning: 'Let me see. ', text: 'Done.' })
 })
 
 test('parallel tool calls keep their order and their arguments', async () => {
@@ -171,7 +171,10 @@ test('finish reasons are mapped, and calls that were cut off are dropped', async
     { name: 'write', arguments: '{"file":"a' },
   ]
   const { reply } = await (await setUp({ calls, finish: 'length' })).ask()
-  assert.deepEqual([reply.finish, reply.toolCalls], ['length', [{ name: 'add', arguments: '{"a":1}' }]])
+  assert.deepEqual(
+    { finish: reply.finish, toolCalls: reply.toolCalls },
+    { finish: 'length', toolCalls: [{ name: 'add', arguments: '{"a":1}' }] },
+  )
 })
 
 test('a stream that ends without a finish reason is an error, and its calls are dropped', async () => {
@@ -216,7 +219,10 @@ test('a connection that breaks after the finish reason does no harm', async () =
 
 test('an error inside of the stream, or a chunk that is not JSON, ends the stream', async () => {
   const inBand = await failureOf({ text: 'x', chunks: [{ error: { message: 'GPU on fire', code: 500 } }] })
-  assert.deepEqual([inBand.code, inBand.message], ['unavailable', 'openai gpt-5-mini broke off its answer: GPU on fire'])
+  assert.deepEqual(
+    { code: inBand.code, message: inBand.message },
+    { code: 'unavailable', message: 'openai gpt-5-mini broke off its answer: GPU on fire' },
+  )
   assert.equal((await failureOf({ raw: ['data: {"choices":\n\n'] })).code, 'unavailable')
 })
 
@@ -266,7 +272,10 @@ test('an endless error body is not read to its end', async () => {
 
 test('a response that is no stream is an error', async () => {
   const error = await failureOf({ body: { error: 'model not loaded' } })
-  assert.deepEqual([error.code, error.message], ['unavailable', 'openai gpt-5-mini answered 200: model not loaded'])
+  assert.deepEqual(
+    { code: error.code, message: error.message },
+    { code: 'unavailable', message: 'openai gpt-5-mini answered 200: model not loaded' },
+  )
 })
 
 test('an unreachable server is unavailable', async () => {
@@ -278,7 +287,10 @@ test('an unreachable server is unavailable', async () => {
 test('a server that stays silent runs into the time limits', async () => {
   const timeouts = { connectMs: 1000, firstTokenMs: 40, idleMs: 40 }
   const before = await failureOf({ silentAfter: 0 }, { timeouts })
-  assert.deepEqual([before.code, before.message], ['unavailable', 'openai gpt-5-mini did not begin its answer within 0.04 s'])
+  assert.deepEqual(
+    { code: before.code, message: before.message },
+    { code: 'unavailable', message: 'openai gpt-5-mini did not begin its answer within 0.04 s' },
+  )
   // The role alone is not the beginning of an answer.
   assert.match((await failureOf({ silentAfter: 1 }, { timeouts })).message, /did not begin/)
   const inside = await failureOf({ text: ['a', 'b'], silentAfter: 2 }, { timeouts: { ...timeouts, firstTokenMs: 5000 } })
@@ -403,7 +415,7 @@ test('mistral gets ids of nine letters and digits, no unsupported option, and ma
     { provider: 'mistral', maxOutputTokens: 50 },
   )
   const { reply } = await ask({ system: '', messages: transcript, tools: [] })
-  assert.deepEqual([reply.reasoning, reply.text], ['Hm.', 'Two.'])
+  assert.deepEqual({ reasoning: reply.reasoning, text: reply.text }, { reasoning: 'Hm.', text: 'Two.' })
   const { body } = server.requests[0]!
   const id = body.messages[1].tool_calls[0].id
   assert.match(id, /^[A-Za-z0-9]{9}$/)

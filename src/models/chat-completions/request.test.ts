@@ -34,7 +34,7 @@ test('images of results follow the last result of their turn, each group with a 
   const [first, message, two, second, three] = roles.content
   assert.equal(first.text, '[Output of the tool look (call a), not a message of the user: 1.png, 2.png]')
   assert.equal(second.text, '[Output of the tool look (call c), not a message of the user: 3.png]')
-  assert.deepEqual([message, two, three], [picture(1), picture(2), picture(3)])
+  assert.deepEqual({ message, two, three }, { message: picture(1), two: picture(2), three: picture(3) })
 })
 
 test('images of results are merged into the following user message, if any', () => {

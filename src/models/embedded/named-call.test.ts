@@ -67,7 +67,7 @@ test('an order with the name of a tool, or with input for only one tool, becomes
   for (const [message, name, input] of orders) {
     await t.test(message, () => {
       const choice = readNamedCall(message, tools)
-      assert.deepEqual([choice?.tool.name, choice?.input], [name, input])
+      assert.deepEqual({ name: choice?.tool.name, input: choice?.input }, { name, input })
     })
   }
 })

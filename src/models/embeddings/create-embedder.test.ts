@@ -32,7 +32,10 @@ test('texts are sent together, and vectors are returned in their order', async (
     [3, 4],
   ])
   const { url, body, headers } = server.requests[0]!
-  assert.deepEqual([url, body, headers.authorization], ['/v1/embeddings', { model: 'small', input: ['a', 'b'] }, 'Bearer secret-key'])
+  assert.deepEqual(
+    { url, body, authorization: headers.authorization },
+    { url: '/v1/embeddings', body: { model: 'small', input: ['a', 'b'] }, authorization: 'Bearer secret-key' },
+  )
   assert.equal(embedder.name, 'openai-compatible small')
 })
 

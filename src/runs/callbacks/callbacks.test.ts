@@ -91,7 +91,7 @@ test('a receiver that does not respond gets no further concurrent callbacks, and
   for (let n = 0; n < 50; n++) void deliver()
   assert.deepEqual(await deliver(), { kind: 'again', at: 6500 })
   assert.equal(sent.length, 16)
-  assert.deepEqual([callback.tries, callback.status], [0, 'pending'])
+  assert.deepEqual({ tries: callback.tries, status: callback.status }, { tries: 0, status: 'pending' })
 })
 
 test('a 2xx status delivers the callback, 410 ends its attempts', async () => {
@@ -103,7 +103,7 @@ test('a 2xx status delivers the callback, 410 ends its attempts', async () => {
     const { callback, deliver, sent } = setUp(status)
     assert.deepEqual(await deliver(), done)
     assert.deepEqual(await deliver(), done)
-    assert.deepEqual([callback.status, sent.length], [becomes, 1])
+    assert.deepEqual({ status: callback.status, sentCount: sent.length }, { status: becomes, sentCount: 1 })
   }
 })
 
@@ -131,7 +131,10 @@ test('a manual resend restarts the delays, and the job of the earlier round does
   const { callbacks, callback, deliver, sent, world } = setUp(500, 500, 500)
   await deliver()
   await callbacks.resend(key, signal)
-  assert.deepEqual([callback.round, callback.tries, callback.attempts.length], [1, 1, 2])
+  assert.deepEqual(
+    { round: callback.round, tries: callback.tries, attemptCount: callback.attempts.length },
+    { round: 1, tries: 1, attemptCount: 2 },
+  )
   assert.deepEqual(await deliver(0), done)
   assert.equal(sent.length, 2)
   assert.deepEqual(await deliver(1), { kind: 'again', at: world.time + 1000 * 1.125 })

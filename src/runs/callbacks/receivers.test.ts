@@ -17,7 +17,7 @@ test('a slow host gets fewer concurrent callbacks and a quick host gets more, in
   const receivers = createReceivers(() => time, limits)
   const slow = fill(receivers, 'slow')
   const quick = fill(receivers, 'quick')
-  assert.deepEqual([slow.length, quick.length], [4, 4])
+  assert.deepEqual({ slowCount: slow.length, quickCount: quick.length }, { slowCount: 4, quickCount: 4 })
   for (const leave of quick) leave()
   assert.equal(fill(receivers, 'quick').length, 16)
   time = 1000

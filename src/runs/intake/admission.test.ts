@@ -38,7 +38,7 @@ test('who has fewer runs than allowed here and elsewhere begins another, and nob
 
 test('who has too many here is refused, and nobody is asked', async () => {
   const { refuse, asked } = admissionWith(0, 0)
-  assert.deepEqual([await refuse(2), asked.length], ['rate_limited', 0])
+  assert.deepEqual({ refuse: await refuse(2), askedCount: asked.length }, { refuse: 'rate_limited', askedCount: 0 })
 })
 
 test('who seems to have too many elsewhere is refused only where the store says so too', async () => {

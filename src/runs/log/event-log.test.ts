@@ -189,13 +189,16 @@ const interrupt: LoggedEvent = { type: 'interrupt', calls: [], usage: [], though
 
 test('readers end when the run waits for approval; after a resume they wait for further events', async () => {
   const interrupted = logOf(text('a'), interrupt)
-  assert.deepEqual([interrupted.ended, interrupted.interrupted], [true, true])
+  assert.deepEqual({ ended: interrupted.ended, interrupted: interrupted.interrupted }, { ended: true, interrupted: true })
   assert.deepEqual(await read(interrupted), ['1: a interrupt'])
   assert.deepEqual(await read(interrupted, 2), [])
   const log = new EventLog()
   const waiting = read(log, 2)
   log.restore(interrupted.events, undefined)
-  assert.deepEqual([log.ended, log.interrupted, log.restoredAt], [false, false, undefined])
+  assert.deepEqual(
+    { ended: log.ended, interrupted: log.interrupted, restoredAt: log.restoredAt },
+    { ended: false, interrupted: false, restoredAt: undefined },
+  )
   const joined = read(log)
   await settled()
   log.append(text('b'))

@@ -105,6 +105,6 @@ test('processes that find many runs share them: each takes its part, calls the o
       return { runs: found.length === 1 ? runs : [], takers: 3 }
     },
   })
-  assert.deepEqual([found, done.length], [[30, 20], 10])
+  assert.deepEqual({ found, doneCount: done.length }, { found: [30, 20], doneCount: 10 })
   assert.deepEqual(published, [['left', { holder: 'dead' }]])
 })

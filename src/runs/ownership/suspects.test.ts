@@ -18,10 +18,10 @@ test('suspects of which none can be taken are looked for again after a wait, not
   })
   suspects.tryOne([{} as OrphanedRun, {} as OrphanedRun])
   await new Promise(setImmediate)
-  assert.deepEqual([looks, waits.length], [0, 1])
+  assert.deepEqual({ looks, waitCount: waits.length }, { looks: 0, waitCount: 1 })
   waits[0]!()
   await new Promise(setImmediate)
-  assert.deepEqual([looks, waits.length], [1, 2])
+  assert.deepEqual({ looks, waitCount: waits.length }, { looks: 1, waitCount: 2 })
 })
 
 test('the next suspect is taken when the one before has ended or made a checkpoint', async () => {

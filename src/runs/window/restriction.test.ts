@@ -29,7 +29,7 @@ test('the replacement of a withheld answer contains nothing of the answer', () =
     [{ ...answer(), data: { ...answer().data, transcript: [{ role: 'user', text: 'secret' }], reasoning: ['secret'] } }],
   )
   assert.doesNotMatch(JSON.stringify(withheld), /secret/)
-  assert.deepEqual([withheld!.idx, withheld!.role, withheld!.data], [1, 'ai', { requestId: 'r' }])
+  assert.deepEqual({ idx: withheld!.idx, role: withheld!.role, data: withheld!.data }, { idx: 1, role: 'ai', data: { requestId: 'r' } })
 })
 
 test('a summary is shown only if all of its answers may be shown; system messages are always shown', () => {

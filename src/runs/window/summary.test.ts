@@ -78,7 +78,7 @@ test('tool outputs and long messages are cut in the request to the small model',
   await workWith(store, model)(2)
   const [user, assistant] = JSON.parse(model.requests[0]!.messages[0]!.text).turns
   assert.equal(user.user.length, 6006)
-  assert.deepEqual([assistant.tools[0].tool, assistant.tools[0].output.length], ['look', 606])
+  assert.deepEqual({ tool: assistant.tools[0].tool, outputCount: assistant.tools[0].output.length }, { tool: 'look', outputCount: 606 })
 })
 
 test('many turns are summarised in portions, and the window moves once', async () => {

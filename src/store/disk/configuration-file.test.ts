@@ -24,7 +24,7 @@ test('replace writes the whole text, keeps the mode of the file, and leaves no d
 test('a file changed by another program meanwhile is not replaced', async (t) => {
   const { folder, file } = await makeFile(t)
   await assert.rejects(file.replace('other\n', 'two\n'), FileChanged)
-  assert.deepEqual([await file.read(), await readdir(folder)], ['one\n', ['agent.yaml']])
+  assert.deepEqual({ read: await file.read(), readdir: await readdir(folder) }, { read: 'one\n', readdir: ['agent.yaml'] })
 })
 
 test('replace changes the target of a symbolic link and keeps the link', async (t) => {

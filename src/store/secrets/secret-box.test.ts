@@ -32,7 +32,7 @@ test('a text opens only with its secret, and the error contains no secret', () =
 test('of two secrets the first encrypts and both decrypt, so that secrets can be rotated', () => {
   const old = createSecretBox([first]).seal('n', 'text')
   const both = createSecretBox([second, first])
-  assert.deepEqual([both.open('n', old), both.isNewest(old)], ['text', false])
+  assert.deepEqual({ open: both.open('n', old), isNewest: both.isNewest(old) }, { open: 'text', isNewest: false })
   const renewed = both.seal('n', 'text')
   assert.ok(both.isNewest(renewed))
   assert.equal(createSecretBox([second]).open('n', renewed), 'text')

@@ -39,7 +39,7 @@ const reasons = (settled: PromiseSettledResult<unknown>[]) =>
 test('waiting units share one commit', async () => {
   const { insert, rows, commits } = setUp()
   await Promise.all(Array.from({ length: 200 }, (_, n) => insert(String(n))))
-  assert.deepEqual([rows().length, commits()], [200, 1])
+  assert.deepEqual({ rowCount: rows().length, commits: commits() }, { rowCount: 200, commits: 1 })
 })
 
 test('units that arrive during a commit form the next group', async () => {
@@ -79,7 +79,7 @@ test('a unit that throws rolls back only itself', async () => {
   })
   const settled = await Promise.allSettled([insert('a'), failing, insert('a'), insert('c')])
   assert.deepEqual(reasons(settled), ['done', 'no', 'UNIQUE constraint failed: t.x', 'done'])
-  assert.deepEqual([rows(), commits()], [['a', 'c'], 1])
+  assert.deepEqual({ rows: rows(), commits: commits() }, { rows: ['a', 'c'], commits: 1 })
 })
 
 test('no unit settles before the commit', async () => {

@@ -57,8 +57,8 @@ test('rows and a specification become a PNG and an SVG, named after the title', 
     ],
   )
   const { width, height, format } = await sharp(bytes.get('sales-by-region.png')).metadata()
-  assert.deepEqual([format, width, height], ['png', output.width, output.height])
-  assert.deepEqual([output.rows, output.warnings], [2, undefined])
+  assert.deepEqual({ format, width, height }, { format: 'png', width: output.width, height: output.height })
+  assert.deepEqual({ rows: output.rows, warnings: output.warnings }, { rows: 2, warnings: undefined })
   const { dominant } = await sharp(bytes.get('sales-by-region.png')).stats()
   assert.deepEqual(
     Object.values(dominant).map((level) => level > 240),

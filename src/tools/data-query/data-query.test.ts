@@ -75,10 +75,13 @@ describe('reading', () => {
   test('rows beyond the row limit or the output limit are left out', async () => {
     await using built = await build({ sales: 'sales.csv' }, { max_rows: 3, maxOutputCharacters: 500 })
     const limited = await built.run('SELECT * FROM range(1000000000000) a, range(1000) b')
-    assert.deepEqual([limited.row_count, limited.rows.length, limited.truncated], [3, 3, true])
+    assert.deepEqual(
+      { row_count: limited.row_count, rowCount: limited.rows.length, truncated: limited.truncated },
+      { row_count: 3, rowCount: 3, truncated: true },
+    )
     assert.equal((await built.run('FROM range(3)')).truncated, false)
     const wide = await built.run("SELECT repeat('x', 300) FROM range(3)")
-    assert.deepEqual([wide.row_count, wide.truncated], [1, true])
+    assert.deepEqual({ row_count: wide.row_count, truncated: wide.truncated }, { row_count: 1, truncated: true })
     const [[cell]] = (await built.run("SELECT repeat('x', 5000)")).rows as [[string]]
     assert.match(cell, /^x{2000}… \[cut: 5000 characters\]$/)
   })

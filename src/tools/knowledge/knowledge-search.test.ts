@@ -106,7 +106,7 @@ test('no query finds passages that a filter excludes', async () => {
   ]
   for (const query of attacks) {
     for (const { file, metadata } of await search(tool, query, { filters: itOnly }, 20)) {
-      assert.deepEqual([file, metadata['department']], ['docs/it.md', 'it'], query)
+      assert.deepEqual({ file, department: metadata['department'] }, { file: 'docs/it.md', department: 'it' }, query)
     }
   }
   assert.deepEqual(await filesOf(tool, 'bonus', { filters: itOnly }), ['docs/it.md'])

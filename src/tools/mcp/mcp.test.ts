@@ -74,7 +74,7 @@ test('the first progress notifications are written to the log of the step', asyn
   const lines = log.split('\n')
   assert.equal(isError, false)
   assert.equal(lines[0], '0: at 0')
-  assert.deepEqual([lines.length, lines.at(-2)], [51, 'Further progress is left out.'])
+  assert.deepEqual({ lineCount: lines.length, lines: lines.at(-2) }, { lineCount: 51, lines: 'Further progress is left out.' })
 })
 
 test('a cancelled call is cancelled at the server, and other calls continue', async (t) => {

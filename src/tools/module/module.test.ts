@@ -75,7 +75,7 @@ export default defineTool({
 test('a module in any folder is a tool: types are stripped and the package is resolved', async (t) => {
   const { tool, call } = await open(t, { 'mine.ts': moduleOf('async ({ n }: { n?: number }) => ({ twice: (n ?? 0) * 2 })') })
   const { name, description, schema, effect, filters } = tool()
-  assert.deepEqual([name, description, effect, filters], ['mine', 'Does it.', 'read', false])
+  assert.deepEqual({ name, description, effect, filters }, { name: 'mine', description: 'Does it.', effect: 'read', filters: false })
   assert.deepEqual(schema, { type: 'object', properties: { n: { type: 'integer' } } })
   assert.deepEqual(await call({ n: 21 }), { twice: 42 })
   assert.match(tool().check({ n: 'many' }) ?? '', /^n must be integer/)
@@ -85,7 +85,10 @@ test('a plain object is accepted, in JavaScript too; the default effect is write
   const plain = `export default { description: 'Plain.', schema: { type: 'object' }, execute() { return this.description } }`
   assert.equal((await open(t, { 'mine.mjs': plain }, { at: 'mine.mjs' })).tool().effect, 'write')
   const { tool, call } = await open(t, { 'mine.js': plain }, { at: './mine.js', spec: { effect: 'read', description: 'Ours.' } })
-  assert.deepEqual([tool().effect, tool().description, await call()], ['read', 'Ours.', 'Plain.'])
+  assert.deepEqual(
+    { effect: tool().effect, description: tool().description, call: await call() },
+    { effect: 'read', description: 'Ours.', call: 'Plain.' },
+  )
 })
 
 test('a schema may be written with TypeBox', async (t) => {

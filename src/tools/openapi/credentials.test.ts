@@ -194,5 +194,8 @@ test('a document in a file needs absolute server addresses, and a user in base_u
     environment: { BASE: site.origin.replace('//', '//ann:p%40ss@') },
   })
   await api.run('makeA', {})
-  assert.deepEqual([site.requests[0]?.url, site.requests[0]?.headers['authorization']], ['/a', `Basic ${btoa('ann:p@ss')}`])
+  assert.deepEqual(
+    { url: site.requests[0]?.url, authorization: site.requests[0]?.headers['authorization'] },
+    { url: '/a', authorization: `Basic ${btoa('ann:p@ss')}` },
+  )
 })

@@ -65,7 +65,10 @@ components:
   const output = await api.run('create_order', { shop: 'a/b', item: 'tea', note: null })
   assert.deepEqual(output, { status: 201, headers: { location: '/orders/7' }, content_type: 'application/json', body: { id: 7 } })
   const [request] = site.requests
-  assert.deepEqual([request?.method, request?.url, request?.body], ['POST', '/v1/shops/a%2Fb/orders', '{"item":"tea","note":null}'])
+  assert.deepEqual(
+    { method: request?.method, url: request?.url, body: request?.body },
+    { method: 'POST', url: '/v1/shops/a%2Fb/orders', body: '{"item":"tea","note":null}' },
+  )
   assert.deepEqual([request?.headers['content-type'], request?.headers['idempotency-key']], ['application/json', 'call-7'])
   await api.run('listOrders', { shop: 's', limit: 5 })
   assert.deepEqual([site.requests[1]?.url, site.requests[1]?.headers['idempotency-key']], ['/v1/shops/s/orders?limit=5', undefined])

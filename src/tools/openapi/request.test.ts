@@ -120,7 +120,7 @@ test('the same name in two locations is two parameters, and a conflicting body s
   }
   const api = await openApi(t, { document: documentOf(site.origin, paths) })
   await api.run('both', { id: '1', query_id: '2', body: { id: '3' } })
-  assert.deepEqual([site.requests[0]?.url, site.requests[0]?.body], ['/both/1?id=2', '{"id":"3"}'])
+  assert.deepEqual({ url: site.requests[0]?.url, body: site.requests[0]?.body }, { url: '/both/1?id=2', body: '{"id":"3"}' })
   await api.run('list', { body: ['a'] })
   await api.run('map', { body: { a: 'b' } })
   await api.run('optional', {})

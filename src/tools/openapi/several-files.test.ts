@@ -52,11 +52,11 @@ byTag:
 
 test('operations, path items, parameters, bodies and schemas may be in other files of the folder', async (t) => {
   const api = await openApi(t, { files, config: { spec: 'specification/api.yaml' } })
-  assert.deepEqual([ids(api), api.refused()], [['createDroplet', 'deleteByTag', 'getImage'], {}])
+  assert.deepEqual({ ids: ids(api), refused: api.refused() }, { ids: ['createDroplet', 'deleteByTag', 'getImage'], refused: {} })
   const { properties, required } = api.tool('createDroplet').schema as { properties: Record<string, any>; required: string[] }
   assert.deepEqual(
-    [properties['name'], properties['size'], required],
-    [{ type: 'string', maxLength: 20 }, { type: 'string', enum: ['small', 'large'] }, ['name']],
+    { name: properties['name'], size: properties['size'], required },
+    { name: { type: 'string', maxLength: 20 }, size: { type: 'string', enum: ['small', 'large'] }, required: ['name'] },
   )
   assert.deepEqual(properties['parent'].properties.size, properties['size'])
   assert.match(api.tool('createDroplet').description, /^Create a droplet/)
@@ -150,7 +150,7 @@ test('a change in a referenced file replaces the tools', async (t) => {
   const paths = { '/a': { $ref: 'items/a.yml' }, '/b': { $ref: 'items/b.yml' } }
   const document = documentOf('http://127.0.0.1:1', paths)
   const api = await openApi(t, { document, files: { 'items/a.yml': { get: operationOf('getA') } }, everyMs: 20 })
-  assert.deepEqual([ids(api), Object.keys(api.refused())], [['getA'], ['any_b']])
+  assert.deepEqual({ ids: ids(api), keys: Object.keys(api.refused()) }, { ids: ['getA'], keys: ['any_b'] })
   await writeInto(api.folder, 'items/b.yml', { get: operationOf('getB') })
   await until(() => ids(api).join() === 'getA,getB')
   assert.deepEqual(api.refused(), {})

@@ -147,7 +147,7 @@ test('a configured header replaces the parameter of its name, and the field of a
   })
   assert.deepEqual([api.tool('post').schema['properties'], api.tool('list').schema['properties']], [{ text: { type: 'string' } }, {}])
   await api.run('post', { text: 'hello' })
-  assert.deepEqual([site.requests[0]?.headers['token'], site.requests[0]?.body], ['t-1', 'text=hello'])
+  assert.deepEqual({ token: site.requests[0]?.headers['token'], body: site.requests[0]?.body }, { token: 't-1', body: 'text=hello' })
 })
 
 test('a document of Swagger 2.0 may be in several files', async (t) => {
@@ -167,7 +167,7 @@ test('a document of Swagger 2.0 may be in several files', async (t) => {
   }
   const api = await openApi(t, { files, config: { spec: 'swagger.json' } })
   await api.run('addPet', { name: 'Rex', dry: true })
-  assert.deepEqual([site.requests[0]?.url, site.requests[0]?.body], ['/v2/pets?dry=true', '{"name":"Rex"}'])
+  assert.deepEqual({ url: site.requests[0]?.url, body: site.requests[0]?.body }, { url: '/v2/pets?dry=true', body: '{"name":"Rex"}' })
   assert.equal(api.tool('addPet').check({ dry: true }), 'name is required')
   assert.deepEqual(api.refused(), { any_none: 'The operation cannot be used: paths/none.json does not exist.' })
 })

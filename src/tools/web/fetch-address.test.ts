@@ -27,7 +27,7 @@ test('an address named by a model is fetched from public and allowed hosts', asy
   assert.equal(answer.isCut, false)
   assert.equal(answer.url, `http://site.example:${site.port}/a?b=c`)
   const [received] = site.requests
-  assert.deepEqual([received?.method, received?.url, received?.body], ['POST', '/a?b=c', 'text'])
+  assert.deepEqual({ method: received?.method, url: received?.url, body: received?.body }, { method: 'POST', url: '/a?b=c', body: 'text' })
   assert.deepEqual([received?.headers['accept'], received?.headers['user-agent']], ['text/html', 'agent-core'])
 })
 
@@ -87,7 +87,10 @@ test('redirects are followed to public addresses only, at most five times, and n
   await assert.rejects(at('/loop'), /redirects too often/)
   assert.equal(site.requests.filter(({ url }) => url === '/loop').length, 6)
   const answer = await at('/fine')
-  assert.deepEqual([Buffer.from(answer.bytes).toString(), answer.url], ['the end', `http://site.example:${site.port}/end`])
+  assert.deepEqual(
+    { from: Buffer.from(answer.bytes).toString(), url: answer.url },
+    { from: 'the end', url: `http://site.example:${site.port}/end` },
+  )
 })
 
 test('headers for a host are sent to that host only, win over headers of the model, and stop after another origin', async (t) => {
@@ -110,7 +113,7 @@ test('headers for a host are sent to that host only, win over headers of the mod
     ['/back', undefined, undefined],
   ])
   assert.deepEqual([otherSite.requests[0]?.headers['x-key'], otherSite.requests[0]?.headers['x-more']], [undefined, undefined])
-  assert.deepEqual([otherSite.requests[0]?.method, otherSite.requests[0]?.body], ['POST', 'b'])
+  assert.deepEqual({ method: otherSite.requests[0]?.method, body: otherSite.requests[0]?.body }, { method: 'POST', body: 'b' })
 })
 
 test('a body is read up to the limit, including decompression bombs and endless bodies', async (t) => {
@@ -130,7 +133,7 @@ test('a body is read up to the limit, including decompression bombs and endless 
   const before = process.memoryUsage().rss
   for (const path of ['/bomb', '/endless', '/endless-gzip']) {
     const { bytes, isCut } = await fetch(`http://site.example:${site.port}${path}`)
-    assert.deepEqual([bytes.byteLength, isCut], [10_000, true], path)
+    assert.deepEqual({ byteLength: bytes.byteLength, isCut }, { byteLength: 10_000, isCut: true }, path)
   }
   assert.ok(process.memoryUsage().rss - before < 48 * 1024 * 1024)
 })

@@ -43,7 +43,7 @@ test('a request is sent as the model wrote it, and a JSON response is returned a
   const output = await ask({ method: 'POST', url: `http://a.example:${site.port}/things?x=1`, headers: { 'X-Trace': 't' }, body })
   assert.deepEqual(output, { status: 201, headers: { location: '/things/1' }, content_type: 'application/json', body: { id: 1 } })
   const [received] = site.requests
-  assert.deepEqual([received?.method, received?.url, received?.body], ['POST', '/things?x=1', body])
+  assert.deepEqual({ method: received?.method, url: received?.url, body: received?.body }, { method: 'POST', url: '/things?x=1', body })
   assert.equal(received?.headers['content-type'], 'application/json')
   assert.equal(received?.headers['x-trace'], 't')
   assert.equal(received?.headers['idempotency-key'], 'call-7')
