@@ -136,10 +136,10 @@ export function testArtifactBytes(name: string, open: () => ArtifactBytes): void
   test(title('no name leads out of the store'), async () => {
     const bytes = open()
     for (const name of ['..', '../s1', 'a/b', '', '.a1', 'a\0', 'ä', '*']) {
-      await assert.rejects(bytes.open({ folder: 's1', id: name }), /no name/, name)
-      await assert.rejects(bytes.put({ folder: name, id: 'a1' }, Buffer.from('x')), /no name/, name)
-      await assert.rejects(bytes.deleteAll(name), /no name/, name)
-      await assert.rejects(bytes.copyAll(name, 's2'), /no name/, name)
+      await assert.rejects(bytes.open({ folder: 's1', id: name }), /is not a valid/, name)
+      await assert.rejects(bytes.put({ folder: name, id: 'a1' }, Buffer.from('x')), /is not a valid/, name)
+      await assert.rejects(bytes.deleteAll(name), /is not a valid/, name)
+      await assert.rejects(bytes.copyAll(name, 's2'), /is not a valid/, name)
     }
     await bytes.dropDrafts?.(0)
   })
