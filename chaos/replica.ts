@@ -39,8 +39,17 @@ export class Replica {
     this.log = createWriteStream(path.join(options.folder, `${options.name}.log`), { flags: 'a' })
   }
 
-  /** Starts the process. Resolves when the replica is ready. Throws when the process exits or is not ready after a minute. */
+  /**
+   * Starts the process. Resolves when the replica is ready. A start without a database ends with exit code 1 and is repeated, as an
+   * orchestrator does. Throws on any other exit, and when the replica is not ready after a minute.
+   */
   async start(): Promise<void> {
+    const until = Date.now() + startMs
+    while (!(await this.tryStart(until))) await sleep(restartMs)
+  }
+
+  /** False when the process refused to start. */
+  private async tryStart(until: number): Promise<boolean> {
     const { folder, name, port, environment } = this.options
     const env = { PATH: process.env['PATH'], HOME: folder, PORT: String(port), DATA_DIR: path.join(folder, name), ...environment }
     const child = spawn(process.execPath, [main, 'serve'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -48,16 +57,19 @@ export class Replica {
     this.isEndRequested = false
     for (const output of [child.stdout, child.stderr]) output.pipe(this.log, { end: false })
     running.add(child)
+    let isStarting = true
     child.once('exit', () => {
       running.delete(child)
-      if (!this.isEndRequested) this.crashes++
+      if (!this.isEndRequested && !(isStarting && child.exitCode === 1)) this.crashes++
     })
-    const until = Date.now() + startMs
     while (!(await this.isReady())) {
+      if (child.exitCode === 1 && Date.now() < until) return false
       if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${name} exited during its start. The log is in ${folder}.`)
       if (Date.now() > until) throw new Error(`${name} is not ready after a minute. The log is in ${folder}.`)
       await sleep(pollMs)
     }
+    isStarting = false
+    return true
   }
 
   get isRunning(): boolean {
@@ -92,4 +104,5 @@ export class Replica {
 }
 
 const startMs = 60_000
+const restartMs = 500
 const pollMs = 50
