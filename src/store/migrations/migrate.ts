@@ -9,13 +9,13 @@ import { Migrator, type Migration } from 'kysely/migration'
  * the names, so a number is never given again: 0008 was never released.
  */
 export const migrationNames: readonly string[] = readdirSync(import.meta.dirname)
-  .filter((file) => /^\d{4}-[a-z-]+\.ts$/.test(file))
+  .filter((file) => /^\d{4}-/.test(file) && path.extname(file) === path.extname(import.meta.filename))
   .map((file) => path.parse(file).name)
   .toSorted()
 
 async function loadMigrations(): Promise<Record<string, Migration>> {
   const load = async (name: string) => {
-    const file = path.join(import.meta.dirname, `${name}.ts`)
+    const file = path.join(import.meta.dirname, name + path.extname(import.meta.filename))
     return [name, (await import(pathToFileURL(file).href)) as Migration] as const
   }
   return Object.fromEntries(await Promise.all(migrationNames.map(load)))
