@@ -169,9 +169,14 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
   }
 
   find = async (key: RunKey): Promise<StoredRun | undefined> => {
+    const run = await this.findRequest(key)
+    return run?.operation === 'tool_execute' ? undefined : run
+  }
+
+  findRequest = async (key: RunKey): Promise<StoredRun | undefined> => {
     const row = this.rows.get(runKeyText(key))
     if (row?.isGone) throw runGone(key)
-    return row && row.operation !== 'tool_execute' ? toStored(row) : undefined
+    return row && toStored(row)
   }
 
   ownersOf = async (

@@ -67,6 +67,8 @@ export interface RunStore {
   finish(key: RunKey, fence: number, ended: EndedRun): Promise<NextRun | undefined>
   /** Throws `gone` where the session was deleted, or retention has removed the run. */
   find(key: RunKey): Promise<StoredRun | undefined>
+  /** Like `find`, but also finds the direct tool execution that has used the request id. */
+  findRequest(key: RunKey): Promise<StoredRun | undefined>
   /**
    * Owners of runs with the request id in the tenant, tombstones included: two at most, the owner in the key first. `filter` restricts the
    * owners to an issuer and a `sub`.

@@ -145,6 +145,9 @@ test('Headers: tool/execute supports request ids', async (t) => {
   assert.equal((await execute({})).headers.get('session-id'), first.headers.get('session-id'))
   assert.equal((await execute({ other: 1 })).body.details.error_type, 'RequestIdReused')
   assert.equal(runs, 1)
+  // The reused id is reported before the fault of an attachment, as for a chat's id.
+  const chat = await client.chat({ messages: [{ role: 'user', content: 'Hello' }], context_files: ['missing.md'] }, { 'request-id': 'r' })
+  assert.equal(chat.body.details.error_type, 'RequestIdReused')
 })
 
 test('Headers: a run that ended in a 502 is continued: recorded calls are not repeated, the human message is not doubled', async (t) => {

@@ -36,8 +36,9 @@ function registerToolExecutions(database: () => Database): void {
     const nothing = undefined
     // One entry for each function: a new one does not compile without.
     const answers: Record<keyof RunStore, () => Promise<void>> = {
-      // The request id is taken: this alone is told.
+      // These two state that the request id is taken.
       begin: async () => assert.equal((await store.begin(run)).kind, 'known'),
+      findRequest: async () => assert.equal((await store.findRequest(held))?.operation, 'tool_execute'),
       find: async () => assert.equal(await store.find(held), nothing),
       findEvent: async () => assert.equal(await store.findEvent(held, run.requestId), nothing),
       ownersOf: async () => assert.deepEqual(await store.ownersOf(held, { issuer: nothing, sub: nothing }), []),

@@ -25,7 +25,7 @@ export type OnSession = (sessionId: string) => void
 export type Open = (caller: Caller, chat: NewChat, disconnected: AbortSignal, onSession?: OnSession) => Promise<OpenRun>
 
 interface OpenDependencies {
-  store: Pick<RunStore, 'find'>
+  store: Pick<RunStore, 'findRequest'>
   agent: CurrentAgent
   admission: Pick<Admission, 'refuseRun'>
   intake: Pick<Intake, 'assertOpen'>
@@ -112,7 +112,7 @@ export function createOpen(dependencies: OpenDependencies): Open {
     // A chat waits here only in the rare case of a question to the store.
     const refusal = admitting instanceof Promise ? await admitting : admitting
     // A repeat is never refused, and its attachments are not checked again, because files may have changed since.
-    const earlier = (refusal ?? chat.attachments) && (await store.find(target.key))
+    const earlier = (refusal ?? chat.attachments) && (await store.findRequest(target.key))
     if (earlier) return locationOf(earlier, holder)
     if (refusal) throw refusal
     const { run, stored } = await beginRun(chat, target)

@@ -49,7 +49,7 @@ export function createRunStore(database: Database): RunStore {
       return await database.forTenant(newRun.tenant).unit((connection) => insert(connection, newRun))
     } catch (error) {
       if (!(error instanceof RequestKnown)) throw error
-      const storedRun = await findRow(newRun)
+      const storedRun = await findRequest(newRun)
       const begunByUs = storedRun && attempt?.kind === 'unknown' && (await fastPath?.findBegun(newRun, storedRun))
       if (begunByUs) return begunByUs
       if (storedRun) return { kind: 'known', run: storedRun }
@@ -107,12 +107,11 @@ export function createRunStore(database: Database): RunStore {
   }
 
   async function find(key: RunKey): Promise<StoredRun | undefined> {
-    const run = await findRow(key)
+    const run = await findRequest(key)
     return run && isChat(run) ? run : undefined
   }
 
-  /** A direct tool execution too: the request id is taken. */
-  async function findRow(key: RunKey): Promise<StoredRun | undefined> {
+  async function findRequest(key: RunKey): Promise<StoredRun | undefined> {
     const { rows } = await statements.findRow(database.forTenant(key.tenant).read, key)
     if (rows[0]?.status === 'gone') throw runGone(key)
     return rows[0] && toStoredRun(rows[0])
@@ -172,6 +171,7 @@ export function createRunStore(database: Database): RunStore {
   return {
     begin,
     find,
+    findRequest,
     finish,
     findEvent: ({ tenant, owner }, event) => events.find(database.forTenant(tenant).read, { tenant, owner, event }),
     ...createTakeOver(database, statements, moves),
