@@ -99,3 +99,10 @@ export function toErrorBody(error: unknown): ErrorBody {
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
+
+/** The message with the message of the cause: often only the cause names the failure, as with errors of the database driver. */
+export function messageWithCause(error: unknown): string {
+  const message = messageOf(error)
+  const cause = error instanceof Error ? error.cause : undefined
+  return cause instanceof Error && !message.includes(cause.message) ? `${message} ${cause.message}` : message
+}

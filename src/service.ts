@@ -17,7 +17,7 @@ import { openAccess, openLimits } from './service/access.ts'
 import { openAgents } from './service/agents.ts'
 import { openArtifacts } from './service/artifacts.ts'
 import { openCallbacks } from './service/callbacks.ts'
-import { openChats } from './service/chats.ts'
+import { openRuns } from './service/runs.ts'
 import { boundAddress, openHttp } from './service/http.ts'
 import { openMemory } from './service/memory.ts'
 import { keepPruned } from './service/retention.ts'
@@ -81,7 +81,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const bus = stack.adopt(await openBus(database, { id, log }), (opened) => opened.close())
   const holder = stack.adopt(await keepHolder(database, { id, bus, log }), (lease) => lease.release())
   const jobs = stack.adopt(createJobs(database, { now, log, bus }), (workers) => workers.drain(0))
-  const runs = createRunStore(database)
+  const runStore = createRunStore(database)
   const executions = createExecutionStore(database)
   const sessionStore = createSessionStore(database)
 
@@ -111,17 +111,17 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const { memories, recall } = openMemory(database, common)
   const tracing = await openTracing(stack, { tracing: settings.tracing, version, log })
   const metrics = createMetrics({
-    runs: () => chats.counts(),
-    waiting: () => runs.countUnclaimed(),
+    runs: () => runs.counts(),
+    waiting: () => runStore.countUnclaimed(),
     jobs: () => database.jobs.count(),
     now,
     sharing: frontDoor?.metrics,
   })
   const observer = tracing ? combineObservers([metrics.observer, tracing.observer]) : metrics.observer
-  const limits = openLimits(stack, { ...common, running: () => chats.running() })
-  const { chats, directly, subAgents, approvals, openCalls } = openChats(stack, {
+  const limits = openLimits(stack, { ...common, running: () => runs.running() })
+  const { runs, directly, subAgents, approvals, openCalls } = openRuns(stack, {
     ...common,
-    store: runs,
+    store: runStore,
     executions,
     root,
     files: executionFiles,
@@ -132,8 +132,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     limits,
     refusalOf: outbound.refusalOf,
   })
-  const callbacks = await openCallbacks({ ...common, secrets: secrets.callbacks, outbound, source: publicUrl, runs })
-  const changes = openSessionChanges({ ...common, store: sessionStore, chats, artifacts })
+  const callbacks = await openCallbacks({ ...common, secrets: secrets.callbacks, outbound, source: publicUrl, runs: runStore })
+  const changes = openSessionChanges({ ...common, store: sessionStore, runs, artifacts })
 
   let isStopping = false
   const services = {
@@ -147,8 +147,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     metrics,
     observability: createObservability(createRunReports(database)),
     openCalls,
-    runs: chats,
-    runStore: runs,
+    runs,
+    runStore,
     sessions: createSessions(sessionStore),
     subAgents,
     tools: directly,
@@ -174,7 +174,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   if (frontDoor) onListen()
   holder.onLost(async (graceMs) => {
     await executions.endLost(holder.id, graceMs, now())
-    await chats.adopt(graceMs)
+    await runs.adopt(graceMs)
   })
   await keepPruned(common)
   follow()
@@ -184,7 +184,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     isStopping = true
     // A service without a database must stop too: other processes take the runs over when the lease expires.
     const logFailure = (step: Promise<void>) => step.catch((err: unknown) => log.error({ err }, 'A step of the shutdown failed'))
-    await Promise.all([chats.drain(drainMs), directly.drain(drainMs), pause(noticeMs)].map(logFailure))
+    await Promise.all([runs.drain(drainMs), directly.drain(drainMs), pause(noticeMs)].map(logFailure))
     await logFailure(holder.release())
     await logFailure(jobs.drain(jobDrainMs))
     await logFailure(resources.disposeAsync())

@@ -99,11 +99,11 @@ async function interrupted(...calls: RequestedCall[]) {
 
 test('the need for approval is fixed when the model asks: a later configuration changes nothing', async () => {
   const made: string[] = []
-  const goOn = await interrupted(call('send', { n: 1 }), call('send', { n: 2 }))
+  const resume = await interrupted(call('send', { n: 1 }), call('send', { n: 2 }))
   const free = tools(made)
   for (const tool of free) delete (tool as { approval?: unknown }).approval
   const decisions: Record<string, Decision> = { c1: { decision: 'reject' }, c2: approve() }
-  const told = await goOn({ tools: free, decisionFor: (id) => decisions[id] })
+  const told = await resume({ tools: free, decisionFor: (id) => decisions[id] })
   assert.ok(told.includes('c2 result: done'), told.join('\n'))
   assert.deepEqual(made, ['send {"n":2}'])
 })
@@ -120,9 +120,9 @@ test('a write that a dead process may have made asks for no approval under a lat
 })
 
 test('a decided call whose tool is gone or has other arguments now fails with a message to the model', async () => {
-  const goOn = await interrupted(call('send', { n: 1 }))
+  const resume = await interrupted(call('send', { n: 1 }))
   const decisionFor = () => approve({ input: { n: 2 } })
-  const gone = await goOn({ tools: [fakeTool('look')], decisionFor })
+  const gone = await resume({ tools: [fakeTool('look')], decisionFor })
   assert.equal(
     gone[1],
     'c1 result (error): A person changed the arguments of this call to {"n":2}.\nThere is no tool send. The tools are: look.',

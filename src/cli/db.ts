@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { messageWithCause } from '../errors.ts'
 import { openDatabase } from '../store/open.ts'
 import { hold } from './hold.ts'
 import { readSettings } from './prepare.ts'
@@ -18,7 +19,7 @@ export function addDb(program: Command, { terminal }: CommandContext): void {
       const { release } = hold(settings)
       try {
         const database = await openDatabase(settings).catch((error: unknown) => {
-          throw new CommandFailure(1, [reasonOf(error)])
+          throw new CommandFailure(1, [messageWithCause(error)])
         })
         await database.close()
         const { migrated } = database
@@ -36,11 +37,4 @@ export function addDb(program: Command, { terminal }: CommandContext): void {
       const lines = await pruneNow(readSettings(terminal), terminal, dryRun)
       for (const line of lines) terminal.stdout.write(`${line}\n`)
     })
-}
-
-/** The message with the message of the cause: only the cause says that the database is newer than this program, or unreachable. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  const { message, cause } = error
-  return cause instanceof Error && !message.includes(cause.message) ? `${message} ${cause.message}` : message
 }

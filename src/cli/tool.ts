@@ -6,7 +6,6 @@ import { pino } from 'pino'
 import { runTool, type Tool } from '../agent/tool.ts'
 import type { JsonObject } from '../agent/messages.ts'
 import { editYaml } from '../configuration/change/edit-yaml.ts'
-import { isConfigData } from '../configuration/change/merge.ts'
 import { isReserved } from '../configuration/check.ts'
 import { formatProblems } from '../configuration/load.ts'
 import { toAgentConfig } from '../configuration/parse.ts'
@@ -19,6 +18,7 @@ import { addChangedTools } from './changed-tools.ts'
 import { readSettings } from './prepare.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
 import { editorSettings, templateInput, toolTemplate } from './tool-template.ts'
+import { isObject } from '../json/shape.ts'
 
 /** Adds commands that create and try out tools written by the operator. */
 export function addTool(program: Command, context: CommandContext): void {
@@ -120,7 +120,7 @@ async function addEntry(file: string, entry: { name: string }): Promise<{ text: 
   })
   try {
     const { value } = readYaml(text)
-    const before = isConfigData(value) ? value : {}
+    const before = isObject(value) ? value : {}
     const tools = Array.isArray(before['tools']) ? (before['tools'] as unknown[]) : []
     const after = { ...before, tools: [...tools, entry] }
     toAgentConfig(after)
@@ -152,7 +152,7 @@ async function checkTool(terminal: Terminal, file: string, input: string | undef
 function parseInput(text: string): JsonObject {
   try {
     const value: unknown = JSON.parse(text)
-    if (isConfigData(value)) return value as JsonObject
+    if (isObject(value)) return value as JsonObject
   } catch {
     // Reported below.
   }

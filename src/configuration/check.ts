@@ -5,10 +5,11 @@ import { describeFault } from './describe-fault.ts'
 import { createPatternCheck } from './pattern-rules.ts'
 import { findProvider } from './providers.ts'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
-import { agentSchema, closeRecords, findToolSchema, isSchema, type Schema } from './schema-walk.ts'
+import { agentSchema, closeRecords, findToolSchema, type Schema } from './schema-walk.ts'
 import { maxTools, type AgentConfig } from './schema.ts'
 import { findToolType, toolTypes } from './tool-types.ts'
 import { findDanger } from './yaml-source.ts'
+import { isObject } from '../json/shape.ts'
 
 const subAgentPrefix = 'sub_agent:'
 
@@ -64,7 +65,7 @@ function checkTools(config: unknown): ConfigProblem[] {
   const groups = groupsOf(tools)
   const checkPatterns = createPatternCheck()
   return tools.flatMap((tool, index) => {
-    if (!isSchema(tool) || typeof tool['name'] !== 'string') return []
+    if (!isObject(tool) || typeof tool['name'] !== 'string') return []
     const at = ['tools', index]
     const name = tool['name']
     const first = firstOf.get(name)
@@ -88,7 +89,7 @@ function checkToolConfig(tool: Record<string, unknown>, at: Path, checkPatterns:
     return [problemAt([...at, 'type'], `is required, because the name "${type}" ${problem}`)]
   }
   const config = tool['config'] ?? {}
-  if (!isSchema(config)) return []
+  if (!isObject(config)) return []
   const problems = checkSchema(schema, config, [...at, 'config'])
   problems.push(...checkPatterns(config, [...at, 'config']))
   problems.push(...(findToolType(type)?.check?.(config, [...at, 'config']) ?? []))
@@ -111,7 +112,7 @@ function checkPrefix(name: string, groups: ReadonlyMap<string, number>, at: Path
 }
 
 function isGroup(tool: unknown): tool is Schema {
-  return isSchema(tool) && findToolType(tool['type'] ?? tool['name'])?.isGroup === true
+  return isObject(tool) && findToolType(tool['type'] ?? tool['name'])?.isGroup === true
 }
 
 export function isReserved(name: string): boolean {
@@ -119,15 +120,15 @@ export function isReserved(name: string): boolean {
 }
 
 function checkModels(config: unknown): ConfigProblem[] {
-  const llms = isSchema(config) ? config['llms'] : undefined
-  if (!isSchema(llms)) return []
+  const llms = isObject(config) ? config['llms'] : undefined
+  if (!isObject(llms)) return []
   const models = Object.entries(llms).flatMap(([key, value]): [Path, unknown][] =>
     Array.isArray(value) ? value.map((item, index) => [['llms', key, index], item]) : [[['llms', key], value]],
   )
   return [
-    ...models.flatMap(([at, model]) => (isSchema(model) ? checkAddress(model, at) : [])),
+    ...models.flatMap(([at, model]) => (isObject(model) ? checkAddress(model, at) : [])),
     ...models.flatMap(([at, model]) =>
-      isSchema(model) && model['provider'] === 'embedded' && model['images'] === true
+      isObject(model) && model['provider'] === 'embedded' && model['images'] === true
         ? [problemAt([...at, 'images'], 'cannot be true: the embedded model does not support images')]
         : [],
     ),
@@ -142,7 +143,7 @@ function checkAddress({ provider, base_url }: Schema, at: Path): ConfigProblem[]
 }
 
 function checkEmbedding(model: unknown): ConfigProblem[] {
-  const provider = isSchema(model) ? model['provider'] : undefined
+  const provider = isObject(model) ? model['provider'] : undefined
   const traits = findProvider(provider)
   if (!traits || traits.embeds) return []
   return [
@@ -154,8 +155,8 @@ function checkEmbedding(model: unknown): ConfigProblem[] {
 }
 
 function checkRoles(config: unknown): ConfigProblem[] {
-  const access = isSchema(config) ? config['access'] : undefined
-  const roles = isSchema(access) && isSchema(access['roles']) ? access['roles'] : {}
+  const access = isObject(config) ? config['access'] : undefined
+  const roles = isObject(access) && isObject(access['roles']) ? access['roles'] : {}
   const lists = Object.entries(roles).flatMap(([role, granted]) =>
     Array.isArray(granted) && granted.every((permission) => typeof permission === 'string') ? [[role, granted] as const] : [],
   )
@@ -163,6 +164,6 @@ function checkRoles(config: unknown): ConfigProblem[] {
 }
 
 function listIn(config: unknown, key: string): unknown[] {
-  const value = isSchema(config) ? config[key] : undefined
+  const value = isObject(config) ? config[key] : undefined
   return Array.isArray(value) ? value : []
 }

@@ -1,6 +1,6 @@
 import { AgentConfigSchema } from './schema.ts'
-import { isSchema } from './schema-walk.ts'
 import { toolTypes } from './tool-types.ts'
+import { isObject } from '../json/shape.ts'
 
 /** The JSON Schema document of agent.yaml. The schema of a tool's `config` depends on the tool's type. */
 export function toJsonSchema(): Record<string, unknown> {
@@ -24,10 +24,10 @@ export function toJsonSchema(): Record<string, unknown> {
 /** Makes fields with a default optional: the original schema describes a configuration with all defaults filled in. */
 function asWritten(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(asWritten)
-  if (!isSchema(schema)) return schema
+  if (!isObject(schema)) return schema
   const copy = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, key === 'default' ? value : asWritten(value)]))
   const { required, properties } = copy
-  if (!Array.isArray(required) || !isSchema(properties)) return copy
-  const requiredNames = required.filter((name) => !(isSchema(properties[name]) && 'default' in properties[name]))
+  if (!Array.isArray(required) || !isObject(properties)) return copy
+  const requiredNames = required.filter((name) => !(isObject(properties[name]) && 'default' in properties[name]))
   return { ...copy, required: requiredNames }
 }

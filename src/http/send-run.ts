@@ -22,7 +22,7 @@ export async function sendRun(reply: FastifyReply, { chat, settled }: Opening, {
   const start = startInTime(reply, settled)
   try {
     const { run, disconnected } = await chat
-    const { log, whenResumed: goesOn } = run
+    const { log, whenResumed } = run
     // A browser's EventSource reconnects after every end; only a 204 stops the reconnecting.
     if (hasCompleteLog(log, after) && !start.hasBegun) return await reply.code(204).send()
     await firstEvent(log, disconnected, start)
@@ -32,10 +32,10 @@ export async function sendRun(reply: FastifyReply, { chat, settled }: Opening, {
     // A client that reconnects to a silent run gets the headers at once.
     if (log.events.length <= after) start.beginSilent()
     else start.begin()
-    const isInterrupted = goesOn !== undefined && after >= log.events.length
+    const isInterrupted = whenResumed !== undefined && after >= log.events.length
     await sendEvents(
       reply.raw,
-      isInterrupted ? resumedTexts(goesOn, toChunk, after, disconnected) : toTexts(log, toChunk, after, disconnected),
+      isInterrupted ? resumedTexts(whenResumed, toChunk, after, disconnected) : toTexts(log, toChunk, after, disconnected),
       reply.server.streamKeepAliveMs,
     )
     return reply
@@ -59,14 +59,14 @@ function toFailedChunk(error: unknown, after: number, toChunk: ToChunk): string 
 
 /** Waits until an interrupted run resumes, then yields its events. The client has received all events up to the interruption. */
 async function* resumedTexts(
-  goesOn: NonNullable<OpenRun['whenResumed']>,
+  whenResumed: NonNullable<OpenRun['whenResumed']>,
   toChunk: ToChunk,
   after: number,
   disconnected: AbortSignal,
 ): AsyncGenerator<string, void> {
   let log: EventLog
   try {
-    log = (await goesOn(disconnected)).log
+    log = (await whenResumed(disconnected)).log
   } catch (error) {
     // The session was deleted, or the service is stopping.
     return yield toFailedChunk(error, after, toChunk)

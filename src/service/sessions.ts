@@ -6,7 +6,7 @@ import type { SessionStore } from '../sessions/session-store.ts'
 
 interface SessionOptions {
   store: SessionStore
-  chats: Runs
+  runs: Runs
   artifacts: Artifacts
   jobs: Jobs
   newId(): string
@@ -14,7 +14,7 @@ interface SessionOptions {
 }
 
 /** Wires deletion and forks of sessions. The deletion hooks run in a job, which survives a crash. */
-export function openSessionChanges({ store, chats, artifacts, jobs, newId, now }: SessionOptions): SessionChanges {
+export function openSessionChanges({ store, runs, artifacts, jobs, newId, now }: SessionOptions): SessionChanges {
   const hooks: SessionHooks[] = [
     {
       onDeleted: (_tenant, key) => artifacts.deleteAll(key),
@@ -25,6 +25,6 @@ export function openSessionChanges({ store, chats, artifacts, jobs, newId, now }
     for (const hook of hooks) await hook.onDeleted(tenant, data.session)
     return { kind: 'done' }
   })
-  const runs = { cancel: chats.cancelSession, stopGone: chats.stopDeleted }
-  return createSessionChanges({ store, runs, hooks, wake: () => jobs.wake('session_deleted'), newId, now })
+  const sessionRuns = { cancel: runs.cancelSession, stopDeleted: runs.stopDeleted }
+  return createSessionChanges({ store, runs: sessionRuns, hooks, wake: () => jobs.wake('session_deleted'), newId, now })
 }

@@ -27,7 +27,7 @@ export interface SessionRuns {
   /** Cancels the runs; resolves when they have ended, or after a few seconds. */
   cancel(caller: Owner, sessionId: string): Promise<void>
   /** Stops runs that continue after the session was deleted. */
-  stopGone(caller: Owner, sessionId: string): Promise<void>
+  stopDeleted(caller: Owner, sessionId: string): Promise<void>
 }
 
 export interface SessionChangesDependencies {
@@ -49,7 +49,7 @@ export function createSessionChanges({ store, runs, hooks, wake, newId, now }: S
       const isRemoved = await store.remove(principal, sessionId, { jobId: newId(), now: now() })
       if (!isRemoved) throw unknown(sessionId)
       wake()
-      await runs.stopGone(principal, sessionId)
+      await runs.stopDeleted(principal, sessionId)
     },
 
     async fork(principal, sessionId, messageIndex) {

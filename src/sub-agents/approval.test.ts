@@ -35,21 +35,21 @@ function tools(made: string[]): Tool[] {
 function start(script: Script, traits: Partial<KeptRunOptions> = {}) {
   const made: string[] = []
   const run = new KeptRun({ model: modelOf(script), tools: tools(made), subAgents: ['a', 'b'], ...traits })
-  const goOn = async (): Promise<string[]> => {
+  const resume = async (): Promise<string[]> => {
     const from = run.events.length
-    await run.goOn()
+    await run.resume()
     return story(run.events.slice(from))
   }
-  return { run, made, goOn }
+  return { run, made, resume }
 }
 
 test("a sub-agent's call that needs approval interrupts the whole run after the other calls of the turn have ended", async () => {
-  const { run, made, goOn } = start({
+  const { run, made, resume } = start({
     agent: [say('', task('a', 'send it'), task('b', 'look'), call('look', { by: 'agent' })), say('All done.')],
     a: [say('', call('send', { n: 1 }), call('look', { by: 'a' })), say('I sent it.')],
     b: [say('', call('look', { by: 'b' })), say('I looked.')],
   })
-  const before = await goOn()
+  const before = await resume()
   assert.deepEqual(before.at(-1), 'interrupt: c4 send')
   assert.deepEqual(made.toSorted(), ['look {"by":"a"}', 'look {"by":"agent"}', 'look {"by":"b"}'])
   assert.ok(before.includes('c2 result: I looked.') && before.includes('c3 result: look done'), before.join('\n'))
@@ -59,7 +59,7 @@ test("a sub-agent's call that needs approval interrupts the whole run after the 
     ['ready', 'ready'],
   )
   run.decisions.set('c4', approved())
-  assert.deepEqual(await goOn(), [
+  assert.deepEqual(await resume(), [
     'c1 starts: sub_agent:a {"task":"send it"}',
     'c4 is about to be made',
     'c4 starts: send {"n":1}',
@@ -75,7 +75,7 @@ test("a sub-agent's call that needs approval interrupts the whole run after the 
 })
 
 test("a nested sub-agent's call makes all agents above wait, and each resumes at its position", async () => {
-  const { run, made, goOn } = start(
+  const { run, made, resume } = start(
     {
       agent: [say('', task('a', 'x')), say('Done.')],
       a: [say('', task('b', 'y')), say('b says it is sent.')],
@@ -84,11 +84,11 @@ test("a nested sub-agent's call makes all agents above wait, and each resumes at
     // One place: it is handed down and given back.
     { depth: 2, concurrency: 1 },
   )
-  assert.equal((await goOn()).at(-1), 'interrupt: c3 send')
+  assert.equal((await resume()).at(-1), 'interrupt: c3 send')
   run.decisions.set('c3', approved())
-  assert.equal((await goOn()).at(-1), 'interrupt: c4 send')
+  assert.equal((await resume()).at(-1), 'interrupt: c4 send')
   run.decisions.set('c4', { decision: 'reject', reason: 'Once is enough.' })
-  const last = await goOn()
+  const last = await resume()
   assert.deepEqual(last.slice(-8), [
     'in c2: turn',
     'in c1: result',
@@ -116,20 +116,20 @@ test('a sub-agent with a plan resumes in the step whose call waited', async () =
     if (last.role === 'user' && last.instruction === 'step' && !isPlanned('send done', request)) return say('', call('send', { n: 1 }))
     return last.role === 'tool' ? say(`It gave: ${last.text}`) : say('It was sent.')
   })
-  const { run, made, goOn } = start({}, { model, innerWorkflow: 'plan_execute' })
-  assert.equal((await goOn()).at(-1), 'interrupt: c3 send')
+  const { run, made, resume } = start({}, { model, innerWorkflow: 'plan_execute' })
+  assert.equal((await resume()).at(-1), 'interrupt: c3 send')
   run.decisions.set('c3', approved())
-  const lines = await goOn()
+  const lines = await resume()
   assert.deepEqual(lines.slice(-4), ['c1 ends: success', 'answer: Got: It was sent.', 'turn', 'end: stop'])
   assert.deepEqual(made, ['send {"n":1}'])
 })
 
 test('a sub-agent ended while its call waited is reported as a missing tool', async () => {
-  const { run, made, goOn } = start({ agent: [say('', task('a', 'x')), say('Well.')], a: [say('', call('send', {}))] })
-  assert.equal((await goOn()).at(-1), 'interrupt: c2 send')
+  const { run, made, resume } = start({ agent: [say('', task('a', 'x')), say('Well.')], a: [say('', call('send', {}))] })
+  assert.equal((await resume()).at(-1), 'interrupt: c2 send')
   run.list.splice(0, 1)
   run.decisions.set('c2', approved())
-  const [, result] = await goOn()
+  const [, result] = await resume()
   assert.match(result!, /^c1 result \(error\): There is no tool sub_agent_a\./)
   assert.deepEqual(made, [])
 })
@@ -196,7 +196,7 @@ async function play(seed: number, crashRate: number): Promise<Played> {
   const run = new KeptRun({ model: randomModel(seed), tools: countingTools(made, random), ...options })
   for (let attempts = 1, crashes = 0; attempts < 300; attempts++) {
     const dies = random() < crashRate && attempts < 100
-    const came = await run.goOn(dies ? { dieAfter: Math.floor(random() * 12), isKept: random() < 0.5 } : {})
+    const came = await run.resume(dies ? { dieAfter: Math.floor(random() * 12), isKept: random() < 0.5 } : {})
     if (came.to === 'end') return { run, made, asked, crashes }
     if (came.to === 'crash') crashes++
     if (came.to !== 'interrupt') continue

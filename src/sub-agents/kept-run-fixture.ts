@@ -89,7 +89,7 @@ export class KeptRun {
   }
 
   /** One attempt. The process dies behind as many events as it is told, before (`isKept` false) or after the last of them is kept. */
-  async goOn({ dieAfter = Infinity, isKept = true } = {}): Promise<Came> {
+  async resume({ dieAfter = Infinity, isKept = true } = {}): Promise<Came> {
     const options = this.loopOptions()
     const attempt = { results: [] as ToolMessage[], nested: [...this.nested] }
     const loop = this.options.workflow === 'plan_execute' ? planExecute : react

@@ -56,7 +56,7 @@ function registerReportContract(database: () => Database): void {
 
   test('the extremes stay correct when an ended run is resumed', async () => {
     const { store, tenant, ended, reports } = reportsOf()
-    const goOn = (run: RunKey) =>
+    const resume = (run: RunKey) =>
       store.takeOver(run, { fence: 1, status: 'error' }, { holder: 'p', queueOrder: 1, now: hour, messages: [] })
     const slow = await ended(hour + 1, 900, failed)
     const quick = await ended(hour + 2, 1, failed)
@@ -67,9 +67,9 @@ function registerReportContract(database: () => Database): void {
       return [minLatencyMs, maxLatencyMs]
     }
     assert.deepEqual(await extremes(), [1, 900])
-    await goOn(slow)
+    await resume(slow)
     assert.deepEqual(await extremes(), [1, 70])
-    await goOn(quick)
+    await resume(quick)
     assert.deepEqual(await extremes(), [50, 70])
   })
 

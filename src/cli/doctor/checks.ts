@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
 import type { ToolListing } from '../../agent/tool.ts'
+import { settlesWithin } from '../../concurrency/settles-within.ts'
+import { messageWithCause } from '../../errors.ts'
 import { formatProblems, loadAgentConfig } from '../../configuration/load.ts'
 import type { ConfigurationStore } from '../../configuration/configuration-store.ts'
 import { toAgentConfig } from '../../configuration/parse.ts'
@@ -67,7 +69,7 @@ export async function checkStore(settings: Settings): Promise<Finding[]> {
     return [{ state: 'ok', text: 'store: SQLite opens, and its tables are up to date' }]
   } catch (error) {
     const advice = 'Restore DATA_DIR from a backup, or use the version of agent-core that wrote it.'
-    return [{ state: 'fail', text: `store: SQLite: ${messageOf(error)}`, advice }]
+    return [{ state: 'fail', text: `store: SQLite: ${messageWithCause(error)}`, advice }]
   }
 }
 
@@ -77,7 +79,7 @@ async function checkPostgres(url: string, settings: Settings): Promise<Finding[]
     return toFindingsOfPostgres(await inspectPostgres(url), settings)
   } catch (error) {
     const advice = 'Check that the server runs and that DATABASE_URL is right. Its user must be able to create tables.'
-    return [{ state: 'fail', text: `store: Postgres: ${messageOf(error)}`, advice }]
+    return [{ state: 'fail', text: `store: Postgres: ${messageWithCause(error)}`, advice }]
   }
 }
 
@@ -95,7 +97,7 @@ export async function checkArtifacts({ artifactStore, databaseUrl, dataDir }: Se
     return [{ state: 'ok', text: `artifacts: s3://${bucket}/${prefix.slice(0, -1)} accepts files` }]
   } catch (error) {
     const advice = 'Correct the variable, or allow reading, writing, listing and deleting under the prefix on the server.'
-    return [{ state: 'fail', text: `artifacts: ${messageOf(error)}`, advice }]
+    return [{ state: 'fail', text: `artifacts: ${messageWithCause(error)}`, advice }]
   }
 }
 
@@ -177,10 +179,8 @@ export async function checkTools(config: AgentConfig, settings: Settings, { envi
   const toolContext = { cacheDir, configDir: path.dirname(path.resolve(agentConfig)), environment, outbound }
   const files = await openFilesRoot(filesRoot)
   const catalog = createToolCatalog(config, { files, ...toolContext, log: pino({ level: 'silent' }) })
-  const { promise: timedOut, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, timeoutMs)
   try {
-    await Promise.race([catalog.ready(), timedOut])
+    await settlesWithin(catalog.ready(), timeoutMs)
     const listings = [...Map.groupBy(catalog.list(), ({ name, entry = name }) => entry)]
     const findings = listings.map(async ([entry, listed]) => {
       const isReady = listed.every(({ status }) => status === 'ready')
@@ -194,7 +194,6 @@ export async function checkTools(config: AgentConfig, settings: Settings, { envi
     })
     return (await Promise.all(findings)).flat()
   } finally {
-    clearTimeout(timer)
     await catalog.close()
     await outbound.close()
     await rm(cacheDir, { recursive: true, force: true })
@@ -263,13 +262,11 @@ function toHost(target: string): string | undefined {
 
 /** False if a DNS look-up fails. A slow look-up proves nothing, and counts as found. */
 async function canResolve(host: string): Promise<boolean> {
-  const { promise: timedOut, resolve } = Promise.withResolvers<boolean>()
-  const timer = setTimeout(() => resolve(true), lookupMs)
   const isFound = lookup(host).then(
     () => true,
     () => false,
   )
-  return Promise.race([isFound, timedOut]).finally(() => clearTimeout(timer))
+  return (await settlesWithin(isFound, lookupMs)) ? isFound : true
 }
 
 async function exists(file: string): Promise<boolean> {
@@ -286,11 +283,4 @@ async function isWritable(folder: string): Promise<boolean> {
 async function nearestFolder(file: string): Promise<string> {
   const parent = path.dirname(file)
   return parent === file || (await exists(parent)) ? parent : nearestFolder(parent)
-}
-
-/** The message with the message of the cause: operators need the text of the database driver. */
-function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  const { message, cause } = error
-  return cause instanceof Error && !message.includes(cause.message) ? `${message} ${cause.message}` : message
 }

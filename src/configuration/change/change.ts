@@ -5,10 +5,11 @@ import { ConfigError, problemAt, type ConfigProblem } from '../problems.ts'
 import { AgentConfigSchema, type AgentConfig } from '../schema.ts'
 import { findDanger } from '../yaml-source.ts'
 import { findNewCode } from './code-rule.ts'
-import { isConfigData, mergePatch, ownValue, patchBetween, prunePatch, type ConfigData } from './merge.ts'
+import { mergePatch, ownValue, patchBetween, prunePatch, type ConfigData } from './merge.ts'
 import { findForeignReferences, type VariableUses } from './references-rule.ts'
 import { findMovedSecrets, restoreSecrets } from './secrets.ts'
 import { findTooLarge } from './size-rule.ts'
+import { isObject } from '../../json/shape.ts'
 
 /** A configuration as written (`data`) and with all defaults (`config`). */
 export interface ConfigContent {
@@ -72,17 +73,17 @@ function refuseTooLarge(data: ConfigData): void {
 export function mergeEdit(used: ConfigContent, before: ConfigData, after: ConfigData): ConfigContent {
   const merged = mergeInto(used, patchBetween(before, after))
   const [oldModels, newModels, llms] = [ownValue(before, 'llms'), ownValue(after, 'llms'), ownValue(merged, 'llms')]
-  const edited = Object.entries(isConfigData(newModels) ? newModels : {}).filter(
+  const edited = Object.entries(isObject(newModels) ? newModels : {}).filter(
     ([key, value]) => !isDeepStrictEqual(ownValue(oldModels, key), value),
   )
   if (edited.length === 0) return toContent(merged)
-  return toContent({ ...merged, llms: { ...(isConfigData(llms) ? llms : {}), ...Object.fromEntries(edited) } })
+  return toContent({ ...merged, llms: { ...(isObject(llms) ? llms : {}), ...Object.fromEntries(edited) } })
 }
 
 /** Merges the effective part of a patch: sending back the shown configuration must not write defaults into the file. */
 function mergeInto({ data, config }: ConfigContent, patch: unknown): ConfigData {
   const merged = mergePatch(data, prunePatch(patch, config) ?? {}, defaults)
-  if (!isConfigData(merged)) throw new ConfigError([problemAt([], 'must be a mapping')])
+  if (!isObject(merged)) throw new ConfigError([problemAt([], 'must be a mapping')])
   return merged
 }
 

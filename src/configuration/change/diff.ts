@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { formatPath } from '../problems.ts'
 import { elementsBefore, nameOf } from './elements.ts'
-import { isConfigData, ownValue } from './merge.ts'
+import { ownValue } from './merge.ts'
+import { isObject } from '../../json/shape.ts'
 
 /**
  * Paths of different values, such as `llms.primary.model` or `tools[handbook].config.paths`, without the values, which may be secret. An
@@ -9,11 +10,11 @@ import { isConfigData, ownValue } from './merge.ts'
  */
 export function changedPaths(before: unknown, after: unknown, path = ''): string[] {
   if (isDeepStrictEqual(before, after)) return []
-  if (isConfigData(before) && isConfigData(after)) {
+  if (isObject(before) && isObject(after)) {
     const keys = new Set([...Object.keys(before), ...Object.keys(after)])
     return [...keys].flatMap((key) => changedPaths(ownValue(before, key), ownValue(after, key), join(path, key)))
   }
-  const isListOfObjects = (value: unknown): value is unknown[] => Array.isArray(value) && value.every(isConfigData)
+  const isListOfObjects = (value: unknown): value is unknown[] => Array.isArray(value) && value.every(isObject)
   if (isListOfObjects(before) && isListOfObjects(after)) return changedElements(before, after, path)
   return [path]
 }

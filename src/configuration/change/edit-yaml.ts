@@ -3,8 +3,9 @@ import { isMap, isNode, isPair, isScalar, isSeq, parseDocument, stringify, visit
 import { ConfigError } from '../problems.ts'
 import { readYaml } from '../yaml-source.ts'
 import { elementsBefore } from './elements.ts'
-import { isConfigData, ownValue, type ConfigData } from './merge.ts'
+import { ownValue, type ConfigData } from './merge.ts'
 import { spliceYaml } from './splice-yaml.ts'
+import { isObject } from '../../json/shape.ts'
 
 /**
  * `text` with the content `after` in place of `before`. Splicing lines is a best effort. If a splice is refused or wrong, the document is
@@ -43,7 +44,7 @@ function editDocument(text: string, before: ConfigData, after: ConfigData): stri
 
 function update(document: Document, node: unknown, before: unknown, after: unknown): Node {
   if (isNode(node) && isDeepStrictEqual(before, after)) return node
-  if (isMap(node) && isConfigData(before) && isConfigData(after)) {
+  if (isMap(node) && isObject(before) && isObject(after)) {
     const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key))
     node.items = node.items.filter((pair) => !removed.includes(keyOf(pair) ?? ''))
     for (const [key, value] of Object.entries(after)) {

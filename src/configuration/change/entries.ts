@@ -1,8 +1,9 @@
 import { formatPath, type Path } from '../problems.ts'
 import { findToolType } from '../tool-types.ts'
 import { leavesOf, rootNode, childNode, type SchemaNode } from './leaves.ts'
-import { isConfigData, ownValue } from './merge.ts'
+import { ownValue } from './merge.ts'
 import { nameOf } from './elements.ts'
+import { isObject } from '../../json/shape.ts'
 
 /** A model or a tool of the configuration: a part with secrets and with the addresses to which the secrets go. */
 export interface ConfigEntry extends SchemaNode {
@@ -20,7 +21,7 @@ const addressField =
 export function entriesOf(data: unknown): ConfigEntry[] {
   const root = rootNode(data)
   const under = (node: SchemaNode): SchemaNode[] =>
-    isConfigData(node.value)
+    isObject(node.value)
       ? Object.keys(node.value).map((key) => childNode(node, key))
       : Array.isArray(node.value)
         ? [...node.value.keys()].map((index) => childNode(node, index))

@@ -1,6 +1,7 @@
 import type { Path } from '../problems.ts'
 import { agentSchema, findToolSchema, isSecret, schemasUnder, type Schema } from '../schema-walk.ts'
-import { isConfigData, ownValue } from './merge.ts'
+import { ownValue } from './merge.ts'
+import { isObject } from '../../json/shape.ts'
 
 /** A value in plain data with the schemas that apply to the value. The data need not fit the schemas. */
 export interface SchemaNode {
@@ -38,6 +39,6 @@ function schemasOf({ value, at, schemas }: SchemaNode, key: string | number): re
 export function* leavesOf(node: SchemaNode): Generator<SchemaNode> {
   const { value } = node
   if (Array.isArray(value)) for (const index of value.keys()) yield* leavesOf(childNode(node, index))
-  else if (isConfigData(value)) for (const key of Object.keys(value)) yield* leavesOf(childNode(node, key))
+  else if (isObject(value)) for (const key of Object.keys(value)) yield* leavesOf(childNode(node, key))
   else yield node
 }

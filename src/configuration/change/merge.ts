@@ -1,12 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
+import { isObject } from '../../json/shape.ts'
 
 /** Plain data of the configuration, as in a file or a request: without defaults. */
 export interface ConfigData {
   readonly [key: string]: unknown
-}
-
-export function isConfigData(value: unknown): value is ConfigData {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /**
@@ -14,8 +11,8 @@ export function isConfigData(value: unknown): value is ConfigData {
  * `llms.fallback` keeps the default primary model. The arguments are not modified.
  */
 export function mergePatch(target: unknown, patch: unknown, defaults?: unknown): unknown {
-  if (!isConfigData(patch)) return patch
-  const base = isConfigData(target) ? target : target === undefined && isConfigData(defaults) ? defaults : {}
+  if (!isObject(patch)) return patch
+  const base = isObject(target) ? target : target === undefined && isObject(defaults) ? defaults : {}
   const merged: Record<string, unknown> = { ...base }
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) delete merged[key]
@@ -26,7 +23,7 @@ export function mergePatch(target: unknown, patch: unknown, defaults?: unknown):
 
 /** Removes values from a patch that equal the values in `effective`, the configuration with defaults. Undefined for an empty result. */
 export function prunePatch(patch: unknown, effective: unknown): unknown {
-  if (!isConfigData(patch) || !isConfigData(effective)) return isDeepStrictEqual(patch, effective) ? undefined : patch
+  if (!isObject(patch) || !isObject(effective)) return isDeepStrictEqual(patch, effective) ? undefined : patch
   const entries = Object.entries(patch).flatMap(([key, value]) => {
     const pruned = prunePatch(value, ownValue(effective, key))
     return pruned === undefined ? [] : [[key, pruned] as const]
@@ -40,12 +37,12 @@ export function patchBetween(before: ConfigData, after: ConfigData): ConfigData 
   const changed = Object.entries(after).flatMap(([key, value]) => {
     const old = ownValue(before, key)
     if (isDeepStrictEqual(old, value)) return []
-    return [[key, isConfigData(old) && isConfigData(value) ? patchBetween(old, value) : value] as const]
+    return [[key, isObject(old) && isObject(value) ? patchBetween(old, value) : value] as const]
   })
   return Object.fromEntries([...removed.map((key) => [key, null] as const), ...changed])
 }
 
 export function ownValue(value: unknown, key: string | number): unknown {
   if (Array.isArray(value)) return typeof key === 'number' ? value[key] : undefined
-  return isConfigData(value) && Object.hasOwn(value, key) ? value[key] : undefined
+  return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
 }

@@ -4,7 +4,8 @@ import { secretMask, hideUrlSecrets } from '../redact.ts'
 import { earlierElements } from './elements.ts'
 import { addressOf, entriesOf, type ConfigEntry } from './entries.ts'
 import { isSecretNode, leavesOf, childNode, rootNode, type SchemaNode } from './leaves.ts'
-import { isConfigData, ownValue } from './merge.ts'
+import { ownValue } from './merge.ts'
+import { isObject } from '../../json/shape.ts'
 
 /** A patch in which every `********` is replaced by the original secret. */
 export interface RestoredPatch {
@@ -25,7 +26,7 @@ export function restoreSecrets(patch: unknown, before: unknown): RestoredPatch {
   function restore(sent: SchemaNode, old: SchemaNode): unknown {
     const { value, at } = sent
     if (Array.isArray(value)) return restoreList(sent, old)
-    if (isConfigData(value)) {
+    if (isObject(value)) {
       return Object.fromEntries(Object.keys(value).map((key) => [key, restore(childNode(sent, key), underData(old, key))]))
     }
     if (typeof value !== 'string' || !value.includes(secretMask)) return value
@@ -86,12 +87,12 @@ const noSecret = `"${secretMask}" is a placeholder for an existing secret, but t
 const emptyNode: SchemaNode = { value: undefined, at: [], schemas: [] }
 
 function underData(node: SchemaNode, key: string): SchemaNode {
-  return isConfigData(node.value) ? childNode(node, key) : emptyNode
+  return isObject(node.value) ? childNode(node, key) : emptyNode
 }
 
 /** The old secret for a placeholder. Undefined when the old value is not a secret: a public value must not become a secret. */
 function restoreSecret(value: string, old: SchemaNode): unknown {
-  return value === secretMask && isSecretNode(old) && !isConfigData(old.value) && !Array.isArray(old.value)
+  return value === secretMask && isSecretNode(old) && !isObject(old.value) && !Array.isArray(old.value)
     ? (old.value ?? undefined)
     : undefined
 }
@@ -124,7 +125,7 @@ function shapeIn(list: SchemaNode): (element: unknown) => string {
   const shape = (node: SchemaNode): unknown => {
     const { value } = node
     if (Array.isArray(value)) return value.map((_, index) => shape(childNode(node, index)))
-    if (isConfigData(value)) {
+    if (isObject(value)) {
       const keys = Object.keys(value).sort()
       return keys.map((key) => [key, shape(childNode(node, key))])
     }

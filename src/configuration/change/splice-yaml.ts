@@ -14,7 +14,8 @@ import {
   type YAMLSeq,
 } from 'yaml'
 import { elementsBefore } from './elements.ts'
-import { isConfigData, ownValue, type ConfigData } from './merge.ts'
+import { ownValue, type ConfigData } from './merge.ts'
+import { isObject } from '../../json/shape.ts'
 
 interface Splice {
   start: number
@@ -42,7 +43,7 @@ class NotSpliced extends Error {}
 
 function spliceNode(text: string, node: unknown, before: unknown, after: unknown): Splice[] {
   if (isDeepStrictEqual(before, after)) return []
-  if (isMap(node) && isConfigData(before) && isConfigData(after)) {
+  if (isMap(node) && isObject(before) && isObject(after)) {
     if (!node.flow) return spliceMap(text, node, before, after)
     if (hasSameKeys(before, after)) return spliceFlow(text, node, before, after)
   }
@@ -81,7 +82,7 @@ function spliceFlow(text: string, map: YAMLMap, before: ConfigData, after: Confi
     const [oldValue, newValue] = [ownValue(before, key), ownValue(after, key)]
     if (isDeepStrictEqual(oldValue, newValue)) return []
     if (!isNode(pair.value)) throw new NotSpliced()
-    const hasOldKeys = isConfigData(oldValue) && isConfigData(newValue) && hasSameKeys(oldValue, newValue)
+    const hasOldKeys = isObject(oldValue) && isObject(newValue) && hasSameKeys(oldValue, newValue)
     if (isMap(pair.value) && hasOldKeys) return spliceFlow(text, pair.value, oldValue, newValue)
     return [spliceInline(text, pair.value, newValue, true)]
   })

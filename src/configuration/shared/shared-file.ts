@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { AgentParts } from '../agent.ts'
 import { changedPaths } from '../change/diff.ts'
-import { isConfigData, type ConfigData } from '../change/merge.ts'
+import { type ConfigData } from '../change/merge.ts'
 import { editState } from '../change/state.ts'
 import type { ConfigurationFile, FileNote } from '../configuration-file.ts'
 import { FileChanged } from '../configuration-file.ts'
@@ -14,6 +14,7 @@ import { parseEdit } from '../source.ts'
 import { readYaml } from '../yaml-source.ts'
 import type { ReadyConfiguration } from './served-configuration.ts'
 import type { LoadedConfiguration, LatestConfiguration } from './latest-configuration.ts'
+import { isObject } from '../../json/shape.ts'
 
 /** The configuration file of one process. Edits go into the shared configuration, and changes of the shared configuration are written to the file. */
 export interface SharedFile {
@@ -216,5 +217,5 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
 /** The data of a former text, which need not be valid for this program any more. */
 function toData(text: string): ConfigData {
   const { value } = readYaml(text)
-  return isConfigData(value) ? value : {}
+  return isObject(value) ? value : {}
 }

@@ -38,7 +38,7 @@ export async function* follow(run: OpenRun, options: FollowOptions, after = 0): 
 interface Subscription extends FollowOptions {
   /** The stored state of the task. */
   task: Task
-  /** Opens the run to follow; for an interrupted run, with `goesOn`. */
+  /** Opens the run to follow; for an interrupted run, with `whenResumed`. */
   open(): Promise<OpenRun>
 }
 

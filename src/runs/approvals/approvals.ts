@@ -33,13 +33,13 @@ export interface Approvals {
 
 export interface ApprovalsDependencies {
   store: ApprovalStore
-  runs: Pick<RunStore, 'find'>
-  chats: Pick<InterruptedRuns, 'decide'>
+  runStore: Pick<RunStore, 'find'>
+  runs: Pick<InterruptedRuns, 'decide'>
   agent: CurrentAgent
   now(): number
 }
 
-export function createApprovals({ store, runs, chats, agent, now }: ApprovalsDependencies): Approvals {
+export function createApprovals({ store, runStore, runs, agent, now }: ApprovalsDependencies): Approvals {
   async function decide(caller: Principal, requestId: string, requested: RequestedDecision): Promise<RunKey> {
     const { callId, decision, input, reason } = requested
     const call = await store.find(toApprovalCaller(caller), requestId, callId)
@@ -48,9 +48,9 @@ export function createApprovals({ store, runs, chats, agent, now }: ApprovalsDep
     if (call.decision) return assertSameDecision(call, requested)
     if (call.expiresAt <= now()) throw notInterrupted(requestId)
     checkInput(call, requested)
-    const run = await runs.find(call)
+    const run = await runStore.find(call)
     const newDecision = { decision, input, reason, decidedBy: caller.owner }
-    const result = run && (await chats.decide(run, (takeOver) => store.decide(call, newDecision, takeOver)))
+    const result = run && (await runs.decide(run, (takeOver) => store.decide(call, newDecision, takeOver)))
     if (result) return call
     // A concurrent request has decided the call, or the run was cancelled.
     const current = await store.find(toApprovalCaller(caller), requestId, callId)
@@ -59,7 +59,7 @@ export function createApprovals({ store, runs, chats, agent, now }: ApprovalsDep
   }
 
   async function whyMissing(key: RunKey, callId: string): Promise<ServiceError> {
-    const run = await runs.find(key)
+    const run = await runStore.find(key)
     if (!run) return new ServiceError('not_found', `There is no run ${key.requestId}.`)
     if (run.status !== 'interrupted') return notInterrupted(key.requestId)
     return new ServiceError('not_found', `In run ${key.requestId} no call ${callId} waits for approval.`)

@@ -23,7 +23,7 @@ export interface Readers {
   follow(key: RunKey, disconnected: AbortSignal): Promise<OpenRun>
   /** An unended run of another process, or of no process yet. */
   openRemote(run: StoredRun, disconnected: AbortSignal): OpenRun
-  /** The log so far of a run that waits for approval; `goesOn` waits for the rest. */
+  /** The log so far of a run that waits for approval; `whenResumed` waits for the rest. */
   openInterrupted(run: StoredRun): OpenRun
   /** Waits a while for a change of the run, after which the run is to be located again. Throws `cancelled` when the caller has disconnected. */
   waitToLocate(key: RunKey, disconnected: AbortSignal): Promise<void>

@@ -19,9 +19,9 @@ export async function openBus(database: Database, options: BusOptions): Promise<
   if (!postgres) return { ...localBus, close: async () => undefined }
   const subscriptions = createSubscriptions()
   const listening = await listen(postgres, { ...options, subscriptions })
-  const { tell: publish, flush } = createPublisher(database, options)
+  const { publish, flush } = createPublisher(database, options)
   const close = async () => void (await Promise.all([flush(), listening.close()]))
-  return { publish: publish, subscribe: subscriptions.subscribe, onGap: subscriptions.onGap, close }
+  return { publish, subscribe: subscriptions.subscribe, onGap: subscriptions.onGap, close }
 }
 
 /** Publishes one message without subscribing, for the command line. Resolves when the message is sent. */
@@ -63,7 +63,7 @@ function createPublisher(database: Database, { id, log }: BusOptions) {
     if (waiting.length < maxWaiting) waiting.push(JSON.stringify({ from: id, topic, data } satisfies Message))
     sending ??= send()
   }
-  return { tell: publish, flush: async () => sending }
+  return { publish, flush: async () => sending }
 }
 
 const maxWaiting = 10_000

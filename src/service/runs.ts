@@ -22,13 +22,13 @@ import { createSummaryStore } from '../store/sessions/summaries.ts'
 import { createSubAgents, type SubAgents } from '../sub-agents/sub-agents.ts'
 import { createReadOf } from '../tools/files/read-file.ts'
 
-/** Dependencies of runs, without the parts made in `openChats`. */
+/** Dependencies of runs, without the parts made in `openRuns`. */
 type SharedDependencies = Omit<
   RunsDependencies,
   'admission' | 'attachments' | 'images' | 'readTool' | 'subAgents' | 'onFault' | 'onEnd' | 'jobs'
 >
 
-interface ChatOptions extends SharedDependencies, Pick<DirectExecutionDependencies, 'files' | 'onExecuted'> {
+interface RunsOptions extends SharedDependencies, Pick<DirectExecutionDependencies, 'files' | 'onExecuted'> {
   limits: Pick<AdmissionDependencies, 'runsElsewhere' | 'countRuns'>
   jobs: Jobs
   database: Database
@@ -38,15 +38,15 @@ interface ChatOptions extends SharedDependencies, Pick<DirectExecutionDependenci
   log: Logger
 }
 
-interface OpenChats {
+interface OpenRuns {
   approvals: Approvals
   openCalls: ApprovalStore
-  chats: Runs
+  runs: Runs
   directly: DirectExecution
   subAgents: SubAgents
 }
 
-/** Number of concurrent summaries: a small one, because summaries call a model and chats should not wait. */
+/** Number of concurrent summaries: a small one, because summaries call a model and runs should not wait. */
 const summaryConcurrency = 2
 
 /** Interval of the search for unclaimed runs, which costs a read and rarely finds a run. */
@@ -56,7 +56,7 @@ const requeueEveryMs = 60_000
 const expiryConcurrency = 4
 
 /** Wires runs, direct tool executions and summaries. */
-export function openChats(stack: AsyncDisposableStack, options: ChatOptions): OpenChats {
+export function openRuns(stack: AsyncDisposableStack, options: RunsOptions): OpenRuns {
   const { database, executions, root, files, onExecuted, limits, log, ...runPorts } = options
   const { agent, store, jobs, now } = runPorts
   const documents = createDocumentCache()
@@ -66,7 +66,7 @@ export function openChats(stack: AsyncDisposableStack, options: ChatOptions): Op
   const subAgents = createSubAgents({ ...runPorts, store: createSubAgentStore(database), isShared, onFault: onSubAgentFault })
   const load = stack.adopt(watchLoad(), (watch) => watch.close())
   const admission = createAdmission({ agent, ...load, ...limits })
-  const chats = createRuns({
+  const runs = createRuns({
     ...runPorts,
     ...(isShared ? { tails: createRunTails(database) } : {}),
     admission,
@@ -77,20 +77,20 @@ export function openChats(stack: AsyncDisposableStack, options: ChatOptions): Op
     onFault: logFault(log),
     onEnd: logEnd(log, now),
   })
-  const refuse = () => admission.refuseExecution(chats.load())
+  const refuse = () => admission.refuseExecution(runs.load())
   const directly = createDirectExecution({ ...runPorts, refuse, onExecuted, files, store: executions })
   const summaries = createSummaries({ ...runPorts, store: createSummaryStore(database, store), onFailure: logSummary(log) })
   jobs.handle('summary', summaryConcurrency, summaries)
   const requeue = () => void store.addMissingJobs(now()).catch((err: unknown) => log.error({ err }, 'requeue'))
   stack.adopt(setInterval(requeue, requeueEveryMs).unref(), clearInterval)
   requeue()
-  const stopWork = jobs.handle('run', () => agent().config.limits.async_concurrency, chats.work)
+  const stopWork = jobs.handle('run', () => agent().config.limits.async_concurrency, runs.work)
   const openCalls = createApprovalStore(database)
-  const approvals = createApprovals({ store: openCalls, runs: store, chats, agent, now })
+  const approvals = createApprovals({ store: openCalls, runStore: store, runs, agent, now })
   jobs.handle('approval_expiry', expiryConcurrency, async ({ tenant, data: { owner, requestId, fence } }) => {
-    await chats.expire({ tenant, owner, requestId }, fence)
+    await runs.expire({ tenant, owner, requestId }, fence)
     return { kind: 'done' }
   })
-  const drain = (ms: number) => (stopWork(), chats.drain(ms))
-  return { chats: { ...chats, drain }, directly, subAgents, approvals, openCalls }
+  const drain = (ms: number) => (stopWork(), runs.drain(ms))
+  return { runs: { ...runs, drain }, directly, subAgents, approvals, openCalls }
 }
