@@ -3,10 +3,7 @@ import { isKeyName } from './keys/keys.ts'
 import { ownerOf, ownIssuer, type Principal } from './principal.ts'
 
 /** The identity of a verified token. Permissions are not included: they follow the configuration. */
-export interface Identity extends Omit<Principal, 'permissions'> {
-  /** Epoch milliseconds. */
-  readonly expiresAt: number
-}
+export type Identity = Omit<Principal, 'permissions'>
 
 /** Claims without a valid identity. The message completes "JWT verification failed: ...". */
 export class ClaimError extends Error {

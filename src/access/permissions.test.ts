@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkCustomRoles, permissions, permissionsOf } from './permissions.ts'
+import { checkCustomRoles, listRoles, permissions, permissionsOf } from './permissions.ts'
 
 const home = { tenant: 'default', adminTenant: 'default' }
 const sorted = (roles: string[], custom = {}, scope = home) => [...permissionsOf(roles, custom, scope)].sort()
@@ -53,4 +53,13 @@ test('faults of custom roles are reported with their path', () => {
   )
   assert.match(faults[0]?.message ?? '', /"run\.read" is not a permission; known are chat, sessions\.read/)
   assert.deepEqual(checkCustomRoles({ auditor: ['runs.read'] }), [])
+})
+
+test('the list of roles has the built-in ones, then the custom ones, with what each grants in the tenant', () => {
+  const custom = { auditor: ['runs.read', 'chat', 'config.read'] }
+  const names = listRoles(custom, home).map(({ name }) => name)
+  assert.deepEqual(names, ['viewer', 'user', 'operator', 'admin', 'auditor'])
+  const permissionsOfAuditor = (tenant: string) => listRoles(custom, { ...home, tenant }).at(-1)?.permissions
+  assert.deepEqual(permissionsOfAuditor('default'), ['chat', 'runs.read', 'config.read'])
+  assert.deepEqual(permissionsOfAuditor('acme'), ['chat', 'runs.read'])
 })

@@ -15,9 +15,12 @@ export const permissions = [
   'memories.read',
   'memories.write',
   'metadata.read',
+  'knowledge.read',
+  'knowledge.write',
   'observability.read',
   'config.read',
   'config.write',
+  'keys.manage',
 ] as const
 
 export type Permission = (typeof permissions)[number]
@@ -30,6 +33,7 @@ const viewer = [
   'artifacts.read',
   'memories.read',
   'metadata.read',
+  'knowledge.read',
 ] as const satisfies Permission[]
 
 /** The built-in roles; `access.roles` of the agent configuration adds custom roles. */
@@ -76,6 +80,20 @@ export function permissionsOf(roles: readonly string[], customRoles: CustomRoles
 function grantsOf(role: string, customRoles: CustomRoles): readonly string[] {
   // `hasOwn`: a role called `constructor` must not find what every object inherits.
   return builtIn.get(role) ?? (Object.hasOwn(customRoles, role) ? (customRoles[role] ?? []) : [])
+}
+
+/** A role, and the permissions that it grants in a tenant. */
+export interface Role {
+  name: string
+  permissions: Permission[]
+}
+
+/** The built-in roles, then the custom ones, each with its permissions in this tenant. */
+export function listRoles(customRoles: CustomRoles, scope: PermissionScope): Role[] {
+  return [...builtIn.keys(), ...Object.keys(customRoles)].map((name) => {
+    const granted = permissionsOf([name], customRoles, scope)
+    return { name, permissions: permissions.filter((permission) => granted.has(permission)) }
+  })
 }
 
 /** The faults of `access.roles`, each with its path below `roles`; empty for a valid configuration. */

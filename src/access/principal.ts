@@ -17,6 +17,8 @@ export interface Principal {
   readonly permissions: ReadonlySet<Permission>
   /** The key's `jti`; keys of identity providers may have none. */
   readonly keyId: string | undefined
+  /** Expiry of the key, in epoch milliseconds. */
+  readonly expiresAt: number
 }
 
 /** Administrators read all sessions and runs of the tenant, and cancel runs. */

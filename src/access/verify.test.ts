@@ -61,6 +61,7 @@ test('an own key becomes a principal, from the cache the second time', async () 
     owner: 'agent-core ada',
     roles: ['user'],
     keyId: claims.jti,
+    expiresAt: claims.exp * 1000,
   })
   assert.ok(permissions.has('chat') && !permissions.has('config.read'))
   assert.equal(verifyCached(key), who)

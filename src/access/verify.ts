@@ -137,9 +137,8 @@ function cannotLook(cause: unknown): never {
 }
 
 function toPrincipal(identity: Identity, customRoles: CustomRoles, adminTenant: string): Principal {
-  const { tenant, issuer, sub, owner, roles, keyId } = identity
-  const permissions = permissionsOf(roles, customRoles, { tenant, adminTenant })
-  return { tenant, issuer, sub, owner, roles, permissions, keyId }
+  const { tenant, roles } = identity
+  return { ...identity, permissions: permissionsOf(roles, customRoles, { tenant, adminTenant }) }
 }
 
 /**

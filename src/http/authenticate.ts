@@ -7,8 +7,11 @@ import type { Verifier } from '../access/verify.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The permission that a key needs, a list of which one is enough, or `public`. Every route declares its access. */
-    access?: Permission | readonly Permission[] | 'public'
+    /**
+     * The permission that a key needs, a list of which one is enough, `any_key` for every valid key, or `public`. Every route declares its
+     * access.
+     */
+    access?: Permission | readonly Permission[] | 'any_key' | 'public'
   }
   interface FastifyRequest {
     principal: Principal | undefined
@@ -37,6 +40,7 @@ export function authenticate(app: FastifyInstance, verifier: Verifier, limits: R
       request.principal = principal
       const refusal = limits.take(principal)
       if (refusal) return done(refusal)
+      if (access === 'any_key') return done()
       const permitting = access === undefined ? [] : [access].flat()
       done(permits(principal, permitting) ? undefined : lacking(permitting))
     }

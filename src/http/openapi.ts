@@ -1,5 +1,6 @@
 import type { RouteOptions } from 'fastify'
 import type { TSchema } from 'typebox'
+import { Caller, Role } from './access-schemas.ts'
 import { OpenAiErrorReply } from './openai/replies.ts'
 import { RpcError } from './rpc-errors.ts'
 import {
@@ -36,6 +37,8 @@ export const namedSchemas: Record<string, TSchema> = {
   GeneratedArtifact,
   ApprovalRequired,
   StreamChunk,
+  Caller,
+  Role,
 }
 
 /** Adds the parts that all routes share and no route states itself: request ids, errors of bodies, response headers. */

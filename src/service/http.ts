@@ -5,6 +5,7 @@ import type { Configuration } from '../configuration/configuration.ts'
 import { acceptInherited, type InheritedConnections } from '../http/inherited-connections.ts'
 import { withOtherMethods } from '../http/other-methods.ts'
 import { a2aRoutes } from '../http/routes/a2a.ts'
+import { accessRoutes } from '../http/routes/access.ts'
 import { approvalRoutes } from '../http/routes/approvals.ts'
 import { artifactRoutes } from '../http/routes/artifacts.ts'
 import { asyncRoutes } from '../http/routes/async.ts'
@@ -101,6 +102,7 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
     configurationRoutes(app, services)
     mcpRoutes(app, { ...services, version, publicUrl })
     a2aRoutes(app, { ...services, version, address: options.address })
+    accessRoutes(app, { ...services, adminTenant })
     healthRoutes(app, services)
     openApiRoute(app)
   })

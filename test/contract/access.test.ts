@@ -37,6 +37,8 @@ const routes = [
   ['GET', '/metrics', 'observability.read'],
   ['GET', '/core/v1/agent/config', 'config.read'],
   ['PUT', '/core/v1/agent/config', 'config.write'],
+  ['GET', '/core/v1/me', 'any_key'],
+  ['GET', '/core/v1/roles', 'any_key'],
   ['POST', '/mcp', 'chat'],
   ['POST', '/a2a', 'chat'],
 ] as const
@@ -63,7 +65,8 @@ function rolesWith(permission: string): string[] {
   const isOperators = permission === 'observability.read' || permission === 'config.read'
   if (isOperators) return ['operator', 'admin']
   if (permission.endsWith('.read')) return ['viewer', 'user', 'operator', 'admin']
-  return permission === 'config.write' ? ['admin'] : ['user', 'admin']
+  if (permission === 'any_key') return ['viewer', 'user', 'operator', 'admin']
+  return ['config.write', 'keys.manage', 'knowledge.write'].includes(permission) ? ['admin'] : ['user', 'admin']
 }
 
 /** Paths with placeholder ids that do not exist. */
@@ -79,6 +82,10 @@ test('Access: every operation is 401 without a key, and 403 naming the permissio
     assert.deepEqual({ status: keyless.status, status_code: keyless.body.status_code }, { status: 401, status_code: 401 }, path)
     assert.match(keyless.body.body, /^JWT verification failed/)
     const refused = await powerless.request(method, path)
+    if (permission === 'any_key') {
+      assert.equal(refused.status, 200, path)
+      continue
+    }
     assert.deepEqual({ status: refused.status, status_code: refused.body.status_code }, { status: 403, status_code: 403 }, path)
     assert.match(refused.body.body, /^RBAC: access denied/)
     assert.ok(refused.body.body.includes(permission), refused.body.body)
@@ -126,7 +133,11 @@ test('Access: a route accepts exactly the permissions that the table lists for i
     for (const [method, path, ...sufficient] of [...routes, ...openAiRoutes]) {
       const { status, text } = await client.request(method, addressOf(path))
       const place = `${permission} ${method} ${path}: ${status} ${text}`
-      assert.equal(status !== 403, (sufficient as string[]).includes(permission), place)
+      assert.equal(
+        status !== 403,
+        sufficient.some((name) => name === permission || name === 'any_key'),
+        place,
+      )
       assert.ok(status < 500 && status !== 401, place)
     }
   }
