@@ -10,6 +10,7 @@ import { refuseBroken } from './broken-requests.ts'
 import { batchType, convertCloudEvent, eventType } from './cloud-events.ts'
 import { drain, drainEarlyAnswers, type DrainLimits } from './connection.ts'
 import { errorShapeOf, notFound, replyWithErrors, sendError } from './error-reply.ts'
+import { configurePrefix, prefixStripper } from './prefix.ts'
 import { echoSessions, isId } from './request-headers.ts'
 import { readBodies, type ReadText } from './read-bodies.ts'
 import { defaultKeepAliveMs } from './sse.ts'
@@ -23,12 +24,14 @@ export interface ServerOptions {
   meter(method: string, route: string, status: number, seconds: number): void
   /** Largest request body in bytes; routes may have lower limits. */
   bodyLimit: number
+  /** Base address for clients; its path is the prefix of every route. */
+  publicUrl: string | undefined
   /** Milliseconds of silence before a stream sends a comment. Default: 15,000. */
   streamKeepAliveMs?: number | undefined
 }
 
 /** The HTTP server without its routes: request ids, authentication, body limits, error replies, access log. */
-export function createServer({ log, verifier, limits, meter, bodyLimit, streamKeepAliveMs }: ServerOptions): FastifyInstance {
+export function createServer({ log, verifier, limits, meter, bodyLimit, publicUrl, streamKeepAliveMs }: ServerOptions): FastifyInstance {
   // The annotation keeps the type parameters of `fastify()` at their defaults.
   const loggerInstance: FastifyBaseLogger = log
   const app = fastify({
@@ -39,6 +42,7 @@ export function createServer({ log, verifier, limits, meter, bodyLimit, streamKe
     clientErrorHandler: refuseBroken,
     keepAliveTimeout: keepAliveMs,
     requestTimeout: 0,
+    rewriteUrl: prefixStripper(publicUrl),
     forceCloseConnections: 'idle',
     // The router reports paths that cannot be decoded or exceed `maxParamLength` before any hook runs.
     frameworkErrors: (_error, request, reply) => {
@@ -47,6 +51,7 @@ export function createServer({ log, verifier, limits, meter, bodyLimit, streamKe
     },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
   })
+  configurePrefix(app, publicUrl)
   app.decorate('streamKeepAliveMs', streamKeepAliveMs ?? defaultKeepAliveMs)
   // Fastify accepts text/plain by default; this service accepts JSON only.
   app.removeContentTypeParser('text/plain')

@@ -59,7 +59,7 @@ interface RouteServices {
   isStopping(): boolean
 }
 
-interface HttpOptions extends Omit<ServerOptions, 'bodyLimit'> {
+interface HttpOptions extends Omit<ServerOptions, 'bodyLimit' | 'publicUrl'> {
   settings: Settings
   version: string
   services: RouteServices
@@ -77,7 +77,7 @@ interface OpenHttp extends Pick<InheritedConnections, 'take'> {
 export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions): Promise<OpenHttp> {
   const { settings, version, services } = options
   const { publicUrl, metricsPublic: isPublic, adminTenant } = settings
-  const app = createServer({ ...options, bodyLimit: settings.httpBodyLimit })
+  const app = createServer({ ...options, bodyLimit: settings.httpBodyLimit, publicUrl })
   const inherited = acceptInherited(app.server)
   stack.defer(() => closeServer(app, inherited))
   // Must return nothing: Fastify logs any result of this hook as an error.

@@ -143,6 +143,13 @@ test('all problems are reported at once, a line each with the variable, the rule
   ])
 })
 
+test('the path of PUBLIC_URL must be plain', () => {
+  const rule = 'PUBLIC_URL must have a path of 1 to 8 segments of letters, digits, ".", "_", "~" and "-", or none, but has'
+  assert.deepEqual(problemsOf({ PUBLIC_URL: "https://agents.example/it's" }), [`${rule} "/it's".`])
+  assert.deepEqual(problemsOf({ PUBLIC_URL: 'https://agents.example/a//b/' }), [`${rule} "/a//b".`])
+  for (const path of ['', '/', '/a', '/a/', '/a/b.c/~d']) assert.deepEqual(problemsOf({ PUBLIC_URL: `https://agents.example${path}` }), [])
+})
+
 test('no problem tells a secret', () => {
   const problems = problemsOf({
     DATABASE_URL: 'mysql://root:hunter2@db/x',

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import type { Environment } from '../configuration/references.ts'
 import { readArtifactStore, type S3Settings } from './artifacts.ts'
-import { isHost, isOutboundTarget, list, readers, type Reader } from './values.ts'
+import { isHost, isOutboundTarget, isPathPrefix, list, readers, type Reader } from './values.ts'
 
 /** Settings of the process, from environment variables. Paths are absolute, sizes in bytes. */
 export interface Settings {
@@ -122,6 +122,10 @@ function conflicts(settings: Settings, environment: Environment): string[] {
   }
   if (settings.workers > 1 && !environment['DATABASE_URL']) {
     problems.push(`WORKERS must be 1 without DATABASE_URL, but is ${settings.workers}.`)
+  }
+  const path = settings.publicUrl === undefined ? '/' : new URL(settings.publicUrl).pathname
+  if (path !== '/' && !isPathPrefix(path)) {
+    problems.push(`PUBLIC_URL must have a path of 1 to 8 segments of letters, digits, ".", "_", "~" and "-", or none, but has "${path}".`)
   }
   return [...problems, ...findExposed(settings)]
 }
