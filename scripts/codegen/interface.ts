@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { pino } from 'pino'
+import { openHttp } from '../../src/service/http.ts'
+import { loadSettings } from '../../src/settings/settings.ts'
+
+/** The part of the OpenAPI document that the client's types come from. */
+export interface ClientInterface {
+  document: object
+  /** SHA-256 of `document`, whatever the order of its fields. */
+  hash: string
+}
+
+interface Operation {
+  responses: Record<string, Record<string, unknown>>
+}
+
+interface OpenApiDocument {
+  openapi: string
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: object }
+}
+
+/** Paths of other protocols, which have clients of their own. */
+const otherProtocols = /^\/(v1|mcp|a2a|ag-ui|ui|metrics|\.well-known)(\/|$)/
+
+/** Builds the routes without the services behind them, and reads the interface that the client is generated from. */
+export async function readInterface(): Promise<ClientInterface> {
+  await using stack = new AsyncDisposableStack()
+  const { app } = await openHttp(stack, {
+    settings: loadSettings({}, tmpdir()),
+    version: '0.0.0',
+    log: pino({ level: 'silent' }),
+    verifier: createStub(),
+    limits: createStub(),
+    meter: createStub(),
+    services: createStub(),
+    address: createStub(),
+    onListen: createStub(),
+  })
+  const document = selectForClient(app.swagger() as unknown as OpenApiDocument)
+  return {
+    document,
+    hash: createHash('sha256')
+      .update(JSON.stringify(sortFields(document)))
+      .digest('hex'),
+  }
+}
+
+/**
+ * Leaves out what the client's types do not state: other protocols, error replies (all of them become one error class), and
+ * headers of replies.
+ */
+function selectForClient({ openapi, paths, components }: OpenApiDocument): object {
+  const ownPaths = Object.keys(paths).filter((path) => !otherProtocols.test(path))
+  return {
+    openapi,
+    info: { title: 'Agent Core', version: '0.0.0' },
+    paths: Object.fromEntries(ownPaths.toSorted().map((path) => [path, selectOperations(paths[path]!)])),
+    components: { schemas: components.schemas },
+  }
+}
+
+function selectOperations(operations: Record<string, Operation>): object {
+  return Object.fromEntries(Object.entries(operations).map(([method, operation]) => [method, selectReplies(operation)]))
+}
+
+function selectReplies({ responses, ...operation }: Operation): object {
+  const successes = Object.entries(responses).filter(([status]) => status.startsWith('2'))
+  return {
+    ...operation,
+    responses: Object.fromEntries(successes.map(([status, { headers: _headers, ...reply }]) => [status, reply])),
+  }
+}
+
+/** A value that can be read and called in any way. Routes are registered with such services, which no request ever reaches. */
+function createStub(): never {
+  const stub: object = new Proxy(() => undefined, {
+    get: (_target, name) => (name === 'then' ? undefined : stub),
+    apply: () => stub,
+  })
+  return stub as never
+}
+
+function sortFields(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(sortFields)
+  const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(fields.map(([name, field]) => [name, sortFields(field)]))
+}
