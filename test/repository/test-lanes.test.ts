@@ -11,7 +11,7 @@ test('each test file runs in one of the two lanes, test:unit or test:system', as
     scripts: Record<'test:unit' | 'test:system', string>
   }
   const filesOf = (script: string) => [...script.matchAll(/"([^"]+\.test\.ts)"/g)].flatMap(([, pattern]) => globSync(pattern!, { cwd }))
-  const all = globSync('{src,client,test,scripts,bench,chaos}/**/*.test.ts', { cwd })
+  const all = globSync('{src,client,test,scripts,bench,chaos,console}/**/*.test.ts', { cwd })
   const run = [...filesOf(scripts['test:unit']), ...filesOf(scripts['test:system'])]
   assert.deepEqual(run.toSorted(), all.toSorted())
 })

@@ -1,0 +1,30 @@
+import { useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query'
+import { client } from './client.ts'
+import { noteSession } from './session-state.ts'
+
+export type Me = Awaited<ReturnType<typeof loadMe>>
+
+const meKey = ['me'] as const
+
+async function loadMe(signal?: AbortSignal) {
+  const me = await client.request('GET', '/core/v1/me', { signal })
+  noteSession(me.csrf_token)
+  return me
+}
+
+/** Who is signed in, and what this caller may do. */
+export function useMe() {
+  return useQuery({ queryKey: meKey, queryFn: ({ signal }) => loadMe(signal), staleTime: 60_000 })
+}
+
+/** Tells whether the signed-in caller has a permission. False while this is not known yet. */
+export function useMay(): (permission: string) => boolean {
+  const cache = useQueryClient()
+  const me = useMe().data ?? cache.getQueryData<Me>(meKey)
+  return (permission) => me?.permissions.includes(permission) ?? false
+}
+
+/** Asks anew who is signed in, after a session was opened or replaced. */
+export function reloadMe(queryClient: QueryClient): Promise<Me> {
+  return queryClient.fetchQuery({ queryKey: meKey, queryFn: ({ signal }) => loadMe(signal), staleTime: 0 })
+}

@@ -1,0 +1,30 @@
+import { QueryClient } from '@tanstack/react-query'
+import { connectionLost } from './connection.ts'
+import { statusOf } from './errors.ts'
+
+const maxRetries = 2
+
+/** Creates the cache of answers. A lost connection is retried until it is back, a fault of the service twice, a refusal never. */
+export function createQueryClient(): QueryClient {
+  const queryClient = new QueryClient({
+    defaultOptions: {
+      queries: {
+        staleTime: 5_000,
+        retry: (failures, error) => isConnectionError(error) || (statusOf(error) >= 500 && failures < maxRetries),
+        retryDelay: (failures) => Math.min(1000 * 2 ** failures, 10_000),
+      },
+      mutations: { retry: false },
+    },
+  })
+  connectionLost.subscribe(() => {
+    if (!connectionLost.get()) void queryClient.invalidateQueries()
+  })
+  return queryClient
+}
+
+function isConnectionError(error: Error): boolean {
+  return error instanceof TypeError
+}
+
+/** Options of a query that follows what happens: asked again every 2 seconds while the page is visible. */
+export const live = { refetchInterval: 2000, refetchIntervalInBackground: false } as const

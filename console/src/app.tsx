@@ -1,0 +1,29 @@
+import '@mantine/core/styles.layer.css'
+import '@mantine/notifications/styles.layer.css'
+import './app.css'
+import { MantineProvider } from '@mantine/core'
+import { Notifications } from '@mantine/notifications'
+import { QueryClientProvider } from '@tanstack/react-query'
+import { useState } from 'react'
+import { Router } from 'wouter'
+import { consolePath } from './api/address.ts'
+import { createQueryClient } from './api/query-client.ts'
+import { Routes } from './routes.tsx'
+import { cssVariables, theme } from './theme.ts'
+
+/** Nonce of this response: the content security policy permits style elements that carry it. */
+const styleNonce = document.querySelector('meta[name="csp-nonce"]')?.getAttribute('content') ?? ''
+
+export function App() {
+  const [queryClient] = useState(createQueryClient)
+  return (
+    <MantineProvider theme={theme} cssVariablesResolver={cssVariables} defaultColorScheme="auto" getStyleNonce={() => styleNonce}>
+      <QueryClientProvider client={queryClient}>
+        <Router base={consolePath}>
+          <Routes />
+        </Router>
+        <Notifications position="bottom-center" autoClose={5000} />
+      </QueryClientProvider>
+    </MantineProvider>
+  )
+}

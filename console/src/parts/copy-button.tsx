@@ -1,0 +1,20 @@
+import { ActionIcon, Tooltip } from '@mantine/core'
+import { useClipboard } from '@mantine/hooks'
+import { CheckIcon, CopyIcon } from '@primer/octicons-react'
+
+/** Copies a text. `text` may be a function, for texts that are long to make. */
+export function CopyButton({ text, label = 'Copy' }: { text: string | (() => string); label?: string }) {
+  const clipboard = useClipboard({ timeout: 1500 })
+  return (
+    <Tooltip label={clipboard.copied ? 'Copied' : label}>
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        aria-label={clipboard.copied ? 'Copied' : label}
+        onClick={() => clipboard.copy(typeof text === 'string' ? text : text())}
+      >
+        {clipboard.copied ? <CheckIcon /> : <CopyIcon />}
+      </ActionIcon>
+    </Tooltip>
+  )
+}

@@ -1,0 +1,28 @@
+import { formatDuration } from './time-format.ts'
+
+const whole = new Intl.NumberFormat('en')
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+
+/** A duration in milliseconds, or a dash where there is none. */
+export function Duration({ ms }: { ms: number | null | undefined }) {
+  if (ms === null || ms === undefined) return <span>–</span>
+  return <span title={`${whole.format(Math.round(ms))} ms`}>{formatDuration(ms)}</span>
+}
+
+/** A number of tokens: "12.4K", with the exact number as its title. */
+export function Tokens({ count }: { count: number | null | undefined }) {
+  if (count === null || count === undefined) return <span>–</span>
+  return <span title={`${whole.format(count)} tokens`}>{compact.format(count)}</span>
+}
+
+/** A cost in USD, or a dash where no prices are configured. */
+export function Cost({ usd }: { usd: number | null | undefined }) {
+  if (usd === null || usd === undefined) return <span>–</span>
+  return <span title={`${usd} USD`}>{formatCost(usd)}</span>
+}
+
+/** A cost with as many digits as it needs: "$0.0042", "$1.20". */
+export function formatCost(usd: number): string {
+  if (usd === 0) return '$0'
+  return usd < 0.01 ? `$${Number(usd.toPrecision(2))}` : `$${usd.toFixed(2)}`
+}

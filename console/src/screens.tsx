@@ -1,0 +1,27 @@
+import type { Icon } from '@primer/octicons-react'
+import type { ComponentType } from 'react'
+
+/** One screen of the console. */
+export interface Screen {
+  /** Pattern of the address below `/console`, as wouter reads it: `/runs/:id`. */
+  path: string
+  title: string
+  /** Permissions that show the screen: one of them is enough. The server decides all the same. */
+  permissions: readonly string[]
+  /** Icon and group in the navigation. Absent on a screen that is opened from another one. */
+  navigation?: { icon: Icon; group: 'Use' | 'Build' | 'Operate' }
+  /** Loads the page's own chunk. */
+  load: () => Promise<ComponentType>
+}
+
+/**
+ * All screens, in the order of the navigation; `/` leads to the first that the caller may see.
+ * A new screen is one row here, with `load: () => import('./runs/page.tsx').then((page) => page.RunsPage)`;
+ * `README.md`, "Add a screen", says the rest.
+ */
+export const screens: readonly Screen[] = []
+
+/** Address of a screen without its parameters: `/chat/:session?` is `/chat`. */
+export function hrefOf(screen: Screen): string {
+  return screen.path.replace(/\/:.*$/, '')
+}

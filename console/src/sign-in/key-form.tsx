@@ -1,0 +1,37 @@
+import { Button, Group, PasswordInput, Stack } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState, type FormEvent } from 'react'
+import { openSession } from '../api/session.ts'
+
+/** Field for an access key, and the button that exchanges it for a session. The key is not kept anywhere. */
+export function KeyForm({ onSignedIn }: { onSignedIn?: () => void }) {
+  const queryClient = useQueryClient()
+  const [key, setKey] = useState('')
+  const signIn = useMutation({ mutationFn: () => openSession({ key: key.trim() }, queryClient), onSuccess: () => onSignedIn?.() })
+  function submit(event: FormEvent) {
+    event.preventDefault()
+    if (key.trim() !== '') signIn.mutate()
+  }
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="md">
+        <PasswordInput
+          label="Access key"
+          description="From agent-core keys create, or from your administrator."
+          value={key}
+          onChange={(event) => setKey(event.currentTarget.value)}
+          error={signIn.error?.message}
+          autoComplete="off"
+          spellCheck={false}
+          data-autofocus
+          autoFocus
+        />
+        <Group justify="flex-end">
+          <Button type="submit" loading={signIn.isPending} disabled={key.trim() === ''}>
+            Sign in
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}
