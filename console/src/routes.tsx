@@ -5,6 +5,7 @@ import { useMay, useMe } from './api/me.ts'
 import { FailedState, ForbiddenState } from './parts/states.tsx'
 import { PageSkeleton } from './parts/skeletons.tsx'
 import { hrefOf, screens, type Screen } from './screens.tsx'
+import { ConnectionBanner } from './shell/connection-banner.tsx'
 import { PageBoundary } from './shell/page-boundary.tsx'
 import { Shell } from './shell/shell.tsx'
 import { hasSignInCode } from './sign-in/code.ts'
@@ -35,7 +36,13 @@ function SignedIn() {
   const [path] = useLocation()
   const query = useSearch()
   if (me.data) return <Screens />
-  if (me.isPending) return <PageSkeleton />
+  if (me.isPending)
+    return (
+      <>
+        <ConnectionBanner />
+        <PageSkeleton />
+      </>
+    )
   if (statusOf(me.error) !== 401) return <FailedState title="The console cannot start" error={me.error} retry={() => void me.refetch()} />
   const next = query === '' ? path : `${path}?${query}`
   return <Redirect to={next === '/' ? '/sign-in' : `/sign-in?next=${encodeURIComponent(next)}`} replace />

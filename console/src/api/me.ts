@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query'
-import { client } from './client.ts'
+import { client, type Reply } from './client.ts'
 import { noteSession } from './session-state.ts'
 
 export type Me = Awaited<ReturnType<typeof loadMe>>
@@ -7,7 +7,7 @@ export type Me = Awaited<ReturnType<typeof loadMe>>
 const meKey = ['me'] as const
 
 async function loadMe(signal?: AbortSignal) {
-  const me = await client.request('GET', '/core/v1/me', { signal })
+  const me: Reply<'GET', '/core/v1/me'> & { csrf_token?: string } = await client.request('GET', '/core/v1/me', { signal })
   noteSession(me.csrf_token)
   return me
 }

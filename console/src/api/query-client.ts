@@ -1,6 +1,6 @@
 import { QueryClient } from '@tanstack/react-query'
 import { connectionLost } from './connection.ts'
-import { statusOf } from './errors.ts'
+import { isConnectionError, statusOf } from './errors.ts'
 
 const maxRetries = 2
 
@@ -20,10 +20,6 @@ export function createQueryClient(): QueryClient {
     if (!connectionLost.get()) void queryClient.invalidateQueries()
   })
   return queryClient
-}
-
-function isConnectionError(error: Error): boolean {
-  return error instanceof TypeError
 }
 
 /** Options of a query that follows what happens: asked again every 2 seconds while the page is visible. */

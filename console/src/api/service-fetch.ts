@@ -4,18 +4,20 @@ import { csrfToken, hasSession, waitForSignIn } from './session-state.ts'
 /** Longest wait, in seconds, that a `retry-after` of the service is followed. */
 const maxRetrySeconds = 30
 const maxRefusals = 3
+/** Paths whose 401 is an answer: who is signed in, and signing in. */
+const sessionPaths = /\/(?:core\/v1\/me|console\/session)$/
 
 /**
  * `fetch` of every request of the console. The session's cookie authenticates it.
  * - A request that changes something carries the token against cross-site request forgery.
  * - After a 401 in the middle of work, the request waits until the user has signed in again, and is repeated.
  * - After a 429, the request waits as `retry-after` says, and is repeated. A refused request has changed nothing.
- * - A broken connection is announced by the banner and rejects with the `TypeError` of `fetch`.
+ * - A broken connection is announced by the banner, and rejects as `fetch` does.
  */
 export async function serviceFetch(input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
   for (let refusals = 0; ; refusals++) {
     const response = await send(input, init)
-    if (response.status === 401 && hasSession()) await waitForSignIn(init.signal)
+    if (response.status === 401 && hasSession() && !sessionPaths.test(response.url)) await waitForSignIn(init.signal)
     else if (response.status === 429 && refusals < maxRefusals) await waitForTurn(response, init.signal)
     else return response
     await response.body?.cancel()
