@@ -18,6 +18,7 @@ const failures = {
   not_interrupted: { status: 409, errorType: 'NotInterrupted' },
   already_decided: { status: 409, errorType: 'AlreadyDecided' },
   approval_required: { status: 409, errorType: 'ApprovalRequired' },
+  definition_changed: { status: 409, errorType: 'DefinitionChanged' },
   callback_delivered: { status: 409, errorType: 'CallbackDelivered' },
   gone: { status: 410, errorType: 'Gone' },
   precondition_failed: { status: 412, errorType: 'PreconditionFailed' },

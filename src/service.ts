@@ -32,6 +32,7 @@ import { createJobs } from './store/jobs/jobs.ts'
 import { openBus } from './store/postgres/bus.ts'
 import { openDatabase } from './store/open.ts'
 import { createRunReports } from './store/reports/run-reports.ts'
+import { createPinStore } from './store/tool-pins.ts'
 import { createRunStore } from './store/runs/runs.ts'
 import { createSessionStore } from './store/sessions/sessions.ts'
 
@@ -89,7 +90,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   await mkdir(cacheDir, { recursive: true, mode: 0o700 })
   const root = await openFilesRoot(settings.filesRoot)
   const outbound = stack.adopt(createGuardedFetch({ allowed: settings.outboundAllow }), (guarded) => guarded.close())
-  const tools = { files: root, cacheDir, outbound }
+  const pins = createPinStore(database)
+  const tools = { files: root, cacheDir, outbound, pins }
   const shared = secrets.box && { database, box: secrets.box, id, bus }
   const { agents, configuration, follow } = await openAgents(stack, {
     settings,
@@ -147,6 +149,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     metrics,
     observability: createObservability(createRunReports(database)),
     openCalls,
+    pins,
     runs,
     runStore,
     sessions: createSessions(sessionStore),

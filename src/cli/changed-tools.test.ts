@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import path from 'node:path'
 import { test } from 'node:test'
+import { openDatabase } from '../store/open.ts'
+import { createPinStore } from '../store/tool-pins.ts'
 import { openPins } from '../tools/mcp/pins.ts'
 import { createFolder, runIn } from './terminal-fixture.ts'
 
@@ -17,7 +19,11 @@ const tool = {
 test('a changed tool of an MCP server is listed, and accepted by its name or the name of its entry', async (t) => {
   const folder = await createFolder(t)
   assert.deepEqual(await runIn(folder, ['tool', 'changed']), { code: 0, out: 'No tool has changed.\n', err: '' })
-  const pins = openPins(path.join(folder, '.agent-core', 'cache'), 'weather', 'http://localhost/')
+  const dataDir = path.join(folder, '.agent-core')
+  const database = await openDatabase({ databaseUrl: undefined, databaseConnections: 1, dataDir })
+  t.after(() => database.close())
+  const server = { url: 'http://localhost/' }
+  const pins = openPins({ store: createPinStore(database), cacheDir: path.join(dataDir, 'cache'), entry: 'weather', server })
   const changed = { ...tool, description: 'Two.', hash: 'b2' }
   await pins.review([tool])
   assert.equal((await pins.review([changed])).size, 1)

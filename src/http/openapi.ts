@@ -1,6 +1,7 @@
 import type { RouteOptions } from 'fastify'
 import type { TSchema } from 'typebox'
 import { Caller, Role } from './access-schemas.ts'
+import { AcceptedTool, ChangedTool, ChangedToolPage, ToolDefinition } from './changed-tool-schemas.ts'
 import { OpenAiErrorReply } from './openai/replies.ts'
 import { RpcError } from './rpc-errors.ts'
 import {
@@ -39,6 +40,10 @@ export const namedSchemas: Record<string, TSchema> = {
   StreamChunk,
   Caller,
   Role,
+  ToolDefinition,
+  ChangedTool,
+  ChangedToolPage,
+  AcceptedTool,
 }
 
 /** Adds the parts that all routes share and no route states itself: request ids, errors of bodies, response headers. */

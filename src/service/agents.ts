@@ -29,7 +29,7 @@ interface AgentsOptions {
   settings: Settings
   environment: Environment
   /** Dependencies of tools. */
-  tools: Pick<Parameters<typeof createToolCatalogs>[0], 'files' | 'cacheDir' | 'outbound'>
+  tools: Pick<Parameters<typeof createToolCatalogs>[0], 'files' | 'cacheDir' | 'outbound' | 'pins'>
   /** Present when several processes share one configuration. */
   shared: Shared | undefined
   /** True to start a shared database without configuration from the sample. */

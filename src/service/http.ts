@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Artifacts } from '../artifacts/artifacts.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import type { Configuration } from '../configuration/configuration.ts'
+import type { PinStore } from '../configuration/tool-pins/pin-store.ts'
 import { acceptInherited, type InheritedConnections } from '../http/inherited-connections.ts'
 import { withOtherMethods } from '../http/other-methods.ts'
 import { a2aRoutes } from '../http/routes/a2a.ts'
@@ -9,6 +10,7 @@ import { accessRoutes } from '../http/routes/access.ts'
 import { approvalRoutes } from '../http/routes/approvals.ts'
 import { artifactRoutes } from '../http/routes/artifacts.ts'
 import { asyncRoutes } from '../http/routes/async.ts'
+import { changedToolRoutes } from '../http/routes/changed-tools.ts'
 import { chatRoutes } from '../http/routes/chat.ts'
 import { configurationRoutes } from '../http/routes/configuration.ts'
 import { docsRoutes, documentRoutes, openApiRoute } from '../http/routes/docs.ts'
@@ -51,6 +53,7 @@ interface RouteServices {
   metrics: Metrics
   observability: Observability
   openCalls: ApprovalStore
+  pins: PinStore
   runStore: RunStore
   sessions: Sessions
   subAgents: SubAgents
@@ -95,6 +98,7 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
     memoryRoutes(app, services)
     subAgentRoutes(app, services)
     toolRoutes(app, services)
+    changedToolRoutes(app, services)
     prometheusRoute(app, { read: services.metrics.read, isPublic, adminTenant })
     observabilityRoutes(app, services)
     artifactRoutes(app, services)

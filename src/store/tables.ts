@@ -23,6 +23,7 @@ export interface Tables {
   configurations: ConfigurationRow
   configuration_texts: ConfigurationTextRow
   secrets: SecretRow
+  tool_pins: ToolPinRow
 }
 
 /** `owner` is `<issuer> <sub>` in every table: the owner of the row within the tenant. */
@@ -141,6 +142,10 @@ export interface AccessKeyRow {
 export interface ProcessRow {
   id: string
   alive_until: number
+  /** Epoch milliseconds. Null, like the next two, for a process of a former version. */
+  started_at: number | null
+  host: string | null
+  version: string | null
 }
 
 /** A job to be done; deleted when done. On Postgres, jobs are in the tables of pg-boss instead. */
@@ -331,6 +336,17 @@ export interface SecretRow {
   /** Encrypted with SECRET_KEY. */
   sealed: string
   changed_at: number
+}
+
+/** Accepted tool definitions of an MCP server. */
+export interface ToolPinRow {
+  entry: string
+  /** Hash of the address or command of the server. */
+  server: string
+  /** JSON; `Pin` by tool name. */
+  tools: string
+  /** Increases with each change, from 1. */
+  revision: number
 }
 
 type TablesWith<Columns> = { [Table in keyof Tables]: Tables[Table] extends Columns ? Table : never }[keyof Tables]

@@ -4,6 +4,7 @@ import type { RequestInit, Response } from 'undici'
 import type { JsonSchema } from '../agent/messages.ts'
 import type { Tool, ToolListing } from '../agent/tool.ts'
 import type { Environment } from '../configuration/references.ts'
+import type { PinStore } from '../configuration/tool-pins/pin-store.ts'
 import type { FilesRoot } from '../files/root.ts'
 
 /** Dependencies of every tool builder. */
@@ -16,6 +17,8 @@ export interface ToolDependencies {
   /** Values for `${NAME}` in secrets and addresses, resolved at each use. */
   environment: Environment
   outbound: Outbound
+  /** Accepted definitions of the tools of MCP servers. */
+  pins: PinStore
   log: Logger
   /** Aborted when the entry is closed while its builder still runs. */
   signal?: AbortSignal

@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import { createPinMemory } from '../configuration/tool-pins/pin-store.ts'
 import type { FilesRoot } from '../files/root.ts'
 import type { ToolDependencies } from './builder.ts'
 
@@ -8,5 +9,6 @@ type FixtureDependencies = Partial<ToolDependencies> & { files: FilesRoot; cache
 export function dependenciesOf(overrides: FixtureDependencies): ToolDependencies {
   const fetch = () => Promise.reject(new Error('Nothing is fetched here.'))
   const log = pino({ enabled: false })
-  return { configDir: overrides.cacheDir, environment: {}, outbound: { fetch, fetchConfigured: fetch }, log, ...overrides }
+  const outbound = { fetch, fetchConfigured: fetch }
+  return { configDir: overrides.cacheDir, environment: {}, outbound, pins: createPinMemory(), log, ...overrides }
 }

@@ -23,6 +23,8 @@ const routes = [
   ['GET', '/core/v1/approvals', 'runs.read', 'runs.write', 'runs.approve'],
   ['GET', '/core/v1/tools', 'tools.read'],
   ['POST', '/core/v1/tool/execute', 'tools.execute'],
+  ['GET', '/core/v1/tools/changed', 'config.read'],
+  ['POST', '/core/v1/tools/{name}/accept', 'config.write'],
   ['GET', '/core/v1/chain/sub_agents', 'sub_agents.read'],
   ['GET', '/core/v1/chain/sub_agents/{sub_agent_id}', 'sub_agents.read'],
   ['POST', '/core/v1/chain/sub_agents', 'sub_agents.write'],

@@ -12,6 +12,7 @@ import type { ConfigurationStore } from '../../configuration/configuration-store
 import { toAgentConfig } from '../../configuration/parse.ts'
 import { ConfigError } from '../../configuration/problems.ts'
 import type { Environment } from '../../configuration/references.ts'
+import { createPinMemory } from '../../configuration/tool-pins/pin-store.ts'
 import type { AgentConfig, ToolConfig } from '../../configuration/schema.ts'
 import { parseSource } from '../../configuration/source.ts'
 import { openFilesRoot, type FilesRoot } from '../../files/root.ts'
@@ -176,7 +177,7 @@ export async function checkTools(config: AgentConfig, settings: Settings, { envi
   if (!(await exists(filesRoot))) return []
   const cacheDir = await mkdtemp(path.join(tmpdir(), 'agent-core-doctor-'))
   const outbound = createGuardedFetch({ allowed: outboundAllow })
-  const toolContext = { cacheDir, configDir: path.dirname(path.resolve(agentConfig)), environment, outbound }
+  const toolContext = { cacheDir, configDir: path.dirname(path.resolve(agentConfig)), environment, outbound, pins: createPinMemory() }
   const files = await openFilesRoot(filesRoot)
   const catalog = createToolCatalog(config, { files, ...toolContext, log: pino({ level: 'silent' }) })
   try {

@@ -9,6 +9,7 @@ import { pino } from 'pino'
 import { contextOf } from '../../agent/context-fixture.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import { runTool, type Tool, type ToolContext, type ToolOutcome } from '../../agent/tool.ts'
+import type { PinStore } from '../../configuration/tool-pins/pin-store.ts'
 import { openFilesRoot } from '../../files/root.ts'
 import type { Outbound, ToolDependencies, ToolGroup, ToolSpec } from '../builder.ts'
 import { dependenciesOf } from '../dependencies-fixture.ts'
@@ -48,17 +49,25 @@ export interface ServerOptions extends Partial<Omit<ToolSpec, 'config'>> {
   signal?: AbortSignal
   /** Outbound access, for servers at an address. */
   outbound?: Outbound
+  /** Accepted definitions, shared by several servers; else each server has its own. */
+  pins?: PinStore
 }
 
 /** The tools of a server, connected; closed when the test ends. */
 export async function connectServer(t: TestContext, options: ServerOptions): Promise<TestServer> {
-  const { config, environment = {}, timing, signal, outbound, folder: _, ...spec } = options
+  const { config, environment = {}, timing, signal, outbound, pins, folder: _, ...spec } = options
   const folder = options.folder ?? (await makeFolder(t))
   const log: string[] = []
   const group = await createMcp(
     { name: 's', timeoutMs: 10_000, maxOutputCharacters: 20_000, ...spec, config },
     {
-      ...dependenciesOf({ files: await openFilesRoot(folder), cacheDir: folder, ...(outbound && { outbound }), ...(signal && { signal }) }),
+      ...dependenciesOf({
+        files: await openFilesRoot(folder),
+        cacheDir: folder,
+        ...(outbound && { outbound }),
+        ...(signal && { signal }),
+        ...(pins && { pins }),
+      }),
       environment: { PATH: env['PATH'], HOME: folder, ...environment },
       log: pino({ level: 'debug' }, { write: (line: string) => void log.push(line) }),
     },

@@ -16,7 +16,7 @@ export async function createMcp(spec: ToolSpec, deps: ToolDependencies, timing: 
   const server = toServer(config, deps)
   const { secrets } = server
   const log = deps.log.child({ server: spec.name })
-  const pins = config.pin ? openPins(deps.cacheDir, spec.name, [config.url, config.command, config.args]) : undefined
+  const pins = config.pin ? openPins({ store: deps.pins, cacheDir: deps.cacheDir, entry: spec.name, server: config }) : undefined
   let connection: Connection | undefined
   const list = createToolList({
     spec,
@@ -39,7 +39,7 @@ export async function createMcp(spec: ToolSpec, deps: ToolDependencies, timing: 
   pinPolling?.unref()
 
   async function pollPins(): Promise<void> {
-    if (list.refused().length > 0 && (await pins?.isModified())) await list.review()
+    if (list.refused().length > 0 && (await pins?.isModified())) await list.recheck()
   }
 
   return {

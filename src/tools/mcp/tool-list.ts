@@ -6,7 +6,8 @@ import type { RefusedTool, ToolSpec } from '../builder.ts'
 import { matchesAny } from '../name-patterns.ts'
 import { createCheckMaker } from './guarded-check.ts'
 import { limits } from './limits.ts'
-import type { Definition, Pins } from './pins.ts'
+import type { Definition } from '../../configuration/tool-pins/pin-store.ts'
+import type { Pins } from './pins.ts'
 import type { McpConfig } from './server.ts'
 import type { Secrets } from './secrets.ts'
 import { toServerTool, type ServerTool } from './server-tool.ts'
@@ -19,7 +20,7 @@ export interface ToolList {
   /** Replaces the tools by a new listing of the server. Rejects when the listing has too many tools. */
   update(listing: Listing): Promise<void>
   /** Reads the pins again, and updates the usable and refused tools. */
-  review(): Promise<void>
+  recheck(): Promise<void>
 }
 
 export interface ToolListOptions {
@@ -66,7 +67,7 @@ export function createToolList({ spec, config, secrets, pins, execute, log }: To
     }
     logChanges(serverTools, next)
     serverTools = next
-    await review()
+    select((await pins?.review([...next.values()])) ?? new Map())
   }
 
   function logChanges(before: ReadonlyMap<string, ServerTool>, after: ReadonlyMap<string, ServerTool>): void {
@@ -82,9 +83,17 @@ export function createToolList({ spec, config, secrets, pins, execute, log }: To
       if (!after.has(name)) log.info({ tool: `${spec.name}__${name}` }, 'A tool of an MCP server is gone')
   }
 
-  async function review(): Promise<void> {
+  async function recheck(): Promise<void> {
+    const checked = serverTools
+    const result = (await pins?.recheck([...checked.values()])) ?? new Map<string, Definition>()
+    // A new listing has been reviewed meanwhile.
+    if (checked === serverTools) select(result)
+  }
+
+  /** Separates usable from refused tools. `next`: the accepted definitions of the changed tools, by tool name. */
+  function select(next: ReadonlyMap<string, Definition>): void {
     const before = changed
-    changed = (await pins?.review([...serverTools.values()])) ?? new Map()
+    changed = next
     for (const name of changed.keys())
       if (!before.has(name)) log.warn({ tool: `${spec.name}__${name}` }, 'A changed tool waits to be accepted')
     const tools = [...serverTools.values()]
@@ -137,5 +146,5 @@ export function createToolList({ spec, config, secrets, pins, execute, log }: To
     return agentTool
   }
 
-  return { tools: () => usable, refused: () => refused, update, review }
+  return { tools: () => usable, refused: () => refused, update, recheck }
 }

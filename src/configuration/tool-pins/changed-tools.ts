@@ -1,0 +1,93 @@
+import { ServiceError } from '../../errors.ts'
+import type { AgentConfig } from '../schema.ts'
+import { describeChanges } from './describe-changes.ts'
+import type { Definition, PinStore, ServerPins } from './pin-store.ts'
+import { serverKey } from './server-key.ts'
+
+/** A tool of an MCP server that is not used because its definition has changed. */
+export interface ChangedTool {
+  /** `<entry>__<tool>`. */
+  name: string
+  entry: string
+  accepted: Definition
+  changed: Definition
+  /** The differences, a line each. */
+  changes: string[]
+}
+
+export interface AcceptedTool {
+  name: string
+  accepted: Definition
+}
+
+/** The changed tools of all servers, ordered by name. */
+export async function listChangedTools(store: PinStore): Promise<ChangedTool[]> {
+  const pins = await store.list()
+  return pins.flatMap(changedIn).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+/** The changed tools of the servers that a configuration names. Servers of former configurations are left out. */
+export async function listChangedToolsOf(config: UsedTools, store: PinStore): Promise<ChangedTool[]> {
+  const pins = await listUsed(config, store)
+  return pins.flatMap(changedIn).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+type UsedTools = Pick<AgentConfig, 'tools'>
+
+async function listUsed({ tools }: UsedTools, store: PinStore): Promise<ServerPins[]> {
+  const keys = new Set(tools.map(({ name, config = {} }) => `${name} ${serverKey(config)}`))
+  const pins = await store.list()
+  return pins.filter(({ entry, server }) => keys.has(`${entry} ${server}`))
+}
+
+/** Accepts the changed definition of one tool, or of all tools of an entry. Returns the accepted tools, empty when none had changed. */
+export async function acceptChangedTools(store: PinStore, name: string): Promise<AcceptedTool[]> {
+  const accepted: AcceptedTool[] = []
+  for (const { entry, server } of await store.list()) {
+    accepted.push(...(await acceptIn(store, { entry, server }, (tool) => tool.name === name || entry === name)))
+  }
+  return accepted
+}
+
+/**
+ * Accepts the changed definition of one tool of a configuration. Throws `not_found` when the tool has not changed, and `definition_changed`
+ * when the definition that waits has another hash than `expectedHash`: the server has changed the tool once more.
+ */
+export async function acceptChangedTool(
+  config: UsedTools,
+  store: PinStore,
+  { name, expectedHash }: { name: string; expectedHash: string | undefined },
+): Promise<AcceptedTool> {
+  const matches = (tool: ChangedTool) => {
+    if (tool.name !== name) return false
+    if (expectedHash === undefined || tool.changed.hash === expectedHash) return true
+    const message = `The definition of ${name} has changed again: its hash is now ${tool.changed.hash}. Nothing was accepted.`
+    throw new ServiceError('definition_changed', message)
+  }
+  for (const pins of await listUsed(config, store)) {
+    const [accepted] = await acceptIn(store, pins, matches)
+    if (accepted) return accepted
+  }
+  throw new ServiceError('not_found', `No changed definition of a tool named ${JSON.stringify(name)} waits to be accepted.`)
+}
+
+async function acceptIn(
+  store: PinStore,
+  { entry, server }: Pick<ServerPins, 'entry' | 'server'>,
+  matches: (tool: ChangedTool) => boolean,
+): Promise<AcceptedTool[]> {
+  for (;;) {
+    const pins = await store.find(entry, server)
+    const chosen = pins ? changedIn(pins).filter(matches) : []
+    if (!pins || chosen.length === 0) return []
+    const tools = { ...pins.tools }
+    for (const { name, changed } of chosen) tools[name.slice(entry.length + 2)] = { accepted: changed }
+    if (await store.save({ entry, server, tools }, pins.revision)) return chosen.map(({ name, changed }) => ({ name, accepted: changed }))
+  }
+}
+
+function changedIn({ entry, tools }: ServerPins): ChangedTool[] {
+  return Object.entries(tools).flatMap(([tool, { accepted, changed }]) =>
+    changed ? [{ name: `${entry}__${tool}`, entry, accepted, changed, changes: describeChanges(accepted, changed) }] : [],
+  )
+}

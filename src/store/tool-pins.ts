@@ -1,0 +1,44 @@
+import type { Pin, PinStore, StoredPins } from '../configuration/tool-pins/pin-store.ts'
+import { query, type Database } from './database.ts'
+import type { ToolPinRow } from './tables.ts'
+
+/** `PinStore` in the table `tool_pins`. The configuration serves all tenants, and so do its pins. */
+export function createPinStore({ db, all }: Database): PinStore {
+  const { read, unit } = all
+  const rows = db.selectFrom('tool_pins')
+  const of = (entry: string, server: string) => rows.where('entry', '=', entry).where('server', '=', server)
+
+  return {
+    async list() {
+      return (await query(read, rows.selectAll().orderBy('entry').orderBy('server'))).rows.map(toPins)
+    },
+
+    async find(entry, server) {
+      const [row] = (await query(read, of(entry, server).selectAll())).rows
+      return row && toPins(row)
+    },
+
+    async revision(entry, server) {
+      return (await query(read, of(entry, server).select('revision'))).rows[0]?.revision ?? 0
+    },
+
+    save: ({ entry, server, tools: pins }, after) =>
+      unit(async (connection) => {
+        const [tools, revision] = [JSON.stringify(pins), after + 1]
+        if (after === 0) {
+          const insertion = db.insertInto('tool_pins').values({ entry, server, tools, revision })
+          const { changes } = await query(
+            connection,
+            insertion.onConflict((conflict) => conflict.doNothing()),
+          )
+          return changes > 0
+        }
+        const update = db.updateTable('tool_pins').set({ tools, revision }).where('entry', '=', entry).where('server', '=', server)
+        return (await query(connection, update.where('revision', '=', after))).changes > 0
+      }),
+  }
+}
+
+function toPins({ entry, server, tools, revision }: ToolPinRow): StoredPins {
+  return { entry, server, tools: JSON.parse(tools) as Record<string, Pin>, revision }
+}
