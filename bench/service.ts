@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pins, start, type Part } from './processes.ts'
 
-export const main = fileURLToPath(new URL('../bin/agent-core.mjs', import.meta.url))
+export const main = fileURLToPath(new URL('../scripts/sources.mjs', import.meta.url))
 
 export interface StartedService {
   part: Part

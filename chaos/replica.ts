@@ -5,7 +5,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
-const main = fileURLToPath(new URL('../bin/agent-core.mjs', import.meta.url))
+const main = fileURLToPath(new URL('../scripts/sources.mjs', import.meta.url))
 
 const running = new Set<ChildProcess>()
 process.on('exit', () => {

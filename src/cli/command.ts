@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises'
+import path from 'node:path'
 import { Command, CommanderError } from 'commander'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
 import { messageOf } from '../errors.ts'
+import { packageRoot } from '../package-root.ts'
 
 type AddCommand = (program: Command, context: CommandContext) => void
 
@@ -40,6 +42,6 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
 }
 
 async function readVersion(): Promise<string> {
-  const text = await readFile(new URL('../../package.json', import.meta.url), 'utf8')
+  const text = await readFile(path.join(packageRoot, 'package.json'), 'utf8')
   return (JSON.parse(text) as { version: string }).version
 }

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { access, cp, mkdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { packageRoot } from '../package-root.ts'
 import { findExposed, loadSettings, SettingsError, type Settings } from '../settings/settings.ts'
 import { CommandFailure, type Terminal } from './terminal.ts'
 
 /** Settings and files that commands need, and the sample files of `serve --init`. */
 
-const samples = fileURLToPath(new URL('../../samples', import.meta.url))
+const samples = path.join(packageRoot, 'samples')
 
 export function readSettings({ environment, cwd }: Pick<Terminal, 'environment' | 'cwd'>): Readonly<Settings> {
   try {

@@ -1,6 +1,5 @@
 import { access, mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { InvalidArgumentError, type Command } from 'commander'
 import { pino } from 'pino'
 import { runTool, type Tool } from '../agent/tool.ts'
@@ -11,6 +10,7 @@ import { formatProblems } from '../configuration/load.ts'
 import { toAgentConfig } from '../configuration/parse.ts'
 import { ConfigError } from '../configuration/problems.ts'
 import { readYaml } from '../configuration/yaml-source.ts'
+import { packageRoot } from '../package-root.ts'
 import { createConfigurationFile } from '../store/disk/configuration-file.ts'
 import { toolDefaults } from '../tools/builder.ts'
 import { createModule } from '../tools/module/module.ts'
@@ -86,13 +86,12 @@ async function settingsForEditors(folder: string): Promise<string> {
     const relativePath = path.relative(folder, file).split(path.sep).join('/')
     return relativePath.startsWith('.') ? relativePath : `./${relativePath}`
   }
-  const packageFile = (name: string) => fileURLToPath(new URL(name, import.meta.url))
-  const nodeTypes = packageFile('../../node_modules/@types')
+  const nodeTypes = path.join(packageRoot, 'node_modules/@types')
   const hasTypes = await access(path.join(nodeTypes, 'node')).then(
     () => true,
     () => false,
   )
-  const types = packageFile(`../tool-module${path.extname(import.meta.filename)}`)
+  const types = path.join(import.meta.dirname, `../tool-module${import.meta.filename.endsWith('.ts') ? '.ts' : '.d.ts'}`)
   return editorSettings(relative(types), hasTypes ? relative(nodeTypes) : undefined)
 }
 

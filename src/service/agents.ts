@@ -17,6 +17,7 @@ import { createConnections, type Connections } from '../models/connections.ts'
 import { createModels, createSmallModel } from '../models/create-model.ts'
 import { createEmbedder } from '../models/embeddings/create-embedder.ts'
 import type { Bus } from '../replicas/bus.ts'
+import { packageRoot } from '../package-root.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createConfigurationFile } from '../store/disk/configuration-file.ts'
 import { openConfigurationStore } from '../store/configurations.ts'
@@ -112,7 +113,7 @@ async function openShared(
 }
 
 /** The sample that `serve --init` starts with. */
-const sampleConfig = new URL('../../samples/agent.yaml', import.meta.url)
+const sampleConfig = path.join(packageRoot, 'samples/agent.yaml')
 
 async function refuseSample(agentConfig: string): Promise<never> {
   const advice = 'Name a file in AGENT_CONFIG, or run "agent-core serve --init" to start with a sample.'

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { parseSync } from 'oxc-parser'
 
-const ground = ['errors', 'concurrency', 'json']
+const ground = ['package-root', 'errors', 'concurrency', 'json']
 const core = [...ground, 'replicas', 'agent', 'access', 'configuration']
 const nouns = ['files', 'sessions', 'artifacts', 'memory', 'sub-agents']
 const belowRuns = [...core, 'processes', 'search', ...nouns]
@@ -14,7 +14,7 @@ const belowEdges = [...belowRuns, 'runs', 'settings', 'tool-module']
 
 /** What a folder of `src/`, or a file in it, may import besides itself: imports point inward only. */
 const allowed: Record<string, readonly string[]> = {
-  ...{ errors: [], concurrency: [], json: [], 'tool-module': [], replicas: ground, agent: ground },
+  ...{ 'package-root': [], errors: [], concurrency: [], json: [], 'tool-module': [], replicas: ground, agent: ground },
   access: [...ground, 'replicas', 'agent'],
   configuration: [...ground, 'replicas', 'agent', 'access'],
   settings: [...ground, 'configuration'],

@@ -126,7 +126,7 @@ test('processes that start at once migrate an empty database together', async ()
 })
 
 async function runProgram(args: string[], cwd: string, environment: Record<string, string>): Promise<string> {
-  const program = fileURLToPath(new URL('../../bin/agent-core.mjs', import.meta.url))
+  const program = fileURLToPath(new URL('../../scripts/sources.mjs', import.meta.url))
   const env = { PATH: process.env['PATH'], ...environment }
   return (await promisify(execFile)(process.execPath, [program, ...args], { cwd, env })).stdout
 }

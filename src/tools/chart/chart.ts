@@ -2,6 +2,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
+import { packageRoot } from '../../package-root.ts'
 import { createWorkerProcesses } from '../../processes/worker-processes.ts'
 import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
 import { nameOf } from './name.ts'
@@ -110,9 +111,8 @@ export function createChart(spec: ToolSpec, deps: ToolDependencies, limits: Part
 /** Node permissions of the process, in case a specification breaks out of its expressions: read access to its own program only. */
 function restrictions(): string[] {
   const sources = fileURLToPath(new URL('../..', import.meta.url))
-  const root = path.dirname(sources)
   const packages = fileURLToPath(import.meta.resolve('vega-lite')).replace(/([/\\]node_modules)[/\\](?!.*[/\\]node_modules[/\\]).*$/, '$1')
-  const readable = [sources, path.join(root, 'package.json'), path.join(root, 'node_modules'), packages]
+  const readable = [sources, path.join(packageRoot, 'package.json'), path.join(packageRoot, 'node_modules'), packages]
   const allowed = readable.map((folder) => `--allow-fs-read=${folder}`)
   return ['--permission', '--allow-addons', '--disallow-code-generation-from-strings', ...allowed]
 }
