@@ -3,15 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
 /** Everything that the content of `dist` depends on. */
-const sources = [
-  'src/**/*.ts',
-  'client/src/**/*',
-  'console/**/*',
-  'scripts/build/*',
-  'tsconfig.json',
-  'package.json',
-  'package-lock.json',
-]
+const sources = ['src/**/*.ts', 'client/src/**/*', 'console/**/*', 'scripts/build/*', 'tsconfig.json', 'package.json', 'package-lock.json']
 const isOther = /(^|\/)node_modules(\/|$)|\.test\.tsx?$|(^|[-/])fixture\.ts$/
 
 /** SHA-256, in hex, over names and contents of the sources of a build. Takes about 60 ms. */
