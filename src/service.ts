@@ -12,6 +12,7 @@ import type { MetricsSharing } from './metrics/snapshots.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { createGuardedFetch } from './outbound/guarded-fetch.ts'
 import { createObservability } from './runs/reports/observability.ts'
+import { createRunList } from './runs/list/run-list.ts'
 import { combineObservers } from './runs/run-observer.ts'
 import { openAccess, openLimits } from './service/access.ts'
 import { openAgents } from './service/agents.ts'
@@ -33,6 +34,7 @@ import { openBus } from './store/postgres/bus.ts'
 import { openDatabase } from './store/open.ts'
 import { createRunReports } from './store/reports/run-reports.ts'
 import { createPinStore } from './store/tool-pins.ts'
+import { createRunListStore } from './store/runs/run-list.ts'
 import { createRunStore } from './store/runs/runs.ts'
 import { createSessionStore } from './store/sessions/sessions.ts'
 
@@ -145,6 +147,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     callbacks,
     changes,
     configuration,
+    listRuns: createRunList(createRunListStore(database)),
     memories,
     metrics,
     observability: createObservability(createRunReports(database)),

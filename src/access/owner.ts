@@ -12,6 +12,11 @@ export function callerKey({ tenant, owner }: Owner): string {
   return `${tenant}\n${owner}`
 }
 
+/** The issuer of an owner. An issuer has no spaces. */
+export function issuerOf({ owner }: Owner): string {
+  return owner.slice(0, owner.indexOf(' '))
+}
+
 /** The `sub` of an owner. An issuer has no spaces. */
 export function subOf({ owner }: Owner): string {
   return owner.slice(owner.indexOf(' ') + 1)

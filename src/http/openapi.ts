@@ -15,6 +15,7 @@ import {
   Usage,
   ValidationReply,
 } from './schemas.ts'
+import { RunPage, RunSummary } from './routes/run-list.ts'
 
 type Schema = Record<string, unknown>
 
@@ -44,6 +45,8 @@ export const namedSchemas: Record<string, TSchema> = {
   ChangedTool,
   ChangedToolPage,
   AcceptedTool,
+  RunSummary,
+  RunPage,
 }
 
 /** Adds the parts that all routes share and no route states itself: request ids, errors of bodies, response headers. */

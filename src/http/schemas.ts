@@ -17,6 +17,15 @@ function maybe<T extends ReturnType<typeof Type.String>>(schema: T) {
 /** Most messages of a request. The size limit of the body alone would admit millions. */
 const maxMessages = 2000
 export const maxListed = 100
+
+/** `limit` of a page. */
+export const pageLimit = Type.Integer({ minimum: 1, maximum: maxListed, default: 45 })
+
+/** `before` of lists whose `offset` is opaque. */
+export const Offset = Type.Optional(
+  Type.String({ minLength: 1, maxLength: 8192, description: 'The `offset` of the page before: this page begins after that page.' }),
+)
+
 const maxName = 2048
 const maxAddress = 8192
 

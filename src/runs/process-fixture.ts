@@ -48,6 +48,8 @@ export function newRun(requestId: string, change: Partial<NewRun> = {}): NewRun 
     holder: 'p1',
     queueOrder: ++arrivals,
     agent: 'agent',
+    configVersion: '1',
+    input: 'hello',
     now: 1,
     messages: [{ role: 'human', content: 'hello', createdAt: 1 }],
     ...change,

@@ -164,6 +164,10 @@ export interface NewRun extends RunKey {
   /** Position in the order of arrival. */
   queueOrder: number
   agent: string
+  /** Version of the agent's configuration. */
+  configVersion: string
+  /** The start of the human message, for lists. */
+  input: string
   now: number
   /** The messages of the request, the human message last. A session that has messages gets only the last message. */
   messages: readonly NewMessage[]
@@ -317,6 +321,12 @@ export interface EndedRun {
   hadCheckpoints: boolean
   /** True where pictures from tool results are stored, and no message refers to the pictures. */
   dropsResultImages: boolean
+  /** Version of the configuration that has executed the run. */
+  configVersion: string
+  /** USD; undefined where no model of the run has a price. */
+  cost: number | undefined
+  /** Names of the called tools, each once. */
+  tools: readonly string[]
   /** Jobs that are added in the same transaction. */
   jobs: NewJob[]
 }

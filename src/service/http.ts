@@ -21,6 +21,7 @@ import { metadataRoutes } from '../http/routes/metadata.ts'
 import { observabilityRoutes } from '../http/routes/observability.ts'
 import { openAiRoutes } from '../http/routes/openai.ts'
 import { prometheusRoute } from '../http/routes/prometheus.ts'
+import { runListRoute } from '../http/routes/run-list.ts'
 import { runRoutes, viewRuns } from '../http/routes/runs.ts'
 import { sessionRoutes } from '../http/routes/sessions.ts'
 import { subAgentRoutes } from '../http/routes/sub-agents.ts'
@@ -31,6 +32,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 import type { ApprovalStore } from '../runs/approvals/approval-store.ts'
 import type { Approvals } from '../runs/approvals/approvals.ts'
 import type { Callbacks } from '../runs/callbacks/callbacks.ts'
+import type { ListRuns } from '../runs/list/run-list.ts'
 import type { Runs } from '../runs/runs.ts'
 import type { DirectExecution } from '../runs/tool-executions/direct-execution.ts'
 import type { Observability } from '../runs/reports/observability.ts'
@@ -49,6 +51,7 @@ interface RouteServices {
   changes: SessionChanges
   runs: Runs
   configuration: Configuration
+  listRuns: ListRuns
   memories: Memories
   metrics: Metrics
   observability: Observability
@@ -93,6 +96,7 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
     asyncRoutes(app, { ...services, limits: options.limits })
     openAiRoutes(app, services)
     sessionRoutes(app, services)
+    runListRoute(app, services)
     runRoutes(app, services)
     approvalRoutes(app, { ...services, view: viewRuns(services) })
     memoryRoutes(app, services)

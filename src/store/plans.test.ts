@@ -11,6 +11,8 @@ import { jobStatements } from './jobs/statements.ts'
 import { queueStatements } from './queue/statements.ts'
 import type { RunReports, Span } from '../runs/reports/run-reports.ts'
 import { createRunRanks } from './queue/ranks.ts'
+import { createRunListStore } from './runs/run-list.ts'
+import type { RunPage } from '../runs/list/run-list-store.ts'
 import { createRunReports } from './reports/run-reports.ts'
 import { runStatements } from './runs/statements.ts'
 import { createRunStore } from './runs/runs.ts'
@@ -115,6 +117,38 @@ test('a page of sessions is read from an index, for owners and administrators, a
   assert.equal(await page(true, true), 'SEARCH sessions USING INDEX sessions_of_tenant (tenant=?)')
   assert.match(await page(false, false), /^SEARCH .* sessions_recent \(tenant=\? AND owner=\? AND \(updated_at,session_id\)<\(\?,\?\)\)$/)
   assert.match(await page(true, false), /^SEARCH .* sessions_of_tenant \(tenant=\? AND \(updated_at,session_id,owner\)<\(\?,\?,\?\)\)$/)
+})
+
+test('a page of runs is read from the index of its first filter, in order, at any position', async () => {
+  const whole = { status: undefined, sessionId: undefined, operation: undefined, sub: undefined, tool: undefined, version: undefined }
+  const unbounded = { since: undefined, until: undefined, before: undefined, limit: 9, anyOwner: true }
+  const page = (change: Partial<RunPage>) => plansOf((on) => createRunListStore(on).list(caller, { ...whole, ...unbounded, ...change }))
+  const indexes: [Partial<RunPage>, RegExp][] = [
+    [{}, /^SEARCH runs USING INDEX runs_listed \(tenant=\?/],
+    [{ status: 'success', operation: 'chain' }, /^SEARCH runs USING INDEX runs_listed \(tenant=\?/],
+    [{ anyOwner: false }, /^SEARCH runs USING INDEX runs_listed_by_sub \(tenant=\? AND sub=\?/],
+    [{ sub: 's', version: 'v' }, /^SEARCH runs USING INDEX runs_listed_by_sub \(tenant=\? AND sub=\?/],
+    [{ version: 'v' }, /^SEARCH runs USING INDEX runs_listed_by_version \(tenant=\? AND config_version=\?/],
+    [{ status: 'error', sub: 's', version: 'v' }, /^SEARCH runs USING INDEX runs_listed_by_status \(tenant=\? AND status=\?/],
+    [{ status: 'running', anyOwner: false }, /^SEARCH runs USING INDEX runs_listed_by_status \(tenant=\? AND status=\?/],
+    [
+      { tool: 't', status: 'error', sub: 's', version: 'v' },
+      /^SEARCH run_tools USING COVERING INDEX run_tools_listed \(tenant=\? AND tool=\?[^;]*; SEARCH runs USING INDEX \S+ \(tenant=\? AND request_id=\? AND owner=\?\)$/,
+    ],
+  ]
+  const before = { createdAt: 1, requestId: 'r', owner: 'o' }
+  for (const [filter, plan] of indexes) {
+    for (const bounds of [{}, { before }, { since: 1, until: 2 }, { since: 1, before }]) {
+      const found = await page({ ...filter, ...bounds })
+      assert.match(found, plan)
+      assert.doesNotMatch(found, /SCAN|TEMP/)
+      if ('before' in bounds || 'since' in bounds) assert.match(found, /created_at/)
+    }
+  }
+  const ofSession = await page({ sessionId: 's', sub: 's', status: 'error', version: 'v' })
+  assert.match(ofSession, /SEARCH runs USING INDEX runs_of_session \(session=\?\)/)
+  assert.match(ofSession, /SEARCH sessions USING INDEX \S+ \(tenant=\? AND session_id=\?/)
+  assert.doesNotMatch(ofSession, /SCAN/)
 })
 
 test('a session is found by its id without reading others, also by administrators', async () => {

@@ -1,4 +1,5 @@
-import type { EndedRun, RunningSummary, StoredRun, Turn } from '../runs/run-store.ts'
+import { subOf } from '../access/owner.ts'
+import type { EndedRun, NewRun, RunningSummary, StoredRun, Turn } from '../runs/run-store.ts'
 import type { EndedStatus, Operation, RunKey, RunStatus } from '../runs/run.ts'
 import type { RunRow, SessionRow } from './tables.ts'
 
@@ -23,6 +24,11 @@ export function json(value: unknown): string | null {
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function parseJson<T>(text: string | null): T | undefined {
   return text === null ? undefined : (JSON.parse(text) as T)
+}
+
+/** The columns of a new run that only the list of runs reads. */
+export function toListedRow(run: NewRun) {
+  return { sub: subOf(run), input: toText(run.input), config_version: run.configVersion }
 }
 
 export function keyColumns({ tenant, owner, requestId }: RunKey) {
@@ -81,6 +87,8 @@ export function toEndedRow(key: RunKey, fence: number, ended: EndedRun) {
     ended_at: ended.endedAt,
     error: json(ended.error),
     log: json(ended.log),
+    config_version: ended.configVersion,
+    cost: ended.cost ?? null,
   }
 }
 

@@ -20,6 +20,7 @@ export interface Tables {
   feedback: FeedbackRow
   approvals: ApprovalRow
   run_tails: RunTailRow
+  run_tools: RunToolRow
   configurations: ConfigurationRow
   configuration_texts: ConfigurationTextRow
   secrets: SecretRow
@@ -100,6 +101,14 @@ export interface RunRow {
   gone_at: number | null
   /** JSON `Losses`: how often in a row the run has lost its process; null: never. */
   losses: string | null
+  /** The `sub` of the owner; null for direct tool executions. */
+  sub: string | null
+  /** The start of the human message; null for direct tool executions, tombstones, and runs of versions without the column. */
+  input: string | null
+  /** Version of the configuration that executed the run last; null as `input`. */
+  config_version: string | null
+  /** USD; null before the end, and where no model of the run has a price. */
+  cost: number | null
 }
 
 export interface RunStepRow {
@@ -283,6 +292,16 @@ export interface RunTailRow {
   events: string
 }
 
+/** A tool that an ended run has called. */
+export interface RunToolRow {
+  tenant: string
+  owner: string
+  request_id: string
+  tool: string
+  /** Equal to `created_at` of the run. */
+  created_at: number
+}
+
 /** A tool call that waits for approval, or was decided; kept as long as its session. */
 export interface ApprovalRow {
   tenant: string
@@ -359,6 +378,7 @@ const rowsOfRun = {
   feedback: 'removed',
   approvals: 'removed',
   run_tails: 'removed',
+  run_tools: 'removed',
   async_events: 'kept',
 } as const satisfies Record<Exclude<TablesWith<{ owner: string; request_id: string }>, 'runs'>, 'removed' | 'kept'>
 

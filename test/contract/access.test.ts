@@ -14,6 +14,7 @@ const routes = [
   ['GET', '/core/v1/sessions/{session_id}', 'sessions.read'],
   ['DELETE', '/core/v1/sessions/{session_id}', 'sessions.write'],
   ['POST', '/core/v1/sessions/{session_id}/fork', 'sessions.write'],
+  ['GET', '/core/v1/runs', 'runs.read'],
   ['GET', '/core/v1/runs/{request_id}', 'runs.read'],
   ['GET', '/core/v1/runs/{request_id}/stream', 'runs.read'],
   ['DELETE', '/core/v1/runs/{request_id}', 'runs.write'],

@@ -37,6 +37,8 @@ export function newRun(change: Partial<NewRun> = {}): NewRun & HeldRun {
     holder: 'process-1',
     queueOrder: lastPlace,
     agent: 'agent',
+    configVersion: '1',
+    input: 'hello',
     now: hour,
     fence: 1,
     ...change,
@@ -64,6 +66,9 @@ export function endOf(turn: Turn, change: Partial<EndedRun> = {}): EndedRun {
     dropsResultImages: false,
     hadCheckpoints: false,
     jobs: [],
+    configVersion: '1',
+    cost: undefined,
+    tools: [],
     ...change,
     message,
   }

@@ -14,7 +14,7 @@ import { sortSteps, outputOf, toAnswerStep } from '../log/outcome.ts'
 import { artifactsOf, checkpoint, hasToolResults, hasUnstored, type Progress } from './progress.ts'
 import { statusOfEnd, type EndEvent } from '../run.ts'
 import { FenceLost, type EndedRun, type NewMessage, type NextRun } from '../run-store.ts'
-import { toUsage, totalsOf } from './usage.ts'
+import { costOfRun, toolsOf, toUsage, totalsOf } from './usage.ts'
 import { hintNames } from '../window/restriction.ts'
 import { nextWindowStart, toSizedMessage } from '../window/window.ts'
 
@@ -83,6 +83,9 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: RunPo
     hadCheckpoints: progress.checkpoints > 0,
     dropsResultImages: message?.data?.transcript === undefined && hasToolResults(progress) && ownResultImages(progress).length > 0,
     jobs,
+    configVersion: run.agent.version,
+    cost: costOfRun(end.usage),
+    tools: toolsOf(progress.steps),
   }
 }
 

@@ -38,10 +38,24 @@ function costOf(usage: ModelUsage, prices: NonNullable<ModelConfig['prices']>): 
   return ((usage.input - usage.cachedInput) * prices.input + cached + usage.output * prices.output) / tokensPerPrice
 }
 
+/** The sum of a run's costs in USD; undefined where no model of the run has a price. */
+export function costOfRun(usage: readonly UsageEntry[]): number | undefined {
+  const costs = usage.filter(({ unit }) => unit === 'USD')
+  return costs.length === 0 ? undefined : costs.reduce((sum, entry) => sum + entry.usage, 0)
+}
+
+/** Names of the tools that the steps have called, each once. */
+export function toolsOf(steps: readonly Step[]): string[] {
+  return [...new Set(callsOf(steps).map(({ tool }) => tool))]
+}
+
+function callsOf(steps: readonly Step[]): Step[] {
+  return steps.filter((step) => step.type === 'tool_call' || step.type === 'sub_agent_call')
+}
+
 function toolUsage(steps: readonly Step[]): UsageEntry[] {
   const perTool = new Map<string, number>()
-  const calls = steps.filter((step) => step.type === 'tool_call' || step.type === 'sub_agent_call')
-  for (const step of calls) perTool.set(step.tool, (perTool.get(step.tool) ?? 0) + step.durationMs)
+  for (const step of callsOf(steps)) perTool.set(step.tool, (perTool.get(step.tool) ?? 0) + step.durationMs)
   return [...perTool].map(([tool, ms]) => ({ costAttribute: `tool:${tool}`, usage: ms / 1000, unit: 'seconds' }))
 }
 

@@ -5,6 +5,7 @@ import type { NewChat, OpenTarget } from '../new-chat.ts'
 import { contextOpening, questionOf } from '../../files/context-text.ts'
 import type { ChatMessage, ChatRequest } from '../run.ts'
 import type { Begun, RunStore } from '../run-store.ts'
+import { toListedInput } from '../list/run-list.ts'
 import { toNewMessages } from '../window/transcript.ts'
 
 interface BeginRunDependencies {
@@ -39,6 +40,8 @@ export function createBeginRun({ store, attachments, intake, holder, now, newId 
       holder,
       queueOrder: intake.nextArrival(),
       agent: agent.config.name,
+      configVersion: agent.version,
+      input: toListedInput(run.input),
       now: now(),
       messages: toNewMessages(request, key.requestId, now()),
       ...(checked ? { images: checked.pictures } : {}),

@@ -44,6 +44,9 @@ const ended: EndedRun = {
   hadCheckpoints: false,
   dropsResultImages: false,
   jobs: [],
+  configVersion: '1',
+  cost: undefined,
+  tools: [],
 }
 
 test('a run that nobody began has no location', async () => {

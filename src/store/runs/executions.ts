@@ -26,6 +26,9 @@ export function createExecutionStore(database: Database): ExecutionStore {
           on_disconnect: 'cancel',
           place: 0,
           message_index: null,
+          sub: null,
+          input: null,
+          config_version: null,
         })
         if (inserted.rows.length > 0) return undefined
         const row = (await statements.findRow(connection, execution)).rows[0]!

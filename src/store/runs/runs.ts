@@ -21,7 +21,7 @@ import { imagesOf, mediaStatements, resultImagesOf } from './media-statements.ts
 import { runMoves } from './moves.ts'
 import { runOwners } from './owners.ts'
 import { createSingleStatementChat, type Ending } from './single-statement-chat.ts'
-import { parseJson, rowsPerHour, toEndedRow, toMetrics, toStoredRun, toText, toWindow } from '../rows.ts'
+import { parseJson, rowsPerHour, toEndedRow, toListedRow, toMetrics, toStoredRun, toText, toWindow } from '../rows.ts'
 import { runStatements } from './statements.ts'
 import { createTakeOver } from './take-over.ts'
 import { allSettledOrThrow, type Connection } from '../statement.ts'
@@ -69,6 +69,7 @@ export function createRunStore(database: Database): RunStore {
     const messageIndex = isOurs ? session.message_count - 1 : null
     const row = {
       ...newRun,
+      ...toListedRow(newRun),
       // The run of an event is unclaimed until its job starts.
       holder: newRun.event ? '' : newRun.holder,
       session: session.key,
@@ -158,6 +159,7 @@ export function createRunStore(database: Database): RunStore {
         hasSession ? handOver(connection, { tenant, owner, session, requestId, now: ended.endedAt }) : undefined,
         ended.hadCheckpoints && !ended.continuable ? statements.deleteSteps(connection, key) : undefined,
         ended.dropsResultImages && !ended.continuable ? media.deleteResultImages(connection, { tenant, session, requestId }) : undefined,
+        ...ended.tools.map((tool) => statements.insertTool(connection, { ...key, tool })),
         message && hasSession ? insertMessages(connection, tenant, session, messageCount - 1, [message]) : undefined,
         hasSession && ended.jobs.length > 0 ? insertJobs(connection, ended.jobs) : undefined,
         // Last, because all runs of a tenant lock this row at their end.

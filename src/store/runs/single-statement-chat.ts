@@ -3,7 +3,7 @@ import { ServiceError } from '../../errors.ts'
 import type { Begun, EndedRun, NewMessage, NewRun, StoredRun } from '../../runs/run-store.ts'
 import type { RunKey } from '../../runs/run.ts'
 import { CommitUnknown, type Database } from '../database.ts'
-import { json, toEndedRow, toMetrics, toText, toWindow } from '../rows.ts'
+import { json, toEndedRow, toListedRow, toMetrics, toText, toWindow } from '../rows.ts'
 import {
   claimSession,
   endedRun,
@@ -23,7 +23,7 @@ import type { MessageRow, SessionRow, Tables } from '../tables.ts'
 
 type MessageColumns = Pick<MessageRow, 'content' | 'created_at' | 'data'>
 type BeginValues = SessionClaim & Omit<NewRunRow, 'session' | 'status' | 'message_index'> & MessageColumns
-type EndValues = EndedSession & Omit<EndedRunRow, 'error'> & NewMetrics & MessageColumns & { dropsSteps: boolean }
+type EndValues = EndedSession & Omit<EndedRunRow, 'error'> & NewMetrics & MessageColumns & { dropsSteps: boolean; toolNames: string }
 
 /** The end of a run, and the row of its hour that counts the run. */
 export interface Ending {
@@ -51,6 +51,7 @@ export function createSingleStatementChat({ db, forTenant }: Database) {
     if (!message || otherMessages.length > 0 || newRun.event || newRun.images) return unchanged
     const values = { ...newRun, ...toMessage(message), shortName: toText(newRun.shortName), messages: 1 }
     const row = {
+      ...toListedRow(newRun),
       session_id: newRun.sessionId,
       body_hash: newRun.bodyHash,
       place: newRun.queueOrder,
@@ -74,7 +75,13 @@ export function createSingleStatementChat({ db, forTenant }: Database) {
     const { message, error, jobs } = ended
     if (!message || error || jobs.length > 0 || ended.dropsResultImages) return unchanged
     const row = { ...toEndedRow(key, fence, ended), ...toMetrics(key.tenant, ended, hourRow), ...toMessage(message) }
-    const values = { ...ended, ...row, now: ended.endedAt, dropsSteps: ended.hadCheckpoints && !ended.continuable }
+    const values = {
+      ...ended,
+      ...row,
+      now: ended.endedAt,
+      dropsSteps: ended.hadCheckpoints && !ended.continuable,
+      toolNames: JSON.stringify(ended.tools),
+    }
     // An unreachable database counts as `unknown`: `finishByStep` retries for longer than this statement.
     return firstRow(statements.finish(forTenant(key.tenant).write, values)).catch(unlessAway)
   }
@@ -182,7 +189,7 @@ function singleStatements(database: Kysely<Tables>) {
               status: sql<string>`case when fence = ${param('fence')} and status = 'running' then ${param('status')} end`,
             })
             .where((is) => is.and(whereRun(param)))
-            .returning('request_id as ended'),
+            .returning(['request_id as ended', 'created_at']),
         )
         .with('message', (ctes) => {
           const last = sql`${param('messageCount')} - 1`
@@ -195,6 +202,11 @@ function singleStatements(database: Kysely<Tables>) {
             .where((is) => is.and(whereRun(param)))
             .where(sql<boolean>`${param('dropsSteps')}`),
         )
+        .with('tools', (ctes) => {
+          const row = { ...whereRun(param), tool: sql`name`, created_at: sql`run.created_at` }
+          const names = sql`from run, json_array_elements_text(cast(${param('toolNames')} as json)) as tool (name)`
+          return insert(ctes, 'run_tools', row, names).onConflict((conflict) => conflict.doNothing())
+        })
         // Last, because all runs of a tenant lock this row at their end.
         .with('sums', (ctes) =>
           insert(ctes, 'metrics', newMetrics(param), sql`from run`).onConflict((conflict) =>
@@ -218,7 +230,7 @@ function message(param: Param<MessageColumns & { tenant: string }>, role: Messag
 }
 
 /** Inserts the values of `row` once for each row of `source`. */
-function insert<T extends 'runs' | 'messages' | 'metrics'>(
+function insert<T extends 'runs' | 'messages' | 'metrics' | 'run_tools'>(
   ctes: QueryCreator<Tables>,
   table: T,
   row: Record<string, unknown>,

@@ -42,6 +42,9 @@ export type NewRunRow = Pick<
   | 'place'
   | 'message_index'
   | 'agent'
+  | 'sub'
+  | 'input'
+  | 'config_version'
 > &
   RunKey & { now: number }
 
@@ -59,6 +62,8 @@ export type EndedRunRow = Pick<
   | 'ended_at'
   | 'error'
   | 'log'
+  | 'config_version'
+  | 'cost'
 > &
   RunKey & { fence: number }
 
@@ -200,6 +205,20 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .returning('request_id'),
     ),
 
+    /** Stores a tool of an ended run. A resumed run may have the tool already. */
+    insertTool: statement(database, (db, param: Param<RunKey & { tool: string }>) =>
+      db
+        .insertInto('run_tools')
+        .columns(['tenant', 'owner', 'request_id', 'tool', 'created_at'])
+        .expression((builder) =>
+          builder
+            .selectFrom('runs')
+            .select(({ val }) => ['tenant', 'owner', 'request_id', val(param('tool')).as('tool'), 'created_at'])
+            .where((is) => is.and(whereRun(param))),
+        )
+        .onConflict((conflict) => conflict.columns(['tenant', 'owner', 'request_id', 'tool']).doNothing()),
+    ),
+
     /** Updates and locks the session, which freezes the session queue until the commit. No row: the session was deleted. */
     endSessionTurn: statement(database, (db, param: Param<EndedSession>) =>
       db
@@ -300,6 +319,9 @@ export function newRun(param: Param<Omit<NewRunRow, 'session' | 'status' | 'mess
     fence: 1,
     place: param('place'),
     agent: param('agent'),
+    sub: param('sub'),
+    input: param('input'),
+    config_version: param('config_version'),
     model: '',
     created_at: param('now'),
     started_at: param('now'),
@@ -326,6 +348,8 @@ export function endedRun(param: Param<Omit<EndedRunRow, 'error'>>) {
     latency_ms: param('latency_ms'),
     ended_at: param('ended_at'),
     log: param('log'),
+    config_version: param('config_version'),
+    cost: param('cost'),
   }
 }
 

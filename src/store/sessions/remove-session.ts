@@ -114,6 +114,9 @@ export function toTombstone(db: Kysely<Tables>, now: number) {
     latency_ms: 0,
     ran_ms: 0,
     work_rank: null,
+    input: null,
+    config_version: null,
+    cost: null,
     gone_at: now,
   })
 }

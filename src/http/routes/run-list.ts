@@ -1,0 +1,126 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import { accessTo } from '../../access/operations.ts'
+import { invalid } from '../../errors.ts'
+import type { ListRuns } from '../../runs/list/run-list.ts'
+import { principalOf } from '../authenticate.ts'
+import { Id, Offset, pageLimit, refusals, ValidationReply } from '../schemas.ts'
+import { Run } from './runs.ts'
+
+const Operation = Type.Enum(['chain', 'chain_streaming', 'chain_async'])
+
+/** NUL is excluded: Postgres stores no NUL in text. */
+const Text = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 1024, pattern: '^[^\\u0000]*$', description }))
+
+const Time = (description: string) =>
+  Type.Optional(
+    Type.String({
+      pattern: '^\\d{4}-\\d\\d-\\d\\d(T\\d\\d:\\d\\d(:\\d\\d(\\.\\d{1,9})?)?(Z|[+-]\\d\\d:\\d\\d))?$',
+      description: `${description} An ISO 8601 time with its zone, or a date in UTC.`,
+      examples: ['2026-11-22T08:00:00Z'],
+    }),
+  )
+
+const Query = Type.Object({
+  status: Type.Optional(Type.Index(Run, ['status'])),
+  session_id: Type.Optional(Id),
+  operation: Type.Optional(Operation),
+  sub: Text('Runs of the callers with this `sub`, of any issuer.'),
+  tool: Text('Ended runs that have called this tool.'),
+  version: Text('Runs that were executed with this version of the configuration.'),
+  since: Time('Runs accepted at this time or later.'),
+  until: Time('Runs accepted before this time.'),
+  limit: pageLimit,
+  before: Offset,
+})
+
+export const RunSummary = Type.Object(
+  {
+    request_id: Type.String(),
+    session_id: Type.String(),
+    issuer: Type.String({ description: 'The issuer of the key that started the run.' }),
+    sub: Type.String({ description: 'The caller of the run.' }),
+    operation: Operation,
+    status: Type.Index(Run, ['status']),
+    created_at: Type.String({ format: 'date-time' }),
+    started_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description: 'Null while the run waits.' }),
+    ended_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description: 'Null until the end of the run.' }),
+    input: Type.Union([Type.String(), Type.Null()], {
+      description: 'The first 200 characters of the question. Null for a run of another caller, except for administrators.',
+    }),
+    tokens: Type.Integer({ description: 'Prompt and completion tokens of all model calls; 0 until the end of the run.' }),
+    cost: Type.Union([Type.Number(), Type.Null()], {
+      description: 'USD. Null until the end of the run, and if no model of the run has `prices` in the configuration.',
+    }),
+    error_type: Type.Union([Type.String(), Type.Null()], { description: '`details.error_type` of the error of a failed run.' }),
+    config_version: Type.Union([Type.String(), Type.Null()], { description: 'The version of the configuration that executed the run.' }),
+  },
+  {
+    examples: [
+      {
+        request_id: '0199f3c2-7c1e-7d51-b0ab-3f6f1d0c8a11',
+        session_id: 'sales-review',
+        issuer: 'agent-core',
+        sub: 'ann',
+        operation: 'chain_streaming',
+        status: 'success',
+        created_at: '2026-11-22T08:00:00.000Z',
+        started_at: '2026-11-22T08:00:00.000Z',
+        ended_at: '2026-11-22T08:00:04.210Z',
+        input: 'What were the total sales by region?',
+        tokens: 1874,
+        cost: 0.0042,
+        error_type: null,
+        config_version: '3f2a9c0d51b7e864',
+      },
+    ],
+  },
+)
+
+export const RunPage = Type.Object({
+  runs: Type.Array(RunSummary),
+  offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
+  has_more: Type.Boolean(),
+})
+
+/** The route that lists runs. */
+export function runListRoute(app: FastifyInstance, { listRuns }: { listRuns: ListRuns }): void {
+  app.get(
+    '/core/v1/runs',
+    {
+      config: { access: accessTo.readRun },
+      schema: {
+        tags: ['Runs'],
+        summary: 'List runs, newest first',
+        description:
+          "A caller's own runs; with the permission `observability.read`, the runs of the tenant. Filters may be combined. Direct executions of tools are not listed.",
+        querystring: Query,
+        response: { 200: RunPage, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const {
+        status,
+        session_id: sessionId,
+        operation,
+        sub,
+        tool,
+        version,
+        limit,
+        before,
+        ...times
+      } = request.query as Type.Static<typeof Query>
+      const [since, until] = [toTime('since', times.since), toTime('until', times.until)]
+      if (since !== undefined && until !== undefined && until < since) throw invalid(['query', 'until'], 'is before since')
+      return listRuns(principalOf(request), { status, sessionId, operation, sub, tool, version, since, until, limit, before })
+    },
+  )
+}
+
+/** Epoch milliseconds of a time that has the pattern of `Time`. */
+function toTime(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const time = Date.parse(text)
+  if (Number.isNaN(time)) throw invalid(['query', name], 'is not a time of the calendar')
+  return time
+}

@@ -1,0 +1,57 @@
+import type { Owner } from '../../access/owner.ts'
+import type { ErrorBody } from '../../errors.ts'
+import type { Operation, RunKey, RunStatus } from '../run.ts'
+
+/** Port: the runs of a tenant as a list, newest first. Direct tool executions and removed runs are not listed. */
+export interface RunListStore {
+  list(caller: Owner, page: RunPage): Promise<ListedRun[]>
+}
+
+/** Undefined filters select every run. */
+export interface RunFilters {
+  status: RunStatus | undefined
+  sessionId: string | undefined
+  operation: Operation | undefined
+  /** The `sub` of the owner, of any issuer. */
+  sub: string | undefined
+  /** Selects ended runs that have called the tool. */
+  tool: string | undefined
+  /** Version of the configuration. */
+  version: string | undefined
+  /** Bounds of the time of acceptance, in epoch milliseconds: `since` inclusive, `until` exclusive. */
+  since: number | undefined
+  until: number | undefined
+}
+
+export interface RunPage extends RunFilters {
+  limit: number
+  /** True for the runs of all owners in the tenant. */
+  anyOwner: boolean
+  /** The last run of the page before. */
+  before: RunPosition | undefined
+}
+
+/** Position of a run in the list. */
+export interface RunPosition {
+  /** Epoch milliseconds. */
+  createdAt: number
+  requestId: string
+  owner: string
+}
+
+export interface ListedRun extends RunKey {
+  sessionId: string
+  operation: Operation
+  status: RunStatus
+  /** Epoch milliseconds. */
+  createdAt: number
+  startedAt: number | undefined
+  endedAt: number | undefined
+  /** The start of the human message; undefined for runs of versions that did not store the text. */
+  input: string | undefined
+  tokens: number
+  /** USD. */
+  cost: number | undefined
+  error: ErrorBody | undefined
+  configVersion: string | undefined
+}

@@ -1,0 +1,86 @@
+import { issuerOf, subOf } from '../../access/owner.ts'
+import { isAdmin, type Principal } from '../../access/principal.ts'
+import { invalid } from '../../errors.ts'
+import { parsePosition, toOffset } from '../../json/offset.ts'
+import type { Operation, RunStatus } from '../run.ts'
+import type { ListedRun, RunFilters, RunListStore, RunPosition } from './run-list-store.ts'
+
+/** JSON view of a run in a list. Values of runs that have not ended are null, and their tokens 0. */
+export interface ListedRunView {
+  request_id: string
+  session_id: string
+  issuer: string
+  sub: string
+  operation: Operation
+  status: RunStatus
+  created_at: string
+  started_at: string | null
+  ended_at: string | null
+  /** Null for readers who are neither the owner nor an administrator. */
+  input: string | null
+  tokens: number
+  cost: number | null
+  error_type: string | null
+  config_version: string | null
+}
+
+export interface RunListView {
+  runs: ListedRunView[]
+  /** Position of the last run, for `before` of the next page; empty for an empty page. */
+  offset: string
+  has_more: boolean
+}
+
+/** Lists runs: own runs, and with `observability.read` the runs of the tenant. Throws a validation error for an unknown `before`. */
+export type ListRuns = (caller: Principal, query: RunFilters & { limit: number; before: string | undefined }) => Promise<RunListView>
+
+export function createRunList(store: RunListStore): ListRuns {
+  return async (caller, { limit, before, ...filters }) => {
+    const anyOwner = caller.permissions.has('observability.read')
+    const position = before === undefined ? undefined : toPosition(before)
+    const found = await store.list(caller, { ...filters, anyOwner, before: position, limit: limit + 1 })
+    const runs = found.slice(0, limit)
+    const last = runs.at(-1)
+    return {
+      runs: runs.map((run) => toListedRunView(run, run.owner === caller.owner || isAdmin(caller))),
+      offset: last ? toOffset([last.createdAt, last.requestId, last.owner]) : '',
+      has_more: found.length > limit,
+    }
+  }
+}
+
+function toPosition(before: string): RunPosition {
+  const [createdAt, requestId, owner, ...more] = parsePosition(before) ?? []
+  if (!Number.isSafeInteger(createdAt) || typeof requestId !== 'string' || typeof owner !== 'string' || more.length > 0) {
+    throw invalid(['query', 'before'], 'is not the offset of a page of this list')
+  }
+  return { createdAt: Number(createdAt), requestId, owner }
+}
+
+function toListedRunView(run: ListedRun, showsInput: boolean): ListedRunView {
+  const { createdAt, startedAt, endedAt } = run
+  const hasEnded = endedAt !== undefined
+  return {
+    request_id: run.requestId,
+    session_id: run.sessionId,
+    issuer: issuerOf(run),
+    sub: subOf(run),
+    operation: run.operation,
+    status: run.status,
+    created_at: new Date(createdAt).toISOString(),
+    started_at: run.status === 'pending' || startedAt === undefined ? null : new Date(startedAt).toISOString(),
+    ended_at: hasEnded ? new Date(endedAt).toISOString() : null,
+    input: showsInput ? (run.input ?? null) : null,
+    tokens: hasEnded ? run.tokens : 0,
+    cost: hasEnded ? (run.cost ?? null) : null,
+    error_type: hasEnded ? (run.error?.details?.error_type ?? null) : null,
+    config_version: run.configVersion ?? null,
+  }
+}
+
+const maxInputCharacters = 200
+
+/** The start of a question, as lists of runs show the text. */
+export function toListedInput(question: string): string {
+  return question.slice(0, maxInputCharacters).toWellFormed()
+}

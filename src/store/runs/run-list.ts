@@ -1,0 +1,153 @@
+import { sql, type RawBuilder, type SelectQueryBuilder } from 'kysely'
+import { subOf, type Owner } from '../../access/owner.ts'
+import type { ListedRun, RunListStore, RunPage } from '../../runs/list/run-list-store.ts'
+import type { Operation, RunStatus } from '../../runs/run.ts'
+import { query, type Database } from '../database.ts'
+import { parseJson } from '../rows.ts'
+import type { RunRow, RunToolRow, Tables } from '../tables.ts'
+
+/** `RunListStore` on either database. */
+export function createRunListStore(database: Database): RunListStore {
+  return {
+    async list(caller, page) {
+      const { rows } = await query(database.forTenant(caller.tenant).read, pageOf(database, caller, page))
+      return rows.map((row) => toListedRun(caller.tenant, row))
+    },
+  }
+}
+
+const columns = [
+  'runs.owner',
+  'runs.request_id',
+  'runs.session_id',
+  'runs.operation',
+  'runs.status',
+  'runs.created_at',
+  'runs.started_at',
+  'runs.ended_at',
+  'runs.input',
+  'runs.total_tokens',
+  'runs.cost',
+  'runs.error',
+  'runs.config_version',
+] as const
+
+type ListedRow = Pick<
+  RunRow,
+  | 'owner'
+  | 'request_id'
+  | 'session_id'
+  | 'operation'
+  | 'status'
+  | 'created_at'
+  | 'started_at'
+  | 'ended_at'
+  | 'input'
+  | 'total_tokens'
+  | 'cost'
+  | 'error'
+  | 'config_version'
+>
+
+/** The filter of a page whose index gives the order: the first in this list. */
+type Path = 'tool' | 'session' | 'status' | 'sub' | 'version' | 'time'
+
+function pathOf({ tool, sessionId, status, anyOwner, sub, version }: RunPage): Path {
+  if (tool !== undefined) return 'tool'
+  if (sessionId !== undefined) return 'session'
+  if (status !== undefined && status !== 'success') return 'status'
+  if (!anyOwner || sub !== undefined) return 'sub'
+  return version === undefined ? 'time' : 'version'
+}
+
+const indexes: Record<Path, string> = {
+  tool: 'run_tools_listed',
+  session: 'runs_of_session',
+  status: 'runs_listed_by_status',
+  sub: 'runs_listed_by_sub',
+  version: 'runs_listed_by_version',
+  time: 'runs_listed',
+}
+
+function pageOf({ db, isShared }: Pick<Database, 'db' | 'isShared'>, caller: Owner, page: RunPage) {
+  const path = pathOf(page)
+  const conditions = [isListed, ...ofCaller(caller, page, path), ...filtersOf(caller, page, path), ...boundsOf(page, path)]
+  // Postgres chooses by its statistics. SQLite has none, and takes a time range for more selective than a caller.
+  const index = isShared ? sql`` : sql`indexed by ${sql.id(indexes[path])}`
+  const runs =
+    path === 'tool'
+      ? db.selectFrom(sql<RunToolRow>`run_tools`.as<'run_tools'>(sql`run_tools ${index}`)).crossJoin('runs')
+      : db.selectFrom(sql<RunRow>`runs`.as<'runs'>(sql`runs ${index}`))
+  const position = positionOf(path).map((column) => sql`${column} desc`)
+  return (runs as unknown as SelectQueryBuilder<Tables, 'runs', object>)
+    .select(columns)
+    .where((is) => is.and(conditions))
+    .orderBy(sql.join(position))
+    .limit(page.limit)
+}
+
+/** The words of the partial indexes: only with these words are the indexes used. */
+const isListed = sql<boolean>`runs.operation <> 'tool_execute' and runs.status <> 'gone'`
+const isUnsuccessful = sql<boolean>`runs.operation <> 'tool_execute' and runs.status not in ('success', 'gone')`
+
+/** The order of the list. Tools have the columns too, so that their index gives the order. */
+function positionOf(path: Path) {
+  const table = path === 'tool' ? 'run_tools' : 'runs'
+  return [sql.ref(`${table}.created_at`), sql.ref(`${table}.request_id`), sql.ref(`${table}.owner`)]
+}
+
+function ofCaller({ tenant, owner }: Owner, { anyOwner, tool, sub }: RunPage, path: Path) {
+  const conditions: RawBuilder<boolean>[] = []
+  if (path === 'tool') {
+    const key = sql`(runs.tenant, runs.owner, runs.request_id) = (run_tools.tenant, run_tools.owner, run_tools.request_id)`
+    conditions.push(sql<boolean>`run_tools.tenant = ${tenant} and run_tools.tool = ${tool} and ${key}`)
+    // Without an index: a session has few runs, and its tenant may have a million.
+  } else if (path === 'session') conditions.push(sql<boolean>`runs.tenant || '' = ${tenant}`)
+  else conditions.push(sql<boolean>`runs.tenant = ${tenant}`)
+  if (!anyOwner) conditions.push(sql<boolean>`${positionOf(path)[2]} = ${owner}`)
+  if (!anyOwner && path === 'sub') conditions.push(sql<boolean>`runs.sub = ${subOf({ tenant, owner })}`)
+  if (sub !== undefined) conditions.push(sql<boolean>`runs.sub = ${sub}`)
+  return conditions
+}
+
+function filtersOf({ tenant, owner }: Owner, { sessionId, status, operation, version, anyOwner }: RunPage, path: Path) {
+  const conditions: RawBuilder<boolean>[] = []
+  if (sessionId !== undefined) {
+    const own = anyOwner ? sql`` : sql`and owner = ${owner}`
+    const sessions = sql`select key from sessions where tenant = ${tenant} and session_id = ${sessionId} ${own}`
+    conditions.push(sql<boolean>`runs.session in (${sessions})`)
+  }
+  if (path === 'status') conditions.push(isUnsuccessful)
+  if (status !== undefined) conditions.push(sql<boolean>`runs.status = ${sql.lit(status)}`)
+  if (operation !== undefined) conditions.push(sql<boolean>`runs.operation = ${operation}`)
+  if (version !== undefined) conditions.push(sql<boolean>`runs.config_version = ${version}`)
+  return conditions
+}
+
+function boundsOf({ since, until, before }: RunPage, path: Path) {
+  const position = positionOf(path)
+  const conditions: RawBuilder<boolean>[] = []
+  if (since !== undefined) conditions.push(sql<boolean>`${position[0]} >= ${since}`)
+  if (until !== undefined) conditions.push(sql<boolean>`${position[0]} < ${until}`)
+  if (before) conditions.push(sql<boolean>`(${sql.join(position)}) < (${before.createdAt}, ${before.requestId}, ${before.owner})`)
+  return conditions
+}
+
+function toListedRun(tenant: string, row: ListedRow): ListedRun {
+  return {
+    tenant,
+    owner: row.owner,
+    requestId: row.request_id,
+    sessionId: row.session_id,
+    operation: row.operation as Operation,
+    status: row.status as RunStatus,
+    createdAt: row.created_at,
+    startedAt: row.started_at ?? undefined,
+    endedAt: row.ended_at ?? undefined,
+    input: row.input ?? undefined,
+    tokens: row.total_tokens,
+    cost: row.cost ?? undefined,
+    error: parseJson(row.error),
+    configVersion: row.config_version ?? undefined,
+  }
+}

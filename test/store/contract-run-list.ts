@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import type { RunFilters, RunPage } from '../../src/runs/list/run-list-store.ts'
+import type { NewRun } from '../../src/runs/run-store.ts'
+import type { Database } from '../../src/store/database.ts'
+import { createExecutionStore } from '../../src/store/runs/executions.ts'
+import { createRunListStore } from '../../src/store/runs/run-list.ts'
+import { createSessionStore } from '../../src/store/sessions/sessions.ts'
+import { endOf, failed, hour, storeOf } from './fixture.ts'
+import { storeContract } from './suites.ts'
+
+const noFilters: RunFilters = {
+  status: undefined,
+  sessionId: undefined,
+  operation: undefined,
+  sub: undefined,
+  tool: undefined,
+  version: undefined,
+  since: undefined,
+  until: undefined,
+}
+
+function listOf(database: Database) {
+  const stored = storeOf(database)
+  const list = createRunListStore(database)
+  const ann = { tenant: stored.tenant, owner: 'agent-core ann' }
+  const idsOf = async (page: Partial<RunPage> = {}, caller = ann) => {
+    const runs = await list.list(caller, { ...noFilters, limit: 100, anyOwner: true, before: undefined, ...page })
+    return runs.map(({ requestId }) => requestId)
+  }
+  /** Starts a run in a session of its own, and ends the run unless `end` is false. */
+  const add = async (requestId: string, change: Partial<NewRun> = {}, end: Partial<Parameters<typeof endOf>[1]> | false = {}) => {
+    const { run, turn } = await stored.start({ requestId, sessionId: requestId, ...change })
+    if (end) await stored.store.finish(run, 1, endOf(turn, end))
+    return { run, turn }
+  }
+  return { ...stored, list, ann, idsOf, add }
+}
+
+storeContract('the list of runs', (database) => {
+  test('a run is listed with its state, and after its end with tokens, cost and error', async () => {
+    const { list, ann, add, store, tenant } = listOf(database())
+    const { run, turn } = await add('r1', { input: 'How?', configVersion: 'v1' }, false)
+    const page = { ...noFilters, limit: 9, anyOwner: false, before: undefined }
+    const base = { ...ann, requestId: 'r1', sessionId: 'r1', operation: 'chain', createdAt: hour, startedAt: hour, input: 'How?' }
+    assert.deepEqual(await list.list(ann, page), [
+      { ...base, status: 'running', endedAt: undefined, tokens: 0, cost: undefined, error: undefined, configVersion: 'v1' },
+    ])
+    const error = { body: 'No.', status_code: 502, details: { error_type: 'ModelUnavailable' } }
+    await store.finish(run, 1, endOf(turn, { ...failed, error, cost: 0.25, configVersion: 'v2', tools: ['sales'] }))
+    assert.deepEqual(await list.list(ann, page), [
+      { ...base, status: 'error', endedAt: hour + 100, tokens: 15, cost: 0.25, error, configVersion: 'v2' },
+    ])
+    assert.deepEqual(await list.list({ tenant, owner: 'agent-core bob' }, page), [])
+    assert.deepEqual(await list.list({ tenant: 'other', owner: ann.owner }, { ...page, anyOwner: true }), [])
+  })
+
+  test('pages follow each other without gaps, newest first, also among runs of one moment', async () => {
+    const { ann, add, idsOf, list } = listOf(database())
+    const times = [1, 2, 2, 2, 3, 4, 4]
+    for (const [n, time] of times.entries()) await add(`r${n}`, { now: hour + time }, { tools: ['t'] })
+    await add('r3', { now: hour + 2, owner: 'idp ann' }, { tools: ['t'] })
+    const whole = ['r6', 'r5', 'r4', 'r3', 'r3', 'r2', 'r1', 'r0']
+    for (const filter of [{}, { sub: 'ann' }, { tool: 't' }, { version: '1' }, { since: hour }]) {
+      assert.deepEqual(await idsOf(filter), whole)
+      const pages: string[] = []
+      let before: RunPage['before']
+      for (;;) {
+        const page = await list.list(ann, { ...noFilters, ...filter, anyOwner: true, limit: 3, before })
+        pages.push(...page.map(({ requestId }) => requestId))
+        before = page.at(-1)
+        if (!before) break
+      }
+      assert.deepEqual(pages, whole, JSON.stringify(filter))
+    }
+    assert.deepEqual(await idsOf({ anyOwner: false }), ['r6', 'r5', 'r4', 'r3', 'r2', 'r1', 'r0'])
+  })
+
+  test('each filter selects, alone and together with the others', async () => {
+    const { add, idsOf, ann } = listOf(database())
+    const bob = { owner: 'idp bob' }
+    await add('done', { now: hour + 1, configVersion: 'v1' }, { configVersion: 'v1', tools: ['sales', 'chart'] })
+    await add('failed', { now: hour + 2, operation: 'chain_streaming' }, { ...failed, configVersion: 'v1', tools: ['sales'] })
+    await add('of bob', { ...bob, now: hour + 3, operation: 'chain_async' }, { configVersion: 'v2', tools: ['chart'] })
+    await add('running', { ...bob, now: hour + 4, configVersion: 'v2' }, false)
+    const all = ['running', 'of bob', 'failed', 'done']
+    const cases: [Partial<RunPage>, string[]][] = [
+      [{}, all],
+      [{ anyOwner: false }, ['failed', 'done']],
+      [{ status: 'success' }, ['of bob', 'done']],
+      [{ status: 'error' }, ['failed']],
+      [{ status: 'running' }, ['running']],
+      [{ status: 'running', anyOwner: false }, []],
+      [{ sessionId: 'of bob' }, ['of bob']],
+      [{ sessionId: 'of bob', anyOwner: false }, []],
+      [{ operation: 'chain' }, ['running', 'done']],
+      [{ operation: 'chain_async', sub: 'bob' }, ['of bob']],
+      [{ sub: 'bob' }, ['running', 'of bob']],
+      [{ sub: 'bob', anyOwner: false }, []],
+      [{ sub: 'ann', anyOwner: false, status: 'error' }, ['failed']],
+      [{ tool: 'sales' }, ['failed', 'done']],
+      [{ tool: 'chart', anyOwner: false }, ['done']],
+      [{ tool: 'sales', status: 'error', version: 'v1', operation: 'chain_streaming', sessionId: 'failed' }, ['failed']],
+      [{ tool: 'chart', version: 'v2', sub: 'bob' }, ['of bob']],
+      [{ tool: 'none' }, []],
+      [{ version: 'v1' }, ['failed', 'done']],
+      [{ version: 'v2', sub: 'bob', status: 'running' }, ['running']],
+      [{ since: hour + 2, until: hour + 4 }, ['of bob', 'failed']],
+      [{ since: hour + 2, until: hour + 4, tool: 'sales' }, ['failed']],
+      [{ since: hour + 2, status: 'error', limit: 1 }, ['failed']],
+    ]
+    for (const [filter, expected] of cases) assert.deepEqual(await idsOf(filter), expected, JSON.stringify(filter))
+    assert.deepEqual(await idsOf({ anyOwner: false }, { ...ann, ...bob }), ['running', 'of bob'])
+  })
+
+  test('tools are stored once per run, also when the end is not a single statement', async () => {
+    const { store, start, idsOf } = listOf(database())
+    const { run, turn } = await start({ requestId: 'r' })
+    await store.finish(run, 1, endOf(turn, { ...failed, tools: ['a', 'b'] }))
+    const by = { holder: 'p2', queueOrder: 9, now: hour, messages: run.messages }
+    const taken = await store.takeOver(run, { fence: 1, status: 'error' }, by)
+    assert.ok(taken?.kind === 'running')
+    await store.finish(run, taken.fence, endOf(taken.turn, { tools: ['b', 'c'] }))
+    for (const tool of ['a', 'b', 'c']) assert.deepEqual(await idsOf({ tool }), ['r'])
+  })
+
+  test('direct executions and runs of deleted sessions are not listed', async () => {
+    const { add, idsOf, ann } = listOf(database())
+    const execution = { ...ann, requestId: 'x', sessionId: 's', bodyHash: '', holder: 'p', agent: 'a', now: hour }
+    await createExecutionStore(database()).begin(execution)
+    await add('kept')
+    await add('removed', {}, { tools: ['t'] })
+    await createSessionStore(database()).remove(ann, 'removed', { jobId: randomUUID(), now: hour + 9 })
+    for (const filter of [{}, { anyOwner: false }]) assert.deepEqual(await idsOf(filter), ['kept'])
+    assert.deepEqual(await idsOf({ tool: 't' }), [])
+  })
+})
