@@ -1,0 +1,30 @@
+/** One page of a list, as the service's keyset pages are. `offset` is the `before` of the next page. */
+export interface Page<Row> {
+  rows: readonly Row[]
+  offset: string
+  has_more: boolean
+}
+
+/**
+ * Puts the newest first page before the pages that are loaded. Rows that have moved up are not shown twice, rows that are gone
+ * disappear, and rows that are equal keep their identity. A first page without a row in common replaces everything: rows between
+ * it and the loaded ones are unknown.
+ */
+export function mergeHead<Row>(pages: readonly Page<Row>[], head: Page<Row>, idOf: (row: Row) => string): Page<Row>[] {
+  const loaded = new Map(pages.flatMap(({ rows }) => rows).map((row) => [idOf(row), row]))
+  const rows = head.rows.map((row) => keepEqual(loaded.get(idOf(row)), row))
+  const newest = { ...head, rows }
+  const inHead = new Set(head.rows.map(idOf))
+  const order = [...loaded.keys()]
+  // The last row of the first page that was loaded before. Rows behind it are older than the first page, and stay.
+  const shared = head.rows.map(idOf).findLast((id) => loaded.has(id))
+  if (!head.has_more || shared === undefined) return [newest]
+  const older = new Set(order.slice(order.indexOf(shared) + 1).filter((id) => !inHead.has(id)))
+  const [first, ...others] = pages.map((page) => ({ ...page, rows: page.rows.filter((row) => older.has(idOf(row))) }))
+  if (!first || first.rows.length === 0) return [others.length > 0 && first ? { ...first, rows } : newest, ...others]
+  return [{ ...first, rows: [...rows, ...first.rows] }, ...others]
+}
+
+function keepEqual<Row>(before: Row | undefined, after: Row): Row {
+  return before !== undefined && JSON.stringify(before) === JSON.stringify(after) ? before : after
+}
