@@ -7,7 +7,7 @@ interface Row {
   state: string
 }
 const page = (ids: string, has_more = true, state = 'done'): Page<Row> => ({
-  rows: [...ids].map((id) => ({ id, state })),
+  rows: ids.split('').map((id) => ({ id, state })),
   offset: ids.at(-1) ?? '',
   has_more,
 })
