@@ -46,11 +46,16 @@ export class AgentCoreError extends Error {
   }
 }
 
-/** A request that got no complete reply. The code of a system error, such as `ECONNREFUSED`, stands in the message. */
-export function networkError(url: string, cause: unknown, requestId?: string): AgentCoreError {
+/** A fault of the network: no reply, or an incomplete one. */
+export function networkError(message: string, cause?: unknown): AgentCoreError {
+  return new AgentCoreError(message, { status: 0, errorType: 'NetworkError', cause })
+}
+
+/** The error of a request without a reply. The code of a system error, such as `ECONNREFUSED`, stands in the message. */
+export function unreachable(url: string, cause: unknown): AgentCoreError {
   const { code } = ((cause as Error | undefined)?.cause ?? cause ?? {}) as { code?: unknown }
   const reason = typeof code === 'string' ? ` (${code})` : ''
-  return new AgentCoreError(`${url} cannot be reached${reason}.`, { status: 0, errorType: 'NetworkError', requestId, cause })
+  return networkError(`${url} cannot be reached${reason}.`, cause)
 }
 
 /** Reads an error reply, in any of the shapes of the service, or of a proxy before the service. */

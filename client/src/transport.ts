@@ -1,4 +1,4 @@
-import { AgentCoreError, networkError, parseJson, readError } from './error.ts'
+import { AgentCoreError, networkError, parseJson, readError, unreachable } from './error.ts'
 import type { CallOptions, Method, PathOf, Reply, RequestArguments } from './operation.ts'
 
 type Source<T> = T | (() => T | Promise<T>)
@@ -75,7 +75,7 @@ export function createTransport(options: TransportOptions): Transport {
     const call = options.fetch ?? globalThis.fetch
     const response = await call(url, request).catch((cause: unknown) => {
       signal?.throwIfAborted()
-      throw networkError(base === '' ? 'The service' : base, cause)
+      throw unreachable(base === '' ? 'The service' : base, cause)
     })
     if (!response.ok) throw await readError(response)
     return response
@@ -101,7 +101,7 @@ async function readBody(response: Response, signal: AbortSignal | undefined): Pr
   if (!/^application\/(?:[\w.-]+\+)?json\b/.test(type)) return response
   const text = await response.text().catch((cause: unknown) => {
     signal?.throwIfAborted()
-    throw networkError(response.url, cause, response.headers.get('request-id') ?? undefined)
+    throw networkError('The connection broke during the reply.', cause)
   })
   const body = parseJson(text)
   if (body !== undefined) return body

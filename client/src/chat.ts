@@ -1,0 +1,118 @@
+import { AgentCoreError } from './error.ts'
+import { newId } from './ids.ts'
+import type { CallOptions, Reply, RequestOptions, Schema } from './operation.ts'
+import { createAttempts, type RetryOptions } from './retry.ts'
+import { createRunStream, type RunStream, type StreamOptions } from './stream/run-stream.ts'
+import type { Transport } from './transport.ts'
+
+/** A chat: `messages`, of which the last is the question, and what the answer may use. */
+export type ChatRequest = Schema<'ChatRequest'>
+
+/** The answer of a chat, or the calls that wait for approval and what there is of the answer, with the ids of run and session. */
+export type ChatAnswer = Reply<'POST', '/core/v1/chain'> & { request_id: string; session_id: string }
+
+interface ChatIds {
+  /** Names the run: the same chat with the same id runs once. Default: a new id. */
+  requestId?: string | undefined
+  /** The conversation that the chat belongs to. Default: `session_id` of the request, else a new conversation. */
+  sessionId?: string | undefined
+}
+
+export interface ChatOptions extends ChatIds, CallOptions, RetryOptions {}
+
+export interface ChatStreamOptions extends ChatIds, StreamOptions {
+  /** Headers of the chat, such as `stix-...` headers for the tools. */
+  headers?: CallOptions['headers']
+}
+
+/** Where the result of an asynchronous chat goes, and which event asks for it. */
+export interface Callback {
+  /** The address that receives the result. Without one, the result is read from the run. */
+  url?: string | undefined
+  /** The sender of the event; default `agent-core-client`. */
+  source?: string | undefined
+  /** The id of the event: the same id of the same source is accepted once. Default: a new id. */
+  eventId?: string | undefined
+}
+
+type AsyncData = RequestOptions<'POST', '/core/v1/chain_async'>['body']['data']
+export type AsyncRequest = Omit<AsyncData, 'callback_url'>
+export type Accepted = Reply<'POST', '/core/v1/chain_async'>
+
+export interface Chat {
+  /**
+   * Asks, and waits for the whole answer. While the service is busy, restarts or cannot be reached, the chat is sent again with the same
+   * request id, so that nothing runs twice. If calls need approval, the answer has `approval_required`: decide the calls by
+   * `approvals.decide`, then send the same chat with the same request id.
+   */
+  chat(request: ChatRequest, options?: ChatOptions): Promise<ChatAnswer>
+  /**
+   * Asks, and yields the answer as it is made. A broken or silent connection is made anew, and the stream goes on behind its last
+   * chunk. The last chunk has a `finish_reason` other than `"null"`; a run that fails has its `error` there.
+   */
+  stream(request: ChatRequest, options?: ChatStreamOptions): RunStream
+  /** Asks without waiting: the service sends the result to the callback, as `verifyCallback` reads it, and keeps it as a run. */
+  async(request: AsyncRequest, callback?: Callback, options?: ChatOptions): Promise<Accepted>
+}
+
+export function createChat(transport: Transport, defaults: RetryOptions): Chat {
+  const toHeaders = ({ requestId = newId(), sessionId }: ChatIds, { session_id: ownId }: { session_id?: string | null }) => ({
+    'request-id': requestId,
+    'session-id': sessionId ?? ownId ?? newId(),
+  })
+
+  return {
+    async chat(request, options = {}) {
+      const ids = toHeaders(options, request)
+      const sent = { body: request, headers: { ...options.headers, ...ids }, signal: options.signal }
+      const send = () => transport.exchange('POST', '/core/v1/chain', sent)
+      const { body, headers } = await repeat(send, { ...defaults, ...options }, options.signal)
+      const sessionId = headers.get('session-id') ?? ids['session-id']
+      return { ...body, request_id: ids['request-id'], session_id: sessionId }
+    },
+
+    stream(request, options = {}) {
+      const ids = toHeaders(options, request)
+      const headers = { ...options.headers, ...ids }
+      const requestId = ids['request-id']
+      const source = {
+        requestId,
+        sessionId: ids['session-id'],
+        after: 0,
+        start: (signal: AbortSignal) => transport.send('POST', '/core/v1/chain_streaming', { body: request, headers, signal }),
+        resume: (after: number, signal: AbortSignal) => resumeRun(transport, { requestId, after, signal }),
+      }
+      return createRunStream(source, { ...defaults, ...options })
+    },
+
+    async async(request, { url, source = 'agent-core-client', eventId = newId() } = {}, options = {}) {
+      const data = url === undefined ? request : { ...request, callback_url: url }
+      const body = { specversion: '1.0', type: 'ai.service.agent.chain', source, id: eventId, data } as const
+      const headers = { ...options.headers, ...toHeaders(options, request) }
+      const send = () => transport.request('POST', '/core/v1/chain_async', { body, headers, signal: options.signal })
+      const accepted = await repeat(send, { ...defaults, ...options }, options.signal)
+      if ('request_id' in accepted) return accepted
+      throw new AgentCoreError('The reply acknowledges no event.', { status: 200, errorType: 'InvalidReply' })
+    },
+  }
+}
+
+/** Requests the events of a run after a number. `owner` names the owner of another caller's run. */
+export function resumeRun(
+  transport: Transport,
+  { requestId, after, owner, signal }: { requestId: string; after: number; owner?: object; signal: AbortSignal },
+): Promise<Response> {
+  const headers = { 'last-event-id': after === 0 ? undefined : `${requestId}:${after}` }
+  return transport.send('GET', '/core/v1/runs/{request_id}/stream', { path: { request_id: requestId }, query: owner, headers, signal })
+}
+
+async function repeat<T>(send: () => Promise<T>, options: RetryOptions, signal: AbortSignal | undefined): Promise<T> {
+  const attempts = createAttempts(options, signal)
+  for (;;) {
+    try {
+      return await send()
+    } catch (error) {
+      await attempts.waitAfter(error)
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import { AgentCoreError } from './error.ts'
+
+/** A failed attempt that is about to be repeated. */
+export interface Retry {
+  error: AgentCoreError
+  /** Failed attempts in a row, from 1. */
+  attempt: number
+  /** Milliseconds until the next attempt. */
+  delayMs: number
+}
+
+export interface RetryOptions {
+  /** Attempts after the first; default 8, which is about 20 s. 0 repeats nothing. */
+  retries?: number | undefined
+  /** Milliseconds before the second attempt, doubled for each further one; default 100. */
+  retryDelayMs?: number | undefined
+  /** Called before each repetition. `false` gives up: the error is thrown. */
+  onRetry?: ((retry: Retry) => boolean | void) | undefined
+}
+
+const maxDelayMs = 5000
+/** A service that asks for a longer pause gets no further attempt. */
+const maxRetryAfterSeconds = 60
+
+/** Counts failed attempts, and waits before the next one. */
+export interface Attempts {
+  /** Resolves when the next attempt is due; throws `error` if there is none. */
+  waitAfter(error: unknown): Promise<void>
+  /** Starts to count anew, since an attempt made progress. */
+  succeed(): void
+}
+
+export function createAttempts({ retries = 8, retryDelayMs = 100, onRetry }: RetryOptions, signal: AbortSignal | undefined): Attempts {
+  let failures = 0
+  return {
+    async waitAfter(error) {
+      signal?.throwIfAborted()
+      if (!(error instanceof AgentCoreError) || !isTransient(error) || failures >= retries) throw error
+      const delayMs = toDelay(error, retryDelayMs * 2 ** failures)
+      failures += 1
+      if (onRetry?.({ error, attempt: failures, delayMs }) === false) throw error
+      await wait(delayMs, signal)
+    },
+    succeed() {
+      failures = 0
+    },
+  }
+}
+
+/**
+ * Whether the same request may succeed later: the network failed, the service asks to come back, or a gateway found no service.
+ * The service's own 502 means that no model could answer.
+ */
+function isTransient({ status, errorType, retryAfter = 0, details }: AgentCoreError): boolean {
+  if (status === 0) return errorType === 'NetworkError'
+  if (status === 429 || status === 503) return retryAfter <= maxRetryAfterSeconds
+  return (status === 502 || status === 504) && details.error_type === undefined
+}
+
+/** Half of the delay is random, so that clients of a restarted service do not come back at once. */
+function toDelay({ retryAfter }: AgentCoreError, delayMs: number): number {
+  const jittered = Math.min(delayMs, maxDelayMs) * (0.5 + Math.random() / 2)
+  return Math.max(jittered, (retryAfter ?? 0) * 1000)
+}
+
+function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer)
+      reject(signal?.reason as Error)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', stop, { once: true })
+  })
+}
