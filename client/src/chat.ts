@@ -1,7 +1,8 @@
 import { AgentCoreError } from './error.ts'
 import { newId } from './ids.ts'
 import type { CallOptions, Reply, RequestOptions, Schema } from './operation.ts'
-import { createAttempts, type RetryOptions } from './retry.ts'
+import { createAttempts, withDefaults, type RetryOptions } from './retry.ts'
+import { resumeRun } from './stream/resume-run.ts'
 import { createRunStream, type RunStream, type StreamOptions } from './stream/run-stream.ts'
 import type { Transport } from './transport.ts'
 
@@ -56,19 +57,13 @@ export interface Chat {
 }
 
 export function createChat(transport: Transport, defaults: RetryOptions): Chat {
-  const toHeaders = ({ requestId = newId(), sessionId }: ChatIds, { session_id: ownId }: { session_id?: string | null }) => ({
-    'request-id': requestId,
-    'session-id': sessionId ?? ownId ?? newId(),
-  })
-
   return {
     async chat(request, options = {}) {
       const ids = toHeaders(options, request)
       const sent = { body: request, headers: { ...options.headers, ...ids }, signal: options.signal }
       const send = () => transport.exchange('POST', '/core/v1/chain', sent)
-      const { body, headers } = await repeat(send, { ...defaults, ...options }, options.signal)
-      const sessionId = headers.get('session-id') ?? ids['session-id']
-      return { ...body, request_id: ids['request-id'], session_id: sessionId }
+      const { body, headers } = await repeat(send, withDefaults(options, defaults), options.signal)
+      return { ...body, request_id: ids['request-id'], session_id: headers.get('session-id') ?? ids['session-id'] ?? '' }
     },
 
     stream(request, options = {}) {
@@ -82,7 +77,7 @@ export function createChat(transport: Transport, defaults: RetryOptions): Chat {
         start: (signal: AbortSignal) => transport.send('POST', '/core/v1/chain_streaming', { body: request, headers, signal }),
         resume: (after: number, signal: AbortSignal) => resumeRun(transport, { requestId, after, signal }),
       }
-      return createRunStream(source, { ...defaults, ...options })
+      return createRunStream(source, withDefaults(options, defaults))
     },
 
     async async(request, { url, source = 'agent-core-client', eventId = newId() } = {}, options = {}) {
@@ -90,20 +85,17 @@ export function createChat(transport: Transport, defaults: RetryOptions): Chat {
       const body = { specversion: '1.0', type: 'ai.service.agent.chain', source, id: eventId, data } as const
       const headers = { ...options.headers, ...toHeaders(options, request) }
       const send = () => transport.request('POST', '/core/v1/chain_async', { body, headers, signal: options.signal })
-      const accepted = await repeat(send, { ...defaults, ...options }, options.signal)
+      const accepted = await repeat(send, withDefaults(options, defaults), options.signal)
       if ('request_id' in accepted) return accepted
       throw new AgentCoreError('The reply acknowledges no event.', { status: 200, errorType: 'InvalidReply' })
     },
   }
 }
 
-/** Requests the events of a run after a number. `owner` names the owner of another caller's run. */
-export function resumeRun(
-  transport: Transport,
-  { requestId, after, owner, signal }: { requestId: string; after: number; owner?: object; signal: AbortSignal },
-): Promise<Response> {
-  const headers = { 'last-event-id': after === 0 ? undefined : `${requestId}:${after}` }
-  return transport.send('GET', '/core/v1/runs/{request_id}/stream', { path: { request_id: requestId }, query: owner, headers, signal })
+/** A repeated request id belongs to the session of its first request, which only the service knows. */
+function toHeaders({ requestId, sessionId }: ChatIds, { session_id: ownId }: { session_id?: string | null }) {
+  const newSession = requestId === undefined ? newId() : undefined
+  return { 'request-id': requestId ?? newId(), 'session-id': sessionId ?? ownId ?? newSession }
 }
 
 async function repeat<T>(send: () => Promise<T>, options: RetryOptions, signal: AbortSignal | undefined): Promise<T> {

@@ -18,6 +18,17 @@ export interface RetryOptions {
   onRetry?: ((retry: Retry) => boolean | void) | undefined
 }
 
+/** The options of one call, with those of the client where the call has none. */
+export function withDefaults<T extends RetryOptions>(options: T, defaults: RetryOptions): T {
+  const { retries, retryDelayMs, onRetry } = defaults
+  return {
+    ...options,
+    retries: options.retries ?? retries,
+    retryDelayMs: options.retryDelayMs ?? retryDelayMs,
+    onRetry: options.onRetry ?? onRetry,
+  }
+}
+
 const maxDelayMs = 5000
 /** A service that asks for a longer pause gets no further attempt. */
 const maxRetryAfterSeconds = 60
@@ -39,6 +50,7 @@ export function createAttempts({ retries = 8, retryDelayMs = 100, onRetry }: Ret
       const delayMs = toDelay(error, retryDelayMs * 2 ** failures)
       failures += 1
       if (onRetry?.({ error, attempt: failures, delayMs }) === false) throw error
+      signal?.throwIfAborted()
       await wait(delayMs, signal)
     },
     succeed() {

@@ -56,7 +56,25 @@ test('the pieces of a stream may end anywhere, inside of a character too', () =>
 })
 
 test('random streams are parsed as eventsource-parser parses them', () => {
-  const tokens = ['data:', 'data: ', 'data', 'id: 1', 'id:', 'event: e', ': c', 'x', '🌍', ' ', ':', '\n', '\n', '\n\n', '\r\n', '\r\n\r\n', '\n\n\n']
+  const tokens = [
+    'data:',
+    'data: ',
+    'data',
+    'id: 1',
+    'id:',
+    'event: e',
+    ': c',
+    'x',
+    '🌍',
+    ' ',
+    ':',
+    '\n',
+    '\n',
+    '\n\n',
+    '\r\n',
+    '\r\n\r\n',
+    '\n\n\n',
+  ]
   let seed = 1
   const random = (below: number) => (seed = (seed * 48271) % 2147483647) % below
   for (let round = 0; round < 3000; round++) {
