@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from './configuration/agent.ts'
 import type { Environment } from './configuration/references.ts'
+import { createContextFiles } from './files/context-files.ts'
 import { openFilesRoot } from './files/root.ts'
 import type { MetricsSharing } from './metrics/snapshots.ts'
 import { createMetrics } from './metrics/metrics.ts'
@@ -148,6 +149,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     changes,
     configuration,
     listRuns: createRunList(createRunListStore(database)),
+    contextFiles: createContextFiles(root),
     memories,
     metrics,
     observability: createObservability(createRunReports(database)),

@@ -4,6 +4,7 @@ import { isAdmin, type Principal } from '../access/principal.ts'
 import { ServiceError } from '../errors.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
 import type { ArtifactBytes, LinkedFile, OpenArtifact } from './artifact-bytes.ts'
+import type { ArtifactPage, ArtifactStore, StoredArtifact } from './artifact-store.ts'
 import { createKeeper, type KeeperOptions } from './keep.ts'
 import type { ShareFolder } from './share-folder.ts'
 import { createSignedLinks, type UntrustedQuery } from './signed-links.ts'
@@ -24,6 +25,12 @@ export interface ArtifactLink {
   file_type: string
 }
 
+/** A stored file with its link; times in epoch milliseconds. */
+export interface ListedArtifact extends StoredArtifact {
+  downloadUrl: string
+  expiresAt: number
+}
+
 /** The `body` of a share. */
 export interface SharedArtifact {
   path: string
@@ -38,6 +45,10 @@ export interface Artifacts {
   /** Returns a function that stores the files of one run or direct execution. */
   keeper(options: KeeperOptions): KeepArtifact
   find(principal: Principal, index: ArtifactIndex): Promise<ArtifactLink>
+  /** Lists the caller's own files, newest first. */
+  list(principal: Principal, page: ArtifactPage): Promise<{ artifacts: ListedArtifact[]; hasMore: boolean }>
+  /** Opens a file by its id; the caller reads or closes the file. */
+  content(principal: Principal, id: string): Promise<LinkedFile & { content: OpenArtifact }>
   /** Copies a file to the share folder for other programs. */
   share(principal: Principal, requestId: string, index: ArtifactIndex): Promise<SharedArtifact>
   /** The URL of a stored file. */
@@ -54,6 +65,7 @@ export interface Artifacts {
 export interface ArtifactsDependencies {
   bytes: ArtifactBytes
   sessions: SessionStore
+  store: ArtifactStore
   shareFolder: ShareFolder
   /** Secrets for signatures of links: the first signs, all verify. */
   secrets(): readonly Uint8Array[]
@@ -69,7 +81,7 @@ const linkSeconds = 15 * 60
 const retryAfter = 10
 
 export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
-  const { bytes, sessions, shareFolder, now } = deps
+  const { bytes, sessions, store, shareFolder, now } = deps
   const links = createSignedLinks(deps.secrets, now)
 
   /** Finds an artifact. An administrator may read all files of the tenant, as with sessions. */
@@ -104,6 +116,26 @@ export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
       const { artifact, folder } = await locate(principal, index)
       if (!(await reach(bytes.has({ folder, id: artifact.id })))) throw missing(artifact.name)
       return { download_url: await linkTo(folder, artifact), file_name: artifact.name, file_type: artifact.type }
+    },
+
+    async list(principal, { limit, before }) {
+      const found = await store.list(principal, { limit: limit + 1, before })
+      const expiresAt = now() + linkSeconds * 1000
+      const withLink = async (artifact: StoredArtifact) => ({
+        ...artifact,
+        downloadUrl: await linkTo(artifact.session, artifact),
+        expiresAt,
+      })
+      return { artifacts: await Promise.all(found.slice(0, limit).map(withLink)), hasMore: found.length > limit }
+    },
+
+    async content(principal, id) {
+      const artifact = await store.find(principal, id, { anyOwner: isAdmin(principal) })
+      if (!artifact) throw new ServiceError('not_found', `There is no artifact ${id}.`)
+      const { session: folder, name, type } = artifact
+      const content = await reach(bytes.open({ folder, id }))
+      if (!content) throw missing(name)
+      return { name, type, content }
     },
 
     async share(principal, requestId, index) {

@@ -8,7 +8,8 @@ import { makeDocx, makePdf, makeXlsx, makeZip } from '../../test/fixtures/make-d
 import { readHtml } from './html.ts'
 import { readMarkdown, toSections } from './markdown.ts'
 import { parseInProcess } from './document-process.ts'
-import { maxDocumentBytes, readDocument } from './document-text.ts'
+import { maxDocumentBytes } from './document-kind.ts'
+import { readDocument } from './document-text.ts'
 import { workSince } from '../../test/fixtures/work-meter.ts'
 
 const folder = await mkdtemp(path.join(tmpdir(), 'documents-'))

@@ -2,6 +2,7 @@ import type { RouteOptions } from 'fastify'
 import type { TSchema } from 'typebox'
 import { Caller, Role } from './access-schemas.ts'
 import { AcceptedTool, ChangedTool, ChangedToolPage, ToolDefinition } from './changed-tool-schemas.ts'
+import { ArtifactList, ContextFile, ContextFileList, ListedArtifact } from './file-schemas.ts'
 import { OpenAiErrorReply } from './openai/replies.ts'
 import { RpcError } from './rpc-errors.ts'
 import {
@@ -39,6 +40,10 @@ export const namedSchemas: Record<string, TSchema> = {
   GeneratedArtifact,
   ApprovalRequired,
   StreamChunk,
+  ListedArtifact,
+  ArtifactList,
+  ContextFile,
+  ContextFileList,
   Caller,
   Role,
   ToolDefinition,

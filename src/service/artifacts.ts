@@ -12,10 +12,11 @@ import type { Jobs } from '../runs/jobs.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createArtifactFiles } from '../store/disk/artifact-files.ts'
 import type { Database } from '../store/database.ts'
+import { createArtifactStore } from '../store/sessions/artifacts.ts'
 import { existingSessions } from '../store/sessions/sessions.ts'
 import { createShareFolder } from '../store/disk/share-folder.ts'
 
-interface ArtifactOptions extends Omit<ArtifactsDependencies, 'bytes' | 'shareFolder' | 'secrets' | 'onFault'> {
+interface ArtifactOptions extends Omit<ArtifactsDependencies, 'bytes' | 'store' | 'shareFolder' | 'secrets' | 'onFault'> {
   agent: CurrentAgent
   database: Database
   jobs: Jobs
@@ -38,7 +39,8 @@ export async function openArtifacts(stack: AsyncDisposableStack, options: Artifa
   const onFault = (err: unknown) => log.error({ err }, 'artifacts')
   const shareFolder = createShareFolder(settings.artifactShareDir)
   const secrets = () => signing.all().map((key) => key.derive('artifact links'))
-  const artifacts = createArtifacts({ ...options, bytes, shareFolder, secrets, onFault })
+  const store = createArtifactStore(options.database)
+  const artifacts = createArtifacts({ ...options, bytes, store, shareFolder, secrets, onFault })
   await keepSwept(stack, bytes, { ...options, onFault })
   return {
     artifacts,

@@ -3,6 +3,7 @@ import type { Artifacts } from '../artifacts/artifacts.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import type { Configuration } from '../configuration/configuration.ts'
 import type { PinStore } from '../configuration/tool-pins/pin-store.ts'
+import type { ContextFiles } from '../files/context-files.ts'
 import { acceptInherited, type InheritedConnections } from '../http/inherited-connections.ts'
 import { withOtherMethods } from '../http/other-methods.ts'
 import { a2aRoutes } from '../http/routes/a2a.ts'
@@ -12,6 +13,7 @@ import { artifactRoutes } from '../http/routes/artifacts.ts'
 import { asyncRoutes } from '../http/routes/async.ts'
 import { changedToolRoutes } from '../http/routes/changed-tools.ts'
 import { chatRoutes } from '../http/routes/chat.ts'
+import { contextFileRoutes } from '../http/routes/context-files.ts'
 import { configurationRoutes } from '../http/routes/configuration.ts'
 import { docsRoutes, documentRoutes, openApiRoute } from '../http/routes/docs.ts'
 import { healthRoutes } from '../http/routes/health.ts'
@@ -52,6 +54,7 @@ interface RouteServices {
   runs: Runs
   configuration: Configuration
   listRuns: ListRuns
+  contextFiles: ContextFiles
   memories: Memories
   metrics: Metrics
   observability: Observability
@@ -95,6 +98,7 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
     chatRoutes(app, services)
     asyncRoutes(app, { ...services, limits: options.limits })
     openAiRoutes(app, services)
+    contextFileRoutes(app, services)
     sessionRoutes(app, services)
     runListRoute(app, services)
     runRoutes(app, services)

@@ -10,6 +10,8 @@ export interface SessionStore {
   message(tenant: string, session: string, index: number): Promise<SessionMessage | undefined>
   /** Lists sessions with messages, latest activity first, after `before` when given. */
   list(caller: Owner, page: SessionPage): Promise<SessionRecord[]>
+  /** Like `list`, but only sessions whose short name or one of whose messages contains all words. Ignores case. */
+  search(caller: Owner, page: SessionPage & { words: readonly string[] }): Promise<SessionMatches>
   /**
    * Deletes the caller's own session with all data, and memories without another source; the runs keep marks without
    * content. Adds the job that calls the deletion hooks. False when there is no such session.
@@ -31,6 +33,12 @@ export interface SessionPage {
   limit: number
   anyOwner: boolean
   before: SessionRecord | undefined
+}
+
+export interface SessionMatches {
+  sessions: SessionRecord[]
+  /** The last session that the search has read; undefined when no session is left. */
+  scannedTo: SessionRecord | undefined
 }
 
 /** Times in epoch milliseconds. */

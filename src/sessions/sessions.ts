@@ -35,13 +35,26 @@ export interface SessionList {
   /** The `checkpoint_id` of the last session; empty for an empty page. */
   offset: string
   count: number
+  /** Only of a search: the session id after which the search goes on; absent when no session is left. */
+  next?: string
+}
+
+export interface ListQuery {
+  limit: number
+  /** A session id: the page begins after this session. */
+  before: string | undefined
+  /** Words that a session must contain. */
+  q: string | undefined
 }
 
 export interface Sessions {
   /** Throws `not_found`, also for another caller's session. */
   read(principal: Principal, sessionId: string): Promise<SessionView>
-  list(principal: Principal, page: { limit: number; before: string | undefined }): Promise<SessionList>
+  list(principal: Principal, query: ListQuery): Promise<SessionList>
 }
+
+/** Words of a search; each is compared with every message. */
+const maxWords = 10
 
 export function createSessions(store: SessionStore): Sessions {
   return {
@@ -58,14 +71,27 @@ export function createSessions(store: SessionStore): Sessions {
       }
     },
 
-    async list(principal, { limit, before }) {
+    async list(principal, { limit, before, q }) {
       const anyOwner = isAdmin(principal)
       const last = before === undefined ? undefined : await store.find(principal, before, { anyOwner })
       if (before !== undefined && !last) throw invalid(['query', 'before'], `there is no session ${before}`)
-      const sessions = await store.list(principal, { limit, anyOwner, before: last })
-      return { sessions: sessions.map(toSummary), offset: sessions.at(-1)?.checkpointId ?? '', count: sessions.length }
+      const words = wordsOf(q ?? '')
+      if (words.length === 0) return toList(await store.list(principal, { limit, anyOwner, before: last }))
+      const { sessions, scannedTo } = await store.search(principal, { words, limit, anyOwner, before: last })
+      return { ...toList(sessions), ...(scannedTo ? { next: scannedTo.sessionId } : {}) }
     },
   }
+}
+
+/** The words of a search text, without those that another word contains. */
+function wordsOf(q: string): string[] {
+  const words = [...new Set(q.toLowerCase().split(/\s+/))].filter((word) => word !== '')
+  if (words.length > maxWords) throw invalid(['query', 'q'], `has ${words.length} words; at most ${maxWords} are allowed`)
+  return words.filter((word) => !words.some((other) => other !== word && other.includes(word)))
+}
+
+function toList(sessions: readonly SessionRecord[]): SessionList {
+  return { sessions: sessions.map(toSummary), offset: sessions.at(-1)?.checkpointId ?? '', count: sessions.length }
 }
 
 function toSummary(session: SessionRecord): SessionList['sessions'][number] {

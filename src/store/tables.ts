@@ -13,6 +13,7 @@ export interface Tables {
   async_events: AsyncEventRow
   callbacks: CallbackRow
   media: MediaRow
+  artifacts: ArtifactRow
   sub_agents: SubAgentRow
   memories: MemoryRow
   memory_sources: MemorySourceRow
@@ -211,6 +212,26 @@ export interface MediaRow {
   data: string
 }
 
+/** A file of a message; the bytes are in the artifact store under `session` and `id`. */
+export interface ArtifactRow {
+  tenant: string
+  owner: string
+  /** UUIDv7. A fork has the files of its source under the same ids. */
+  id: string
+  /** The session's key; `session_id` is the id that callers use. */
+  session: string
+  session_id: string
+  request_id: string
+  name: string
+  /** MIME type. */
+  type: string
+  /** Bytes. */
+  size: number
+  sha256: string
+  tool: string
+  created_at: number
+}
+
 export interface SubAgentRow {
   tenant: string
   owner: string
@@ -371,7 +392,7 @@ export interface ToolPinRow {
 type TablesWith<Columns> = { [Table in keyof Tables]: Tables[Table] extends Columns ? Table : never }[keyof Tables]
 type Named<Fates, Fate> = { [Table in keyof Fates]: Fates[Table] extends Fate ? Table : never }[keyof Fates]
 
-/** Treatment of a run's rows in other tables when the run becomes a tombstone. Rows of `async_events` expire on their own. */
+/** Treatment of a run's rows in other tables when the run becomes a tombstone. Rows of `async_events` expire on their own, files stay with their session. */
 const rowsOfRun = {
   run_steps: 'removed',
   callbacks: 'removed',
@@ -380,12 +401,14 @@ const rowsOfRun = {
   run_tails: 'removed',
   run_tools: 'removed',
   async_events: 'kept',
+  artifacts: 'kept',
 } as const satisfies Record<Exclude<TablesWith<{ owner: string; request_id: string }>, 'runs'>, 'removed' | 'kept'>
 
 /** Treatment of a session's rows in other tables when the session is removed. */
 const rowsOfSession = {
   messages: 'removed',
   media: 'removed',
+  artifacts: 'removed',
   runs: 'marked',
   memory_sources: 'forgotten',
 } as const satisfies Record<TablesWith<{ session: string }> | 'runs', 'removed' | 'marked' | 'forgotten'>

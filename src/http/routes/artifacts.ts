@@ -1,13 +1,16 @@
-import { create as attachment } from 'content-disposition'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo } from '../../access/operations.ts'
-import type { Artifacts } from '../../artifacts/artifacts.ts'
+import type { ArtifactPosition } from '../../artifacts/artifact-store.ts'
+import type { Artifacts, ListedArtifact as Listed } from '../../artifacts/artifacts.ts'
 import { linkPath } from '../../artifacts/signed-links.ts'
 import { invalid } from '../../errors.ts'
+import { parsePosition, toOffset } from '../../json/offset.ts'
+import { toGeneratedArtifact } from '../../sessions/sessions.ts'
 import { principalOf } from '../authenticate.ts'
-import { toByteRange } from '../byte-range.ts'
-import { ErrorReply, Id, refusals, ValidationReply } from '../schemas.ts'
+import { ArtifactList, type ListedArtifact } from '../file-schemas.ts'
+import { ErrorReply, Id, Offset, pageLimit, refusals, ValidationReply } from '../schemas.ts'
+import { fileReplies, sendFile } from '../send-file.ts'
 
 const Index = Type.Integer({ minimum: 0 })
 
@@ -29,15 +32,7 @@ const Download = Type.Object({
 
 const Shared = Type.Object({ body: Type.Object({ path: Type.String(), file_name: Type.String(), file_type: Type.String() }) })
 
-const file = {
-  description: 'The file.',
-  content: { '*/*': { schema: { type: 'string', format: 'binary' } } },
-  headers: {
-    'content-disposition': { type: 'string', description: '`attachment` with the file name.' },
-    'accept-ranges': { type: 'string' },
-    etag: { type: 'string' },
-  },
-}
+const Query = Type.Object({ limit: pageLimit, before: Offset })
 
 /** Routes of files that the agent created. */
 export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts: Artifacts }): void {
@@ -83,6 +78,53 @@ export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts:
     },
   )
 
+  app.get(
+    '/core/v1/artifacts',
+    {
+      config: { access: accessTo.linkArtifact },
+      schema: {
+        tags: ['Artifacts'],
+        summary: "List the caller's files, newest first",
+        description:
+          "The files that tools created in the caller's chats, with the session and the run that they come from. Files disappear with their " +
+          'session. A forked session has the files of its source under the same ids. Files of direct tool executions are not listed.',
+        querystring: Query,
+        response: { 200: ArtifactList, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { limit, before } = request.query as Type.Static<typeof Query>
+      const page = { limit, before: before === undefined ? undefined : toPosition(before) }
+      const { artifacts: files, hasMore } = await artifacts.list(principalOf(request), page)
+      const last = files.at(-1)
+      return { artifacts: files.map(toListed), offset: last ? toOffset([last.id, last.sessionId]) : '', has_more: hasMore }
+    },
+  )
+
+  const content = {
+    url: '/core/v1/artifacts/:artifact_id/content',
+    config: { access: accessTo.linkArtifact },
+    handler: async (request: FastifyRequest, reply: FastifyReply) => {
+      const { artifact_id: id } = request.params as { artifact_id: string }
+      return sendFile({ id, ...(await artifacts.content(principalOf(request), id)) }, request, reply)
+    },
+  }
+  app.route({
+    ...content,
+    method: 'GET',
+    exposeHeadRoute: false,
+    schema: {
+      tags: ['Artifacts'],
+      summary: 'Download a file by its id, whole or by range',
+      description:
+        'Sends the bytes through the service as an attachment that browsers do not render. A caller reads own files; an administrator reads ' +
+        'the files of the tenant. HEAD answers with the headers alone.',
+      params: Type.Object({ artifact_id: Id }),
+      response: { ...fileReplies, 404: ErrorReply, 422: ValidationReply, ...refusals },
+    },
+  })
+  app.route({ ...content, method: 'HEAD', schema: { hide: true } })
+
   app.route({
     // The HEAD route that Fastify derives would read the whole file to determine its length.
     method: ['GET', 'HEAD'],
@@ -93,57 +135,34 @@ export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts:
       summary: 'Download a file by its signed link, whole or by range',
       params: Type.Object({ folder: Type.String(), id: Type.String() }),
       response: {
-        200: file,
-        206: {
-          ...file,
-          description: 'The requested range of the file.',
-          headers: { ...file.headers, 'content-range': { type: 'string' } },
-        },
+        ...fileReplies,
         403: ErrorReply,
         404: ErrorReply,
         410: ErrorReply,
-        416: {
-          type: 'null',
-          description: 'The range begins after the end of the file.',
-          headers: { ...file.headers, 'content-range': { type: 'string' } },
-        },
         500: ErrorReply,
       },
     },
-    handler: (request, reply) => send(artifacts, request, reply),
+    handler: async (request, reply) => {
+      const location = request.params as { folder: string; id: string }
+      const opened = await artifacts.open(location, request.query as Record<string, unknown>)
+      return sendFile({ id: location.id, ...opened }, request, reply)
+    },
   })
 }
 
-/** Milliseconds without progress after which a download is aborted. */
-const stalledMs = 60_000
+function toPosition(offset: string): ArtifactPosition {
+  const [id, sessionId, ...rest] = parsePosition(offset) ?? []
+  if (typeof id === 'string' && typeof sessionId === 'string' && rest.length === 0) return { id, sessionId }
+  throw invalid(['query', 'before'], 'is not the offset of a page')
+}
 
-/** Streams a file, or a range of the file, from its store. The headers keep browsers from rendering the content as a page of this origin. */
-async function send(artifacts: Artifacts, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const fileRef = request.params as { folder: string; id: string }
-  const { name, type, content } = await artifacts.open(fileRef, request.query as Record<string, unknown>)
-  const etag = `"${fileRef.id}"`
-  const condition = request.headers['if-range']
-  const range = toByteRange(condition === undefined || condition === etag ? request.headers.range : undefined, content.size)
-  void reply.headers({
-    'content-type': type,
-    'content-disposition': attachment(name),
-    'x-content-type-options': 'nosniff',
-    'content-security-policy': 'sandbox',
-    'cache-control': 'private, no-store',
-    'accept-ranges': 'bytes',
-    etag,
-  })
-  if (range === 'none') {
-    await content.close()
-    return reply.code(416).header('content-range', `bytes */${content.size}`).send('')
+function toListed(artifact: Listed): Type.Static<typeof ListedArtifact> {
+  const { sessionId, requestId, downloadUrl, expiresAt } = artifact
+  return {
+    ...toGeneratedArtifact(artifact),
+    session_id: sessionId,
+    request_id: requestId,
+    download_url: downloadUrl,
+    expires_at: new Date(expiresAt).toISOString(),
   }
-  const { start, end } = range === 'all' ? { start: 0, end: content.size - 1 } : range
-  if (range !== 'all') void reply.code(206).header('content-range', `bytes ${start}-${end}/${content.size}`)
-  void reply.header('content-length', String(end - start + 1))
-  if (request.method === 'HEAD' || end < start) {
-    await content.close()
-    return reply.send('')
-  }
-  reply.raw.setTimeout(stalledMs)
-  return reply.send(content.read({ start, end }))
 }

@@ -8,6 +8,13 @@ import { ErrorReply, GeneratedArtifact, Id, IdHeaders, refusals, Step, Usage, Va
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 45 }),
   before: Type.Optional(Type.Intersect([Id, Type.String({ description: 'A session id: the page begins after this session.' })])),
+  q: Type.Optional(
+    Type.String({
+      maxLength: 200,
+      description: 'Only sessions whose short name, or one of whose messages, contains all of these words (at most 10), in any case.',
+      example: 'sales region',
+    }),
+  ),
 })
 
 const Attached = Type.Object({ name: Type.String(), kind: Type.String({ description: 'MIME type.' }) })
@@ -54,7 +61,16 @@ const params = Type.Object({ session_id: Id })
 
 const Fork = Type.Object({ message_index: Type.Integer({ minimum: 0, description: 'The messages before this index are copied.' }) })
 
-const List = Type.Object({ sessions: Type.Array(Summary), offset: Type.String(), count: Type.Integer() })
+const List = Type.Object({
+  sessions: Type.Array(Summary),
+  offset: Type.String(),
+  count: Type.Integer(),
+  next: Type.Optional(
+    Type.String({
+      description: 'Only with `q`: the value of `before` for the next page. Absent when no session is left.',
+    }),
+  ),
+})
 
 /** Routes of sessions, which are conversations with their messages. */
 export function sessionRoutes(app: FastifyInstance, { sessions, changes }: { sessions: Sessions; changes: SessionChanges }): void {
@@ -64,14 +80,18 @@ export function sessionRoutes(app: FastifyInstance, { sessions, changes }: { ses
       config: { access: 'sessions.read' },
       schema: {
         tags: ['Sessions'],
-        summary: 'List sessions, most recent activity first',
+        summary: 'List or search sessions, most recent activity first',
+        description:
+          'Lists the sessions of the caller; an administrator sees the sessions of the tenant. ' +
+          'A search reads the sessions in the same order and stops when the page is full or 300,000 messages are read, ' +
+          'so a page may hold fewer sessions than `limit`. While `next` is present, the search goes on with `before`.',
         querystring: Query,
         response: { 200: List, 422: ValidationReply, ...refusals },
       },
     },
     async (request) => {
-      const { limit, before } = request.query as Type.Static<typeof Query>
-      return sessions.list(principalOf(request), { limit, before })
+      const { limit, before, q } = request.query as Type.Static<typeof Query>
+      return sessions.list(principalOf(request), { limit, before, q })
     },
   )
 

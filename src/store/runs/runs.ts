@@ -19,6 +19,7 @@ import { query, type Database } from '../database.ts'
 import { imageKey } from '../../runs/attachments/result-images.ts'
 import { imagesOf, mediaStatements, resultImagesOf } from './media-statements.ts'
 import { runMoves } from './moves.ts'
+import { insertArtifacts } from '../sessions/artifacts.ts'
 import { runOwners } from './owners.ts'
 import { createSingleStatementChat, type Ending } from './single-statement-chat.ts'
 import { parseJson, rowsPerHour, toEndedRow, toListedRow, toMetrics, toStoredRun, toText, toWindow } from '../rows.ts'
@@ -152,15 +153,18 @@ export function createRunStore(database: Database): RunStore {
         statements.endRun(connection, toEndedRow(key, fence, ended)),
       ])
       if (rows.length === 0) throw new FenceLost(key)
-      const owner = turn.rows[0]?.owner
+      const { owner, session_id } = turn.rows[0] ?? {}
       // The session was deleted meanwhile when there is no row; then no message is stored.
       const hasSession = owner !== undefined
+      const artifacts = message?.data?.artifacts
+      const origin = { tenant, owner: key.owner, session, session_id: session_id ?? '', request_id: requestId }
       const [next] = await allSettledOrThrow([
         hasSession ? handOver(connection, { tenant, owner, session, requestId, now: ended.endedAt }) : undefined,
         ended.hadCheckpoints && !ended.continuable ? statements.deleteSteps(connection, key) : undefined,
         ended.dropsResultImages && !ended.continuable ? media.deleteResultImages(connection, { tenant, session, requestId }) : undefined,
         ...ended.tools.map((tool) => statements.insertTool(connection, { ...key, tool })),
         message && hasSession ? insertMessages(connection, tenant, session, messageCount - 1, [message]) : undefined,
+        artifacts && hasSession ? insertArtifacts(database.db, connection, origin, artifacts) : undefined,
         hasSession && ended.jobs.length > 0 ? insertJobs(connection, ended.jobs) : undefined,
         // Last, because all runs of a tenant lock this row at their end.
         statements.addMetrics(connection, toMetrics(tenant, ended, hourRow)),

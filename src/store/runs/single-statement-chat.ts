@@ -70,10 +70,10 @@ export function createSingleStatementChat({ db, forTenant }: Database) {
     return rows[0] && toBegun(rows[0])
   }
 
-  /** `unchanged` when the run has no answer, or has an error, jobs or result images, or when another run waits for the session. */
+  /** `unchanged` when the run has no answer, or has an error, jobs, files or result images, or when another run waits for the session. */
   async function finish({ key, fence, ended, hourRow }: Ending): Promise<Attempt<unknown>> {
     const { message, error, jobs } = ended
-    if (!message || error || jobs.length > 0 || ended.dropsResultImages) return unchanged
+    if (!message || error || jobs.length > 0 || message.data?.artifacts || ended.dropsResultImages) return unchanged
     const row = { ...toEndedRow(key, fence, ended), ...toMetrics(key.tenant, ended, hourRow), ...toMessage(message) }
     const values = {
       ...ended,

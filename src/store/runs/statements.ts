@@ -230,7 +230,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         })
         .where(whereSession(param))
         .where('active_run', '=', param('requestId'))
-        .returning('owner'),
+        .returning(['owner', 'session_id']),
     ),
 
     /**

@@ -46,12 +46,8 @@ export async function forkSession(
   return 'done'
 }
 
-async function copyMessages(
-  db: Kysely<Tables>,
-  connection: Connection,
-  sourceKey: string,
-  { tenant, key, messageIndex }: NewFork,
-): Promise<void> {
+async function copyMessages(db: Kysely<Tables>, connection: Connection, sourceKey: string, fork: NewFork): Promise<void> {
+  const { tenant, key, messageIndex } = fork
   const messages = db.selectFrom('messages').where('tenant', '=', tenant).where('session', '=', sourceKey).where('idx', '<', messageIndex)
   const to = sql<string>`cast(${key} as text)`
   const copy = db
@@ -59,6 +55,7 @@ async function copyMessages(
     .columns(['tenant', 'session', 'idx', 'role', 'content', 'created_at', 'data'])
     .expression(messages.select(['tenant', to.as('session'), 'idx', 'role', 'content', 'created_at', 'data']))
   await query(connection, copy)
+  await copyArtifacts(db, connection, sourceKey, fork)
   // The data of images in questions and in tool results have this field; few messages have images.
   const withImages = messages.select('data').where('data', 'like', '%"mediaType":%')
   const { rows } = await query(connection, withImages)
@@ -75,4 +72,21 @@ async function copyMessages(
       .expression(media.select(['tenant', to.as('session'), 'request_id', 'n', 'media_type', 'data']))
     await query(connection, copyOfMedia)
   }
+}
+
+/** The files of the copied messages; a caller copies the bytes. */
+async function copyArtifacts(
+  db: Kysely<Tables>,
+  connection: Connection,
+  sourceKey: string,
+  { tenant, owner, key, sessionId, messageIndex }: NewFork,
+): Promise<void> {
+  const ofSource = db.selectFrom('artifacts').selectAll().where('tenant', '=', tenant).where('session', '=', sourceKey)
+  const { rows: sourceRows } = await query(connection, ofSource)
+  if (sourceRows.length === 0) return
+  const messages = db.selectFrom('messages').select('data').where('tenant', '=', tenant).where('session', '=', key)
+  const { rows } = await query(connection, messages.where('idx', '<', messageIndex).where('data', 'like', '%"artifacts":[{%'))
+  const copiedIds = new Set(rows.flatMap(({ data }) => (parseJson<MessageData>(data)?.artifacts ?? []).map(({ id }) => id)))
+  const copies = sourceRows.filter(({ id }) => copiedIds.has(id)).map((row) => ({ ...row, owner, session: key, session_id: sessionId }))
+  for (const copy of copies) await query(connection, db.insertInto('artifacts').values(copy))
 }

@@ -4,7 +4,8 @@ import type { SessionMessage, SessionPage, SessionRecord, SessionStore } from '.
 import { query, type Database } from '../database.ts'
 import { forkSession } from './fork-session.ts'
 import { removeSession } from './remove-session.ts'
-import { parseJson } from '../rows.ts'
+import { parseJson, toText } from '../rows.ts'
+import { searchSessions } from './search-sessions.ts'
 import { statement, type Param } from '../statement.ts'
 import type { MessageRow, SessionRow, Tables } from '../tables.ts'
 
@@ -27,6 +28,12 @@ export function createSessionStore(database: Database): SessionStore {
       .where('session', '=', param('session'))
       .where('idx', '=', param('index')),
   )
+
+  async function list(caller: Owner, page: SessionPage): Promise<SessionRecord[]> {
+    const { rows } = await query(database.forTenant(caller.tenant).read, pageOf(db, caller, page))
+    return rows.map(toRecord)
+  }
+
   return {
     async find(caller, sessionId, { anyOwner }) {
       const { rows } = await query(database.forTenant(caller.tenant).read, sessionOf(db, caller, sessionId, anyOwner))
@@ -44,10 +51,15 @@ export function createSessionStore(database: Database): SessionStore {
       return row && toMessage(row)
     },
 
-    async list(caller, page) {
-      const { rows } = await query(database.forTenant(caller.tenant).read, pageOf(db, caller, page))
-      return rows.map(toRecord)
-    },
+    list,
+    search: (caller, { words, limit, anyOwner, before }) =>
+      searchSessions(database, {
+        tenant: caller.tenant,
+        words: words.map(toText),
+        limit,
+        before,
+        list: (last, sessionCount) => list(caller, { limit: sessionCount, anyOwner, before: last }),
+      }),
 
     remove: (caller, sessionId, removal) =>
       database.forTenant(caller.tenant).unit((connection) => removeSession(database, connection, { caller, sessionId, ...removal })),

@@ -1,0 +1,33 @@
+import { sql, type RawBuilder } from 'kysely'
+
+/**
+ * True when a text column contains each of the words, in any case. Both databases compare with patterns that list the cases of each letter:
+ * their own comparison without case depends on the locale on Postgres, and covers only ASCII on SQLite.
+ */
+export function containsWords(column: RawBuilder<unknown>, words: readonly string[], isPostgres: boolean): RawBuilder<boolean> {
+  const contains = words.map((word) => (isPostgres ? sql`${column} ~ ${toRegularExpression(word)}` : sql`${column} glob ${toGlob(word)}`))
+  return sql<boolean>`(${sql.join(contains, sql` and `)})`
+}
+
+/** A pattern of SQLite's GLOB for texts that contain the word. */
+export function toGlob(word: string): string {
+  return `*${patternOf(word, (character) => ('*?['.includes(character) ? `[${character}]` : character))}*`
+}
+
+/** A regular expression of Postgres that finds the word. */
+export function toRegularExpression(word: string): string {
+  return patternOf(word, (character) => (/[!-/:-@[-`{-~]/.test(character) ? `\\${character}` : character))
+}
+
+function patternOf(word: string, escape: (character: string) => string): string {
+  return Array.from(word, (character) => {
+    const cases = casesOf(character)
+    return cases.length > 1 ? `[${cases.join('')}]` : escape(character)
+  }).join('')
+}
+
+/** The character and its other case. A case of several characters, such as SS for ß, is left out. */
+function casesOf(character: string): string[] {
+  const cases = [character, character.toLowerCase(), character.toUpperCase()].filter((text) => text.length === character.length)
+  return [...new Set(cases)]
+}
