@@ -1,4 +1,4 @@
-import type { Icon } from '@primer/octicons-react'
+import { DependabotIcon, LightBulbIcon, type Icon } from '@primer/octicons-react'
 import type { ComponentType } from 'react'
 
 /** One screen of the console. */
@@ -19,7 +19,22 @@ export interface Screen {
  * A new screen is one row here, with `load: () => import('./runs/page.tsx').then((page) => page.RunsPage)`;
  * `README.md`, "Add a screen", says the rest.
  */
-export const screens: readonly Screen[] = []
+export const screens: readonly Screen[] = [
+  {
+    path: '/sub-agents',
+    title: 'Sub-agents',
+    permissions: ['sub_agents.read'],
+    navigation: { icon: DependabotIcon, group: 'Use' },
+    load: () => import('./sub-agents/page.tsx').then((page) => page.SubAgentsPage),
+  },
+  {
+    path: '/memories',
+    title: 'Memories',
+    permissions: ['memories.read'],
+    navigation: { icon: LightBulbIcon, group: 'Use' },
+    load: () => import('./memories/page.tsx').then((page) => page.MemoriesPage),
+  },
+]
 
 /** Address of a screen without its parameters: `/chat/:session?` is `/chat`. */
 export function hrefOf(screen: Screen): string {

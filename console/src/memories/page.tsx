@@ -1,0 +1,34 @@
+import { LightBulbIcon } from '@primer/octicons-react'
+import { useState } from 'react'
+import { useMay } from '../api/me.ts'
+import { PageHeader } from '../parts/page-header.tsx'
+import { PagedList } from '../parts/pages/paged-table.tsx'
+import { EmptyState } from '../parts/states.tsx'
+import { DeleteDialog } from './delete-dialog.tsx'
+import { MemoryRow } from './memory-row.tsx'
+import { useMemories, type Memory } from './queries.ts'
+
+/** What the agent remembers of the caller, with the message that each memory came from. */
+export function MemoriesPage() {
+  const memories = useMemories()
+  const mayDelete = useMay()('memories.write')
+  const [deleting, setDeleting] = useState<Memory>()
+  return (
+    <>
+      <PageHeader title="Memories">What the agent remembers about you. It uses these facts in new conversations.</PageHeader>
+      <PagedList label="Memories" pages={memories} idOf={({ id }) => id} rowHeight={76} empty={<NoMemories />}>
+        {(memory) => <MemoryRow memory={memory} onDelete={mayDelete ? () => setDeleting(memory) : undefined} />}
+      </PagedList>
+      <DeleteDialog memory={deleting} onClose={() => setDeleting(undefined)} />
+    </>
+  )
+}
+
+function NoMemories() {
+  return (
+    <EmptyState icon={LightBulbIcon} title="Nothing is remembered yet">
+      The agent keeps facts, preferences and lessons from chats that ask for it (<code>auto_memory_retain</code>), and from feedback on
+      answers.
+    </EmptyState>
+  )
+}
