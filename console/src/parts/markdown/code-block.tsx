@@ -1,0 +1,25 @@
+import { memo } from 'react'
+import { CopyButton } from '../copy-button.tsx'
+import { splitLines } from './code-lines.ts'
+import styles from './markdown.module.css'
+
+/** Code with its language and a button to copy it. While it grows, only its last lines are laid out again. */
+export function CodeBlock({ code, language }: { code: string; language: string }) {
+  return (
+    <div className={styles.codeBlock}>
+      <div className={styles.codeHead}>
+        <span>{language || 'text'}</span>
+        <CopyButton text={code} label="Copy code" />
+      </div>
+      <pre className={styles.code} tabIndex={0} role="region" aria-label={`Code: ${language || 'text'}`}>
+        {splitLines(code).map((lines, index) => (
+          <CodeLines key={index} lines={lines} />
+        ))}
+      </pre>
+    </div>
+  )
+}
+
+const CodeLines = memo(function CodeLines({ lines }: { lines: string }) {
+  return <code>{lines}</code>
+})

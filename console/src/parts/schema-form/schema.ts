@@ -1,0 +1,84 @@
+/** The parts of JSON Schema that a form can show. */
+export interface FormSchema {
+  type?: string | string[]
+  title?: string
+  description?: string
+  properties?: Record<string, FormSchema>
+  required?: string[]
+  items?: FormSchema
+  enum?: unknown[]
+  const?: unknown
+  default?: unknown
+  minimum?: number
+  maximum?: number
+  format?: string
+  maxLength?: number
+  anyOf?: FormSchema[]
+  oneOf?: FormSchema[]
+  allOf?: FormSchema[]
+  additionalProperties?: unknown
+  $ref?: string
+  $defs?: Record<string, FormSchema>
+  definitions?: Record<string, FormSchema>
+}
+
+export type FieldKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'choice' | 'json'
+
+const maxReferences = 20
+
+/** Follows local references and the one alternative beside `null`, so that the schema names its type. */
+export function resolveSchema(schema: FormSchema, root: FormSchema): FormSchema {
+  let current = schema
+  for (let count = 0; count < maxReferences; count++) {
+    const target = current.$ref === undefined ? onlyAlternative(current) : findReference(current.$ref, root)
+    if (!target) return current
+    const { $ref: _ref, anyOf: _anyOf, oneOf: _oneOf, allOf: _allOf, ...rest } = current
+    current = { ...target, ...rest }
+  }
+  return {}
+}
+
+function onlyAlternative({ anyOf, oneOf, allOf }: FormSchema): FormSchema | undefined {
+  const alternatives = (anyOf ?? oneOf ?? allOf)?.filter(({ type }) => type !== 'null')
+  return alternatives?.length === 1 ? alternatives[0] : undefined
+}
+
+function findReference(reference: string, root: FormSchema): FormSchema | undefined {
+  const [, group, name] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(reference) ?? []
+  if (name === undefined) return undefined
+  const definitions = group === '$defs' ? root.$defs : root.definitions
+  return definitions && Object.hasOwn(definitions, name) ? definitions[name] : undefined
+}
+
+/** The input that a resolved schema gets. `json` stands for everything that no other input can show. */
+export function kindOf(schema: FormSchema): FieldKind {
+  if (schema.enum?.length && schema.enum.every((value) => ['string', 'number', 'boolean'].includes(typeof value))) return 'choice'
+  const types = [schema.type ?? []].flat().filter((type) => type !== 'null')
+  if (types.length !== 1) return 'json'
+  switch (types[0]) {
+    case 'object':
+      return schema.properties && Object.keys(schema.properties).length > 0 ? 'object' : 'json'
+    case 'array':
+      return schema.items ? 'array' : 'json'
+    case 'string':
+      return 'string'
+    case 'number':
+    case 'integer':
+      return 'number'
+    case 'boolean':
+      return 'boolean'
+    default:
+      return 'json'
+  }
+}
+
+/** A value to begin with: the default, `false` and empty objects where they are required, else nothing. */
+export function initialValue(schema: FormSchema, root: FormSchema, depth = 0): unknown {
+  const resolved = resolveSchema(schema, root)
+  if (resolved.default !== undefined) return resolved.default
+  if (kindOf(resolved) !== 'object' || depth > 8) return undefined
+  const required = new Set(resolved.required)
+  const members = Object.entries(resolved.properties ?? {}).filter(([name]) => required.has(name))
+  const values = members.map(([name, member]) => [name, initialValue(member, root, depth + 1)] as const)
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined))
+}
