@@ -124,7 +124,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   })
   const observer = tracing ? combineObservers([metrics.observer, tracing.observer]) : metrics.observer
   const limits = openLimits(stack, { ...common, running: () => runs.running() })
-  const { runs, directly, subAgents, approvals, openCalls } = openRuns(stack, {
+  const { runs, directly, subAgents, approvals, openCalls, traces } = openRuns(stack, {
     ...common,
     store: runStore,
     executions,
@@ -155,6 +155,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     observability: createObservability(createRunReports(database)),
     openCalls,
     pins,
+    traces,
     runs,
     runStore,
     sessions: createSessions(sessionStore),

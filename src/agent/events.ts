@@ -82,6 +82,8 @@ export interface StepStart {
   startedAt: number
   /** The sub-agent of the step; absent for the run's own agent. */
   subAgent?: string
+  /** Present on calls of tools that change something. */
+  effect?: 'write'
 }
 
 export interface Step extends StepStart {

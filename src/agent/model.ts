@@ -29,6 +29,8 @@ export interface ModelCallTrace {
 export interface ModelAttempt {
   /** W3C `traceparent` for the model's server. */
   traceparent: string | undefined
+  /** Called once at most: when the first text of the reply has arrived. */
+  onFirstEvent?(): void
   /** Called once: with the reply, the error, or neither when the consumer left early. */
   end(outcome: { reply?: ModelReply; error?: ModelError }): void
 }

@@ -25,7 +25,9 @@ export class ScriptedModel implements Model {
 
   async *reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
     const next = this.script[this.requests.length]
-    this.requests.push(structuredClone(request))
+    const data = { ...request }
+    delete data.trace
+    this.requests.push(structuredClone(data))
     if (!next) throw new Error(`ScriptedModel: call ${this.requests.length} was not scripted`)
     await next.before?.(request, signal)
     for (const event of next.events) {

@@ -222,7 +222,14 @@ function parseArguments(text: string): JsonObject | 'not a JSON object' | 'neste
 
 function stepOf({ call, tool, input }: PreparedCall, { now, subAgent }: CallOptions): StepStart {
   const shownAs = tool?.shownAs ?? { type: 'tool_call', tool: tool?.name ?? call.name }
-  return { id: call.id, ...shownAs, input, startedAt: now(), ...(subAgent === undefined ? {} : { subAgent }) }
+  return {
+    id: call.id,
+    ...shownAs,
+    input,
+    startedAt: now(),
+    ...(subAgent === undefined ? {} : { subAgent }),
+    ...(tool?.effect === 'write' ? { effect: tool.effect } : {}),
+  }
 }
 
 async function execute(prepared: PreparedCall, step: StepStart, options: CallOptions, inner: InnerAgent): Promise<EndedCall> {

@@ -17,6 +17,7 @@ import {
   ValidationReply,
 } from './schemas.ts'
 import { RunPage, RunSummary } from './routes/run-list.ts'
+import { RunTrace, Span } from './trace-schemas.ts'
 
 type Schema = Record<string, unknown>
 
@@ -52,6 +53,8 @@ export const namedSchemas: Record<string, TSchema> = {
   AcceptedTool,
   RunSummary,
   RunPage,
+  Span,
+  RunTrace,
 }
 
 /** Adds the parts that all routes share and no route states itself: request ids, errors of bodies, response headers. */

@@ -73,7 +73,10 @@ async function* tryOnce(
         outcome = { reply: next.value }
         return next.value
       }
-      sent.hasEvents = true
+      if (!sent.hasEvents) {
+        sent.hasEvents = true
+        attempt?.onFirstEvent?.()
+      }
       yield next.value
     }
   } catch (error) {

@@ -81,6 +81,7 @@ export function portsOf(store: MemoryRunStore, onFault: RunPorts['onFault'] = re
   let ids = 0
   return {
     store,
+    holder: 'p1',
     jobs: { wake: () => undefined },
     now: Date.now,
     newId: () => `id ${++ids}`,

@@ -6,6 +6,7 @@ import { ServiceError, type ErrorBody } from '../errors.ts'
 import type { CompactLog } from './log/compact-log.ts'
 import type { MessageData } from '../sessions/message.ts'
 import type { NewJob } from './jobs.ts'
+import type { TraceRecord } from './trace/records.ts'
 import type { ChatRequest, EndedStatus, Operation, RunKey, RunStatus } from './run.ts'
 
 /**
@@ -267,6 +268,8 @@ export interface Checkpoint {
   usage: UsageSoFar
   /** Messages of agents inside of tool calls, in order. */
   nested?: NestedMessage[]
+  /** Absent for none. */
+  trace?: TraceRecord[]
 }
 
 /** A message of an agent inside a tool call. */

@@ -12,6 +12,8 @@ import { createAsyncRuns, type AsyncRuns } from './ownership/async-runs.ts'
 import { createCancellation, type Cancellation } from './ownership/cancel.ts'
 import type { LiveRun } from './ownership/live-run.ts'
 import { createLiveRuns } from './ownership/live-runs.ts'
+import type { RunKey } from './run.ts'
+import type { TraceSource } from './trace/source.ts'
 import { createLocate } from './ownership/locate.ts'
 import { createReaders, type Readers } from './ownership/readers.ts'
 import { createRunMutex, createRunRegistry } from './ownership/registry.ts'
@@ -27,8 +29,6 @@ export interface RunsDependencies extends RunPorts {
   admission: Pick<Admission, 'refuseRun' | 'refuseEvent'>
   /** Absent where no other process shares the store. */
   tails?: TailStore | undefined
-  /** Id of the local process. */
-  holder: string
   bus: Bus
   onEnd(run: LiveRun): void
   /** Rejects when the signal is aborted. */
@@ -42,6 +42,8 @@ export interface Runs extends Pick<InterruptedRuns, 'decide' | 'expire'>, Cancel
   /** Executes an accepted run; called by the run's job. */
   work: AsyncRuns['work']
   follow: Readers['follow']
+  /** The progress of a run that the local process holds. */
+  progressOf(key: RunKey): Pick<TraceSource, 'events' | 'records'> | undefined
   /** Unended runs of the local process. */
   load(): Pick<Load, 'total' | 'countUnended'>
   /** Callers of the local unended runs, once for each run. */
@@ -55,8 +57,8 @@ export interface Runs extends Pick<InterruptedRuns, 'decide' | 'expire'>, Cancel
 }
 
 export function createRuns(dependencies: RunsDependencies): Runs {
-  const { agent, refusalOf, admission, tails, holder, onEnd, ...ports } = dependencies
-  const { store, attachments, jobs, bus, now, newId, sleep, onFault } = ports
+  const { agent, refusalOf, admission, tails, onEnd, ...ports } = dependencies
+  const { store, holder, attachments, jobs, bus, now, newId, sleep, onFault } = ports
   const intake = createIntake(now)
   const mutex = createRunMutex()
   const registry = createRunRegistry({ bus, sleep })
@@ -85,6 +87,10 @@ export function createRuns(dependencies: RunsDependencies): Runs {
     accept: createAcceptance({ store, jobs, agent, admission, intake, mutex, beginRun, refusalOf }),
     work: asyncRuns.work,
     follow: readers.follow,
+    progressOf(key) {
+      const run = registry.find(key)
+      return run && { events: run.log.events, records: run.trace.all() }
+    },
     decide: interrupted.decide,
     expire: interrupted.expire,
     ...cancellation,

@@ -24,6 +24,7 @@ import { observabilityRoutes } from '../http/routes/observability.ts'
 import { openAiRoutes } from '../http/routes/openai.ts'
 import { prometheusRoute } from '../http/routes/prometheus.ts'
 import { runListRoute } from '../http/routes/run-list.ts'
+import { runTraceRoutes } from '../http/routes/run-trace.ts'
 import { runRoutes, viewRuns } from '../http/routes/runs.ts'
 import { sessionRoutes } from '../http/routes/sessions.ts'
 import { subAgentRoutes } from '../http/routes/sub-agents.ts'
@@ -38,6 +39,7 @@ import type { ListRuns } from '../runs/list/run-list.ts'
 import type { Runs } from '../runs/runs.ts'
 import type { DirectExecution } from '../runs/tool-executions/direct-execution.ts'
 import type { Observability } from '../runs/reports/observability.ts'
+import type { RunTraces } from '../runs/trace/run-traces.ts'
 import type { RunStore } from '../runs/run-store.ts'
 import type { SessionChanges } from '../sessions/session-changes.ts'
 import type { Sessions } from '../sessions/sessions.ts'
@@ -64,6 +66,7 @@ interface RouteServices {
   sessions: Sessions
   subAgents: SubAgents
   tools: DirectExecution
+  traces: RunTraces
   ping(): Promise<void>
   isStopping(): boolean
 }
@@ -102,6 +105,7 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
     sessionRoutes(app, services)
     runListRoute(app, services)
     runRoutes(app, services)
+    runTraceRoutes(app, services)
     approvalRoutes(app, { ...services, view: viewRuns(services) })
     memoryRoutes(app, services)
     subAgentRoutes(app, services)

@@ -13,6 +13,7 @@ import { createDirectExecution, type DirectExecution, type DirectExecutionDepend
 import type { ExecutionStore } from '../runs/tool-executions/execution-store.ts'
 import type { Jobs } from '../runs/jobs.ts'
 import { logEnd, logFault, logSummary } from '../runs/run-log.ts'
+import { createRunTraces, type RunTraces } from '../runs/trace/run-traces.ts'
 import { createSummaries } from '../runs/window/summary.ts'
 import { createApprovalStore } from '../store/runs/approvals.ts'
 import type { Database } from '../store/database.ts'
@@ -41,6 +42,7 @@ interface RunsOptions extends SharedDependencies, Pick<DirectExecutionDependenci
 interface OpenRuns {
   approvals: Approvals
   openCalls: ApprovalStore
+  traces: RunTraces
   runs: Runs
   directly: DirectExecution
   subAgents: SubAgents
@@ -92,5 +94,7 @@ export function openRuns(stack: AsyncDisposableStack, options: RunsOptions): Ope
     return { kind: 'done' }
   })
   const drain = (ms: number) => (stopWork(), runs.drain(ms))
-  return { runs: { ...runs, drain }, directly, subAgents, approvals, openCalls }
+  const historyTokens = () => agent().config.memory.history_tokens
+  const traces = createRunTraces({ store, approvals: openCalls, progressOf: runs.progressOf, historyTokens })
+  return { runs: { ...runs, drain }, directly, subAgents, approvals, openCalls, traces }
 }

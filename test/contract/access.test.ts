@@ -18,6 +18,7 @@ const routes = [
   ['GET', '/core/v1/runs', 'runs.read'],
   ['GET', '/core/v1/runs/{request_id}', 'runs.read'],
   ['GET', '/core/v1/runs/{request_id}/stream', 'runs.read'],
+  ['GET', '/core/v1/runs/{request_id}/trace', 'runs.read'],
   ['DELETE', '/core/v1/runs/{request_id}', 'runs.write'],
   ['POST', '/core/v1/runs/{request_id}/callback', 'runs.write'],
   ['POST', '/core/v1/runs/{request_id}/feedback', 'runs.write'],

@@ -29,7 +29,7 @@ const params = Type.Object({ request_id: Id })
 /** NUL is excluded: Postgres stores no NUL in text. */
 const Name = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 1024, pattern: '^[^\\u0000]*$', description }))
 
-const OwnerQuery = Type.Object({
+export const OwnerQuery = Type.Object({
   issuer: Name('The issuer of the owner of the run, for administrators.'),
   sub: Name(
     'The sub of the owner of the run, for administrators. Without issuer or sub: the own run, else the only match in the tenant, else 409.',

@@ -3,6 +3,7 @@ import type { Decider, PendingCall } from '../../agent/approval.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { RunKey } from '../run.ts'
 import type { TakenOver, TakeOver } from '../run-store.ts'
+import type { DecidedCall } from '../trace/source.ts'
 
 /** Port: tool calls that wait for approval, and decisions on calls. Each function is one transaction. */
 export interface ApprovalStore {
@@ -20,6 +21,8 @@ export interface ApprovalStore {
   excerpts(tenant: string, runs: readonly RunKey[], limits: ExcerptLimits): Promise<Excerpt[]>
   /** Open calls of a run, with the model's arguments. */
   openOf(key: RunKey): Promise<PendingCall[]>
+  /** All calls of a run that wait, or have waited, for approval, in the order requested. */
+  ofRun(key: RunKey): Promise<DecidedCall[]>
 }
 
 /** A caller who lists or decides calls. */

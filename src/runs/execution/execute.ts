@@ -36,6 +36,7 @@ export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise
   const leftMs = Math.max(0, run.agent.config.max_execution_time * 1000 - run.ranMs)
   const deadline = setTimeout(() => run.stop('timeout'), leftMs)
   const progress = emptyProgress(turn)
+  const begunAt = deps.now()
   deps.observer?.started(run)
   let error: ErrorBody | undefined
   try {
@@ -43,6 +44,7 @@ export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise
     // Memories are read in parallel with the history. Most callers have no memories and do not wait.
     const recalling = deps.recall(run)
     const [subAgents] = await Promise.all([deps.subAgents.listForRun(run.key), load(run, progress, deps)])
+    recordHolder(run, turn, begunAt, deps)
     if (recalling) addMemories(progress, await recalling)
     for await (const event of agentEvents(run, progress, subAgents, deps)) {
       const stored = keepEvent(event, run, progress, deps)
@@ -64,6 +66,17 @@ export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise
   }
   return finish(run, progress, error, deps)
 }
+
+/** Records that this process executes the run, and that a run which has moved has waited for its client to connect again. */
+function recordHolder(run: LiveRun, { windowStart }: Turn, begunAt: number, { holder }: RunPorts): void {
+  const { trace, fence, startedAt = begunAt, isQueued, moved } = run
+  const window = windowStart > 0 ? { window: windowStart } : {}
+  trace.hold({ at: startedAt, holder, fence, ...(isQueued ? { isQueued } : {}), ...moved, ...window })
+  if (moved.cause && begunAt - startedAt >= shortestWaitMs) trace.waited(startedAt, begunAt)
+}
+
+/** Less time passes between the takeover of a run and its execution without a wait. */
+const shortestWaitMs = 20
 
 /** Checks the hints again: a resumed run may have other tools than the tools at its begin. */
 async function requireHints({ request, agent }: LiveRun): Promise<void> {
@@ -167,9 +180,9 @@ function agentEvents(
   const configured = listings.flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
   const tools = [...configured, ...progress.extraTools]
   const { traceparent } = request
-  const trace = observer?.traceOf?.(run) ?? (traceparent === undefined ? undefined : forwardTrace(traceparent))
+  const tracer = observer?.traceOf?.(run) ?? (traceparent === undefined ? undefined : forwardTrace(traceparent))
   const common = {
-    ...(trace && { trace }),
+    trace: run.trace.over(tracer, now),
     headers: request.headers,
     filters: request.filters,
     caller: { tenant: key.tenant, owner: key.owner },

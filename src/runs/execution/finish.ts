@@ -27,6 +27,7 @@ export async function finish(run: LiveRun, progress: Progress, error: ErrorBody 
     thoughts: progress.usage.thoughts,
     ...(error ? { error } : {}),
   }
+  run.trace.close(deps.now())
   const ended = toEndedRun(run, progress, end, deps)
   try {
     // A repeat continues from the last checkpoint and repeats no finished call.
@@ -76,6 +77,7 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: RunPo
       input: run.input,
       events: toCompact([...run.log.events, end]),
       ...(run.log.restoredAt === undefined ? {} : { restoredAt: run.log.restoredAt }),
+      trace: run.trace.all(),
     },
     message,
     messageCount: turn.messageCount + (message ? 1 : 0),

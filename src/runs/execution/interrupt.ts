@@ -17,7 +17,7 @@ export async function interrupt(
   calls: readonly PendingCall[],
   { store, jobs, now: clock, newId }: RunPorts,
 ): Promise<void> {
-  const { key, sessionId, fence, agent, log } = run
+  const { key, sessionId, fence, agent, log, trace } = run
   const { usage, steps, turn } = progress
   const event: InterruptEvent = {
     type: 'interrupt',
@@ -42,6 +42,7 @@ export async function interrupt(
         input: run.input,
         events: toCompact([...log.events, event]),
         ...(log.restoredAt === undefined ? {} : { restoredAt: log.restoredAt }),
+        trace: trace.all(),
       },
       // At least 1, which marks the run as started.
       ranMs: Math.max(1, run.elapsedMs(now)),

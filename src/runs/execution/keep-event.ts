@@ -12,21 +12,22 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
     case 'text':
       run.firstTextAt ??= deps.now()
       run.log.append(event)
-      return run.log.waitForReaders(run.signal)
+      return waitForReaders(run, deps)
     case 'retrying':
       run.log.append(event)
-      return run.log.waitForReaders(run.signal)
+      return waitForReaders(run, deps)
     case 'step_start':
       deps.observer?.saw(run, event)
       // Readers pair starts with ends: a start from before the takeover is not repeated.
       if (progress.startedBefore.has(event.step.id)) return undefined
       run.log.append(event)
-      return run.log.waitForReaders(run.signal)
+      return waitForReaders(run, deps)
     case 'step_end':
       deps.observer?.saw(run, event)
-      return endStep(withLoggedStart(event.step, progress), run, progress)
+      return endStep(withLoggedStart(event.step, progress), run, progress, deps)
     case 'turn':
       deps.observer?.saw(run, event)
+      run.trace.endTurn(event)
       progress.iterations++
       progress.usage.models.push(event.usage)
       progress.completeEvents = run.log.events.length
@@ -42,6 +43,7 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
     case 'instruction':
       // All events so far belong to the messages before the instruction.
       progress.completeEvents = run.log.events.length
+      if (event.message.instruction) run.trace.instruct(event.message.instruction, deps.now())
       return event.message.instruction === 'plan' ? undefined : checkpoint(run, progress, store)
     case 'approved_start':
       return store.startApproved(run.key, run.fence, event.callId, deps.now())
@@ -54,8 +56,15 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
   }
 }
 
-function keepResult(event: ResultEvent, run: LiveRun, progress: Progress, { store }: RunPorts): Promise<void> | undefined {
+/** Waits for slow readers, and records the wait for the trace of the run. */
+function waitForReaders(run: LiveRun, { now }: RunPorts): Promise<void> | undefined {
+  const waiting = run.log.waitForReaders(run.signal)
+  return waiting && run.trace.waitFor(waiting, now)
+}
+
+function keepResult(event: ResultEvent, run: LiveRun, progress: Progress, { store, now }: RunPorts): Promise<void> | undefined {
   const { message, effect } = event
+  run.trace.endCall(message.callId, now())
   if (run.signal.aborted && message.isError) {
     progress.results.push(message)
     progress.cutOff.add(message.callId)
@@ -81,21 +90,20 @@ function withLoggedStart(step: Step, { startedBefore }: Progress): Step {
   return startedAt === undefined ? step : { ...step, startedAt }
 }
 
-function endStep(step: Step, run: LiveRun, progress: Progress): Promise<void> | undefined {
+function endStep(step: Step, run: LiveRun, progress: Progress, deps: RunPorts): Promise<void> | undefined {
   run.log.append({ type: 'step_end', step })
   progress.steps.push(step)
   progress.completeEvents = run.log.events.length
-  return run.log.waitForReaders(run.signal)
+  return waitForReaders(run, deps)
 }
 
 /** Events of an agent inside of a call are stored by the same rules as events of the run. */
-async function keepNested(
-  { callId, subAgent, event }: NestedEvent,
-  run: LiveRun,
-  progress: Progress,
-  { store, newId }: RunPorts,
-): Promise<void> {
+async function keepNested({ callId, subAgent, event }: NestedEvent, run: LiveRun, progress: Progress, deps: RunPorts): Promise<void> {
+  const { store, newId, now } = deps
   const { message } = event
+  if (event.type === 'turn') run.trace.endTurn(event, callId)
+  else if (event.type === 'result') run.trace.endCall(event.message.callId, now())
+  else if (event.message.instruction) run.trace.instruct(event.message.instruction, now(), callId)
   // The result of an aborted call is unknown: a resumed run has no result of the call.
   const isCutOff = event.type === 'result' && run.signal.aborted && event.message.isError
   if (!isCutOff) await keepImages(message, run, progress, store)
@@ -108,7 +116,7 @@ async function keepNested(
     const { effect } = event
     const step = withLoggedStart(event.step, progress)
     if (effect === 'write' && !isCutOff) await checkpoint(run, progress, store, { type: 'step_end', step })
-    await endStep(step, run, progress)
+    await endStep(step, run, progress, deps)
   } else if (event.message.instruction !== 'plan') await checkpoint(run, progress, store)
 }
 

@@ -11,6 +11,8 @@ import type { RunStore } from '../run-store.ts'
 /** The ports that the execution of a run needs, from its turn to its stored end. */
 export interface RunPorts {
   store: RunStore
+  /** Id of the local process. */
+  holder: string
   /** Woken when a run has ended with jobs. */
   jobs: Pick<Jobs, 'wake'>
   now(): number

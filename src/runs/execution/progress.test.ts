@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Step, StepStart } from '../../agent/events.ts'
+import { ScriptedModel } from '../../agent/scripted-model.ts'
+import { agentOf } from '../process-fixture.ts'
+import { TraceRecorder } from '../trace/recorder.ts'
 import { EventLog } from '../log/event-log.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import { checkpoint, emptyProgress, restore } from './progress.ts'
@@ -19,8 +22,11 @@ function end(id: string): Step {
 test('a restored log has the events of the live one, one for one', async () => {
   const stored: Checkpoint[] = []
   const store = { checkpoint: async (_key, _fence, _n, data) => void stored.push(structuredClone(data)) } as RunStore
-  const newRun = () =>
-    ({ key: { tenant: 't', owner: 'o', requestId: 'r' }, fence: 1, log: new EventLog(), markProgress: () => undefined }) as LiveRun
+  const newRun = () => {
+    const log = new EventLog()
+    const trace = new TraceRecorder({ log, agent: agentOf({ model: new ScriptedModel() }) })
+    return { key: { tenant: 't', owner: 'o', requestId: 'r' }, fence: 1, log, trace, markProgress: () => undefined } as unknown as LiveRun
+  }
   const run = newRun()
   const progress = emptyProgress(turn)
   const write = async (id: string) => {

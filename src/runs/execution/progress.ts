@@ -45,6 +45,7 @@ export interface Progress {
   storedUsage: { models: number; thoughts: number }
   storedResults: Set<string>
   storedNested: number
+  storedRecords: number
 }
 
 export function emptyProgress(turn: Turn): Progress {
@@ -72,6 +73,7 @@ export function emptyProgress(turn: Turn): Progress {
     storedUsage: { models: 0, thoughts: 0 },
     storedResults: new Set(),
     storedNested: 0,
+    storedRecords: 0,
   }
 }
 
@@ -92,12 +94,14 @@ export async function storeNext(
   const events = run.log.events.slice(progress.storedEvents, next ? undefined : progress.completeEvents)
   if (next) events.push(next)
   const { messages, usage, storedUsage } = progress
+  const trace = run.trace.after(progress.storedRecords)
   const data: Checkpoint = {
     messages: unstored(progress).map(withoutImageBytes),
     iterations: progress.iterations,
     events: toCompact(events),
     usage: { models: usage.models.slice(storedUsage.models), thoughts: usage.thoughts.slice(storedUsage.thoughts) },
     ...(progress.nested.length > progress.storedNested ? { nested: progress.nested.slice(progress.storedNested).map(toStoredNested) } : {}),
+    ...(trace.length > 0 ? { trace } : {}),
   }
   const upTo = { nested: progress.nested.length, messages: messages.length, models: usage.models.length, thoughts: usage.thoughts.length }
   await store(progress.checkpoints + 1, data)
@@ -105,6 +109,7 @@ export async function storeNext(
   progress.storedMessages = upTo.messages
   progress.storedUsage = upTo
   progress.storedNested = upTo.nested
+  progress.storedRecords += trace.length
   progress.storedEvents += events.length
   for (const message of data.messages) if (message.role === 'tool') progress.storedResults.add(message.callId)
 }
@@ -140,6 +145,7 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
     progress.usage.models.push(...stored.usage.models)
     progress.usage.thoughts.push(...stored.usage.thoughts)
     progress.nested.push(...(stored.nested ?? []))
+    run.trace.restore(stored.trace ?? [])
   }
   const events = checkpoints.flatMap((stored) => fromCompact(stored.events))
   run.log.restore(events, run.resumed ? run.resumed.restoredAt : events.length)
@@ -156,6 +162,7 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
   progress.storedUsage = { models: progress.usage.models.length, thoughts: progress.usage.thoughts.length }
   progress.completeEvents = events.length
   progress.storedNested = progress.nested.length
+  progress.storedRecords = run.trace.count
 }
 
 /** Files from the tools of a run, in order of creation. An agent inside of a call and the call may both report the same file. */

@@ -33,6 +33,12 @@ function add(sum: ModelUsage | undefined, call: ModelUsage): ModelUsage {
   }
 }
 
+/** USD of a model call; undefined without configured prices. */
+export function costOfCall(usage: ModelUsage, { primary, fallback }: AgentConfig['llms']): number | undefined {
+  const prices = [primary, ...fallback].find((config) => config.model === usage.model)?.prices
+  return prices && costOf(usage, prices)
+}
+
 function costOf(usage: ModelUsage, prices: NonNullable<ModelConfig['prices']>): number {
   const cached = usage.cachedInput * (prices.cached_input ?? prices.input)
   return ((usage.input - usage.cachedInput) * prices.input + cached + usage.output * prices.output) / tokensPerPrice

@@ -1,5 +1,6 @@
 import type { TextLabel } from '../../agent/events.ts'
 import type { LoggedEvent } from '../run.ts'
+import type { TraceRecord } from '../trace/records.ts'
 
 /** The stored form of a run's log. Consecutive text events with the same label are merged into one text plus the lengths of the pieces. */
 export interface CompactLog {
@@ -8,6 +9,8 @@ export interface CompactLog {
   events: (CompactText | Exclude<LoggedEvent, { type: 'text' }>)[]
   /** `EventLog.restoredAt`. */
   restoredAt?: number
+  /** Absent in logs of earlier versions, and for a run that was never executed. */
+  trace?: TraceRecord[]
 }
 
 interface CompactText {

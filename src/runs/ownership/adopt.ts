@@ -10,6 +10,7 @@ import { runKeyText, type ChatRequest, type RunKey } from '../run.ts'
 import type { OrphanedRun, RunStore, RunVersion, StoredRun, TakenOver, TakeOver } from '../run-store.ts'
 import { stopSuperseded } from './stop-superseded.ts'
 import { createSuspects, isHopeless, isSuspect } from './suspects.ts'
+import type { HeldRecord } from '../trace/records.ts'
 import { toNewMessages } from '../window/transcript.ts'
 
 interface AdoptionDependencies {
@@ -102,6 +103,7 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
       // A repeat gets the full execution time.
       ranMs: run.endedAt === undefined ? run.ranMs : 0,
       ...(isResumed ? { resumed: { restoredAt: log?.restoredAt } } : {}),
+      moved: toMove(run, isResumed),
     })
     // The client may have lost its connection with the process. The reconnect grace starts now.
     const hasReader = needsReader && run.onDisconnect === 'cancel' ? liveRun.waitForReader() : undefined
@@ -174,6 +176,13 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
   }
 
   return { takeOver, toTakeOver, resume, adopt, stop: () => void (isStopped = true) }
+}
+
+/** Where a run comes from. An accepted run that no process has executed yet comes from nowhere. */
+function toMove({ holder, fence, endedAt, losses }: OrphanedRun, isResumed: boolean): Pick<HeldRecord, 'from' | 'cause'> {
+  const isFirst = holder === '' && fence === 1
+  const cause = isResumed ? 'approval' : endedAt !== undefined ? 'repeat' : losses?.count ? 'lost' : 'handed_over'
+  return isFirst ? {} : { ...(holder === '' ? {} : { from: holder }), cause }
 }
 
 /** The runs that one process takes over before the next look. Processes that read the same list take random shares, so conflicts are rare. */

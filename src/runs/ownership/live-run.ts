@@ -2,6 +2,8 @@ import type { Agent } from '../../configuration/agent.ts'
 import { EventLog } from '../log/event-log.ts'
 import type { ChatRequest, Operation, RunKey } from '../run.ts'
 import type { Turn } from '../run-store.ts'
+import type { HeldRecord } from '../trace/records.ts'
+import { TraceRecorder } from '../trace/recorder.ts'
 
 /**
  * Why a run was stopped. `disconnected`: the client disconnected and did not reconnect within the grace. `orphaned`: the process of the run
@@ -25,6 +27,8 @@ export interface LiveRunOptions {
   losses?: number
   /** Present where the run continues after an interruption; `restoredAt` as in `EventLog`. Absent for a new run and for a run that lost its process. */
   resumed?: { restoredAt: number | undefined }
+  /** The process before, and why the run has moved; absent for a new run. */
+  moved?: Pick<HeldRecord, 'from' | 'cause'>
 }
 
 /** A run in the memory of the local process: in its session's queue, or running. */
@@ -41,7 +45,9 @@ export class LiveRun {
   readonly ranMs: number
   readonly losses: number
   readonly resumed: LiveRunOptions['resumed']
+  readonly moved: Pick<HeldRecord, 'from' | 'cause'>
   readonly log = new EventLog()
+  readonly trace: TraceRecorder
   /** Resolves when the run has its session; rejects when the run leaves the queue without a turn. */
   started: Promise<Turn> = never
   /** Resolves when the last event is in the log. */
@@ -49,6 +55,8 @@ export class LiveRun {
   /** Resolves when the local process has stored a checkpoint of the run. */
   readonly progressed: Promise<void>
   readonly markProgress: () => void
+  /** True where the run waits, or has waited, for its session or for a worker. */
+  isQueued = false
   /** Epoch milliseconds; set when the run has its session. */
   startedAt: number | undefined
   /** Epoch milliseconds of the first text event in the local process. */
@@ -80,6 +88,8 @@ export class LiveRun {
     this.ranMs = options.ranMs ?? 0
     this.losses = options.losses ?? 0
     this.resumed = options.resumed
+    this.moved = options.moved ?? {}
+    this.trace = new TraceRecorder(this)
   }
 
   /** No client waits for an async run. */

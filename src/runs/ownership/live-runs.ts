@@ -56,6 +56,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
     if (run.fence > 1) bus.publish('moved', run.key)
     // A run accepted during the drain is handed over at once.
     if (handingOver.signal.aborted) run.stop('handed_over')
+    run.isQueued = !turn || run.isAsync
     const releaseAgent = run.agent.hold()
     run.started = (turn ? Promise.resolve(turn) : waitForTurn(run)).catch(async (error: unknown) => {
       registry.remove(run)

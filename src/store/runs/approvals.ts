@@ -1,6 +1,8 @@
 import type { ExpressionBuilder } from 'kysely'
 import type { PendingCall } from '../../agent/approval.ts'
 import type { JsonObject } from '../../agent/messages.ts'
+import type { RunKey } from '../../runs/run.ts'
+import type { DecidedCall } from '../../runs/trace/source.ts'
 import type { ApprovalStore, ApprovalCaller, CallKey, StoredCall } from '../../runs/approvals/approval-store.ts'
 import { query, type Database } from '../database.ts'
 import { excerptsOf } from '../sessions/excerpts.ts'
@@ -18,14 +20,15 @@ export function createApprovalStore(database: Database): ApprovalStore {
     return { ...keyColumns(key), call_id: callId }
   }
 
-  const openOfRun = (key: Parameters<ApprovalStore['openOf']>[0]) =>
+  const callsOf = (key: RunKey) =>
     db
       .selectFrom('approvals')
       .selectAll()
       .where((is) => is.and(keyColumns(key)))
-      .where('decision', 'is', null)
       .orderBy('requested_at')
       .orderBy('place')
+
+  const openOfRun = (key: RunKey) => callsOf(key).where('decision', 'is', null)
 
   return {
     async find(asker, requestId, callId) {
@@ -92,6 +95,10 @@ export function createApprovalStore(database: Database): ApprovalStore {
     async openOf(key) {
       return (await query(database.forTenant(key.tenant).read, openOfRun(key))).rows.map(toPending)
     },
+
+    async ofRun(key) {
+      return (await query(database.forTenant(key.tenant).read, callsOf(key))).rows.map(toDecided)
+    },
   }
 
   async function placeOf(asker: ApprovalCaller, callId: string): Promise<ApprovalCursor | undefined> {
@@ -124,6 +131,20 @@ function isBehind({ requested_at, place, call_id }: ApprovalCursor) {
 
 function toPending({ call_id, tool, input, by }: ApprovalRow): PendingCall {
   return { callId: call_id, tool, input: JSON.parse(input) as JsonObject, by }
+}
+
+function toDecided(row: ApprovalRow): DecidedCall {
+  const newInput = parseJson<JsonObject>(row.new_input)
+  return {
+    ...toPending(row),
+    requestedAt: row.requested_at,
+    expiresAt: row.expires_at,
+    ...(row.decision === null ? {} : { decision: row.decision }),
+    ...(row.decided_at === null ? {} : { decidedAt: row.decided_at }),
+    ...(row.decided_by === null ? {} : { decidedBy: row.decided_by }),
+    ...(row.reason === null ? {} : { reason: row.reason }),
+    ...(newInput ? { newInput } : {}),
+  }
 }
 
 function toCall(row: ApprovalRow): StoredCall {

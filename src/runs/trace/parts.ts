@@ -1,0 +1,114 @@
+import type { JsonValue } from '../../agent/messages.ts'
+import { errorOf, endWithoutSession } from '../log/outcome.ts'
+import { isLastEvent } from '../run.ts'
+import { toModelPart } from './model-parts.ts'
+import type { ModelRecord } from './records.ts'
+import { runSpanId, withoutUndefined, type Part, type SpanStatus } from './span.ts'
+import type { TraceSource } from './source.ts'
+import { stepsIn, toStepPart } from './step-parts.ts'
+import { toTurnParts } from './turn-parts.ts'
+import { toApprovalPart, toWaitParts } from './wait-parts.ts'
+
+/**
+ * Derives the parts of a run from its numbered events and its trace records, ordered by their start; a part comes behind its parent. A log of
+ * an earlier version has no records: its steps are parts of the run itself.
+ */
+export function toParts(source: TraceSource): Part[] {
+  const { run, events, records, approvals } = source
+  const { endedAt } = run
+  const steps = stepsIn(events)
+  const { turns, groups, parentOfPlan } = toTurnParts(records, steps)
+  const turnOfCall = new Map(turns.flatMap(({ part, record }) => (record.calls ?? []).map((callId) => [callId, part.id] as const)))
+  const subAgents = new Map<string, string>()
+  const parentOf = (id: string, subAgent?: string) =>
+    turnOfCall.get(id) ?? parentOfPlan.get(id) ?? subAgents.get(`sub_agent:${subAgent ?? ''}`) ?? runSpanId
+  const stepParts = [...steps.values()].map((step) => {
+    const { id, type, tool, subAgent } = step.start
+    const isWaiting = run.status === 'interrupted'
+    const part = toStepPart(step, { parent: parentOf(id, subAgent), endedAt, isWaiting, hasEffect: records.length > 0 })
+    if (type === 'sub_agent_call') subAgents.set(tool, id)
+    return part
+  })
+  const modelParts = turns.map(({ record }) => toModelPart(record, events, endedAt))
+  const approvalParts = approvals.map((call) => toApprovalPart(call, parentOf(call.callId), endedAt))
+  endTurns(turns, [...modelParts, ...stepParts, ...approvalParts], endedAt)
+  endGroups(groups, turns, endedAt)
+  const root = toRoot(source, modelParts)
+  const turnParts = turns.flatMap(({ part }, index) => [part, modelParts[index]!])
+  const inner = [...toWaitParts(source), ...groups, ...stepParts.filter(isPlan), ...turnParts, ...stepParts.filter((part) => !isPlan(part))]
+  return [root, ...[...inner, ...approvalParts].sort((a, b) => a.started - b.started)]
+}
+
+function isPlan({ kind }: Part): boolean {
+  return kind === 'plan'
+}
+
+/** A turn ends with the last of its parts. While the run lasts, a turn also lasts as long as one of its calls has no part yet. */
+function endTurns(turns: readonly { part: Part; record: ModelRecord }[], parts: readonly Part[], endedAt: number | undefined): void {
+  const children = Map.groupBy(parts, ({ parent }) => parent)
+  const callIds = new Set(parts.map(({ id }) => id.replace(/^approval:/, '')))
+  const newest = new Map(turns.map(({ part, record }) => [record.callId, part]))
+  for (const { part, record } of turns) {
+    const inner = children.get(part.id) ?? []
+    const isNewest = newest.get(record.callId) === part
+    const isOpen = endedAt === undefined && isNewest && (record.calls ?? []).some((callId) => !callIds.has(callId))
+    part.ended = isOpen ? undefined : endOf(inner)
+    const model = inner.find(({ kind }) => kind === 'model')
+    part.status = model && model.status !== 'success' ? model.status : statusOf(inner, isOpen)
+  }
+}
+
+function endGroups(groups: readonly Part[], turns: readonly { part: Part }[], endedAt: number | undefined): void {
+  const children = Map.groupBy(turns, ({ part }) => part.parent)
+  for (const group of groups) {
+    const inner = (children.get(group.id) ?? []).map(({ part }) => part)
+    group.ended = inner.length === 0 ? endedAt : endOf(inner)
+    if (group.status !== 'error')
+      group.status = inner.length === 0 && endedAt !== undefined ? 'cancelled' : statusOf(inner, inner.length === 0)
+  }
+}
+
+function endOf(parts: readonly Part[]): number | undefined {
+  let last = -Infinity
+  for (const { ended } of parts) {
+    if (ended === undefined) return undefined
+    last = Math.max(last, ended)
+  }
+  return last
+}
+
+/** The status of a turn or of a step of a plan: failures of its tools are no failure of its own. */
+function statusOf(parts: readonly Part[], isOpen: boolean): SpanStatus {
+  if (parts.some(({ status }) => status === 'running')) return 'running'
+  if (parts.some(({ status }) => status === 'waiting')) return 'waiting'
+  if (isOpen) return 'running'
+  return parts.some(({ status }) => status === 'cancelled') ? 'cancelled' : 'success'
+}
+
+function toRoot({ run, events }: TraceSource, models: readonly Part[]): Part {
+  const { status, operation, sessionId, createdAt, endedAt } = run
+  const last = events.at(-1)
+  const end = endedAt === undefined ? undefined : isLastEvent(last) ? last : endWithoutSession
+  const error = run.error ?? (end && errorOf(end))
+  const sum = (name: string): JsonValue => models.reduce((total, { attributes }) => total + Number(attributes[name] ?? 0), 0)
+  const hasCost = models.some(({ attributes }) => attributes['cost'] !== null)
+  return {
+    id: runSpanId,
+    parent: undefined,
+    kind: 'run',
+    name: operation,
+    status: status === 'pending' || status === 'interrupted' ? 'waiting' : status,
+    started: createdAt,
+    ended: endedAt,
+    attributes: withoutUndefined({
+      session_id: sessionId,
+      finish_reason: end?.type === 'end' ? end.reason : undefined,
+      model_calls: models.length,
+      input_tokens: sum('input_tokens'),
+      output_tokens: sum('output_tokens'),
+      cost: hasCost ? sum('cost') : null,
+      error_type: error?.details?.error_type,
+      error: error?.body,
+    }),
+  }
+}

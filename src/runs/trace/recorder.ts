@@ -1,0 +1,150 @@
+import type { TurnEvent } from '../../agent/events.ts'
+import type { Instruction } from '../../agent/messages.ts'
+import type { ModelAttempt, ModelCallTrace } from '../../agent/model.ts'
+import type { RunTrace } from '../../agent/trace.ts'
+import type { Agent } from '../../configuration/agent.ts'
+import { costOfCall } from '../execution/usage.ts'
+import type { AttemptRecord, HeldRecord, ModelRecord, TraceRecord, WaitRecord } from './records.ts'
+
+export interface RecorderOptions {
+  /** The log of the run. */
+  log: { readonly events: readonly unknown[] }
+  agent: Pick<Agent, 'config'>
+}
+
+/** Records what the trace of a live run needs beside the numbered events. Called a few times per model call, never per token. */
+export class TraceRecorder {
+  private readonly options: RecorderOptions
+  private readonly complete: TraceRecord[] = []
+  /** Model calls without an end, by the tool call in which their agent runs; undefined for the run's own agent. */
+  private readonly open = new Map<string | undefined, ModelRecord>()
+  private wait: WaitRecord | undefined
+  private calls = 0
+
+  constructor(options: RecorderOptions) {
+    this.options = options
+  }
+
+  /** Number of complete records. */
+  get count(): number {
+    return this.complete.length
+  }
+
+  /** Complete records after the first `count`. */
+  after(count: number): TraceRecord[] {
+    return this.complete.slice(count)
+  }
+
+  /** All records, with those of open calls and waits last. */
+  all(): TraceRecord[] {
+    return [...this.complete, ...this.open.values(), ...(this.wait ? [this.wait] : [])]
+  }
+
+  /** Adds the records of earlier processes. */
+  restore(records: readonly TraceRecord[]): void {
+    for (const record of records) {
+      this.complete.push(record)
+      if (record.type === 'model') this.calls = Math.max(this.calls, record.n)
+    }
+  }
+
+  hold(record: Omit<HeldRecord, 'type'>): void {
+    this.complete.push({ type: 'held', ...record })
+  }
+
+  instruct(instruction: Instruction, at: number, callId?: string): void {
+    this.complete.push({ type: 'instruction', n: this.calls + 1, at, ...inCall(callId), instruction })
+  }
+
+  /** Records the time until `waiting` resolves. */
+  async waitFor(waiting: Promise<void>, now: () => number): Promise<void> {
+    const wait: WaitRecord = (this.wait = { type: 'wait', startedAt: now() })
+    await waiting
+    this.wait = undefined
+    this.waited(wait.startedAt, now())
+  }
+
+  waited(startedAt: number, endedAt: number): void {
+    this.complete.push({ type: 'wait', startedAt, endedAt })
+  }
+
+  /** A trace that records model calls, and passes each on to `tracer`. */
+  over(tracer: RunTrace | undefined, now: () => number): RunTrace {
+    return {
+      modelCall: (callId) => this.begin(callId, tracer?.modelCall(callId), now),
+      traceparentOf: (callId) => tracer?.traceparentOf(callId),
+    }
+  }
+
+  /** The model call of a turn has ended with its reply. */
+  endTurn({ usage, finish, message, startedAt, endedAt }: TurnEvent, callId?: string): void {
+    const begun = this.open.get(callId) ?? this.add(callId, startedAt)
+    this.open.delete(callId)
+    const { attempts = [], ...record } = begun
+    const cost = costOfCall(usage, this.options.agent.config.llms)
+    this.complete.push({
+      ...record,
+      to: this.options.log.events.length,
+      endedAt,
+      ...(attempts.length > 1 ? { attempts } : {}),
+      usage,
+      finish,
+      ...(cost === undefined ? {} : { cost }),
+      ...(message.toolCalls.length > 0 ? { calls: message.toolCalls.map(({ id }) => id) } : {}),
+    })
+  }
+
+  /** A tool call has its result: a model call in it that is still open has failed or was cancelled. */
+  endCall(callId: string, now: number): void {
+    if (this.open.size > 0) this.abandon(callId, now)
+  }
+
+  /** The run has ended: open model calls have failed or were cancelled. */
+  close(now: number): void {
+    for (const callId of [...this.open.keys()]) this.abandon(callId, now)
+  }
+
+  private begin(callId: string | undefined, traced: ModelCallTrace | undefined, now: () => number): ModelCallTrace {
+    this.abandon(callId, now())
+    const record = this.add(callId, now())
+    const attempts: AttemptRecord[] = (record.attempts = [])
+    return {
+      attempt(model, request): ModelAttempt {
+        const attempt: AttemptRecord = { model: model.name, startedAt: now() }
+        attempts.push(attempt)
+        const other = traced?.attempt(model, request)
+        return {
+          traceparent: other?.traceparent,
+          onFirstEvent: () => void (record.firstTextAt = now()),
+          end(outcome) {
+            attempt.endedAt = now()
+            if (outcome.error) {
+              attempt.error = { type: outcome.error.code, message: outcome.error.message.slice(0, maxMessage) }
+              delete record.firstTextAt
+            }
+            other?.end(outcome)
+          },
+        }
+      },
+    }
+  }
+
+  private add(callId: string | undefined, startedAt: number): ModelRecord {
+    const record: ModelRecord = { type: 'model', n: ++this.calls, ...inCall(callId), from: this.options.log.events.length, startedAt }
+    this.open.set(callId, record)
+    return record
+  }
+
+  private abandon(callId: string | undefined, now: number): void {
+    const record = this.open.get(callId)
+    if (!record) return
+    this.open.delete(callId)
+    this.complete.push({ ...record, to: this.options.log.events.length, endedAt: record.attempts?.at(-1)?.endedAt ?? now })
+  }
+}
+
+const maxMessage = 500
+
+function inCall(callId: string | undefined): { callId?: string } {
+  return callId === undefined ? {} : { callId }
+}

@@ -1,0 +1,107 @@
+import { setImmediate as pause } from 'node:timers/promises'
+import { ServiceError } from '../../errors.ts'
+import type { ApprovalStore } from '../approvals/approval-store.ts'
+import { fromCompact } from '../log/compact-log.ts'
+import { noRun } from '../ownership/locate.ts'
+import type { RunKey } from '../run.ts'
+import type { Checkpoint, RunStore, StoredRun } from '../run-store.ts'
+import { bound, limitFor } from './bound.ts'
+import { modelId } from './model-parts.ts'
+import { toParts } from './parts.ts'
+import type { ModelRecord } from './records.ts'
+import { messagesBefore, transcriptOf, type SessionReader } from './run-transcript.ts'
+import { toSentMessages } from './sent-messages.ts'
+import { toSpan, type RunTraceView, type Span } from './span.ts'
+import type { TraceSource } from './source.ts'
+import { stepsIn } from './step-parts.ts'
+
+export interface RunTraceDependencies extends SessionReader {
+  store: Pick<RunStore, 'find' | 'checkpoints' | 'history'>
+  approvals: Pick<ApprovalStore, 'ofRun'>
+  /** The progress of a run that this process holds; undefined for all other runs. */
+  progressOf(key: RunKey): Pick<TraceSource, 'events' | 'records'> | undefined
+}
+
+/** The traces of runs, which work for live and for ended runs. */
+export interface RunTraces {
+  /** The trace of a run, with long values cut. Throws `not_found` for an unknown run, and `gone` for a removed run. */
+  find(key: RunKey): Promise<RunTraceView>
+  /** The trace with one span alone: values are whole, and a model call has its messages. Throws `not_found` for an unknown span. */
+  findSpan(key: RunKey, spanId: string): Promise<RunTraceView>
+}
+
+/** Spans that are made before other requests get their turn. */
+const batchSize = 500
+
+export function createRunTraces(deps: RunTraceDependencies): RunTraces {
+  const { store, approvals, progressOf } = deps
+
+  async function read(key: RunKey): Promise<TraceSource> {
+    const run = await readRun(key)
+    const progress = (run.endedAt === undefined ? progressOf(key) : undefined) ?? (await storedProgress(run))
+    const isAsked = progress.events.some(({ type }) => type === 'interrupt')
+    return { run, ...progress, approvals: isAsked ? await approvals.ofRun(key) : [] }
+  }
+
+  /** A run whose log has its end was stored as ended before. */
+  async function readRun(key: RunKey): Promise<StoredRun> {
+    const hasEnded = progressOf(key)?.events.at(-1)?.type === 'end'
+    const run = await store.find(key)
+    if (!run) throw noRun(key)
+    const isOutdated = run.endedAt === undefined && !hasEnded && progressOf(key)?.events.at(-1)?.type === 'end'
+    return isOutdated ? readRun(key) : run
+  }
+
+  /** A run that is executed has its progress in checkpoints; its log is of an earlier end or interruption. */
+  async function storedProgress(run: StoredRun): Promise<Pick<TraceSource, 'events' | 'records'>> {
+    const { log, endedAt, status } = run
+    if (endedAt !== undefined || status === 'interrupted') return { events: fromCompact(log?.events ?? []), records: log?.trace ?? [] }
+    const checkpoints = await store.checkpoints(run)
+    return {
+      events: checkpoints.flatMap(({ events }) => fromCompact(events)),
+      records: checkpoints.flatMap(({ trace = [] }: Checkpoint) => trace),
+    }
+  }
+
+  async function find(key: RunKey): Promise<RunTraceView> {
+    const source = await read(key)
+    const parts = toParts(source)
+    const limit = limitFor(parts.length)
+    const spans: Span[] = []
+    for (let start = 0; start < parts.length; start += batchSize) {
+      if (start > 0) await pause()
+      for (const part of parts.slice(start, start + batchSize)) spans.push(toSpan(bound(part, limit)))
+    }
+    return { request_id: key.requestId, status: source.run.status, spans }
+  }
+
+  async function findSpan(key: RunKey, spanId: string): Promise<RunTraceView> {
+    const source = await read(key)
+    const part = toParts(source).find(({ id }) => id === spanId)
+    if (!part) throw new ServiceError('not_found', `The run ${key.requestId} has no span ${spanId}.`)
+    const record = source.records.find((other): other is ModelRecord => other.type === 'model' && modelId(other) === spanId)
+    const span = toSpan(part)
+    return {
+      request_id: key.requestId,
+      status: source.run.status,
+      spans: [record ? { ...span, messages: await messagesOf(record, source) } : span],
+    }
+  }
+
+  async function messagesOf(record: ModelRecord, { run, events, records }: TraceSource) {
+    const steps = stepsIn(events)
+    const task = record.callId === undefined ? undefined : steps.get(record.callId)?.start.input
+    const checkpoints = run.endedAt === undefined || run.continuable ? await store.checkpoints(run) : []
+    const stored = record.callId === undefined ? await messagesBefore(run, records, deps) : { before: [], transcript: [] }
+    const transcript = checkpoints.length > 0 ? transcriptOf(checkpoints, record.callId) : stored.transcript
+    const before = record.callId === undefined ? stored.before : [{ role: 'user' as const, content: taskOf(task) }]
+    return toSentMessages({ record, records, events, steps, before, transcript })
+  }
+
+  return { find, findSpan }
+}
+
+function taskOf(input: unknown): string {
+  const task = (input as { task?: unknown } | undefined)?.task
+  return typeof task === 'string' ? task : ''
+}
