@@ -34,6 +34,7 @@ const failures = {
   configuration_not_stored: { status: 503, errorType: 'ConfigurationNotStored' },
   artifacts_unavailable: { status: 503, errorType: 'ArtifactsUnavailable' },
   store_unavailable: { status: 503, errorType: 'StoreUnavailable' },
+  console_not_built: { status: 503, errorType: 'ConsoleNotBuilt' },
   overloaded: { status: 503, errorType: 'Overloaded' },
 } as const satisfies Record<string, { status: number; errorType: string }>
 

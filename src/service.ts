@@ -63,6 +63,8 @@ export interface ServiceOptions {
   frontDoor?: { url: string; metrics: MetricsSharing }
   /** True to start a shared database without configuration and without agent.yaml from the sample; default true. */
   mayMakeSample?: boolean
+  /** Folder of the built console; default: `dist/console` of the package. */
+  consoleFolder?: string
   /** Milliseconds of silence after which a stream gets a comment; default 15 s. */
   streamKeepAliveMs?: number
 }
@@ -72,7 +74,7 @@ export interface ServiceOptions {
  * hold the data directory. Throws `ConfigError` for an unusable configuration file.
  */
 export async function createService(options: ServiceOptions): Promise<Service> {
-  const { settings, environment, version, log, frontDoor, mayMakeSample = true, streamKeepAliveMs } = options
+  const { settings, environment, version, log, frontDoor, mayMakeSample = true, streamKeepAliveMs, consoleFolder } = options
   // Closed in reverse order: at shutdown, and when the start fails half-way.
   await using stack = new AsyncDisposableStack()
   const now = Date.now
@@ -178,6 +180,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     address: publicUrl,
     onListen,
     streamKeepAliveMs,
+    consoleFolder,
   }
   const { app, take } = await openHttp(stack, http)
   if (frontDoor) onListen()

@@ -43,7 +43,8 @@ async function serve(context: ServeContext): Promise<void> {
   if (supervisor) return serveAsWorker(settings, supervisor, context)
   const createdPaths = context.mayMakeSample ? await createMissing(settings) : []
   if (!context.mayMakeSample) await refuseMissing(settings, terminal.environment)
-  const onReady: OnReady = (url, ready) => greet({ url, ...ready, createdPaths, workers: settings.workers }, context)
+  const onReady: OnReady = (url, ready) =>
+    greet({ url, ...ready, createdPaths, publicUrl: settings.publicUrl, workers: settings.workers }, context)
   if (settings.workers > 1) await serveByWorkers(settings, onReady, context)
   else await serveAlone(settings, onReady, context)
 }
@@ -126,13 +127,15 @@ const maxExampleCharacters = 200
 
 interface Greeting extends ReadyInfo {
   url: string
+  publicUrl: string | undefined
   createdPaths: readonly string[]
   workers: number
 }
 
-function greet({ url, adminKeyFile, advice, example, createdPaths, workers }: Greeting, context: CommandContext): void {
+function greet({ url, publicUrl, adminKeyFile, advice, example, createdPaths, workers }: Greeting, context: CommandContext): void {
   if (createdPaths.length > 0) print(context, `Created ${createdPaths.join(' and ')}`)
   print(context, `Agent Core ${context.version} listens on ${url}${workers > 1 ? ` with ${workers} workers` : ''}`)
+  print(context, `Console: ${publicUrl ?? url}/console/`)
   for (const line of advice) print(context, line)
   print(context, 'Try it:')
   print(context, `  curl -s ${url}/core/v1/chain -H "x-service-access: $(cat ${adminKeyFile})" -H 'content-type: application/json' \\`)

@@ -1,9 +1,11 @@
+import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Artifacts } from '../artifacts/artifacts.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import type { Configuration } from '../configuration/configuration.ts'
 import type { PinStore } from '../configuration/tool-pins/pin-store.ts'
 import type { ContextFiles } from '../files/context-files.ts'
+import { openBundle } from '../http/console/bundle.ts'
 import { acceptInherited, type InheritedConnections } from '../http/inherited-connections.ts'
 import { withOtherMethods } from '../http/other-methods.ts'
 import { a2aRoutes } from '../http/routes/a2a.ts'
@@ -15,6 +17,7 @@ import { changedToolRoutes } from '../http/routes/changed-tools.ts'
 import { chatRoutes } from '../http/routes/chat.ts'
 import { contextFileRoutes } from '../http/routes/context-files.ts'
 import { configurationRoutes } from '../http/routes/configuration.ts'
+import { consoleRoutes, rootRoute } from '../http/routes/console.ts'
 import { docsRoutes, documentRoutes, openApiRoute } from '../http/routes/docs.ts'
 import { healthRoutes } from '../http/routes/health.ts'
 import { mcpRoutes } from '../http/routes/mcp.ts'
@@ -32,6 +35,7 @@ import { toolRoutes } from '../http/routes/tools.ts'
 import { createServer, type ServerOptions } from '../http/server.ts'
 import type { Memories } from '../memory/memories.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import { packageRoot } from '../package-root.ts'
 import type { ApprovalStore } from '../runs/approvals/approval-store.ts'
 import type { Approvals } from '../runs/approvals/approvals.ts'
 import type { Callbacks } from '../runs/callbacks/callbacks.ts'
@@ -77,6 +81,8 @@ interface HttpOptions extends Omit<ServerOptions, 'bodyLimit' | 'publicUrl'> {
   services: RouteServices
   /** The service's base URL for clients. */
   address(): string
+  /** Folder of the built console; default: `dist/console` of the package. */
+  consoleFolder?: string | undefined
   /** Called when the service listens and its URL is known. */
   onListen(): void
 }
@@ -96,6 +102,7 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
   app.addHook('onListen', async () => {
     options.onListen()
   })
+  const bundle = await openBundle(options.consoleFolder ?? path.join(packageRoot, 'dist/console'))
   await documentRoutes(app, { version, publicUrl })
   withOtherMethods(app, () => {
     chatRoutes(app, services)
@@ -120,8 +127,10 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
     a2aRoutes(app, { ...services, version, address: options.address })
     accessRoutes(app, { ...services, adminTenant })
     healthRoutes(app, services)
+    consoleRoutes(app, bundle)
     openApiRoute(app)
   })
+  rootRoute(app)
   await docsRoutes(app)
   await app.ready()
   return { app, take: inherited.take }

@@ -1,0 +1,60 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ServiceError } from '../../errors.ts'
+import type { ConsoleBundle } from '../console/bundle.ts'
+import { createPageRenderer, renderNotice, type RenderedPage } from '../console/page.ts'
+import { sendFile } from '../console/send-file.ts'
+import { notFound } from '../error-reply.ts'
+import { prefixOf } from '../prefix.ts'
+
+const isPublic = { config: { access: 'public' }, schema: { hide: true } } as const
+
+/**
+ * The console: a page for every path below `/console/` that is no file, and the files of the page. Data comes from the routes of the
+ * interface, with the caller's key, so that the page itself is public. Undefined: the console is not built.
+ */
+export function consoleRoutes(app: FastifyInstance, bundle: ConsoleBundle | undefined): void {
+  const render = bundle && createPageRenderer(bundle.page)
+
+  // The router ignores a slash at the end, but relative addresses in the page need the slash.
+  app.get('/console', isPublic, async (request, reply) => {
+    const [path = '', query] = request.url.split(/\?(.*)/s, 2)
+    if (!path.endsWith('/')) return redirect(reply, `${prefixOf(request)}/console/${query === undefined ? '' : `?${query}`}`)
+    return sendPage(request, reply, render)
+  })
+
+  app.get('/console/*', isPublic, async (request, reply) => {
+    const { '*': name } = request.params as { '*': string }
+    const file = bundle?.files.get(name)
+    if (file) return sendFile(request, reply, file)
+    // A page in place of a script would fail in the browser with a message about its type.
+    if (bundle && name.startsWith('assets/')) throw notFound(request)
+    return sendPage(request, reply, render)
+  })
+}
+
+/** Leads browsers from the address of the service to the console. */
+export function rootRoute(app: FastifyInstance): void {
+  app.get('/', isPublic, async (request, reply) => {
+    if (!isBrowser(request)) throw notFound(request)
+    return redirect(reply.header('vary', 'accept'), `${prefixOf(request)}/console/`)
+  })
+}
+
+function sendPage(request: FastifyRequest, reply: FastifyReply, render?: (prefix: string) => RenderedPage): FastifyReply {
+  if (render) return send(reply, render(prefixOf(request)))
+  const refusal = 'The console is not built. Run "npm run build" in the folder of the service, then start the service again.'
+  if (!isBrowser(request)) throw new ServiceError('console_not_built', refusal)
+  return send(reply.code(503), renderNotice(refusal))
+}
+
+function send(reply: FastifyReply, { html, headers }: RenderedPage): FastifyReply {
+  return reply.headers(headers).serializer(String).send(html)
+}
+
+function redirect(reply: FastifyReply, target: string): FastifyReply {
+  return reply.header('cache-control', 'no-store').redirect(target, 302)
+}
+
+function isBrowser({ headers: { accept = '' } }: FastifyRequest): boolean {
+  return accept.includes('text/html')
+}
