@@ -1,4 +1,4 @@
-import { DependabotIcon, LightBulbIcon, type Icon } from '@primer/octicons-react'
+import { DependabotIcon, LightBulbIcon, LogIcon, type Icon } from '@primer/octicons-react'
 import type { ComponentType } from 'react'
 
 /** One screen of the console. */
@@ -33,6 +33,13 @@ export const screens: readonly Screen[] = [
     permissions: ['memories.read'],
     navigation: { icon: LightBulbIcon, group: 'Use' },
     load: () => import('./memories/page.tsx').then((page) => page.MemoriesPage),
+  },
+  {
+    path: '/logs',
+    title: 'Logs',
+    permissions: ['observability.read'],
+    navigation: { icon: LogIcon, group: 'Operate' },
+    load: () => import('./logs/page.tsx').then((page) => page.LogsPage),
   },
 ]
 
