@@ -1,4 +1,4 @@
-import { DependabotIcon, LightBulbIcon, LogIcon, type Icon } from '@primer/octicons-react'
+import { DependabotIcon, LightBulbIcon, LogIcon, PulseIcon, type Icon } from '@primer/octicons-react'
 import type { ComponentType } from 'react'
 
 /** One screen of the console. */
@@ -20,6 +20,13 @@ export interface Screen {
  * `README.md`, "Add a screen", says the rest.
  */
 export const screens: readonly Screen[] = [
+  {
+    path: '/runs',
+    title: 'Runs',
+    permissions: ['runs.read'],
+    navigation: { icon: PulseIcon, group: 'Use' },
+    load: () => import('./runs/page.tsx').then((page) => page.RunsPage),
+  },
   {
     path: '/sub-agents',
     title: 'Sub-agents',

@@ -1,3 +1,4 @@
+import { useMemo } from 'react'
 import { client } from '../api/client.ts'
 import type { Page } from '../parts/pages/page.ts'
 import { startOf } from '../parts/period.ts'
@@ -14,7 +15,7 @@ interface LogFilters {
 
 /** Ended runs of the tenant, newest first. */
 export function useLogs({ run, period }: LogFilters) {
-  const since = startOf(period)
+  const since = useMemo(() => startOf(period), [period])
   return usePages<LogEntry>({
     queryKey: ['logs', run, since],
     load: (before, signal) => loadPage({ run, since, offset: Number(before ?? 0) }, signal),

@@ -34,10 +34,10 @@ const looks: Record<string, readonly [Tone, Icon]> = {
 }
 
 /** State of a run, tool, callback, check or key. `label` replaces the word of the interface. */
-export function StatusBadge({ status, label = status }: { status: string; label?: string }) {
+export function StatusBadge({ status, label = status, title }: { status: string; label?: string; title?: string | undefined }) {
   const [tone, StatusIcon] = looks[status] ?? (['neutral', ClockIcon] as const)
   return (
-    <span className={styles.badge} data-tone={tone}>
+    <span className={styles.badge} data-tone={tone} title={title}>
       <StatusIcon size={14} className={status === 'running' ? styles.turning : undefined} />
       {label}
     </span>

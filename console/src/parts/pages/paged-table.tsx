@@ -1,4 +1,4 @@
-import { useRef, type ReactNode } from 'react'
+import { useState, type ReactNode } from 'react'
 import { Link } from 'wouter'
 import { RowsSkeleton } from '../skeletons.tsx'
 import { FailedState } from '../states.tsx'
@@ -32,12 +32,12 @@ const rowHeight = 41
 
 /** A list as a table whose next pages load as it scrolls. It fills the rest of the page and scrolls itself. */
 export function PagedTable<Row>({ label, pages, columns, idOf, hrefOf, empty, minWidth = 720 }: PagedTableProps<Row>) {
-  const scroller = useRef<HTMLDivElement>(null)
+  const [scroller, setScroller] = useState<HTMLElement | null>(null)
   const state = stateOf(pages, label, empty)
   if (state) return <div className={styles.state}>{state}</div>
   const tracks = { gridTemplateColumns: columns.map(({ width }) => width).join(' ') }
   return (
-    <div ref={scroller} className={styles.scroller} role="region" aria-label={label} tabIndex={0}>
+    <div ref={setScroller} className={styles.scroller} role="region" aria-label={label} tabIndex={0}>
       <div role="table" aria-label={label} aria-rowcount={pages.hasMore ? -1 : pages.rows.length + 1} style={{ minWidth }}>
         <div role="rowgroup" className={styles.head}>
           <div role="row" className={styles.row} style={tracks}>
@@ -82,11 +82,11 @@ interface PagedListProps<Row> {
 
 /** A list of rows of any look, whose next pages load as it scrolls. */
 export function PagedList<Row>({ label, pages, idOf, empty, rowHeight, children }: PagedListProps<Row>) {
-  const scroller = useRef<HTMLDivElement>(null)
+  const [scroller, setScroller] = useState<HTMLElement | null>(null)
   const state = stateOf(pages, label, empty)
   if (state) return <div className={styles.state}>{state}</div>
   return (
-    <div ref={scroller} className={styles.scroller} role="region" aria-label={label} tabIndex={0}>
+    <div ref={setScroller} className={styles.scroller} role="region" aria-label={label} tabIndex={0}>
       <VirtualRows pages={pages} scroller={scroller} rowHeight={rowHeight} idOf={idOf} role="list">
         {children}
       </VirtualRows>

@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, type ReactNode, type RefObject } from 'react'
+import { useEffect, type ReactNode } from 'react'
 import type { Pages } from './use-pages.ts'
 import styles from './pages.module.css'
 
@@ -8,7 +8,8 @@ const loadAhead = 15
 
 interface VirtualRowsProps<Row> {
   pages: Pages<Row>
-  scroller: RefObject<HTMLElement | null>
+  /** Null until the element is there; a state, so that the rows are shown then. */
+  scroller: HTMLElement | null
   rowHeight: number
   idOf: (row: Row) => string
   role: 'rowgroup' | 'list'
@@ -20,7 +21,7 @@ export function VirtualRows<Row>({ pages, scroller, rowHeight, idOf, role, child
   const { rows, hasMore, isLoadingMore, loadMore } = pages
   const virtualizer = useVirtualizer({
     count: rows.length,
-    getScrollElement: () => scroller.current,
+    getScrollElement: () => scroller,
     estimateSize: () => rowHeight,
     getItemKey: (index) => idOf(rows[index]!),
     overscan: 12,

@@ -1,0 +1,40 @@
+import { Cost, Duration, Tokens } from '../parts/figures.tsx'
+import type { Column } from '../parts/pages/paged-table.tsx'
+import { StatusBadge } from '../parts/status-badge.tsx'
+import { Timestamp } from '../parts/timestamp.tsx'
+import type { RunSummary } from './queries.ts'
+import { operationLabels } from './labels.ts'
+import { RunningDuration } from './running-duration.tsx'
+import styles from './runs.module.css'
+
+const question: Column<RunSummary> = {
+  header: 'Question',
+  width: 'minmax(220px, 3fr)',
+  cell: ({ input, request_id: id }) => (input === null ? <code className={styles.quiet}>{id}</code> : input.trim() || '(no text)'),
+}
+
+const caller: Column<RunSummary> = {
+  header: 'Caller',
+  width: 'minmax(90px, 1fr)',
+  cell: ({ sub, issuer }) => <span title={`${sub} (${issuer})`}>{sub}</span>,
+}
+
+const others: readonly Column<RunSummary>[] = [
+  { header: 'Status', width: '118px', cell: ({ status, error_type: type }) => <StatusBadge status={status} title={type ?? undefined} /> },
+  { header: 'Accepted', width: '112px', cell: ({ created_at: at }) => <Timestamp at={at} /> },
+  { header: 'Kind', width: '84px', cell: ({ operation }) => <span className={styles.quiet}>{operationLabels[operation]}</span> },
+  { header: 'Duration', width: '78px', align: 'end', cell: durationOf },
+  { header: 'Tokens', width: '66px', align: 'end', cell: ({ tokens, ended_at: end }) => <Tokens count={end === null ? null : tokens} /> },
+  { header: 'Cost', width: '76px', align: 'end', cell: ({ cost }) => <Cost usd={cost} /> },
+]
+
+/** Columns of the list; the caller is a column where runs of several callers are seen. */
+export function columnsOf({ seesTenant }: { seesTenant: boolean }): readonly Column<RunSummary>[] {
+  return seesTenant ? [question, caller, ...others] : [question, ...others]
+}
+
+function durationOf({ started_at: start, ended_at: end, status }: RunSummary) {
+  if (start === null) return <Duration ms={null} />
+  if (end !== null) return <Duration ms={Date.parse(end) - Date.parse(start)} />
+  return status === 'running' ? <RunningDuration since={start} /> : <Duration ms={null} />
+}

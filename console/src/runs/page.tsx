@@ -1,0 +1,50 @@
+import { PulseIcon, SearchIcon } from '@primer/octicons-react'
+import { useMay, useMe } from '../api/me.ts'
+import { PageHeader } from '../parts/page-header.tsx'
+import { PagedTable } from '../parts/pages/paged-table.tsx'
+import { useFilters } from '../parts/pages/use-filters.ts'
+import { EmptyState } from '../parts/states.tsx'
+import { columnsOf } from './columns.tsx'
+import { Filters } from './filters.tsx'
+import { filterNames, idOf, useRuns } from './queries.ts'
+import { runAddress } from './run-address.ts'
+
+/** All runs that the caller may see, live. */
+export function RunsPage() {
+  const [filters, setFilter] = useFilters(filterNames)
+  const runs = useRuns(filters)
+  const me = useMe().data
+  const seesTenant = useMay()('observability.read')
+  const isFiltered = Object.values(filters).some((value) => value !== undefined)
+  return (
+    <>
+      <PageHeader title="Runs">{seesTenant ? 'Every chat of your tenant, newest first.' : 'Every chat of yours, newest first.'}</PageHeader>
+      <Filters filters={filters} setFilter={setFilter} seesTenant={seesTenant} />
+      <PagedTable
+        label="Runs"
+        pages={runs}
+        columns={columnsOf({ seesTenant })}
+        idOf={idOf}
+        hrefOf={(run) => runAddress(run, me)}
+        empty={isFiltered ? <NoMatch /> : <NoRuns />}
+        minWidth={seesTenant ? 1060 : 920}
+      />
+    </>
+  )
+}
+
+function NoRuns() {
+  return (
+    <EmptyState icon={PulseIcon} title="There are no runs yet">
+      Each question to the agent, from the chat here or over HTTP, is a run. Runs appear here as they begin.
+    </EmptyState>
+  )
+}
+
+function NoMatch() {
+  return (
+    <EmptyState icon={SearchIcon} title="No run matches">
+      Remove a filter, or choose a longer period.
+    </EmptyState>
+  )
+}

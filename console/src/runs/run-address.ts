@@ -1,0 +1,15 @@
+import type { Me } from '../api/me.ts'
+
+/** What names a run: request ids are unique for one owner only. */
+export interface RunName {
+  request_id: string
+  issuer: string
+  sub: string
+}
+
+/** Address of a run's page. The owner stands in it where the run is another caller's. */
+export function runAddress({ request_id: id, issuer, sub }: RunName, me: Pick<Me, 'issuer' | 'sub'> | undefined): string {
+  const address = `/runs/${encodeURIComponent(id)}`
+  const isOwn = issuer === me?.issuer && sub === me.sub
+  return isOwn ? address : `${address}?${new URLSearchParams({ issuer, sub }).toString()}`
+}
