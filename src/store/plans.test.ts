@@ -129,10 +129,10 @@ test('a page of runs is read from the index of its first filter, in order, at an
     [{ anyOwner: false }, /^SEARCH runs USING INDEX runs_listed_by_sub \(tenant=\? AND sub=\?/],
     [{ sub: 's', version: 'v' }, /^SEARCH runs USING INDEX runs_listed_by_sub \(tenant=\? AND sub=\?/],
     [{ version: 'v' }, /^SEARCH runs USING INDEX runs_listed_by_version \(tenant=\? AND config_version=\?/],
-    [{ status: 'error', sub: 's', version: 'v' }, /^SEARCH runs USING INDEX runs_listed_by_status \(tenant=\? AND status=\?/],
+    [{ status: 'error', tool: 't', sub: 's', version: 'v' }, /^SEARCH runs USING INDEX runs_listed_by_status \(tenant=\? AND status=\?/],
     [{ status: 'running', anyOwner: false }, /^SEARCH runs USING INDEX runs_listed_by_status \(tenant=\? AND status=\?/],
     [
-      { tool: 't', status: 'error', sub: 's', version: 'v' },
+      { tool: 't', status: 'success', sub: 's', version: 'v' },
       /^SEARCH run_tools USING COVERING INDEX run_tools_listed \(tenant=\? AND tool=\?[^;]*; SEARCH runs USING INDEX \S+ \(tenant=\? AND request_id=\? AND owner=\?\)$/,
     ],
   ]

@@ -319,7 +319,8 @@ export interface RunToolRow {
   owner: string
   request_id: string
   tool: string
-  /** Equal to `created_at` of the run. */
+  /** `sub` and `created_at` of the run, for the index. */
+  sub: string
   created_at: number
 }
 

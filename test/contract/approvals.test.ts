@@ -241,6 +241,8 @@ test('Approval: by role, another sub with runs.approve decides, never the caller
     tool_input: { to: 'Bob' },
     by: 'role',
     requested_by: 'ann',
+    issuer: 'agent-core',
+    sub: 'ann',
     may_decide: true,
   }
   assert.deepEqual({ question, messages }, { question: 'A secret.', messages: [{ role: 'human', content: 'A secret.' }] })
@@ -261,7 +263,7 @@ test('Approval: by role, another sub with runs.approve decides, never the caller
   const refused = await decide(watcher, 'r1', call!)
   assert.equal(refused.status, 403)
   assert.match(refused.body.body, /runs\.write or runs\.approve/)
-  assert.deepEqual((await list(watcher)).body, { approvals: [], count: 0 })
+  assert.deepEqual((await list(watcher)).body, { approvals: [], count: 0, offset: '', has_more: false })
   const decided = await decide(eve, 'r1', call!)
   assert.equal(decided.status, 200, decided.text)
   assert.equal((await ended(ann)).body.outcome.output, 'done')
@@ -325,9 +327,11 @@ test('Approval: a user decides its own calls, which others do not see; pages con
   assert.deepEqual(all, [...second, ...first])
   const page = await list(client, `?limit=2&before=${all[0]}`)
   assert.deepEqual(
-    { count: page.count, approvals: page.approvals.map((one: { tool_call_id: string }) => one.tool_call_id) },
-    { count: 2, approvals: all.slice(1, 3) },
+    { count: page.count, has_more: page.has_more, approvals: page.approvals.map((one: { tool_call_id: string }) => one.tool_call_id) },
+    { count: 2, has_more: true, approvals: all.slice(1, 3) },
   )
+  const last = await list(client, `?limit=2&before=${page.offset}`)
+  assert.deepEqual([last.has_more, last.approvals.map((one: { tool_call_id: string }) => one.tool_call_id)], [false, all.slice(3)])
   assert.equal((await list(await as({ sub: 'bob', roles: ['admin'] }))).count, 0)
   for (const bad of ['?limit=0', '?limit=101', '?before=nothing', '?before=%20']) {
     assert.equal((await client.request('GET', `/core/v1/approvals${bad}`)).status, 422, bad)

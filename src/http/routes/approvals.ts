@@ -8,7 +8,7 @@ import type { RunStore } from '../../runs/run-store.ts'
 import { toSharedView } from '../../runs/run-view.ts'
 import type { ApprovalStore } from '../../runs/approvals/approval-store.ts'
 import { principalOf } from '../authenticate.ts'
-import { ErrorReply, Id, maxListed, refusals, ValidationReply } from '../schemas.ts'
+import { ErrorReply, Id, pageLimit, refusals, ValidationReply } from '../schemas.ts'
 import { Run, type ViewRun } from './runs.ts'
 
 export interface ApprovalServices {
@@ -36,8 +36,15 @@ const Decision = Type.Object(
 )
 
 const Query = Type.Object({
-  limit: Type.Integer({ minimum: 1, maximum: maxListed, default: 45 }),
-  before: Type.Optional(Type.Intersect([Id, Type.String({ description: 'A tool_call_id: the page begins after this call.' })])),
+  limit: pageLimit,
+  before: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 8192,
+      pattern: '^[\\x21-\\x7e]+$',
+      description: 'The `offset` of the page before, or the `tool_call_id` of its last call: this page begins after that call.',
+    }),
+  ),
 })
 
 const List = Type.Object({
@@ -52,6 +59,8 @@ const List = Type.Object({
         description: 'Who may decide: the caller of the run, or another caller with the permission runs.approve.',
       }),
       requested_by: Type.String({ description: 'The `sub` of the caller of the run.' }),
+      issuer: Type.String({ description: 'The issuer of the caller of the run.' }),
+      sub: Type.String({ description: 'The caller of the run, as `requested_by`.' }),
       requested_at: Type.String({ format: 'date-time' }),
       expires_at: Type.String({ format: 'date-time' }),
       may_decide: Type.Boolean({
@@ -66,6 +75,8 @@ const List = Type.Object({
     }),
   ),
   count: Type.Integer({ description: 'Number of calls in the list.' }),
+  offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
+  has_more: Type.Boolean(),
 })
 
 /** Routes of tool calls that wait for approval. */

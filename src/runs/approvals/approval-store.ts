@@ -15,14 +15,33 @@ export interface ApprovalStore {
    * not open any more.
    */
   decide(key: CallKey, decision: NewDecision, takeOver: TakeOver): Promise<DecisionResult | undefined>
-  /** Open calls of the caller's runs and open calls decided by a role, newest first; undefined if the call `before` does not exist. */
-  list(caller: ApprovalCaller, page: { limit: number; before: string | undefined; now: number }): Promise<StoredCall[] | undefined>
+  /**
+   * Open calls of the caller's runs and open calls decided by a role, newest first. `before` is a position, or the id of a call; undefined
+   * if no call has the id.
+   */
+  list(caller: ApprovalCaller, page: CallPage): Promise<StoredCall[] | undefined>
   /** The last messages of the sessions of these runs. A deleted run has no excerpt. */
   excerpts(tenant: string, runs: readonly RunKey[], limits: ExcerptLimits): Promise<Excerpt[]>
   /** Open calls of a run, with the model's arguments. */
   openOf(key: RunKey): Promise<PendingCall[]>
   /** All calls of a run that wait, or have waited, for approval, in the order requested. */
   ofRun(key: RunKey): Promise<DecidedCall[]>
+}
+
+export interface CallPage {
+  limit: number
+  before: CallPosition | string | undefined
+  /** Epoch milliseconds; calls that have expired by then are left out. */
+  now: number
+}
+
+/** Position of a call in the list. */
+export interface CallPosition {
+  requestedAt: number
+  place: number
+  callId: string
+  requestId: string
+  owner: string
 }
 
 /** A caller who lists or decides calls. */
@@ -50,6 +69,8 @@ export interface CallKey extends RunKey {
 
 export interface StoredCall extends CallKey {
   sessionId: string
+  /** Position among the calls that were requested together, from 0. */
+  place: number
   tool: string
   /** The model's arguments. */
   input: JsonObject

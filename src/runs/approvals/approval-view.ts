@@ -1,4 +1,4 @@
-import { subOf } from '../../access/owner.ts'
+import { issuerOf, subOf } from '../../access/owner.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { PendingCall } from '../../agent/approval.ts'
 import type { Excerpt, StoredCall } from './approval-store.ts'
@@ -33,6 +33,9 @@ export interface CallView {
   by: 'caller' | 'role'
   /** `sub` of the run's caller. */
   requested_by: string
+  /** The caller of the run. */
+  issuer: string
+  sub: string
   requested_at: string
   expires_at: string
   /** True if the reader's key permits deciding the call. Only then the view has `question` and `messages`. */
@@ -55,6 +58,8 @@ export function toCallView(call: StoredCall, mayDecide: boolean, excerpt: Excerp
     tool_input: input,
     by: call.by,
     requested_by: subOf(call),
+    issuer: issuerOf(call),
+    sub: subOf(call),
     requested_at: new Date(requestedAt).toISOString(),
     expires_at: new Date(expiresAt).toISOString(),
     may_decide: mayDecide,

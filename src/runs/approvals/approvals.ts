@@ -2,13 +2,14 @@ import { isDeepStrictEqual } from 'node:util'
 import { accessTo, permits } from '../../access/operations.ts'
 import { subOf } from '../../access/owner.ts'
 import type { Principal } from '../../access/principal.ts'
+import { parsePosition, toOffset } from '../../json/offset.ts'
 import { isDeeper, maxJsonDepth } from '../../json/shape.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { invalid, ServiceError } from '../../errors.ts'
 import { runKeyText, type RunKey } from '../run.ts'
 import type { RunStore } from '../run-store.ts'
-import type { ApprovalStore, ApprovalCaller, Excerpt, StoredCall } from './approval-store.ts'
+import type { ApprovalStore, ApprovalCaller, CallPosition, Excerpt, StoredCall } from './approval-store.ts'
 import { excerptLimits, toCallView, type CallView } from './approval-view.ts'
 import type { InterruptedRuns } from './interrupted-runs.ts'
 
@@ -28,7 +29,15 @@ export interface Approvals {
    */
   decide(caller: Principal, requestId: string, decision: RequestedDecision): Promise<RunKey>
   /** Open calls of the caller's runs, and calls of others that the caller may decide, newest first. */
-  list(caller: Principal, page: { limit: number; before: string | undefined }): Promise<{ approvals: CallView[]; count: number }>
+  list(caller: Principal, page: { limit: number; before: string | undefined }): Promise<CallList>
+}
+
+export interface CallList {
+  approvals: CallView[]
+  count: number
+  /** Position of the last call, for `before` of the next page; empty for an empty page. */
+  offset: string
+  has_more: boolean
 }
 
 export interface ApprovalsDependencies {
@@ -87,16 +96,38 @@ export function createApprovals({ store, runStore, runs, agent, now }: Approvals
   return {
     decide,
     async list(caller, { limit, before }) {
-      const calls = await store.list(toApprovalCaller(caller), { limit, before, now: now() })
-      if (!calls) throw invalid(['query', 'before'], 'is not the id of a call that waits or waited for approval')
+      const start = before === undefined ? undefined : (toCallPosition(before) ?? before)
+      const found = await store.list(toApprovalCaller(caller), { limit: limit + 1, before: start, now: now() })
+      const calls = found?.slice(0, limit)
+      if (!found || !calls)
+        throw invalid(
+          ['query', 'before'],
+          'is neither the offset of a page of this list nor the id of a call that waits or waited for approval',
+        )
       const excerpts = await excerptsOf(
         caller.tenant,
         calls.filter((call) => mayDecide(caller, call)),
       )
       const approvals = calls.map((call) => toCallView(call, mayDecide(caller, call), excerpts.get(runKeyText(call))))
-      return { approvals, count: approvals.length }
+      const last = calls.at(-1)
+      const offset = last ? toOffset([last.requestedAt, last.place, last.callId, last.requestId, last.owner]) : ''
+      return { approvals, count: approvals.length, offset, has_more: found.length > limit }
     },
   }
+}
+
+/** Undefined for a text that is not an `offset` of this list. */
+function toCallPosition(offset: string): CallPosition | undefined {
+  const [requestedAt, place, ...texts] = parsePosition(offset) ?? []
+  if (!Number.isSafeInteger(requestedAt) || !isPlace(place)) return undefined
+  const [callId, requestId, owner, ...more] = texts.filter((text) => typeof text === 'string')
+  if (callId === undefined || requestId === undefined || owner === undefined || texts.length !== 3 || more.length > 0) return undefined
+  return { requestedAt: Number(requestedAt), place, callId, requestId, owner }
+}
+
+/** The column of Postgres has 32 bits. */
+function isPlace(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && Math.abs(value) < 2 ** 31
 }
 
 function toApprovalCaller(caller: Principal): ApprovalCaller {

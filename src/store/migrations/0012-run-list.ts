@@ -8,7 +8,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   const space = db.getExecutor().adapter instanceof SqliteAdapter ? sql`instr(owner, ' ')` : sql`strpos(owner, ' ')`
   await sql`update runs set sub = substr(owner, ${space} + 1) where operation <> 'tool_execute' and status <> 'gone'`.execute(db)
 
-  // Every index ends with the order of the list. Direct tool executions and tombstones are in none of them.
+  // Every index has the order of the list, then columns that other filters of a page compare without reading the run. Direct tool
+  // executions and tombstones are in none of them.
   const position = ['created_at', 'request_id', 'owner']
   const isListed = sql<boolean>`operation <> 'tool_execute' and status <> 'gone'`
   await schema
@@ -33,7 +34,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await schema
     .createIndex('runs_listed_by_status')
     .on('runs')
-    .columns(['tenant', 'status', ...position])
+    .columns(['tenant', 'status', ...position, 'operation', 'sub', 'config_version'])
     .where(sql<boolean>`operation <> 'tool_execute' and status not in ('success', 'gone')`)
     .execute()
 
@@ -43,12 +44,13 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('owner', 'text', (column) => column.notNull())
     .addColumn('request_id', 'text', (column) => column.notNull())
     .addColumn('tool', 'text', (column) => column.notNull())
+    .addColumn('sub', 'text', (column) => column.notNull())
     .addColumn('created_at', 'bigint', (column) => column.notNull())
     .addPrimaryKeyConstraint('run_tools_pk', ['tenant', 'owner', 'request_id', 'tool'])
     .execute()
   await schema
     .createIndex('run_tools_listed')
     .on('run_tools')
-    .columns(['tenant', 'tool', ...position])
+    .columns(['tenant', 'tool', ...position, 'sub'])
     .execute()
 }

@@ -1,9 +1,9 @@
-import type { ExpressionBuilder } from 'kysely'
+import { sql, type ExpressionBuilder } from 'kysely'
 import type { PendingCall } from '../../agent/approval.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { RunKey } from '../../runs/run.ts'
 import type { DecidedCall } from '../../runs/trace/source.ts'
-import type { ApprovalStore, ApprovalCaller, CallKey, StoredCall } from '../../runs/approvals/approval-store.ts'
+import type { ApprovalStore, ApprovalCaller, CallKey, CallPosition, StoredCall } from '../../runs/approvals/approval-store.ts'
 import { query, type Database } from '../database.ts'
 import { excerptsOf } from '../sessions/excerpts.ts'
 import { runMoves } from './moves.ts'
@@ -73,7 +73,7 @@ export function createApprovalStore(database: Database): ApprovalStore {
       }),
 
     async list(asker, { limit, before, now }) {
-      const start = before === undefined ? undefined : await placeOf(asker, before)
+      const start = typeof before === 'string' ? await positionOf(asker, before) : before
       if (before !== undefined && start === undefined) return undefined
       const open = db
         .selectFrom('approvals')
@@ -85,6 +85,8 @@ export function createApprovalStore(database: Database): ApprovalStore {
         .orderBy('requested_at', 'desc')
         .orderBy('place')
         .orderBy('call_id')
+        .orderBy('request_id')
+        .orderBy('owner')
         .limit(limit)
       const page = start === undefined ? open : open.where(isBehind(start))
       return (await query(database.forTenant(asker.tenant).read, page)).rows.map(toCall)
@@ -101,14 +103,14 @@ export function createApprovalStore(database: Database): ApprovalStore {
     },
   }
 
-  async function placeOf(asker: ApprovalCaller, callId: string): Promise<ApprovalCursor | undefined> {
-    const cursorRow = db
+  async function positionOf(asker: ApprovalCaller, callId: string): Promise<CallPosition | undefined> {
+    const position = db
       .selectFrom('approvals')
-      .select(['requested_at', 'place', 'call_id'])
+      .select(['requested_at as requestedAt', 'place', 'call_id as callId', 'request_id as requestId', 'owner'])
       .where('tenant', '=', asker.tenant)
       .where('call_id', '=', callId)
       .where(isShownTo(asker))
-    return (await query(database.forTenant(asker.tenant).read, cursorRow)).rows[0]
+    return (await query(database.forTenant(asker.tenant).read, position)).rows[0]
   }
 }
 
@@ -117,15 +119,15 @@ function isShownTo({ owner, mayApprove }: ApprovalCaller) {
   return (is: ExpressionBuilder<Tables, 'approvals'>) => is.or([is('owner', '=', owner), ...(mayApprove ? [is('by', '=', 'role')] : [])])
 }
 
-type ApprovalCursor = Pick<ApprovalRow, 'requested_at' | 'place' | 'call_id'>
-
-/** Rows after the cursor: newest first, and calls of one request in the order requested. */
-function isBehind({ requested_at, place, call_id }: ApprovalCursor) {
+/** Rows after the position: newest first, and calls of one request in the order requested. */
+function isBehind({ requestedAt, place, callId, requestId, owner }: CallPosition) {
   return (is: ExpressionBuilder<Tables, 'approvals'>) =>
-    is.or([
-      is('requested_at', '<', requested_at),
-      is.and([is('requested_at', '=', requested_at), is('place', '>', place)]),
-      is.and({ requested_at, place }).and('call_id', '>', call_id),
+    is.and([
+      is('requested_at', '<=', requestedAt),
+      is.or([
+        is('requested_at', '<', requestedAt),
+        sql<boolean>`(place, call_id, request_id, owner) > (${place}, ${callId}, ${requestId}, ${owner})`,
+      ]),
     ])
 }
 
@@ -156,6 +158,7 @@ function toCall(row: ApprovalRow): StoredCall {
     owner,
     requestId,
     sessionId,
+    place: row.place,
     requestedAt,
     expiresAt,
     ...(row.decision === null ? {} : { decision: row.decision }),

@@ -50,20 +50,20 @@ type ListedRow = Pick<
 >
 
 /** The filter of a page whose index gives the order: the first in this list. */
-type Path = 'tool' | 'session' | 'status' | 'sub' | 'version' | 'time'
+type Path = 'session' | 'status' | 'tool' | 'sub' | 'version' | 'time'
 
 function pathOf({ tool, sessionId, status, anyOwner, sub, version }: RunPage): Path {
-  if (tool !== undefined) return 'tool'
   if (sessionId !== undefined) return 'session'
   if (status !== undefined && status !== 'success') return 'status'
+  if (tool !== undefined) return 'tool'
   if (!anyOwner || sub !== undefined) return 'sub'
   return version === undefined ? 'time' : 'version'
 }
 
 const indexes: Record<Path, string> = {
-  tool: 'run_tools_listed',
   session: 'runs_of_session',
   status: 'runs_listed_by_status',
+  tool: 'run_tools_listed',
   sub: 'runs_listed_by_sub',
   version: 'runs_listed_by_version',
   time: 'runs_listed',
@@ -97,16 +97,16 @@ function positionOf(path: Path) {
 }
 
 function ofCaller({ tenant, owner }: Owner, { anyOwner, tool, sub }: RunPage, path: Path) {
-  const conditions: RawBuilder<boolean>[] = []
-  if (path === 'tool') {
-    const key = sql`(runs.tenant, runs.owner, runs.request_id) = (run_tools.tenant, run_tools.owner, run_tools.request_id)`
-    conditions.push(sql<boolean>`run_tools.tenant = ${tenant} and run_tools.tool = ${tool} and ${key}`)
-    // Without an index: a session has few runs, and its tenant may have a million.
-  } else if (path === 'session') conditions.push(sql<boolean>`runs.tenant || '' = ${tenant}`)
-  else conditions.push(sql<boolean>`runs.tenant = ${tenant}`)
-  if (!anyOwner) conditions.push(sql<boolean>`${positionOf(path)[2]} = ${owner}`)
+  const table = sql.ref(path === 'tool' ? 'run_tools' : 'runs')
+  const key = sql`(runs.tenant, runs.owner, runs.request_id) = (run_tools.tenant, run_tools.owner, run_tools.request_id)`
+  // Without an index by tenant for a session, which has few runs: its tenant may have a million.
+  const ofTenant = path === 'session' ? sql<boolean>`runs.tenant || '' = ${tenant}` : sql<boolean>`${table}.tenant = ${tenant}`
+  const conditions = [ofTenant]
+  if (path === 'tool') conditions.push(sql<boolean>`${key} and run_tools.tool = ${tool}`)
+  else if (tool !== undefined) conditions.push(sql<boolean>`exists (select 1 from run_tools where ${key} and run_tools.tool = ${tool})`)
+  if (!anyOwner) conditions.push(sql<boolean>`${table}.owner = ${owner}`)
   if (!anyOwner && path === 'sub') conditions.push(sql<boolean>`runs.sub = ${subOf({ tenant, owner })}`)
-  if (sub !== undefined) conditions.push(sql<boolean>`runs.sub = ${sub}`)
+  if (sub !== undefined) conditions.push(sql<boolean>`${table}.sub = ${sub}`)
   return conditions
 }
 

@@ -189,7 +189,7 @@ function singleStatements(database: Kysely<Tables>) {
               status: sql<string>`case when fence = ${param('fence')} and status = 'running' then ${param('status')} end`,
             })
             .where((is) => is.and(whereRun(param)))
-            .returning(['request_id as ended', 'created_at']),
+            .returning(['request_id as ended', 'created_at', 'sub']),
         )
         .with('message', (ctes) => {
           const last = sql`${param('messageCount')} - 1`
@@ -203,7 +203,7 @@ function singleStatements(database: Kysely<Tables>) {
             .where(sql<boolean>`${param('dropsSteps')}`),
         )
         .with('tools', (ctes) => {
-          const row = { ...whereRun(param), tool: sql`name`, created_at: sql`run.created_at` }
+          const row = { ...whereRun(param), tool: sql`name`, sub: sql`run.sub`, created_at: sql`run.created_at` }
           const names = sql`from run, json_array_elements_text(cast(${param('toolNames')} as json)) as tool (name)`
           return insert(ctes, 'run_tools', row, names).onConflict((conflict) => conflict.doNothing())
         })

@@ -209,11 +209,11 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
     insertTool: statement(database, (db, param: Param<RunKey & { tool: string }>) =>
       db
         .insertInto('run_tools')
-        .columns(['tenant', 'owner', 'request_id', 'tool', 'created_at'])
+        .columns(['tenant', 'owner', 'request_id', 'tool', 'sub', 'created_at'])
         .expression((builder) =>
           builder
             .selectFrom('runs')
-            .select(({ val }) => ['tenant', 'owner', 'request_id', val(param('tool')).as('tool'), 'created_at'])
+            .select(({ val }) => ['tenant', 'owner', 'request_id', val(param('tool')).as('tool'), 'sub', 'created_at'])
             .where((is) => is.and(whereRun(param))),
         )
         .onConflict((conflict) => conflict.columns(['tenant', 'owner', 'request_id', 'tool']).doNothing()),
