@@ -139,7 +139,13 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     limits,
     refusalOf: outbound.refusalOf,
   })
-  const callbacks = await openCallbacks({ ...common, secrets: secrets.callbacks, outbound, source: publicUrl, runs: runStore })
+  const { callbacks, listCallbacks } = await openCallbacks({
+    ...common,
+    secrets: secrets.callbacks,
+    outbound,
+    source: publicUrl,
+    runs: runStore,
+  })
   const changes = openSessionChanges({ ...common, store: sessionStore, runs, artifacts })
 
   let isStopping = false
@@ -150,6 +156,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     callbacks,
     changes,
     configuration,
+    listCallbacks,
     listRuns: createRunList(createRunListStore(database)),
     contextFiles: createContextFiles(root),
     memories,

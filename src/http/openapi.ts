@@ -16,6 +16,7 @@ import {
   Usage,
   ValidationReply,
 } from './schemas.ts'
+import { Callback, CallbackPage } from './routes/callback-list.ts'
 import { RunPage, RunSummary } from './routes/run-list.ts'
 import { RunTrace, Span } from './trace-schemas.ts'
 
@@ -55,6 +56,8 @@ export const namedSchemas: Record<string, TSchema> = {
   RunPage,
   Span,
   RunTrace,
+  Callback,
+  CallbackPage,
 }
 
 /** Adds the parts that all routes share and no route states itself: request ids, errors of bodies, response headers. */

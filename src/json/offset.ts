@@ -20,3 +20,18 @@ export function parsePosition(offset: string): Position | undefined {
 function isPlain(value: unknown): value is string | number {
   return typeof value === 'number' || (typeof value === 'string' && !value.includes('\0'))
 }
+
+/** Position of a row in a list that is ordered by time. */
+export interface RowPosition {
+  /** Epoch milliseconds. */
+  createdAt: number
+  requestId: string
+  owner: string
+}
+
+/** The position in the `offset` of a list of runs, or of rows that belong to runs; undefined for any other text. */
+export function parseRowPosition(offset: string): RowPosition | undefined {
+  const [createdAt, requestId, owner, ...more] = parsePosition(offset) ?? []
+  if (typeof requestId !== 'string' || typeof owner !== 'string' || more.length > 0) return undefined
+  return Number.isSafeInteger(createdAt) ? { createdAt: Number(createdAt), requestId, owner } : undefined
+}

@@ -1,4 +1,5 @@
 import { Webhook } from 'standardwebhooks'
+import { maxExcerptBytes, toBodyExcerpt } from '../runs/callbacks/body-excerpt.ts'
 import { CallbackNotSent, type OutgoingCallback, type SendCallback } from '../runs/callbacks/callbacks.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
 
@@ -12,6 +13,9 @@ interface CallbackSenderOptions {
 
 /** Time limit for a receiver's answer. */
 const answerMs = 15_000
+
+/** Time limit for the start of the answer's body, which is only shown: a slow body must not delay other callbacks. */
+const bodyMs = 1000
 
 /** Sends callbacks as CloudEvents in structured mode, signed by Standard Webhooks. */
 export function createCallbackSender({ fetch, secretsOf, now }: CallbackSenderOptions): SendCallback {
@@ -34,14 +38,35 @@ export function createCallbackSender({ fetch, secretsOf, now }: CallbackSenderOp
     const until = AbortSignal.any([signal, AbortSignal.timeout(answerMs)])
     try {
       const response = await fetch(url, { method: 'POST', headers, body: callback.body, redirect: 'manual', signal: until })
-      // The body of the answer is not used, however long.
-      await response.body?.cancel().catch(() => undefined)
-      return response.status
+      return { status: response.status, body: toBodyExcerpt(await readStart(response)) }
     } catch (error) {
       if (signal.aborted) throw error
       throw new CallbackNotSent(reasonOf(error), { cause: error })
     }
   }
+}
+
+/** The first bytes of the body; fewer where the body is slow or breaks. The status has decided the attempt already. */
+async function readStart({ body }: Awaited<ReturnType<GuardedFetch['fetch']>>): Promise<Uint8Array> {
+  if (!body) return new Uint8Array()
+  const reader = body.getReader()
+  const chunks: Uint8Array[] = []
+  const cancel = () => void reader.cancel().catch(() => undefined)
+  const timer = setTimeout(cancel, bodyMs)
+  try {
+    for (let size = 0; size < maxExcerptBytes;) {
+      const { done, value } = await reader.read()
+      if (done) break
+      chunks.push(value as Uint8Array)
+      size += (value as Uint8Array).length
+    }
+  } catch {
+    // The connection broke.
+  } finally {
+    clearTimeout(timer)
+    cancel()
+  }
+  return Buffer.concat(chunks)
 }
 
 /** Moves user and password of a URL to a header, because `fetch` refuses them in the URL. */

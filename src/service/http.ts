@@ -14,6 +14,7 @@ import { approvalRoutes } from '../http/routes/approvals.ts'
 import { artifactRoutes } from '../http/routes/artifacts.ts'
 import { asyncRoutes } from '../http/routes/async.ts'
 import { changedToolRoutes } from '../http/routes/changed-tools.ts'
+import { callbackListRoute } from '../http/routes/callback-list.ts'
 import { chatRoutes } from '../http/routes/chat.ts'
 import { contextFileRoutes } from '../http/routes/context-files.ts'
 import { configurationRoutes } from '../http/routes/configuration.ts'
@@ -38,6 +39,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 import { packageRoot } from '../package-root.ts'
 import type { ApprovalStore } from '../runs/approvals/approval-store.ts'
 import type { Approvals } from '../runs/approvals/approvals.ts'
+import type { ListCallbacks } from '../runs/callbacks/callback-list.ts'
 import type { Callbacks } from '../runs/callbacks/callbacks.ts'
 import type { ListRuns } from '../runs/list/run-list.ts'
 import type { Runs } from '../runs/runs.ts'
@@ -59,6 +61,7 @@ interface RouteServices {
   changes: SessionChanges
   runs: Runs
   configuration: Configuration
+  listCallbacks: ListCallbacks
   listRuns: ListRuns
   contextFiles: ContextFiles
   memories: Memories
@@ -113,6 +116,7 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
     runListRoute(app, services)
     runRoutes(app, services)
     runTraceRoutes(app, services)
+    callbackListRoute(app, services)
     approvalRoutes(app, { ...services, view: viewRuns(services) })
     memoryRoutes(app, services)
     subAgentRoutes(app, services)

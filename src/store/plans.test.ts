@@ -11,6 +11,8 @@ import { jobStatements } from './jobs/statements.ts'
 import { queueStatements } from './queue/statements.ts'
 import type { RunReports, Span } from '../runs/reports/run-reports.ts'
 import { createRunRanks } from './queue/ranks.ts'
+import type { CallbackPage } from '../runs/callbacks/callback-list-store.ts'
+import { createCallbackListStore } from './runs/callback-list.ts'
 import { createRunListStore } from './runs/run-list.ts'
 import type { RunPage } from '../runs/list/run-list-store.ts'
 import { createRunReports } from './reports/run-reports.ts'
@@ -149,6 +151,27 @@ test('a page of runs is read from the index of its first filter, in order, at an
   assert.match(ofSession, /SEARCH runs USING INDEX runs_of_session \(session=\?\)/)
   assert.match(ofSession, /SEARCH sessions USING INDEX \S+ \(tenant=\? AND session_id=\?/)
   assert.doesNotMatch(ofSession, /SCAN/)
+})
+
+test('a page of callbacks is read from an index in order, for owners and operators, of any status', async () => {
+  const whole = { status: undefined, limit: 9, anyOwner: true, before: undefined }
+  const before = { createdAt: 1, requestId: 'r', owner: 'o' }
+  const page = (change: Partial<CallbackPage>) => plansOf((on) => createCallbackListStore(on).list(caller, { ...whole, ...change }))
+  for (const bounds of [{}, { before }]) {
+    assert.match(await page(bounds), /^SEARCH callbacks USING INDEX callbacks_listed \(tenant=\?/)
+    assert.match(await page({ ...bounds, status: 'delivered' }), /^SEARCH callbacks USING INDEX callbacks_listed \(tenant=\?/)
+    assert.match(
+      await page({ ...bounds, status: 'failed' }),
+      /^SEARCH callbacks USING INDEX callbacks_undelivered \(tenant=\? AND status=\?/,
+    )
+    for (const status of [undefined, 'failed'] as const) {
+      const own = await page({ ...bounds, status, anyOwner: false })
+      assert.match(own, /^SEARCH callbacks USING INDEX callbacks_of_owner \(tenant=\? AND owner=\?/)
+      assert.doesNotMatch(own, /TEMP/)
+    }
+  }
+  const runs = await plansOf((on) => createCallbackListStore(on).runsOf('t', [{ ...caller, requestId: 'r' }]))
+  assert.match(runs, /SEARCH runs USING INDEX \S+ \(tenant=\? AND request_id=\? AND owner=\?\)/)
 })
 
 test('a session is found by its id without reading others, also by administrators', async () => {

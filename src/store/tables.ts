@@ -199,6 +199,8 @@ export interface CallbackRow {
   round: number
   tries: number
   created_at: number
+  /** Epoch milliseconds; null before the first attempt, and where no further attempt is planned. */
+  next_attempt_at: number | null
 }
 
 /** An image of a human message or of a tool result. */

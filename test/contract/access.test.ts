@@ -16,6 +16,7 @@ const routes = [
   ['DELETE', '/core/v1/sessions/{session_id}', 'sessions.write'],
   ['POST', '/core/v1/sessions/{session_id}/fork', 'sessions.write'],
   ['GET', '/core/v1/runs', 'runs.read'],
+  ['GET', '/core/v1/callbacks', 'runs.read'],
   ['GET', '/core/v1/runs/{request_id}', 'runs.read'],
   ['GET', '/core/v1/runs/{request_id}/stream', 'runs.read'],
   ['GET', '/core/v1/runs/{request_id}/trace', 'runs.read'],

@@ -219,8 +219,8 @@ function registerAsyncContract(database: () => Database): void {
     const { store, newRun, callbacks, tenant } = setUp()
     const run = newRun()
     await store.begin(run)
-    await callbacks.record(run, 0, { at: 1, status: 500 }, 'pending')
-    await callbacks.record(run, 0, { at: 2, status: null, error: 'no' }, 'failed')
+    await callbacks.record(run, 0, { at: 1, status: 500 }, { status: 'pending' })
+    await callbacks.record(run, 0, { at: 2, status: null, error: 'no' }, { status: 'failed' })
     const failed = (await callbacks.find(run))!
     assert.deepEqual({ status: failed.status, tries: failed.tries, round: failed.round }, { status: 'failed', tries: 2, round: 0 })
     assert.deepEqual(failed.attempts, [
@@ -243,17 +243,17 @@ function registerAsyncContract(database: () => Database): void {
     await store.begin(run)
     const toJob = (round: number) => callbackJob(run, { id: randomUUID(), round, now: hour })
     await callbacks.restart(run, toJob)
-    await callbacks.record(run, 0, { at: 1, status: 500 }, 'failed')
+    await callbacks.record(run, 0, { at: 1, status: 500 }, { status: 'failed' })
     const untouched = (await callbacks.find(run))!
     assert.deepEqual(
       { status: untouched.status, tries: untouched.tries, attemptCount: untouched.attempts.length },
       { status: 'pending', tries: 0, attemptCount: 1 },
     )
-    await callbacks.record(run, 0, { at: 2, status: 200 }, 'delivered')
-    await callbacks.record(run, 1, { at: 3, status: 500 }, 'failed')
+    await callbacks.record(run, 0, { at: 2, status: 200 }, { status: 'delivered' })
+    await callbacks.record(run, 1, { at: 3, status: 500 }, { status: 'failed' })
     assert.equal((await callbacks.find(run))!.status, 'delivered')
     assert.equal(await callbacks.restart(run, toJob), false)
     assert.equal((await idsOf(database(), tenant)).length, 1)
-    await callbacks.record({ ...run, requestId: 'unknown' }, 0, { at: 1, status: 200 }, 'delivered')
+    await callbacks.record({ ...run, requestId: 'unknown' }, 0, { at: 1, status: 200 }, { status: 'delivered' })
   })
 }

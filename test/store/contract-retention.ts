@@ -183,7 +183,7 @@ function registerRetention(database: () => Database): void {
     await executions.begin(tool)
     await executions.finish(tool, 1, { tool_name: 't', output: 'x', execution_time: 1, status: 'success' }, hour)
     const { run } = await ended('s', hour)
-    const callback = { event_id: 'e', url: 'https://x', attempts: '[]', round: 0, tries: 0, created_at: hour }
+    const callback = { event_id: 'e', url: 'https://x', attempts: '[]', round: 0, tries: 0, next_attempt_at: null, created_at: hour }
     await add('callbacks', { tenant, owner, request_id: run.requestId, status: 'pending', ...callback })
     assert.equal(await remove('runs', now), 1)
     await assert.rejects(executions.begin(tool), isGone)

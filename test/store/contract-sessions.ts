@@ -55,7 +55,7 @@ function registerSessionChanges(database: () => Database): void {
     await add('feedback', { tenant, owner, request_id: ended.run.requestId, score: 1, comment: 'good', created_at: hour })
     await add('callbacks', {
       ...{ tenant, owner, request_id: ended.run.requestId, event_id: 'e', url: 'https://x', status: 'pending', attempts: '[]' },
-      ...{ round: 0, tries: 0 },
+      ...{ round: 0, tries: 0, next_attempt_at: null },
       created_at: hour,
     })
     assert.equal(await remove(), true)

@@ -4,6 +4,7 @@ import { accessTo, permits } from '../../access/operations.ts'
 import type { Principal } from '../../access/principal.ts'
 import { invalid, ServiceError } from '../../errors.ts'
 import type { ApprovalStore } from '../../runs/approvals/approval-store.ts'
+import { toForeignUrl } from '../../runs/callbacks/callback-view.ts'
 import type { Callbacks } from '../../runs/callbacks/callbacks.ts'
 import type { Runs } from '../../runs/runs.ts'
 import type { RunKey } from '../../runs/run.ts'
@@ -77,7 +78,8 @@ export function viewRuns({
     const open = run.status === 'interrupted' ? await openCalls.openOf(key) : undefined
     if (!permits(principal, accessTo.readRun)) return toSharedView(run, open)
     const callback = run.operation === 'chain_async' ? await callbacks.find(key) : undefined
-    return toRunView(run, { callback, open })
+    const isOwn = key.owner === principal.owner
+    return toRunView(run, { callback: callback && !isOwn ? { ...callback, url: toForeignUrl(callback.url) } : callback, open })
   }
 }
 

@@ -10,6 +10,15 @@ export interface CallbackAttempt {
   /** HTTP status; null where no response arrived. */
   status: number | null
   error?: string
+  /** The start of the receiver's answer, as safe text; absent for older attempts of a callback with many. */
+  responseBody?: string
+}
+
+/** The state of a callback after an attempt. */
+export interface CallbackVerdict {
+  status: CallbackStatus
+  /** Epoch milliseconds of the next attempt; absent after the last. */
+  nextAt?: number
 }
 
 export interface StoredCallback {
@@ -27,7 +36,7 @@ export interface StoredCallback {
 export interface CallbackStore {
   find(key: RunKey): Promise<StoredCallback | undefined>
   /** Stores an attempt and the callback's new status. A delivered callback stays delivered. */
-  record(key: RunKey, round: number, attempt: CallbackAttempt, status: CallbackStatus): Promise<void>
+  record(key: RunKey, round: number, attempt: CallbackAttempt, verdict: CallbackVerdict): Promise<void>
   /** Starts a new round with the job returned by `toJob`; false when the callback was already delivered. */
   restart(key: RunKey, toJob: (round: number) => NewJob): Promise<boolean>
 }

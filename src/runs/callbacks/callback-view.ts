@@ -1,3 +1,4 @@
+import { hideUrlSecrets } from '../../configuration/redact.ts'
 import type { CallbackAttempt, CallbackStatus, StoredCallback } from './callback-store.ts'
 
 /** JSON view of a callback for the run's caller. The URL has no user or password. */
@@ -11,11 +12,16 @@ export function toCallbackView({ url, status, attempts }: StoredCallback): Callb
   return { url: withoutUser(url), status, attempts: attempts.map(toAttempt) }
 }
 
-function toAttempt({ at, ...rest }: CallbackAttempt): CallbackView['attempts'][number] {
-  return { at: new Date(at).toISOString(), ...rest }
+export function toAttempt({ at, status, error }: CallbackAttempt): CallbackView['attempts'][number] {
+  return { at: new Date(at).toISOString(), status, ...(error === undefined ? {} : { error }) }
 }
 
-function withoutUser(address: string): string {
+/** The URL for readers who are not the owner of the run: user, password and query are masked. */
+export function toForeignUrl(address: string): string {
+  return hideUrlSecrets(new URL(address).href)
+}
+
+export function withoutUser(address: string): string {
   const url = new URL(address)
   if (url.username === '' && url.password === '') return address
   url.username = ''

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ServiceError } from '../../errors.ts'
-import type { CallbackAttempt, CallbackStatus, StoredCallback } from './callback-store.ts'
+import type { CallbackAttempt, CallbackVerdict, StoredCallback } from './callback-store.ts'
 import { callbackJob, CallbackNotSent, createCallbacks, type OutgoingCallback } from './callbacks.ts'
 import type { Job } from '../jobs.ts'
 import type { StoredRun } from '../run-store.ts'
@@ -21,7 +21,7 @@ function setUp(...answers: (number | string)[]) {
   const callback: StoredCallback = { eventId: 'e', url: 'https://x', status: 'pending', attempts: [], round: 0, tries: 0 }
   const sent: OutgoingCallback[] = []
   const jobs: Job[] = []
-  const record = async (_key: unknown, round: number, attempt: CallbackAttempt, status: CallbackStatus): Promise<void> => {
+  const record = async (_key: unknown, round: number, attempt: CallbackAttempt, { status }: CallbackVerdict): Promise<void> => {
     callback.attempts.push(attempt)
     if (round !== callback.round) return
     callback.tries++
@@ -46,7 +46,7 @@ function setUp(...answers: (number | string)[]) {
       const answer = answers.shift() ?? 200
       if (answer === 'never') return new Promise(() => {})
       if (typeof answer === 'string') throw new CallbackNotSent(answer)
-      return answer
+      return { status: answer, body: `is ${answer}` }
     },
     source: () => 'https://agents',
     retryMs: [100, 1000],
@@ -71,9 +71,9 @@ test('a rejected callback is retried after each delay plus jitter, and fails aft
   assert.deepEqual(await deliver(), done)
   assert.equal(callback.status, 'failed')
   assert.deepEqual(callback.attempts, [
-    { at: 5000, status: 500 },
+    { at: 5000, status: 500, responseBody: 'is 500' },
     { at: 5000, status: null, error: 'No answer within 15 s.' },
-    { at: 5000, status: 404 },
+    { at: 5000, status: 404, responseBody: 'is 404' },
   ])
   // Each attempt sends an equal event, so that a receiver can drop duplicates.
   assert.equal(new Set(sent.map((outgoing) => JSON.stringify(outgoing))).size, 1)

@@ -6,8 +6,15 @@ import type { Job, JobOutcome, Jobs, NewJob } from '../jobs.ts'
 import type { RunKey } from '../run.ts'
 import type { RunStore } from '../run-store.ts'
 
-/** Port: sends a callback once and resolves with the HTTP status. Throws `CallbackNotSent` when no response arrived. */
-export type SendCallback = (callback: OutgoingCallback, signal: AbortSignal) => Promise<number>
+/** Port: sends a callback once and resolves with the receiver's answer. Throws `CallbackNotSent` when no response arrived. */
+export type SendCallback = (callback: OutgoingCallback, signal: AbortSignal) => Promise<CallbackAnswer>
+
+export interface CallbackAnswer {
+  /** HTTP status. */
+  status: number
+  /** The start of the body; see `toBodyExcerpt`. */
+  body: string
+}
 
 export interface OutgoingCallback {
   tenant: string
@@ -76,9 +83,10 @@ export function createCallbacks(deps: CallbackDependencies): Callbacks {
     if (!attempt) return { kind: 'done' }
     const delayMs = deps.retryMs[callback.tries]
     const status = statusAfter(attempt, delayMs !== undefined)
-    await store.record(key, callback.round, attempt, status)
-    if (status !== 'pending' || delayMs === undefined) return { kind: 'done' }
-    return { kind: 'again', at: Math.round(now() + delayMs * (1 + jitter * deps.random())) }
+    const isLast = status !== 'pending' || delayMs === undefined
+    const nextAt = isLast ? undefined : Math.round(now() + delayMs * (1 + jitter * deps.random()))
+    await store.record(key, callback.round, attempt, { status, ...(nextAt === undefined ? {} : { nextAt }) })
+    return nextAt === undefined ? { kind: 'done' } : { kind: 'again', at: nextAt }
   }
 
   async function trySend(key: RunKey, { url, eventId }: StoredCallback, signal: AbortSignal): Promise<CallbackAttempt | undefined> {
@@ -87,8 +95,9 @@ export function createCallbacks(deps: CallbackDependencies): Callbacks {
     const callback = { tenant: key.tenant, url, id: key.requestId, body: toCallbackBody(run, eventId, deps.source()) }
     const at = now()
     try {
-      const status = await send(callback, signal)
-      return { at, status, ...(status >= 300 && status < 400 ? { error: 'Redirects are not followed.' } : {}) }
+      const { status, body } = await send(callback, signal)
+      const isRedirect = status >= 300 && status < 400
+      return { at, status, ...(isRedirect ? { error: 'Redirects are not followed.' } : {}), ...(body === '' ? {} : { responseBody: body }) }
     } catch (error) {
       if (error instanceof CallbackNotSent) return { at, status: null, error: error.message }
       throw error

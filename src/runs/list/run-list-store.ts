@@ -1,5 +1,6 @@
 import type { Owner } from '../../access/owner.ts'
 import type { ErrorBody } from '../../errors.ts'
+import type { RowPosition } from '../../json/offset.ts'
 import type { Operation, RunKey, RunStatus } from '../run.ts'
 
 /** Port: the runs of a tenant as a list, newest first. Direct tool executions and removed runs are not listed. */
@@ -28,15 +29,7 @@ export interface RunPage extends RunFilters {
   /** True for the runs of all owners in the tenant. */
   anyOwner: boolean
   /** The last run of the page before. */
-  before: RunPosition | undefined
-}
-
-/** Position of a run in the list. */
-export interface RunPosition {
-  /** Epoch milliseconds. */
-  createdAt: number
-  requestId: string
-  owner: string
+  before: RowPosition | undefined
 }
 
 export interface ListedRun extends RunKey {

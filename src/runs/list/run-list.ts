@@ -1,9 +1,9 @@
 import { issuerOf, subOf } from '../../access/owner.ts'
 import { isAdmin, type Principal } from '../../access/principal.ts'
 import { invalid } from '../../errors.ts'
-import { parsePosition, toOffset } from '../../json/offset.ts'
+import { parseRowPosition, toOffset } from '../../json/offset.ts'
 import type { Operation, RunStatus } from '../run.ts'
-import type { ListedRun, RunFilters, RunListStore, RunPosition } from './run-list-store.ts'
+import type { ListedRun, RunFilters, RunListStore } from './run-list-store.ts'
 
 /** JSON view of a run in a list. Values of runs that have not ended are null, and their tokens 0. */
 export interface ListedRunView {
@@ -37,7 +37,8 @@ export type ListRuns = (caller: Principal, query: RunFilters & { limit: number; 
 export function createRunList(store: RunListStore): ListRuns {
   return async (caller, { limit, before, ...filters }) => {
     const anyOwner = caller.permissions.has('observability.read')
-    const position = before === undefined ? undefined : toPosition(before)
+    const position = before === undefined ? undefined : parseRowPosition(before)
+    if (before !== undefined && !position) throw invalid(['query', 'before'], 'is not the offset of a page of this list')
     const found = await store.list(caller, { ...filters, anyOwner, before: position, limit: limit + 1 })
     const runs = found.slice(0, limit)
     const last = runs.at(-1)
@@ -47,14 +48,6 @@ export function createRunList(store: RunListStore): ListRuns {
       has_more: found.length > limit,
     }
   }
-}
-
-function toPosition(before: string): RunPosition {
-  const [createdAt, requestId, owner, ...more] = parsePosition(before) ?? []
-  if (!Number.isSafeInteger(createdAt) || typeof requestId !== 'string' || typeof owner !== 'string' || more.length > 0) {
-    throw invalid(['query', 'before'], 'is not the offset of a page of this list')
-  }
-  return { createdAt: Number(createdAt), requestId, owner }
 }
 
 function toListedRunView(run: ListedRun, showsInput: boolean): ListedRunView {

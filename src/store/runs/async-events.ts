@@ -38,19 +38,21 @@ export function asyncEvents(database: Kysely<Tables>) {
       .returning('event'),
   )
 
-  const insertCallback = statement(database, (db, param: Param<Omit<CallbackRow, 'status' | 'attempts' | 'round' | 'tries'>>) =>
-    db.insertInto('callbacks').values({
-      tenant: param('tenant'),
-      owner: param('owner'),
-      request_id: param('request_id'),
-      event_id: param('event_id'),
-      url: param('url'),
-      status: 'pending',
-      attempts: '[]',
-      round: 0,
-      tries: 0,
-      created_at: param('created_at'),
-    }),
+  const insertCallback = statement(
+    database,
+    (db, param: Param<Omit<CallbackRow, 'status' | 'attempts' | 'round' | 'tries' | 'next_attempt_at'>>) =>
+      db.insertInto('callbacks').values({
+        tenant: param('tenant'),
+        owner: param('owner'),
+        request_id: param('request_id'),
+        event_id: param('event_id'),
+        url: param('url'),
+        status: 'pending',
+        attempts: '[]',
+        round: 0,
+        tries: 0,
+        created_at: param('created_at'),
+      }),
   )
 
   async function findAccepted(connection: Connection, key: EventKey): Promise<Accepted | undefined> {

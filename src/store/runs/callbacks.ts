@@ -8,6 +8,9 @@ import type { Tables } from '../tables.ts'
 /** Number of attempts kept per callback; the newest stay. */
 const maxAttempts = 100
 
+/** Number of attempts kept with the receiver's answer. */
+const maxAnswers = 10
+
 /** `CallbackStore` on either database. */
 export function createCallbackStore(database: Database): CallbackStore {
   const { db } = database
@@ -21,7 +24,7 @@ export function createCallbackStore(database: Database): CallbackStore {
       return { eventId: event_id, url, status: status as CallbackStatus, attempts: toAttempts(attempts), round, tries }
     },
 
-    record: (key, round, attempt, status) =>
+    record: (key, round, attempt, { status, nextAt }) =>
       database.forTenant(key.tenant).unit(async (connection) => {
         const columns = keyColumns(key)
         const row = await lock(connection, db, columns)
@@ -30,8 +33,9 @@ export function createCallbackStore(database: Database): CallbackStore {
         // An attempt of an earlier round may end late. Its verdict on the receiver counts; running out of attempts does not.
         const countsForStatus = isOfRound || status === 'delivered' || status === 'gone'
         const change = {
-          attempts: JSON.stringify([...toAttempts(row.attempts), attempt].slice(-maxAttempts)),
+          attempts: JSON.stringify(toKept([...toAttempts(row.attempts), attempt])),
           tries: isOfRound ? row.tries + 1 : row.tries,
+          ...(isOfRound ? { next_attempt_at: nextAt ?? null } : {}),
           ...(countsForStatus && row.status !== 'delivered' ? { status } : {}),
         }
         await query(connection, whereKey(db.updateTable('callbacks').set(change), columns))
@@ -43,8 +47,10 @@ export function createCallbackStore(database: Database): CallbackStore {
         const row = await lock(connection, db, columns)
         if (!row || row.status === 'delivered') return false
         const round = row.round + 1
-        await query(connection, whereKey(db.updateTable('callbacks').set({ status: 'pending', round, tries: 0 }), columns))
-        await database.jobs.insert(connection, [toJob(round)])
+        const job = toJob(round)
+        const change = { status: 'pending', round, tries: 0, next_attempt_at: job.dueAt }
+        await query(connection, whereKey(db.updateTable('callbacks').set(change), columns))
+        await database.jobs.insert(connection, [job])
         return true
       }),
   }
@@ -68,6 +74,13 @@ function whereKey<Q extends { where(column: keyof KeyColumns, is: '=', value: st
   return builder.where('tenant', '=', tenant).where('owner', '=', owner).where('request_id', '=', request_id)
 }
 
-function toAttempts(text: string): CallbackAttempt[] {
+function toKept(attempts: readonly CallbackAttempt[]): CallbackAttempt[] {
+  const firstAnswer = attempts.length - maxAnswers
+  return attempts
+    .map(({ responseBody, ...attempt }, n) => (responseBody === undefined || n < firstAnswer ? attempt : { ...attempt, responseBody }))
+    .slice(-maxAttempts)
+}
+
+export function toAttempts(text: string): CallbackAttempt[] {
   return JSON.parse(text) as CallbackAttempt[]
 }

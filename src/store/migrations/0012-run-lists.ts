@@ -1,7 +1,16 @@
 import { sql, SqliteAdapter, type Kysely } from 'kysely'
 
-/** Columns and indexes of the list of runs, and the tools of each ended run. Rows of earlier versions get their `sub` only. */
+/** Columns, tables and indexes for the lists of runs and of callbacks. */
 export async function up(db: Kysely<unknown>): Promise<void> {
+  await listRuns(db)
+  await createRunTools(db)
+  await listCallbacks(db)
+}
+
+const position = ['created_at', 'request_id', 'owner']
+
+/** Runs of earlier versions get their `sub` only. */
+async function listRuns(db: Kysely<unknown>): Promise<void> {
   const { schema } = db
   for (const column of ['sub', 'input', 'config_version']) await schema.alterTable('runs').addColumn(column, 'text').execute()
   await schema.alterTable('runs').addColumn('cost', 'double precision').execute()
@@ -10,7 +19,6 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 
   // Every index has the order of the list, then columns that other filters of a page compare without reading the run. Direct tool
   // executions and tombstones are in none of them.
-  const position = ['created_at', 'request_id', 'owner']
   const isListed = sql<boolean>`operation <> 'tool_execute' and status <> 'gone'`
   await schema
     .createIndex('runs_listed')
@@ -37,7 +45,10 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .columns(['tenant', 'status', ...position, 'operation', 'sub', 'config_version'])
     .where(sql<boolean>`operation <> 'tool_execute' and status not in ('success', 'gone')`)
     .execute()
+}
 
+/** The tools of each ended run. */
+async function createRunTools({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('run_tools')
     .addColumn('tenant', 'text', (column) => column.notNull())
@@ -52,5 +63,25 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .createIndex('run_tools_listed')
     .on('run_tools')
     .columns(['tenant', 'tool', ...position, 'sub'])
+    .execute()
+}
+
+async function listCallbacks({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('callbacks').addColumn('next_attempt_at', 'bigint').execute()
+  await schema
+    .createIndex('callbacks_listed')
+    .on('callbacks')
+    .columns(['tenant', ...position])
+    .execute()
+  await schema
+    .createIndex('callbacks_of_owner')
+    .on('callbacks')
+    .columns(['tenant', 'owner', 'created_at', 'request_id', 'status'])
+    .execute()
+  await schema
+    .createIndex('callbacks_undelivered')
+    .on('callbacks')
+    .columns(['tenant', 'status', ...position])
+    .where(sql<boolean>`status <> 'delivered'`)
     .execute()
 }

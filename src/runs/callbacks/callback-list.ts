@@ -1,0 +1,110 @@
+import { issuerOf, subOf } from '../../access/owner.ts'
+import type { Principal } from '../../access/principal.ts'
+import { invalid } from '../../errors.ts'
+import { parseRowPosition, toOffset } from '../../json/offset.ts'
+import { runKeyText } from '../run.ts'
+import { toBodyExcerpt } from './body-excerpt.ts'
+import { toCallbackBody } from './callback-event.ts'
+import type { CallbackListStore, ListedCallback } from './callback-list-store.ts'
+import type { CallbackAttempt, CallbackStatus } from './callback-store.ts'
+import { toAttempt, toForeignUrl, withoutUser, type CallbackView } from './callback-view.ts'
+
+/** JSON view of a callback in a list. */
+export interface ListedCallbackView {
+  request_id: string
+  issuer: string
+  sub: string
+  created_at: string
+  url: string
+  status: CallbackStatus
+  attempts: AttemptView[]
+  next_attempt_at?: string
+}
+
+/** The bodies are for the owner of the run only. */
+type AttemptView = CallbackView['attempts'][number] & { request_body?: string; response_body?: string }
+
+export interface CallbackListView {
+  callbacks: ListedCallbackView[]
+  /** Position of the last callback, for `before` of the next page; empty for an empty page. */
+  offset: string
+  has_more: boolean
+}
+
+export interface CallbackQuery {
+  status: CallbackStatus | undefined
+  limit: number
+  before: string | undefined
+}
+
+/** Lists own callbacks, and with `observability.read` those of the tenant. Throws a validation error for an unknown `before`. */
+export type ListCallbacks = (caller: Principal, query: CallbackQuery) => Promise<CallbackListView>
+
+interface CallbackListDependencies {
+  store: CallbackListStore
+  /** The service's public address. */
+  source(): string
+}
+
+export function createCallbackList({ store, source }: CallbackListDependencies): ListCallbacks {
+  /** Bodies of the sent requests, by run. A body is not stored: each attempt sends the same. */
+  async function requestBodies(tenant: string, callbacks: readonly ListedCallback[]): Promise<Map<string, string>> {
+    const sent = callbacks.filter(({ attempts }) => attempts.length > 0)
+    const runs = sent.length === 0 ? [] : await store.runsOf(tenant, sent)
+    const runsByKey = new Map(runs.map((run) => [runKeyText(run), run]))
+    return new Map(
+      sent.flatMap((callback) => {
+        const run = runsByKey.get(runKeyText(callback))
+        if (run?.endedAt === undefined) return []
+        return [[runKeyText(callback), toBodyExcerpt(Buffer.from(toCallbackBody(run, callback.eventId, source())))]]
+      }),
+    )
+  }
+
+  return async (caller, { status, limit, before }) => {
+    const anyOwner = caller.permissions.has('observability.read')
+    const position = before === undefined ? undefined : parseRowPosition(before)
+    if (before !== undefined && !position) throw invalid(['query', 'before'], 'is not the offset of a page of this list')
+    const found = await store.list(caller, { status, anyOwner, before: position, limit: limit + 1 })
+    const callbacks = found.slice(0, limit)
+    const isOwn = ({ owner }: ListedCallback) => owner === caller.owner
+    const bodies = await requestBodies(caller.tenant, callbacks.filter(isOwn))
+    const last = callbacks.at(-1)
+    return {
+      callbacks: callbacks.map((callback) => ({
+        ...toCallbackView(callback),
+        ...(isOwn(callback) ? toOwnView(callback, bodies.get(runKeyText(callback))) : {}),
+      })),
+      offset: last ? toOffset([last.createdAt, last.requestId, last.owner]) : '',
+      has_more: found.length > limit,
+    }
+  }
+}
+
+/** The view for any reader: without bodies, and without secrets of the URL. */
+function toCallbackView(callback: ListedCallback): ListedCallbackView {
+  const { requestId, createdAt, url, status, attempts, nextAttemptAt } = callback
+  return {
+    request_id: requestId,
+    issuer: issuerOf(callback),
+    sub: subOf(callback),
+    created_at: new Date(createdAt).toISOString(),
+    url: toForeignUrl(url),
+    status,
+    attempts: attempts.map(toAttempt),
+    ...(nextAttemptAt === undefined ? {} : { next_attempt_at: new Date(nextAttemptAt).toISOString() }),
+  }
+}
+
+/** What only the owner sees. The bodies are shown with the last attempts. */
+function toOwnView({ url, attempts }: ListedCallback, requestBody: string | undefined): Pick<ListedCallbackView, 'url' | 'attempts'> {
+  const firstBody = attempts.length - shownBodies
+  const toOwnAttempt = (attempt: CallbackAttempt, n: number): AttemptView => ({
+    ...toAttempt(attempt),
+    ...(requestBody !== undefined && n >= firstBody ? { request_body: requestBody } : {}),
+    ...(attempt.responseBody === undefined ? {} : { response_body: attempt.responseBody }),
+  })
+  return { url: withoutUser(url), attempts: attempts.map(toOwnAttempt) }
+}
+
+const shownBodies = 10
