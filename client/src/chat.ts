@@ -6,10 +6,10 @@ import { resumeRun } from './stream/resume-run.ts'
 import { createRunStream, type RunStream, type StreamOptions } from './stream/run-stream.ts'
 import type { Transport } from './transport.ts'
 
-/** A chat: `messages`, of which the last is the question, and what the answer may use. */
+/** A chat. The last of its `messages` is the question. */
 export type ChatRequest = Schema<'ChatRequest'>
 
-/** The answer of a chat, or the calls that wait for approval and what there is of the answer, with the ids of run and session. */
+/** The answer of a chat with the ids of run and session. If calls wait for approval, the answer is incomplete. */
 export type ChatAnswer = Reply<'POST', '/core/v1/chain'> & { request_id: string; session_id: string }
 
 interface ChatIds {
@@ -26,9 +26,9 @@ export interface ChatStreamOptions extends ChatIds, StreamOptions {
   headers?: CallOptions['headers']
 }
 
-/** Where the result of an asynchronous chat goes, and which event asks for it. */
+/** Receiver of the result of an asynchronous chat, and the identity of the event that starts the chat. */
 export interface Callback {
-  /** The address that receives the result. Without one, the result is read from the run. */
+  /** The address that receives the result. Without an address, the result is read from the run. */
   url?: string | undefined
   /** The sender of the event; default `agent-core-client`. */
   source?: string | undefined
@@ -38,21 +38,22 @@ export interface Callback {
 
 type AsyncData = RequestOptions<'POST', '/core/v1/chain_async'>['body']['data']
 export type AsyncRequest = Omit<AsyncData, 'callback_url'>
-export type Accepted = Reply<'POST', '/core/v1/chain_async'>
+/** The acknowledgement of an asynchronous chat. */
+export type Accepted = Exclude<Reply<'POST', '/core/v1/chain_async'>, readonly unknown[]>
 
 export interface Chat {
   /**
-   * Asks, and waits for the whole answer. While the service is busy, restarts or cannot be reached, the chat is sent again with the same
-   * request id, so that nothing runs twice. If calls need approval, the answer has `approval_required`: decide the calls by
+   * Asks a question and waits for the whole answer. While the service is busy, restarts or cannot be reached, the chat is sent again with
+   * the same request id, so that nothing runs twice. If calls need approval, the answer has `approval_required`: decide the calls with
    * `approvals.decide`, then send the same chat with the same request id.
    */
   chat(request: ChatRequest, options?: ChatOptions): Promise<ChatAnswer>
   /**
-   * Asks, and yields the answer as it is made. A broken or silent connection is made anew, and the stream goes on behind its last
-   * chunk. The last chunk has a `finish_reason` other than `"null"`; a run that fails has its `error` there.
+   * Asks a question and yields the answer chunk by chunk. A broken or silent connection is replaced, and the stream resumes after the
+   * last chunk. The last chunk has a `finish_reason` other than `"null"`. The last chunk of a failed run has `error`.
    */
   stream(request: ChatRequest, options?: ChatStreamOptions): RunStream
-  /** Asks without waiting: the service sends the result to the callback, as `verifyCallback` reads it, and keeps it as a run. */
+  /** Starts a chat without waiting. The service stores the result as a run, and sends the result to the callback (see `verifyCallback`). */
   async(request: AsyncRequest, callback?: Callback, options?: ChatOptions): Promise<Accepted>
 }
 
@@ -86,7 +87,7 @@ export function createChat(transport: Transport, defaults: RetryOptions): Chat {
       const headers = { ...options.headers, ...toHeaders(options, request) }
       const send = () => transport.request('POST', '/core/v1/chain_async', { body, headers, signal: options.signal })
       const accepted = await repeat(send, withDefaults(options, defaults), options.signal)
-      if ('request_id' in accepted) return accepted
+      if (!Array.isArray(accepted)) return accepted
       throw new AgentCoreError('The reply acknowledges no event.', { status: 200, errorType: 'InvalidReply' })
     },
   }

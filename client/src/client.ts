@@ -1,17 +1,44 @@
 import { createChat, type Chat } from './chat.ts'
+import { createApprovals, type Approvals } from './resources/approvals.ts'
+import { createArtifacts, type Artifacts } from './resources/artifacts.ts'
+import { createConfigurations, type Configurations } from './resources/configuration.ts'
+import { createMemories, type Memories } from './resources/memories.ts'
+import { createRuns, type Runs } from './resources/runs.ts'
+import { createServiceMethods, type ServiceMethods } from './resources/service.ts'
+import { createSessions, type Sessions } from './resources/sessions.ts'
+import { createSubAgents, type SubAgents } from './resources/sub-agents.ts'
+import { createTools, type ToolMethods } from './resources/tools.ts'
 import type { RetryOptions } from './retry.ts'
-import { createRuns, type Runs } from './runs.ts'
 import { createTransport, type Transport, type TransportOptions } from './transport.ts'
 
 export interface ClientOptions extends TransportOptions, RetryOptions {}
 
-/** Calls a service. */
-export interface Client extends Transport, Chat {
+/** Calls a service. Every method throws `AgentCoreError`, or the reason of its aborted signal. */
+export interface Client extends Transport, Chat, ServiceMethods {
+  approvals: Approvals
+  artifacts: Artifacts
+  configuration: Configurations
+  memories: Memories
   runs: Runs
+  sessions: Sessions
+  subAgents: SubAgents
+  tools: ToolMethods
 }
 
-/** Makes a client of the service at `baseUrl`. Nothing is sent until a method is called. */
+/** Creates a client of the service at `baseUrl`. Nothing is sent until a method is called. */
 export function createClient(options: ClientOptions = {}): Client {
   const transport = createTransport(options)
-  return { ...transport, ...createChat(transport, options), runs: createRuns(transport, options) }
+  return {
+    ...transport,
+    ...createChat(transport, options),
+    ...createServiceMethods(transport),
+    approvals: createApprovals(transport),
+    artifacts: createArtifacts(transport),
+    configuration: createConfigurations(transport),
+    memories: createMemories(transport),
+    runs: createRuns(transport, options),
+    sessions: createSessions(transport),
+    subAgents: createSubAgents(transport),
+    tools: createTools(transport),
+  }
 }

@@ -1,12 +1,12 @@
 /** A fault of one field of a request. */
 export interface FieldFault {
-  /** Where the field is, such as `['body', 'messages', 0, 'content']`. */
+  /** Path of the field, such as `['body', 'messages', 0, 'content']`. */
   loc: (string | number)[]
   msg: string
   type: string
 }
 
-/** What is known about an error beside its message. */
+/** Details of an error beside the message. */
 export interface ErrorDetails {
   error_type?: string
   /** The faults of a request that is not valid. */
@@ -23,7 +23,7 @@ interface ErrorFields {
   cause?: unknown
 }
 
-/** The only error that the client throws, beside the reason of an aborted signal: an error reply, or a fault of the network. */
+/** An error reply, or a fault of the network. The client throws no other error, except the reason of an aborted signal. */
 export class AgentCoreError extends Error {
   override readonly name = 'AgentCoreError'
   /** The HTTP status; 0 without a reply. */
@@ -46,7 +46,7 @@ export class AgentCoreError extends Error {
   }
 }
 
-/** A fault of the network: no reply, or an incomplete one. */
+/** A fault of the network: no reply, or an incomplete reply. */
 export function networkError(message: string, cause?: unknown): AgentCoreError {
   return new AgentCoreError(message, { status: 0, errorType: 'NetworkError', cause })
 }
@@ -58,7 +58,7 @@ export function unreachable(url: string, cause: unknown): AgentCoreError {
   return networkError(`${url} cannot be reached${reason}.`, cause)
 }
 
-/** Reads an error reply, in any of the shapes of the service, or of a proxy before the service. */
+/** Reads an error reply of the service, or of a proxy in front of the service. */
 export async function readError(response: Response): Promise<AgentCoreError> {
   const reply = await response.text().then(parseJson, () => undefined)
   return toError(reply, response.status, response.headers)
@@ -73,14 +73,14 @@ function toError(reply: unknown, status: number, headers: Headers): AgentCoreErr
     const message = errors.map(describeFault).join('; ')
     return new AgentCoreError(message, { ...fields, errorType: 'ValidationError', details: { error_type: 'ValidationError', errors } })
   }
-  const known = isObject(details) ? (details as ErrorDetails) : {}
+  const stated = isObject(details) ? (details as ErrorDetails) : {}
   const message = typeof body === 'string' && body !== '' ? body : `The service answered with status ${status}.`
-  return new AgentCoreError(message, { ...fields, errorType: known.error_type ?? 'Exception', details: known })
+  return new AgentCoreError(message, { ...fields, errorType: stated.error_type ?? 'Exception', details: stated })
 }
 
 function describeFault({ loc, msg }: FieldFault): string {
-  const place = Array.isArray(loc) ? loc.slice(1).join('.') : ''
-  return place === '' ? msg : `${place}: ${msg}`
+  const field = Array.isArray(loc) ? loc.slice(1).join('.') : ''
+  return field === '' ? msg : `${field}: ${msg}`
 }
 
 /** Seconds of a `retry-after` header, which states seconds or a date. */

@@ -16,7 +16,7 @@ type Parameters<O, Place extends string> = O extends { parameters: infer All }
     : never
   : never
 
-/** `{ [Name]: T }`, optional if all fields of `T` are. */
+/** `{ [Name]: T }`. The field is optional if all fields of `T` are optional. */
 type Part<Name extends string, T> = [T] extends [never]
   ? { [N in Name]?: undefined }
   : Record<string, never> extends T
@@ -25,7 +25,7 @@ type Part<Name extends string, T> = [T] extends [never]
 
 type Content<T> = T extends { content: infer C } ? C : never
 
-/** A body is sent as JSON, except forms and bytes, which are sent as they are. */
+/** Forms and bytes are sent unchanged, any other body as JSON. */
 type BodyOf<C> = C extends { 'application/json': infer J }
   ? J
   : C extends { 'multipart/form-data': unknown }
@@ -51,8 +51,11 @@ type ReplyOf<R> = R extends { content: infer C }
 
 type Replies<O> = O extends { responses: infer All } ? All[Extract<keyof All, 200 | 201 | 202 | 204 | 206>] : never
 
-/** What a method of a path answers with status 2xx. */
+/** Body of the 2xx replies of a path. */
 export type Reply<M extends Method, P extends PathOf<M>> = ReplyOf<Replies<Operation<M, P>>>
+
+/** The query of a path. */
+export type Query<M extends Method, P extends PathOf<M>> = Parameters<Operation<M, P>, 'query'>
 
 export interface CallOptions {
   /** Headers of this request alone. An undefined value is left out. */
@@ -67,6 +70,6 @@ export type RequestOptions<M extends Method, P extends PathOf<M>> = Part<'path',
   Body<Operation<M, P>> &
   CallOptions
 
-/** The options may be left out where a request needs none. */
+/** Arguments after method and path. Options are optional if the request requires no parameter and no body. */
 export type RequestArguments<M extends Method, P extends PathOf<M>> =
   Record<string, never> extends RequestOptions<M, P> ? [options?: RequestOptions<M, P>] : [options: RequestOptions<M, P>]

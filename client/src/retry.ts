@@ -10,15 +10,15 @@ export interface Retry {
 }
 
 export interface RetryOptions {
-  /** Attempts after the first; default 8, which is about 20 s. 0 repeats nothing. */
+  /** Number of attempts after the first; default 8, which takes about 20 s. 0: no retries. */
   retries?: number | undefined
-  /** Milliseconds before the second attempt, doubled for each further one; default 100. */
+  /** Milliseconds before the second attempt, doubled for each further attempt; default 100. */
   retryDelayMs?: number | undefined
   /** Called before each repetition. `false` gives up: the error is thrown. */
   onRetry?: ((retry: Retry) => boolean | void) | undefined
 }
 
-/** The options of one call, with those of the client where the call has none. */
+/** Completes the options of a call with the options of the client. */
 export function withDefaults<T extends RetryOptions>(options: T, defaults: RetryOptions): T {
   const { retries, retryDelayMs, onRetry } = defaults
   return {
@@ -33,11 +33,11 @@ const maxDelayMs = 5000
 /** A service that asks for a longer pause gets no further attempt. */
 const maxRetryAfterSeconds = 60
 
-/** Counts failed attempts, and waits before the next one. */
+/** Counts failed attempts, and waits before the next attempt. */
 export interface Attempts {
-  /** Resolves when the next attempt is due; throws `error` if there is none. */
+  /** Resolves when the next attempt is due. Throws `error` if no further attempt is allowed. */
   waitAfter(error: unknown): Promise<void>
-  /** Starts to count anew, since an attempt made progress. */
+  /** Resets the count after progress. */
   succeed(): void
 }
 
@@ -60,8 +60,8 @@ export function createAttempts({ retries = 8, retryDelayMs = 100, onRetry }: Ret
 }
 
 /**
- * Whether the same request may succeed later: the network failed, the service asks to come back, or a gateway found no service.
- * The service's own 502 means that no model could answer.
+ * True if the same request may succeed later: the network failed, the service is busy, or a gateway found no service. The service's
+ * own 502 means that no model could answer.
  */
 function isTransient({ status, errorType, retryAfter = 0, details }: AgentCoreError): boolean {
   if (status === 0) return errorType === 'NetworkError'

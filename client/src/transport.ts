@@ -4,9 +4,9 @@ import type { CallOptions, Method, PathOf, Reply, RequestArguments } from './ope
 type Source<T> = T | (() => T | Promise<T>)
 
 export interface TransportOptions {
-  /** Address of the service, with its path prefix if the service has one. In browsers the default is the origin of the page. */
+  /** Address of the service, including a path prefix. Default: the origin of the page, in browsers. */
   baseUrl?: string | URL
-  /** The access key, or a function that is called for each request. Without a key the service must know the caller by a cookie. */
+  /** The access key, or a function that is called for each request. Callers without a key need a cookie of the console. */
   accessKey?: Source<string | undefined>
   /** Headers of each request, or a function of the request's method. */
   headers?:
@@ -18,14 +18,14 @@ export interface TransportOptions {
   credentials?: RequestInit['credentials']
 }
 
-/** A reply with its status and its headers. */
+/** A reply with status and headers. */
 export interface Exchange<T> {
   status: number
   headers: Headers
   body: T
 }
 
-/** One request and its reply, typed by the interface of the service. */
+/** Sends requests that are typed by the interface of the service. */
 export interface Transport {
   /**
    * Sends a request and returns the body of its reply. JSON is parsed; bytes and event streams are returned as the `Response`. Throws
@@ -60,18 +60,18 @@ export function createTransport(options: TransportOptions): Transport {
     return collected
   }
 
-  async function send(method: Method, template: string, given: SendOptions = {}): Promise<Response> {
-    const { path, query, body, signal } = given
+  async function send(method: Method, template: string, parts: SendOptions = {}): Promise<Response> {
+    const { path, query, body, signal } = parts
     signal?.throwIfAborted()
     const url = base + fillPath(template, path) + toQuery(query)
-    const headers = await collectHeaders(method, given)
+    const headers = await collectHeaders(method, parts)
     const content = body === undefined || isSentAsIs(body) ? (body as RequestInit['body']) : JSON.stringify(body)
     const request: RequestInit & { duplex?: 'half' } = { method, headers }
     if (content !== undefined) request.body = content
     if (content instanceof ReadableStream) request.duplex = 'half'
     if (signal) request.signal = signal
     if (credentials) request.credentials = credentials
-    // A property is read for each request, so that tools which replace the global function have their effect.
+    // The global function is read for each request, because tests and tracers replace the function.
     const call = options.fetch ?? globalThis.fetch
     const response = await call(url, request).catch((cause: unknown) => {
       signal?.throwIfAborted()
@@ -81,17 +81,17 @@ export function createTransport(options: TransportOptions): Transport {
     return response
   }
 
-  async function exchange(method: Method, path: string, given?: SendOptions): Promise<Exchange<unknown>> {
-    const response = await send(method, path, given)
+  async function exchange(method: Method, path: string, parts?: SendOptions): Promise<Exchange<unknown>> {
+    const response = await send(method, path, parts)
     const { status, headers } = response
-    return { status, headers, body: await readBody(response, given?.signal) }
+    return { status, headers, body: await readBody(response, parts?.signal) }
   }
 
   return {
     send,
     exchange: exchange as Transport['exchange'],
-    request: (async (method: Method, path: string, given?: SendOptions) =>
-      (await exchange(method, path, given)).body) as Transport['request'],
+    request: (async (method: Method, path: string, parts?: SendOptions) =>
+      (await exchange(method, path, parts)).body) as Transport['request'],
   }
 }
 

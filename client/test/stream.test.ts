@@ -228,6 +228,18 @@ test('stream: leaving the loop, or aborting, closes the connection', async (t) =
   assert.equal(third.sent().length, 1)
 })
 
+test('stream: a process that stops has handed the run over, so the stream goes on', async (t) => {
+  const error = { body: 'The service is stopping.', status_code: 503, details: { error_type: 'Overloaded' } }
+  const stopping = (number: number) => events([event(number, '', { finish_reason: 'error', error })])
+  const begun = events([event(1, 'a'), event(2, '', { finish_reason: 'error', error })])
+  const { client, sent } = await start(t, [stopping(1), begun, stopping(2), events([event(2, 'b'), last(3)])])
+  assert.deepEqual(await read(client.stream(question, ids)), ['1 a', '2 b', '3 stop'])
+  assert.deepEqual(sent(), [started, started, `${resumed} r1:1`, `${resumed} r1:1`])
+  const failing = await start(t, [begun, stopping(2)], { retries: 1 })
+  const failure = await failureOf(read(failing.client.stream(question, ids)))
+  assert.deepEqual({ status: failure.status, errorType: failure.errorType }, { status: 503, errorType: 'Overloaded' })
+})
+
 test('stream: an interruption ends the stream, or is followed by the rest once the calls are decided', async (t) => {
   const call = { tool_call_id: 'c1', tool: 'send', tool_input: {} }
   const interruption = event(2, '', { finish_reason: 'approval_required', approval_required: { request_id: 'r1', calls: [call] } })

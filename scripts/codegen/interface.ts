@@ -48,17 +48,17 @@ export async function readInterface(): Promise<ClientInterface> {
 }
 
 /**
- * Leaves out what the client's types do not state: other protocols, error replies (all of them become one error class), and
- * headers of replies.
+ * Leaves out what the client's types do not state: other protocols, error replies (all of them become one error class), headers of
+ * replies, and examples.
  */
 function selectForClient({ openapi, paths, components }: OpenApiDocument): object {
   const ownPaths = Object.keys(paths).filter((path) => !otherProtocols.test(path))
-  return {
+  return withoutExamples({
     openapi,
     info: { title: 'Agent Core', version: '0.0.0' },
     paths: Object.fromEntries(ownPaths.toSorted().map((path) => [path, selectOperations(paths[path]!)])),
     components: { schemas: components.schemas },
-  }
+  })
 }
 
 function selectOperations(operations: Record<string, Operation>): object {
@@ -71,6 +71,14 @@ function selectReplies({ responses, ...operation }: Operation): object {
     ...operation,
     responses: Object.fromEntries(successes.map(([status, { headers: _headers, ...reply }]) => [status, reply])),
   }
+}
+
+/** Keeps fields of schemas that are named `example`. */
+function withoutExamples<T>(value: T, isNames = false): T {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map((element: unknown) => withoutExamples(element)) as T
+  const fields = Object.entries(value).filter(([name]) => isNames || (name !== 'example' && name !== 'examples'))
+  return Object.fromEntries(fields.map(([name, field]) => [name, withoutExamples(field, name === 'properties' && !isNames)])) as T
 }
 
 /** A value that can be read and called in any way. Routes are registered with such services, which no request ever reaches. */

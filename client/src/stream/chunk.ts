@@ -22,21 +22,31 @@ export function numberOf(id: string | number): number | undefined {
   return digits === undefined ? undefined : Number(digits)
 }
 
-/** Whether a chunk is the last one that comes by itself: the run has ended, or waits for somebody. */
+/** True for the last chunk of a stream: the run has ended, or waits for a decision. */
 export function isLast({ finish_reason: reason }: Chunk): boolean {
   return reason !== 'null'
 }
 
-/** Whether the run goes on after this last chunk, once its calls are decided. */
+/** True if the run continues after this last chunk, when the waiting calls are decided. */
 export function isInterruption(chunk: Chunk): boolean {
   return chunk.approval_required !== undefined
 }
 
-/** The place of a reader in the log of a run. */
+/** Error types of a process that stops, or has lost the database. The run itself has not ended: another process resumes the run. */
+const handOvers = new Set(['Overloaded', 'StoreUnavailable'])
+
+/** Returns the error of a process that has handed the run over; undefined for any other chunk. */
+export function handOverOf({ error }: Chunk): AgentCoreError | undefined {
+  const errorType = error?.details?.error_type
+  if (!error || error.status_code !== 503 || errorType === undefined || !handOvers.has(errorType)) return undefined
+  return new AgentCoreError(error.body, { status: 503, errorType, details: error.details })
+}
+
+/** Position of a reader in the log of a run. */
 export interface Position {
   /** Number of the last chunk that was accepted. */
   readonly number: number
-  /** Whether a chunk is the next one. False for a chunk that was accepted before; throws `AgentCoreError` if chunks are missing. */
+  /** Moves the position to a chunk. Returns false for a repeated chunk. Throws `AgentCoreError` if chunks are missing. */
   accept(chunk: Chunk): boolean
 }
 
@@ -48,7 +58,7 @@ export function createPosition(after: number): Position {
     },
     accept({ number, agent_step: label }) {
       if (number > last + 1) throw networkError(`Event ${last + 1} of the stream is missing.`)
-      // The chunk itself has the number of the last event that still counts.
+      // A rewinding chunk has the number of the last event that is still valid.
       const isRewind = label === 'retrying' && number <= last
       if (number <= last && !isRewind) return false
       last = number

@@ -1,7 +1,7 @@
 import { AgentCoreError, networkError } from '../error.ts'
 import { EventParser, type ServerSentEvent } from './event-parser.ts'
 
-/** One connection that carries server-sent events. */
+/** A connection that carries server-sent events. */
 export interface Connection {
   /** Sends the request of the stream; the signal ends the request. Throws `AgentCoreError` if the reply is no event stream. */
   open(send: (signal: AbortSignal) => Promise<Response>): Promise<Response>
@@ -9,13 +9,13 @@ export interface Connection {
   events(response: Response): AsyncGenerator<ServerSentEvent, void>
   /** Milliseconds since the reply arrived; 0 without a reply. */
   ageMs(): number
-  /** Closes the connection. After the last event of a stream, `isComplete` lets the stream end, so that the connection can be used again. */
+  /** Closes the connection. With `isComplete`, the stream may end first, so that another request can reuse the connection. */
   close(isComplete?: boolean): void
 }
 
 const endMs = 1000
 
-/** A connection is given up when the outer signal is aborted, and when no byte arrives for `silenceMs`. */
+/** Creates a connection that is closed when `outer` is aborted, and when no byte arrives for `silenceMs`. */
 export function createConnection(outer: AbortSignal | undefined, silenceMs: number): Connection {
   const ending = new AbortController()
   const leave = () => ending.abort(outer?.reason)

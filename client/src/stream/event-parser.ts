@@ -1,6 +1,6 @@
-/** One server-sent event. */
+/** A server-sent event. */
 export interface ServerSentEvent {
-  /** The last `id` of the stream so far; empty before the first. */
+  /** The last `id` of the stream so far; empty before the first `id`. */
   id: string
   /** `message` unless the stream names another type. */
   type: string

@@ -1,6 +1,6 @@
 import { networkError } from '../error.ts'
 import { createAttempts, type RetryOptions } from '../retry.ts'
-import { createPosition, isInterruption, isLast, toChunk, type Chunk } from './chunk.ts'
+import { createPosition, handOverOf, isInterruption, isLast, toChunk, type Chunk } from './chunk.ts'
 import { createConnection } from './connection.ts'
 
 export interface StreamOptions extends RetryOptions {
@@ -8,34 +8,34 @@ export interface StreamOptions extends RetryOptions {
   signal?: AbortSignal | undefined
   /** Milliseconds without a byte after which a new connection is made; default 45,000. The service sends a comment every 15 s. */
   silenceMs?: number | undefined
-  /** Whether the stream goes on when calls that wait for approval are decided; default false: the stream ends with such a chunk. */
+  /** Continue the stream after approvals. Default false: the stream ends with the chunk that has `approval_required`. */
   throughApprovals?: boolean | undefined
 }
 
 /** The chunks of a run, each exactly once. Can be iterated once; leaving the loop closes the connection. */
 export interface RunStream extends AsyncIterable<Chunk> {
   readonly requestId: string
-  /** Undefined until the service has answered, unless the stream began with a chat. */
+  /** Undefined before the first reply, if the session id was not chosen by the client. */
   readonly sessionId: string | undefined
-  /** Number of the last chunk. Together with `requestId` the place where `runs.stream` can go on. */
+  /** Number of the last chunk: `runs.stream(requestId, { lastEventId: number })` resumes after this chunk. */
   readonly number: number
   /** The text of the answer so far. */
   readonly output: string
 }
 
-/** Where a stream comes from. */
+/** Requests that open a stream. */
 export interface StreamSource {
   requestId: string
   sessionId?: string | undefined
-  /** Number of the last event that the reader has; 0 without one. */
+  /** Number of the last event that the reader has received, or 0. */
   after: number
-  /** Sends the chat that starts the run; absent for a run that exists. The same request id is sent again until the first event arrives. */
+  /** Sends the chat that starts the run; absent for an existing run. The same chat is sent again until the first event arrives. */
   start?: (signal: AbortSignal) => Promise<Response>
   /** Requests the events after a number. */
   resume: (after: number, signal: AbortSignal) => Promise<Response>
 }
 
-/** A connection of this age counts as progress, even without events: a run may wait for a person for hours. */
+/** A connection of this age counts as progress, even without events. A run may wait for hours for an approval. */
 const stableMs = 10_000
 
 export function createRunStream(source: StreamSource, options: StreamOptions): RunStream {
@@ -69,6 +69,8 @@ export function createRunStream(source: StreamSource, options: StreamOptions): R
         if (response.status === 204) return
         for await (const event of connection.events(response)) {
           const chunk = toChunk(event)
+          const handOver = handOverOf(chunk)
+          if (handOver) throw handOver
           if (!position.accept(chunk)) continue
           attempts.succeed()
           keep(chunk)

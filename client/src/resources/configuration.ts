@@ -1,0 +1,39 @@
+import type { CallOptions, Reply, RequestOptions } from '../operation.ts'
+import type { Transport } from '../transport.ts'
+
+export type Configuration = Reply<'GET', '/core/v1/agent/config'>
+export type ConfigurationUpdate = Reply<'PUT', '/core/v1/agent/config'>
+export type ConfigurationFields = RequestOptions<'PUT', '/core/v1/agent/config'>['body']['configuration']
+
+export interface UpdateOptions extends CallOptions {
+  /** The `version` that the change is based on. Throws 412 if another version is in use. */
+  ifMatch?: string | undefined
+  /** Checks the change and changes nothing. */
+  validateOnly?: boolean | undefined
+  /** Uses the change without storing it. */
+  inMemoryOnly?: boolean | undefined
+}
+
+/** The configuration of the agent, `agent.yaml`. */
+export interface Configurations {
+  /** Returns the configuration in use, without its secrets, and its version. */
+  get(options?: CallOptions): Promise<Configuration>
+  /** Merges fields into the configuration (RFC 7396): objects merge, null removes, lists replace. Throws 422 with all faults. */
+  update(fields: ConfigurationFields, options?: UpdateOptions): Promise<ConfigurationUpdate>
+  /** Returns the JSON Schema of the configuration. No key is needed. */
+  schema(options?: CallOptions): Promise<Reply<'GET', '/core/v1/agent/config/schema'>>
+}
+
+export function createConfigurations(transport: Transport): Configurations {
+  return {
+    get: (options) => transport.request('GET', '/core/v1/agent/config', options),
+
+    update(configuration, { ifMatch, validateOnly = false, inMemoryOnly = false, headers, signal } = {}) {
+      const body = { configuration, validate_only: validateOnly, in_memory_only: inMemoryOnly }
+      const condition = ifMatch === undefined ? undefined : `"${ifMatch}"`
+      return transport.request('PUT', '/core/v1/agent/config', { body, headers: { ...headers, 'if-match': condition }, signal })
+    },
+
+    schema: (options) => transport.request('GET', '/core/v1/agent/config/schema', options),
+  }
+}
