@@ -45,6 +45,8 @@ export interface Fault {
   loc: (string | number)[]
   msg: string
   type: string
+  /** Line of a text that was sent, from 1. */
+  line?: number
 }
 
 /** Body of every error response. */

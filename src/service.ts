@@ -97,11 +97,12 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const outbound = stack.adopt(createGuardedFetch({ allowed: settings.outboundAllow }), (guarded) => guarded.close())
   const pins = createPinStore(database)
   const tools = { files: root, cacheDir, outbound, pins }
-  const shared = secrets.box && { database, box: secrets.box, id, bus }
+  const shared = secrets.box && { box: secrets.box, id, bus }
   const { agents, configuration, follow } = await openAgents(stack, {
     settings,
     environment,
     tools,
+    database,
     shared,
     mayMakeSample,
     now,

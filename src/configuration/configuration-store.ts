@@ -24,7 +24,15 @@ export interface NewConfiguration extends Omit<StoredConfiguration, 'n'> {
   readonly file?: string
   /** Paths of the changed values. */
   readonly diff: readonly string[]
-  readonly actor?: { tenant: string; sub: string }
+  /** The caller; absent for changes by a file or the command line. */
+  readonly actor?: ConfigurationActor
+}
+
+export interface ConfigurationActor {
+  tenant: string
+  /** Absent in versions of former releases. */
+  issuer?: string
+  sub: string
 }
 
 /** A former configuration without content. */
@@ -37,8 +45,10 @@ export interface ConfigurationStore {
   newest(): Promise<StoredConfiguration | undefined>
   /** Newest first, without configurations in memory only. */
   list(): Promise<PastConfiguration[]>
+  /** At most `limit` configurations of every kind with a number below `before`, newest first. */
+  page(limit: number, before?: number): Promise<PastConfiguration[]>
   find(version: string): Promise<StoredConfiguration | undefined>
-  /** Adds a configuration after the number `after`. Returns false, and adds nothing, when another process was first. Keeps the last 50 texts. */
+  /** Adds a configuration after the number `after`. Returns false, and adds nothing, when another process was first. Keeps the last 100 texts. */
   add(next: NewConfiguration, after: number): Promise<boolean>
   /** The number of the last configuration with the text, or from a file with the text. Undefined for an unknown text. */
   seenAt(text: string): Promise<number | undefined>

@@ -2,16 +2,21 @@ import type { Logger } from 'pino'
 import { ServiceError } from '../errors.ts'
 import type { AgentParts } from './agent.ts'
 import type { ChangeRules } from './change/change.ts'
-import type { ConfigData } from './change/merge.ts'
+import type { RequestedChange } from './change/state.ts'
+import type { ChangeKind, ConfigurationActor, PastConfiguration } from './configuration-store.ts'
 import { ConfigError, type ConfigProblem } from './problems.ts'
 import type { AgentConfig } from './schema.ts'
 
 /** The configuration of a running service. Callers read and change the configuration; edits of the file are followed. */
 export interface Configuration {
   show(): ShownConfiguration
+  /** The stored YAML text with masked secrets. Changes in memory only are not part of it. */
+  showText(): string
+  /** The recorded versions, newest first. */
+  history(page: HistoryPage): Promise<ConfigurationHistory>
   /**
-   * Merges a patch into the configuration atomically. Updates run one at a time. Throws `validation` with all faults and paths, `forbidden`,
-   * `precondition_failed` or `configuration_not_stored`. The last means: the database is unreachable; or, without a database, the file
+   * Changes the configuration atomically. Updates run one at a time. Throws `validation` with all faults and paths, `forbidden`,
+   * `precondition_failed`, `not_found` for a version that is not recorded, or `configuration_not_stored`. The last means: the database is unreachable; or, without a database, the file
    * cannot be written or holds an edit that is not in effect.
    */
   update(update: ConfigurationUpdate): Promise<UpdatedConfiguration>
@@ -31,14 +36,31 @@ export interface ShownConfiguration {
   warnings?: readonly string[]
 }
 
+export interface HistoryPage {
+  limit: number
+  /** The number of the last version of the page before. */
+  before: number | undefined
+}
+
+export interface ConfigurationHistory {
+  versions: PastConfiguration[]
+  hasMore: boolean
+}
+
 export interface ConfigurationUpdate {
-  patch: ConfigData
+  change: RequestedChange | RestoredVersion
   /** `check`: nothing changes. `memory`: the stored configuration stays unchanged, and the change ends with the last process. */
   mode: 'file' | 'memory' | 'check'
   /** Returns true if the caller expects the version (`If-Match`). */
   expects(version: string): boolean
-  /** The caller, for the log. */
-  actor: { tenant: string; sub: string }
+  /** The caller, for the log and the history. */
+  actor: ConfigurationActor
+}
+
+/** Brings a recorded version back, with its secrets. The version is checked as a caller's own text is. */
+export interface RestoredVersion {
+  kind: 'restore'
+  version: string
 }
 
 export interface UpdatedConfiguration {
@@ -67,16 +89,23 @@ export interface ConfigurationDependencies {
   log: Logger
 }
 
-/** Turns a `ConfigError` of `work` into the error `validation`, with the faults of the request's body. */
-export async function withValidationErrors<T>(work: () => Promise<T>): Promise<T> {
+/** The kind of the version that an update makes. */
+export function kindOf({ change, mode }: Pick<ConfigurationUpdate, 'change' | 'mode'>): ChangeKind {
+  if (mode === 'memory') return 'memory'
+  return change.kind === 'restore' ? 'restore' : 'put'
+}
+
+/** Turns a `ConfigError` of `work` into the error `validation`, with the faults of the request's body. `prefix`: the place of the configuration. */
+export async function withValidationErrors<T>(work: () => Promise<T>, prefix: readonly string[] = ['body', 'configuration']): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    const faults = error.problems.map(({ at, message }: ConfigProblem) => ({
-      loc: ['body', 'configuration', ...at],
+    const faults = error.problems.map(({ at, message, line }: ConfigProblem) => ({
+      loc: [...prefix, ...at],
       msg: message,
       type: 'value_error',
+      ...(line !== undefined && { line }),
     }))
     throw new ServiceError('validation', error.message, { faults, cause: error })
   }

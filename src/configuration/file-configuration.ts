@@ -2,15 +2,20 @@ import { ServiceError } from '../errors.ts'
 import { findFaultyTools, type AgentParts } from './agent.ts'
 import type { Agents } from './agents.ts'
 import { changedPaths } from './change/diff.ts'
-import { editState, patchState, type ConfigurationState } from './change/state.ts'
+import { maskText } from './change/mask-text.ts'
+import { changeState, editState, type ConfigurationState } from './change/state.ts'
 import { FileChanged, type ConfigurationFile } from './configuration-file.ts'
 import {
+  kindOf,
   withValidationErrors,
   type Configuration,
   type ConfigurationUpdate,
   type ConfigurationDependencies,
   type UpdatedConfiguration,
 } from './configuration.ts'
+import type { ConfigurationStore } from './configuration-store.ts'
+import type { FileRecord } from './file-record.ts'
+import { placeOf, readHistory, toRequestedChange } from './history.ts'
 import { formatProblems } from './load.ts'
 import { ConfigError } from './problems.ts'
 import { hideUrlSecrets, redactConfig } from './redact.ts'
@@ -23,6 +28,8 @@ export interface FileConfigurationDependencies extends ConfigurationDependencies
   file: ConfigurationFile
   /** The configuration at the start of the service. */
   source: ConfigurationSource
+  store: ConfigurationStore
+  record: FileRecord
 }
 
 /** The configuration in the file and the configuration in use. */
@@ -32,26 +39,29 @@ interface CurrentState extends ConfigurationState {
 
 /** The configuration of a service with a single process: the text of the file, and changes in memory. */
 export function createFileConfiguration(deps: FileConfigurationDependencies): Configuration {
-  const { agents, file, now, log } = deps
+  const { agents, file, store: versions, record, now, log } = deps
   let state: CurrentState = { stored: deps.source, used: deps.source, since: now() }
   /** A faulty text, whose problems are logged only once. */
   let refused: string | undefined
   const mutex = createMutex()
   let isClosed = false
 
-  async function update({ patch, mode, expects, actor }: ConfigurationUpdate): Promise<UpdatedConfiguration> {
+  async function update({ change, mode, expects, actor }: ConfigurationUpdate): Promise<UpdatedConfiguration> {
     if (isClosed) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
     if (mode === 'file') await follow()
     const { version } = agents.current()
     if (!expects(version))
       throw new ServiceError('precondition_failed', `The configuration has changed. The current version is ${version}.`)
-    const next = await withValidationErrors(async () => patchState(state, patch, { isStored: mode !== 'memory', rules: deps.rules }))
+    const requested = await toRequestedChange(change, versions)
+    const options = { isStored: mode !== 'memory', rules: deps.rules }
+    const place = placeOf(change)
+    const next = await withValidationErrors(async () => changeState(state, requested, options), place)
     const diff = changedPaths(state.used.config, next.used.config)
     const unchanged = { version, at: now(), diff, backup: undefined }
     if (mode === 'check')
-      return { ...unchanged, warnings: (await withValidationErrors(() => deps.tryOut(next.used.config))).map(hideUrlSecrets) }
+      return { ...unchanged, warnings: (await withValidationErrors(() => deps.tryOut(next.used.config), place)).map(hideUrlSecrets) }
     if (diff.length === 0 && next.stored.text === state.stored.text) return { ...unchanged, warnings: [] }
-    const parts = await withValidationErrors(() => make(next.used.config))
+    const parts = await withValidationErrors(() => make(next.used.config), place)
     let backup: string | undefined
     try {
       if (next.stored.text !== state.stored.text) backup = await store(state.stored.text, next.stored.text)
@@ -60,7 +70,8 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
       throw error
     }
     use(next, parts)
-    log.info({ ...actor, version: parts.version, mode, diff }, 'The configuration was changed')
+    await record.add({ ...next, version: parts.version, kind: kindOf({ change, mode }), diff, actor })
+    log.info({ tenant: actor.tenant, sub: actor.sub, version: parts.version, mode, diff }, 'The configuration was changed')
     return {
       version: parts.version,
       at: state.since,
@@ -71,8 +82,8 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
   }
 
   /** Waits until the tools are ready or the time is up. Chats then need not wait. */
-  async function make(config: AgentConfig): Promise<AgentParts> {
-    const parts = deps.createAgent(config, deps.newVersion())
+  async function make(config: AgentConfig, version = deps.newVersion()): Promise<AgentParts> {
+    const parts = deps.createAgent(config, version)
     await parts.tools.settling()
     return parts
   }
@@ -133,9 +144,11 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
         state = { ...state, ...next }
         return true
       }
-      const parts = await make(next.used.config)
+      const recorded = await record.findNewer(text)
+      const parts = await make(next.used.config, recorded)
       await keepCopy(state.stored.text)
       use(next, parts)
+      if (recorded === undefined) await record.add({ ...next, version: parts.version, kind: 'edit', diff })
       log.info({ version: parts.version, diff }, `${file.name} was edited; the configuration was changed`)
       refused = undefined
       return true
@@ -154,6 +167,8 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
 
   return {
     show: () => ({ config: redactConfig(state.used.config), version: agents.current().version, since: state.since }),
+    showText: () => maskText(state.stored),
+    history: (page) => readHistory(versions, page),
     update: (request) => mutex.run(() => update(request)),
     reload: () => mutex.run(reload),
     async close() {

@@ -1,5 +1,6 @@
 import { agentSchema, findToolSchema, isSecret, schemasUnder, type Schema } from './schema-walk.ts'
 import type { AgentConfig } from './schema.ts'
+import { isObject } from '../json/shape.ts'
 
 export const secretMask = '********'
 
@@ -13,14 +14,24 @@ const harmless = {
 
 /** A copy with masked secrets (`********`). References `${NAME}` stay; users and queries of URLs are masked. */
 export function redactConfig(config: AgentConfig): AgentConfig {
-  const copy = redact(config, [agentSchema]) as AgentConfig
-  copy.tools.forEach((tool, index) => {
-    const original = config.tools[index]?.config
-    const schema = findToolSchema(tool.type ?? tool.name)
-    // Every value may be a secret when the tool type is unknown.
-    if (original) tool.config = (schema ? redact(original, [schema]) : hideAll(original)) as Record<string, unknown>
-  })
+  return redactData(config) as AgentConfig
+}
+
+/** As `redactConfig`, for data that need not fit the schema. */
+export function redactData(data: object): object {
+  const copy = redact(data, [agentSchema]) as { tools?: unknown }
+  if (Array.isArray(copy.tools)) copy.tools = (data as { tools: unknown[] }).tools.map(redactTool)
   return copy
+}
+
+const toolsSchema = schemasUnder([agentSchema], 'tools')
+
+function redactTool(tool: unknown, index: number): unknown {
+  const copy = redact(tool, schemasUnder(toolsSchema, index))
+  if (!isObject(tool) || !isObject(copy) || tool['config'] === undefined) return copy
+  const schema = findToolSchema(String(tool['type'] ?? tool['name']))
+  // Every value may be a secret when the tool type is unknown.
+  return { ...copy, config: schema ? redact(tool['config'], [schema]) : hideAll(tool['config']) }
 }
 
 /** Masks user and password of URLs anywhere in the text. The query of a URL is masked unless the text is prose, where a URL is a link. */

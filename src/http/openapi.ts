@@ -3,6 +3,13 @@ import type { TSchema } from 'typebox'
 import { Caller, Role } from './access-schemas.ts'
 import { AcceptedTool, ChangedTool, ChangedToolPage, ToolDefinition } from './changed-tool-schemas.ts'
 import { ArtifactList, ContextFile, ContextFileList, ListedArtifact } from './file-schemas.ts'
+import {
+  ConfigurationHistory,
+  ConfigurationUpdate,
+  ConfigurationVersion,
+  ShownConfiguration,
+  UpdatedConfiguration,
+} from './configuration-schemas.ts'
 import { OpenAiErrorReply } from './openai/replies.ts'
 import { RpcError } from './rpc-errors.ts'
 import {
@@ -58,6 +65,11 @@ export const namedSchemas: Record<string, TSchema> = {
   RunTrace,
   Callback,
   CallbackPage,
+  ShownConfiguration,
+  ConfigurationUpdate,
+  UpdatedConfiguration,
+  ConfigurationVersion,
+  ConfigurationHistory,
 }
 
 /** Adds the parts that all routes share and no route states itself: request ids, errors of bodies, response headers. */

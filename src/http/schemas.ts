@@ -140,6 +140,7 @@ const FaultReply = Type.Object({
   loc: Type.Array(Type.Union([Type.String(), Type.Integer()])),
   msg: Type.String(),
   type: Type.String(),
+  line: Type.Optional(Type.Integer({ description: 'The line in a YAML text that was sent, from 1.' })),
 })
 
 export const ErrorReply = Type.Object(

@@ -14,6 +14,7 @@ import { configurePrefix, prefixStripper } from './prefix.ts'
 import { echoSessions, isId } from './request-headers.ts'
 import { readBodies, type ReadText } from './read-bodies.ts'
 import { defaultKeepAliveMs } from './sse.ts'
+import { readYamlBodies } from './yaml-bodies.ts'
 import { validateWith } from './validation.ts'
 
 export interface ServerOptions {
@@ -58,7 +59,9 @@ export function createServer({ log, verifier, limits, meter, bodyLimit, publicUr
   // Response schemas are documentation only: typed code builds the responses.
   app.setSerializerCompiler(() => JSON.stringify)
   limitBodies(app, bodyLimit)
-  parseJsonBodies(app, readBodies(app, { bodyLimit }))
+  const readText = readBodies(app, { bodyLimit })
+  parseJsonBodies(app, readText)
+  readYamlBodies(app, readText)
   drainEarlyAnswers(app, drainLimits)
   validateWith(app)
   replyWithErrors(app)

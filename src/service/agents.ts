@@ -7,7 +7,7 @@ import { runsCode } from '../configuration/change/code-rule.ts'
 import type { ConfigurationFile } from '../configuration/configuration-file.ts'
 import type { Configuration, ConfigurationDependencies } from '../configuration/configuration.ts'
 import { createFileConfiguration } from '../configuration/file-configuration.ts'
-import { configVersion } from '../configuration/parse.ts'
+import { createFileRecord } from '../configuration/file-record.ts'
 import type { Environment } from '../configuration/references.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
 import { openSharedConfiguration } from '../configuration/shared/shared-configuration.ts'
@@ -23,7 +23,7 @@ import { createConfigurationFile } from '../store/disk/configuration-file.ts'
 import { openConfigurationStore } from '../store/configurations.ts'
 import type { Database } from '../store/database.ts'
 import { createPresence } from '../store/leases/presence.ts'
-import type { SecretBox } from '../store/secrets/secret-box.ts'
+import { plainBox, type SecretBox } from '../store/secrets/secret-box.ts'
 import { createToolCatalogs, type ToolCatalogs } from '../tools/catalog.ts'
 
 interface AgentsOptions {
@@ -31,6 +31,7 @@ interface AgentsOptions {
   environment: Environment
   /** Dependencies of tools. */
   tools: Pick<Parameters<typeof createToolCatalogs>[0], 'files' | 'cacheDir' | 'outbound' | 'pins'>
+  database: Database
   /** Present when several processes share one configuration. */
   shared: Shared | undefined
   /** True to start a shared database without configuration from the sample. */
@@ -41,7 +42,6 @@ interface AgentsOptions {
 }
 
 interface Shared {
-  database: Database
   box: SecretBox
   /** Id of this process. */
   id: string
@@ -71,21 +71,26 @@ export async function openAgents(stack: AsyncDisposableStack, options: AgentsOpt
     tryOut: (config: AgentConfig) => tryOut(config, making),
     rules: { allowedReferences: settings.configEnv, mayBringCode: settings.configCode === 'allow' },
   }
-  if (!options.shared) return openOwn(stack, common)
+  if (!options.shared) return openOwn(stack, options.database, common)
   const sample = () => (options.mayMakeSample ? readFile(sampleConfig, 'utf8') : refuseSample(settings.agentConfig))
-  return openShared(stack, options.shared, { ...common, sample })
+  return openShared(stack, { ...options.shared, database: options.database }, { ...common, sample })
 }
 
 type Common = ConfigurationDependencies & { file: ConfigurationFile }
 
 /** The configuration of a single process, from the file. */
-async function openOwn(stack: AsyncDisposableStack, common: Common): Promise<OpenAgents> {
+async function openOwn(stack: AsyncDisposableStack, database: Database, common: Common): Promise<OpenAgents> {
   const { file, log, createAgent } = common
   const source = parseSource(await file.read())
-  const first = createAgent(source.config, configVersion(source.config))
+  // The file holds the same texts without encryption.
+  const store = await openConfigurationStore(database, { box: plainBox, now: common.now })
+  const record = createFileRecord({ ...common, store })
+  const { version, save } = await record.begin(source)
+  const first = createAgent(source.config, version)
+  await save()
   const agents = createAgents(first, { onError: (err) => log.error({ err }, 'A tool could not be closed') })
   stack.adopt(agents, (opened) => opened.close())
-  const configuration = stack.adopt(createFileConfiguration({ ...common, agents, source }), (opened) => opened.close())
+  const configuration = stack.adopt(createFileConfiguration({ ...common, agents, source, store, record }), (opened) => opened.close())
   const follow = () =>
     void stack.adopt(
       file.watch(() => void configuration.reload()),
@@ -97,7 +102,7 @@ async function openOwn(stack: AsyncDisposableStack, common: Common): Promise<Ope
 /** The configuration of all processes, from the database. */
 async function openShared(
   stack: AsyncDisposableStack,
-  { database, box, id, bus }: Shared,
+  { database, box, id, bus }: Shared & { database: Database },
   common: Common & { sample(): Promise<string> },
 ): Promise<OpenAgents> {
   const store = await openConfigurationStore(database, { box, now: common.now })

@@ -17,6 +17,7 @@ import { changedToolRoutes } from '../http/routes/changed-tools.ts'
 import { callbackListRoute } from '../http/routes/callback-list.ts'
 import { chatRoutes } from '../http/routes/chat.ts'
 import { contextFileRoutes } from '../http/routes/context-files.ts'
+import { configurationHistoryRoutes } from '../http/routes/configuration-history.ts'
 import { configurationRoutes } from '../http/routes/configuration.ts'
 import { consoleRoutes, rootRoute } from '../http/routes/console.ts'
 import { docsRoutes, documentRoutes, openApiRoute } from '../http/routes/docs.ts'
@@ -127,6 +128,7 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
     artifactRoutes(app, services)
     metadataRoutes(app, services)
     configurationRoutes(app, services)
+    configurationHistoryRoutes(app, services)
     mcpRoutes(app, { ...services, version, publicUrl })
     a2aRoutes(app, { ...services, version, address: options.address })
     accessRoutes(app, { ...services, adminTenant })

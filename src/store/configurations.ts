@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type {
   ChangeKind,
+  ConfigurationActor,
   ConfigurationStore,
   NewConfiguration,
   PastConfiguration,
@@ -16,7 +17,7 @@ import type { ConfigurationRow } from './tables.ts'
 import { configurationName } from './secrets/encrypted.ts'
 
 /** Limits: configurations that can be restored, and configurations whose texts count as seen. */
-const maxKept = 50
+const maxKept = 100
 const maxSeen = 5000
 
 /** The encrypted part of a configuration: its texts may hold API keys of models in plain text. */
@@ -123,6 +124,11 @@ export async function openConfigurationStore(database: Database, { box, now }: C
       return past.rows.map(toPast)
     },
 
+    async page(limit, before) {
+      const columns = rows.select(['n', 'version', 'kind', 'diff', 'made_by', 'made_at']).orderBy('n', 'desc').limit(limit)
+      return (await query(read, before === undefined ? columns : columns.where('n', '<', before))).rows.map(toPast)
+    },
+
     async find(version) {
       const [row] = (await query(read, rows.selectAll().where('version', '=', version))).rows
       return row && toStored(row)
@@ -173,5 +179,5 @@ function openRow(box: SecretBox, { n, content }: Pick<ConfigurationRow, 'n' | 'c
 
 function toPast({ n, version, kind, diff, made_by, made_at }: Omit<ConfigurationRow, 'content'>): PastConfiguration {
   const past = { n, version, kind, diff: JSON.parse(diff) as string[], at: made_at }
-  return made_by === null ? past : { ...past, actor: JSON.parse(made_by) as { tenant: string; sub: string } }
+  return made_by === null ? past : { ...past, actor: JSON.parse(made_by) as ConfigurationActor }
 }

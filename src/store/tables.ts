@@ -353,12 +353,12 @@ export interface ApprovalRow {
   started_at: number | null
 }
 
-/** Configurations in order; the highest number is in use. Empty on SQLite, where the file is authoritative. */
+/** Configurations in order; the highest number is in use. On SQLite the file is authoritative, and this is its history. */
 export interface ConfigurationRow {
   n: number
   version: string
   kind: 'seed' | 'put' | 'memory' | 'edit' | 'restore' | 'start'
-  /** Encrypted with SECRET_KEY: the text, and the parts of the text that are in memory only. */
+  /** The text, and the parts of the text that are in memory only. Encrypted with SECRET_KEY, except on SQLite. */
   content: string
   /** JSON array of the paths that changed. */
   diff: string

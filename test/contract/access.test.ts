@@ -45,6 +45,8 @@ const routes = [
   ['GET', '/metrics', 'observability.read'],
   ['GET', '/core/v1/agent/config', 'config.read'],
   ['PUT', '/core/v1/agent/config', 'config.write'],
+  ['GET', '/core/v1/agent/config/history', 'config.read'],
+  ['POST', '/core/v1/agent/config/restore', 'config.write'],
   ['GET', '/core/v1/me', 'any_key'],
   ['GET', '/core/v1/roles', 'any_key'],
   ['POST', '/mcp', 'chat'],

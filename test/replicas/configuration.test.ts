@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { execPath } from 'node:process'
 import { after, before, test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import { stringify } from 'yaml'
 import { startMcpServer } from '../fixtures/mcp-http-server.ts'
 import { startModelServer } from '../fixtures/model-server.ts'
 import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
@@ -369,3 +374,77 @@ async function versionsOf({ DATABASE_URL }: Environment): Promise<string[]> {
     await client.end()
   }
 }
+
+test('Replicas: the history is one, and a version restored at one replica is in use on all', async (t) => {
+  const environment = await newDatabase()
+  const [a, b, c] = await startThree(t, environment)
+  const history = async ({ admin }: Replica) => (await admin.request('GET', `${place}/history`)).body
+  assert.equal((await a.put({ description: 'Second.' })).status, 200)
+  assert.equal((await b.put({ name: 'Memory' }, { in_memory_only: true })).status, 200)
+  const { versions } = await history(c)
+  assert.deepEqual(
+    versions.map(({ kind, by, diff }: { kind: string; by: string; diff: string[] }) => [kind, by, ...diff]),
+    [
+      ['memory', 'agent-core root', 'name'],
+      ['put', 'agent-core root', 'description'],
+      ['seed', 'file'],
+    ],
+  )
+  const restored = await c.admin.request('POST', `${place}/restore`, { body: { version: versions[2].version } })
+  assert.deepEqual([restored.status, restored.body.diff], [200, ['description']], restored.text)
+  for (const replica of [a, b, c]) {
+    const shown = await until(replica.get, ({ body }) => body.version === restored.body.version)
+    assert.deepEqual([shown.body.configuration.description, shown.body.configuration.name], ['First.', 'Memory'])
+  }
+  assert.equal((await history(a)).versions[0].kind, 'restore')
+})
+
+test('Replicas: a text with masked secrets that is sent to one replica is stored for all', async (t) => {
+  const environment = await newDatabase()
+  const secretive = yaml.replace('model: rules-1', 'model: rules-1, api_key: sk-kept')
+  const options = { yaml: secretive }
+  const [a, b] = [await start(t, environment, options), await start(t, environment, options)]
+  const shown = await a.admin.request('GET', `${place}?format=yaml`)
+  assert.match(shown.text, /^# Ours\.[^]*api_key: "\*{8}"/)
+  const headers = { 'content-type': 'application/yaml', 'if-match': shown.headers.get('etag')! }
+  const body = shown.text.replace('First.  # what it is', 'Text.  # changed')
+  const updated = await b.admin.request('PUT', place, { body, headers })
+  assert.deepEqual([updated.status, updated.body.diff], [200, ['description']], updated.text)
+  await until(a.get, (reply) => reply.body.version === updated.body.version)
+  await until(a.file, (text) => text.includes('description: Text.  # changed') && text.includes('api_key: sk-kept'))
+  assert.equal((await a.admin.request('PUT', place, { body, headers })).status, 412)
+})
+
+test('Replicas: a changed MCP tool that is accepted at one replica is in use on all', async (t) => {
+  const environment = await newDatabase()
+  const notes = path.join(await mkdtemp(path.join(tmpdir(), 'pinned-')), 'description')
+  t.after(() => rm(path.dirname(notes), { recursive: true, force: true }))
+  const rawServer = fileURLToPath(new URL('../fixtures/raw-mcp-server.ts', import.meta.url))
+  const tools = [{ name: 's', type: 'mcp', config: { command: execPath, args: [rawServer, 'changes', notes], pin: true } }]
+  await writeFile(notes, 'One.')
+  const options = { yaml: stringify({ tools }) }
+  const first = await start(t, environment, options)
+  await first.close(0)
+  await writeFile(notes, 'Two.')
+  const [a, b] = [await start(t, environment, options), await start(t, environment, options)]
+  const statusOf = async ({ admin }: Replica) => {
+    const { body } = await admin.request('GET', '/core/v1/tools')
+    return body.tools.find(({ name }: { name: string }) => name === 's__moody')?.status as string | undefined
+  }
+  for (const replica of [a, b])
+    await until(
+      () => statusOf(replica),
+      (status) => status === 'error',
+    )
+  const changed = (await b.admin.request('GET', '/core/v1/tools/changed')).body.tools
+  assert.deepEqual(
+    changed.map(({ name, changes }: { name: string; changes: string[] }) => [name, ...changes]),
+    [['s__moody', 'description changed']],
+  )
+  assert.equal((await b.admin.request('POST', '/core/v1/tools/s__moody/accept', { body: {} })).status, 200)
+  for (const replica of [a, b])
+    await until(
+      () => statusOf(replica),
+      (status) => status === 'ready',
+    )
+})

@@ -100,29 +100,39 @@ function registerConfigurationContract(database: () => Database): void {
     }
   })
 
-  test('50 configurations and the last text of a file are kept; in-memory ones cannot be restored', async () => {
+  test('100 configurations and the last text of a file are kept; in-memory ones go when they are older', async () => {
     const store = await open()
     const seed = made('a: 0', { kind: 'seed' })
     await store.add(seed, 0)
-    for (let n = 1; n <= 120; n++) await store.add(made(`a: ${n}`, n % 10 === 0 ? { kind: 'memory', used: { a: n } } : {}), n)
+    for (let n = 1; n <= 230; n++) await store.add(made(`a: ${n}`, n % 10 === 0 ? { kind: 'memory', used: { a: n } } : {}), n)
     const kept = await store.list()
     assert.deepEqual(
       { keptCount: kept.length, n: kept[0]?.n, version: kept.at(-1)?.version },
-      { keptCount: 51, n: 120, version: seed.version },
+      { keptCount: 101, n: 230, version: seed.version },
     )
     assert.deepEqual(
       { lastFromFile: await store.lastFromFile(), kind: (await store.newest())?.kind },
       { lastFromFile: 'a: 0', kind: 'memory' },
     )
-    const { rows } = await database().all.read.execute<{ n: number }>("select n from configurations where kind = 'memory' order by n", [])
+    const memory = (await store.page(1000)).filter(({ kind }) => kind === 'memory')
     assert.deepEqual(
-      rows.map(({ n }) => n),
-      [71, 81, 91, 101, 111, 121],
+      memory.map(({ n }) => n),
+      [231, 221, 211, 201, 191, 181, 171, 161, 151, 141, 131],
     )
     assert.equal(await store.seenAt('a: 3'), 4)
     // Who has seen one of long ago does not take the number of one that is gone.
     assert.equal(await store.add(made('a: late'), 30), false)
     assert.equal(await store.seenAt('a: late'), undefined)
+  })
+
+  test('configurations of every kind are listed in pages, newest first', async () => {
+    const store = await open()
+    const actor = { tenant: 't', issuer: 'i', sub: 's' }
+    const versions = [made('a: 0', { kind: 'seed' }), made('a: 1', { actor }), made('a: 1', { kind: 'memory', used: { a: 2 } })]
+    for (const [n, version] of versions.entries()) await store.add(version, n)
+    const numbers = async (limit: number, before?: number) => (await store.page(limit, before)).map(({ n }) => n)
+    assert.deepEqual([await numbers(2), await numbers(2, 2), await numbers(2, 1)], [[3, 2], [1], []])
+    assert.deepEqual((await store.page(1, 3))[0], { n: 2, version: versions[1]!.version, kind: 'put', diff: [], actor, at: hour })
   })
 
   test('a deleted in-memory change does not free its number for stale processes', async () => {

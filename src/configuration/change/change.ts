@@ -7,7 +7,7 @@ import { findDanger } from '../yaml-source.ts'
 import { findNewCode } from './code-rule.ts'
 import { mergePatch, ownValue, patchBetween, prunePatch, type ConfigData } from './merge.ts'
 import { findForeignReferences, type VariableUses } from './references-rule.ts'
-import { findMovedSecrets, restoreSecrets } from './secrets.ts'
+import { findMovedSecrets, restoreSecrets, type RestoredPatch } from './secrets.ts'
 import { findTooLarge } from './size-rule.ts'
 import { isObject } from '../../json/shape.ts'
 
@@ -38,12 +38,26 @@ export function toContent(data: ConfigData): ConfigContent {
  * against the schema, masked secrets without an original, secrets for a new address, variables beyond the caller's permission.
  */
 export function applyPatch(before: ConfigContent, patch: ConfigData, rules: ChangeRules): ConfigContent {
-  const dangerous = findDanger(patch)
-  if (dangerous.length > 0) throw new ConfigError(dangerous)
-  // The size is checked before more expensive work, and again after the merge.
-  refuseTooLarge(patch)
+  refuseHarmful(patch)
   const restored = restoreSecrets(patch, before.data)
-  const data = mergeInto(before, restored.patch)
+  return checkChange(before, { data: mergeInto(before, restored.patch), restored, rules })
+}
+
+/** Replaces the whole content by a caller's data. What is absent is removed. Throws as `applyPatch` does. */
+export function replaceContent(before: ConfigContent, data: ConfigData, rules: ChangeRules): ConfigContent {
+  refuseHarmful(data)
+  const restored = restoreSecrets(data, before.data)
+  return checkChange(before, { data: restored.patch as ConfigData, restored, rules })
+}
+
+interface CheckedChange {
+  /** The content after the change. */
+  data: ConfigData
+  restored: RestoredPatch
+  rules: ChangeRules
+}
+
+function checkChange(before: ConfigContent, { data, restored, rules }: CheckedChange): ConfigContent {
   refuseTooLarge(data)
   const code = rules.mayBringCode ? [] : findNewCode(before.data, data)
   if (code.length > 0) {
@@ -59,6 +73,13 @@ export function applyPatch(before: ConfigContent, patch: ConfigData, rules: Chan
   ]
   if (all.length > 0) throw new ConfigError(firstPerPath(all))
   return { data, config }
+}
+
+/** The size is checked before more expensive work, and again after a merge. */
+function refuseHarmful(sent: ConfigData): void {
+  refuseTooLarge(sent)
+  const dangerous = findDanger(sent)
+  if (dangerous.length > 0) throw new ConfigError(dangerous)
 }
 
 function refuseTooLarge(data: ConfigData): void {

@@ -1,9 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ConfigurationSource } from '../source.ts'
-import { applyPatch, mergeEdit, type ChangeRules, type ConfigContent } from './change.ts'
+import { isObject } from '../../json/shape.ts'
+import { ConfigError, problemAt } from '../problems.ts'
+import { readYaml, type YamlSource } from '../yaml-source.ts'
+import { applyPatch, mergeEdit, replaceContent, type ChangeRules, type ConfigContent } from './change.ts'
 import { changedPaths } from './diff.ts'
 import { editYaml } from './edit-yaml.ts'
+import { maskText, unmaskText } from './mask-text.ts'
 import type { ConfigData } from './merge.ts'
+import { findTooLargeText } from './size-rule.ts'
 import { variableUsesOf } from './references-rule.ts'
 
 /** The stored configuration and the configuration in use. The two differ by changes in memory only. */
@@ -12,11 +17,29 @@ export interface ConfigurationState {
   readonly used: ConfigContent
 }
 
+/** A change that a caller asks for. */
+export type RequestedChange =
+  /** RFC 7396: merged into the configuration. */
+  | { kind: 'patch'; patch: ConfigData }
+  /** A YAML text that replaces the stored text, as shown to the caller: with masked secrets. */
+  | { kind: 'text'; text: string }
+
+export interface ChangeOptions {
+  /** True to change the stored configuration too. */
+  isStored: boolean
+  rules: Omit<ChangeRules, 'variableUses'>
+}
+
+/** Applies a caller's change. Throws as `applyPatch` does; the problems of a text have lines. */
+export function changeState(state: ConfigurationState, change: RequestedChange, options: ChangeOptions): ConfigurationState {
+  return change.kind === 'patch' ? patchState(state, change.patch, options) : replaceText(state, change.text, options)
+}
+
 /** Applies a caller's patch to the configuration in use, and with `isStored` also to the stored configuration. Throws as `applyPatch` does. */
 export function patchState(
   { stored, used }: ConfigurationState,
   patch: ConfigData,
-  { isStored, rules }: { isStored: boolean; rules: Omit<ChangeRules, 'variableUses'> },
+  { isStored, rules }: ChangeOptions,
 ): ConfigurationState {
   const changeRules = { ...rules, variableUses: variableUsesOf(stored.data, used.data) }
   const next = applyPatch(used, patch, changeRules)
@@ -25,6 +48,40 @@ export function patchState(
   const isSame = changedPaths(stored.data, content.data).length === 0
   const text = isSame ? stored.text : editYaml(stored.text, stored.data, content.data)
   return { stored: { ...content, text }, used: next }
+}
+
+/**
+ * Replaces the stored text. Changes in memory only stay in effect, as for an edit of the file. Comments, order and style of the text are
+ * kept, except where a secret takes the place of its mask.
+ */
+function replaceText(state: ConfigurationState, text: string, { isStored, rules }: ChangeOptions): ConfigurationState {
+  const { stored, used } = state
+  if (text === maskText(stored)) return state
+  const { data: sent, lineOf } = readText(text)
+  const content = withLines(lineOf, () => {
+    return replaceContent(stored, sent, { ...rules, variableUses: variableUsesOf(stored.data, used.data) })
+  })
+  const source = { ...content, text: unmaskText(text, { before: sent, after: content.data, original: stored }) }
+  const nextUsed = used.data === stored.data ? source : mergeEdit(used, stored.data, source.data)
+  return { stored: isStored ? source : stored, used: nextUsed }
+}
+
+function readText(text: string): { data: ConfigData; lineOf: YamlSource['lineOf'] } {
+  if (text.trim() === '') throw new ConfigError([problemAt([], 'is empty')])
+  const tooLarge = findTooLargeText(text)
+  if (tooLarge) throw new ConfigError([tooLarge])
+  const { value, lineOf } = readYaml(text)
+  if (!isObject(value)) throw new ConfigError([problemAt([], 'must be a mapping')])
+  return { data: value, lineOf }
+}
+
+function withLines<T>(lineOf: YamlSource['lineOf'], check: () => T): T {
+  try {
+    return check()
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    throw new ConfigError(error.problems.map((problem) => ({ ...problem, line: lineOf(problem.at) })))
+  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { toContent } from '../change/change.ts'
 import type { ConfigurationState } from '../change/state.ts'
-import type { ChangeKind, ConfigurationStore, StoredConfiguration } from '../configuration-store.ts'
+import type { ChangeKind, ConfigurationActor, ConfigurationStore, StoredConfiguration } from '../configuration-store.ts'
 import { parseSource } from '../source.ts'
 
 /** A configuration of the store, parsed. All processes share this configuration. */
@@ -22,7 +22,7 @@ export interface ConfigurationChange extends ConfigurationState {
   /** The text of the edited file. */
   file?: string
   diff: readonly string[]
-  actor?: { tenant: string; sub: string }
+  actor?: ConfigurationActor
 }
 
 /** The newest configuration, which other processes may change too. */

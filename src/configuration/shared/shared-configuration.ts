@@ -2,8 +2,10 @@ import { ServiceError } from '../../errors.ts'
 import { findFaultyTools, type AgentParts } from '../agent.ts'
 import type { Agents } from '../agents.ts'
 import { changedPaths } from '../change/diff.ts'
-import { patchState, type ConfigurationState } from '../change/state.ts'
-import { withValidationErrors, type Configuration, type ConfigurationUpdate, type UpdatedConfiguration } from '../configuration.ts'
+import { maskText } from '../change/mask-text.ts'
+import { changeState, type ConfigurationState } from '../change/state.ts'
+import { kindOf, withValidationErrors, type Configuration, type ConfigurationUpdate, type UpdatedConfiguration } from '../configuration.ts'
+import { placeOf, readHistory, toRequestedChange } from '../history.ts'
 import { formatProblems } from '../load.ts'
 import { ConfigError } from '../problems.ts'
 import { hideUrlSecrets, redactConfig } from '../redact.ts'
@@ -63,22 +65,24 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
 
   /** Undefined when another change came first. */
   async function tryUpdate(request: ConfigurationUpdate, unusedParts: AgentParts[]): Promise<UpdatedConfiguration | undefined> {
-    const { patch, mode, expects, actor } = request
+    const { change, mode, expects, actor } = request
     const newest = await readNewest(latest)
     const { version } = newest
     if (!expects(version))
       throw new ServiceError('precondition_failed', `The configuration has changed. The current version is ${version}.`)
     const isStored = mode !== 'memory'
-    const next = await withValidationErrors(async () => patchState(newest, patch, { isStored, rules: deps.rules }))
+    const requested = await toRequestedChange(change, store)
+    const place = placeOf(change)
+    const next = await withValidationErrors(async () => changeState(newest, requested, { isStored, rules: deps.rules }), place)
     const diff = changedPaths(newest.used.config, next.used.config)
     const unchanged = { version, at: now(), diff, backup: undefined }
     if (mode === 'check')
-      return { ...unchanged, warnings: (await withValidationErrors(() => deps.tryOut(next.used.config))).map(hideUrlSecrets) }
+      return { ...unchanged, warnings: (await withValidationErrors(() => deps.tryOut(next.used.config), place)).map(hideUrlSecrets) }
     const isTextSame = next.stored.text === newest.stored.text
     if (diff.length === 0 && isTextSame) return { ...unchanged, warnings: [...file.faults] }
     const ready = await addConfiguration(newest, next, { request, diff }, unusedParts)
     if (!ready) return undefined
-    log.info({ ...actor, version: ready.configuration.version, mode, diff }, 'The configuration was changed')
+    log.info({ tenant: actor.tenant, sub: actor.sub, version: ready.configuration.version, mode, diff }, 'The configuration was changed')
     const warnings = [...findFaultyTools(ready.parts.tools).map(hideUrlSecrets), ...(isStored ? file.faults : [])]
     await serve(ready)
     const backup = isTextSame ? undefined : `version ${newest.storedVersion} in the database`
@@ -88,13 +92,13 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
   async function addConfiguration(
     newest: LoadedConfiguration,
     next: ConfigurationState,
-    { request: { mode, actor }, diff }: { request: ConfigurationUpdate; diff: string[] },
+    { request: { change, mode, actor }, diff }: { request: ConfigurationUpdate; diff: string[] },
     unusedParts: AgentParts[],
   ): Promise<ReadyConfiguration | undefined> {
     const version = deps.newVersion()
-    const parts = await withValidationErrors(() => make(next.used.config, version))
+    const parts = await withValidationErrors(() => make(next.used.config, version), placeOf(change))
     unusedParts.push(parts)
-    const kind = mode === 'memory' ? 'memory' : 'put'
+    const kind = kindOf({ change, mode })
     const configuration = await latest.add({ ...next, version, kind, at: now(), diff, actor }, newest)
     if (!configuration) return undefined
     unusedParts.splice(unusedParts.indexOf(parts), 1)
@@ -131,6 +135,8 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
     agents: served.agents,
     follow,
     show: () => show(served),
+    showText: () => maskText(served.configuration.stored),
+    history: (page) => readHistory(store, page),
     update: (request) => mutex.run(() => update(request)),
     reload: () => file.sync(served.take),
     async close() {

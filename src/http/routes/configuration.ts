@@ -1,47 +1,20 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { Configuration, ConfigurationUpdate, UpdatedConfiguration } from '../../configuration/configuration.ts'
+import type { Configuration, ConfigurationUpdate as Update } from '../../configuration/configuration.ts'
+import { invalid } from '../../errors.ts'
 import { toJsonSchema } from '../../configuration/json-schema.ts'
-import { principalOf } from '../authenticate.ts'
-import { configurationExample } from '../examples.ts'
+import {
+  ConfigurationUpdate,
+  etag,
+  ReadQuery,
+  ShownConfiguration,
+  UpdatedConfiguration,
+  UpdateQuery,
+  YamlText,
+} from '../configuration-schemas.ts'
+import { actorOf, toExpectation, toTimestamp, toUpdateReply } from '../configuration-update.ts'
 import { ErrorReply, refusals } from '../schemas.ts'
-
-const Read = Type.Object({
-  configuration: Type.Record(Type.String(), Type.Unknown(), {
-    description: 'The configuration with all defaults; secrets are shown as "********".',
-  }),
-  timestamp: Type.String({ description: 'Time since when this version is in use: ISO 8601, UTC, without a zone.' }),
-  version: Type.String(),
-  warnings: Type.Optional(
-    Type.Array(Type.String(), { description: 'Why this replica cannot use a newer version, which other replicas may serve.' }),
-  ),
-})
-
-const Update = Type.Object(
-  {
-    configuration: Type.Record(Type.String(), Type.Unknown(), {
-      description:
-        'Fields as in `GET /core/v1/agent/config/schema`, merged into the configuration (RFC 7396): objects merge, null removes, lists replace. "********" keeps a secret.',
-    }),
-    validate_only: Type.Optional(Type.Boolean({ default: false })),
-    in_memory_only: Type.Optional(
-      Type.Boolean({ default: false, description: 'Do not store the change. The change is lost when the last replica has stopped.' }),
-    ),
-  },
-  { additionalProperties: false, example: configurationExample },
-)
-
-const Updated = Type.Object({
-  success: Type.Boolean(),
-  message: Type.String(),
-  timestamp: Type.String(),
-  previous_config_backup: Type.Boolean(),
-  version: Type.Optional(Type.String()),
-  diff: Type.Array(Type.String(), { description: 'Paths of the changed fields, such as tools[handbook].config.paths.' }),
-  warnings: Type.Array(Type.String()),
-})
-
-const etag = { etag: { type: 'string', description: 'The version, for if-match.' } }
+import { yamlType } from '../yaml-bodies.ts'
 
 const path = '/core/v1/agent/config'
 
@@ -52,11 +25,19 @@ export function configurationRoutes(app: FastifyInstance, { configuration }: { c
     path,
     {
       config: { access: 'config.read' },
-      schema: { tags, summary: 'Read the configuration in use', response: { 200: { ...Read, headers: etag }, ...refusals } },
+      schema: {
+        tags,
+        summary: 'Read the configuration in use',
+        description:
+          'As JSON: the configuration with all defaults. As YAML (`accept: application/yaml` or `?format=yaml`): the stored text of agent.yaml with its comments, without changes that are in memory only. Secrets are masked in both; in comments those that are named like a secret, that stand under `headers` or `env`, or that the configuration uses.',
+        querystring: ReadQuery,
+        response: { 200: readReply, ...refusals },
+      },
     },
-    async (_request, reply) => {
+    async (request, reply) => {
       const { config, version, since, warnings } = configuration.show()
-      void reply.header('etag', `"${version}"`)
+      void reply.header('etag', `"${version}"`).header('vary', 'accept')
+      if (wantsYaml(request)) return sendYaml(reply, configuration.showText())
       return { configuration: config, timestamp: toTimestamp(since), version, ...(warnings && { warnings: [...warnings] }) }
     },
   )
@@ -64,20 +45,27 @@ export function configurationRoutes(app: FastifyInstance, { configuration }: { c
   app.put(
     path,
     {
-      config: { access: 'config.write' },
+      config: { access: 'config.write', takesYaml: true },
       schema: {
         tags,
         summary: 'Change the configuration, or check a change',
-        headers: Type.Object({ 'if-match': Type.Optional(Type.String()) }),
-        body: Update,
-        response: { 200: { ...Updated, headers: etag }, 412: ErrorReply, ...refusals },
+        description:
+          'A JSON body is merged into the configuration. A YAML body (`content-type: application/yaml`) is the whole text: what is absent is removed, comments and order are kept as sent, and faults have the line of the text. In both "********" keeps a secret, unless the address beside it changes. Changes that are in memory only stay in effect.',
+        headers: Type.Object({
+          'if-match': Type.Optional(
+            Type.String({ description: 'The etag of the version that is changed; another one is answered with 412.' }),
+          ),
+        }),
+        querystring: UpdateQuery,
+        body: { content: { 'application/json': { schema: ConfigurationUpdate }, [yamlType]: { schema: YamlText } } },
+        response: { 200: { ...UpdatedConfiguration, headers: etag }, 412: ErrorReply, ...refusals },
       },
     },
     async (request, reply) => {
       const update = toUpdate(request)
       const updated = await configuration.update(update)
       void reply.header('etag', `"${updated.version}"`)
-      return toReply(update.mode, updated)
+      return toUpdateReply(update.mode, updated)
     },
   )
 
@@ -92,38 +80,34 @@ export function configurationRoutes(app: FastifyInstance, { configuration }: { c
   )
 }
 
-function toUpdate(request: FastifyRequest): ConfigurationUpdate {
-  const body = request.body as Type.Static<typeof Update>
-  const { tenant, sub } = principalOf(request)
+const readReply = {
+  description: 'The configuration in use.',
+  headers: { ...etag, vary: { type: 'string', description: 'accept: the form of the answer depends on it.' } },
+  content: { 'application/json': { schema: ShownConfiguration }, [yamlType]: { schema: YamlText } },
+}
+
+function wantsYaml({ query, headers }: FastifyRequest): boolean {
+  const { format } = query as Type.Static<typeof ReadQuery>
+  if (format !== undefined) return format === 'yaml'
+  const [type = ''] = headers.accept?.match(/application\/(?:json|yaml)\b/) ?? []
+  return type === yamlType
+}
+
+function sendYaml(reply: FastifyReply, text: string): FastifyReply {
+  return reply.type(`${yamlType}; charset=utf-8`).serializer(String).send(text)
+}
+
+function toUpdate(request: FastifyRequest): Update {
+  const body = request.body as Type.Static<typeof ConfigurationUpdate> | string | undefined
+  if (body === undefined) throw invalid(['body'], 'is required')
+  const query = request.query as Type.Static<typeof UpdateQuery>
+  const flags: Type.Static<typeof UpdateQuery> = typeof body === 'string' ? {} : body
+  const isCheck = query.validate_only || flags.validate_only
+  const isInMemory = query.in_memory_only || flags.in_memory_only
   return {
-    patch: body.configuration,
-    mode: body.validate_only ? 'check' : body.in_memory_only ? 'memory' : 'file',
+    change: typeof body === 'string' ? { kind: 'text', text: body } : { kind: 'patch', patch: body.configuration },
+    mode: isCheck ? 'check' : isInMemory ? 'memory' : 'file',
     expects: toExpectation(request.headers['if-match']),
-    actor: { tenant, sub },
+    actor: actorOf(request),
   }
-}
-
-/** Parses `if-match` (RFC 9110, 13.1.1). A version without quotes is accepted too. */
-function toExpectation(header: string | undefined): (version: string) => boolean {
-  if (header === undefined) return () => true
-  const tags = header.split(',').map((tag) => tag.trim())
-  return (version) => tags.some((tag) => tag === '*' || tag === `"${version}"` || tag === version)
-}
-
-function toReply(mode: ConfigurationUpdate['mode'], { version, at, diff, warnings, backup }: UpdatedConfiguration) {
-  const common = { success: true, timestamp: toTimestamp(at), previous_config_backup: backup !== undefined, diff, warnings }
-  if (mode === 'check') return { ...common, message: 'The change is valid; nothing was changed.' }
-  const backupText = backup === undefined ? '' : ` The previous configuration is kept as ${backup}.`
-  const scope = mode === 'memory' ? ' in memory only, until the service stops' : ''
-  const isChanged = diff.length > 0 || backup !== undefined
-  return {
-    ...common,
-    message: isChanged ? `The configuration was changed${scope}.${backupText}` : 'The change has no effect: nothing was changed.',
-    version,
-  }
-}
-
-/** The interface document shows the two timestamps of a configuration without a zone; both are UTC. */
-function toTimestamp(ms: number): string {
-  return new Date(ms).toISOString().replace('Z', '')
 }
