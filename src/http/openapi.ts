@@ -1,31 +1,8 @@
 import type { RouteOptions } from 'fastify'
 import type { TSchema } from 'typebox'
-import { Caller, Role } from './access-schemas.ts'
-import { AcceptedTool, ChangedTool, ChangedToolPage, ToolDefinition } from './changed-tool-schemas.ts'
-import { ArtifactList, ContextFile, ContextFileList, ListedArtifact } from './file-schemas.ts'
-import {
-  ConfigurationHistory,
-  ConfigurationUpdate,
-  ConfigurationVersion,
-  ShownConfiguration,
-  UpdatedConfiguration,
-} from './configuration-schemas.ts'
-import { OpenAiErrorReply } from './openai/replies.ts'
+import { namedSchemas } from './named-schemas.ts'
 import { RpcError } from './rpc-errors.ts'
-import {
-  ApprovalRequired,
-  ChatBody,
-  DataFilterHint,
-  ErrorReply,
-  GeneratedArtifact,
-  Step,
-  StreamChunk,
-  Usage,
-  ValidationReply,
-} from './schemas.ts'
-import { Callback, CallbackPage } from './routes/callback-list.ts'
-import { RunPage, RunSummary } from './routes/run-list.ts'
-import { RunTrace, Span } from './trace-schemas.ts'
+import { ErrorReply, ValidationReply } from './schemas.ts'
 
 type Schema = Record<string, unknown>
 
@@ -34,42 +11,6 @@ export interface DescribedRoute {
   schema: Schema & { response?: Record<string, Schema>; headers?: Schema; body?: Schema; querystring?: Schema }
   url: string
   route: RouteOptions
-}
-
-/** Named schemas of the document: a generated client gets one type for each. */
-export const namedSchemas: Record<string, TSchema> = {
-  Error: ErrorReply,
-  ValidationError: ValidationReply,
-  OpenAIError: OpenAiErrorReply,
-  JsonRpcError: RpcError,
-  ChatRequest: ChatBody,
-  DataFilterHint,
-  IntermediateStep: Step,
-  Usage,
-  GeneratedArtifact,
-  ApprovalRequired,
-  StreamChunk,
-  ListedArtifact,
-  ArtifactList,
-  ContextFile,
-  ContextFileList,
-  Caller,
-  Role,
-  ToolDefinition,
-  ChangedTool,
-  ChangedToolPage,
-  AcceptedTool,
-  RunSummary,
-  RunPage,
-  Span,
-  RunTrace,
-  Callback,
-  CallbackPage,
-  ShownConfiguration,
-  ConfigurationUpdate,
-  UpdatedConfiguration,
-  ConfigurationVersion,
-  ConfigurationHistory,
 }
 
 /** Adds the parts that all routes share and no route states itself: request ids, errors of bodies, response headers. */
@@ -183,20 +124,53 @@ const namedHeaders = Object.fromEntries(
 
 /** Replaces each named schema and header in the document by a reference to its component. */
 export function withReferences<T extends object>(document: T): T {
+  const keyOf = createKeys()
   const references = new Map([
-    ...Object.entries(namedSchemas).map(([name, schema]) => [JSON.stringify(schema), `#/components/schemas/${name}`] as const),
-    ...Object.entries(namedHeaders).map(([name, header]) => [JSON.stringify(header), `#/components/headers/${name}`] as const),
+    ...Object.entries(namedSchemas).map(([name, schema]) => [keyOf(schema), `#/components/schemas/${name}`] as const),
+    ...Object.entries(namedHeaders).map(([name, header]) => [keyOf(header), `#/components/headers/${name}`] as const),
   ])
   const replace = (value: unknown, isComponent = false): unknown => {
     if (typeof value !== 'object' || value === null) return value
-    const $ref = isComponent ? undefined : references.get(JSON.stringify(value))
+    const $ref = isComponent ? undefined : references.get(keyOf(value))
     if ($ref !== undefined) return { $ref }
     if (Array.isArray(value)) return value.map((element) => replace(element))
-    return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, replace(field)]))
+    return Object.fromEntries(Object.entries(toOpenApi(value)).map(([key, field]) => [key, replace(field)]))
   }
   const schemas = Object.fromEntries(Object.entries(namedSchemas).map(([name, schema]) => [name, replace(schema, true)]))
   return {
     ...(replace(document) as T),
     components: { ...(document as { components?: object }).components, schemas, headers: namedHeaders },
+  }
+}
+
+/** Returns a function that gives equal texts for equal schemas, whatever the order of their fields, and whether or not the plugin has converted them. */
+function createKeys(): (value: unknown) => string {
+  const keys = new WeakMap<object, string>()
+  return function keyOf(value: unknown): string {
+    if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? ''
+    const stored = keys.get(value)
+    if (stored !== undefined) return stored
+    const fields = Array.isArray(value) ? value.map(keyOf) : fieldKeys(toOpenApi(value), keyOf)
+    const key = Array.isArray(value) ? `[${fields.join()}]` : `{${fields.join()}}`
+    keys.set(value, key)
+    return key
+  }
+}
+
+function fieldKeys(value: object, keyOf: (value: unknown) => string): string[] {
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined)
+  return fields.map(([name, field]) => `${JSON.stringify(name)}:${keyOf(field)}`).sort()
+}
+
+/** The conversions of `@fastify/swagger`, which it applies to the schemas of routes but not to components: `const`, and records. */
+function toOpenApi(value: object): object {
+  const { patternProperties, const: constant, ...rest } = value as { patternProperties?: unknown; const?: unknown }
+  return {
+    ...rest,
+    ...(typeof patternProperties === 'object' && patternProperties !== null
+      ? { additionalProperties: Object.values(patternProperties)[0] as unknown }
+      : {}),
+    // An object is a property of the name `const`.
+    ...(constant === undefined ? {} : typeof constant === 'object' ? { const: constant } : { enum: [constant] }),
   }
 }

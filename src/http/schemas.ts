@@ -165,23 +165,27 @@ export const ValidationReply = Type.Object(
 const finishReasons = ['null', 'stop', 'length', 'content_filter', 'max_iterations', 'timeout', 'cancelled', 'approval_required', 'error']
 
 /** The `data` of one server-sent event. */
-export const StreamChunk = Type.Object({
-  id: Type.String({ description: 'The request id.' }),
-  token: Type.String(),
-  agent_step: Type.String({
-    description:
-      'planning, reasoning, tool:<name>, sub_agent:<name>, retrying or answer. The output is the `answer` tokens after the last chunk with another label.',
-  }),
-  finish_reason: Type.Enum(finishReasons, { description: 'The text "null" on every chunk except the last.' }),
-  usage: Type.Array(Usage, { description: 'Empty on every chunk except the last.' }),
-  step: Type.Optional(Step),
-  approval_required: Type.Optional(ApprovalRequired),
-  error: Type.Optional(ErrorReply),
-})
+export const StreamChunk = Type.Object(
+  {
+    id: Type.String({ description: 'The request id.' }),
+    token: Type.String(),
+    agent_step: Type.String({
+      description:
+        'planning, reasoning, tool:<name>, sub_agent:<name>, retrying or answer. The output is the `answer` tokens after the last chunk with another label.',
+    }),
+    finish_reason: Type.Enum(finishReasons, { description: 'The text "null" on every chunk except the last.' }),
+    usage: Type.Array(Usage, { description: 'Empty on every chunk except the last.' }),
+    step: Type.Optional(Step),
+    approval_required: Type.Optional(ApprovalRequired),
+    error: Type.Optional(ErrorReply),
+  },
+  { description: 'The `data` of one server-sent event.' },
+)
 
 export const eventStream = {
-  description: 'Server-sent events: the `data` of each is a StreamChunk, its `id` is `<request id>:<number>`.',
-  content: { 'text/event-stream': { schema: Type.String() } },
+  description:
+    'Server-sent events, described by the schema of one `data`. An event is a line `id: <request id>:<number>`, a line `data: <JSON>` and an empty line. To resume, send the last `id` as `last-event-id` to `GET /core/v1/runs/{request_id}/stream`. Lines that begin with `:` are comments, which keep a silent connection open.',
+  content: { 'text/event-stream': { schema: StreamChunk } },
 }
 
 /** Error replies of every route that needs a key. */

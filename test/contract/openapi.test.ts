@@ -70,6 +70,28 @@ test('OpenAPI: shared schemas are named, and every reference resolves', async (t
   assert.ok('StreamChunk' in components['schemas']!)
 })
 
+test('OpenAPI: a stream is described by the schema of its events', async (t) => {
+  const { url } = await startService(t, { script: {} })
+  const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, Record<string, any>> }
+  for (const [path, method] of [
+    ['/core/v1/chain_streaming', 'post'],
+    ['/core/v1/runs/{request_id}/stream', 'get'],
+  ] as const) {
+    const { content, description } = paths[path]![method].responses[200]
+    assert.deepEqual(content, { 'text/event-stream': { schema: { $ref: '#/components/schemas/StreamChunk' } } })
+    assert.match(description, /`id: <request id>:<number>`/)
+  }
+  assert.equal(paths['/v1/chat/completions']!['post'].responses[200].content['text/event-stream'].schema.type, 'object')
+})
+
+test('OpenAPI: each named schema is used, whatever the plugin converts', async (t) => {
+  const { url } = await startService(t, { script: {} })
+  const text = await (await fetch(`${url}/openapi.json`)).text()
+  const { components } = JSON.parse(text) as { components: { schemas: Record<string, object> } }
+  const unused = Object.keys(components.schemas).filter((name) => !text.includes(`"#/components/schemas/${name}"`))
+  assert.deepEqual(unused, [])
+})
+
 test('OpenAPI: no pattern of the document uses lookaround, which some engines lack', async (t) => {
   const { client } = await startService(t, { script: {} })
   const { text } = await client.request('GET', '/openapi.json')

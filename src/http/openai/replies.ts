@@ -118,10 +118,39 @@ export const ResponseReply = Type.Object({
   approval_required: Type.Optional(ApprovalRequired),
 })
 
-/** A reply that is JSON, or server-sent events for `stream: true`. */
-export function jsonOrEvents(json: TSchema, events: string): object {
+const Delta = Type.Object({
+  role: Type.Optional(Type.Enum(['assistant'])),
+  content: Type.Optional(Type.String()),
+  reasoning_content: Type.Optional(Type.String()),
+})
+
+export const ChatCompletionChunk = Type.Object({
+  id: Type.String({ description: '`chatcmpl-<request id>`' }),
+  object: Type.Enum(['chat.completion.chunk']),
+  created: Type.Integer(),
+  model: Type.String(),
+  choices: Type.Array(
+    Type.Object({
+      index: Type.Integer(),
+      delta: Delta,
+      logprobs: Type.Null(),
+      finish_reason: orNull(Type.Enum(['stop', 'length', 'content_filter'])),
+    }),
+    { description: 'Empty in the chunk that states the usage.' },
+  ),
+  usage: Type.Optional(orNull(ChatCompletion.properties.usage)),
+  approval_required: Type.Optional(ApprovalRequired),
+})
+
+export const ResponseEvent = Type.Object(
+  { type: Type.String({ example: 'response.output_text.delta' }), sequence_number: Type.Integer() },
+  { additionalProperties: true, description: 'An event of OpenAI’s API; `type` decides on the other fields.' },
+)
+
+/** A reply that is JSON, or server-sent events for `stream: true`: `event` describes the `data` of one event. */
+export function jsonOrEvents(json: TSchema, event: TSchema, events: string): object {
   return {
-    description: `A JSON answer; with \`stream\`, server-sent events: ${events}`,
-    content: { 'application/json': { schema: json }, 'text/event-stream': { schema: Type.String() } },
+    description: `A JSON answer; with \`stream\`, server-sent events, described by the schema of one \`data\`: ${events}`,
+    content: { 'application/json': { schema: json }, 'text/event-stream': { schema: event } },
   }
 }

@@ -28,8 +28,8 @@ const Headers = Type.Object({
 })
 
 const answers = {
-  description: 'A JSON-RPC response; for `SendStreamingMessage` and `SubscribeToTask` a stream of responses.',
-  content: { 'application/json': { schema: Json }, 'text/event-stream': { schema: Type.String() } },
+  description: 'A JSON-RPC response; for `SendStreamingMessage` and `SubscribeToTask` server-sent events with one response in each `data`.',
+  content: { 'application/json': { schema: Json }, 'text/event-stream': { schema: Json } },
 }
 
 /** The agent for other agents: A2A 1.0 over JSON-RPC. The A2A library is loaded with the first request. */

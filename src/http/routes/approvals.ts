@@ -18,7 +18,7 @@ export interface ApprovalServices {
   view: ViewRun
 }
 
-const Decision = Type.Object(
+export const Decision = Type.Object(
   {
     tool_call_id: Id,
     decision: Type.Enum(['approve', 'reject']),
@@ -47,7 +47,7 @@ const Query = Type.Object({
   ),
 })
 
-const List = Type.Object({
+export const List = Type.Object({
   approvals: Type.Array(
     Type.Object({
       request_id: Type.String(),

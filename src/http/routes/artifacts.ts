@@ -16,13 +16,13 @@ const Index = Type.Integer({ minimum: 0 })
 
 const IndexParams = Type.Object({ message_index: Index, artifact_index: Index })
 
-const ShareBody = Type.Object({
+export const ShareBody = Type.Object({
   message_index: Index,
   artifact_index: Index,
   session_id: Type.Optional(Type.Union([Id, Type.Null()], { description: 'The session id, when the header session-id is absent.' })),
 })
 
-const Download = Type.Object({
+export const Download = Type.Object({
   body: Type.Object({
     download_url: Type.String({ description: 'A URL that works without a key for 15 minutes.' }),
     file_name: Type.String(),
@@ -30,7 +30,7 @@ const Download = Type.Object({
   }),
 })
 
-const Shared = Type.Object({ body: Type.Object({ path: Type.String(), file_name: Type.String(), file_type: Type.String() }) })
+export const Shared = Type.Object({ body: Type.Object({ path: Type.String(), file_name: Type.String(), file_type: Type.String() }) })
 
 const Query = Type.Object({ limit: pageLimit, before: Offset })
 

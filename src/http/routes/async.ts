@@ -32,7 +32,7 @@ export interface AsyncServices {
   limits: Pick<RequestLimits, 'take'>
 }
 
-const Acknowledgement = Type.Object({
+export const Acknowledgement = Type.Object({
   status: Type.Enum(['accepted']),
   id: Type.String({ description: 'The id of the event.' }),
   request_id: Type.String(),

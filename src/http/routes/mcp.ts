@@ -19,9 +19,11 @@ const Message = Type.Object(
   { description: 'A JSON-RPC message of the Model Context Protocol.', example: mcpExample },
 )
 
+const Json = Type.Record(Type.String(), Type.Unknown())
+
 const answers = {
-  description: 'A JSON-RPC response: as server-sent events when the request takes time.',
-  content: { 'text/event-stream': { schema: Type.String() }, 'application/json': { schema: Type.Record(Type.String(), Type.Unknown()) } },
+  description: 'A JSON-RPC response; server-sent events with one message in each `data` when the request takes time.',
+  content: { 'text/event-stream': { schema: Json }, 'application/json': { schema: Json } },
 }
 
 /**

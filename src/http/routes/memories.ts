@@ -10,7 +10,7 @@ const Query = Type.Object({
   before: Type.Optional(Type.Intersect([Id, Type.String({ description: 'A memory id: the page begins after this memory.' })])),
 })
 
-const Memory = Type.Object({
+export const Memory = Type.Object({
   id: Type.String(),
   content: Type.String(),
   kind: Type.Enum(['fact', 'preference', 'lesson']),
@@ -22,9 +22,9 @@ const Memory = Type.Object({
   created_at: Type.String(),
 })
 
-const List = Type.Object({ memories: Type.Array(Memory), count: Type.Integer() })
+export const List = Type.Object({ memories: Type.Array(Memory), count: Type.Integer() })
 
-const FeedbackBody = Type.Object(
+export const FeedbackBody = Type.Object(
   {
     score: Type.Number({ minimum: -1, maximum: 1, description: 'From -1 (bad) to 1 (good).' }),
     comment: Type.Optional(Type.Union([Type.String({ maxLength: 4000 }), Type.Null()])),
@@ -32,7 +32,7 @@ const FeedbackBody = Type.Object(
   { example: feedbackExample },
 )
 
-const Feedback = Type.Object({
+export const Feedback = Type.Object({
   request_id: Type.String(),
   score: Type.Number(),
   comment: Type.Union([Type.String(), Type.Null()]),

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { refusals } from '../schemas.ts'
 
-const Metadata = Type.Object({
+export const Metadata = Type.Object({
   body: Type.Object({
     id: Type.String(),
     name: Type.String(),

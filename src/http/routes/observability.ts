@@ -23,7 +23,7 @@ const LogsQuery = Type.Object({
   ...TimeRange,
 })
 
-const Metrics = Type.Object(
+export const Metrics = Type.Object(
   {
     status_value_counts: Type.Record(Type.String(), Type.Integer()),
     total_requests: Type.Integer(),
@@ -41,7 +41,7 @@ const Metrics = Type.Object(
   { description: 'Latencies in seconds; 0 if there is no run.' },
 )
 
-const Logs = Type.Object({
+export const Logs = Type.Object({
   data: Type.String({
     description:
       'JSON text of a list, newest first: name, id, model, error, status, latency (seconds), end_time (epoch milliseconds), completion_tokens, total_tokens.',

@@ -7,7 +7,16 @@ import { sendFailure } from '../error-reply.ts'
 import { openChat, outcomeOf, type ChatServices } from '../open-chat.ts'
 import { completionChunksOf, completionHead, toCompletion } from '../openai/chat-completion.ts'
 import { toChatBody } from '../openai/messages.ts'
-import { ChatCompletion, jsonOrEvents, Model, ModelList, openAiRefusals, ResponseReply } from '../openai/replies.ts'
+import {
+  ChatCompletion,
+  ChatCompletionChunk,
+  jsonOrEvents,
+  Model,
+  ModelList,
+  openAiRefusals,
+  ResponseEvent,
+  ResponseReply,
+} from '../openai/replies.ts'
 import { responseEventsOf } from '../openai/response-events.ts'
 import { responseHead, responseToChatBody, toResponse } from '../openai/response.ts'
 import { CompletionBody, ResponseBody, type InputMessage } from '../openai/schemas.ts'
@@ -31,7 +40,7 @@ export function openAiRoutes(app: FastifyInstance, services: ChatServices): void
         summary: 'Chat, compatible with OpenAI’s chat completions',
         headers: IdHeaders,
         body: CompletionBody,
-        response: { 200: jsonOrEvents(ChatCompletion, '`chat.completion.chunk`s, then `[DONE]`.'), ...chatRefusals },
+        response: { 200: jsonOrEvents(ChatCompletion, ChatCompletionChunk, '`chat.completion.chunk`s, then `[DONE]`.'), ...chatRefusals },
       },
     },
     async (request, reply) => {
@@ -52,7 +61,7 @@ export function openAiRoutes(app: FastifyInstance, services: ChatServices): void
         summary: 'Chat, compatible with OpenAI’s responses',
         headers: IdHeaders,
         body: ResponseBody,
-        response: { 200: jsonOrEvents(ResponseReply, 'from `response.created` to `response.completed`.'), ...chatRefusals },
+        response: { 200: jsonOrEvents(ResponseReply, ResponseEvent, 'from `response.created` to `response.completed`.'), ...chatRefusals },
       },
     },
     async (request, reply) => {

@@ -19,7 +19,7 @@ const Query = Type.Object({
 
 const Attached = Type.Object({ name: Type.String(), kind: Type.String({ description: 'MIME type.' }) })
 
-const Message = Type.Object({
+export const Message = Type.Object({
   role: Type.Enum(['human', 'ai']),
   content: Type.String(),
   timestamp: Type.Integer({ description: 'Epoch seconds.' }),
@@ -42,7 +42,7 @@ const Message = Type.Object({
   ),
 })
 
-const Session = Type.Object({
+export const Session = Type.Object({
   session_id: Type.String(),
   short_name: Type.String(),
   created_at: Type.String(),
@@ -50,7 +50,7 @@ const Session = Type.Object({
   messages: Type.Array(Message),
 })
 
-const Summary = Type.Object({
+export const Summary = Type.Object({
   session_id: Type.String(),
   checkpoint_id: Type.String(),
   short_name: Type.String(),
@@ -61,7 +61,7 @@ const params = Type.Object({ session_id: Id })
 
 const Fork = Type.Object({ message_index: Type.Integer({ minimum: 0, description: 'The messages before this index are copied.' }) })
 
-const List = Type.Object({
+export const List = Type.Object({
   sessions: Type.Array(Summary),
   offset: Type.String(),
   count: Type.Integer(),

@@ -31,8 +31,8 @@ const fields = {
   created_at: Type.String({ format: 'date-time' }),
   last_active: Type.String({ format: 'date-time' }),
 }
-const SubAgentReply = Type.Object(fields)
-const Listed = Type.Object({
+export const SubAgentReply = Type.Object(fields)
+export const Listed = Type.Object({
   ...fields,
   objective: Type.String(),
   tools: Type.Array(Type.String()),

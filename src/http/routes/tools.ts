@@ -19,14 +19,14 @@ export interface ToolServices {
   tools: DirectExecution
 }
 
-const ListedTool = Type.Object({
+export const ListedTool = Type.Object({
   name: Type.String(),
   description: Type.String(),
   status: Type.Enum(['ready', 'initializing', 'error']),
   schema: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of the tool's input." }),
 })
 
-const ExecuteBody = Type.Object(
+export const ExecuteBody = Type.Object(
   {
     tool_name: Type.String({ minLength: 1, maxLength: hintLimits.nameCharacters }),
     tool_input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
@@ -35,7 +35,7 @@ const ExecuteBody = Type.Object(
   { example: executeExample },
 )
 
-const Executed = Type.Object({
+export const Executed = Type.Object({
   tool_name: Type.String(),
   output: Type.Record(Type.String(), Type.Unknown(), {
     description: 'The output of the tool: an object as it is, any other value as `{result}`, the failure of a tool as `{error}`.',
