@@ -28,6 +28,12 @@ export const screens: readonly Screen[] = [
     load: () => import('./runs/page.tsx').then((page) => page.RunsPage),
   },
   {
+    path: '/runs/:id',
+    title: 'Run',
+    permissions: ['runs.read'],
+    load: () => import('./run/page.tsx').then((page) => page.RunPage),
+  },
+  {
     path: '/sub-agents',
     title: 'Sub-agents',
     permissions: ['sub_agents.read'],

@@ -1,0 +1,63 @@
+import { CutText } from '../../parts/cut-text.tsx'
+import { Cost, Duration, Tokens } from '../../parts/figures.tsx'
+import { StatusBadge } from '../../parts/status-badge.tsx'
+import type { Span } from '../queries.ts'
+import { Fact, Section } from './fact.tsx'
+import { SentMessages } from './sent-messages.tsx'
+import styles from './details.module.css'
+
+/** A model call: what it cost, its attempts, what the model thought and said, and what it was sent. */
+export function ModelDetails({ span: { attributes, messages } }: { span: Span }) {
+  const { attempts = [], reasoning, output, time_to_first_token: first } = attributes
+  return (
+    <>
+      <dl className={styles.facts}>
+        <Fact name="Model">{attributes.model ?? '–'}</Fact>
+        <Fact name="Input">
+          <Tokens count={attributes.input_tokens} />
+          {attributes.cached_input_tokens ? ` (${attributes.cached_input_tokens} cached)` : ''}
+        </Fact>
+        <Fact name="Output">
+          <Tokens count={attributes.output_tokens} />
+        </Fact>
+        <Fact name="Cost">
+          <Cost usd={attributes.cost} />
+        </Fact>
+        <Fact name="First token">
+          <Duration ms={typeof first === 'number' ? first * 1000 : undefined} />
+        </Fact>
+        <Fact name="Finished">{attributes.finish_reason ?? '–'}</Fact>
+      </dl>
+      {attempts.length > 1 && <Attempts attempts={attempts} />}
+      {messages && <SentMessages messages={messages} />}
+      {reasoning && (
+        <Section title="Thoughts">
+          <CutText text={reasoning} label="Thoughts" />
+        </Section>
+      )}
+      {typeof output === 'string' && output !== '' && (
+        <Section title="Answer of the model">
+          <CutText text={output} label="Answer of the model" />
+        </Section>
+      )}
+    </>
+  )
+}
+
+type Attempt = NonNullable<Span['attributes']['attempts']>[number]
+
+function Attempts({ attempts }: { attempts: readonly Attempt[] }) {
+  return (
+    <Section title="Attempts">
+      <ol className={styles.attempts}>
+        {attempts.map(({ model, status, started_at: start, ended_at: end, error }) => (
+          <li key={start}>
+            <StatusBadge status={status} /> <span>{model}</span>{' '}
+            <Duration ms={end === null ? undefined : Date.parse(end) - Date.parse(start)} />
+            {error && <span className={styles.attemptError}>{error}</span>}
+          </li>
+        ))}
+      </ol>
+    </Section>
+  )
+}

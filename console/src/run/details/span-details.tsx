@@ -1,0 +1,52 @@
+import { Button, Group, Loader } from '@mantine/core'
+import { useState } from 'react'
+import { messageOf } from '../../api/errors.ts'
+import { Timestamp } from '../../parts/timestamp.tsx'
+import { useWholeSpan, type RunKey, type Span } from '../queries.ts'
+import { ApprovalDetails, WaitDetails } from './wait-details.tsx'
+import { ModelDetails } from './model-details.tsx'
+import { ToolDetails } from './tool-details.tsx'
+import styles from './details.module.css'
+
+/** What is known of a span, below its row. Long values, and what a model was sent, are loaded on demand. */
+export function SpanDetails({ run, span }: { run: RunKey; span: Span }) {
+  const [isWhole, setWhole] = useState(false)
+  const whole = useWholeSpan(run, span.id, isWhole)
+  const shown = whole.data ?? span
+  const { error, truncated } = shown.attributes
+  return (
+    <div className={styles.details}>
+      {error && <p className={styles.error}>{error}</p>}
+      <SpanFacts span={shown} />
+      <Group gap="sm" className={styles.foot}>
+        <span>
+          Started <Timestamp at={span.started_at} isExact />
+        </span>
+        {(truncated || (span.kind === 'model' && !shown.messages)) && (
+          <Button size="compact-xs" variant="default" onClick={() => setWhole(true)} disabled={whole.isFetching}>
+            {span.kind === 'model' ? 'Show what the model was sent' : 'Show whole values'}
+          </Button>
+        )}
+        {whole.isFetching && <Loader size={14} />}
+        {whole.error && <span role="alert">{messageOf(whole.error)}</span>}
+      </Group>
+    </div>
+  )
+}
+
+function SpanFacts({ span }: { span: Span }) {
+  switch (span.kind) {
+    case 'model':
+      return <ModelDetails span={span} />
+    case 'tool':
+    case 'sub_agent':
+      return <ToolDetails span={span} />
+    case 'approval':
+      return <ApprovalDetails span={span} />
+    case 'wait':
+    case 'move':
+      return <WaitDetails span={span} />
+    default:
+      return null
+  }
+}

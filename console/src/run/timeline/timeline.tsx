@@ -1,0 +1,80 @@
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { useMemo, useState } from 'react'
+import type { RunKey, Span, Trace } from '../queries.ts'
+import { SpanDetails } from '../details/span-details.tsx'
+import { Axis } from './axis.tsx'
+import { createScale } from './scale.ts'
+import { SpanRow } from './span-row.tsx'
+import { toRows, toTree } from './tree.ts'
+import { intervalOf, workOf } from './work.ts'
+import styles from './timeline.module.css'
+
+const rowHeight = 32
+
+interface TimelineProps {
+  run: RunKey
+  trace: Trace
+  /** When the trace was loaded, in epoch milliseconds: spans that last reach to this time. */
+  loadedAt: number
+}
+
+/** What a run did, as a tree and a timeline in one: a row for each span, its details inline. */
+export function Timeline({ run, trace, loadedAt }: TimelineProps) {
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set())
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set())
+  const [scroller, setScroller] = useState<HTMLElement | null>(null)
+  const { tree, scale } = useMemo(() => layOut(trace.spans, loadedAt), [trace, loadedAt])
+  const rows = useMemo(() => toRows(tree, closed), [tree, closed])
+  const virtualizer = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller,
+    estimateSize: () => rowHeight,
+    getItemKey: (index) => rows[index]!.span.id,
+    overscan: 16,
+  })
+  return (
+    <section className={styles.timeline} aria-label="Timeline">
+      <Axis scale={scale} />
+      <div ref={setScroller} className={styles.scroller}>
+        <ol className={styles.rows} style={{ height: virtualizer.getTotalSize() }}>
+          {virtualizer.getVirtualItems().map(({ key, index, start }) => {
+            const { span, depth, children } = rows[index]!
+            const isOpen = open.has(span.id)
+            return (
+              <li
+                key={key}
+                data-index={index}
+                ref={virtualizer.measureElement}
+                className={styles.place}
+                style={{ transform: `translateY(${start}px)` }}
+              >
+                <SpanRow
+                  span={span}
+                  depth={depth}
+                  scale={scale}
+                  interval={intervalOf(span, loadedAt)}
+                  isOpen={isOpen}
+                  onOpen={() => setOpen(toggled(open, span.id))}
+                  isClosed={children.length === 0 ? undefined : closed.has(span.id)}
+                  onClose={() => setClosed(toggled(closed, span.id))}
+                />
+                {isOpen && <SpanDetails run={run} span={span} />}
+              </li>
+            )
+          })}
+        </ol>
+      </div>
+    </section>
+  )
+}
+
+function layOut(spans: readonly Span[], now: number) {
+  const whole = spans[0] ? intervalOf(spans[0], now) : { start: now, end: now }
+  return { tree: toTree(spans), scale: createScale(whole, workOf(spans, now)) }
+}
+
+function toggled(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
+  const changed = new Set(ids)
+  if (!changed.delete(id)) changed.add(id)
+  return changed
+}
