@@ -1,13 +1,14 @@
 import { Button } from '@mantine/core'
-import { lazy, Suspense, useState } from 'react'
-import { CutText } from '../parts/cut-text.tsx'
+import { useState, type ReactNode } from 'react'
+import { Markdown } from '../parts/markdown/markdown.tsx'
 import type { Run } from './queries.ts'
 import styles from './run.module.css'
 
-const Markdown = lazy(async () => ({ default: (await import('../parts/markdown/markdown.tsx')).Markdown }))
+/** A text with more characters or lines than fit above the timeline is folded. */
+const foldedCharacters = 500
+const foldedLines = 5
 
-/** A longer answer is folded to its beginning. */
-const foldedCharacters = 900
+const isLong = (text: string): boolean => text.length > foldedCharacters || text.split('\n', foldedLines + 1).length > foldedLines
 
 /** What was asked, and what the run answered or why it failed. */
 export function Answer({ run: { outcome, error, status }, question }: { run: Run; question: string | undefined }) {
@@ -16,7 +17,9 @@ export function Answer({ run: { outcome, error, status }, question }: { run: Run
     <div className={styles.dialogue}>
       {question !== undefined && (
         <section aria-label="Question" className={styles.question}>
-          <CutText text={question} label="Question" />
+          <Foldable isLong={isLong(question)}>
+            <p className={styles.plain}>{question}</p>
+          </Foldable>
         </section>
       )}
       {error && (
@@ -24,24 +27,27 @@ export function Answer({ run: { outcome, error, status }, question }: { run: Run
           <strong>{error.details?.error_type ?? 'Error'}</strong> {error.body}
         </section>
       )}
-      {answer !== '' && <AnswerText text={answer} />}
+      {answer !== '' && (
+        <section aria-label="Answer">
+          <Foldable isLong={isLong(answer)}>
+            <Markdown text={answer} />
+          </Foldable>
+        </section>
+      )}
       {answer === '' && !error && status === 'success' && <p className={styles.quiet}>The answer is empty.</p>}
     </div>
   )
 }
 
-function AnswerText({ text }: { text: string }) {
-  const [isFolded, setFolded] = useState(text.length > foldedCharacters)
+function Foldable({ isLong, children }: { isLong: boolean; children: ReactNode }) {
+  const [isOpen, setOpen] = useState(false)
+  if (!isLong) return children
   return (
-    <section aria-label="Answer">
-      <Suspense fallback={<CutText text={text} label="Answer" />}>
-        <Markdown text={isFolded ? `${text.slice(0, foldedCharacters)}…` : text} />
-      </Suspense>
-      {isFolded && (
-        <Button size="compact-xs" variant="default" onClick={() => setFolded(false)}>
-          Show the whole answer
-        </Button>
-      )}
-    </section>
+    <>
+      <div className={isOpen ? undefined : styles.folded}>{children}</div>
+      <Button size="compact-xs" variant="default" mt={6} onClick={() => setOpen(!isOpen)} aria-expanded={isOpen}>
+        {isOpen ? 'Show less' : 'Show all'}
+      </Button>
+    </>
   )
 }

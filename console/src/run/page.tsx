@@ -13,7 +13,7 @@ import styles from './run.module.css'
 
 /** One run: what was asked and answered, what the run did and when, and what can be done about it. Live while the run lasts. */
 export function RunPage() {
-  const { id = '' } = useParams<{ id: string }>()
+  const { id } = useParams<{ id: string }>()
   const [search] = useSearchParams()
   const key: RunKey = { id, issuer: search.get('issuer') ?? undefined, sub: search.get('sub') ?? undefined }
   const run = useRun(key)
