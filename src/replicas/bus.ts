@@ -51,7 +51,7 @@ export interface Topics {
    * A process reads a run's events after number `after`, as numbered by the holder with this fence (0: no holder).
    * Repeated while the process reads.
    */
-  read: NamedRun & { reader: string; fence: number; after: number }
+  read: NamedRun & { reader: string; fence: number; after: number; isObserver?: true }
   /** The reader has gone. */
   unread: NamedRun & { reader: string }
   /** The run's stored tail holds events up to number `upTo`; `fence` is the fence of the run's holder. */

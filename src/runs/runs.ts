@@ -18,7 +18,7 @@ import { createLocate } from './ownership/locate.ts'
 import { createReaders, type Readers } from './ownership/readers.ts'
 import { createRunMutex, createRunRegistry } from './ownership/registry.ts'
 import { serveRemoteReaders } from './ownership/remote/remote-readers.ts'
-import { createRemoteRuns } from './ownership/remote/remote-runs.ts'
+import { createRemoteRuns, type RemoteRuns } from './ownership/remote/remote-runs.ts'
 import type { TailStore } from './ownership/remote/tail-store.ts'
 import { createSessionQueue } from './ownership/session-queue.ts'
 
@@ -44,6 +44,7 @@ export interface Runs extends Pick<InterruptedRuns, 'decide' | 'expire'>, Cancel
   follow: Readers['follow']
   /** The progress of a run that the local process holds. */
   progressOf(key: RunKey): Pick<TraceSource, 'events' | 'records'> | undefined
+  observe: RemoteRuns['observe']
   /** Unended runs of the local process. */
   load(): Pick<Load, 'total' | 'countUnended'>
   /** Callers of the local unended runs, once for each run. */
@@ -87,6 +88,7 @@ export function createRuns(dependencies: RunsDependencies): Runs {
     accept: createAcceptance({ store, jobs, agent, admission, intake, mutex, beginRun, refusalOf }),
     work: asyncRuns.work,
     follow: readers.follow,
+    observe: remote.observe,
     progressOf(key) {
       const run = registry.find(key)
       return run && { events: run.log.events, records: run.trace.all() }

@@ -13,6 +13,7 @@ import { createDirectExecution, type DirectExecution, type DirectExecutionDepend
 import type { ExecutionStore } from '../runs/tool-executions/execution-store.ts'
 import type { Jobs } from '../runs/jobs.ts'
 import { logEnd, logFault, logSummary } from '../runs/run-log.ts'
+import { createObservedRuns } from '../runs/trace/observed-runs.ts'
 import { createRunTraces, type RunTraces } from '../runs/trace/run-traces.ts'
 import { createSummaries } from '../runs/window/summary.ts'
 import { createApprovalStore } from '../store/runs/approvals.ts'
@@ -95,6 +96,7 @@ export function openRuns(stack: AsyncDisposableStack, options: RunsOptions): Ope
   })
   const drain = (ms: number) => (stopWork(), runs.drain(ms))
   const historyTokens = () => agent().config.memory.history_tokens
-  const traces = createRunTraces({ store, approvals: openCalls, progressOf: runs.progressOf, historyTokens })
+  const observed = createObservedRuns(runs.observe)
+  const traces = createRunTraces({ store, approvals: openCalls, observed, progressOf: runs.progressOf, historyTokens })
   return { runs: { ...runs, drain }, directly, subAgents, approvals, openCalls, traces }
 }

@@ -68,6 +68,7 @@ function keepResult(event: ResultEvent, run: LiveRun, progress: Progress, { stor
   if (run.signal.aborted && message.isError) {
     progress.results.push(message)
     progress.cutOff.add(message.callId)
+    run.trace.cutOff(message.callId)
     return undefined
   }
   const images = keepImages(message, run, progress, store)
@@ -106,6 +107,7 @@ async function keepNested({ callId, subAgent, event }: NestedEvent, run: LiveRun
   else if (event.message.instruction) run.trace.instruct(event.message.instruction, now(), callId)
   // The result of an aborted call is unknown: a resumed run has no result of the call.
   const isCutOff = event.type === 'result' && run.signal.aborted && event.message.isError
+  if (isCutOff) run.trace.cutOff(event.message.callId)
   if (!isCutOff) await keepImages(message, run, progress, store)
   if (!isCutOff) progress.nested.push({ callId, message })
   if (event.type === 'turn') {

@@ -20,12 +20,13 @@ export function toParts(source: TraceSource): Part[] {
   const { turns, groups, parentOfPlan } = toTurnParts(records, steps)
   const turnOfCall = new Map(turns.flatMap(({ part, record }) => (record.calls ?? []).map((callId) => [callId, part.id] as const)))
   const subAgents = new Map<string, string>()
+  const cutOff = new Set(records.flatMap((record) => (record.type === 'cut_off' ? [record.callId] : [])))
   const parentOf = (id: string, subAgent?: string) =>
     turnOfCall.get(id) ?? parentOfPlan.get(id) ?? subAgents.get(`sub_agent:${subAgent ?? ''}`) ?? runSpanId
   const stepParts = [...steps.values()].map((step) => {
     const { id, type, tool, subAgent } = step.start
-    const isWaiting = run.status === 'interrupted'
-    const part = toStepPart(step, { parent: parentOf(id, subAgent), endedAt, isWaiting, hasEffect: records.length > 0 })
+    const states = { isWaiting: run.status === 'interrupted', isCutOff: cutOff.has(id), hasEffect: records.length > 0 }
+    const part = toStepPart(step, { parent: parentOf(id, subAgent), endedAt, ...states })
     if (type === 'sub_agent_call') subAgents.set(tool, id)
     return part
   })

@@ -94,6 +94,10 @@ export class TraceRecorder {
     })
   }
 
+  cutOff(callId: string): void {
+    this.complete.push({ type: 'cut_off', callId })
+  }
+
   /** A tool call has its result: a model call in it that is still open has failed or was cancelled. */
   endCall(callId: string, now: number): void {
     if (this.open.size > 0) this.abandon(callId, now)

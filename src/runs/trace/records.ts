@@ -5,7 +5,7 @@ import type { ModelErrorCode, ModelReply, ModelUsage } from '../../agent/model.t
  * Parts of a run's trace that the numbered events do not hold. The records of a run are stored with its checkpoints and its log, in order;
  * times are epoch milliseconds.
  */
-export type TraceRecord = HeldRecord | ModelRecord | InstructionRecord | WaitRecord
+export type TraceRecord = HeldRecord | ModelRecord | InstructionRecord | WaitRecord | CutOffRecord
 
 /** A process has begun to execute the run. */
 export interface HeldRecord {
@@ -77,4 +77,10 @@ export interface WaitRecord {
   startedAt: number
   /** Absent while the run waits. */
   endedAt?: number
+}
+
+/** A tool call was stopped together with its run; the outcome is unknown. */
+export interface CutOffRecord {
+  type: 'cut_off'
+  callId: string
 }

@@ -7,6 +7,8 @@ import type { RunKey } from '../run.ts'
 import type { Checkpoint, RunStore, StoredRun } from '../run-store.ts'
 import { bound, limitFor } from './bound.ts'
 import { modelId } from './model-parts.ts'
+import type { ObservedRuns } from './observed-runs.ts'
+import { withOpenCall } from './open-call.ts'
 import { toParts } from './parts.ts'
 import type { ModelRecord } from './records.ts'
 import { messagesBefore, transcriptOf, type SessionReader } from './run-transcript.ts'
@@ -19,8 +21,12 @@ export interface RunTraceDependencies extends SessionReader {
   store: Pick<RunStore, 'find' | 'checkpoints' | 'history'>
   approvals: Pick<ApprovalStore, 'ofRun'>
   /** The progress of a run that this process holds; undefined for all other runs. */
-  progressOf(key: RunKey): Pick<TraceSource, 'events' | 'records'> | undefined
+  progressOf(key: RunKey): Progress | undefined
+  /** The copy of the log of a run that another process executes. */
+  observed: ObservedRuns
 }
+
+type Progress = Pick<TraceSource, 'events' | 'records'>
 
 /** The traces of runs, which work for live and for ended runs. */
 export interface RunTraces {
@@ -34,7 +40,7 @@ export interface RunTraces {
 const batchSize = 500
 
 export function createRunTraces(deps: RunTraceDependencies): RunTraces {
-  const { store, approvals, progressOf } = deps
+  const { store, approvals, observed, progressOf } = deps
 
   async function read(key: RunKey): Promise<TraceSource> {
     const run = await readRun(key)
@@ -53,14 +59,13 @@ export function createRunTraces(deps: RunTraceDependencies): RunTraces {
   }
 
   /** A run that is executed has its progress in checkpoints; its log is of an earlier end or interruption. */
-  async function storedProgress(run: StoredRun): Promise<Pick<TraceSource, 'events' | 'records'>> {
+  async function storedProgress(run: StoredRun): Promise<Progress> {
     const { log, endedAt, status } = run
     if (endedAt !== undefined || status === 'interrupted') return { events: fromCompact(log?.events ?? []), records: log?.trace ?? [] }
     const checkpoints = await store.checkpoints(run)
-    return {
-      events: checkpoints.flatMap(({ events }) => fromCompact(events)),
-      records: checkpoints.flatMap(({ trace = [] }: Checkpoint) => trace),
-    }
+    const records = checkpoints.flatMap(({ trace = [] }: Checkpoint) => trace)
+    const events = checkpoints.flatMap((checkpoint) => fromCompact(checkpoint.events))
+    return status === 'running' ? withOpenCall(await observed.eventsOf(run, events), records, run) : { events, records }
   }
 
   async function find(key: RunKey): Promise<RunTraceView> {

@@ -28,12 +28,14 @@ interface StepOptions {
   endedAt: number | undefined
   /** True where the step waits for the approval of a call inside of it. */
   isWaiting: boolean
+  /** True where the step was stopped with its run. */
+  isCutOff: boolean
   /** False for logs without the effects of tools. */
   hasEffect: boolean
 }
 
 /** The span of a tool call, of a sub-agent's call, or of the making of a plan. */
-export function toStepPart({ start, end }: LoggedStep, { parent, endedAt, isWaiting, hasEffect }: StepOptions): Part {
+export function toStepPart({ start, end }: LoggedStep, { parent, endedAt, isWaiting, isCutOff, hasEffect }: StepOptions): Part {
   const { id, type, tool, input, startedAt, subAgent, effect } = start
   const isPlan = type === 'planning'
   const artifacts = end?.artifacts?.map(({ id: artifact_id, name: file_name }) => ({ artifact_id, file_name }))
@@ -42,7 +44,7 @@ export function toStepPart({ start, end }: LoggedStep, { parent, endedAt, isWait
     parent,
     kind: isPlan ? 'plan' : type === 'sub_agent_call' ? 'sub_agent' : 'tool',
     name: isPlan ? planNames[tool === 'change' ? 'change' : 'plan'] : tool,
-    status: end?.status ?? (endedAt !== undefined ? 'cancelled' : isWaiting ? 'waiting' : 'running'),
+    status: isCutOff ? 'cancelled' : (end?.status ?? (endedAt !== undefined ? 'cancelled' : isWaiting ? 'waiting' : 'running')),
     started: startedAt,
     ended: end ? startedAt + end.durationMs : endedAt,
     attributes: withoutUndefined({

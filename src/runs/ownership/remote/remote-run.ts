@@ -16,6 +16,8 @@ export interface RemoteRunDependencies {
   tails?: Pick<TailStore, 'read'> | undefined
   bus: Bus
   newId(): string
+  /** True for a copy that does not count as a reader of the run: the run may end while it is followed. */
+  isObserver?: true
 }
 
 /** The reader publishes its position to the holder of the run at least at these intervals. */
@@ -110,7 +112,13 @@ export class RemoteRun {
     // Until the first events have arrived, the message may have been lost.
     if (!isDue && this.fence === this.newestFence) return
     this.published = { at: performance.now(), characters }
-    this.deps.bus.publish('read', { ...this.key, reader: this.reader, fence: this.fence, after: this.log.events.length })
+    this.deps.bus.publish('read', {
+      ...this.key,
+      reader: this.reader,
+      fence: this.fence,
+      after: this.log.events.length,
+      ...(this.deps.isObserver && { isObserver: true }),
+    })
   }
 
   /** Finds out whether the run has ended, was interrupted, or has moved to the local process. */

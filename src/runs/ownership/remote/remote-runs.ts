@@ -1,6 +1,7 @@
 import { ServiceError } from '../../../errors.ts'
 import { serviceStopping } from '../../log/outcome.ts'
-import { runKeyText } from '../../run.ts'
+import type { EventLog } from '../../log/event-log.ts'
+import { runKeyText, type RunKey } from '../../run.ts'
 import type { LiveRun } from '../live-run.ts'
 import type { OpenRun } from '../../open-run.ts'
 import type { StoredRun } from '../../run-store.ts'
@@ -15,10 +16,17 @@ interface RemoteRunsDependencies extends RemoteRunDependencies {
 export interface RemoteRuns {
   /** Opens an unended run of another process. */
   open(run: StoredRun, disconnected: AbortSignal): OpenRun
+  /** Copies the log of an unended run of another process without counting as a reader of the run, until `close`. */
+  observe(run: StoredRun): ObservedRun
   /** Continues the log of a run that another process has taken over, from there. Resolves when the log has its end. */
   followElsewhere(run: LiveRun): Promise<void>
   /** Waits `ms` at most for the ends of the runs, then ends the logs of the remaining readers. */
   drain(ms: number): Promise<void>
+}
+
+export interface ObservedRun {
+  log: EventLog
+  close(): void
 }
 
 interface SharedRun {
@@ -29,9 +37,12 @@ interface SharedRun {
 export function createRemoteRuns(deps: RemoteRunsDependencies): RemoteRuns {
   const { bus } = deps
   const runs = new Map<string, SharedRun>()
-  bus.subscribe('readable', ({ fence, ...key }) => runs.get(runKeyText(key))?.run.onReadable(fence))
-  bus.subscribe('moved', (key) => runs.get(runKeyText(key))?.run.onMoved())
-  bus.onGap(() => runs.forEach(({ run }) => run.onMoved()))
+  /** Copies without readers, by the key of their run. */
+  const observed = new Map<string, RemoteRun>()
+  const copiesOf = (key: RunKey) => [runs.get(runKeyText(key))?.run, observed.get(runKeyText(key))]
+  bus.subscribe('readable', ({ fence, ...key }) => copiesOf(key).forEach((run) => run?.onReadable(fence)))
+  bus.subscribe('moved', (key) => copiesOf(key).forEach((run) => run?.onMoved()))
+  bus.onGap(() => [...[...runs.values()].map(({ run }) => run), ...observed.values()].forEach((run) => run.onMoved()))
 
   function add(name: string, run: RemoteRun): SharedRun {
     const shared = { run, readers: 0 }
@@ -56,6 +67,14 @@ export function createRemoteRuns(deps: RemoteRunsDependencies): RemoteRuns {
     return { requestId, sessionId, input, log: shared.run.log, ended: shared.run.ended }
   }
 
+  function observe(stored: StoredRun): ObservedRun {
+    const name = runKeyText(stored)
+    const run = new RemoteRun(stored, { ...deps, isObserver: true })
+    observed.set(name, run)
+    void run.ended.then(() => observed.get(name) === run && observed.delete(name))
+    return { log: run.log, close: () => run.close(callerGone()) }
+  }
+
   async function followElsewhere(lostRun: LiveRun): Promise<void> {
     const { key, fence, log } = lostRun
     const run = new RemoteRun({ ...key, fence: fence + 1 }, deps, { log, fence })
@@ -71,9 +90,10 @@ export function createRemoteRuns(deps: RemoteRunsDependencies): RemoteRuns {
     const all = Promise.all([...runs.values()].map(({ run }) => run.ended)).finally(() => done.abort())
     await Promise.race([all, deps.sleep(ms, done.signal).catch(() => undefined)])
     for (const { run } of runs.values()) run.close(serviceStopping())
+    for (const run of observed.values()) run.close(serviceStopping())
   }
 
-  return { open, followElsewhere, drain }
+  return { open, observe, followElsewhere, drain }
 }
 
 function callerGone(): ServiceError {

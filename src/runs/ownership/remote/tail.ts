@@ -18,6 +18,8 @@ export interface ReadPosition {
   fence: number
   /** Number of the last event. */
   after: number
+  /** True for a reader that does not keep the run from ending without readers. */
+  isObserver?: true
 }
 
 interface RemoteReader {
@@ -56,7 +58,11 @@ export class Tail {
     clearTimeout(earlier?.expiry)
     const position = this.positionOf(readPosition)
     const expiry = setTimeout(() => this.removeReader(reader), readerExpiryMs).unref()
-    this.readers.set(reader, { position, detach: earlier?.detach ?? this.run.attach(), expiry })
+    this.readers.set(reader, {
+      position,
+      detach: earlier?.detach ?? (readPosition.isObserver ? () => undefined : this.run.attach()),
+      expiry,
+    })
     this.covered ??= { from: position, to: position }
     const { from, to } = this.covered
     if (position < from) this.add({ from: position, to: from })
