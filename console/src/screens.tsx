@@ -1,4 +1,4 @@
-import { DependabotIcon, LightBulbIcon, LogIcon, PulseIcon, type Icon } from '@primer/octicons-react'
+import { CommentDiscussionIcon, DependabotIcon, LightBulbIcon, LogIcon, PulseIcon, type Icon } from '@primer/octicons-react'
 import type { ComponentType } from 'react'
 
 /** One screen of the console. */
@@ -20,6 +20,13 @@ export interface Screen {
  * `README.md`, "Add a screen", says the rest.
  */
 export const screens: readonly Screen[] = [
+  {
+    path: '/chat/:session?',
+    title: 'Chat',
+    permissions: ['chat', 'sessions.read'],
+    navigation: { icon: CommentDiscussionIcon, group: 'Use' },
+    load: () => import('./chat/page.tsx').then((page) => page.ChatPage),
+  },
   {
     path: '/runs',
     title: 'Runs',

@@ -55,6 +55,7 @@ export const theme = createTheme({
 export const cssVariables: CSSVariablesResolver = (theme) => ({
   variables: {},
   light: {
+    '--mantine-color-text': theme.colors.gray[9],
     '--mantine-color-placeholder': theme.colors.gray[6],
     '--surface': theme.colors.gray[0],
     '--surface-strong': theme.colors.gray[1],

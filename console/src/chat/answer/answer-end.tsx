@@ -1,0 +1,29 @@
+import { Button } from '@mantine/core'
+import type { Answer } from '../live/answer.ts'
+import styles from './answer-item.module.css'
+
+const notes: Record<string, string> = {
+  length: 'The answer was cut off: the model reached its limit of tokens.',
+  content_filter: 'The provider of the model has filtered this answer.',
+  max_iterations: 'The agent used all of its model calls. This is its best answer so far.',
+  timeout: 'The time limit was reached. This is the best answer so far.',
+  cancelled: 'Stopped.',
+}
+
+/** Says how an answer ended, unless it ended as it should. */
+export function AnswerEnd({ answer, onAskAgain }: { answer: Answer; onAskAgain: (() => void) | undefined }) {
+  const { error, finishReason } = answer
+  const isFailed = error !== undefined || finishReason === 'error'
+  const text = isFailed ? (error?.body ?? 'The run has failed.') : notes[finishReason ?? '']
+  if (text === undefined) return null
+  return (
+    <div className={styles.end} data-failed={isFailed} role={isFailed ? 'alert' : undefined}>
+      <div>{text.slice(0, 4000)}</div>
+      {isFailed && onAskAgain && (
+        <Button size="compact-sm" variant="default" mt={8} onClick={onAskAgain}>
+          Ask again
+        </Button>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,152 @@
+import type { Chunk, Schema } from '../../api/client.ts'
+
+type Step = Schema<'IntermediateStep'>
+export type Artifact = Schema<'GeneratedArtifact'>
+
+/** One part of an answer, in the order in which they came. A part that has not changed keeps its identity. */
+export type Part = TextPart | ThoughtPart | StepPart
+
+export interface TextPart {
+  type: 'text'
+  text: string
+}
+
+export interface ThoughtPart {
+  type: 'thought'
+  kind: 'reasoning' | 'planning'
+  text: string
+}
+
+export interface StepPart {
+  type: 'step'
+  /** Name of the tool, or of the sub-agent. */
+  name: string
+  isSubAgent: boolean
+  /** Absent while the step runs. */
+  step?: Step
+  /** Steps of the sub-agent. */
+  inner: StepPart[]
+}
+
+/** An answer as far as its chunks have come. */
+export interface Answer {
+  parts: readonly Part[]
+  status: 'running' | 'waiting' | 'ended'
+  /** `null` while the run goes on. */
+  finishReason: string | null
+  usage: Schema<'Usage'>[]
+  artifacts: Artifact[]
+  /** Calls that wait for approval. */
+  approval?: Schema<'ApprovalRequired'> | undefined
+  error?: Schema<'Error'> | undefined
+}
+
+export const emptyAnswer: Answer = { parts: [], status: 'running', finishReason: null, usage: [], artifacts: [] }
+
+/** Adds chunks that came in one frame. */
+export function addChunks(answer: Answer, chunks: readonly Chunk[]): Answer {
+  if (chunks.length === 0) return answer
+  const parts = [...answer.parts]
+  let next: Answer = { ...answer, parts }
+  for (const chunk of chunks) {
+    addToParts(parts, chunk)
+    next = { ...next, ...stateAfter(chunk) }
+  }
+  return next
+}
+
+function addToParts(parts: Part[], { agent_step: label, token, step }: Chunk): void {
+  if (label === 'retrying') return dropUnfinished(parts)
+  if (label === 'answer') return token === '' ? undefined : addText(parts, token)
+  if (label === 'reasoning' || label === 'planning') return token === '' ? undefined : addThought(parts, label, token)
+  if (step) endStep(parts, label, step)
+  else parts.push({ type: 'step', name: nameOf(label), isSubAgent: isSubAgent(label), inner: [] })
+}
+
+function addText(parts: Part[], token: string): void {
+  const last = parts.at(-1)
+  if (last?.type === 'text') parts[parts.length - 1] = { type: 'text', text: last.text + token }
+  else parts.push({ type: 'text', text: token })
+}
+
+function addThought(parts: Part[], kind: ThoughtPart['kind'], token: string): void {
+  const last = parts.at(-1)
+  if (last?.type === 'thought' && last.kind === kind) parts[parts.length - 1] = { ...last, text: last.text + token }
+  else parts.push({ type: 'thought', kind, text: token })
+}
+
+/** The model's stream broke: what it said since the last finished step is said again. */
+function dropUnfinished(parts: Part[]): void {
+  const lastStep = parts.findLastIndex((part) => part.type === 'step')
+  parts.length = lastStep + 1
+}
+
+function endStep(parts: Part[], label: string, step: Step): void {
+  const isOpen = (part: Part): part is StepPart => part.type === 'step' && part.step === undefined
+  const name = nameOf(label)
+  const index = parts.findIndex((part) => isOpen(part) && part.name === name && part.isSubAgent === isSubAgent(label))
+  const opened = index === -1 ? undefined : (parts[index] as StepPart)
+  const ended: StepPart = { type: 'step', name, isSubAgent: isSubAgent(label), inner: opened?.inner ?? [], step }
+  const parent =
+    step.sub_agent === undefined ? -1 : parts.findLastIndex((part) => isOpen(part) && part.isSubAgent && part.name === step.sub_agent)
+  if (parent === -1) {
+    if (index === -1) parts.push(ended)
+    else parts[index] = ended
+    return
+  }
+  const agent = parts[parent] as StepPart
+  parts[parent] = { ...agent, inner: [...agent.inner, ended] }
+  if (index !== -1) parts.splice(index, 1)
+}
+
+function stateAfter(chunk: Chunk): Partial<Answer> {
+  const { finish_reason: reason, approval_required: approval, error, usage } = chunk
+  if (reason === 'null') return { status: 'running', finishReason: null, approval: undefined, error: undefined }
+  if (reason === 'approval_required') return { status: 'waiting', finishReason: null, approval, usage }
+  const { generated_artifacts: artifacts = [] } = chunk as { generated_artifacts?: Artifact[] }
+  return { status: 'ended', finishReason: reason, approval: undefined, error, usage, artifacts }
+}
+
+function isSubAgent(label: string): boolean {
+  return label.startsWith('sub_agent:')
+}
+
+function nameOf(label: string): string {
+  return label.replace(/^(?:tool|sub_agent):/, '')
+}
+
+/** The text of the answer: the text behind the last other part. */
+export function outputOf({ parts }: Answer): string {
+  const last = parts.at(-1)
+  return last?.type === 'text' ? last.text : ''
+}
+
+/** Parts of a stored answer, from its steps and its text. */
+export function toParts(steps: readonly Step[], text: string): Part[] {
+  const parts: Part[] = []
+  for (const step of steps) {
+    if (step.type === 'reasoning' || step.type === 'planning') {
+      parts.push({ type: 'thought', kind: step.type, text: typeof step.output === 'string' ? step.output : step.log })
+      continue
+    }
+    const ended: StepPart = { type: 'step', name: nameOf(step.tool), isSubAgent: step.type === 'sub_agent_call', inner: [], step }
+    parts.push(ended)
+  }
+  const nested = nest(parts)
+  return text === '' ? nested : [...nested, { type: 'text', text }]
+}
+
+/** Moves the steps of sub-agents into the call of their sub-agent: the last call that was running when they started. */
+function nest(parts: readonly Part[]): Part[] {
+  const top: Part[] = []
+  for (const part of parts) {
+    const name = part.type === 'step' ? part.step?.sub_agent : undefined
+    const parent =
+      name === undefined
+        ? undefined
+        : top.findLast((call): call is StepPart => call.type === 'step' && call.isSubAgent && call.name === name)
+    if (parent && part.type === 'step') parent.inner.push(part)
+    else top.push(part)
+  }
+  return top
+}

@@ -1,0 +1,127 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { client, type Reply, type RequestOptions } from '../api/client.ts'
+import { statusOf } from '../api/errors.ts'
+import { useMay } from '../api/me.ts'
+import { usePages } from '../parts/pages/use-pages.ts'
+
+export type Session = Reply<'GET', '/core/v1/sessions'>['sessions'][number]
+export type Message = Reply<'GET', '/core/v1/sessions/{session_id}'>['messages'][number]
+export type Decision = RequestOptions<'POST', '/core/v1/runs/{request_id}/approvals'>['body']
+
+const sessionsPerPage = 60
+
+/** Own sessions, the latest activity first; with `q` those that contain its words. */
+export function useSessions(q: string) {
+  return usePages({
+    queryKey: ['sessions', q],
+    load: async (before, signal) => {
+      const query = { limit: sessionsPerPage, ...(before !== undefined && { before }), ...(q !== '' && { q }) }
+      const { sessions, next } = await client.request('GET', '/core/v1/sessions', { query, signal })
+      const last = sessions.at(-1)?.session_id ?? ''
+      const hasMore = q === '' ? sessions.length === sessionsPerPage : next !== undefined
+      return { rows: sessions, offset: next ?? last, has_more: hasMore }
+    },
+    idOf: ({ session_id }) => session_id,
+    isLive: q === '',
+  })
+}
+
+/** Messages of a session; none for a session that does not exist yet. */
+export function useSession(sessionId: string, isNew: boolean) {
+  return useQuery({
+    queryKey: ['session', sessionId],
+    queryFn: async ({ signal }) => {
+      try {
+        const { messages, short_name } = await client.request('GET', '/core/v1/sessions/{session_id}', {
+          path: { session_id: sessionId },
+          signal,
+        })
+        return { messages, short_name }
+      } catch (error) {
+        if (statusOf(error) === 404) return null
+        throw error
+      }
+    },
+    enabled: !isNew,
+    refetchOnWindowFocus: false,
+    staleTime: 0,
+  })
+}
+
+/** The run of a session that has not ended, if there is one: the page follows it after a reload. */
+export async function findActiveRun(sessionId: string, signal: AbortSignal) {
+  const { runs } = await client.request('GET', '/core/v1/runs', { query: { session_id: sessionId, limit: 5 }, signal })
+  return runs.find(({ status }) => status === 'running' || status === 'interrupted' || status === 'pending')
+}
+
+export function useActiveRun(sessionId: string, enabled: boolean) {
+  const may = useMay()
+  return useQuery({
+    queryKey: ['active run', sessionId],
+    queryFn: async ({ signal }) => (await findActiveRun(sessionId, signal)) ?? null,
+    enabled: enabled && may('runs.read'),
+    refetchOnWindowFocus: false,
+    staleTime: 0,
+    gcTime: 0,
+  })
+}
+
+export function useDeleteSession() {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: (sessionId: string) => client.request('DELETE', '/core/v1/sessions/{session_id}', { path: { session_id: sessionId } }),
+    onSuccess: () => queryClient.invalidateQueries({ queryKey: ['sessions'] }),
+  })
+}
+
+/** Copies the messages before an index into a new session, and returns its id. */
+export async function forkSession(sessionId: string, messageIndex: number): Promise<string> {
+  const fork = await client.request('POST', '/core/v1/sessions/{session_id}/fork', {
+    path: { session_id: sessionId },
+    body: { message_index: messageIndex },
+  })
+  return fork.session_id
+}
+
+/** Schemas of the tools by name, for the forms of their inputs. */
+export function useTools(enabled = true) {
+  const may = useMay()
+  return useQuery({
+    queryKey: ['tools'],
+    queryFn: ({ signal }) => client.request('GET', '/core/v1/tools', { signal }),
+    enabled: enabled && may('tools.read'),
+    staleTime: 30_000,
+  })
+}
+
+/** Calls of one run that wait for approval, as far as the caller may see them. */
+export function useOpenCalls(requestId: string, enabled: boolean) {
+  const may = useMay()
+  return useQuery({
+    queryKey: ['approvals', requestId],
+    queryFn: async ({ signal }) => {
+      const { approvals } = await client.request('GET', '/core/v1/approvals', { query: { limit: 100 }, signal })
+      return approvals.filter((call) => call.request_id === requestId)
+    },
+    enabled: enabled && (may('runs.read') || may('runs.write') || may('runs.approve')),
+    refetchInterval: 4000,
+  })
+}
+
+export function useDecide(requestId: string) {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: (body: Decision) =>
+      client.request('POST', '/core/v1/runs/{request_id}/approvals', { path: { request_id: requestId }, body }),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: ['approvals'] }),
+  })
+}
+
+/** Files below the files root whose paths contain `q`. */
+export function useContextFiles(q: string) {
+  return useQuery({
+    queryKey: ['context files', q],
+    queryFn: ({ signal }) => client.request('GET', '/core/v1/context_files', { query: q === '' ? {} : { q }, signal }),
+    placeholderData: (before) => before,
+  })
+}

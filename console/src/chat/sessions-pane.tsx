@@ -1,0 +1,112 @@
+import { ActionIcon, Button, Menu, Modal, Text, TextInput } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { KebabHorizontalIcon, PlusIcon, SearchIcon, TrashIcon } from '@primer/octicons-react'
+import { useState } from 'react'
+import { Link, useLocation } from 'wouter'
+import { useMay } from '../api/me.ts'
+import { notifyFailure } from '../parts/notify.ts'
+import { PagedList } from '../parts/pages/paged-table.tsx'
+import { useDeleteSession, useSessions, type Session } from './queries.ts'
+import styles from './sessions-pane.module.css'
+
+/** The caller's sessions: new, search, open, delete. */
+export function SessionsPane({ current }: { current: string | undefined }) {
+  const [text, setText] = useState('')
+  const [q] = useDebouncedValue(text.trim(), 250)
+  const pages = useSessions(q)
+  const [doomed, setDoomed] = useState<Session>()
+  return (
+    <>
+      <div className={styles.head}>
+        <Button component={Link} href="/chat" variant="light" leftSection={<PlusIcon />} fullWidth>
+          New chat
+        </Button>
+        <TextInput
+          aria-label="Search sessions"
+          placeholder="Search"
+          type="search"
+          leftSection={<SearchIcon />}
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+        />
+      </div>
+      <PagedList
+        label="Sessions"
+        pages={pages}
+        idOf={({ session_id }) => session_id}
+        rowHeight={37}
+        empty={
+          <Text size="sm" c="dimmed" px="xs">
+            {q === '' ? 'Conversations stay here. Ask something to begin one.' : 'No conversation contains all of these words.'}
+          </Text>
+        }
+      >
+        {(session) => <SessionRow session={session} isCurrent={session.session_id === current} onDelete={() => setDoomed(session)} />}
+      </PagedList>
+      <DeleteDialog
+        session={doomed}
+        isCurrent={doomed !== undefined && doomed.session_id === current}
+        onClose={() => setDoomed(undefined)}
+      />
+    </>
+  )
+}
+
+function SessionRow({ session, isCurrent, onDelete }: { session: Session; isCurrent: boolean; onDelete: () => void }) {
+  const may = useMay()
+  const name = session.short_name || 'Untitled'
+  return (
+    <div className={styles.row} data-current={isCurrent}>
+      <Link
+        href={`/chat/${encodeURIComponent(session.session_id)}`}
+        className={styles.link}
+        aria-current={isCurrent ? 'page' : undefined}
+        title={name.slice(0, 300)}
+      >
+        {name.slice(0, 200)}
+      </Link>
+      {may('sessions.write') && (
+        <Menu position="bottom-end" withinPortal>
+          <Menu.Target>
+            <ActionIcon className={styles.menu} variant="subtle" color="gray" size="sm" aria-label={`Actions for ${name.slice(0, 60)}`}>
+              <KebabHorizontalIcon size={14} />
+            </ActionIcon>
+          </Menu.Target>
+          <Menu.Dropdown>
+            <Menu.Item color="red" leftSection={<TrashIcon size={14} />} onClick={onDelete}>
+              Delete
+            </Menu.Item>
+          </Menu.Dropdown>
+        </Menu>
+      )}
+    </div>
+  )
+}
+
+function DeleteDialog({ session, isCurrent, onClose }: { session: Session | undefined; isCurrent: boolean; onClose: () => void }) {
+  const remove = useDeleteSession()
+  const [, navigate] = useLocation()
+  function confirm() {
+    if (!session) return
+    remove.mutate(session.session_id, {
+      onSuccess: () => isCurrent && navigate('/chat'),
+      onError: (error) => notifyFailure('The conversation could not be deleted', error),
+      onSettled: onClose,
+    })
+  }
+  return (
+    <Modal opened={session !== undefined} onClose={onClose} title="Delete this conversation?" centered>
+      <Text size="sm" className={styles.name}>
+        “{session?.short_name.slice(0, 200)}”, its messages, runs and files are removed for good. A run that has not ended is cancelled.
+      </Text>
+      <div className={styles.buttons}>
+        <Button variant="default" onClick={onClose} data-autofocus>
+          Keep
+        </Button>
+        <Button color="red.8" loading={remove.isPending} onClick={confirm}>
+          Delete
+        </Button>
+      </div>
+    </Modal>
+  )
+}

@@ -1,0 +1,84 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useEffect } from 'react'
+import { useLocation } from 'wouter'
+import { newId } from '../api/ids.ts'
+import { createStore, useStore } from '../api/store.ts'
+import { ask, attach, currentRun, type LiveRun, type Question, type RunStatus } from './live/live-run.ts'
+import { forkSession, useActiveRun, useSession, type Message } from './queries.ts'
+
+/** The stored messages of a session, the run that goes on in it, and what the user can do with them. */
+export interface ConversationState {
+  messages: readonly Message[]
+  run: LiveRun | undefined
+  status: RunStatus | undefined
+  isPending: boolean
+  error: Error | null
+  retry: () => void
+  send: (question: Question) => void
+  /** Asks an earlier question anew, with another text, in a copy of the conversation before it. */
+  askAnew: (messageIndex: number, question: Question) => Promise<void>
+}
+
+/** `session` is absent for a new conversation. */
+export function useConversation(session: string | undefined): ConversationState {
+  const queryClient = useQueryClient()
+  const [, navigate] = useLocation()
+  const current = useStore(currentRun)
+  const run = current?.sessionId === session ? current : undefined
+  const status = useStore(run?.status ?? noStatus)
+  const isNew = session === undefined
+  // A session exists once its first question is stored, which the end of the run tells.
+  const isUnstored = run?.messagesBefore === 0 && status !== 'ended'
+  const stored = useSession(session ?? '', isNew || isUnstored)
+  const active = useActiveRun(session ?? '', !isNew && run === undefined)
+  const messages = stored.data?.messages ?? noMessages
+
+  useFollowing(session, run, active.data ?? undefined, stored.data === undefined ? undefined : messages)
+  useEffect(() => {
+    if (!run || status !== 'ended') return
+    void queryClient.invalidateQueries({ queryKey: ['session', session] })
+    void queryClient.invalidateQueries({ queryKey: ['sessions'] })
+  }, [run, status, session, queryClient])
+
+  function start(sessionId: string, question: Question, messagesBefore: number) {
+    ask(sessionId, question, messagesBefore)
+    if (sessionId !== session) navigate(`/chat/${encodeURIComponent(sessionId)}`)
+  }
+  return {
+    messages,
+    run,
+    status: run && status,
+    isPending: !isNew && run === undefined && stored.isPending,
+    error: run ? null : stored.error,
+    retry: () => void stored.refetch(),
+    send: (question) => start(session ?? newId(), question, messages.length),
+    async askAnew(messageIndex, question) {
+      start(await forkSession(session!, messageIndex), question, messageIndex)
+    },
+  }
+}
+
+const noMessages: readonly Message[] = []
+const noStatus = createStore<RunStatus>('ended')
+
+/** Follows the run that goes on in the session; stops following the run of another session. */
+function useFollowing(
+  session: string | undefined,
+  run: LiveRun | undefined,
+  active: { request_id: string; input: string | null } | undefined,
+  messages: readonly Message[] | undefined,
+): void {
+  useEffect(() => {
+    const other = currentRun.get()
+    if (other && other.sessionId !== session) {
+      other.leave()
+      currentRun.set(undefined)
+    }
+  }, [session])
+  useEffect(() => {
+    if (session === undefined || run || !active || !messages) return
+    const isStored = messages.at(-1)?.role === 'human'
+    const text = isStored ? messages.at(-1)!.content : (active.input ?? '')
+    attach(session, active.request_id, { text }, isStored ? messages.length - 1 : messages.length)
+  }, [session, run, active, messages])
+}

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { test, type TestContext } from 'node:test'
+import { chromium, type BrowserContext, type Page } from 'playwright-core'
+import { startService, type ServiceOptions, type TestService, type Who } from '../fixtures/service.ts'
+import { buildConsole } from './console-build.ts'
+
+const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
+const isMissing = !existsSync(executablePath) && process.env['CI'] !== 'true'
+
+/** A test in a real browser. It is skipped where there is no Chromium, except in CI. */
+export function browserTest(title: string, run: (t: TestContext) => Promise<void>): void {
+  void test(title, { skip: isMissing && `There is no browser at ${executablePath}.` }, run)
+}
+
+export interface ConsoleOptions extends ServiceOptions {
+  /** Who is signed in; `null` opens the console without a session. Default: a user. */
+  who?: Who | null
+  /** Messages of the browser's console that are no fault, such as a status that the test provokes. */
+  allowed?: RegExp[]
+  /** Width and height of the page. */
+  viewport?: { width: number; height: number }
+  colorScheme?: 'light' | 'dark'
+  /** A service that runs already, instead of a new one. */
+  service?: TestService
+}
+
+export interface Console {
+  service: TestService
+  context: BrowserContext
+  page: Page
+  /** Opens a path below `/console`, such as `/runs?status=error`. */
+  open(path: string): Promise<void>
+  /** Fails if axe finds a violation of WCAG 2.2 A or AA on the page. */
+  checkAccessibility(): Promise<void>
+}
+
+/**
+ * Starts a service with a scripted model, builds the console if its sources have changed, and opens a page of Chromium. The test fails
+ * at its end if the page requested another host, violated its content security policy, threw an error or logged one.
+ */
+export async function openConsole(t: TestContext, options: ConsoleOptions = {}): Promise<Console> {
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+  const problems: string[] = []
+  // Hooks run in order of registration: the browser is closed before the service, whose end the page would report.
+  t.after(async () => {
+    const found = [...problems]
+    await browser.close()
+    assert.deepEqual(found, [], 'the page reports no problem')
+  })
+  const { who, allowed = [], viewport = { width: 1280, height: 800 }, colorScheme = 'light', ...serviceOptions } = options
+  const service = options.service ?? (await startService(t, { consoleFolder: await buildConsole(), ...serviceOptions }))
+  const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' })
+  await cutNetwork(context, service.url, problems)
+  if (who !== null) await signIn(context, service, who)
+  const page = await context.newPage()
+  watch(page, problems, allowed)
+  return {
+    service,
+    context,
+    page,
+    open: async (path) => void (await page.goto(`${service.url}/console${path}`)),
+    checkAccessibility: () => checkAccessibility(page),
+  }
+}
+
+/** Starts a service that several pages use; `openConsole` takes it as `service`. */
+export async function startConsoleService(t: TestContext, options: ServiceOptions = {}): Promise<TestService> {
+  return startService(t, { consoleFolder: await buildConsole(), ...options })
+}
+
+async function cutNetwork(context: BrowserContext, url: string, problems: string[]): Promise<void> {
+  const { host } = new URL(url)
+  await context.route('**/*', async (route) => {
+    const target = new URL(route.request().url())
+    if (target.host === host || target.protocol === 'blob:' || target.protocol === 'data:') return route.continue()
+    problems.push(`The page requested ${target.href}`)
+    return route.abort()
+  })
+}
+
+/** Opens a session for the context, as the sign-in page does. */
+export async function signIn(context: BrowserContext, service: TestService, who: Who = {}): Promise<void> {
+  const { key } = await service.key(who)
+  await context.setExtraHTTPHeaders({ 'x-service-access': key })
+}
+
+function watch(page: Page, problems: string[], allowed: readonly RegExp[]): void {
+  const note = (text: string) => {
+    if (!allowed.some((expression) => expression.test(text))) problems.push(text)
+  }
+  page.on('pageerror', (error) => note(`Error of the page: ${error.stack ?? error.message}`))
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') note(`${message.type()}: ${message.text()} ${message.location().url}`)
+  })
+  page.on('crash', () => note('The page crashed.'))
+}
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+
+interface AxeViolation {
+  id: string
+  help: string
+  nodes: { html: string; failureSummary: string }[]
+}
+
+async function checkAccessibility(page: Page): Promise<void> {
+  await page.evaluate(axeSource)
+  const options = JSON.stringify({ runOnly: { type: 'tag', values: tags }, resultTypes: ['violations'] })
+  const violations = await page.evaluate<AxeViolation[]>(`axe.run(document, ${options}).then((result) => result.violations)`)
+  const texts = violations.flatMap(({ id, help, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${id}: ${help}\n  ${html.slice(0, 300)}\n  ${failureSummary}`),
+  )
+  assert.deepEqual(texts, [])
+}
