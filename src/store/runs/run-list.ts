@@ -1,4 +1,4 @@
-import { sql, type RawBuilder, type SelectQueryBuilder } from 'kysely'
+import { sql, type Kysely, type RawBuilder, type SelectQueryBuilder } from 'kysely'
 import { subOf, type Owner } from '../../access/owner.ts'
 import type { ListedRun, RunListStore, RunPage } from '../../runs/list/run-list-store.ts'
 import type { Operation, RunStatus } from '../../runs/run.ts'
@@ -72,19 +72,32 @@ const indexes: Record<Path, string> = {
 function pageOf({ db, isShared }: Pick<Database, 'db' | 'isShared'>, caller: Owner, page: RunPage) {
   const path = pathOf(page)
   const conditions = [isListed, ...ofCaller(caller, page, path), ...filtersOf(caller, page, path), ...boundsOf(page, path)]
-  // Postgres chooses by its statistics. SQLite has none, and takes a time range for more selective than a caller.
-  const index = isShared ? sql`` : sql`indexed by ${sql.id(indexes[path])}`
-  const runs =
-    path === 'tool'
-      ? db.selectFrom(sql<RunToolRow>`run_tools`.as<'run_tools'>(sql`run_tools ${index}`)).crossJoin('runs')
-      : db.selectFrom(sql<RunRow>`runs`.as<'runs'>(sql`runs ${index}`))
   const position = positionOf(path).map((column) => sql`${column} desc`)
-  return (runs as unknown as SelectQueryBuilder<Tables, 'runs', object>)
+  return (isShared ? fromPostgres(db, path) : fromSqlite(db, path))
     .select(columns)
     .where((is) => is.and(conditions))
     .orderBy(sql.join(position))
     .limit(page.limit)
 }
+
+type Source = SelectQueryBuilder<Tables, 'runs', object>
+
+/** Postgres chooses an index by its statistics, but takes few runs to have a tool: without `limit 1` it would sort all that have. */
+function fromPostgres(db: Kysely<Tables>, path: Path): Source {
+  if (path !== 'tool') return db.selectFrom('runs')
+  const run = sql<RunRow>`(select * from runs where ${isRunOfTool} limit 1)`.as<'runs'>('runs')
+  return db.selectFrom('run_tools').crossJoinLateral(run as never) as unknown as Source
+}
+
+/** SQLite has no statistics, and takes a time range for more selective than a caller. */
+function fromSqlite(db: Kysely<Tables>, path: Path): Source {
+  const index = sql`indexed by ${sql.id(indexes[path])}`
+  if (path !== 'tool') return db.selectFrom(sql<RunRow>`runs`.as<'runs'>(sql`runs ${index}`)) as unknown as Source
+  const tools = db.selectFrom(sql<RunToolRow>`run_tools`.as<'run_tools'>(sql`run_tools ${index}`))
+  return tools.crossJoin('runs').where(isRunOfTool) as unknown as Source
+}
+
+const isRunOfTool = sql<boolean>`(runs.tenant, runs.owner, runs.request_id) = (run_tools.tenant, run_tools.owner, run_tools.request_id)`
 
 /** The words of the partial indexes: only with these words are the indexes used. */
 const isListed = sql<boolean>`runs.operation <> 'tool_execute' and runs.status <> 'gone'`
@@ -98,12 +111,12 @@ function positionOf(path: Path) {
 
 function ofCaller({ tenant, owner }: Owner, { anyOwner, tool, sub }: RunPage, path: Path) {
   const table = sql.ref(path === 'tool' ? 'run_tools' : 'runs')
-  const key = sql`(runs.tenant, runs.owner, runs.request_id) = (run_tools.tenant, run_tools.owner, run_tools.request_id)`
   // Without an index by tenant for a session, which has few runs: its tenant may have a million.
   const ofTenant = path === 'session' ? sql<boolean>`runs.tenant || '' = ${tenant}` : sql<boolean>`${table}.tenant = ${tenant}`
   const conditions = [ofTenant]
-  if (path === 'tool') conditions.push(sql<boolean>`${key} and run_tools.tool = ${tool}`)
-  else if (tool !== undefined) conditions.push(sql<boolean>`exists (select 1 from run_tools where ${key} and run_tools.tool = ${tool})`)
+  const isOfTool = sql<boolean>`run_tools.tool = ${tool}`
+  if (path === 'tool') conditions.push(isOfTool)
+  else if (tool !== undefined) conditions.push(sql<boolean>`exists (select 1 from run_tools where ${isRunOfTool} and ${isOfTool})`)
   if (!anyOwner) conditions.push(sql<boolean>`${table}.owner = ${owner}`)
   if (!anyOwner && path === 'sub') conditions.push(sql<boolean>`runs.sub = ${subOf({ tenant, owner })}`)
   if (sub !== undefined) conditions.push(sql<boolean>`${table}.sub = ${sub}`)
