@@ -27,7 +27,7 @@ import {
 } from './schemas.ts'
 import { Acknowledgement } from './routes/async.ts'
 import { Metadata as AgentMetadata } from './routes/metadata.ts'
-import { Decision as ApprovalDecision, List as ApprovalList } from './routes/approvals.ts'
+import { Decision as ApprovalDecision, List as ApprovalList, WaitingCall } from './routes/approvals.ts'
 import { Download as ArtifactDownload, ShareBody as ShareRequest, Shared as SharedArtifact } from './routes/artifacts.ts'
 import { Feedback, FeedbackBody as FeedbackRequest, List as MemoryList, Memory } from './routes/memories.ts'
 import { Logs as LogPage, Metrics as TenantMetrics } from './routes/observability.ts'
@@ -82,6 +82,7 @@ export const namedSchemas: Record<string, TSchema> = {
   SharedArtifact,
   ShareRequest,
   ApprovalDecision,
+  WaitingCall,
   ApprovalList,
   ListedArtifact,
   ArtifactList,

@@ -47,33 +47,55 @@ const Query = Type.Object({
   ),
 })
 
-export const List = Type.Object({
-  approvals: Type.Array(
-    Type.Object({
-      request_id: Type.String(),
-      session_id: Type.String(),
-      tool_call_id: Type.String(),
-      tool: Type.String(),
-      tool_input: Type.Unknown(),
-      by: Type.Enum(['caller', 'role'], {
-        description: 'Who may decide: the caller of the run, or another caller with the permission runs.approve.',
-      }),
-      requested_by: Type.String({ description: 'The `sub` of the caller of the run.' }),
-      issuer: Type.String({ description: 'The issuer of the caller of the run.' }),
-      sub: Type.String({ description: 'The caller of the run, as `requested_by`.' }),
-      requested_at: Type.String({ format: 'date-time' }),
-      expires_at: Type.String({ format: 'date-time' }),
-      may_decide: Type.Boolean({
-        description: 'Whether this key may decide the call. `question` and `messages` are present only if true.',
-      }),
-      question: Type.Optional(Type.String({ description: 'The question of the run, at most 2,000 characters.' })),
-      messages: Type.Optional(
-        Type.Array(Type.Object({ role: Type.Enum(['human', 'ai']), content: Type.String() }), {
-          description: 'The last 6 messages of the session, oldest first, each at most 2,000 characters.',
-        }),
-      ),
+export const WaitingCall = Type.Object(
+  {
+    request_id: Type.String(),
+    session_id: Type.String(),
+    tool_call_id: Type.String(),
+    tool: Type.String(),
+    tool_input: Type.Unknown({ description: 'The input that the model has chosen.' }),
+    by: Type.Enum(['caller', 'role'], {
+      description: 'Who may decide: the caller of the run, or another caller with the permission runs.approve.',
     }),
-  ),
+    requested_by: Type.String({ description: 'The `sub` of the caller of the run.' }),
+    issuer: Type.String({ description: 'The issuer of the caller of the run.' }),
+    sub: Type.String({ description: 'The caller of the run, as `requested_by`.' }),
+    requested_at: Type.String({ format: 'date-time' }),
+    expires_at: Type.String({ format: 'date-time', description: 'An undecided run is cancelled at this time.' }),
+    may_decide: Type.Boolean({
+      description: 'Whether this key may decide the call. `question` and `messages` are present only if true.',
+    }),
+    question: Type.Optional(Type.String({ description: 'The question of the run, at most 2,000 characters.' })),
+    messages: Type.Optional(
+      Type.Array(Type.Object({ role: Type.Enum(['human', 'ai']), content: Type.String() }), {
+        description: 'The last 6 messages of the session, oldest first, each at most 2,000 characters.',
+      }),
+    ),
+  },
+  {
+    examples: [
+      {
+        request_id: 'careful-1',
+        session_id: 'notes',
+        tool_call_id: '01a20017-987c-796c-bd1d-309ce67be88f',
+        tool: 'write_file',
+        tool_input: { file_name: 'note.txt', content: 'Back at 3' },
+        by: 'role',
+        requested_by: 'ann',
+        issuer: 'agent-core',
+        sub: 'ann',
+        requested_at: '2026-11-22T08:00:00.000Z',
+        expires_at: '2026-11-23T08:00:00.000Z',
+        may_decide: true,
+        question: 'Write "Back at 3" to a file note.txt',
+        messages: [{ role: 'human', content: 'Write "Back at 3" to a file note.txt' }],
+      },
+    ],
+  },
+)
+
+export const List = Type.Object({
+  approvals: Type.Array(WaitingCall),
   count: Type.Integer({ description: 'Number of calls in the list.' }),
   offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
   has_more: Type.Boolean(),
@@ -87,7 +109,9 @@ export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, run
       config: { access: accessTo.listCalls },
       schema: {
         tags: ['Runs'],
-        summary: 'List tool calls that wait for approval: calls of own runs, and calls of other runs that the key may decide; newest first',
+        summary: 'List tool calls that wait for approval, newest first',
+        description:
+          'Calls of own runs; with the permission `runs.approve`, also the calls of other runs that such a key decides. `may_decide` says whether this key may.',
         querystring: Query,
         response: { 200: List, 422: ValidationReply, ...refusals },
       },
