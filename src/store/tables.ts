@@ -321,8 +321,9 @@ export interface RunToolRow {
   owner: string
   request_id: string
   tool: string
-  /** `sub` and `created_at` of the run, for the index. */
+  /** `sub`, `config_version` and `created_at` of the run, for the index. */
   sub: string
+  config_version: string | null
   created_at: number
 }
 

@@ -121,8 +121,11 @@ storeContract('the list of runs', (database) => {
     const by = { holder: 'p2', queueOrder: 9, now: hour, messages: run.messages }
     const taken = await store.takeOver(run, { fence: 1, status: 'error' }, by)
     assert.ok(taken?.kind === 'running')
-    await store.finish(run, taken.fence, endOf(taken.turn, { tools: ['b', 'c'] }))
-    for (const tool of ['a', 'b', 'c']) assert.deepEqual(await idsOf({ tool }), ['r'])
+    await store.finish(run, taken.fence, endOf(taken.turn, { tools: ['a', 'b', 'c'], configVersion: '2' }))
+    for (const tool of ['a', 'b', 'c']) {
+      assert.deepEqual(await idsOf({ tool }), ['r'])
+      assert.deepEqual([await idsOf({ tool, version: '1' }), await idsOf({ tool, version: '2' })], [[], ['r']])
+    }
   })
 
   test('direct executions and runs of deleted sessions are not listed', async () => {

@@ -56,13 +56,14 @@ async function createRunTools({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('request_id', 'text', (column) => column.notNull())
     .addColumn('tool', 'text', (column) => column.notNull())
     .addColumn('sub', 'text', (column) => column.notNull())
+    .addColumn('config_version', 'text')
     .addColumn('created_at', 'bigint', (column) => column.notNull())
     .addPrimaryKeyConstraint('run_tools_pk', ['tenant', 'owner', 'request_id', 'tool'])
     .execute()
   await schema
     .createIndex('run_tools_listed')
     .on('run_tools')
-    .columns(['tenant', 'tool', ...position, 'sub'])
+    .columns(['tenant', 'tool', ...position, 'sub', 'config_version'])
     .execute()
 }
 

@@ -133,7 +133,8 @@ function filtersOf({ tenant, owner }: Owner, { sessionId, status, operation, ver
   if (path === 'status') conditions.push(isUnsuccessful)
   if (status !== undefined) conditions.push(sql<boolean>`runs.status = ${sql.lit(status)}`)
   if (operation !== undefined) conditions.push(sql<boolean>`runs.operation = ${operation}`)
-  if (version !== undefined) conditions.push(sql<boolean>`runs.config_version = ${version}`)
+  if (version !== undefined)
+    conditions.push(sql<boolean>`${path === 'tool' ? sql.ref('run_tools') : sql.ref('runs')}.config_version = ${version}`)
   return conditions
 }
 

@@ -9,6 +9,7 @@ import {
   endedRun,
   newMetrics,
   newRun,
+  renewTool,
   whereRun,
   whereSession,
   summedMetrics,
@@ -189,7 +190,7 @@ function singleStatements(database: Kysely<Tables>) {
               status: sql<string>`case when fence = ${param('fence')} and status = 'running' then ${param('status')} end`,
             })
             .where((is) => is.and(whereRun(param)))
-            .returning(['request_id as ended', 'created_at', 'sub']),
+            .returning(['request_id as ended', 'created_at', 'sub', 'config_version']),
         )
         .with('message', (ctes) => {
           const last = sql`${param('messageCount')} - 1`
@@ -203,9 +204,15 @@ function singleStatements(database: Kysely<Tables>) {
             .where(sql<boolean>`${param('dropsSteps')}`),
         )
         .with('tools', (ctes) => {
-          const row = { ...whereRun(param), tool: sql`name`, sub: sql`run.sub`, created_at: sql`run.created_at` }
+          const row = {
+            ...whereRun(param),
+            tool: sql`name`,
+            sub: sql`run.sub`,
+            config_version: sql`run.config_version`,
+            created_at: sql`run.created_at`,
+          }
           const names = sql`from run, json_array_elements_text(cast(${param('toolNames')} as json)) as tool (name)`
-          return insert(ctes, 'run_tools', row, names).onConflict((conflict) => conflict.doNothing())
+          return insert(ctes, 'run_tools', row, names).onConflict(renewTool)
         })
         // Last, because all runs of a tenant lock this row at their end.
         .with('sums', (ctes) =>

@@ -1,4 +1,4 @@
-import { sql, type Kysely, type QueryCreator } from 'kysely'
+import { sql, type Kysely, type OnConflictBuilder, type QueryCreator } from 'kysely'
 import type { RunKey } from '../../runs/run.ts'
 import { statement, type Param } from '../statement.ts'
 import type { MetricsRow, RunRow, Tables } from '../tables.ts'
@@ -205,18 +205,18 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .returning('request_id'),
     ),
 
-    /** Stores a tool of an ended run. A resumed run may have the tool already. */
+    /** Stores a tool of an ended run. A resumed run may have the tool already, of another version. */
     insertTool: statement(database, (db, param: Param<RunKey & { tool: string }>) =>
       db
         .insertInto('run_tools')
-        .columns(['tenant', 'owner', 'request_id', 'tool', 'sub', 'created_at'])
+        .columns(['tenant', 'owner', 'request_id', 'tool', 'sub', 'config_version', 'created_at'])
         .expression((builder) =>
           builder
             .selectFrom('runs')
-            .select(({ val }) => ['tenant', 'owner', 'request_id', val(param('tool')).as('tool'), 'sub', 'created_at'])
+            .select(({ val }) => ['tenant', 'owner', 'request_id', val(param('tool')).as('tool'), 'sub', 'config_version', 'created_at'])
             .where((is) => is.and(whereRun(param))),
         )
-        .onConflict((conflict) => conflict.columns(['tenant', 'owner', 'request_id', 'tool']).doNothing()),
+        .onConflict(renewTool),
     ),
 
     /** Updates and locks the session, which freezes the session queue until the commit. No row: the session was deleted. */
@@ -253,6 +253,13 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .onConflict((conflict) => conflict.columns(['tenant', 'hour']).doUpdateSet(summedMetrics)),
     ),
   }
+}
+
+/** A tool that the run has stored at an earlier end. */
+export function renewTool(conflict: OnConflictBuilder<Tables, 'run_tools'>) {
+  return conflict
+    .columns(['tenant', 'owner', 'request_id', 'tool'])
+    .doUpdateSet(({ ref }) => ({ config_version: ref('excluded.config_version') }))
 }
 
 const noRuns = sql`metrics.success + metrics.error + metrics.cancelled + metrics.timeout = 0`
