@@ -86,15 +86,15 @@ type Source = SelectQueryBuilder<Tables, 'runs', object>
 function fromPostgres(db: Kysely<Tables>, path: Path): Source {
   if (path !== 'tool') return db.selectFrom('runs')
   const run = sql<RunRow>`(select * from runs where ${isRunOfTool} limit 1)`.as<'runs'>('runs')
-  return db.selectFrom('run_tools').crossJoinLateral(run as never) as unknown as Source
+  return db.selectFrom('run_tools').crossJoinLateral(run as never)
 }
 
 /** SQLite has no statistics, and takes a time range for more selective than a caller. */
 function fromSqlite(db: Kysely<Tables>, path: Path): Source {
   const index = sql`indexed by ${sql.id(indexes[path])}`
-  if (path !== 'tool') return db.selectFrom(sql<RunRow>`runs`.as<'runs'>(sql`runs ${index}`)) as unknown as Source
+  if (path !== 'tool') return db.selectFrom(sql<RunRow>`runs`.as<'runs'>(sql`runs ${index}`))
   const tools = db.selectFrom(sql<RunToolRow>`run_tools`.as<'run_tools'>(sql`run_tools ${index}`))
-  return tools.crossJoin('runs').where(isRunOfTool) as unknown as Source
+  return tools.crossJoin('runs').where(isRunOfTool)
 }
 
 const isRunOfTool = sql<boolean>`(runs.tenant, runs.owner, runs.request_id) = (run_tools.tenant, run_tools.owner, run_tools.request_id)`
