@@ -1,4 +1,4 @@
-import { CommentDiscussionIcon, DependabotIcon, LightBulbIcon, LogIcon, PulseIcon, type Icon } from '@primer/octicons-react'
+import { CommentDiscussionIcon, DependabotIcon, LightBulbIcon, LogIcon, PulseIcon, ToolsIcon, type Icon } from '@primer/octicons-react'
 import type { ComponentType } from 'react'
 
 /** One screen of the console. */
@@ -39,6 +39,13 @@ export const screens: readonly Screen[] = [
     title: 'Run',
     permissions: ['runs.read'],
     load: () => import('./run/page.tsx').then((page) => page.RunPage),
+  },
+  {
+    path: '/tools/:name?',
+    title: 'Tools',
+    permissions: ['tools.read'],
+    navigation: { icon: ToolsIcon, group: 'Build' },
+    load: () => import('./tools/page.tsx').then((page) => page.ToolsPage),
   },
   {
     path: '/sub-agents',

@@ -1,0 +1,54 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { client, type Reply, type RequestOptions } from '../api/client.ts'
+import { useMay } from '../api/me.ts'
+import { live } from '../api/query-client.ts'
+
+export type Tool = Reply<'GET', '/core/v1/tools'>['tools'][number]
+export type Execution = Reply<'POST', '/core/v1/tool/execute'>
+export type ExecuteRequest = RequestOptions<'POST', '/core/v1/tool/execute'>['body']
+export type ChangedTool = Reply<'GET', '/core/v1/tools/changed'>['tools'][number]
+
+const toolsKey = ['tools'] as const
+const changedKey = ['changed tools'] as const
+
+/** The tools of the agent, with their states. */
+export function useTools() {
+  return useQuery({
+    queryKey: toolsKey,
+    queryFn: async ({ signal }) => (await client.request('GET', '/core/v1/tools', { signal })).tools,
+    ...live,
+  })
+}
+
+/** Runs a tool without a chat. A failure of the tool is a result; a wrong parameter is an error. */
+export function useExecute() {
+  return useMutation({
+    mutationFn: ({ body, signal }: { body: ExecuteRequest; signal: AbortSignal }) =>
+      client.request('POST', '/core/v1/tool/execute', { body, signal }),
+  })
+}
+
+/** Tools whose definition has changed; none where the key may not see them. */
+export function useChangedTools() {
+  const isPermitted = useMay()('config.read')
+  return useQuery({
+    queryKey: changedKey,
+    queryFn: async ({ signal }) => client.request('GET', '/core/v1/tools/changed', { query: { limit: 100 }, signal }),
+    ...live,
+    refetchInterval: 10_000,
+    enabled: isPermitted,
+  })
+}
+
+/** Accepts the definition that was reviewed, which its hash names. */
+export function useAccept() {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: ({ name, changed: { hash } }: ChangedTool) =>
+      client.request('POST', '/core/v1/tools/{name}/accept', { path: { name }, body: { hash } }),
+    onSettled: () => {
+      void queryClient.invalidateQueries({ queryKey: changedKey })
+      void queryClient.invalidateQueries({ queryKey: toolsKey })
+    },
+  })
+}
