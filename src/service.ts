@@ -160,6 +160,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     listCallbacks,
     listRuns: createRunList(createRunListStore(database)),
     contextFiles: createContextFiles(root),
+    keys: access.keys,
     memories,
     metrics,
     observability: createObservability(createRunReports(database)),
@@ -174,7 +175,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     ping: () => database.ping(),
     isStopping: () => isStopping,
   }
-  const { verifier, adminKeyFile } = access
+  const { verifier, keyUse, adminKeyFile } = access
   // Callbacks contain the service's own URL, which is known once the service listens.
   const onListen = () => void jobs.handle('callback', callbackConcurrency, callbacks.deliver)
   const http = {
@@ -182,6 +183,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     version,
     log,
     verifier,
+    keyUse,
     limits: limits.requests,
     meter: metrics.requests,
     services,

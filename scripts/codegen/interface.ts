@@ -32,6 +32,7 @@ export async function readInterface(): Promise<ClientInterface> {
     version: '0.0.0',
     log: pino({ level: 'silent' }),
     verifier: createStub(),
+    keyUse: createStub(),
     limits: createStub(),
     meter: createStub(),
     services: createStub(),

@@ -14,9 +14,10 @@ export class ClaimError extends Error {
 }
 
 /** The identity of a key issued by this service. Throws `ClaimError`. */
-export function toOwnIdentity(claims: JWTPayload): Identity {
+export function toOwnIdentity(claims: JWTPayload, signingKeyId: string | undefined): Identity {
   if (typeof claims.jti !== 'string' || claims.jti === '') throw new ClaimError('the key has no "jti" claim')
   return toIdentity(claims, {
+    signingKeyId,
     issuer: ownIssuer,
     tenant: claims['tenant'] ?? 'default',
     roles: toRoles(claims['roles']),
@@ -36,20 +37,24 @@ export function toProviderIdentity(claims: JWTPayload, provider: ProviderClaims)
   const tenant = claims['tenant'] ?? provider.tenant
   if (tenant === undefined) throw new ClaimError('the token has no "tenant" claim')
   return toIdentity(claims, {
+    signingKeyId: undefined,
     issuer: provider.issuer,
     tenant,
     roles: provider.rolesClaim === undefined ? [] : toRoles(claimAt(claims, provider.rolesClaim)),
   })
 }
 
-function toIdentity(claims: JWTPayload, details: { issuer: string; tenant: unknown; roles: string[] }): Identity {
+interface Details extends Pick<Identity, 'issuer' | 'roles' | 'signingKeyId'> {
+  tenant: unknown
+}
+
+function toIdentity(claims: JWTPayload, { issuer, tenant, roles, signingKeyId }: Details): Identity {
   const { sub, exp, jti } = claims
-  const { issuer, tenant, roles } = details
   if (!isKeyName(sub)) throw new ClaimError('its "sub" claim is missing or not a name')
   if (!isKeyName(tenant)) throw new ClaimError('its "tenant" claim is not a name')
   if (typeof exp !== 'number') throw new ClaimError('it has no "exp" claim')
   const keyId = typeof jti === 'string' ? jti : undefined
-  return { tenant, issuer, sub, owner: ownerOf(issuer, sub), roles, keyId, expiresAt: exp * 1000 }
+  return { tenant, issuer, sub, owner: ownerOf(issuer, sub), roles, keyId, signingKeyId, expiresAt: exp * 1000 }
 }
 
 /** Accepts a list, or words separated by spaces as in an OAuth `scope`; other values give no roles. */

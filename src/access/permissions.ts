@@ -63,6 +63,10 @@ export function isBuiltInRole(role: string): boolean {
   return builtIn.has(role)
 }
 
+export function isKnownRole(role: string, customRoles: CustomRoles): boolean {
+  return isBuiltInRole(role) || Object.hasOwn(customRoles, role)
+}
+
 /**
  * The union of the grants of all roles in this tenant. An unknown role grants nothing, and no role removes a
  * permission.

@@ -17,6 +17,8 @@ export interface Principal {
   readonly permissions: ReadonlySet<Permission>
   /** The key's `jti`; keys of identity providers may have none. */
   readonly keyId: string | undefined
+  /** The id of the signing key, for keys of this service. */
+  readonly signingKeyId: string | undefined
   /** Expiry of the key, in epoch milliseconds. */
   readonly expiresAt: number
 }

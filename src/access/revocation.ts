@@ -16,6 +16,8 @@ const defaultIntervalMs = 2000
 /** The revoked keys in memory, checked on every request. */
 export interface Revocations {
   isRevoked(jti: string): boolean
+  /** Puts a revocation that is stored in force here at once, and in the other processes. */
+  announce(jti: string): void
   /** Polls now; rejects when the store cannot be read. Concurrent calls share one poll. */
   refresh(): Promise<void>
   close(): Promise<void>
@@ -70,5 +72,10 @@ export async function createRevocations(store: AccessKeyStore, options: Revocati
     await polling?.catch(() => undefined)
   }
 
-  return { isRevoked: (jti) => revoked.has(jti), refresh, close }
+  function announce(jti: string): void {
+    revoked.add(jti)
+    bus.publish('revoked', { jti })
+  }
+
+  return { isRevoked: (jti) => revoked.has(jti), announce, refresh, close }
 }

@@ -49,7 +49,7 @@ function decode(part: string): Record<string, unknown> {
 }
 
 test('an own key becomes a principal, from the cache the second time', async () => {
-  const { make, verify, verifyCached } = await setUp()
+  const { make, signing, verify, verifyCached } = await setUp()
   const { key, claims } = await make()
   assert.equal(verifyCached(key), undefined)
   const who = await verify(key)
@@ -61,6 +61,7 @@ test('an own key becomes a principal, from the cache the second time', async () 
     owner: 'agent-core ada',
     roles: ['user'],
     keyId: claims.jti,
+    signingKeyId: signing.kid,
     expiresAt: claims.exp * 1000,
   })
   assert.ok(permissions.has('chat') && !permissions.has('config.read'))
@@ -195,12 +196,15 @@ test('an unknown signing key is looked up; an unreadable store is no refusal', a
   const { keys, signing } = await newSigning()
   const asked: string[] = []
   const state = { isAway: false }
+  const loaded = new Set<string>()
+  const find = (kid: string) => (loaded.has(kid) ? keys.find(kid) : undefined)
   const lookFor = async (kid: string) => {
     asked.push(kid)
     if (state.isAway) throw new Error('no database')
-    return keys.find(kid)
+    loaded.add(kid)
+    return find(kid)
   }
-  const { verify } = await setUp({ signing: { find: () => undefined, lookFor } })
+  const { verify } = await setUp({ signing: { find, lookFor } })
   const request = { sub: 'ada', tenant: 'acme', roles: ['user'], expiresInSeconds: 3600, now: start }
   assert.equal((await verify((await createKey(signing, request)).key)).sub, 'ada')
   const foreign = await newSigning()

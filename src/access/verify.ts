@@ -2,7 +2,8 @@ import { hash } from 'node:crypto'
 import { decodeJwt, jwtVerify, type FetchImplementation } from 'jose'
 import { ServiceError } from '../errors.ts'
 import { ClaimError, toOwnIdentity, toProviderIdentity, type Identity, type ProviderClaims } from './identity.ts'
-import { permissionsOf, type CustomRoles } from './permissions.ts'
+import { createLivePrincipals, type LivePrincipal } from './live-principal.ts'
+import type { CustomRoles } from './permissions.ts'
 import { ownIssuer, type Principal } from './principal.ts'
 import { createProviderKeys } from './keys/provider-keys.ts'
 import { toReason } from './refusal.ts'
@@ -44,46 +45,31 @@ export interface Verifier {
   verifyCached(token: string): Principal | undefined
 }
 
-/** The identity of a valid token, and the id of the signing key when this service issued the token. */
-interface VerifiedToken {
-  identity: Identity
-  kid?: string | undefined
-}
-
-interface CachedToken extends VerifiedToken {
+interface CachedToken {
   until: number
-  customRoles: CustomRoles
-  principal: Principal
+  principal: LivePrincipal
 }
 
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { adminTenant, customRoles, isRevoked, now, signing, maxCachedTokens = defaultMaxCached } = options
+  const { isRevoked, now, maxCachedTokens = defaultMaxCached } = options
   const check = createCheck(options)
+  const toLivePrincipal = createLivePrincipals(options)
   const cache = new Map<string, CachedToken>()
 
-  function store(digest: string, { identity, kid }: VerifiedToken): Principal {
+  function store(digest: string, identity: Identity): Principal | undefined {
     const oldest = cache.size >= maxCachedTokens ? cache.keys().next().value : undefined
     if (oldest !== undefined) cache.delete(oldest)
-    const roles = customRoles()
-    const principal = toPrincipal(identity, roles, adminTenant)
-    cache.set(digest, { identity, kid, until: Math.min(now() + cacheMs, identity.expiresAt), customRoles: roles, principal })
-    return principal
+    const principal = toLivePrincipal(identity)
+    cache.set(digest, { until: Math.min(now() + cacheMs, identity.expiresAt), principal })
+    return principal()
   }
 
   function find(digest: string): Principal | undefined {
     const entry = cache.get(digest)
     if (!entry) return undefined
-    const isOver = now() >= entry.until || (entry.kid !== undefined && !signing.find(entry.kid))
-    if (isOver || isRevokedKey(entry.identity, isRevoked)) {
-      cache.delete(digest)
-      return undefined
-    }
-    const roles = customRoles()
-    if (roles !== entry.customRoles) {
-      entry.customRoles = roles
-      entry.principal = toPrincipal(entry.identity, roles, adminTenant)
-    }
-    return entry.principal
+    const principal = now() < entry.until ? entry.principal() : undefined
+    if (!principal) cache.delete(digest)
+    return principal
   }
 
   async function verify(token: string): Promise<Principal> {
@@ -92,18 +78,20 @@ export function createVerifier(options: VerifierOptions): Verifier {
     const digest = digestOf(token)
     const cached = find(digest)
     if (cached) return cached
-    const verified = await check(token).catch((error: unknown) => {
+    const identity = await check(token).catch((error: unknown) => {
       throw error instanceof ServiceError ? error : refusal(toReason(error), error)
     })
-    if (isRevokedKey(verified.identity, isRevoked)) throw refusal('the key was revoked')
-    return store(digest, verified)
+    if (isRevokedKey(identity, isRevoked)) throw refusal('the key was revoked')
+    const principal = store(digest, identity)
+    if (!principal) throw refusal('the key was signed by another signing key')
+    return principal
   }
 
   return { verify, verifyCached: (token) => (token.length > maxTokenLength ? undefined : find(digestOf(token))) }
 }
 
 /** The issuer alone decides which keys may have signed a token, so that neither issuer can speak for the other. */
-function createCheck({ signing, provider, now, fetch }: VerifierOptions): (token: string) => Promise<VerifiedToken> {
+function createCheck({ signing, provider, now, fetch }: VerifierOptions): (token: string) => Promise<Identity> {
   if (provider?.issuer === ownIssuer) throw new Error(`An identity provider cannot have the issuer ${ownIssuer}.`)
   const providerKeys = provider && createProviderKeys({ jwksUrl: provider.jwksUrl, now, fetch })
   const common = () => ({ requiredClaims: ['sub', 'exp'], currentDate: new Date(now()) })
@@ -118,12 +106,12 @@ function createCheck({ signing, provider, now, fetch }: VerifierOptions): (token
     if (iss === ownIssuer) {
       const rules = { ...common(), algorithms: ['EdDSA'], issuer: ownIssuer }
       const { payload, protectedHeader } = await jwtVerify(token, ownKey, rules)
-      return { identity: toOwnIdentity(payload), kid: protectedHeader.kid }
+      return toOwnIdentity(payload, protectedHeader.kid)
     }
     if (!provider || !providerKeys || iss !== provider.issuer) throw refusal('its issuer is not one that is accepted here')
     const { issuer, audience } = provider
     const rules = { ...common(), algorithms: ['RS256', 'ES256', 'EdDSA'], issuer, audience, clockTolerance: leewaySeconds }
-    return { identity: toProviderIdentity((await jwtVerify(token, providerKeys, rules)).payload, provider) }
+    return toProviderIdentity((await jwtVerify(token, providerKeys, rules)).payload, provider)
   }
 }
 
@@ -134,11 +122,6 @@ function isThumbprint(kid: unknown): kid is string {
 
 function cannotLook(cause: unknown): never {
   throw new ServiceError('overloaded', 'The signing keys cannot be read; the key could not be verified.', { cause, retryAfter: 2 })
-}
-
-function toPrincipal(identity: Identity, customRoles: CustomRoles, adminTenant: string): Principal {
-  const { tenant, roles } = identity
-  return { ...identity, permissions: permissionsOf(roles, customRoles, { tenant, adminTenant }) }
 }
 
 /**

@@ -2,6 +2,7 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { toRecord, type AccessKeyRecord, type AccessKeyStore } from '../access/keys/access-key-store.ts'
 import { openCallbackSecrets } from '../access/keys/callback-secrets.ts'
 import { isKeyName, newClaims, signClaims } from '../access/keys/keys.ts'
+import { defaultLifetime, lifetimeRule, parseLifetime } from '../access/keys/lifetime.ts'
 import { isBuiltInRole } from '../access/permissions.ts'
 import { openSigningKeys, rotateSigningKeys } from '../access/keys/signing-keys.ts'
 import { ConfigError } from '../configuration/problems.ts'
@@ -41,7 +42,7 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
     .requiredOption('--sub <name>', 'owner of the key', toName)
     .option('--tenant <name>', 'tenant of the key', toName, 'default')
     .option('--roles <names>', 'roles, separated by commas', toRoles, ['user'])
-    .option('--expires <time>', 'how long the key is valid: a number and s, m, h or d', toSeconds, toSeconds('30d'))
+    .option('--expires <time>', 'how long the key is valid: a number and s, m, h or d', toSeconds, toSeconds(defaultLifetime))
     .addHelpText('after', `\nWithout --expires a key is valid for 30d. Built-in roles: viewer, user, operator, admin.`)
     .action(async ({ sub, tenant, roles, expires }: CreateOptions) => {
       const settings = readSettings(terminal)
@@ -72,13 +73,12 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
     .description('Revoke a key. With Postgres every replica refuses the key at once; otherwise a running service does within 5 s.')
     .action(async (jti: string) => {
       const revoked = await use(readSettings(terminal), async ({ register, publish }) => {
-        const result = await revoke(register, jti)
-        if (result) await publish('revoked', { jti })
-        return result
+        const revocation = await register.revoke(jti, Date.now())
+        if (revocation?.isNew) await publish('revoked', { jti })
+        return revocation
       })
-      if (revoked === undefined)
-        throw new CommandFailure(1, [`There is no key ${JSON.stringify(jti)}; "agent-core keys list" lists the keys.`])
-      print(revoked ? `Revoked ${jti}.` : `${jti} was already revoked.`)
+      if (!revoked) throw new CommandFailure(1, [`There is no key ${JSON.stringify(jti)}; "agent-core keys list" lists the keys.`])
+      print(revoked.isNew ? `Revoked ${jti}.` : `${jti} was already revoked.`)
     })
 
   keys
@@ -120,16 +120,10 @@ interface CreateOptions {
   expires: number
 }
 
-const secondsPer: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }
-/** A hundred years. Much later times exceed the range of `Date`. */
-const maxSeconds = 36_500 * 86_400
-
-/** Parses a duration such as `30d` to seconds. */
 function toSeconds(text: string): number {
-  const [, digits, unit] = /^(\d{1,12})([smhd])$/.exec(text) ?? []
-  const seconds = Number(digits) * (secondsPer[unit ?? ''] ?? Number.NaN)
-  if (seconds >= 1 && seconds <= maxSeconds) return seconds
-  throw new InvalidArgumentError('The value must be a number and a unit (s, m, h or d), such as 30d, up to 36500d.')
+  const seconds = parseLifetime(text)
+  if (seconds !== undefined) return seconds
+  throw new InvalidArgumentError(`The value must be ${lifetimeRule}.`)
 }
 
 function toName(text: string): string {
@@ -162,12 +156,6 @@ interface KeyTools {
   secrets(): Promise<OpenSecrets>
   /** Publishes an event to the running processes of the service. */
   publish<T extends Topic>(topic: T, data: Topics[T]): Promise<void>
-}
-
-/** Revokes a key; undefined if there is no such key, false if the key was already revoked. */
-async function revoke(register: AccessKeyStore, jti: string): Promise<boolean | undefined> {
-  if (await register.revoke(jti, Date.now())) return true
-  return (await register.list()).some((record) => record.jti === jti) ? false : undefined
 }
 
 function toTable(records: readonly AccessKeyRecord[], now: number): string[] {

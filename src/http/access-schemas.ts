@@ -27,6 +27,38 @@ export const Caller = Type.Object(
   },
 )
 
+const dateTime = { format: 'date-time' }
+const nullableTime = (description: string) => Type.Union([Type.String(dateTime), Type.Null()], { description })
+
+const keyFields = {
+  jti: Type.String({ description: 'The id of the key.' }),
+  sub: Type.String({ description: 'The caller that the key stands for.' }),
+  roles: Type.Array(Type.String()),
+  created_at: Type.String(dateTime),
+  expires_at: Type.String(dateTime),
+  revoked_at: nullableTime('Null for a key that was not revoked.'),
+  last_used_at: nullableTime('Exact to a minute. Null for a key that was never used.'),
+}
+
+const keyExample = {
+  jti: '01a1fd5d-67f6-7502-b401-06e47c62549c',
+  sub: 'alice',
+  roles: ['viewer'],
+  created_at: '2026-11-22T10:00:00.000Z',
+  expires_at: '2026-12-22T10:00:00.000Z',
+  revoked_at: null,
+  last_used_at: null,
+}
+
+/** A key of the caller's tenant, without the key itself. */
+export const AccessKey = Type.Object(keyFields, { description: 'An access key of the tenant, without the secret.', example: keyExample })
+
+/** A new key: the only reply with the key itself. */
+export const CreatedAccessKey = Type.Object(
+  { ...keyFields, key: Type.String({ description: 'The key itself, for the header `x-service-access`. It is shown only here.' }) },
+  { description: 'A new access key.', example: { ...keyExample, key: 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl' } },
+)
+
 export const Role = Type.Object(
   { name: Type.String(), permissions: Permissions },
   { description: 'A role of keys.', example: { name: 'auditor', permissions: ['runs.read', 'observability.read'] } },

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { lacking, permits } from '../access/operations.ts'
 import type { Permission } from '../access/permissions.ts'
-import type { Principal } from '../access/principal.ts'
+import type { KeyUse } from '../access/keys/key-use.ts'
+import { ownIssuer, type Principal } from '../access/principal.ts'
 import type { RequestLimits } from '../access/rate-limits.ts'
 import type { Verifier } from '../access/verify.ts'
 
@@ -28,8 +29,14 @@ export function requireDeclaredAccess(app: FastifyInstance): void {
   })
 }
 
+export interface AuthenticationOptions {
+  verifier: Verifier
+  limits: RequestLimits
+  keyUse: Pick<KeyUse, 'record'>
+}
+
 /** Sets `request.principal`, or refuses the request: 401 without a valid key, 429 over the rate limit, 403 when the key lacks the permission. */
-export function authenticate(app: FastifyInstance, verifier: Verifier, limits: RequestLimits): void {
+export function authenticate(app: FastifyInstance, { verifier, limits, keyUse }: AuthenticationOptions): void {
   app.decorateRequest('principal', undefined)
   app.addHook('onRequest', (request, _reply, done) => {
     const { access } = request.routeOptions.config
@@ -38,6 +45,7 @@ export function authenticate(app: FastifyInstance, verifier: Verifier, limits: R
     const token = tokenOf(request)
     const admit = (principal: Principal): void => {
       request.principal = principal
+      if (principal.issuer === ownIssuer && principal.keyId !== undefined) keyUse.record(principal.keyId)
       const refusal = limits.take(principal)
       if (refusal) return done(refusal)
       if (access === 'any_key') return done()

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import { Caller, Role } from './access-schemas.ts'
+import { AccessKey, Caller, CreatedAccessKey, Role } from './access-schemas.ts'
 import { AcceptedTool, ChangedTool, ChangedToolPage, ToolDefinition } from './changed-tool-schemas.ts'
 import {
   ConfigurationHistory,
@@ -90,6 +90,8 @@ export const namedSchemas: Record<string, TSchema> = {
   ContextFileList,
   Caller,
   Role,
+  AccessKey,
+  CreatedAccessKey,
   ToolDefinition,
   ChangedTool,
   ChangedToolPage,

@@ -3,6 +3,7 @@ import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, t
 import type { Logger } from 'pino'
 import { ServiceError } from '../errors.ts'
 import { authenticate, requireDeclaredAccess } from './authenticate.ts'
+import type { KeyUse } from '../access/keys/key-use.ts'
 import type { RequestLimits } from '../access/rate-limits.ts'
 import type { Verifier } from '../access/verify.ts'
 import { limitBodies } from './body-limits.ts'
@@ -21,6 +22,7 @@ export interface ServerOptions {
   log: Logger
   verifier: Verifier
   limits: RequestLimits
+  keyUse: Pick<KeyUse, 'record'>
   /** Records a finished request: method, route pattern, status, duration in seconds. */
   meter(method: string, route: string, status: number, seconds: number): void
   /** Largest request body in bytes; routes may have lower limits. */
@@ -32,7 +34,16 @@ export interface ServerOptions {
 }
 
 /** The HTTP server without its routes: request ids, authentication, body limits, error replies, access log. */
-export function createServer({ log, verifier, limits, meter, bodyLimit, publicUrl, streamKeepAliveMs }: ServerOptions): FastifyInstance {
+export function createServer({
+  log,
+  verifier,
+  limits,
+  keyUse,
+  meter,
+  bodyLimit,
+  publicUrl,
+  streamKeepAliveMs,
+}: ServerOptions): FastifyInstance {
   // The annotation keeps the type parameters of `fastify()` at their defaults.
   const loggerInstance: FastifyBaseLogger = log
   const app = fastify({
@@ -80,7 +91,7 @@ export function createServer({ log, verifier, limits, meter, bodyLimit, publicUr
   echoSessions(app)
   // An unknown path is 404 before authentication, and its body is not read.
   app.addHook('onRequest', (request, _reply, done) => done(request.is404 ? notFound(request) : undefined))
-  authenticate(app, verifier, limits)
+  authenticate(app, { verifier, limits, keyUse })
   logRequests(app, meter)
   return app
 }

@@ -2,6 +2,8 @@ import path from 'node:path'
 import type { Logger } from 'pino'
 import { createCallerIds } from '../access/caller-ids.ts'
 import { ensureAdminKey } from '../access/keys/admin-key.ts'
+import { createAccessKeys } from '../access/keys/access-keys.ts'
+import { createKeyUse } from '../access/keys/key-use.ts'
 import { openLiveSigningKeys } from '../access/keys/live-signing-keys.ts'
 import type { Owner } from '../access/owner.ts'
 import { createRequestLimits, type RequestLimits } from '../access/rate-limits.ts'
@@ -44,7 +46,7 @@ export async function openAccess(stack: AsyncDisposableStack, options: AccessOpt
   stack.adopt(signing, (keys) => keys.close())
   const revocations = await createRevocations(store, { now, bus, onError: onError('revocations') })
   stack.adopt(revocations, (opened) => opened.close())
-  const { isRevoked } = revocations
+  const { isRevoked, announce: announceRevoked } = revocations
   const customRoles = () => agent().config.access.roles
   const verifier = createVerifier({ signing, provider, adminTenant: tenant, customRoles, isRevoked, now })
 
@@ -54,7 +56,9 @@ export async function openAccess(stack: AsyncDisposableStack, options: AccessOpt
   const ensureInBackground = () => void ensure().catch(onError('admin.key'))
   stack.adopt(setInterval(ensureInBackground, adminKeyEveryMs).unref(), clearInterval)
   signing.onChange(ensureInBackground)
-  return { signing, verifier, adminKeyFile: file.label }
+  const keyUse = stack.adopt(createKeyUse({ store, now, onError: onError('last use of keys') }), (use) => use.close())
+  const keys = createAccessKeys({ store, signing, adminTenant: tenant, customRoles, flushUse: keyUse.flush, announceRevoked, now })
+  return { signing, verifier, keys, keyUse, adminKeyFile: file.label }
 }
 
 interface LimitOptions {

@@ -8,6 +8,7 @@ import type { ContextFiles } from '../files/context-files.ts'
 import { openBundle } from '../http/console/bundle.ts'
 import { acceptInherited, type InheritedConnections } from '../http/inherited-connections.ts'
 import { withOtherMethods } from '../http/other-methods.ts'
+import type { AccessKeys } from '../access/keys/access-keys.ts'
 import { a2aRoutes } from '../http/routes/a2a.ts'
 import { accessRoutes } from '../http/routes/access.ts'
 import { approvalRoutes } from '../http/routes/approvals.ts'
@@ -22,6 +23,7 @@ import { configurationRoutes } from '../http/routes/configuration.ts'
 import { consoleRoutes, rootRoute } from '../http/routes/console.ts'
 import { docsRoutes, documentRoutes, openApiRoute } from '../http/routes/docs.ts'
 import { healthRoutes } from '../http/routes/health.ts'
+import { keyRoutes } from '../http/routes/keys.ts'
 import { mcpRoutes } from '../http/routes/mcp.ts'
 import { memoryRoutes } from '../http/routes/memories.ts'
 import { metadataRoutes } from '../http/routes/metadata.ts'
@@ -65,6 +67,7 @@ interface RouteServices {
   listCallbacks: ListCallbacks
   listRuns: ListRuns
   contextFiles: ContextFiles
+  keys: AccessKeys
   memories: Memories
   metrics: Metrics
   observability: Observability
@@ -132,6 +135,7 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
     mcpRoutes(app, { ...services, version, publicUrl })
     a2aRoutes(app, { ...services, version, address: options.address })
     accessRoutes(app, { ...services, adminTenant })
+    keyRoutes(app, services)
     healthRoutes(app, services)
     consoleRoutes(app, bundle)
     openApiRoute(app)

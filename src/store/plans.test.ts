@@ -186,6 +186,15 @@ test('revoked keys are read without reading other keys', async () => {
   assert.match(plans, /access_keys_revoked \(revoked_at>\?\)/)
 })
 
+test('a page of keys is read from an index, at any position', async () => {
+  const page = (before?: { createdAt: number; jti: string }) => plansOf((on) => createAccessKeyStore(on).page('t', { limit: 9, before }))
+  assert.equal(await page(), 'SEARCH access_keys USING INDEX access_keys_listed (tenant=?)')
+  assert.match(
+    await page({ createdAt: 1, jti: 'a' }),
+    /^SEARCH access_keys USING INDEX access_keys_listed \(tenant=\? AND \(created_at,jti\)<\(\?,\?\)\)$/,
+  )
+})
+
 test('logs and metrics are read from an index, and counts from the index only', async () => {
   const of = (ask: (reports: RunReports) => Promise<unknown>) => plansOf((database) => ask(createRunReports(database)))
   const span = { from: 1, to: 2 }

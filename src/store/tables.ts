@@ -8,6 +8,8 @@ export interface Tables {
   run_steps: RunStepRow
   metrics: MetricsRow
   access_keys: AccessKeyRow
+  console_codes: ConsoleCodeRow
+  console_sessions: ConsoleSessionRow
   processes: ProcessRow
   jobs: JobRow
   async_events: AsyncEventRow
@@ -147,6 +149,26 @@ export interface AccessKeyRow {
   created_at: number
   expires_at: number
   revoked_at: number | null
+  /** Exact to a minute. */
+  last_used_at: number | null
+}
+
+/** A session of the console. `hash` is the SHA-256 of the cookie's value. */
+export interface ConsoleSessionRow {
+  hash: string
+  tenant: string
+  issuer: string
+  /** The `jti` of the key; of a token without one, its SHA-256. */
+  key_id: string
+  /** JSON `Identity` of the key. */
+  identity: string
+  created_at: number
+  expires_at: number
+}
+
+/** A one-time code for a sign-in at the console. `hash` is the SHA-256 of the code. */
+export interface ConsoleCodeRow extends ConsoleSessionRow {
+  used_at: number | null
 }
 
 export interface ProcessRow {

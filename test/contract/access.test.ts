@@ -49,6 +49,9 @@ const routes = [
   ['POST', '/core/v1/agent/config/restore', 'config.write'],
   ['GET', '/core/v1/me', 'any_key'],
   ['GET', '/core/v1/roles', 'any_key'],
+  ['GET', '/core/v1/keys', 'keys.manage'],
+  ['POST', '/core/v1/keys', 'keys.manage'],
+  ['DELETE', '/core/v1/keys/{jti}', 'keys.manage'],
   ['POST', '/mcp', 'chat'],
   ['POST', '/a2a', 'chat'],
 ] as const

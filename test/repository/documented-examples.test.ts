@@ -59,5 +59,6 @@ test('OpenAPI: the sample agent answers the example of each body as it stands', 
     'put /core/v1/agent/config application/json',
     'post /mcp application/json',
     'post /a2a application/json',
+    'post /core/v1/keys application/json',
   ])
 })

@@ -85,4 +85,46 @@ function registerSecretContract(database: () => Database): void {
     assert.equal(await keys.latestExpiry(), hour * 2)
     await keys.revoke(long, hour)
   })
+
+  test('a page of keys has those of one tenant, newest first, behind a position', async () => {
+    const keys = createAccessKeyStore(database())
+    const [tenant, other] = [randomUUID(), randomUUID()]
+    const insert = (jti: string, createdAt: number, of = tenant) =>
+      keys.insert({ jti: `${of} ${jti}`, tenant: of, sub: 'ann', roles: ['user'], createdAt, expiresAt: hour })
+    await insert('a', 1)
+    await insert('b', 2)
+    await insert('c', 2)
+    await insert('d', 3)
+    await insert('e', 9, other)
+    const idsOf = async (limit: number, before?: { createdAt: number; jti: string }) =>
+      (await keys.page(tenant, { limit, before })).map(({ jti }) => jti.slice(tenant.length + 1))
+    assert.deepEqual(await idsOf(3), ['d', 'c', 'b'])
+    assert.deepEqual(await idsOf(3, { createdAt: 2, jti: `${tenant} c` }), ['b', 'a'])
+    assert.deepEqual(await idsOf(3, { createdAt: 1, jti: `${tenant} a` }), [])
+  })
+
+  test('a revocation is stored once, for keys of the tenant only', async () => {
+    const keys = createAccessKeyStore(database())
+    const [tenant, jti] = [randomUUID(), randomUUID()]
+    await keys.insert({ jti, tenant, sub: 'ann', roles: [], createdAt: 1, expiresAt: hour })
+    assert.equal(await keys.revoke(jti, 5, 'elsewhere'), undefined)
+    assert.equal(await keys.revoke(randomUUID(), 5), undefined)
+    assert.deepEqual(await keys.revoke(jti, 5, tenant), { jti, revokedAt: 5, isNew: true })
+    assert.deepEqual(await keys.revoke(jti, 9), { jti, revokedAt: 5, isNew: false })
+    assert.equal((await keys.list(tenant))[0]?.revokedAt, 5)
+  })
+
+  test('the last use of keys is stored unless a fresh one is, also by concurrent processes', async () => {
+    const keys = createAccessKeyStore(database())
+    const tenant = randomUUID()
+    const ids = Array.from({ length: 20 }, () => randomUUID())
+    for (const jti of ids) await keys.insert({ jti, tenant, sub: 'ann', roles: [], createdAt: 1, expiresAt: hour })
+    const usesOf = async () => new Set((await keys.list(tenant)).map(({ lastUsedAt }) => lastUsedAt))
+    await keys.markUsed([...ids, randomUUID()], 100, 80)
+    assert.deepEqual(await usesOf(), new Set([100]))
+    await keys.markUsed(ids, 110, 90)
+    assert.deepEqual(await usesOf(), new Set([100]))
+    await Promise.all([ids, ids.toReversed(), ids].map((some, n) => keys.markUsed(some, 200 + n, 180)))
+    assert.ok([...(await usesOf())].every((at) => at !== undefined && at >= 200))
+  })
 }

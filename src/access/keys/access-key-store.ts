@@ -9,12 +9,26 @@ export interface AccessKeyRecord {
   createdAt: number
   expiresAt: number
   revokedAt?: number
+  /** Exact to a minute. */
+  lastUsedAt?: number
 }
 
 export interface RevokedKey {
   jti: string
   /** Epoch milliseconds. */
   revokedAt: number
+}
+
+/** The end of a key. `isNew`: this call revoked the key, no earlier one. */
+export interface Revocation extends RevokedKey {
+  isNew: boolean
+}
+
+/** A page of keys. */
+export interface KeyPage {
+  limit: number
+  /** The page begins after this key. */
+  before?: Pick<AccessKeyRecord, 'createdAt' | 'jti'> | undefined
 }
 
 /**
@@ -26,8 +40,15 @@ export interface AccessKeyStore {
   insert(record: AccessKeyRecord): Promise<void>
   /** Lists records newest first; of all tenants without `tenant`. */
   list(tenant?: string): Promise<AccessKeyRecord[]>
-  /** Revokes a key; false when there is no such key or the key was revoked before. */
-  revoke(jti: string, at: number): Promise<boolean>
+  /** A page of a tenant's records, newest first. */
+  page(tenant: string, page: KeyPage): Promise<AccessKeyRecord[]>
+  /**
+   * Revokes a key of the tenant, of any tenant without `tenant`, and removes the console's sessions and codes of the key. Undefined when there
+   * is no such key.
+   */
+  revoke(jti: string, at: number, tenant?: string): Promise<Revocation | undefined>
+  /** Stores that the keys were used at `at`. Keys with a stored use after `staleBefore` stay as they are, and unknown ids have no effect. */
+  markUsed(jtis: readonly string[], at: number, staleBefore: number): Promise<void>
   /** The latest expiry of keys that are not revoked, in epoch milliseconds; 0 for none. */
   latestExpiry(): Promise<number>
   /** Keys revoked at `ms` (epoch milliseconds) or later. */

@@ -1,13 +1,15 @@
 import type { AccessKeyRecord, AccessKeyStore } from '../../access/keys/access-key-store.ts'
+import { ownIssuer } from '../../access/principal.ts'
 import { query, type Database } from '../database.ts'
 import type { AccessKeyRow } from '../tables.ts'
 
 /** `AccessKeyStore` on either database. */
 export function createAccessKeyStore(database: Database): AccessKeyStore {
   const { db, all } = database
+  const newestFirst = () => db.selectFrom('access_keys').selectAll().orderBy('created_at', 'desc').orderBy('jti', 'desc')
   return {
-    async insert({ jti, tenant, sub, roles, createdAt, expiresAt, revokedAt }) {
-      const times = { created_at: createdAt, expires_at: expiresAt, revoked_at: revokedAt ?? null }
+    async insert({ jti, tenant, sub, roles, createdAt, expiresAt, revokedAt, lastUsedAt }) {
+      const times = { created_at: createdAt, expires_at: expiresAt, revoked_at: revokedAt ?? null, last_used_at: lastUsedAt ?? null }
       const row = { jti, tenant, sub, roles: JSON.stringify(roles), ...times }
       const insert = db
         .insertInto('access_keys')
@@ -17,16 +19,49 @@ export function createAccessKeyStore(database: Database): AccessKeyStore {
     },
 
     async list(tenant) {
-      const keys = db.selectFrom('access_keys').selectAll().orderBy('created_at', 'desc').orderBy('jti', 'desc')
+      const keys = newestFirst()
       const { rows } = await (tenant === undefined
         ? query(all.read, keys)
         : query(database.forTenant(tenant).read, keys.where('tenant', '=', tenant)))
       return rows.map(toRecord)
     },
 
-    async revoke(jti, at) {
-      const revoked = db.updateTable('access_keys').set({ revoked_at: at }).where('jti', '=', jti).where('revoked_at', 'is', null)
-      return (await all.unit((connection) => query(connection, revoked))).changes > 0
+    async page(tenant, { limit, before }) {
+      let page = newestFirst().where('tenant', '=', tenant).limit(limit)
+      if (before) {
+        page = page.where(({ eb, refTuple, tuple }) => eb(refTuple('created_at', 'jti'), '<', tuple(before.createdAt, before.jti)))
+      }
+      return (await query(database.forTenant(tenant).read, page)).rows.map(toRecord)
+    },
+
+    async revoke(jti, at, tenant) {
+      const scope = tenant === undefined ? all : database.forTenant(tenant)
+      return scope.unit(async (connection) => {
+        let key = db.selectFrom('access_keys').select(['tenant', 'revoked_at']).where('jti', '=', jti)
+        if (tenant !== undefined) key = key.where('tenant', '=', tenant)
+        const [row] = (await query(connection, database.isShared ? key.forUpdate() : key)).rows
+        if (!row) return undefined
+        const isNew = row.revoked_at === null
+        if (isNew) await query(connection, db.updateTable('access_keys').set({ revoked_at: at }).where('jti', '=', jti))
+        for (const table of ['console_sessions', 'console_codes'] as const) {
+          const ofKey = db.deleteFrom(table).where('tenant', '=', row.tenant).where('issuer', '=', ownIssuer).where('key_id', '=', jti)
+          await query(connection, ofKey)
+        }
+        return { jti, revokedAt: row.revoked_at ?? at, isNew }
+      })
+    },
+
+    async markUsed(jtis, at, staleBefore) {
+      const stale = db
+        .selectFrom('access_keys')
+        .select('jti')
+        .where('jti', 'in', [...jtis])
+        .where(({ eb, or }) => or([eb('last_used_at', 'is', null), eb('last_used_at', '<=', staleBefore)]))
+      // A row that another process updates at the moment gets its time from there.
+      const unlocked = database.isShared ? stale.forUpdate().skipLocked() : stale
+      const update = db.updateTable('access_keys').set({ last_used_at: at }).where('jti', 'in', unlocked)
+      // Not retried: the caller keeps the uses for its next call.
+      await all.unit((connection) => query(connection, update), { retryForMs: 0 })
     },
 
     async latestExpiry() {
@@ -51,7 +86,11 @@ export function createAccessKeyStore(database: Database): AccessKeyStore {
 }
 
 function toRecord(row: AccessKeyRow): AccessKeyRecord {
-  const { jti, tenant, sub, roles, created_at, expires_at, revoked_at } = row
+  const { jti, tenant, sub, roles, created_at, expires_at, revoked_at, last_used_at } = row
   const record = { jti, tenant, sub, roles: JSON.parse(roles) as string[], createdAt: created_at, expiresAt: expires_at }
-  return revoked_at === null ? record : { ...record, revokedAt: revoked_at }
+  return {
+    ...record,
+    ...(revoked_at !== null && { revokedAt: revoked_at }),
+    ...(last_used_at !== null && { lastUsedAt: last_used_at }),
+  }
 }

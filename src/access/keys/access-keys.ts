@@ -1,0 +1,88 @@
+import { invalid, ServiceError } from '../../errors.ts'
+import { isKnownRole, permissionsOf, type CustomRoles } from '../permissions.ts'
+import { isAdmin, type Principal } from '../principal.ts'
+import { toRecord, type AccessKeyRecord, type AccessKeyStore, type KeyPage, type Revocation } from './access-key-store.ts'
+import { isKeyName, newClaims, signClaims } from './keys.ts'
+import { defaultLifetime, lifetimeRule, parseLifetime } from './lifetime.ts'
+import type { SigningKeys } from './signing-keys.ts'
+
+export interface NewKey {
+  sub: string
+  roles: readonly string[]
+  /** A lifetime such as `30d`, the default. */
+  expires?: string | undefined
+}
+
+/** The keys of a tenant, managed by holders of `keys.manage`. */
+export interface AccessKeys {
+  /** A page of the keys of the caller's tenant, newest first. */
+  list(caller: Principal, page: KeyPage): Promise<AccessKeyRecord[]>
+  /**
+   * Makes a key in the caller's tenant. Throws `validation` for an unknown role or an invalid lifetime, and `forbidden` for a role that permits
+   * more than the caller's key.
+   */
+  create(caller: Principal, key: NewKey): Promise<AccessKeyRecord & { key: string }>
+  /** Revokes a key of the caller's tenant, on this process at once. Throws `not_found`. */
+  revoke(caller: Principal, jti: string): Promise<Revocation>
+}
+
+export interface AccessKeysDependencies {
+  store: Pick<AccessKeyStore, 'insert' | 'page' | 'revoke'>
+  signing: Pick<SigningKeys, 'newest'>
+  adminTenant: string
+  customRoles(): CustomRoles
+  /** Stores the last uses that are still in memory. */
+  flushUse(): Promise<void>
+  /** Puts a stored revocation in force in all processes. */
+  announceRevoked(jti: string): void
+  /** Epoch milliseconds. */
+  now(): number
+}
+
+export function createAccessKeys(deps: AccessKeysDependencies): AccessKeys {
+  const { store, signing, now } = deps
+  return {
+    async list({ tenant }, page) {
+      await deps.flushUse()
+      return store.page(tenant, page)
+    },
+
+    async create(caller, { sub, roles, expires = defaultLifetime }) {
+      if (!isKeyName(sub)) throw invalid(['body', 'sub'], 'must have 1 to 256 characters and no control characters')
+      const expiresInSeconds = parseLifetime(expires)
+      if (expiresInSeconds === undefined) throw invalid(['body', 'expires'], `must be ${lifetimeRule}`)
+      requireGrantable(caller, roles, deps)
+      const claims = newClaims({ sub, tenant: caller.tenant, roles: [...new Set(roles)], expiresInSeconds, now: now() })
+      // Register the key before signing it: a working key that is not listed could not be revoked.
+      await store.insert(toRecord(claims))
+      return { ...toRecord(claims), key: await signClaims(signing.newest(), claims) }
+    },
+
+    async revoke({ tenant }, jti) {
+      const revocation = await store.revoke(jti, now(), tenant)
+      if (!revocation) throw new ServiceError('not_found', `There is no key ${jti}.`)
+      deps.announceRevoked(jti)
+      return revocation
+    },
+  }
+}
+
+/** A caller passes on no more than it has. The role `admin` permits more than its permissions name, so only administrators grant it. */
+function requireGrantable(
+  caller: Principal,
+  roles: readonly string[],
+  { customRoles, adminTenant }: Pick<AccessKeysDependencies, 'customRoles' | 'adminTenant'>,
+): void {
+  const custom = customRoles()
+  for (const [index, role] of roles.entries()) {
+    if (!isKnownRole(role, custom)) throw invalid(['body', 'roles', index], `there is no role ${JSON.stringify(role)}`)
+  }
+  for (const role of roles) {
+    const granted = [...permissionsOf([role], custom, { tenant: caller.tenant, adminTenant })]
+    const missing = granted.filter((permission) => !caller.permissions.has(permission))
+    const isAbove = role === 'admin' && !isAdmin(caller)
+    if (missing.length === 0 && !isAbove) continue
+    const reason = missing.length > 0 ? `this key lacks ${missing.join(', ')}` : 'this key does not have the role admin'
+    throw new ServiceError('forbidden', `RBAC: access denied: the role ${JSON.stringify(role)} cannot be given, because ${reason}.`)
+  }
+}
