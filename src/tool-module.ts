@@ -1,4 +1,4 @@
-/** Types and helper for tools of type `module`: `import { defineTool } from 'agent-core'`. The package exports nothing else. */
+/** Types and helper for tools of type `module`: `import { defineTool } from 'agent-core'`. The other export of the package is the client, `agent-core/client`. */
 import type { XStatic } from 'typebox/schema'
 
 /** The default export of a module. */
