@@ -33,6 +33,7 @@ import { keepHolder } from './store/leases/holder.ts'
 import { createJobs } from './store/jobs/jobs.ts'
 import { openBus } from './store/postgres/bus.ts'
 import { openDatabase } from './store/open.ts'
+import { createSeriesStore } from './store/reports/series.ts'
 import { createRunReports } from './store/reports/run-reports.ts'
 import { createPinStore } from './store/tool-pins.ts'
 import { createRunListStore } from './store/runs/run-list.ts'
@@ -163,7 +164,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     keys: access.keys,
     memories,
     metrics,
-    observability: createObservability(createRunReports(database)),
+    observability: createObservability({ reports: createRunReports(database), series: createSeriesStore(database), now }),
     openCalls,
     pins,
     traces,

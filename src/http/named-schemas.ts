@@ -9,6 +9,7 @@ import {
   UpdatedConfiguration,
 } from './configuration-schemas.ts'
 import { ArtifactList, ContextFile, ContextFileList, ListedArtifact } from './file-schemas.ts'
+import { MetricPoint, MetricSeries, ToolMetrics, ToolMetricsList } from './metric-schemas.ts'
 import { OpenAiErrorReply } from './openai/replies.ts'
 import { RpcError } from './rpc-errors.ts'
 import {
@@ -84,6 +85,10 @@ export const namedSchemas: Record<string, TSchema> = {
   ApprovalDecision,
   WaitingCall,
   ApprovalList,
+  ToolMetrics,
+  ToolMetricsList,
+  MetricPoint,
+  MetricSeries,
   ListedArtifact,
   ArtifactList,
   ContextFile,

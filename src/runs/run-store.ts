@@ -4,6 +4,7 @@ import type { Image, Message, ToolImage } from '../agent/messages.ts'
 import type { Owner } from '../access/owner.ts'
 import { ServiceError, type ErrorBody } from '../errors.ts'
 import type { CompactLog } from './log/compact-log.ts'
+import type { ToolUse } from './reports/series-store.ts'
 import type { MessageData } from '../sessions/message.ts'
 import type { NewJob } from './jobs.ts'
 import type { TraceRecord } from './trace/records.ts'
@@ -328,8 +329,8 @@ export interface EndedRun {
   configVersion: string
   /** USD; undefined where no model of the run has a price. */
   cost: number | undefined
-  /** Names of the called tools, each once. */
-  tools: readonly string[]
+  /** The called tools, each once. */
+  tools: readonly ToolUse[]
   /** Jobs that are added in the same transaction. */
   jobs: NewJob[]
 }

@@ -18,6 +18,10 @@ import type { RunPage } from '../runs/list/run-list-store.ts'
 import { createRunReports } from './reports/run-reports.ts'
 import { runStatements } from './runs/statements.ts'
 import { createRunStore } from './runs/runs.ts'
+import { createArtifactStore } from './sessions/artifacts.ts'
+import { searchSessions } from './sessions/search-sessions.ts'
+import { createSeriesStore } from './reports/series.ts'
+import type { SeriesStore } from '../runs/reports/series-store.ts'
 import { createSessionStore } from './sessions/sessions.ts'
 import { retentionKinds } from '../runs/retention/retention-store.ts'
 import { removeRunDetails, removeSessions } from './sessions/remove-session.ts'
@@ -119,6 +123,42 @@ test('a page of sessions is read from an index, for owners and administrators, a
   assert.equal(await page(true, true), 'SEARCH sessions USING INDEX sessions_of_tenant (tenant=?)')
   assert.match(await page(false, false), /^SEARCH .* sessions_recent \(tenant=\? AND owner=\? AND \(updated_at,session_id\)<\(\?,\?\)\)$/)
   assert.match(await page(true, false), /^SEARCH .* sessions_of_tenant \(tenant=\? AND \(updated_at,session_id,owner\)<\(\?,\?,\?\)\)$/)
+})
+
+test('a page of files is read from an index, at any position, and a file by its id', async () => {
+  const list = (before: { id: string; sessionId: string } | undefined) =>
+    plansOf((on) => createArtifactStore(on).list(caller, { limit: 9, before }))
+  assert.match(await list(undefined), /^SEARCH artifacts USING INDEX \S+ \(tenant=\? AND owner=\?\)$/)
+  assert.match(
+    await list({ id: 'a', sessionId: 's' }),
+    /^SEARCH artifacts USING INDEX \S+ \(tenant=\? AND owner=\? AND \(id,session_id\)<\(\?,\?\)\)$/,
+  )
+  const plan = await plansOf((on) => createArtifactStore(on).find(caller, 'a', { anyOwner: true }))
+  assert.match(plan, /^SEARCH artifacts USING INDEX artifacts_id \(tenant=\? AND id=\?\)/)
+})
+
+test('the messages of a search are read by the keys of their sessions', async () => {
+  const session = { ...caller, sessionId: 's', key: 'k', shortName: '', messageCount: 2, checkpointId: '', createdAt: 0, updatedAt: 0 }
+  const scan = { tenant: 't', words: ['a'], limit: 9, before: undefined, list: async () => [session] }
+  const plan = await plansOf((on) => searchSessions(on, scan))
+  assert.match(plan, /^SEARCH sessions USING INDEX sessions_key \(key=\?\); .*SEARCH messages USING INDEX \S+ \(session=\?\)$/)
+})
+
+test('series are read from covering indexes, newest first, without a sort', async () => {
+  const read = async (pages: (store: SeriesStore) => AsyncIterable<readonly unknown[]>) =>
+    plansOf(async (on) => {
+      for await (const _ of pages(createSeriesStore(on)));
+    })
+  const span = { since: 1, until: 2 }
+  for (const key of ['none', 'version', 'sub'] as const) {
+    const plan = await read((store) => store.runs('t', span, key))
+    assert.match(plan, /^SEARCH runs USING COVERING INDEX runs_ended \(tenant=\? AND ended_at>\? AND ended_at<\?\)$/)
+  }
+  const byTool = await read((store) => store.runs('t', span, 'tool'))
+  assert.match(byTool, /^SEARCH run_tools USING COVERING INDEX run_tools_ended \(tenant=\? AND ended_at>\? AND ended_at<\?\); SEARCH runs /)
+  assert.doesNotMatch(byTool, /TEMP/)
+  const tools = await read((store) => store.toolUses('t', span))
+  assert.match(tools, /^SEARCH run_tools USING INDEX run_tools_ended \(tenant=\? AND ended_at>\? AND ended_at<\?\)$/)
 })
 
 test('a page of runs is read from the index of its first filter, in order, at any position', async () => {

@@ -92,6 +92,17 @@ export function toEndedRow(key: RunKey, fence: number, ended: EndedRun) {
   }
 }
 
+/** The tools of an ended run. */
+export function toToolRows({ tools, endedAt }: EndedRun) {
+  return tools.map(({ tool, calls, errors, durationsMs }) => ({
+    tool,
+    ended_at: endedAt,
+    calls,
+    errors,
+    durations: JSON.stringify(durationsMs),
+  }))
+}
+
 /**
  * The amounts that an ended run adds to its hour, in the row with this number. A run that can be resumed is counted in the first row, where
  * a resume subtracts its amounts again.

@@ -347,6 +347,12 @@ export interface RunToolRow {
   sub: string
   config_version: string | null
   created_at: number
+  /** The end of the run that wrote the row; null in rows of earlier versions. */
+  ended_at: number | null
+  calls: number
+  errors: number
+  /** JSON array of milliseconds, of the first calls; null in rows of earlier versions. */
+  durations: string | null
 }
 
 /** A tool call that waits for approval, or was decided; kept as long as its session. */

@@ -1,21 +1,34 @@
 import { sql, type RawBuilder } from 'kysely'
 
 /**
- * True when a text column contains each of the words, in any case. Both databases compare with patterns that list the cases of each letter:
- * their own comparison without case depends on the locale on Postgres, and covers only ASCII on SQLite.
+ * True when a text column contains each of the words, in any case. Patterns list the cases of each letter: the databases' own comparison
+ * without case depends on the locale on Postgres, and covers only ASCII on SQLite.
  */
 export function containsWords(column: RawBuilder<unknown>, words: readonly string[], isPostgres: boolean): RawBuilder<boolean> {
-  const contains = words.map((word) => (isPostgres ? sql`${column} ~ ${toRegularExpression(word)}` : sql`${column} glob ${toGlob(word)}`))
+  const contains = words.map((word) => {
+    if (isPostgres) return sql`${column} ~ ${toRegularExpression(word)}`
+    // Several times as fast as GLOB.
+    return isAscii(word) ? sql`${column} like ${toLike(word)} escape '\\'` : sql`${column} glob ${toGlob(word)}`
+  })
   return sql<boolean>`(${sql.join(contains, sql` and `)})`
 }
 
+function isAscii(word: string): boolean {
+  return Buffer.byteLength(word) === word.length
+}
+
+/** A pattern of SQLite's LIKE for texts that contain the word; LIKE ignores the case of ASCII. */
+function toLike(word: string): string {
+  return `%${word.replaceAll(/[\\%_]/g, '\\$&')}%`
+}
+
 /** A pattern of SQLite's GLOB for texts that contain the word. */
-export function toGlob(word: string): string {
+function toGlob(word: string): string {
   return `*${patternOf(word, (character) => ('*?['.includes(character) ? `[${character}]` : character))}*`
 }
 
 /** A regular expression of Postgres that finds the word. */
-export function toRegularExpression(word: string): string {
+function toRegularExpression(word: string): string {
   return patternOf(word, (character) => (/[!-/:-@[-`{-~]/.test(character) ? `\\${character}` : character))
 }
 

@@ -41,6 +41,8 @@ const routes = [
   ['DELETE', '/core/v1/memories/{id}', 'memories.write'],
   ['GET', '/core/v1/metadata', 'metadata.read'],
   ['GET', '/core/v1/metrics', 'observability.read'],
+  ['GET', '/core/v1/metrics/tools', 'observability.read'],
+  ['GET', '/core/v1/metrics/series', 'observability.read'],
   ['GET', '/core/v1/logs', 'observability.read'],
   ['GET', '/metrics', 'observability.read'],
   ['GET', '/core/v1/agent/config', 'config.read'],

@@ -7,7 +7,7 @@ import type { Database } from '../../src/store/database.ts'
 import { createExecutionStore } from '../../src/store/runs/executions.ts'
 import { createRunListStore } from '../../src/store/runs/run-list.ts'
 import { createSessionStore } from '../../src/store/sessions/sessions.ts'
-import { endOf, failed, hour, storeOf } from './fixture.ts'
+import { endOf, failed, hour, storeOf, usesOf } from './fixture.ts'
 import { storeContract } from './suites.ts'
 
 const noFilters: RunFilters = {
@@ -48,7 +48,7 @@ storeContract('the list of runs', (database) => {
       { ...base, status: 'running', endedAt: undefined, tokens: 0, cost: undefined, error: undefined, configVersion: 'v1' },
     ])
     const error = { body: 'No.', status_code: 502, details: { error_type: 'ModelUnavailable' } }
-    await store.finish(run, 1, endOf(turn, { ...failed, error, cost: 0.25, configVersion: 'v2', tools: ['sales'] }))
+    await store.finish(run, 1, endOf(turn, { ...failed, error, cost: 0.25, configVersion: 'v2', tools: usesOf('sales') }))
     assert.deepEqual(await list.list(ann, page), [
       { ...base, status: 'error', endedAt: hour + 100, tokens: 15, cost: 0.25, error, configVersion: 'v2' },
     ])
@@ -59,8 +59,8 @@ storeContract('the list of runs', (database) => {
   test('pages follow each other without gaps, newest first, also among runs of one moment', async () => {
     const { ann, add, idsOf, list } = listOf(database())
     const times = [1, 2, 2, 2, 3, 4, 4]
-    for (const [n, time] of times.entries()) await add(`r${n}`, { now: hour + time }, { tools: ['t'] })
-    await add('r3', { now: hour + 2, owner: 'idp ann' }, { tools: ['t'] })
+    for (const [n, time] of times.entries()) await add(`r${n}`, { now: hour + time }, { tools: usesOf('t') })
+    await add('r3', { now: hour + 2, owner: 'idp ann' }, { tools: usesOf('t') })
     const whole = ['r6', 'r5', 'r4', 'r3', 'r3', 'r2', 'r1', 'r0']
     for (const filter of [{}, { sub: 'ann' }, { tool: 't' }, { version: '1' }, { since: hour }]) {
       assert.deepEqual(await idsOf(filter), whole)
@@ -80,9 +80,9 @@ storeContract('the list of runs', (database) => {
   test('each filter selects, alone and together with the others', async () => {
     const { add, idsOf, ann } = listOf(database())
     const bob = { owner: 'idp bob' }
-    await add('done', { now: hour + 1, configVersion: 'v1' }, { configVersion: 'v1', tools: ['sales', 'chart'] })
-    await add('failed', { now: hour + 2, operation: 'chain_streaming' }, { ...failed, configVersion: 'v1', tools: ['sales'] })
-    await add('of bob', { ...bob, now: hour + 3, operation: 'chain_async' }, { configVersion: 'v2', tools: ['chart'] })
+    await add('done', { now: hour + 1, configVersion: 'v1' }, { configVersion: 'v1', tools: usesOf('sales', 'chart') })
+    await add('failed', { now: hour + 2, operation: 'chain_streaming' }, { ...failed, configVersion: 'v1', tools: usesOf('sales') })
+    await add('of bob', { ...bob, now: hour + 3, operation: 'chain_async' }, { configVersion: 'v2', tools: usesOf('chart') })
     await add('running', { ...bob, now: hour + 4, configVersion: 'v2' }, false)
     const all = ['running', 'of bob', 'failed', 'done']
     const cases: [Partial<RunPage>, string[]][] = [
@@ -117,11 +117,11 @@ storeContract('the list of runs', (database) => {
   test('tools are stored once per run, also when the end is not a single statement', async () => {
     const { store, start, idsOf } = listOf(database())
     const { run, turn } = await start({ requestId: 'r' })
-    await store.finish(run, 1, endOf(turn, { ...failed, tools: ['a', 'b'] }))
+    await store.finish(run, 1, endOf(turn, { ...failed, tools: usesOf('a', 'b') }))
     const by = { holder: 'p2', queueOrder: 9, now: hour, messages: run.messages }
     const taken = await store.takeOver(run, { fence: 1, status: 'error' }, by)
     assert.ok(taken?.kind === 'running')
-    await store.finish(run, taken.fence, endOf(taken.turn, { tools: ['a', 'b', 'c'], configVersion: '2' }))
+    await store.finish(run, taken.fence, endOf(taken.turn, { tools: usesOf('a', 'b', 'c'), configVersion: '2' }))
     for (const tool of ['a', 'b', 'c']) {
       assert.deepEqual(await idsOf({ tool }), ['r'])
       assert.deepEqual([await idsOf({ tool, version: '1' }), await idsOf({ tool, version: '2' })], [[], ['r']])
@@ -133,7 +133,7 @@ storeContract('the list of runs', (database) => {
     const execution = { ...ann, requestId: 'x', sessionId: 's', bodyHash: '', holder: 'p', agent: 'a', now: hour }
     await createExecutionStore(database()).begin(execution)
     await add('kept')
-    await add('removed', {}, { tools: ['t'] })
+    await add('removed', {}, { tools: usesOf('t') })
     await createSessionStore(database()).remove(ann, 'removed', { jobId: randomUUID(), now: hour + 9 })
     for (const filter of [{}, { anyOwner: false }]) assert.deepEqual(await idsOf(filter), ['kept'])
     assert.deepEqual(await idsOf({ tool: 't' }), [])

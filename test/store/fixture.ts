@@ -1,5 +1,6 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import type { JobData, NewJob } from '../../src/runs/jobs.ts'
+import type { ToolUse } from '../../src/runs/reports/series-store.ts'
 import type { EndedRun, HeldRun, NewMessage, NewRun, RunStore, Turn } from '../../src/runs/run-store.ts'
 import type { Selectable } from 'kysely'
 import type { Database } from '../../src/store/database.ts'
@@ -72,6 +73,11 @@ export function endOf(turn: Turn, change: Partial<EndedRun> = {}): EndedRun {
     ...change,
     message,
   }
+}
+
+/** One call of each tool. */
+export function usesOf(...tools: string[]): ToolUse[] {
+  return tools.map((tool) => ({ tool, calls: 1, errors: 0, durationsMs: [5] }))
 }
 
 export function jobOf(change: Partial<NewJob> = {}): NewJob {

@@ -2,7 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { Observability } from '../../runs/reports/observability.ts'
 import { principalOf } from '../authenticate.ts'
+import { MetricSeries, ToolMetricsList } from '../metric-schemas.ts'
 import { refusals, ValidationReply } from '../schemas.ts'
+import { Time, toTime } from '../time-parameter.ts'
 
 const Timestamp = (bound: string) =>
   Type.Integer({
@@ -50,6 +52,24 @@ export const Logs = Type.Object({
   has_more: Type.Boolean(),
 })
 
+const ToolsQuery = Type.Object({
+  since: Time('Runs that ended at this time or later; default: 24 hours before `until`.'),
+  until: Time('Runs that ended before this time; default: now.'),
+})
+
+const SeriesQuery = Type.Object({
+  bucket: Type.Enum(['hour', 'day'], { default: 'hour', description: 'Hours and days of UTC.' }),
+  by: Type.Enum(['none', 'tool', 'version', 'sub'], {
+    default: 'none',
+    description:
+      'One series for all runs, or one for each tool, version of the configuration, or caller. A run counts for every tool that it called.',
+  }),
+  since: Time(
+    'Start; the hour or day of this time is counted in full. Default: the last 24 hours or 30 days. At most 744 hours or 366 days.',
+  ),
+  until: Time('Runs that ended before this time; default: now.'),
+})
+
 /** Metrics and logs of the runs of the caller's tenant. */
 export function observabilityRoutes(app: FastifyInstance, { observability }: { observability: Observability }): void {
   app.get(
@@ -64,6 +84,47 @@ export function observabilityRoutes(app: FastifyInstance, { observability }: { o
       },
     },
     async (request) => observability.metrics(principalOf(request), request.query as Type.Static<typeof MetricsQuery>),
+  )
+
+  app.get(
+    '/core/v1/metrics/tools',
+    {
+      config: { access: 'observability.read' },
+      schema: {
+        tags: ['Observability'],
+        summary: 'Calls, errors and durations of each tool',
+        description:
+          'Counts the tool calls of the ended runs of the tenant, as long as the runs are kept. The percentiles are exact for runs with at most ' +
+          '100 calls of a tool; of longer runs, the first 100 durations count. One answer reads at most 100,000 pairs of run and tool, newest first. ' +
+          'Direct tool executions are not counted.',
+        querystring: ToolsQuery,
+        response: { 200: ToolMetricsList, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { since, until } = request.query as Type.Static<typeof ToolsQuery>
+      return observability.tools(principalOf(request), { since: toTime('since', since), until: toTime('until', until) })
+    },
+  )
+
+  app.get(
+    '/core/v1/metrics/series',
+    {
+      config: { access: 'observability.read' },
+      schema: {
+        tags: ['Observability'],
+        summary: 'Runs, errors, latency, tokens and cost by hour or day',
+        description:
+          'Sums the ended runs of the tenant by the hour or day of their end, as long as the runs are kept. The percentiles are exact. ' +
+          'One answer reads at most 200,000 runs, newest first; `complete_since` tells when there are more.',
+        querystring: SeriesQuery,
+        response: { 200: MetricSeries, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { since, until, ...query } = request.query as Type.Static<typeof SeriesQuery>
+      return observability.series(principalOf(request), { ...query, since: toTime('since', since), until: toTime('until', until) })
+    },
   )
 
   app.get(

@@ -5,21 +5,13 @@ import { invalid } from '../../errors.ts'
 import type { ListRuns } from '../../runs/list/run-list.ts'
 import { principalOf } from '../authenticate.ts'
 import { Id, Offset, pageLimit, refusals, ValidationReply } from '../schemas.ts'
+import { Time, toTime } from '../time-parameter.ts'
 import { Run } from './runs.ts'
 
 const Operation = Type.Enum(['chain', 'chain_streaming', 'chain_async'])
 
 /** NUL is excluded: Postgres stores no NUL in text. */
 const Text = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 1024, pattern: '^[^\\u0000]*$', description }))
-
-const Time = (description: string) =>
-  Type.Optional(
-    Type.String({
-      pattern: '^\\d{4}-\\d\\d-\\d\\d(T\\d\\d:\\d\\d(:\\d\\d(\\.\\d{1,9})?)?(Z|[+-]\\d\\d:\\d\\d))?$',
-      description: `${description} An ISO 8601 time with its zone, or a date in UTC.`,
-      examples: ['2026-11-22T08:00:00Z'],
-    }),
-  )
 
 const Query = Type.Object({
   status: Type.Optional(Type.Index(Run, ['status'])),
@@ -115,12 +107,4 @@ export function runListRoute(app: FastifyInstance, { listRuns }: { listRuns: Lis
       return listRuns(principalOf(request), { status, sessionId, operation, sub, tool, version, since, until, limit, before })
     },
   )
-}
-
-/** Epoch milliseconds of a time that has the pattern of `Time`. */
-function toTime(name: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const time = Date.parse(text)
-  if (Number.isNaN(time)) throw invalid(['query', name], 'is not a time of the calendar')
-  return time
 }

@@ -1,6 +1,7 @@
 import type { Step } from '../../agent/events.ts'
 import type { ModelUsage } from '../../agent/model.ts'
 import type { AgentConfig, ModelConfig } from '../../configuration/schema.ts'
+import { maxDurations, type ToolUse } from '../reports/series-store.ts'
 import type { UsageEntry } from '../../sessions/message.ts'
 
 const tokensPerPrice = 1_000_000
@@ -50,9 +51,15 @@ export function costOfRun(usage: readonly UsageEntry[]): number | undefined {
   return costs.length === 0 ? undefined : costs.reduce((sum, entry) => sum + entry.usage, 0)
 }
 
-/** Names of the tools that the steps have called, each once. */
-export function toolsOf(steps: readonly Step[]): string[] {
-  return [...new Set(callsOf(steps).map(({ tool }) => tool))]
+/** The tools that the steps have called, each once. */
+export function toolsOf(steps: readonly Step[]): ToolUse[] {
+  if (steps.length === 0) return []
+  return [...Map.groupBy(callsOf(steps), ({ tool }) => tool)].map(([tool, calls]) => ({
+    tool,
+    calls: calls.length,
+    errors: calls.filter(({ status }) => status === 'error').length,
+    durationsMs: calls.slice(0, maxDurations).map(({ durationMs }) => Math.round(durationMs)),
+  }))
 }
 
 function callsOf(steps: readonly Step[]): Step[] {

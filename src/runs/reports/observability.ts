@@ -2,6 +2,9 @@ import type { Owner } from '../../access/owner.ts'
 import { invalid } from '../../errors.ts'
 import type { EndedStatus } from '../run.ts'
 import type { EndedRunRecord, RunReports, RunSums, Span } from './run-reports.ts'
+import type { SeriesStore } from './series-store.ts'
+import { readSeries, type SeriesQuery, type SeriesView } from './series.ts'
+import { readToolMetrics, type ToolMetricsQuery, type ToolMetricsView } from './tool-metrics.ts'
 
 /** Sums over ended runs. Latencies are in seconds, and 0 when there is no run. */
 export interface MetricsView {
@@ -42,13 +45,24 @@ export interface LogsQuery extends RequestedSpan {
 export interface Observability {
   metrics(caller: Owner, query: RequestedSpan): Promise<MetricsView>
   logs(caller: Owner, query: LogsQuery): Promise<LogsView>
+  tools(caller: Owner, query: ToolMetricsQuery): Promise<ToolMetricsView>
+  series(caller: Owner, query: SeriesQuery): Promise<SeriesView>
 }
 
-export function createObservability(reports: RunReports): Observability {
+interface ObservabilityDependencies {
+  reports: RunReports
+  series: SeriesStore
+  now(): number
+}
+
+export function createObservability({ reports, series, now }: ObservabilityDependencies): Observability {
   return {
     async metrics({ tenant }, query) {
       return toMetricsView(await reports.sums(tenant, toSpan(query)))
     },
+
+    tools: (caller, query) => readToolMetrics(series, caller, query, now()),
+    series: (caller, query) => readSeries(series, caller, query, now()),
 
     async logs({ tenant }, query) {
       const span = toSpan(query)

@@ -22,7 +22,7 @@ import { runMoves } from './moves.ts'
 import { insertArtifacts } from '../sessions/artifacts.ts'
 import { runOwners } from './owners.ts'
 import { createSingleStatementChat, type Ending } from './single-statement-chat.ts'
-import { parseJson, rowsPerHour, toEndedRow, toListedRow, toMetrics, toStoredRun, toText, toWindow } from '../rows.ts'
+import { parseJson, rowsPerHour, toEndedRow, toListedRow, toMetrics, toStoredRun, toText, toWindow, toToolRows } from '../rows.ts'
 import { runStatements } from './statements.ts'
 import { createTakeOver } from './take-over.ts'
 import { allSettledOrThrow, type Connection } from '../statement.ts'
@@ -162,7 +162,7 @@ export function createRunStore(database: Database): RunStore {
         hasSession ? handOver(connection, { tenant, owner, session, requestId, now: ended.endedAt }) : undefined,
         ended.hadCheckpoints && !ended.continuable ? statements.deleteSteps(connection, key) : undefined,
         ended.dropsResultImages && !ended.continuable ? media.deleteResultImages(connection, { tenant, session, requestId }) : undefined,
-        ...ended.tools.map((tool) => statements.insertTool(connection, { ...key, tool })),
+        ...toToolRows(ended).map((row) => statements.insertTool(connection, { ...key, ...row })),
         message && hasSession ? insertMessages(connection, tenant, session, messageCount - 1, [message]) : undefined,
         artifacts && hasSession ? insertArtifacts(database.db, connection, origin, artifacts) : undefined,
         hasSession && ended.jobs.length > 0 ? insertJobs(connection, ended.jobs) : undefined,

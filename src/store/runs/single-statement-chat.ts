@@ -3,7 +3,7 @@ import { ServiceError } from '../../errors.ts'
 import type { Begun, EndedRun, NewMessage, NewRun, StoredRun } from '../../runs/run-store.ts'
 import type { RunKey } from '../../runs/run.ts'
 import { CommitUnknown, type Database } from '../database.ts'
-import { json, toEndedRow, toListedRow, toMetrics, toText, toWindow } from '../rows.ts'
+import { json, toEndedRow, toListedRow, toMetrics, toText, toWindow, toToolRows } from '../rows.ts'
 import {
   claimSession,
   endedRun,
@@ -24,7 +24,7 @@ import type { MessageRow, SessionRow, Tables } from '../tables.ts'
 
 type MessageColumns = Pick<MessageRow, 'content' | 'created_at' | 'data'>
 type BeginValues = SessionClaim & Omit<NewRunRow, 'session' | 'status' | 'message_index'> & MessageColumns
-type EndValues = EndedSession & Omit<EndedRunRow, 'error'> & NewMetrics & MessageColumns & { dropsSteps: boolean; toolNames: string }
+type EndValues = EndedSession & Omit<EndedRunRow, 'error'> & NewMetrics & MessageColumns & { dropsSteps: boolean; tools: string }
 
 /** The end of a run, and the row of its hour that counts the run. */
 export interface Ending {
@@ -81,7 +81,7 @@ export function createSingleStatementChat({ db, forTenant }: Database) {
       ...row,
       now: ended.endedAt,
       dropsSteps: ended.hadCheckpoints && !ended.continuable,
-      toolNames: JSON.stringify(ended.tools),
+      tools: JSON.stringify(toToolRows(ended)),
     }
     // An unreachable database counts as `unknown`: `finishByStep` retries for longer than this statement.
     return firstRow(statements.finish(forTenant(key.tenant).write, values)).catch(unlessAway)
@@ -204,15 +204,12 @@ function singleStatements(database: Kysely<Tables>) {
             .where(sql<boolean>`${param('dropsSteps')}`),
         )
         .with('tools', (ctes) => {
-          const row = {
-            ...whereRun(param),
-            tool: sql`name`,
-            sub: sql`run.sub`,
-            config_version: sql`run.config_version`,
-            created_at: sql`run.created_at`,
-          }
-          const names = sql`from run, json_array_elements_text(cast(${param('toolNames')} as json)) as tool (name)`
-          return insert(ctes, 'run_tools', row, names).onConflict(renewTool)
+          const used = { tool: sql`tool`, ended_at: sql`ended_at`, calls: sql`calls`, errors: sql`errors`, durations: sql`durations` }
+          const stored = { sub: sql`run.sub`, config_version: sql`run.config_version`, created_at: sql`run.created_at` }
+          const row = { ...whereRun(param), ...used, ...stored }
+          const columns = sql`tool text, ended_at bigint, calls integer, errors integer, durations text`
+          const rows = sql`from run, json_to_recordset(cast(${param('tools')} as json)) as used (${columns})`
+          return insert(ctes, 'run_tools', row, rows).onConflict(renewTool)
         })
         // Last, because all runs of a tenant lock this row at their end.
         .with('sums', (ctes) =>

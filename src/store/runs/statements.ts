@@ -76,6 +76,14 @@ export interface EndedSession {
   now: number
 }
 
+/** The calls of a tool in an ended run; `durations` is a JSON array of milliseconds. */
+interface EndedTool {
+  tool: string
+  calls: number
+  errors: number
+  durations: string
+}
+
 type NewMessageRow = Tables['messages']
 export type NewMetrics = Omit<
   MetricsRow,
@@ -205,15 +213,39 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .returning('request_id'),
     ),
 
-    /** Stores a tool of an ended run. A resumed run may have the tool already, of another version. */
-    insertTool: statement(database, (db, param: Param<RunKey & { tool: string }>) =>
+    /** Stores the calls of a tool in an ended run. A resumed run may have the tool already, of another version. */
+    insertTool: statement(database, (db, param: Param<RunKey & EndedTool>) =>
       db
         .insertInto('run_tools')
-        .columns(['tenant', 'owner', 'request_id', 'tool', 'sub', 'config_version', 'created_at'])
+        .columns([
+          'tenant',
+          'owner',
+          'request_id',
+          'tool',
+          'sub',
+          'config_version',
+          'created_at',
+          'ended_at',
+          'calls',
+          'errors',
+          'durations',
+        ])
         .expression((builder) =>
           builder
             .selectFrom('runs')
-            .select(({ val }) => ['tenant', 'owner', 'request_id', val(param('tool')).as('tool'), 'sub', 'config_version', 'created_at'])
+            .select(({ val }) => [
+              'tenant',
+              'owner',
+              'request_id',
+              val(param('tool')).as('tool'),
+              'sub',
+              'config_version',
+              'created_at',
+              'ended_at',
+              val(param('calls')).as('calls'),
+              val(param('errors')).as('errors'),
+              val(param('durations')).as('durations'),
+            ])
             .where((is) => is.and(whereRun(param))),
         )
         .onConflict(renewTool),
@@ -255,11 +287,15 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
   }
 }
 
-/** A tool that the run has stored at an earlier end. */
+/** A tool that the run has stored at an earlier end; its calls include those before the resume. */
 export function renewTool(conflict: OnConflictBuilder<Tables, 'run_tools'>) {
-  return conflict
-    .columns(['tenant', 'owner', 'request_id', 'tool'])
-    .doUpdateSet(({ ref }) => ({ config_version: ref('excluded.config_version') }))
+  return conflict.columns(['tenant', 'owner', 'request_id', 'tool']).doUpdateSet(({ ref }) => ({
+    config_version: ref('excluded.config_version'),
+    ended_at: ref('excluded.ended_at'),
+    calls: ref('excluded.calls'),
+    errors: ref('excluded.errors'),
+    durations: ref('excluded.durations'),
+  }))
 }
 
 const noRuns = sql`metrics.success + metrics.error + metrics.cancelled + metrics.timeout = 0`

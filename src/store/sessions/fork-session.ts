@@ -4,6 +4,7 @@ import type { MessageData } from '../../sessions/message.ts'
 import type { NewFork, SessionRecord } from '../../sessions/session-store.ts'
 import { query } from '../database.ts'
 import { parseJson } from '../rows.ts'
+import { whereTenant } from './remove-session.ts'
 import type { Connection } from '../statement.ts'
 import type { Tables } from '../tables.ts'
 
@@ -81,7 +82,7 @@ async function copyArtifacts(
   sourceKey: string,
   { tenant, owner, key, sessionId, messageIndex }: NewFork,
 ): Promise<void> {
-  const ofSource = db.selectFrom('artifacts').selectAll().where('tenant', '=', tenant).where('session', '=', sourceKey)
+  const ofSource = db.selectFrom('artifacts').selectAll().where(whereTenant(tenant)).where('session', '=', sourceKey)
   const { rows: sourceRows } = await query(connection, ofSource)
   if (sourceRows.length === 0) return
   const messages = db.selectFrom('messages').select('data').where('tenant', '=', tenant).where('session', '=', key)

@@ -70,7 +70,7 @@ async function removeContents(
 ): Promise<void> {
   const keys = sessions.map(({ key }) => key)
   for (const table of removedWithSession) {
-    await query(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('session', 'in', keys))
+    await query(connection, db.deleteFrom(table).where(whereTenant(tenant)).where('session', 'in', keys))
   }
   const ended = db.selectFrom('runs').select('ended_at').where(whereTenant(tenant)).where('session', 'in', keys)
   const logged = await query(connection, ended.where('ended_at', 'is not', null).where(whereChat))

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { sql, type Kysely } from 'kysely'
 
 interface Before {
   sessions: { tenant: string; owner: string; session_id: string; key: string }
@@ -6,9 +6,18 @@ interface Before {
   artifacts: Record<string, string | number>
 }
 
-/** Files of messages as rows of their own, so that a caller's files are listed without reading the messages. */
+/**
+ * Files of messages as rows of their own, so that a caller's files are listed without reading the messages. Calls of each tool, and an index
+ * that covers the columns of metric series.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
-  const { schema } = db
+  await createArtifacts(db)
+  await copyFromMessages(db as Kysely<Before>)
+  await extendTools(db)
+  await coverSeries(db)
+}
+
+async function createArtifacts({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('artifacts')
     .addColumn('tenant', 'text', (column) => column.notNull())
@@ -28,7 +37,35 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .execute()
   await schema.createIndex('artifacts_id').on('artifacts').columns(['tenant', 'id']).execute()
   await schema.createIndex('artifacts_session').on('artifacts').column('session').execute()
-  await copyFromMessages(db)
+}
+
+async function extendTools({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('run_tools').addColumn('ended_at', 'bigint').execute()
+  for (const column of ['calls', 'errors']) {
+    await schema
+      .alterTable('run_tools')
+      .addColumn(column, 'integer', (definition) => definition.notNull().defaultTo(0))
+      .execute()
+  }
+  await schema.alterTable('run_tools').addColumn('durations', 'text').execute()
+  const position = ['ended_at', 'request_id', 'owner', 'tool']
+  await schema
+    .createIndex('run_tools_ended')
+    .on('run_tools')
+    .columns(['tenant', ...position])
+    .execute()
+}
+
+/** Replaces the index of ended runs, so that the end of a run writes as many index entries as before. */
+async function coverSeries({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.dropIndex('runs_ended').execute()
+  const position = ['ended_at', 'request_id', 'owner']
+  await schema
+    .createIndex('runs_ended')
+    .on('runs')
+    .columns(['tenant', ...position, 'operation', 'status', 'latency_ms', 'total_tokens', 'cost', 'config_version'])
+    .where(sql<boolean>`ended_at is not null`)
+    .execute()
 }
 
 /** Messages whose data are parsed at the same time; the data of one message may have megabytes. */

@@ -1,0 +1,138 @@
+import type { Owner } from '../../access/owner.ts'
+import { invalid } from '../../errors.ts'
+import { mean, percentile } from './percentile.ts'
+import type { SeriesKey, SeriesRun, SeriesStore } from './series-store.ts'
+
+/** Runs of a bucket. Latencies in seconds; cost in USD, null if no run of the bucket has a cost. */
+export interface SeriesPoint {
+  start: string
+  runs: number
+  errors: number
+  latency: { mean: number; p50: number; p95: number }
+  tokens: number
+  cost: number | null
+}
+
+export interface SeriesView {
+  bucket: Bucket
+  by: SeriesKey
+  since: string
+  until: string
+  /** Present when there are more runs than one answer reads: only runs that ended from this time on are counted. */
+  complete_since?: string
+  series: { key: string | null; is_other: boolean; runs: number; points: SeriesPoint[] }[]
+}
+
+export type Bucket = 'hour' | 'day'
+
+export interface SeriesQuery {
+  bucket: Bucket
+  by: SeriesKey
+  since: number | undefined
+  until: number | undefined
+}
+
+const bucketMs: Record<Bucket, number> = { hour: 3_600_000, day: 86_400_000 }
+const defaultBuckets: Record<Bucket, number> = { hour: 24, day: 30 }
+const maxBuckets: Record<Bucket, number> = { hour: 744, day: 366 }
+/** Groups with most runs; the others are one group. */
+const maxGroups = 20
+export const maxRuns = 200_000
+
+/** Sums the ended runs of the caller's tenant by time and group. Throws a validation error for a span with too many buckets. */
+export async function readSeries(store: SeriesStore, { tenant }: Owner, query: SeriesQuery, now: number): Promise<SeriesView> {
+  const { bucket, by } = query
+  const { since, until } = spanOf(query, now)
+  const groups = new Map<string | null, Group>()
+  let runCount = 0
+  let completeSince: number | undefined
+  for await (const page of store.runs(tenant, { since, until }, by)) {
+    for (const run of page) addRun(groups, run, bucketMs[bucket])
+    runCount += page.length
+    if (runCount < maxRuns) continue
+    completeSince = page.at(-1)!.endedAt
+    break
+  }
+  const ranked = [...groups].toSorted(([, a], [, b]) => b.runs - a.runs)
+  const top = ranked.slice(0, maxGroups).map(([key, group]) => ({ key, is_other: false, ...toSeries(group) }))
+  const others = ranked.slice(maxGroups).map(([, group]) => group)
+  return {
+    bucket,
+    by,
+    since: new Date(since).toISOString(),
+    until: new Date(until).toISOString(),
+    ...(completeSince === undefined ? {} : { complete_since: new Date(completeSince).toISOString() }),
+    series: others.length === 0 ? top : [...top, { key: null, is_other: true, ...toSeries(merge(others)) }],
+  }
+}
+
+/** The requested span, from the start of its first bucket. */
+function spanOf({ bucket, since, until }: SeriesQuery, now: number) {
+  const ms = bucketMs[bucket]
+  const end = until ?? now
+  const start = since ?? end - (defaultBuckets[bucket] - 1) * ms
+  if (start >= end) throw invalid(['query', 'since'], 'is not before until')
+  const first = start - (start % ms)
+  if ((end - first) / ms > maxBuckets[bucket]) {
+    throw invalid(['query', 'since'], `is more than ${maxBuckets[bucket]} buckets of a ${bucket} before until`)
+  }
+  return { since: first, until: end }
+}
+
+interface Sums {
+  runs: number
+  errors: number
+  tokens: number
+  cost: number | undefined
+  latenciesMs: number[]
+}
+
+interface Group {
+  runs: number
+  /** By start of the bucket. */
+  buckets: Map<number, Sums>
+}
+
+function addRun(groups: Map<string | null, Group>, run: SeriesRun, ms: number): void {
+  const key = run.key ?? null
+  const group = groups.get(key) ?? { runs: 0, buckets: new Map<number, Sums>() }
+  groups.set(key, group)
+  group.runs += 1
+  addSums(group.buckets, run.endedAt - (run.endedAt % ms), {
+    runs: 1,
+    errors: run.status === 'error' ? 1 : 0,
+    tokens: run.tokens,
+    cost: run.cost,
+    latenciesMs: [run.latencyMs],
+  })
+}
+
+function addSums(buckets: Group['buckets'], start: number, sums: Sums): void {
+  const total = buckets.get(start)
+  if (!total) return void buckets.set(start, { ...sums, latenciesMs: [...sums.latenciesMs] })
+  total.runs += sums.runs
+  total.errors += sums.errors
+  total.tokens += sums.tokens
+  if (sums.cost !== undefined) total.cost = (total.cost ?? 0) + sums.cost
+  for (const latencyMs of sums.latenciesMs) total.latenciesMs.push(latencyMs)
+}
+
+function merge(groups: readonly Group[]): Group {
+  const merged: Group = { runs: 0, buckets: new Map() }
+  for (const { runs, buckets } of groups) {
+    merged.runs += runs
+    for (const [start, sums] of buckets) addSums(merged.buckets, start, sums)
+  }
+  return merged
+}
+
+function toSeries({ runs, buckets }: Group): { runs: number; points: SeriesPoint[] } {
+  const ordered = [...buckets].toSorted(([a], [b]) => a - b)
+  return { runs, points: ordered.map(([start, sums]) => toPoint(start, sums)) }
+}
+
+function toPoint(start: number, { runs, errors, tokens, cost, latenciesMs }: Sums): SeriesPoint {
+  const sorted = latenciesMs.toSorted((a, b) => a - b)
+  const latency = { mean: mean(sorted) / 1000, p50: percentile(sorted, 0.5) / 1000, p95: percentile(sorted, 0.95) / 1000 }
+  return { start: new Date(start).toISOString(), runs, errors, latency, tokens, cost: cost ?? null }
+}
