@@ -7,17 +7,19 @@ import { sql, type RawBuilder } from 'kysely'
 export function containsWords(column: RawBuilder<unknown>, words: readonly string[], isPostgres: boolean): RawBuilder<boolean> {
   const contains = words.map((word) => {
     if (isPostgres) return sql`${column} ~ ${toRegularExpression(word)}`
-    // Several times as fast as GLOB.
-    return isAscii(word) ? sql`${column} like ${toLike(word)} escape '\\'` : sql`${column} glob ${toGlob(word)}`
+    // LIKE is several times as fast as GLOB, but ignores the case of ASCII only.
+    const likely = sql`${column} like ${toLike(longestAscii(word))} escape '\\'`
+    return longestAscii(word) === word ? likely : sql`${likely} and ${column} glob ${toGlob(word)}`
   })
   return sql<boolean>`(${sql.join(contains, sql` and `)})`
 }
 
-function isAscii(word: string): boolean {
-  return Buffer.byteLength(word) === word.length
+/** The longest part of a word without other characters than ASCII; empty if there is none. */
+function longestAscii(word: string): string {
+  return word.split(/[^\x20-\x7e]/).reduce((longest, part) => (part.length > longest.length ? part : longest), '')
 }
 
-/** A pattern of SQLite's LIKE for texts that contain the word; LIKE ignores the case of ASCII. */
+/** A pattern of SQLite's LIKE for texts that contain the word. */
 function toLike(word: string): string {
   return `%${word.replaceAll(/[\\%_]/g, '\\$&')}%`
 }

@@ -12,7 +12,7 @@ interface Before {
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await createArtifacts(db)
-  await copyFromMessages(db as Kysely<Before>)
+  await copyFromMessages(db)
   await extendTools(db)
   await coverSeries(db)
 }

@@ -96,7 +96,7 @@ function newestFirst(columns: readonly string[]) {
   return sql.join(columns.map((column) => sql`${sql.ref(column)} desc`))
 }
 
-function toPage<Row, T, Column extends keyof Row>(rows: readonly Row[], columns: readonly Column[], toItem: (row: Row) => T): Page<T> {
+function toPage<Row, T>(rows: readonly Row[], columns: readonly (keyof Row)[], toItem: (row: Row) => T): Page<T> {
   const last = rows.at(-1)
   return { items: rows.map(toItem), last: last && columns.map((column) => last[column] as string | number) }
 }
