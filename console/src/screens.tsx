@@ -1,4 +1,13 @@
-import { CommentDiscussionIcon, DependabotIcon, LightBulbIcon, LogIcon, PulseIcon, ToolsIcon, type Icon } from '@primer/octicons-react'
+import {
+  CommentDiscussionIcon,
+  DependabotIcon,
+  LightBulbIcon,
+  LogIcon,
+  PulseIcon,
+  ShieldCheckIcon,
+  ToolsIcon,
+  type Icon,
+} from '@primer/octicons-react'
 import type { ComponentType } from 'react'
 
 /** One screen of the console. */
@@ -39,6 +48,13 @@ export const screens: readonly Screen[] = [
     title: 'Run',
     permissions: ['runs.read'],
     load: () => import('./run/page.tsx').then((page) => page.RunPage),
+  },
+  {
+    path: '/approvals',
+    title: 'Approvals',
+    permissions: ['runs.read', 'runs.write', 'runs.approve'],
+    navigation: { icon: ShieldCheckIcon, group: 'Use' },
+    load: () => import('./approvals/page.tsx').then((page) => page.ApprovalsPage),
   },
   {
     path: '/tools/:name?',

@@ -1,12 +1,12 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { client, type Reply, type RequestOptions } from '../api/client.ts'
+import { client, type Reply } from '../api/client.ts'
 import { statusOf } from '../api/errors.ts'
 import { useMay } from '../api/me.ts'
+import { approvalsKey } from '../parts/approval/queries.ts'
 import { usePages } from '../parts/pages/use-pages.ts'
 
 export type Session = Reply<'GET', '/core/v1/sessions'>['sessions'][number]
 export type Message = Reply<'GET', '/core/v1/sessions/{session_id}'>['messages'][number]
-export type Decision = RequestOptions<'POST', '/core/v1/runs/{request_id}/approvals'>['body']
 
 const sessionsPerPage = 60
 
@@ -83,37 +83,17 @@ export async function forkSession(sessionId: string, messageIndex: number): Prom
   return fork.session_id
 }
 
-/** Schemas of the tools by name, for the forms of their inputs. */
-export function useTools(enabled = true) {
-  const may = useMay()
-  return useQuery({
-    queryKey: ['tools'],
-    queryFn: ({ signal }) => client.request('GET', '/core/v1/tools', { signal }),
-    enabled: enabled && may('tools.read'),
-    staleTime: 30_000,
-  })
-}
-
 /** Calls of one run that wait for approval, as far as the caller may see them. */
 export function useOpenCalls(requestId: string, enabled: boolean) {
   const may = useMay()
   return useQuery({
-    queryKey: ['approvals', requestId],
+    queryKey: [approvalsKey, requestId],
     queryFn: async ({ signal }) => {
       const { approvals } = await client.request('GET', '/core/v1/approvals', { query: { limit: 100 }, signal })
       return approvals.filter((call) => call.request_id === requestId)
     },
     enabled: enabled && (may('runs.read') || may('runs.write') || may('runs.approve')),
     refetchInterval: 4000,
-  })
-}
-
-export function useDecide(requestId: string) {
-  const queryClient = useQueryClient()
-  return useMutation({
-    mutationFn: (body: Decision) =>
-      client.request('POST', '/core/v1/runs/{request_id}/approvals', { path: { request_id: requestId }, body }),
-    onSettled: () => queryClient.invalidateQueries({ queryKey: ['approvals'] }),
   })
 }
 

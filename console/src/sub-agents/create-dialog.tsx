@@ -1,8 +1,9 @@
 import { Button, Group, Modal, MultiSelect, SegmentedControl, Stack, Text, Textarea, TextInput } from '@mantine/core'
 import { useState, type FormEvent } from 'react'
 import { messageOf } from '../api/errors.ts'
+import { useTools } from '../api/tools.ts'
 import { notify } from '../parts/notify.ts'
-import { useCreateSubAgent, useToolNames } from './queries.ts'
+import { useCreateSubAgent } from './queries.ts'
 
 const workflows = [
   { value: 'react', label: 'Step by step' },
@@ -57,7 +58,7 @@ export function CreateDialog({ isOpen, onClose }: { isOpen: boolean; onClose: ()
 }
 
 function SubAgentFields({ draft, onChange }: { draft: typeof unnamed; onChange: (draft: typeof unnamed) => void }) {
-  const toolNames = useToolNames()
+  const toolNames = useTools().data?.map(({ name }) => name) ?? []
   return (
     <>
       <TextInput

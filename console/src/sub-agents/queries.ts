@@ -1,6 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { client, type Reply, type RequestOptions } from '../api/client.ts'
-import { useMay } from '../api/me.ts'
 import { live } from '../api/query-client.ts'
 
 const path = '/core/v1/chain/sub_agents'
@@ -12,17 +11,6 @@ export type NewSubAgent = NonNullable<RequestOptions<'POST', typeof path>['body'
 /** The caller's sub-agents. The service allows a small number, so the list has no pages. */
 export function useSubAgents() {
   return useQuery({ queryKey: listKey, queryFn: async ({ signal }) => (await client.request('GET', path, { signal })).sub_agents, ...live })
-}
-
-/** Names of the tools that a sub-agent can be given; empty where the key may not list tools. */
-export function useToolNames(): string[] {
-  const isPermitted = useMay()('tools.read')
-  const tools = useQuery({
-    queryKey: ['tool names'],
-    queryFn: ({ signal }) => client.request('GET', '/core/v1/tools', { signal }),
-    enabled: isPermitted,
-  })
-  return tools.data?.tools.map(({ name }) => name) ?? []
 }
 
 export function useCreateSubAgent() {

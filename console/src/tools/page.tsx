@@ -1,12 +1,12 @@
 import { TextInput } from '@mantine/core'
 import { SearchIcon, ToolsIcon } from '@primer/octicons-react'
 import { useParams } from 'wouter'
+import { useTools } from '../api/tools.ts'
 import { PageHeader } from '../parts/page-header.tsx'
 import { useFilters } from '../parts/pages/use-filters.ts'
 import { RowsSkeleton } from '../parts/skeletons.tsx'
 import { EmptyState, FailedState } from '../parts/states.tsx'
 import { ChangedTools } from './changed-tools.tsx'
-import { useTools } from './queries.ts'
 import { ToolDetails } from './tool-details.tsx'
 import { ToolList } from './tool-list.tsx'
 import styles from './tools.module.css'
@@ -15,7 +15,7 @@ import styles from './tools.module.css'
 export function ToolsPage() {
   const { name } = useParams<{ name?: string }>()
   const [{ q }, setFilter] = useFilters(['q'])
-  const { data: tools, error, refetch } = useTools()
+  const { data: tools, error, refetch } = useTools({ isLive: true })
   const words = (q ?? '').toLowerCase()
   const matching = tools?.filter((tool) => `${tool.name} ${tool.description}`.toLowerCase().includes(words)) ?? []
   const selected = tools?.find((tool) => tool.name === name)

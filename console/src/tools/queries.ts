@@ -2,23 +2,13 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { client, type Reply, type RequestOptions } from '../api/client.ts'
 import { useMay } from '../api/me.ts'
 import { live } from '../api/query-client.ts'
+import { toolsKey } from '../api/tools.ts'
 
-export type Tool = Reply<'GET', '/core/v1/tools'>['tools'][number]
 export type Execution = Reply<'POST', '/core/v1/tool/execute'>
 export type ExecuteRequest = RequestOptions<'POST', '/core/v1/tool/execute'>['body']
 export type ChangedTool = Reply<'GET', '/core/v1/tools/changed'>['tools'][number]
 
-const toolsKey = ['tools'] as const
 const changedKey = ['changed tools'] as const
-
-/** The tools of the agent, with their states. */
-export function useTools() {
-  return useQuery({
-    queryKey: toolsKey,
-    queryFn: async ({ signal }) => (await client.request('GET', '/core/v1/tools', { signal })).tools,
-    ...live,
-  })
-}
 
 /** Runs a tool without a chat. A failure of the tool is a result; a wrong parameter is an error. */
 export function useExecute() {

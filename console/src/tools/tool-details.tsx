@@ -1,10 +1,10 @@
 import { Tabs } from '@mantine/core'
 import { Link } from 'wouter'
+import type { Tool } from '../api/tools.ts'
 import { useMay } from '../api/me.ts'
 import { useFilters } from '../parts/pages/use-filters.ts'
 import { JsonView } from '../parts/json/json-view.tsx'
 import { StatusBadge } from '../parts/status-badge.tsx'
-import type { Tool } from './queries.ts'
 import { TryTool } from './try-tool.tsx'
 import styles from './tools.module.css'
 

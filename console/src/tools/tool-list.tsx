@@ -1,6 +1,6 @@
 import { Link } from 'wouter'
+import type { Tool } from '../api/tools.ts'
 import { StatusBadge } from '../parts/status-badge.tsx'
-import type { Tool } from './queries.ts'
 import styles from './tools.module.css'
 
 interface ToolListProps {

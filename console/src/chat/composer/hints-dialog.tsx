@@ -1,6 +1,6 @@
 import { Button, Group, Modal, Select, Stack, Text, TextInput } from '@mantine/core'
 import { useState, type FormEvent } from 'react'
-import { useTools } from '../queries.ts'
+import { useTools } from '../../api/tools.ts'
 import type { Question } from '../live/live-run.ts'
 
 type Hint = NonNullable<Question['hints']>[number]
@@ -34,7 +34,7 @@ export function HintsDialog({ onAdd, onClose }: { onAdd: (hint: Hint) => void; o
           </Text>
           <Select
             label="Tool"
-            data={tools.data?.tools.map(({ name }) => name) ?? []}
+            data={tools.data?.map(({ name }) => name) ?? []}
             value={tool}
             onChange={setTool}
             searchable

@@ -1,0 +1,34 @@
+import { Link } from 'wouter'
+import { useMe } from '../api/me.ts'
+import { CallDecision } from '../parts/approval/call-decision.tsx'
+import { Timestamp } from '../parts/timestamp.tsx'
+import { runAddress } from '../runs/run-address.ts'
+import { Conversation } from './conversation.tsx'
+import type { Approval } from './queries.ts'
+import styles from './approvals.module.css'
+
+/** One call that waits: what it would do, for whom, until when, and how it came about. */
+export function ApprovalCard({ approval }: { approval: Approval }) {
+  const me = useMe().data
+  const { tool, sub, issuer, requested_at: requested, expires_at: expiry, request_id: requestId, may_decide: mayDecide } = approval
+  const isOwn = sub === me?.sub && issuer === me.issuer
+  return (
+    <article className={styles.card} tabIndex={0} aria-label={`${tool.slice(0, 100)}, for ${sub.slice(0, 100)}`}>
+      <header className={styles.head}>
+        <h2 className={styles.tool}>{tool}</h2>
+        <span className={styles.facts}>
+          for{' '}
+          <b className={styles.caller} title={issuer}>
+            {isOwn ? 'you' : sub}
+          </b>
+          , asked <Timestamp at={requested} />, expires <Timestamp at={expiry} />
+        </span>
+        <Link href={runAddress({ request_id: requestId, issuer, sub }, me)} className={styles.link}>
+          Run
+        </Link>
+      </header>
+      {approval.question !== undefined && <Conversation question={approval.question} messages={approval.messages ?? []} />}
+      <CallDecision requestId={requestId} call={approval} mayDecide={mayDecide} />
+    </article>
+  )
+}

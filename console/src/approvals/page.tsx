@@ -1,0 +1,63 @@
+import { ShieldCheckIcon } from '@primer/octicons-react'
+import { useRef, type KeyboardEvent } from 'react'
+import { PageHeader } from '../parts/page-header.tsx'
+import { RowsSkeleton } from '../parts/skeletons.tsx'
+import { EmptyState, FailedState } from '../parts/states.tsx'
+import { Button } from '@mantine/core'
+import { ApprovalCard } from './approval-card.tsx'
+import { idOf, useApprovals } from './queries.ts'
+import styles from './approvals.module.css'
+
+/** Calls that wait for a decision: for whom, until when, and the conversation that led there. `j` and `k` move between them. */
+export function ApprovalsPage() {
+  const { rows, isPending, error, retry, hasMore, loadMore, isLoadingMore } = useApprovals()
+  const list = useRef<HTMLOListElement>(null)
+  return (
+    <>
+      <PageHeader title="Approvals">
+        Calls of tools that wait for a decision. <kbd className={styles.key}>j</kbd> and <kbd className={styles.key}>k</kbd> move between
+        them.
+      </PageHeader>
+      {isPending && (
+        <div className={styles.list}>
+          <RowsSkeleton />
+        </div>
+      )}
+      {error && <FailedState title="The approvals could not be loaded" error={error} retry={retry} />}
+      {!isPending && !error && rows.length === 0 && <NoApprovals />}
+      <ol ref={list} className={styles.list} onKeyDown={(event) => moveBetween(event, list.current)}>
+        {rows.map((approval) => (
+          <li key={idOf(approval)}>
+            <ApprovalCard approval={approval} />
+          </li>
+        ))}
+        {hasMore && (
+          <li>
+            <Button variant="default" loading={isLoadingMore} onClick={loadMore}>
+              Show more
+            </Button>
+          </li>
+        )}
+      </ol>
+    </>
+  )
+}
+
+/** Moves the focus to the next card (`j`) or the one before (`k`), unless a text is being typed. */
+function moveBetween(event: KeyboardEvent, list: HTMLElement | null): void {
+  const { key, target } = event
+  const isTyping = target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement
+  if (!list || isTyping || (key !== 'j' && key !== 'k')) return
+  const cards = [...list.querySelectorAll<HTMLElement>('article')]
+  const current = cards.findIndex((card) => card.contains(document.activeElement))
+  cards[current + (key === 'j' ? 1 : -1)]?.focus()
+}
+
+function NoApprovals() {
+  return (
+    <EmptyState icon={ShieldCheckIcon} title="Nothing waits for a decision">
+      A tool with <code>approval: required</code> in agent.yaml, or one that changes something where <code>approvals</code> says so, stops
+      the run until its call is approved. Such calls appear here.
+    </EmptyState>
+  )
+}

@@ -1,0 +1,17 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { client, type RequestOptions } from '../../api/client.ts'
+
+export type Decision = RequestOptions<'POST', '/core/v1/runs/{request_id}/approvals'>['body']
+
+/** Name of every list of calls that wait for approval in the cache. */
+export const approvalsKey = 'approvals'
+
+/** Decides a call. The lists of waiting calls are loaded again, whatever the answer. */
+export function useDecide(requestId: string) {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: (body: Decision) =>
+      client.request('POST', '/core/v1/runs/{request_id}/approvals', { path: { request_id: requestId }, body }),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: [approvalsKey] }),
+  })
+}
