@@ -1,7 +1,7 @@
 import type { JsonValue } from '../../agent/messages.ts'
 import type { LoggedEvent } from '../run.ts'
 import type { AttemptRecord, ModelRecord } from './records.ts'
-import { toIso, withoutUndefined, type Part, type SpanStatus } from './span.ts'
+import { toIso, type Part, type SpanStatus } from './span.ts'
 
 export function turnId({ n }: Pick<ModelRecord, 'n'>): string {
   return `turn:${n}`
@@ -29,7 +29,7 @@ export function toModelPart(record: ModelRecord, events: readonly LoggedEvent[],
     status,
     started: startedAt,
     ended,
-    attributes: withoutUndefined({
+    attributes: {
       model,
       fallback: model !== (attempts[0]?.model ?? model),
       attempts: attempts.map((attempt, index) => toAttempt(attempt, index === attempts.length - 1 ? status : 'error')),
@@ -43,7 +43,7 @@ export function toModelPart(record: ModelRecord, events: readonly LoggedEvent[],
       output: output === '' ? undefined : output,
       reasoning: reasoning === '' ? undefined : reasoning,
       error,
-    }),
+    },
   }
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Step } from '../../agent/events.ts'
+import { growsLinearly } from '../../agent/processor-time-fixture.ts'
 import type { LoggedEvent } from '../run.ts'
 import type { StoredRun } from '../run-store.ts'
 import { bound, limitFor } from './bound.ts'
@@ -143,4 +144,16 @@ test('the more parts a trace has, the shorter its long values; half a character 
   assert.equal(bound(part, limitFor(1)), part)
   const cut = bound(part, limitFor(100_000))
   assert.deepEqual([cut.attributes['output'], cut.attributes['truncated']], [`${'x'.repeat(79)}\uFFFD`, true])
+})
+
+test('the trace of a long run takes time in proportion to its length', () => {
+  const toSource = (turns: number): Partial<TraceSource> => {
+    const numbers = Array.from({ length: turns }, (_, n) => n + 1)
+    return {
+      events: [...numbers.flatMap((n) => [text('Next.'), ...step(`c${n}`, 10 * n)]), end],
+      records: numbers.map((n) => model(n, 10 * n, { from: 3 * (n - 1), to: 3 * (n - 1) + 1, calls: [`c${n}`] })),
+    }
+  }
+  assert.equal(partsOf(toSource(3333)).length, 1 + 3 * 3333)
+  assert.ok(growsLinearly(toSource, partsOf, 3000))
 })

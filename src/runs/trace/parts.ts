@@ -3,7 +3,7 @@ import { errorOf, endWithoutSession } from '../log/outcome.ts'
 import { isLastEvent } from '../run.ts'
 import { toModelPart } from './model-parts.ts'
 import type { ModelRecord } from './records.ts'
-import { runSpanId, withoutUndefined, type Part, type SpanStatus } from './span.ts'
+import { runSpanId, type Part, type SpanStatus } from './span.ts'
 import type { TraceSource } from './source.ts'
 import { stepsIn, toStepPart } from './step-parts.ts'
 import { toTurnParts } from './turn-parts.ts'
@@ -101,7 +101,7 @@ function toRoot({ run, events }: TraceSource, models: readonly Part[]): Part {
     status: status === 'pending' || status === 'interrupted' ? 'waiting' : status,
     started: createdAt,
     ended: endedAt,
-    attributes: withoutUndefined({
+    attributes: {
       session_id: sessionId,
       finish_reason: end?.type === 'end' ? end.reason : undefined,
       model_calls: models.length,
@@ -110,6 +110,6 @@ function toRoot({ run, events }: TraceSource, models: readonly Part[]): Part {
       cost: hasCost ? sum('cost') : null,
       error_type: error?.details?.error_type,
       error: error?.body,
-    }),
+    },
   }
 }

@@ -70,11 +70,12 @@ export function createRunTraces(deps: RunTraceDependencies): RunTraces {
 
   async function find(key: RunKey): Promise<RunTraceView> {
     const source = await read(key)
+    await pause()
     const parts = toParts(source)
     const limit = limitFor(parts.length)
     const spans: Span[] = []
     for (let start = 0; start < parts.length; start += batchSize) {
-      if (start > 0) await pause()
+      await pause()
       for (const part of parts.slice(start, start + batchSize)) spans.push(toSpan(bound(part, limit)))
     }
     return { request_id: key.requestId, status: source.run.status, spans }

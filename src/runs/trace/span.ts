@@ -16,9 +16,11 @@ export interface Part {
   status: SpanStatus
   started: number
   ended: number | undefined
-  /** Without undefined values. */
-  attributes: Record<string, JsonValue>
+  attributes: Attributes
 }
+
+/** Undefined values are left out of the answer. */
+export type Attributes = Record<string, JsonValue | undefined>
 
 /** A part of a run as shown to callers. */
 export interface Span {
@@ -29,7 +31,7 @@ export interface Span {
   status: SpanStatus
   started_at: string
   ended_at: string | null
-  attributes: Record<string, JsonValue>
+  attributes: Attributes
   /** Present on a model call that was requested by its id: the messages that the model was sent. */
   messages?: SpanMessage[]
 }
@@ -66,9 +68,4 @@ export function toSpan({ id, parent, kind, name, status, started, ended, attribu
 
 export function toIso(ms: number): string {
   return new Date(ms).toISOString()
-}
-
-/** The fields that have a value. */
-export function withoutUndefined(fields: Record<string, JsonValue | undefined>): Record<string, JsonValue> {
-  return Object.fromEntries(Object.entries(fields).filter((entry): entry is [string, JsonValue] => entry[1] !== undefined))
 }

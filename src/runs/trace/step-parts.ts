@@ -1,6 +1,6 @@
 import type { Step, StepStart } from '../../agent/events.ts'
 import type { LoggedEvent } from '../run.ts'
-import { withoutUndefined, type Part } from './span.ts'
+import { type Part } from './span.ts'
 
 /** A step of the log: its start, and its end where the step has ended. */
 export interface LoggedStep {
@@ -47,7 +47,7 @@ export function toStepPart({ start, end }: LoggedStep, { parent, endedAt, isWait
     status: isCutOff ? 'cancelled' : (end?.status ?? (endedAt !== undefined ? 'cancelled' : isWaiting ? 'waiting' : 'running')),
     started: startedAt,
     ended: end ? startedAt + end.durationMs : endedAt,
-    attributes: withoutUndefined({
+    attributes: {
       tool: isPlan ? undefined : tool,
       tool_input: input,
       output: end?.output,
@@ -55,7 +55,7 @@ export function toStepPart({ start, end }: LoggedStep, { parent, endedAt, isWait
       log: end?.log,
       sub_agent: subAgent,
       artifacts,
-    }),
+    },
   }
 }
 

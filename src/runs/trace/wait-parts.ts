@@ -1,4 +1,4 @@
-import { withoutUndefined, runSpanId, type Part } from './span.ts'
+import { runSpanId, type Part } from './span.ts'
 import type { HeldRecord, WaitRecord } from './records.ts'
 import type { DecidedCall, TraceSource } from './source.ts'
 
@@ -47,7 +47,7 @@ function toMove(hold: HeldRecord, before: HeldRecord | undefined): Part[] {
       status: 'success',
       started: hold.at,
       ended: hold.at,
-      attributes: withoutUndefined({ from: from ?? null, to: hold.holder, cause: hold.cause }),
+      attributes: { from: from ?? null, to: hold.holder, cause: hold.cause },
     },
   ]
 }
@@ -72,7 +72,7 @@ export function toApprovalPart(call: DecidedCall, parent: string, endedAt: numbe
     status,
     started: requestedAt,
     ended: decidedAt ?? endedAt,
-    attributes: withoutUndefined({
+    attributes: {
       tool,
       tool_call_id: callId,
       tool_input: input,
@@ -82,6 +82,6 @@ export function toApprovalPart(call: DecidedCall, parent: string, endedAt: numbe
       reason,
       new_input: newInput,
       expires_at: new Date(expiresAt).toISOString(),
-    }),
+    },
   }
 }
