@@ -103,3 +103,11 @@ test('Callbacks: the list is filtered by status and read in pages, and names the
     assert.deepEqual([status, body.detail?.[0]?.loc], [422, ['query', name]])
   }
 })
+
+test('Callbacks: a receiver whose body never ends gets its callback delivered, with the start of the body', async (t) => {
+  const receiver = await startReceiver(t, (_, _index, response) => void response.writeHead(200).write('thanks, and'))
+  const { client } = await startService(t, { script: { text: 'ok' }, environment: { OUTBOUND_ALLOW: receiver.host } })
+  await sendEvent(client, ask('Go.', receiver.url))
+  const [{ attempts }] = (await settled(client)).body.callbacks
+  assert.deepEqual([attempts.length, attempts[0].status, attempts[0].response_body], [1, 200, 'thanks, and'])
+})

@@ -5,7 +5,6 @@ import type { NewChat, OpenTarget } from '../new-chat.ts'
 import { contextOpening, questionOf } from '../../files/context-text.ts'
 import type { ChatMessage, ChatRequest } from '../run.ts'
 import type { Begun, RunStore } from '../run-store.ts'
-import { toListedInput } from '../list/run-list.ts'
 import { toNewMessages } from '../window/transcript.ts'
 
 interface BeginRunDependencies {
@@ -41,7 +40,7 @@ export function createBeginRun({ store, attachments, intake, holder, now, newId 
       queueOrder: intake.nextArrival(),
       agent: agent.config.name,
       configVersion: agent.version,
-      input: toListedInput(run.input),
+      input: run.input.slice(0, maxInputCharacters).toWellFormed(),
       now: now(),
       messages: toNewMessages(request, key.requestId, now()),
       ...(checked ? { images: checked.pictures } : {}),
@@ -54,6 +53,9 @@ export function createBeginRun({ store, attachments, intake, holder, now, newId 
 function withAttachments(request: ChatRequest, { images, contextFiles }: CheckedAttachments): ChatRequest {
   return { ...request, ...(images.length > 0 ? { images } : {}), ...(contextFiles.length > 0 ? { contextFiles } : {}) }
 }
+
+/** Lists of runs show the start of the question. */
+const maxInputCharacters = 200
 
 const maxNameCharacters = 60
 

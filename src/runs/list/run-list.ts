@@ -70,10 +70,3 @@ function toListedRunView(run: ListedRun, showsInput: boolean): ListedRunView {
     config_version: run.configVersion ?? null,
   }
 }
-
-const maxInputCharacters = 200
-
-/** The start of a question, as lists of runs show the text. */
-export function toListedInput(question: string): string {
-  return question.slice(0, maxInputCharacters).toWellFormed()
-}
