@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import { parseSync } from 'oxc-parser'
@@ -24,7 +24,7 @@ const allowed: Record<string, readonly string[]> = {
   runs: belowRuns,
   ...Object.fromEntries(edges.map((edge) => [edge, belowEdges])),
   service: [...belowEdges, ...edges],
-  cli: [...belowEdges, ...edges, 'service'],
+  cli: [...belowEdges, ...edges, 'service', 'client'],
   main: ['cli'],
 }
 /** Folders that import no package, except its types, and of Node its own modules. */
@@ -61,9 +61,12 @@ function targetsOf(file: string): string[] {
   return relative.map(({ specifier }) => path.join(path.dirname(file), specifier))
 }
 
-/** The folder of a file directly under `src/`; of a file in `src/` itself its name. */
+/** The folder of a file directly under `src/`, or the name of a file in `src/` itself. The client's folder is `client`. */
 function folderOf(file: string): string {
-  return file.split('/')[0]!.replace(/\.ts$/, '')
+  return file
+    .replace(/^\.\.\//, '')
+    .split('/')[0]!
+    .replace(/\.ts$/, '')
 }
 
 test('imports point inward', () => {
@@ -83,6 +86,17 @@ test('the folders agent and runs import no package', () => {
       .get(file)!
       .filter(isPackage)
       .map(({ specifier }) => `${file} imports ${specifier}`),
+  )
+  assert.deepEqual(faults, [])
+})
+
+test('the client imports its own files only', () => {
+  const clientSource = path.join(src, '../client/src')
+  const faults = globSync('**/*.ts', { cwd: clientSource }).flatMap((file) =>
+    importsOf(path.join('../client/src', file))
+      .map(({ specifier }) => (specifier.startsWith('.') ? path.join(path.dirname(file), specifier) : specifier))
+      .filter((target) => !existsSync(path.join(clientSource, target)))
+      .map((target) => `${file} imports ${target}`),
   )
   assert.deepEqual(faults, [])
 })

@@ -1,14 +1,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { AnswerStep } from '../../sessions/message.ts'
 import { createAnswerView } from './answer-view.ts'
 import { createTestTerminal } from '../terminal-fixture.ts'
 import type { Chunk } from './service-client.ts'
 
-function chunk(agent_step: string, token = '', step?: Partial<AnswerStep>): Chunk {
-  const whole = { tool: 'sales', tool_input: { sql: 'select 1' }, log: '', type: 'tool_call', output: [], status: 'success' } as const
-  const times = { execution_time: 0.034, started_at: '2026-01-01T00:00:00.000Z' }
-  return { agent_step, token, finish_reason: 'null', ...(step && { step: { ...whole, ...times, ...step } }) }
+type Step = NonNullable<Chunk['step']>
+
+function chunk(agent_step: string, token = '', step?: Partial<Step>): Chunk {
+  const whole: Step = {
+    tool: 'sales',
+    tool_input: { sql: 'select 1' },
+    log: '',
+    type: 'tool_call',
+    output: [],
+    status: 'success',
+    execution_time: 0.034,
+    started_at: '2026-01-01T00:00:00.000Z',
+  }
+  return { id: 'r', number: 1, usage: [], finish_reason: 'null', agent_step, token, ...(step && { step: { ...whole, ...step } }) }
 }
 
 function view(chunks: Chunk[], options: { isTTY?: boolean; environment?: Record<string, string> }): { out: string; err: string } {

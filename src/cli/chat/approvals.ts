@@ -80,10 +80,10 @@ function isShortFor(word: string, input: string): boolean {
   return input !== '' && word.startsWith(input)
 }
 
-function parse(text: string): object | undefined {
+function parse(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined
   } catch {
     return undefined
   }

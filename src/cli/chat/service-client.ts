@@ -1,52 +1,23 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { EventSourceParserStream } from 'eventsource-parser/stream'
-import type { AnswerStep } from '../../sessions/message.ts'
+import {
+  AgentCoreError,
+  createClient,
+  type ApprovalPage,
+  type Chunk,
+  type Client,
+  type Decision,
+  type Retry,
+  type Tool,
+} from '../../../client/src/index.ts'
 import { CommandFailure } from '../terminal.ts'
 
-/** A chunk of a streamed answer, as defined by the HTTP interface. */
-export interface Chunk {
-  token: string
-  agent_step: string
-  /** The text `null` on every chunk but the last. */
-  finish_reason: string
-  /** Present on the last chunk of a step. */
-  step?: AnswerStep
-  /** Present on the last chunk of a failed run. */
-  error?: { body: string }
-  /** Present if calls wait for approval: no chunk follows until the calls are decided. */
-  approval_required?: { request_id: string; calls: WaitingCall[] }
-}
-
-/** A tool call that is executed only after approval. */
-export interface WaitingCall {
-  tool_call_id: string
-  tool: string
-  tool_input: unknown
-}
+export type { Chunk, Decision } from '../../../client/src/index.ts'
 
 /** An entry of the list of approvals. `messages` has the last messages of the session if the key may decide the call. */
-export interface ListedCall extends WaitingCall {
-  request_id: string
-  session_id: string
-  requested_by: string
-  may_decide: boolean
-  messages?: { role: string; content: string }[]
-}
+export type ListedCall = ApprovalPage['approvals'][number]
 
-export interface Decision {
-  tool_call_id: string
-  decision: 'approve' | 'reject'
-  /** Input to execute instead of the input chosen by the model. */
-  tool_input?: unknown
-  reason?: string
-}
-
-export interface ListedTool {
-  name: string
-  description: string
-  status: string
-}
+/** A tool call that is executed only after approval. */
+export type WaitingCall = Pick<ListedCall, 'tool_call_id' | 'tool' | 'tool_input'>
 
 export interface Question {
   requestId: string
@@ -54,7 +25,7 @@ export interface Question {
   text: string
 }
 
-/** Client of a service over HTTP. Failures are `CommandFailure`s with a readable message. */
+/** Client of a service for the terminal. Failures are `CommandFailure`s with a readable message. */
 export interface ServiceClient {
   /**
    * Streams the chunks of an answer to the last chunk, and resumes a broken stream after the last event received. After a chunk with
@@ -67,7 +38,7 @@ export interface ServiceClient {
   waitingCalls(): Promise<ListedCall[]>
   /** Cancels a run. Cancelling an ended or unknown run has no effect. */
   cancel(requestId: string): Promise<void>
-  tools(): Promise<ListedTool[]>
+  tools(): Promise<Tool[]>
 }
 
 /** Error reply of the service, with its HTTP status. */
@@ -80,80 +51,49 @@ export class ServiceRefusal extends CommandFailure {
   }
 }
 
-export interface ClientOptions {
+export interface ServiceClientOptions {
   /** Base address without a trailing slash. */
   url: string
   key: string
-  /** Milliseconds between attempts to resume a stream. */
-  retryDelaysMs?: readonly number[]
+  /** Attempts to resume a stream, and the milliseconds before the first attempt. Default: those of the client. */
+  retries?: number
+  retryDelayMs?: number
 }
 
-/** A service cancels a run 5 s after its reader disconnected. A restarted service waits as long again. */
-const defaultDelaysMs = [50, 200, 500, 1000, 1500, 2000, 2000, 2000]
+export function createServiceClient({ url, key, retries, retryDelayMs }: ServiceClientOptions): ServiceClient {
+  const client = createClient({ baseUrl: url, accessKey: key, retries, retryDelayMs })
 
-export function createServiceClient({ url, key, retryDelaysMs = defaultDelaysMs }: ClientOptions): ServiceClient {
-  async function send(path: string, init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> } = {}): Promise<Response> {
-    const reply = await fetch(`${url}/core/v1${path}`, { ...init, headers: { ...init.headers, 'x-service-access': key } })
-    if (!reply.ok) throw await toRefusal(reply)
-    return reply
-  }
-
-  function start({ requestId, sessionId, text }: Question, signal: AbortSignal): Promise<Response> {
-    const headers = { 'content-type': 'application/json', 'request-id': requestId, 'session-id': sessionId }
-    const body = JSON.stringify({ messages: [{ role: 'user', content: text }] })
-    return send('/chain_streaming', { method: 'POST', headers, body, signal })
-  }
-
-  async function* ask(question: Question, signal: AbortSignal): AsyncGenerator<Chunk, void> {
-    const path = `/runs/${question.requestId}/stream`
-    let last = ''
-    let failures = 0
-    attempts: for (;;) {
-      try {
-        // The request id identifies the run, so a question without a first event is simply sent once more.
-        const reply = await (last === '' ? start(question, signal) : send(path, { headers: { 'last-event-id': last }, signal }))
-        for await (const { id, data } of toEvents(reply)) {
-          const chunk = JSON.parse(data) as Chunk
-          last = id ?? last
-          failures = 0
-          yield chunk
-          if (chunk.finish_reason === 'approval_required') continue attempts
-          if (chunk.finish_reason !== 'null') return
-        }
-      } catch (error) {
-        if (error instanceof CommandFailure || signal.aborted) throw error
-        if (last === '' && failures === 0 && codeOf(error) === 'ECONNREFUSED') throw unreachable(url, error)
-      }
-      const delay = retryDelaysMs[failures++]
-      if (delay === undefined) throw new CommandFailure(1, [`The connection to ${url} broke, and reconnecting failed.`])
-      await sleep(delay, undefined, { signal })
+  async function* ask({ requestId, sessionId, text }: Question, signal: AbortSignal): AsyncGenerator<Chunk, void> {
+    // A service that never answered is reported at once.
+    const onRetry = ({ error, attempt }: Retry) => !(stream.number === 0 && attempt === 1 && isRefusedConnection(error))
+    const stream = client.stream(
+      { messages: [{ role: 'user', content: text }] },
+      { requestId, sessionId, signal, onRetry, throughApprovals: true },
+    )
+    try {
+      yield* stream
+    } catch (error) {
+      if (stream.number === 0 || !(error instanceof AgentCoreError) || error.status !== 0) throw toFailure(error)
+      throw new CommandFailure(1, [`The connection to ${url} broke, and reconnecting failed.`])
     }
   }
 
-  /** Sends a request without retries; network failures become `CommandFailure`s. */
-  async function sendOnce(path: string, init?: Parameters<typeof send>[1]): Promise<Response> {
-    return send(path, init).catch((error: unknown) => {
-      throw error instanceof CommandFailure ? error : unreachable(url, error)
+  async function call<T>(request: (client: Client) => Promise<T>): Promise<T> {
+    return request(client).catch((error: unknown) => {
+      throw toFailure(error)
     })
   }
 
   return {
     ask,
     async decide(requestId, decision) {
-      const headers = { 'content-type': 'application/json' }
-      await sendOnce(`/runs/${requestId}/approvals`, { method: 'POST', headers, body: JSON.stringify(decision) })
+      await call(({ approvals }) => approvals.decide(requestId, decision))
     },
-    async waitingCalls() {
-      const reply = await sendOnce('/approvals')
-      return ((await reply.json()) as { approvals: ListedCall[] }).approvals
-    },
+    waitingCalls: async () => (await call(({ approvals }) => approvals.list())).approvals,
     async cancel(requestId) {
-      await send(`/runs/${requestId}`, { method: 'DELETE', signal: AbortSignal.timeout(5000) }).catch(() => undefined)
+      await client.runs.cancel(requestId, { signal: AbortSignal.timeout(5000) }).catch(() => undefined)
     },
-    async tools() {
-      const reply = await sendOnce('/tools')
-      return ((await reply.json()) as { tools: ListedTool[] }).tools
-    },
+    tools: async () => (await call(({ tools }) => tools.list())).tools,
   }
 }
 
@@ -162,26 +102,14 @@ export function newId(): string {
   return randomUUID()
 }
 
-function toEvents({ body }: Response): AsyncIterable<{ id?: string | undefined; data: string }> {
-  if (!body) throw new Error('no body')
-  return body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
+function isRefusedConnection({ cause }: AgentCoreError): boolean {
+  return ((cause as Error | undefined)?.cause as { code?: unknown } | undefined)?.code === 'ECONNREFUSED'
 }
 
-/** Converts an error reply: its text, or its status if the reply has no text. */
-async function toRefusal(reply: Response): Promise<ServiceRefusal> {
-  const errorBody = (await reply.json().catch(() => undefined)) as { body?: unknown; detail?: { msg?: unknown }[] } | undefined
-  const faults = Array.isArray(errorBody?.detail) ? errorBody.detail.map(({ msg }) => String(msg)).join('; ') : undefined
-  const words = typeof errorBody?.body === 'string' ? errorBody.body : (faults ?? `The service answered ${reply.status}.`)
-  return new ServiceRefusal(reply.status, reply.status === 401 ? `${words} Pass a valid key with --key.` : words)
-}
-
-function unreachable(url: string, error: unknown): CommandFailure {
-  const code = codeOf(error)
-  return new CommandFailure(1, [`${url} cannot be reached${code === undefined ? '' : ` (${code})`}.`])
-}
-
-/** The system error code, which fetch puts in the cause. */
-function codeOf(error: unknown): string | undefined {
-  const { code } = ((error as Error).cause ?? {}) as { code?: unknown }
-  return typeof code === 'string' ? code : undefined
+/** Converts an error of the client to lines for the terminal. Any other error stays the same. */
+function toFailure(error: unknown): unknown {
+  if (!(error instanceof AgentCoreError)) return error
+  const { status, message } = error
+  if (status === 0) return new CommandFailure(1, [message])
+  return new ServiceRefusal(status, status === 401 ? `${message} Pass a valid key with --key.` : message)
 }
