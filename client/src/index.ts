@@ -6,11 +6,21 @@ export type { Exchange } from './transport.ts'
 export type { Accepted, AsyncRequest, Callback, Chat, ChatAnswer, ChatOptions, ChatRequest, ChatStreamOptions } from './chat.ts'
 export type { Retry, RetryOptions } from './retry.ts'
 export type { ApprovalPage, Approvals, Decision, WaitingCall } from './resources/approvals.ts'
-export type { ArtifactLink, ArtifactPlace, Artifacts, SharedArtifact } from './resources/artifacts.ts'
+export type { Artifact, ArtifactLink, ArtifactPage, ArtifactPlace, Artifacts, SharedArtifact } from './resources/artifacts.ts'
 export type { Configuration, ConfigurationFields, Configurations, ConfigurationUpdate, UpdateOptions } from './resources/configuration.ts'
 export type { Memories, Memory, MemoryFilter, MemoryPage } from './resources/memories.ts'
-export type { Feedback, FollowOptions, OwnerOptions, Run, RunFilter, RunPage, Runs } from './resources/runs.ts'
-export type { Caller, LogEntry, LogPage, Metadata, Metrics, Roles, ServiceMethods } from './resources/service.ts'
+export type { Feedback, FollowOptions, OwnerOptions, Run, RunFilter, RunPage, Runs, RunTrace } from './resources/runs.ts'
+export type {
+  CallbackPage,
+  Caller,
+  ContextFiles,
+  LogEntry,
+  LogPage,
+  Metadata,
+  Metrics,
+  Roles,
+  ServiceMethods,
+} from './resources/service.ts'
 export type { Session, SessionFilter, SessionPage, Sessions, SessionSummary } from './resources/sessions.ts'
 export type { SubAgent, SubAgentRequest, SubAgents } from './resources/sub-agents.ts'
 export type { ChangedToolPage, Tool, ToolMethods, ToolRequest, ToolResult, Tools } from './resources/tools.ts'

@@ -140,7 +140,7 @@ test('approvals: a stream goes on when its call is decided; a chat is repeated',
 
   const waiting = await client.chat(ask('Send again.'))
   assert.ok('approval_required' in waiting)
-  const { approvals } = await client.approvals.list()
+  const approvals = await collect(client.approvals.all({ limit: 1 }))
   assert.deepEqual(
     approvals.map(({ request_id }) => request_id),
     [waiting.request_id],
@@ -169,6 +169,13 @@ test('runs: list, cancel, feedback and refusals', async (t) => {
     listed.map(({ request_id }) => request_id),
     ids.toReversed(),
   )
+  const { spans } = await client.runs.trace(answers[0]!.request_id)
+  assert.equal(spans[0]?.kind, 'run')
+  const model = spans.find(({ kind }) => kind === 'model')!
+  assert.deepEqual(
+    (await client.runs.trace(answers[0]!.request_id, { span: model.id })).spans.map(({ id }) => id),
+    [model.id],
+  )
   const page = await client.runs.list({ status: 'cancelled' })
   assert.deepEqual({ count: page.runs.length, more: page.has_more }, { count: 1, more: false })
   assert.equal(await typeOf(client.runs.resendCallback(answers[0]!.request_id)), '404 NotFound')
@@ -184,6 +191,8 @@ test('sessions: all pages, a session, a fork, a deletion', async (t) => {
     ids.toReversed(),
   )
   assert.equal((await client.sessions.list({ limit: 1 })).sessions[0]?.short_name, 'Question 3')
+  const matches = await collect(client.sessions.all({ q: 'question', limit: 1 }))
+  assert.equal(matches.length, 3)
   const { messages } = await client.sessions.get(ids[0]!)
   assert.deepEqual(
     messages.map(({ content }) => content),
@@ -213,6 +222,11 @@ test('tools, artifacts: a tool is executed; its file in a chat is linked and sha
   assert.equal(await (await fetch(link.download_url)).text(), 'hello')
   const shared = await client.artifacts.share({ sessionId, messageIndex: 1, artifactIndex: 0 })
   assert.equal(shared.file_name, 'note.txt')
+  const artifacts = await collect(client.artifacts.all({ limit: 1 }))
+  assert.equal(artifacts[0]?.file_name, 'note.txt')
+  const content = await client.artifacts.content(artifacts.at(-1)!.artifact_id)
+  assert.equal(await content.text(), 'hello')
+  assert.equal(await typeOf(client.artifacts.content('unknown')), '404 NotFound')
 })
 
 test('configuration: a change is checked, based on a version, and refused with its faults', async (t) => {
@@ -253,6 +267,8 @@ test('service: the agent, the caller, roles, metrics, logs, sub-agents and memor
   assert.equal((await client.subAgents.list()).sub_agents.length, 1)
   await client.subAgents.delete(id)
   assert.equal(await typeOf(client.subAgents.get(id)), '404 NotFound')
+  assert.deepEqual((await client.contextFiles('sales')).files, [])
+  assert.deepEqual((await client.callbacks()).callbacks, [])
   assert.deepEqual((await client.memories.list()).memories, [])
   assert.deepEqual(await collect(client.memories.all()), [])
   assert.equal(await typeOf(client.memories.delete('unknown')), '404 NotFound')

@@ -9,6 +9,7 @@ import { nextPage, readPages } from './pages.ts'
 export type Run = Reply<'GET', '/core/v1/runs/{request_id}'>
 export type RunPage = Reply<'GET', '/core/v1/runs'>
 export type RunFilter = Query<'GET', '/core/v1/runs'>
+export type RunTrace = Reply<'GET', '/core/v1/runs/{request_id}/trace'>
 export type Feedback = RequestOptions<'POST', '/core/v1/runs/{request_id}/feedback'>['body']
 export type LearnedFeedback = Reply<'POST', '/core/v1/runs/{request_id}/feedback'>
 
@@ -33,6 +34,8 @@ export interface Runs {
   get(requestId: string, options?: OwnerOptions): Promise<Run>
   /** Yields the chunks of a run from the start, or after `lastEventId`, then live. The stream resumes like the stream of a chat. */
   stream(requestId: string, options?: FollowOptions): RunStream
+  /** Returns the spans of a run: model calls, tool calls, waits. With `span`, that span alone, uncut; a model call also has `messages`. */
+  trace(requestId: string, options?: OwnerOptions & { span?: string }): Promise<RunTrace>
   /** Cancels a run. Throws 409 `RunEnded` for an ended run. */
   cancel(requestId: string, options?: OwnerOptions): Promise<Run>
   /** Rates an answer, from -1 to 1. */
@@ -62,6 +65,11 @@ export function createRuns(transport: Transport, defaults: RetryOptions): Runs {
         return resumeRun(transport, { requestId, after: last, owner: { issuer, sub }, signal })
       }
       return createRunStream({ requestId, after, resume }, withDefaults(options, defaults))
+    },
+
+    trace(requestId, options = {}) {
+      const { query, ...parts } = ownedRun(requestId, options)
+      return transport.request('GET', '/core/v1/runs/{request_id}/trace', { ...parts, query: { ...query, span: options.span } })
     },
 
     cancel: (requestId, options) => transport.request('DELETE', '/core/v1/runs/{request_id}', ownedRun(requestId, options)),

@@ -5,6 +5,9 @@ export type Metadata = Reply<'GET', '/core/v1/metadata'>['body']
 export type Caller = Reply<'GET', '/core/v1/me'>
 export type Roles = Reply<'GET', '/core/v1/roles'>
 export type Metrics = Reply<'GET', '/core/v1/metrics'>
+export type ContextFiles = Reply<'GET', '/core/v1/context_files'>
+export type CallbackPage = Reply<'GET', '/core/v1/callbacks'>
+type CallbackFilter = Query<'GET', '/core/v1/callbacks'>
 type MetricsFilter = Query<'GET', '/core/v1/metrics'>
 type LogFilter = Query<'GET', '/core/v1/logs'>
 
@@ -37,6 +40,10 @@ export interface ServiceMethods {
   me(options?: CallOptions): Promise<Caller>
   /** Lists the roles with their permissions. */
   roles(options?: CallOptions): Promise<Roles>
+  /** Lists files whose path contains `text`, which a chat may name in `context_files`. */
+  contextFiles(text?: string, options?: CallOptions): Promise<ContextFiles>
+  /** Lists the callbacks of asynchronous chats with every attempt, newest first. */
+  callbacks(filter?: CallbackFilter, options?: CallOptions): Promise<CallbackPage>
   /** Returns counts, latencies and tokens of the tenant's runs. */
   metrics(filter?: MetricsFilter, options?: CallOptions): Promise<Metrics>
   /** Lists the ended runs of the tenant, newest first. */
@@ -48,6 +55,8 @@ export function createServiceMethods(transport: Transport): ServiceMethods {
     metadata: async (options) => (await transport.request('GET', '/core/v1/metadata', options)).body,
     me: (options) => transport.request('GET', '/core/v1/me', options),
     roles: (options) => transport.request('GET', '/core/v1/roles', options),
+    contextFiles: (q, options) => transport.request('GET', '/core/v1/context_files', { ...options, query: { q } }),
+    callbacks: (query, options) => transport.request('GET', '/core/v1/callbacks', { ...options, query }),
     metrics: (query, options) => transport.request('GET', '/core/v1/metrics', { ...options, query }),
     async logs(query, options) {
       const { data, ...page } = await transport.request('GET', '/core/v1/logs', { ...options, query })

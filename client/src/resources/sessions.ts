@@ -35,7 +35,11 @@ export function createSessions(transport: Transport): Sessions {
     all(filter, options) {
       const limit = filter?.limit ?? defaultLimit
       const load = (before: string | undefined) => list({ ...filter, ...(before === undefined ? {} : { before }) }, options)
-      const next = ({ sessions }: SessionPage) => (sessions.length < limit ? undefined : sessions.at(-1)?.session_id)
+      const next = ({ sessions, next: following }: SessionPage) => {
+        // The pages of a search may be short.
+        if (filter?.q !== undefined) return following
+        return sessions.length < limit ? undefined : sessions.at(-1)?.session_id
+      }
       return readPages(load, { elements: ({ sessions }) => sessions, next })
     },
 
