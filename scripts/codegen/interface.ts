@@ -7,9 +7,12 @@ import { loadSettings } from '../../src/settings/settings.ts'
 /** The part of the OpenAPI document that the client's types come from. */
 export interface ClientInterface {
   document: object
-  /** SHA-256 of `document`, whatever the order of its fields. */
+  /** SHA-256 of `document` and `generatorOptions`, whatever the order of fields. */
   hash: string
 }
+
+/** Options of the generator, openapi-typescript. */
+export const generatorOptions: readonly string[] = ['--default-non-nullable', 'false', '--empty-objects-unknown']
 
 interface Operation {
   responses: Record<string, Record<string, unknown>>
@@ -40,12 +43,8 @@ export async function readInterface(): Promise<ClientInterface> {
     onListen: createStub(),
   })
   const document = selectForClient(app.swagger() as unknown as OpenApiDocument)
-  return {
-    document,
-    hash: createHash('sha256')
-      .update(JSON.stringify(sortFields(document)))
-      .digest('hex'),
-  }
+  const source = JSON.stringify(sortFields({ document, generatorOptions }))
+  return { document, hash: createHash('sha256').update(source).digest('hex') }
 }
 
 /**
