@@ -1,13 +1,12 @@
-import '@mantine/core/styles.layer.css'
-import '@mantine/notifications/styles.layer.css'
+import './mantine-styles.ts'
 import './app.css'
 import { MantineProvider } from '@mantine/core'
-import { Notifications } from '@mantine/notifications'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Router } from 'wouter'
 import { consolePath } from './api/address.ts'
 import { createQueryClient } from './api/query-client.ts'
+import { Toasts } from './parts/toasts.tsx'
 import { Routes } from './routes.tsx'
 import { cssVariables, theme } from './theme.ts'
 
@@ -22,7 +21,7 @@ export function App() {
         <Router base={consolePath}>
           <Routes />
         </Router>
-        <Notifications position="bottom-center" autoClose={5000} />
+        <Toasts />
       </QueryClientProvider>
     </MantineProvider>
   )

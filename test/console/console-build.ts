@@ -3,6 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { build } from 'vite'
+import { compressFiles } from '../../scripts/build/compress.ts'
 
 const root = path.join(import.meta.dirname, '../..')
 const cache = path.join(root, 'node_modules/.cache/console')
@@ -14,6 +15,7 @@ export async function buildConsole(): Promise<string> {
   await mkdir(cache, { recursive: true })
   const draft = await mkdtemp(path.join(cache, 'draft-'))
   await build({ root: path.join(root, 'console'), logLevel: 'warn', build: { outDir: draft, emptyOutDir: true } })
+  await compressFiles(draft)
   // Test files run at the same time: the first build stays.
   await rename(draft, folder).catch(() => rm(draft, { recursive: true, force: true }))
   return folder

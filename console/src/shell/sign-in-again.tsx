@@ -1,7 +1,9 @@
 import { Modal, Text } from '@mantine/core'
+import { lazy, Suspense } from 'react'
 import { sessionEnded } from '../api/session-state.ts'
 import { useStore } from '../api/store.ts'
-import { KeyForm } from '../sign-in/key-form.tsx'
+
+const KeyForm = lazy(async () => ({ default: (await import('../sign-in/key-form.tsx')).KeyForm }))
 
 /** Dialog after the session has ended in the middle of work. The page below keeps its state; its requests go on after the sign-in. */
 export function SignInAgain() {
@@ -19,7 +21,7 @@ export function SignInAgain() {
       <Text size="sm" mb="md">
         Your session has ended. What you were doing is still here and goes on once you have signed in.
       </Text>
-      {isEnded && <KeyForm />}
+      <Suspense fallback={null}>{isEnded && <KeyForm />}</Suspense>
     </Modal>
   )
 }

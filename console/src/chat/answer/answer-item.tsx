@@ -1,4 +1,4 @@
-import { memo, useMemo } from 'react'
+import { lazy, memo, Suspense, useMemo } from 'react'
 import { createStore, useStore } from '../../api/store.ts'
 import { Markdown } from '../../parts/markdown/markdown.tsx'
 import { emptyAnswer, toParts, type Answer, type Part } from '../live/answer.ts'
@@ -6,8 +6,6 @@ import type { LiveRun } from '../live/live-run.ts'
 import type { Message } from '../queries.ts'
 import { AnswerActions } from './answer-actions.tsx'
 import { AnswerEnd } from './answer-end.tsx'
-import { ApprovalCards } from './approval-cards.tsx'
-import { Artifacts } from './artifacts.tsx'
 import { StepCard } from './step-card.tsx'
 import { Thought } from './thought.tsx'
 import styles from './answer-item.module.css'
@@ -20,6 +18,10 @@ interface AnswerItemProps {
   /** Sends the question again; only offered for an answer that failed. */
   onAskAgain?: (() => void) | undefined
 }
+
+// Forms and previews come with the first answer that needs them.
+const ApprovalCards = lazy(async () => ({ default: (await import('./approval-cards.tsx')).ApprovalCards }))
+const Artifacts = lazy(async () => ({ default: (await import('./artifacts.tsx')).Artifacts }))
 
 const noAnswer = createStore(emptyAnswer)
 
@@ -36,8 +38,10 @@ export function AnswerItem({ message, run, onAskAgain }: AnswerItemProps) {
         <PartView key={index} part={part} isLast={index === answer.parts.length - 1} isRunning={answer.status === 'running'} />
       ))}
       {answer.status === 'running' && answer.parts.length === 0 && <Waiting />}
-      {answer.approval && <ApprovalCards approval={answer.approval} />}
-      {artifacts.length > 0 && <Artifacts artifacts={artifacts} />}
+      <Suspense fallback={null}>
+        {answer.approval && <ApprovalCards approval={answer.approval} />}
+        {artifacts.length > 0 && <Artifacts artifacts={artifacts} />}
+      </Suspense>
       {answer.status === 'ended' && (
         <>
           <AnswerEnd answer={answer} onAskAgain={onAskAgain} />
