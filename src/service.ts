@@ -16,6 +16,7 @@ import { createObservability } from './runs/reports/observability.ts'
 import { createRunList } from './runs/list/run-list.ts'
 import { combineObservers } from './runs/run-observer.ts'
 import { openAccess, openLimits } from './service/access.ts'
+import { checksOf } from './service/checks/running-service.ts'
 import { openAgents } from './service/agents.ts'
 import { openArtifacts } from './service/artifacts.ts'
 import { openCallbacks } from './service/callbacks.ts'
@@ -25,6 +26,7 @@ import { openMemory } from './service/memory.ts'
 import { keepPruned } from './service/retention.ts'
 import { openSecrets, renewSecrets } from './service/secrets.ts'
 import { openSessionChanges } from './service/sessions.ts'
+import { createStatus, describeProcess } from './service/status.ts'
 import { openTracing } from './service/tracing.ts'
 import { createSessions } from './sessions/sessions.ts'
 import type { Settings } from './settings/settings.ts'
@@ -86,7 +88,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   for (const line of [...renewed, ...secrets.notices]) log.info(line)
   const id = newId()
   const bus = stack.adopt(await openBus(database, { id, log }), (opened) => opened.close())
-  const holder = stack.adopt(await keepHolder(database, { id, bus, log }), (lease) => lease.release())
+  const self = describeProcess(version, now())
+  const holder = stack.adopt(await keepHolder(database, { id, bus, log, process: self }), (lease) => lease.release())
   const jobs = stack.adopt(createJobs(database, { now, log, bus }), (workers) => workers.drain(0))
   const runStore = createRunStore(database)
   const executions = createExecutionStore(database)
@@ -150,6 +153,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   })
   const changes = openSessionChanges({ ...common, store: sessionStore, runs, artifacts })
 
+  const checks = checksOf({ settings, environment, agent: agents.current, configuration, database, address: publicUrl })
+  const status = createStatus({ checks, database, jobs, process: { ...self, id }, now, log })
   let isStopping = false
   const services = {
     agent: agents.current,
@@ -171,6 +176,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     runs,
     runStore,
     sessions: createSessions(sessionStore),
+    status,
     subAgents,
     tools: directly,
     ping: () => database.ping(),

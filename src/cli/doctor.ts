@@ -3,8 +3,15 @@ import type { Command } from 'commander'
 import type { AgentConfig } from '../configuration/schema.ts'
 import type { Settings } from '../settings/settings.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
-import { checkArtifacts, checkConfiguration, checkDataDir, checkFilesRoot, checkOutbound, checkStore, checkTools } from './doctor/checks.ts'
-import { checkSecrets } from './doctor/secrets.ts'
+import { checkArtifacts } from '../service/checks/artifacts.ts'
+import { checkDataDir, checkFilesRoot } from '../service/checks/folders.ts'
+import { checkOutbound } from '../service/checks/outbound.ts'
+import { checkSecrets } from '../service/checks/secrets.ts'
+import { describeSettings } from '../service/checks/settings.ts'
+import { checkStore } from '../service/checks/store.ts'
+import { checkTools } from '../service/checks/tools.ts'
+import { findService } from './running-service.ts'
+import { checkConfiguration } from './doctor/configuration.ts'
 import { findModelOffers } from './doctor/model-advice.ts'
 import { checkModels, type Finding } from '../models/check-models.ts'
 import { findMissing, readSettings } from './prepare.ts'
@@ -34,8 +41,8 @@ export function addDoctor(program: Command, { terminal }: CommandContext): void 
 async function* examine(terminal: Terminal): AsyncGenerator<Finding, void> {
   const settings = trySettings(terminal)
   if (Array.isArray(settings)) return yield* settings
-  yield { state: 'ok', text: `settings: ${describeSettings(settings)}` }
-  const dataDir = await checkDataDir(settings)
+  yield describeSettings(settings)
+  const dataDir = await checkDataDir(settings, findService)
   yield dataDir
   const store = dataDir.state === 'fail' ? [] : await checkStore(settings)
   yield* store
@@ -69,10 +76,6 @@ function trySettings(terminal: Terminal): Readonly<Settings> | Finding[] {
     if (!(error instanceof CommandFailure)) throw error
     return error.lines.map((line) => ({ state: 'fail', text: `settings: ${line}`, advice: 'Correct the environment variable.' }))
   }
-}
-
-function describeSettings({ host, port, workers, databaseUrl }: Settings): string {
-  return `listens on ${host}:${port}${workers > 1 ? ` with ${workers} workers` : ''}, stores data in ${databaseUrl === undefined ? 'SQLite' : 'Postgres'}`
 }
 
 function createReport({ stdout, environment }: Terminal) {

@@ -39,6 +39,7 @@ import { List as SessionList, Message as SessionMessage, Session, Summary as Ses
 import { Listed as SubAgent, SubAgentReply as SubAgentState } from './routes/sub-agents.ts'
 import { ExecuteBody as ToolExecutionRequest, Executed as ToolExecution, ListedTool as Tool } from './routes/tools.ts'
 import { RunTrace, Span } from './trace-schemas.ts'
+import { Check, JobCounts, Replica, ServiceStatus } from './status-schemas.ts'
 
 /** Named schemas of the document: a generated client gets one type for each. */
 export const namedSchemas: Record<string, TSchema> = {
@@ -101,6 +102,10 @@ export const namedSchemas: Record<string, TSchema> = {
   ChangedTool,
   ChangedToolPage,
   AcceptedTool,
+  Check,
+  Replica,
+  JobCounts,
+  ServiceStatus,
   RunSummary,
   RunPage,
   Span,

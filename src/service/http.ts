@@ -34,6 +34,7 @@ import { runListRoute } from '../http/routes/run-list.ts'
 import { runTraceRoutes } from '../http/routes/run-trace.ts'
 import { runRoutes, viewRuns } from '../http/routes/runs.ts'
 import { sessionRoutes } from '../http/routes/sessions.ts'
+import { statusRoute } from '../http/routes/status.ts'
 import { subAgentRoutes } from '../http/routes/sub-agents.ts'
 import { toolRoutes } from '../http/routes/tools.ts'
 import { createServer, type ServerOptions } from '../http/server.ts'
@@ -53,6 +54,7 @@ import type { RunStore } from '../runs/run-store.ts'
 import type { SessionChanges } from '../sessions/session-changes.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import type { Settings } from '../settings/settings.ts'
+import type { StatusReader } from './status.ts'
 import type { SubAgents } from '../sub-agents/sub-agents.ts'
 
 /** Services that the routes call. */
@@ -75,6 +77,7 @@ interface RouteServices {
   pins: PinStore
   runStore: RunStore
   sessions: Sessions
+  status: StatusReader
   subAgents: SubAgents
   tools: DirectExecution
   traces: RunTraces
@@ -128,6 +131,7 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
     changedToolRoutes(app, services)
     prometheusRoute(app, { read: services.metrics.read, isPublic, adminTenant })
     observabilityRoutes(app, services)
+    statusRoute(app, { ...services, adminTenant })
     artifactRoutes(app, services)
     metadataRoutes(app, services)
     configurationRoutes(app, services)

@@ -45,6 +45,7 @@ const routes = [
   ['GET', '/core/v1/metrics/series', 'observability.read'],
   ['GET', '/core/v1/logs', 'observability.read'],
   ['GET', '/metrics', 'observability.read'],
+  ['GET', '/core/v1/status', 'observability.read'],
   ['GET', '/core/v1/agent/config', 'config.read'],
   ['PUT', '/core/v1/agent/config', 'config.write'],
   ['GET', '/core/v1/agent/config/history', 'config.read'],

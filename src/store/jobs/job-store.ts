@@ -10,8 +10,21 @@ export interface JobStore {
   table(options: { now(): number }): JobTable
   /** Counts waiting and active jobs of all processes by kind. The numbers are a few seconds old. */
   count(): Promise<{ kind: string; count: number }[]>
+  /** Counts the jobs by kind and state. `running`: the jobs that this process runs, by kind. */
+  states(options: { now: number; running: ReadonlyMap<string, number> }): Promise<JobStates[]>
   /** Returns jobs of dead processes to the queue. Called every few seconds. */
   maintain?(): Promise<void>
+}
+
+/** Numbers of jobs of a kind. */
+export interface JobStates {
+  kind: string
+  /** Wait for a worker now, or for a time. */
+  due: number
+  scheduled: number
+  running: number
+  /** Have failed, and wait for the next try, or were given up. */
+  failed: number
 }
 
 /** The operations of a worker. A claim holds a job for one lease, and `renew` extends the lease. */

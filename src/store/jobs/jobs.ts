@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { localBus, type Bus } from '../../replicas/bus.ts'
 import type { Job, JobKind, JobOutcome, Jobs } from '../../runs/jobs.ts'
 import type { Database } from '../database.ts'
+import type { JobStates } from './job-store.ts'
 import { createJobWorker, type JobWorker } from './worker.ts'
 
 interface JobsOptions {
@@ -14,8 +15,13 @@ interface JobsOptions {
   bus?: Pick<Bus, 'publish' | 'subscribe' | 'onGap'>
 }
 
+export interface JobQueue extends Jobs {
+  /** Counts the jobs by kind and state. */
+  states(): Promise<JobStates[]>
+}
+
 /** `Jobs` in the store of either database. */
-export function createJobs(database: Database, { now, log, bus = localBus, renewMs = database.jobs.leaseMs / 3 }: JobsOptions): Jobs {
+export function createJobs(database: Database, { now, log, bus = localBus, renewMs = database.jobs.leaseMs / 3 }: JobsOptions): JobQueue {
   const { jobs: store } = database
   const table = store.table({ now })
   const workers = new Map<JobKind, JobWorker>()
@@ -43,6 +49,7 @@ export function createJobs(database: Database, { now, log, bus = localBus, renew
 
   return {
     wake,
+    states: () => store.states({ now: now(), running: new Map([...workers].map(([kind, worker]) => [kind, worker.running()])) }),
     async add(jobs) {
       await database.all.unit((connection) => store.insert(connection, jobs))
       wake(...jobs.map(({ kind }) => kind))

@@ -1,7 +1,7 @@
 import { PgBoss, type Db, type JobInsert, type JobWithMetadata } from 'pg-boss'
 import type { Job, JobKind, NewJob } from '../../runs/jobs.ts'
 import type { Database, Scope } from '../database.ts'
-import type { JobStore, JobTable } from './job-store.ts'
+import type { JobStates, JobStore, JobTable } from './job-store.ts'
 import { query } from '../database.ts'
 import type { Connection } from '../statement.ts'
 import type { JobRow } from '../tables.ts'
@@ -82,6 +82,14 @@ export async function openBossJobs({ all, db, script }: BossJobsOptions): Promis
       }))
       return queues.filter(({ count }) => count > 0).sort((a, b) => (a.kind < b.kind ? -1 : 1))
     },
+    async states() {
+      const { rows } = await all.read.execute<JobStates>(statesSql, [])
+      return rows.map(({ kind, due, scheduled, running, failed }) =>
+        kind === deadLetterQueue
+          ? { kind, due: 0, scheduled: 0, running: 0, failed: due + scheduled }
+          : { kind, due, scheduled, running, failed },
+      )
+    },
     async maintain() {
       await boss.supervise()
       if (performance.now() - movedAt < moveEveryMs) return
@@ -91,6 +99,15 @@ export async function openBossJobs({ all, db, script }: BossJobsOptions): Promis
     close: () => boss.stop({ graceful: false, close: false }),
   }
 }
+
+/** A failed job is inserted again with its attempts, due later than it was wanted. */
+const isFailed = `start_after > now() and coalesce((data->>'attempts')::int, 0) > 0 and extract(epoch from start_after) * 1000 > (data->>'wantedAt')::float8 + 500`
+const statesSql = `select name as kind,
+  (count(*) filter (where state <> 'active' and start_after <= now()))::int as due,
+  (count(*) filter (where state <> 'active' and start_after > now() and not (${isFailed})))::int as scheduled,
+  (count(*) filter (where state = 'active'))::int as running,
+  (count(*) filter (where state <> 'active' and ${isFailed}))::int as failed
+  from ${bossSchema}.job where state in ('created', 'retry', 'active') group by name order by name`
 
 const moveEveryMs = 60_000
 

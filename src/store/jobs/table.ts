@@ -1,3 +1,4 @@
+import { sql, type RawBuilder } from 'kysely'
 import type { Job, JobKind } from '../../runs/jobs.ts'
 import { query, type Database } from '../database.ts'
 import type { JobStore, JobTable } from './job-store.ts'
@@ -21,6 +22,20 @@ export function tableJobs(database: Pick<Database, 'db' | 'all'>): JobStore {
         .groupBy('kind')
         .orderBy('kind')
       return (await query(all.read, counts)).rows
+    },
+    async states({ now, running }) {
+      const sum = (condition: RawBuilder<unknown>) => sql<number>`sum(case when ${condition} then 1 else 0 end)`
+      const late = sql`due_at > ${now} and due_at > wanted_at and attempts > 0`
+      const counts = db
+        .selectFrom('jobs')
+        .select(['kind', sum(sql`due_at <= ${now}`).as('due'), sum(late).as('late'), sql<number>`count(*)`.as('total')])
+        .groupBy('kind')
+        .orderBy('kind')
+      return (await query(all.read, counts)).rows.map(({ kind, due, late, total }) => {
+        // A claimed job and a failed one are both due later than they were wanted.
+        const active = Math.min(running.get(kind) ?? 0, late)
+        return { kind, due, scheduled: total - due - late, running: active, failed: late - active }
+      })
     },
   }
 }

@@ -21,6 +21,8 @@ interface JobWorkerOptions {
 export interface JobWorker {
   /** Claims and starts due jobs. Resolves when no more jobs were due. */
   poll(): Promise<void>
+  /** The number of running jobs. */
+  running(): number
   /** Stops claiming jobs. */
   stop(): void
   /** Stops claiming jobs and waits at most `ms` milliseconds for running jobs; then aborts and requeues the rest. */
@@ -138,5 +140,10 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, onReq
     await settlesWithin(Promise.all([...running.values()].map(({ done }) => done)), ms)
   }
 
-  return { poll, stop, drain }
+  return {
+    running: () => running.size,
+    poll,
+    stop,
+    drain,
+  }
 }

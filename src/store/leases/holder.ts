@@ -1,14 +1,14 @@
 import type { Logger } from 'pino'
 import type { Bus } from '../../replicas/bus.ts'
 import type { Database } from '../database.ts'
-import { createProcessStore, untilForgottenMs } from './processes.ts'
+import { createProcessStore, untilForgottenMs, type ProcessDescription } from './processes.ts'
 import { settlesWithin } from '../../concurrency/settles-within.ts'
 
 /**
  * Duration of a lease, and interval of its renewals, in milliseconds. A process survives a stalled event loop or database of 8 s. The runs of
  * a killed process are adopted within 12 s plus the duration of a sweep.
  */
-const leaseMs = 10_000
+export const leaseMs = 10_000
 export const heartbeatMs = 2000
 /** A failed renewal is retried after `retryMs`; a renewal without an answer fails after `attemptMs`. */
 const retryMs = 500
@@ -42,6 +42,7 @@ interface HolderOptions {
   id: string
   bus: Bus
   log: Logger
+  process?: ProcessDescription
 }
 
 /** An embedded database has a single process and needs no lease. */
@@ -68,7 +69,7 @@ function holdAlone(database: Database, { id, log }: HolderOptions): Holder {
   }
 }
 
-async function holdLease(database: Database, { id, bus, log }: HolderOptions): Promise<Holder> {
+async function holdLease(database: Database, { id, bus, log, process }: HolderOptions): Promise<Holder> {
   const processes = createProcessStore(database)
   let adopt: Adopt | undefined
   /** Time of the last renewal, and start of the current period without a gap. */
@@ -85,7 +86,7 @@ async function holdLease(database: Database, { id, bus, log }: HolderOptions): P
     const startedAt = performance.now()
     step()
     try {
-      const wasHeld = await answerOf(processes.renew(id, leaseMs))
+      const wasHeld = await answerOf(processes.renew(id, leaseMs, process))
       step()
       if (!wasHeld) log.warn('The lease of this process had expired: its runs may have been taken over')
       if (!wasHeld && longestPauseMs < longPauseMs) await answerOf(processes.forgive(id))
@@ -116,7 +117,7 @@ async function holdLease(database: Database, { id, bus, log }: HolderOptions): P
     adopt?.(graceMs).catch((err: unknown) => log.error({ err }, 'adopt'))
   }
 
-  await processes.renew(id, leaseMs)
+  await processes.renew(id, leaseMs, process)
   scheduleHeartbeat(heartbeatMs)
   const stop = [bus.subscribe('left', sweep), bus.onGap(sweep)]
   return {

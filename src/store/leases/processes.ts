@@ -2,10 +2,18 @@ import { sql, type RawBuilder } from 'kysely'
 import { query, type Database } from '../database.ts'
 import { forgiveLosses, releaseRuns } from '../runs/losses.ts'
 
+/** What operators see of a process. */
+export interface ProcessDescription {
+  /** Epoch milliseconds. */
+  startedAt: number
+  host: string
+  version: string
+}
+
 /** Leases of processes: a process owns its runs until its lease expires. Times are those of the database. */
 export interface ProcessStore {
   /** Renews the lease for `leaseMs` milliseconds. True when the previous lease had not expired. */
-  renew(id: string, leaseMs: number): Promise<boolean>
+  renew(id: string, leaseMs: number, process?: ProcessDescription): Promise<boolean>
   /** Ends the lease of a stopping process, whose runs are handed over and not lost. */
   release(id: string): Promise<void>
   /** Takes back losses counted for a process that was alive all the time. */
@@ -16,13 +24,19 @@ export function createProcessStore(database: Database): ProcessStore {
   const { db } = database
   const clock = clockOf(database)
   return {
-    renew: (id, leaseMs) =>
+    renew: (id, leaseMs, process) =>
       database.all.unit(async (connection) => {
         const lease = db.selectFrom('processes').select('id').where('id', '=', id).where('alive_until', '>', clock)
         const alive_until = sql<number>`${clock} + ${sql.lit(leaseMs)}`
         const renewed = db
           .insertInto('processes')
-          .values({ id, alive_until })
+          .values({
+            id,
+            alive_until,
+            started_at: process?.startedAt ?? null,
+            host: process?.host ?? null,
+            version: process?.version ?? null,
+          })
           .onConflict((conflict) => conflict.column('id').doUpdateSet({ alive_until }))
         const longGone = db.deleteFrom('processes').where('alive_until', '<', sql<number>`${clock} - ${sql.lit(forgetMs)}`)
         const [unexpired] = await Promise.all([query(connection, lease), query(connection, renewed), query(connection, longGone)])

@@ -1,5 +1,6 @@
 import type { Finding } from '../../models/check-models.ts'
 import type { Settings } from '../../settings/settings.ts'
+import type { Database } from '../../store/database.ts'
 import { openDatabase } from '../../store/open.ts'
 import { createSecretBox } from '../../store/secrets/secret-box.ts'
 import { checkEncrypted } from '../../store/secrets/encrypted.ts'
@@ -14,6 +15,15 @@ export async function checkSecrets(settings: Settings): Promise<Finding[]> {
   if (!(await isPrepared(databaseUrl))) return []
   const database = await openDatabase(settings)
   try {
+    return await checkSecretsOf(database, settings)
+  } finally {
+    await database.close()
+  }
+}
+
+/** As `checkSecrets`, for an open database. */
+export async function checkSecretsOf(database: Database, settings: Settings): Promise<Finding[]> {
+  try {
     const { total, older } = await checkEncrypted(database, createSecretBox(settings.secretKeys))
     if (total === 0) return [{ state: 'ok', text: 'secrets: created by the first start' }]
     if (older === 0) return [{ state: 'ok', text: `secrets: all ${total} are encrypted with ${firstOf(settings)}` }]
@@ -23,8 +33,6 @@ export async function checkSecrets(settings: Settings): Promise<Finding[]> {
     const advice =
       'Without SECRET_KEY the keys, callbacks and configurations of this database are lost: search backups of your settings for the value.'
     return [{ state: 'fail', text: `secrets: ${messageOf(error)}`, advice }]
-  } finally {
-    await database.close()
   }
 }
 
