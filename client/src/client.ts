@@ -2,6 +2,7 @@ import { createChat, type Chat } from './chat.ts'
 import { createApprovals, type Approvals } from './resources/approvals.ts'
 import { createArtifacts, type Artifacts } from './resources/artifacts.ts'
 import { createConfigurations, type Configurations } from './resources/configuration.ts'
+import { createKeys, type Keys } from './resources/keys.ts'
 import { createMemories, type Memories } from './resources/memories.ts'
 import { createRuns, type Runs } from './resources/runs.ts'
 import { createServiceMethods, type ServiceMethods } from './resources/service.ts'
@@ -18,6 +19,7 @@ export interface Client extends Transport, Chat, ServiceMethods {
   approvals: Approvals
   artifacts: Artifacts
   configuration: Configurations
+  keys: Keys
   memories: Memories
   runs: Runs
   sessions: Sessions
@@ -35,6 +37,7 @@ export function createClient(options: ClientOptions = {}): Client {
     approvals: createApprovals(transport),
     artifacts: createArtifacts(transport),
     configuration: createConfigurations(transport),
+    keys: createKeys(transport),
     memories: createMemories(transport),
     runs: createRuns(transport, options),
     sessions: createSessions(transport),

@@ -8,6 +8,7 @@ export type { Retry, RetryOptions } from './retry.ts'
 export type { ApprovalPage, Approvals, Decision, WaitingCall } from './resources/approvals.ts'
 export type { Artifact, ArtifactLink, ArtifactPage, ArtifactPlace, Artifacts, SharedArtifact } from './resources/artifacts.ts'
 export type { Configuration, ConfigurationFields, Configurations, ConfigurationUpdate, UpdateOptions } from './resources/configuration.ts'
+export type { AccessKey, CreatedKey, KeyPage, KeyRequest, Keys } from './resources/keys.ts'
 export type { Memories, Memory, MemoryFilter, MemoryPage } from './resources/memories.ts'
 export type { Feedback, FollowOptions, OwnerOptions, Run, RunFilter, RunPage, Runs, RunTrace } from './resources/runs.ts'
 export type {

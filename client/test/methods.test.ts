@@ -240,6 +240,8 @@ test('configuration: a change is checked, based on a version, and refused with i
   const updated = await admin.configuration.update({ description: 'Helps.' }, { ifMatch: version })
   assert.deepEqual(updated.diff, ['description'])
   assert.match(await typeOf(admin.configuration.update({ description: '' }, { ifMatch: version })), /^412 /)
+  const { versions } = await admin.configuration.history()
+  assert.ok(versions.length > 0)
   const fault = await admin.configuration.update({ llms: 1 }).catch((error: unknown) => error as AgentCoreError)
   assert.ok(fault instanceof AgentCoreError)
   assert.deepEqual(
@@ -248,6 +250,17 @@ test('configuration: a change is checked, based on a version, and refused with i
   )
   assert.equal(await typeOf(client.configuration.get()), '403 Forbidden')
   assert.equal((await createClient({ baseUrl: (await start(t)).service.url }).configuration.schema())['type'], 'object')
+})
+
+test('keys: a key is created, listed and revoked', async (t) => {
+  const { as } = await start(t)
+  const admin = await as({ roles: ['admin'] })
+  const { jti, key } = await admin.keys.create({ sub: 'bob', roles: ['viewer'] })
+  assert.match(key, /^[\w-]+\.[\w-]+\.[\w-]+$/)
+  const listed = await collect(admin.keys.all({ limit: 1 }))
+  assert.ok(listed.some((entry) => entry.jti === jti && entry.sub === 'bob'))
+  assert.ok((await admin.keys.revoke(jti)).revoked_at)
+  assert.match(await typeOf(admin.keys.create({ sub: 'bob', roles: ['unknown'] })), /^422 /)
 })
 
 test('service: the agent, the caller, roles, metrics, logs, sub-agents and memories', async (t) => {

@@ -1,9 +1,12 @@
-import type { CallOptions, Reply, RequestOptions } from '../operation.ts'
+import type { CallOptions, Query, Reply, RequestOptions } from '../operation.ts'
 import type { Transport } from '../transport.ts'
 
 export type Configuration = Reply<'GET', '/core/v1/agent/config'>
 export type ConfigurationUpdate = Reply<'PUT', '/core/v1/agent/config'>
 export type ConfigurationFields = RequestOptions<'PUT', '/core/v1/agent/config'>['body']['configuration']
+
+export type ConfigurationHistory = Reply<'GET', '/core/v1/agent/config/history'>
+export type RestoreRequest = RequestOptions<'POST', '/core/v1/agent/config/restore'>['body']
 
 export interface UpdateOptions extends CallOptions {
   /** The `version` that the change is based on. Throws 412 if another version is in use. */
@@ -20,6 +23,10 @@ export interface Configurations {
   get(options?: CallOptions): Promise<Configuration>
   /** Merges fields into the configuration (RFC 7396): objects merge, null removes, lists replace. Throws 422 with all faults. */
   update(fields: ConfigurationFields, options?: UpdateOptions): Promise<ConfigurationUpdate>
+  /** Lists the earlier versions of the configuration, newest first. */
+  history(query?: Query<'GET', '/core/v1/agent/config/history'>, options?: CallOptions): Promise<ConfigurationHistory>
+  /** Uses an earlier version again. */
+  restore(request: RestoreRequest, options?: CallOptions): Promise<Reply<'POST', '/core/v1/agent/config/restore'>>
   /** Returns the JSON Schema of the configuration. No key is needed. */
   schema(options?: CallOptions): Promise<Reply<'GET', '/core/v1/agent/config/schema'>>
 }
@@ -34,6 +41,8 @@ export function createConfigurations(transport: Transport): Configurations {
       return transport.request('PUT', '/core/v1/agent/config', { body, headers: { ...headers, 'if-match': condition }, signal })
     },
 
+    history: (query, options) => transport.request('GET', '/core/v1/agent/config/history', { ...options, query }),
+    restore: (body, options) => transport.request('POST', '/core/v1/agent/config/restore', { ...options, body }),
     schema: (options) => transport.request('GET', '/core/v1/agent/config/schema', options),
   }
 }
