@@ -1,11 +1,13 @@
 import {
   CommentDiscussionIcon,
   DependabotIcon,
+  FileIcon,
   LightBulbIcon,
   LogIcon,
   PulseIcon,
   ShieldCheckIcon,
   ToolsIcon,
+  WebhookIcon,
   type Icon,
 } from '@primer/octicons-react'
 import type { ComponentType } from 'react'
@@ -71,11 +73,25 @@ export const screens: readonly Screen[] = [
     load: () => import('./sub-agents/page.tsx').then((page) => page.SubAgentsPage),
   },
   {
+    path: '/files',
+    title: 'Files',
+    permissions: ['artifacts.read'],
+    navigation: { icon: FileIcon, group: 'Use' },
+    load: () => import('./files/page.tsx').then((page) => page.FilesPage),
+  },
+  {
     path: '/memories',
     title: 'Memories',
     permissions: ['memories.read'],
     navigation: { icon: LightBulbIcon, group: 'Use' },
     load: () => import('./memories/page.tsx').then((page) => page.MemoriesPage),
+  },
+  {
+    path: '/deliveries',
+    title: 'Deliveries',
+    permissions: ['runs.read'],
+    navigation: { icon: WebhookIcon, group: 'Operate' },
+    load: () => import('./deliveries/page.tsx').then((page) => page.DeliveriesPage),
   },
   {
     path: '/logs',
