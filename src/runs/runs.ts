@@ -42,7 +42,7 @@ export interface Runs extends Pick<InterruptedRuns, 'decide' | 'expire'>, Cancel
   /** Executes an accepted run; called by the run's job. */
   work: AsyncRuns['work']
   follow: Readers['follow']
-  /** The progress of a run that the local process holds. */
+  /** A copy of the progress of a run that the local process holds. */
   progressOf(key: RunKey): Pick<TraceSource, 'events' | 'records'> | undefined
   observe: RemoteRuns['observe']
   /** Unended runs of the local process. */
@@ -91,7 +91,7 @@ export function createRuns(dependencies: RunsDependencies): Runs {
     observe: remote.observe,
     progressOf(key) {
       const run = registry.find(key)
-      return run && { events: run.log.events, records: run.trace.all() }
+      return run && { events: [...run.log.events], records: run.trace.all() }
     },
     decide: interrupted.decide,
     expire: interrupted.expire,
