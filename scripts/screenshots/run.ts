@@ -44,7 +44,10 @@ async function photographChat(page: Page): Promise<void> {
   await composer.fill('Draw a chart of the sales per region.')
   await composer.press('Enter')
   await page.locator('main img').first().waitFor()
-  await page.getByRole('button', { name: /^sales/ }).first().click()
+  await page
+    .getByRole('button', { name: /^sales/ })
+    .first()
+    .click()
   await save(page, 'console-chat')
 }
 
@@ -52,7 +55,11 @@ async function photographChat(page: Page): Promise<void> {
 async function photographRun(page: Page): Promise<void> {
   await page.goto(`${sample.url}/console/runs`)
   await page.getByRole('region', { name: 'Runs' }).getByRole('link').first().click()
-  await page.getByRole('region', { name: 'Timeline' }).getByRole('button', { name: /tokens/ }).first().click()
+  await page
+    .getByRole('region', { name: 'Timeline' })
+    .getByRole('button', { name: /tokens/ })
+    .first()
+    .click()
   await save(page, 'console-run')
 }
 
