@@ -109,7 +109,8 @@ test('a database of a later version is refused', async () => {
 
 test('close waits for units of work, and later units are refused', async () => {
   const database = await openSqlite(newFolder())
-  const insert = (id: string) => database.all.unit((connection) => connection.execute('insert into processes values (?, 1)', [id]))
+  const insert = (id: string) =>
+    database.all.unit((connection) => connection.execute('insert into processes (id, alive_until) values (?, 1)', [id]))
   const running = ['a', 'b'].map(insert)
   const closed = database.close()
   await Promise.all(running)
