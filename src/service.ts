@@ -19,6 +19,7 @@ import { openAccess, openLimits } from './service/access.ts'
 import { checksOf } from './service/checks/running-service.ts'
 import { openAgents } from './service/agents.ts'
 import { openArtifacts } from './service/artifacts.ts'
+import { openConsole } from './service/console.ts'
 import { openCallbacks } from './service/callbacks.ts'
 import { openRuns } from './service/runs.ts'
 import { boundAddress, openHttp } from './service/http.ts'
@@ -115,6 +116,16 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   })
   const access = await openAccess(stack, { agent: agents.current, database, settings, secrets, bus, now, log })
 
+  const { consoleSessions, identityProvider, consoleStore } = openConsole(stack, {
+    database,
+    settings,
+    bus,
+    outbound,
+    keys: access.keyRules,
+    now,
+    log,
+  })
+
   const publicUrl = () => settings.publicUrl ?? frontDoor?.url ?? boundAddress(app, settings.host)
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, { signal })
   const common = { agent: agents.current, holder: holder.id, database, settings, jobs, bus, now, newId, sleep: pause, log }
@@ -163,6 +174,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     callbacks,
     changes,
     configuration,
+    consoleSessions,
+    identityProvider,
     listCallbacks,
     listRuns: createRunList(createRunListStore(database)),
     contextFiles: createContextFiles(root),
@@ -191,6 +204,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     log,
     verifier,
     keyUse,
+    consoleSessions,
     limits: limits.requests,
     meter: metrics.requests,
     services,
@@ -205,7 +219,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     await executions.endLost(holder.id, graceMs, now())
     await runs.adopt(graceMs)
   })
-  await keepPruned(common)
+  await keepPruned({ ...common, consoleStore })
   follow()
 
   const resources = stack.move()

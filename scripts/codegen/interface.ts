@@ -36,6 +36,7 @@ export async function readInterface(): Promise<ClientInterface> {
     log: pino({ level: 'silent' }),
     verifier: createStub(),
     keyUse: createStub(),
+    consoleSessions: createStub(),
     limits: createStub(),
     meter: createStub(),
     services: createStub(),

@@ -1,6 +1,4 @@
-import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
-import path from 'node:path'
 import { InvalidArgumentError, type Command } from 'commander'
 import { isId } from '../http/request-headers.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -8,12 +6,11 @@ import { CommandFailure, type CommandContext, type Terminal } from './terminal.t
 import { createConversation, type Conversation } from './chat/conversation.ts'
 import { findMissing, createMissing, readSettings } from './prepare.ts'
 import { findService, withdraw } from './running-service.ts'
+import { readKey, toUrl, type ServiceOptions } from './service-key.ts'
 import { createServiceClient } from './chat/service-client.ts'
 import { answerLines, askOnce, converse } from './chat/terminal-chat.ts'
 
-interface ChatOptions {
-  url?: string
-  key?: string
+interface ChatOptions extends ServiceOptions {
   session?: string
   message?: string
 }
@@ -93,26 +90,6 @@ async function findOrStart({ url }: ChatOptions, settings: Readonly<Settings>, c
       release()
     },
   }
-}
-
-/** Reads the access key. The admin key is sent only to the service that created the key. */
-async function readKey({ url, key }: ChatOptions, { dataDir }: Settings, { terminal, isOwn }: { terminal: Terminal; isOwn: boolean }) {
-  if (key !== undefined && !key.startsWith('@')) return key
-  if (key === undefined && !isOwn)
-    throw new CommandFailure(2, [
-      `admin.key goes only to the running service of DATA_DIR. Pass a key for ${url} with --key KEY or --key @FILE.`,
-    ])
-  const file = key === undefined ? path.join(dataDir, 'admin.key') : path.resolve(terminal.cwd, key.slice(1))
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new CommandFailure(2, [`${file} cannot be read (${error.code}). Pass a key with --key KEY or --key @FILE.`])
-  })
-  return text.trim()
-}
-
-function toUrl(text: string): string {
-  const url = URL.parse(text)
-  if (url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username) return url.href.replace(/(?<!\/)\/+$/, '')
-  throw new InvalidArgumentError('The value must be an address such as http://127.0.0.1:8080.')
 }
 
 function toSession(text: string): string {

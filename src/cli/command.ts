@@ -11,6 +11,7 @@ type AddCommand = (program: Command, context: CommandContext) => void
 const commands: Record<string, () => Promise<AddCommand>> = {
   serve: async () => (await import('./serve.ts')).addServe,
   chat: async () => (await import('./chat.ts')).addChat,
+  console: async () => (await import('./console.ts')).addConsole,
   keys: async () => (await import('./keys.ts')).addKeys,
   config: async () => (await import('./config.ts')).addConfig,
   db: async () => (await import('./db.ts')).addDb,

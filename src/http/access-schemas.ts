@@ -13,6 +13,9 @@ export const Caller = Type.Object(
     roles: Type.Array(Type.String()),
     permissions: Permissions,
     expires_at: Type.String({ format: 'date-time', description: 'The expiry of the key.' }),
+    csrf_token: Type.Optional(
+      Type.String({ description: 'Only for a session of the console: the value for `x-csrf-token`, which every change needs.' }),
+    ),
   },
   {
     description: 'The caller of the request, and what the key permits.',
@@ -62,4 +65,29 @@ export const CreatedAccessKey = Type.Object(
 export const Role = Type.Object(
   { name: Type.String(), permissions: Permissions },
   { description: 'A role of keys.', example: { name: 'auditor', permissions: ['runs.read', 'observability.read'] } },
+)
+
+/** How users may sign in at the console. */
+export const SignInOptions = Type.Object(
+  {
+    identity_provider: Type.Union([
+      Type.Object({
+        authorize_url: Type.String({
+          description:
+            'Where the code flow begins. May have a query; the page adds `response_type=code`, `client_id`, `redirect_uri`, `scope`, `state`, `code_challenge` and `code_challenge_method=S256`.',
+        }),
+        client_id: Type.String(),
+        scope: Type.String(),
+      }),
+      Type.Null(),
+    ]),
+    is_provider_away: Type.Boolean({ description: 'True when the identity provider cannot be reached at the moment.' }),
+  },
+  {
+    description: 'How users may sign in at the console. A key or a code is always possible.',
+    example: {
+      identity_provider: { authorize_url: 'https://id.example.org/authorize', client_id: 'console', scope: 'openid' },
+      is_provider_away: false,
+    },
+  },
 )

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import { AccessKey, Caller, CreatedAccessKey, Role } from './access-schemas.ts'
+import { AccessKey, Caller, CreatedAccessKey, Role, SignInOptions } from './access-schemas.ts'
 import { AcceptedTool, ChangedTool, ChangedToolPage, ToolDefinition } from './changed-tool-schemas.ts'
 import {
   ConfigurationHistory,
@@ -98,6 +98,7 @@ export const namedSchemas: Record<string, TSchema> = {
   Role,
   AccessKey,
   CreatedAccessKey,
+  SignInOptions,
   ToolDefinition,
   ChangedTool,
   ChangedToolPage,

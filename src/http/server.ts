@@ -3,6 +3,7 @@ import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, t
 import type { Logger } from 'pino'
 import { ServiceError } from '../errors.ts'
 import { authenticate, requireDeclaredAccess } from './authenticate.ts'
+import type { ConsoleSessions } from '../access/console/console-sessions.ts'
 import type { KeyUse } from '../access/keys/key-use.ts'
 import type { RequestLimits } from '../access/rate-limits.ts'
 import type { Verifier } from '../access/verify.ts'
@@ -10,6 +11,7 @@ import { limitBodies } from './body-limits.ts'
 import { refuseBroken } from './broken-requests.ts'
 import { batchType, convertCloudEvent, eventType } from './cloud-events.ts'
 import { drain, drainEarlyAnswers, type DrainLimits } from './connection.ts'
+import { configureOrigin } from './origin.ts'
 import { errorShapeOf, notFound, replyWithErrors, sendError } from './error-reply.ts'
 import { configurePrefix, prefixStripper } from './prefix.ts'
 import { echoSessions, isId } from './request-headers.ts'
@@ -23,6 +25,7 @@ export interface ServerOptions {
   verifier: Verifier
   limits: RequestLimits
   keyUse: Pick<KeyUse, 'record'>
+  consoleSessions: Pick<ConsoleSessions, 'find' | 'findCached'>
   /** Records a finished request: method, route pattern, status, duration in seconds. */
   meter(method: string, route: string, status: number, seconds: number): void
   /** Largest request body in bytes; routes may have lower limits. */
@@ -39,6 +42,7 @@ export function createServer({
   verifier,
   limits,
   keyUse,
+  consoleSessions,
   meter,
   bodyLimit,
   publicUrl,
@@ -64,6 +68,7 @@ export function createServer({
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
   })
   configurePrefix(app, publicUrl)
+  configureOrigin(app, publicUrl)
   app.decorate('streamKeepAliveMs', streamKeepAliveMs ?? defaultKeepAliveMs)
   // Fastify accepts text/plain by default; this service accepts JSON only.
   app.removeContentTypeParser('text/plain')
@@ -91,7 +96,7 @@ export function createServer({
   echoSessions(app)
   // An unknown path is 404 before authentication, and its body is not read.
   app.addHook('onRequest', (request, _reply, done) => done(request.is404 ? notFound(request) : undefined))
-  authenticate(app, { verifier, limits, keyUse })
+  authenticate(app, { verifier, limits, keyUse, consoleSessions })
   logRequests(app, meter)
   return app
 }

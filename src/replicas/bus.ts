@@ -22,6 +22,8 @@ export interface Topics {
   serving: { process: string }
   /** An access key was revoked. */
   revoked: { jti: string }
+  /** A session of the console has ended; `session` is the hash of its cookie. */
+  console_session_ended: { session: string }
   /** A signing key was added or removed. */
   signing_keys: { newest: string }
   /** A process has exited: none of its leases count any more. */

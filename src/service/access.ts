@@ -48,7 +48,8 @@ export async function openAccess(stack: AsyncDisposableStack, options: AccessOpt
   stack.adopt(revocations, (opened) => opened.close())
   const { isRevoked, announce: announceRevoked } = revocations
   const customRoles = () => agent().config.access.roles
-  const verifier = createVerifier({ signing, provider, adminTenant: tenant, customRoles, isRevoked, now })
+  const keyRules = { signing, provider, adminTenant: tenant, customRoles, isRevoked }
+  const verifier = createVerifier({ ...keyRules, now })
 
   const file = createPrivateFile(path.resolve(dataDir, 'admin.key'))
   const ensure = () => ensureAdminKey({ file, shared: secrets.adminKey, tenant, signing, verifier, store, now })
@@ -58,7 +59,7 @@ export async function openAccess(stack: AsyncDisposableStack, options: AccessOpt
   signing.onChange(ensureInBackground)
   const keyUse = stack.adopt(createKeyUse({ store, now, onError: onError('last use of keys') }), (use) => use.close())
   const keys = createAccessKeys({ store, signing, adminTenant: tenant, customRoles, flushUse: keyUse.flush, announceRevoked, now })
-  return { signing, verifier, keys, keyUse, adminKeyFile: file.label }
+  return { signing, verifier, keyRules, keys, keyUse, adminKeyFile: file.label }
 }
 
 interface LimitOptions {

@@ -8,6 +8,8 @@ import type { ContextFiles } from '../files/context-files.ts'
 import { openBundle } from '../http/console/bundle.ts'
 import { acceptInherited, type InheritedConnections } from '../http/inherited-connections.ts'
 import { withOtherMethods } from '../http/other-methods.ts'
+import type { ConsoleSessions } from '../access/console/console-sessions.ts'
+import type { IdentityProvider } from '../access/console/identity-provider.ts'
 import type { AccessKeys } from '../access/keys/access-keys.ts'
 import { a2aRoutes } from '../http/routes/a2a.ts'
 import { accessRoutes } from '../http/routes/access.ts'
@@ -21,6 +23,7 @@ import { contextFileRoutes } from '../http/routes/context-files.ts'
 import { configurationHistoryRoutes } from '../http/routes/configuration-history.ts'
 import { configurationRoutes } from '../http/routes/configuration.ts'
 import { consoleRoutes, rootRoute } from '../http/routes/console.ts'
+import { consoleSessionRoutes } from '../http/routes/console-session.ts'
 import { docsRoutes, documentRoutes, openApiRoute } from '../http/routes/docs.ts'
 import { healthRoutes } from '../http/routes/health.ts'
 import { keyRoutes } from '../http/routes/keys.ts'
@@ -69,6 +72,8 @@ interface RouteServices {
   listCallbacks: ListCallbacks
   listRuns: ListRuns
   contextFiles: ContextFiles
+  consoleSessions: ConsoleSessions
+  identityProvider: IdentityProvider | undefined
   keys: AccessKeys
   memories: Memories
   metrics: Metrics
@@ -140,6 +145,7 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
     a2aRoutes(app, { ...services, version, address: options.address })
     accessRoutes(app, { ...services, adminTenant })
     keyRoutes(app, services)
+    consoleSessionRoutes(app, { ...services, verifier: options.verifier, now: Date.now })
     healthRoutes(app, services)
     consoleRoutes(app, bundle)
     openApiRoute(app)

@@ -29,6 +29,7 @@ test('an empty environment gives the documented defaults, frozen, with absolute 
     databaseConnections: 20,
     secretKeys: [],
     accessProvider: undefined,
+    consoleSignIn: undefined,
     adminTenant: 'default',
     configEnv: [],
     configCode: 'deny',
@@ -65,6 +66,11 @@ test('every variable is read', () => {
       CALLBACK_SECRET: whsec(32),
       CALLBACK_RETRY_SECONDS: '1,2',
       ACCESS_TENANT: 'acme',
+      CONSOLE_CLIENT_ID: 'console',
+      CONSOLE_CLIENT_SECRET: 'c-secret',
+      CONSOLE_SCOPE: 'openid profile',
+      CONSOLE_AUTHORIZE_URL: 'https://id.example/authorize?audience=agents',
+      CONSOLE_TOKEN_URL: 'https://id.example/token',
       ADMIN_TENANT: 'ops',
       CONFIG_ENV: 'OPENAI_API_KEY, GITHUB_TOKEN',
       CONFIG_CODE: 'allow',
@@ -98,6 +104,13 @@ test('every variable is read', () => {
       audience: 'agents',
       rolesClaim: 'realm_access.roles',
       tenant: 'acme',
+    },
+    consoleSignIn: {
+      clientId: 'console',
+      clientSecret: 'c-secret',
+      scope: 'openid profile',
+      authorizeUrl: 'https://id.example/authorize?audience=agents',
+      tokenUrl: 'https://id.example/token',
     },
     adminTenant: 'ops',
     configEnv: ['OPENAI_API_KEY', 'GITHUB_TOKEN'],
@@ -307,4 +320,35 @@ test('CALLBACK_RETRY_SECONDS is a list of delays', () => {
   assert.deepEqual(problemsOf({ CALLBACK_RETRY_SECONDS: '1,'.repeat(51) }), [
     'CALLBACK_RETRY_SECONDS must have at most 50 delays, but has 51.',
   ])
+})
+
+test('the sign-in of the console needs a client, an identity provider, and addresses of it', () => {
+  const provider = { ACCESS_JWKS_URL: 'https://id.example/keys', ACCESS_ISSUER: 'https://id.example', ACCESS_AUDIENCE: 'agents' }
+  const addresses = { CONSOLE_AUTHORIZE_URL: 'https://id.example/authorize?audience=x', CONSOLE_TOKEN_URL: 'https://id.example/token' }
+  const problemsOf = (environment: Record<string, string>) => {
+    try {
+      loadSettings(environment, '/srv')
+      return []
+    } catch (error) {
+      return (error as SettingsError).problems
+    }
+  }
+  assert.deepEqual(loadSettings({ ...provider, CONSOLE_CLIENT_ID: 'c' }, '/srv').consoleSignIn, {
+    clientId: 'c',
+    clientSecret: undefined,
+    scope: 'openid',
+    authorizeUrl: undefined,
+    tokenUrl: undefined,
+  })
+  assert.equal(loadSettings(provider, '/srv').consoleSignIn, undefined)
+  assert.match(problemsOf({ CONSOLE_CLIENT_ID: 'c' }).join(), /^CONSOLE_CLIENT_ID needs an identity provider/)
+  assert.match(
+    problemsOf({ ...provider, CONSOLE_CLIENT_SECRET: 'hunter2' }).join(),
+    /^CONSOLE_CLIENT_ID is not set, but CONSOLE_CLIENT_SECRET is\.$/,
+  )
+  const half = problemsOf({ ...provider, CONSOLE_CLIENT_ID: 'c', CONSOLE_TOKEN_URL: addresses.CONSOLE_TOKEN_URL })
+  assert.match(half.join(), /must be set together/)
+  const named = { ...provider, ACCESS_ISSUER: 'company', CONSOLE_CLIENT_ID: 'c' }
+  assert.match(problemsOf(named).join(), /because ACCESS_ISSUER is no address/)
+  assert.deepEqual(problemsOf({ ...named, ...addresses }), [])
 })

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import type { Environment } from '../configuration/references.ts'
 import { readArtifactStore, type S3Settings } from './artifacts.ts'
+import { readConsoleSignIn, type ConsoleSignInSettings } from './console.ts'
 import { isHost, isOutboundTarget, isPathPrefix, list, readers, type Reader } from './values.ts'
 
 /** Settings of the process, from environment variables. Paths are absolute, sizes in bytes. */
@@ -23,6 +24,8 @@ export interface Settings {
   /** Keys that encrypt the secrets in a shared database, the newest first. Empty: not set. */
   secretKeys: readonly string[]
   accessProvider: AccessProviderSettings | undefined
+  /** Undefined: users do not sign in to the console at the identity provider. */
+  consoleSignIn: ConsoleSignInSettings | undefined
   adminTenant: string
   /** Environment variables to which a configuration sent by PUT may refer. */
   configEnv: readonly string[]
@@ -83,6 +86,7 @@ export function loadSettings(environment: Environment, cwd = '.'): Readonly<Sett
   const problems: string[] = []
   const read = readers(environment, problems)
   const folder = (name: string, fallback: string) => path.resolve(cwd, read.text(name) ?? fallback)
+  const accessProvider = readProvider(read, problems)
   const settings: Settings = {
     port: read.integer('PORT', { fallback: 8080, min: 0, max: 65_535 }),
     host: read.checked('HOST', isHost, 'a host name or an IP address, without scheme and port') ?? '127.0.0.1',
@@ -95,7 +99,8 @@ export function loadSettings(environment: Environment, cwd = '.'): Readonly<Sett
     databaseConnections: read.integer('DATABASE_CONNECTIONS', { fallback: 20, min: 2, max: 1000 }),
     databaseUrl: read.secret('DATABASE_URL', isPostgres, postgresRule),
     secretKeys: readSecretKeys(read),
-    accessProvider: readProvider(read, problems),
+    accessProvider,
+    consoleSignIn: readConsoleSignIn(read, problems, accessProvider),
     adminTenant: read.checked('ADMIN_TENANT', isName, nameRule) ?? 'default',
     configEnv: read.list('CONFIG_ENV', (name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name), 'names of environment variables'),
     configCode: read.oneOf('CONFIG_CODE', ['allow', 'deny']) ?? 'deny',

@@ -28,7 +28,10 @@ export function accessRoutes(app: FastifyInstance, { agent, adminTenant }: Acces
         response: { 200: Caller, ...refusals },
       },
     },
-    async (request) => toCaller(principalOf(request)),
+    async (request, reply) => {
+      void reply.header('cache-control', 'no-store')
+      return { ...toCaller(principalOf(request)), ...(request.consoleSession && { csrf_token: request.consoleSession.csrfToken }) }
+    },
   )
 
   app.get(
