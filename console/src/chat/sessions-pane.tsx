@@ -68,7 +68,7 @@ function SessionRow({ session, isCurrent, onDelete }: { session: Session; isCurr
       {may('sessions.write') && (
         <Menu position="bottom-end" withinPortal>
           <Menu.Target>
-            <ActionIcon className={styles.menu} variant="subtle" color="gray" size="sm" aria-label={`Actions for ${name.slice(0, 60)}`}>
+            <ActionIcon className={styles.menu} variant="subtle" color="gray" size={24} aria-label={`Actions for ${name.slice(0, 60)}`}>
               <KebabHorizontalIcon size={14} />
             </ActionIcon>
           </Menu.Target>
