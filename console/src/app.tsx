@@ -12,6 +12,8 @@ import { cssVariables, theme } from './theme.ts'
 
 /** Nonce of this response: the content security policy permits style elements that carry it. */
 const styleNonce = document.querySelector('meta[name="csp-nonce"]')?.getAttribute('content') ?? ''
+// The package that stops the page behind a dialog from scrolling adds a style element, and finds the nonce under this name.
+Object.assign(globalThis, { __webpack_nonce__: styleNonce })
 
 export function App() {
   const [queryClient] = useState(createQueryClient)

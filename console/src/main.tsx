@@ -1,10 +1,10 @@
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'
-import { takeSignInCode } from './sign-in/code.ts'
+import { takeArrival } from './sign-in/arrival.ts'
 
-// The one-time code leaves the address before anything is requested, so that no log or referrer ever holds it.
-takeSignInCode()
+// Codes of a sign-in leave the address before anything is requested, so that no log or referrer ever holds them.
+takeArrival()
 
 createRoot(document.getElementById('root')!).render(
   <StrictMode>

@@ -8,7 +8,7 @@ import { hrefOf, screens, type Screen } from './screens.tsx'
 import { ConnectionBanner } from './shell/connection-banner.tsx'
 import { PageBoundary } from './shell/page-boundary.tsx'
 import { Shell } from './shell/shell.tsx'
-import { hasSignInCode } from './sign-in/code.ts'
+import { hasArrival } from './sign-in/arrival.ts'
 
 const lazyPage = (load: () => Promise<ComponentType>) => lazy(async () => ({ default: await load() }))
 const SignInPage = lazyPage(async () => (await import('./sign-in/page.tsx')).SignInPage)
@@ -16,7 +16,8 @@ const pages = new Map(screens.map((screen) => [screen, lazyPage(screen.load)]))
 
 /** The sign-in page, or the console around the page of the address. */
 export function Routes() {
-  if (hasSignInCode()) return <Redirect to="/sign-in" replace />
+  const [path] = useLocation()
+  if (hasArrival() && path !== '/sign-in') return <Redirect to="/sign-in" replace />
   return (
     <Switch>
       <Route path="/sign-in">

@@ -55,6 +55,7 @@ export const theme = createTheme({
 export const cssVariables: CSSVariablesResolver = (theme) => ({
   variables: {},
   light: {
+    '--mantine-color-error': '#b3261e',
     '--mantine-color-text': theme.colors.gray[9],
     '--mantine-color-placeholder': theme.colors.gray[6],
     '--surface': theme.colors.gray[0],
@@ -64,6 +65,7 @@ export const cssVariables: CSSVariablesResolver = (theme) => ({
     '--accent-text': accent[7],
   },
   dark: {
+    '--mantine-color-error': '#ff9d94',
     '--mantine-color-placeholder': theme.colors.dark[2],
     '--surface': theme.colors.dark[8],
     '--surface-strong': theme.colors.dark[6],

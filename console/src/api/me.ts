@@ -4,12 +4,23 @@ import { noteSession } from './session-state.ts'
 
 export type Me = Awaited<ReturnType<typeof loadMe>>
 
-const meKey = ['me'] as const
+export const meKey = ['me'] as const
 
 async function loadMe(signal?: AbortSignal) {
   const me: Reply<'GET', '/core/v1/me'> & { csrf_token?: string } = await client.request('GET', '/core/v1/me', { signal })
-  noteSession(me.csrf_token)
+  if (!noteSession(callerOf(me), me.csrf_token)) await startOver()
   return me
+}
+
+/** Names a caller: drafts belong to one. */
+export function callerOf({ tenant, issuer, sub }: { tenant: string; issuer: string; sub: string }): string {
+  return JSON.stringify([tenant, issuer, sub])
+}
+
+/** Loads the console again: nothing that the page holds may be seen or sent by another caller. */
+function startOver(): Promise<never> {
+  location.reload()
+  return new Promise(() => undefined)
 }
 
 /** Who is signed in, and what this caller may do. */

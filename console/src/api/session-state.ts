@@ -6,24 +6,30 @@ export const csrfToken = createStore<string | undefined>(undefined)
 /** Whether a session has ended in the middle of work: the dialog to sign in again is open. */
 export const sessionEnded = createStore(false)
 
-let isSignedIn = false
+/** Who is signed in; undefined before the first answer of `GET /core/v1/me`. */
+let currentCaller: string | undefined
 
-/** Notes the session that `GET /core/v1/me` has answered for, and releases the requests that wait for it. */
-export function noteSession(token: string | undefined): void {
-  isSignedIn = true
+/**
+ * Notes the session that `GET /core/v1/me` has answered for, and releases the requests that wait for it. False, and without effect, if
+ * the session belongs to somebody else than the one before.
+ */
+export function noteSession(caller: string, token: string | undefined): boolean {
+  if (currentCaller !== undefined && currentCaller !== caller) return false
+  currentCaller = caller
   csrfToken.set(token)
   sessionEnded.set(false)
+  return true
 }
 
-/** Forgets the session after the user has logged out. */
+/** Forgets the session after the user has logged out, or before another user signs in. */
 export function forgetSession(): void {
-  isSignedIn = false
+  currentCaller = undefined
   csrfToken.set(undefined)
   sessionEnded.set(false)
 }
 
 export function hasSession(): boolean {
-  return isSignedIn
+  return currentCaller !== undefined
 }
 
 /** Opens the dialog to sign in again, and resolves when a session is there. Rejects when `signal` aborts. */

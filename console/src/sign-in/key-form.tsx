@@ -1,13 +1,23 @@
 import { Button, Group, PasswordInput, Stack } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
+import { messageOf } from '../api/errors.ts'
 import { openSession } from '../api/session.ts'
 
+interface KeyFormProps {
+  /** Whether nothing of an earlier session goes on: true on the sign-in page, false in the dialog to sign in again. */
+  isReplacing?: boolean
+  onSignedIn?: () => void
+}
+
 /** Field for an access key, and the button that exchanges it for a session. The key is not kept anywhere. */
-export function KeyForm({ onSignedIn }: { onSignedIn?: () => void }) {
+export function KeyForm({ isReplacing = false, onSignedIn }: KeyFormProps) {
   const queryClient = useQueryClient()
   const [key, setKey] = useState('')
-  const signIn = useMutation({ mutationFn: () => openSession({ key: key.trim() }, queryClient), onSuccess: () => onSignedIn?.() })
+  const signIn = useMutation({
+    mutationFn: () => openSession({ key: key.trim() }, queryClient, { isReplacing }),
+    onSuccess: () => onSignedIn?.(),
+  })
   function submit(event: FormEvent) {
     event.preventDefault()
     if (key.trim() !== '') signIn.mutate()
@@ -20,7 +30,7 @@ export function KeyForm({ onSignedIn }: { onSignedIn?: () => void }) {
           description="From agent-core keys create, or from your administrator."
           value={key}
           onChange={(event) => setKey(event.currentTarget.value)}
-          error={signIn.error?.message}
+          error={signIn.error && messageOf(signIn.error)}
           autoComplete="off"
           spellCheck={false}
           data-autofocus

@@ -1,7 +1,8 @@
 import { ActionIcon, Button, Popover, Textarea, Tooltip } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { ThumbsdownIcon, ThumbsupIcon } from '@primer/octicons-react'
+import { PulseIcon, ThumbsdownIcon, ThumbsupIcon } from '@primer/octicons-react'
 import { useState } from 'react'
+import { Link } from 'wouter'
 import { client } from '../../api/client.ts'
 import { useMay } from '../../api/me.ts'
 import { CopyButton } from '../../parts/copy-button.tsx'
@@ -26,6 +27,19 @@ export function AnswerActions({ answer, requestId, model }: AnswerActionsProps) 
     <div className={styles.actions}>
       {text !== '' && <CopyButton text={text} label="Copy answer" />}
       {requestId !== undefined && may('runs.write') && text !== '' && <Feedback requestId={requestId} />}
+      {requestId !== undefined && may('runs.read') && (
+        <Tooltip label="See the run">
+          <ActionIcon
+            component={Link}
+            href={`/runs/${encodeURIComponent(requestId)}`}
+            variant="subtle"
+            color="gray"
+            aria-label="See the run"
+          >
+            <PulseIcon />
+          </ActionIcon>
+        </Tooltip>
+      )}
       <span className={styles.figures}>
         {model && <span>{model.slice(0, 60)}</span>}
         {tokens > 0 && (

@@ -1,13 +1,13 @@
 import { useEffect, useMemo, useRef, useState } from 'react'
-import { useMe } from '../../api/me.ts'
-import { createDrafts } from './draft-store.ts'
+import { createDrafts } from '../../api/drafts.ts'
+import { callerOf, useMe } from '../../api/me.ts'
 
 const saveAfterMs = 300
 
 /** The text of a question, kept in `localStorage` while it is being written: the text, a setter, and a function that forgets it. */
 export function useDraft(sessionId: string): [text: string, setText: (text: string) => void, forget: () => void] {
   const me = useMe().data
-  const caller = me ? `${me.tenant} ${me.issuer} ${me.sub}` : ''
+  const caller = me ? callerOf(me) : ''
   const drafts = useMemo(() => createDrafts(localStorage, caller), [caller])
   const [text, setText] = useState(() => drafts.load(sessionId))
   const latest = useRef(text)

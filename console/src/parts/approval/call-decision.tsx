@@ -5,7 +5,7 @@ import { messageOf } from '../../api/errors.ts'
 import { useTools } from '../../api/tools.ts'
 import { JsonView } from '../json/json-view.tsx'
 import { SchemaForm } from '../schema-form/schema-form.tsx'
-import { useDecide, type Decision } from './queries.ts'
+import { useDecide } from './queries.ts'
 import styles from './call-decision.module.css'
 
 /** A call that waits for approval. */
@@ -27,7 +27,7 @@ export function CallDecision({ requestId, call, isDecided = false, mayDecide }: 
   const [mode, setMode] = useState<'view' | 'edit' | 'reject'>('view')
   const decide = useDecide(requestId)
   const send = (decision: 'approve' | 'reject', rest: { tool_input?: Record<string, unknown>; reason?: string } = {}) =>
-    decide.mutate({ tool_call_id: call.tool_call_id, decision, ...rest } as Decision)
+    decide.mutate({ tool_call_id: call.tool_call_id, decision, ...rest })
   return (
     <>
       {mode === 'edit' ? (

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createDrafts, type DraftStorage } from './draft-store.ts'
+import { createDrafts, type DraftStorage } from './drafts.ts'
 
 function createStorage(full = false): DraftStorage & { values: Map<string, string> } {
   const values = new Map<string, string>()

@@ -1,0 +1,32 @@
+import type { Credential } from '../api/session.ts'
+import { readProviderReply } from './identity-provider.ts'
+
+/** What the page was opened with: a credential, or why there is none. */
+export interface Arrival {
+  credential?: Credential
+  fault?: string
+  /** Path of the console to go on to. */
+  next?: string
+}
+
+let arrival: Arrival | undefined
+
+/** Takes the one-time code `#code=...`, or the reply of the identity provider, out of the page's address. */
+export function takeArrival(): void {
+  const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1]
+  const reply = location.pathname.endsWith('/sign-in') ? readProviderReply(new URLSearchParams(location.search)) : undefined
+  if (code === undefined && !reply) return
+  arrival = code === undefined ? reply : { credential: { code } }
+  history.replaceState(history.state, '', location.pathname)
+}
+
+/** What the page was opened with; the first call uses it up. */
+export function useUpArrival(): Arrival | undefined {
+  const current = arrival
+  arrival = undefined
+  return current
+}
+
+export function hasArrival(): boolean {
+  return arrival !== undefined
+}
