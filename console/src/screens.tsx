@@ -2,6 +2,7 @@ import {
   CommentDiscussionIcon,
   DependabotIcon,
   FileIcon,
+  KeyIcon,
   LightBulbIcon,
   LogIcon,
   PulseIcon,
@@ -99,6 +100,13 @@ export const screens: readonly Screen[] = [
     permissions: ['observability.read'],
     navigation: { icon: LogIcon, group: 'Operate' },
     load: () => import('./logs/page.tsx').then((page) => page.LogsPage),
+  },
+  {
+    path: '/keys',
+    title: 'Keys',
+    permissions: ['keys.manage'],
+    navigation: { icon: KeyIcon, group: 'Operate' },
+    load: () => import('./keys/page.tsx').then((page) => page.KeysPage),
   },
 ]
 

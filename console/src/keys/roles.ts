@@ -1,0 +1,37 @@
+/** What the permissions let a caller do, in the order of the list of roles. */
+export const permissionTexts: Readonly<Record<string, string>> = {
+  chat: 'Ask the agent',
+  'sessions.read': 'Read conversations',
+  'sessions.write': 'Change and delete conversations',
+  'runs.read': 'See runs and their traces',
+  'runs.write': 'Cancel runs, rate answers, decide on own calls',
+  'runs.approve': "Decide on others' calls",
+  'tools.read': 'See tools',
+  'tools.execute': 'Run tools without a chat',
+  'sub_agents.read': 'See sub-agents',
+  'sub_agents.write': 'Create and delete sub-agents',
+  'artifacts.read': 'Download files of the agent',
+  'artifacts.share': 'Make links to files',
+  'memories.read': 'See memories',
+  'memories.write': 'Delete memories',
+  'metadata.read': 'See name and abilities of the agent',
+  'knowledge.read': 'See documents',
+  'knowledge.write': 'Add and delete documents',
+  'observability.read': 'See metrics, logs and all runs',
+  'config.read': 'See the configuration',
+  'config.write': 'Change the configuration',
+  'keys.manage': 'Create and revoke keys',
+}
+
+/** All permissions that some role grants: the described ones in their order, then others by name. */
+export function permissionsOf(roles: readonly { permissions: readonly string[] }[]): string[] {
+  const granted = new Set(roles.flatMap(({ permissions }) => permissions))
+  const described = Object.keys(permissionTexts).filter((permission) => granted.has(permission))
+  const others = [...granted].filter((permission) => !Object.hasOwn(permissionTexts, permission))
+  return [...described, ...others.toSorted()]
+}
+
+/** Permissions of a role that the caller lacks: a key with this role is not theirs to give. */
+export function lackedBy(caller: readonly string[], role: { permissions: readonly string[] }): string[] {
+  return role.permissions.filter((permission) => !caller.includes(permission))
+}
