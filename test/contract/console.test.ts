@@ -89,7 +89,7 @@ test('Console: each path below /console/ that is no file gets the page, with a n
     assert.equal(reply.headers['content-type'], 'text/html; charset=utf-8')
     assert.equal(reply.headers['cache-control'], 'no-store')
     assert.equal(reply.headers['x-content-type-options'], 'nosniff')
-    assert.equal(reply.headers['referrer-policy'], 'no-referrer')
+    assert.equal(reply.headers['referrer-policy'], 'same-origin')
     assert.equal(reply.headers['cross-origin-opener-policy'], 'same-origin')
     assert.equal(reply.headers['strict-transport-security'], undefined)
   }

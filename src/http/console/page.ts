@@ -25,7 +25,8 @@ const pageHeaders = {
   'content-type': 'text/html; charset=utf-8',
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
+  // Over plain http, browsers name the page of a read in no other header.
+  'referrer-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
 }
 
