@@ -2,6 +2,7 @@ import {
   CommentDiscussionIcon,
   DependabotIcon,
   FileIcon,
+  GearIcon,
   KeyIcon,
   LightBulbIcon,
   LogIcon,
@@ -65,6 +66,13 @@ export const screens: readonly Screen[] = [
     permissions: ['tools.read'],
     navigation: { icon: ToolsIcon, group: 'Build' },
     load: () => import('./tools/page.tsx').then((page) => page.ToolsPage),
+  },
+  {
+    path: '/agent',
+    title: 'Agent',
+    permissions: ['config.read'],
+    navigation: { icon: GearIcon, group: 'Build' },
+    load: () => import('./agent/page.tsx').then((page) => page.AgentPage),
   },
   {
     path: '/sub-agents',

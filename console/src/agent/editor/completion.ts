@@ -1,0 +1,63 @@
+import { startCompletion, type Completion, type CompletionContext, type CompletionResult } from '@codemirror/autocomplete'
+import type { EditorView } from '@codemirror/view'
+import { placeAt, type CursorPlace } from '../schema/cursor.ts'
+import { fieldsAt, valuesAt, type FieldSuggestion, type Suggestion } from '../schema/fields.ts'
+import type { SchemaNode } from '../schema/schema-node.ts'
+
+/** Completes names of fields and listed values by the schema. */
+export function completeBySchema(schema: SchemaNode) {
+  return (context: CompletionContext): CompletionResult | null => {
+    const place = placeAt(context.state.doc.toString(), context.pos)
+    if (!place) return null
+    const values = valuesAt(schema, place.data, place.path)
+    // A list entry such as `- w` may become a field or a value; the schema decides.
+    const fields = place.kind === 'key' ? fieldsAt(schema, place.data, place.path) : []
+    const isTyped = place.from < context.pos
+    if (!isTyped && !context.explicit && (place.kind === 'key' || values.length === 0)) return null
+    const options = fields.length > 0 ? toFieldOptions(fields, place, indentOf(context)) : toValueOptions(values, place, context)
+    return options.length === 0 ? null : { from: place.from, to: place.to, options, validFor: /^[\w.-]*$/ }
+  }
+}
+
+function toFieldOptions(fields: readonly FieldSuggestion[], place: CursorPlace, indent: string): Completion[] {
+  const missing = fields.filter(({ label }) => !place.siblings.includes(label))
+  return missing.map((field) => ({
+    ...infoOf(field),
+    type: 'property',
+    boost: field.isRequired ? 1 : 0,
+    ...(!place.hasColon && { apply: insert(field.label + endOf(field, place, indent)) }),
+  }))
+}
+
+/** What follows the name of a new field: its value begins on the same line, or below. */
+function endOf({ type }: FieldSuggestion, { isFlow }: CursorPlace, indent: string): string {
+  if (isFlow || (type !== 'object' && type !== 'array')) return ': '
+  return `:\n${indent}  ${type === 'array' ? '- ' : ''}`
+}
+
+/** Indentation of the field at the cursor; dashes of list entries count as blanks. */
+function indentOf({ state, pos }: CompletionContext): string {
+  const line = state.doc.lineAt(pos).text
+  return ' '.repeat(/^[ \t]*(?:- +)*/.exec(line)![0].length)
+}
+
+function toValueOptions(values: readonly Suggestion[], { from }: CursorPlace, { state }: CompletionContext): Completion[] {
+  const isGlued = from > 0 && state.sliceDoc(from - 1, from) === ':'
+  return values.map((value) => ({ ...infoOf(value), type: 'constant', ...(isGlued && { apply: ` ${value.label}` }) }))
+}
+
+function infoOf({ label, detail, description }: Suggestion): Completion {
+  return {
+    label,
+    ...(detail && { detail: detail.length > 40 ? `${detail.slice(0, 39)}…` : detail }),
+    ...(description && { info: description }),
+  }
+}
+
+/** Inserts a text, and offers what fits behind it. */
+function insert(text: string) {
+  return (view: EditorView, _completion: Completion, from: number, to: number): void => {
+    view.dispatch({ changes: { from, to, insert: text }, selection: { anchor: from + text.length }, userEvent: 'input.complete' })
+    startCompletion(view)
+  }
+}

@@ -1,0 +1,41 @@
+import { HistoryIcon } from '@primer/octicons-react'
+import { useState } from 'react'
+import { PagedList } from '../../parts/pages/paged-table.tsx'
+import { EmptyState } from '../../parts/states.tsx'
+import { useHistory, type StoredText, type Version } from '../queries.ts'
+import { RestoreDialog } from './restore-dialog.tsx'
+import { VersionRow } from './version-row.tsx'
+
+interface HistoryPaneProps {
+  stored: StoredText
+  mayRestore: boolean
+  hasDraft: boolean
+}
+
+/** All recorded versions: when, by whom, how, and what changed. */
+export function HistoryPane({ stored, mayRestore, hasDraft }: HistoryPaneProps) {
+  const versions = useHistory()
+  const [restored, setRestored] = useState<Version>()
+  return (
+    <>
+      <PagedList label="Versions" pages={versions} idOf={({ version }) => version} rowHeight={72} empty={<NoVersions />}>
+        {(version) => (
+          <VersionRow
+            version={version}
+            isCurrent={version.version === stored.version}
+            onRestore={mayRestore ? () => setRestored(version) : undefined}
+          />
+        )}
+      </PagedList>
+      <RestoreDialog version={restored} current={stored.version} hasDraft={hasDraft} onClose={() => setRestored(undefined)} />
+    </>
+  )
+}
+
+function NoVersions() {
+  return (
+    <EmptyState icon={HistoryIcon} title="No version is recorded yet">
+      Each change of the configuration appears here, whether it is made in this editor, over HTTP or in the file.
+    </EmptyState>
+  )
+}

@@ -1,0 +1,103 @@
+import { Button, Checkbox } from '@mantine/core'
+import { AlertIcon, CheckCircleIcon } from '@primer/octicons-react'
+import { useState } from 'react'
+import { messageOf } from '../api/errors.ts'
+import { DifferenceList } from './difference-list.tsx'
+import { ProblemList } from './problem-list.tsx'
+import type { Fault } from './schema/faults.ts'
+import type { Review } from './use-review.ts'
+import styles from './agent.module.css'
+
+interface ReviewPaneProps {
+  review: Review
+  mayWrite: boolean
+  isChanged: boolean
+  onOpen: (fault: Fault) => void
+}
+
+/** Beside the editor: problems, what would change, the result of the check, and the save. */
+export function ReviewPane({ review, mayWrite, isChanged, onOpen }: ReviewPaneProps) {
+  const { faults, differences, error, notice } = review
+  return (
+    <div className={styles.review} role="region" aria-label="Review" tabIndex={0}>
+      <div aria-live="polite">
+        {notice && (
+          <p className={styles.good}>
+            <CheckCircleIcon /> {notice}
+          </p>
+        )}
+        {error !== undefined && (
+          <p role="alert" className={styles.error}>
+            {messageOf(error)}
+          </p>
+        )}
+      </div>
+      {faults.length > 0 && <ProblemList faults={faults} onOpen={onOpen} />}
+      {isChanged && (
+        <section aria-label="Changes">
+          <h2 className={styles.subtitle}>{countOf(differences?.length)}</h2>
+          {differences && <DifferenceList differences={differences} label="Changes of the draft" />}
+        </section>
+      )}
+      {mayWrite && isChanged && <Save key={String(review.check === undefined)} review={review} />}
+      {!isChanged && faults.length === 0 && <Introduction mayWrite={mayWrite} />}
+    </div>
+  )
+}
+
+function countOf(count: number | undefined): string {
+  if (count === undefined) return 'Changes appear here once the text is valid YAML'
+  if (count === 0) return 'Only comments or formatting have changed'
+  return count === 1 ? '1 change' : `${count} changes`
+}
+
+function Introduction({ mayWrite }: { mayWrite: boolean }) {
+  return (
+    <div className={styles.introduction}>
+      <p>
+        This is <code>agent.yaml</code>: instructions, models, tools and limits of the agent. Secrets are shown as <code>********</code>.
+      </p>
+      {mayWrite ? (
+        <p>
+          Names and values complete as you type, or with <kbd>Ctrl</kbd> <kbd>Space</kbd>. <kbd>Ctrl</kbd> <kbd>S</kbd> checks the text;
+          after the check you can save it. A <code>********</code> that you leave keeps its secret.
+        </p>
+      ) : (
+        <p>Your key may read the configuration, not change it.</p>
+      )}
+    </div>
+  )
+}
+
+/** The result of the check, and the save that it permits. */
+function Save({ review: { check, isSaving, save } }: { review: Review }) {
+  const [isInMemory, setInMemory] = useState(false)
+  if (!check) return <p className={styles.quiet}>Check the text, then you can save it.</p>
+  return (
+    <section aria-label="Result of the check" className={styles.result}>
+      <p className={styles.good}>
+        <CheckCircleIcon /> The text is valid.
+      </p>
+      {check.warnings.length > 0 && (
+        <ul className={styles.plainList} aria-label="Warnings">
+          {check.warnings.map((warning, index) => (
+            <li key={index} className={styles.warning}>
+              <AlertIcon className={styles.warnIcon} />
+              <span>{warning}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+      <Checkbox
+        size="sm"
+        label="In memory only"
+        description="Nothing is stored: the change ends when the service stops. Your draft stays here."
+        checked={isInMemory}
+        onChange={(event) => setInMemory(event.currentTarget.checked)}
+      />
+      <Button loading={isSaving} onClick={() => save(isInMemory ? 'memory' : 'file')}>
+        {isInMemory ? 'Use in memory' : 'Save'}
+      </Button>
+    </section>
+  )
+}

@@ -1,0 +1,76 @@
+import { useDeferredValue, useMemo, useState } from 'react'
+import { AgentCoreError } from '../../../client/src/index.ts'
+import { statusOf } from '../api/errors.ts'
+import { notify } from '../parts/notify.ts'
+import { differencesOf, type Difference } from './difference.ts'
+import { usePutText, type Update } from './queries.ts'
+import { findFaults, parseText, type Fault } from './schema/faults.ts'
+import type { SchemaNode } from './schema/schema-node.ts'
+import { serviceFaults } from './service-faults.ts'
+import type { EditedText } from './use-draft.ts'
+
+/** What is known about the edited text, and what can be done with it. */
+export interface Review {
+  /** Of the schema, and of the service's check of this very text. */
+  faults: readonly Fault[]
+  /** Undefined while the text is not YAML. */
+  differences: readonly Difference[] | undefined
+  /** Result of the check of this very text. */
+  check: Update | undefined
+  /** Why the check or the save failed, except for faults of the text. */
+  error: unknown
+  notice: string | undefined
+  isChecking: boolean
+  isSaving: boolean
+  runCheck(): void
+  save(mode: 'file' | 'memory'): void
+}
+
+/** Checks and saves the edited text. A result counts only for the text and the version that it was made with. */
+export function useReview(edited: EditedText, schema: SchemaNode): Review {
+  const { text, base } = edited
+  const [notice, setNotice] = useState<{ text: string; message: string }>()
+  const checking = usePutText()
+  const saving = usePutText(edited.rebase)
+  const shownText = useDeferredValue(text)
+  const parsed = useMemo(() => parseText(shownText), [shownText])
+  const found = useMemo(() => findFaults(parsed, schema), [parsed, schema])
+  const differences = useMemo(() => differencesOf(base.text, shownText), [base.text, shownText])
+
+  const isOfText = (put: typeof checking): boolean => put.variables?.text === text && put.variables.version === base.version
+  const failure = [saving, checking].find((put) => put.error !== null && put.variables?.text === text)?.error
+  const stated = failure instanceof AgentCoreError && shownText === text ? serviceFaults(failure, parsed) : []
+  const known = new Set(stated.map(({ path }) => path))
+  const faults = useMemo(() => [...stated, ...found.filter(({ path }) => !known.has(path))], [failure, found, shownText === text])
+
+  return {
+    ...{ faults, differences },
+    check: isOfText(checking) && edited.newer === undefined ? checking.data : undefined,
+    error: stated.length > 0 || isConflict(failure, edited) ? undefined : failure,
+    notice: notice?.text === text ? notice.message : undefined,
+    isChecking: checking.isPending,
+    isSaving: saving.isPending,
+    runCheck() {
+      if (checking.isPending || saving.isPending || !edited.isChanged) return
+      saving.reset()
+      setNotice(undefined)
+      checking.mutate({ text, version: base.version, mode: 'check' })
+    },
+    save(mode) {
+      saving.mutate(
+        { text, version: base.version, mode },
+        {
+          onSuccess: ({ message }) => {
+            notify(message)
+            if (mode === 'memory') setNotice({ text, message: 'In use, in memory only. The draft is not stored.' })
+          },
+        },
+      )
+    },
+  }
+}
+
+/** A refusal with 412 is shown as the conflict, with the difference. */
+function isConflict(failure: unknown, { newer }: EditedText): boolean {
+  return statusOf(failure) === 412 && newer !== undefined
+}

@@ -1,0 +1,64 @@
+import { Button, Tabs } from '@mantine/core'
+import { useMay } from '../api/me.ts'
+import { useFilters } from '../parts/pages/use-filters.ts'
+import { EditorPane } from './editor-pane.tsx'
+import { HistoryPane } from './history/history-pane.tsx'
+import { LeaveDialog } from './leave-dialog.tsx'
+import type { StoredText } from './queries.ts'
+import type { SchemaNode } from './schema/schema-node.ts'
+import { useDraft } from './use-draft.ts'
+import { useReview } from './use-review.ts'
+import styles from './agent.module.css'
+
+/** Editor and history of a configuration that is loaded. The draft belongs to both: a restored version is compared with it. */
+export function Workspace({ stored, schema }: { stored: StoredText; schema: SchemaNode }) {
+  const mayWrite = useMay()('config.write')
+  const [{ tab }, setFilter] = useFilters(['tab'])
+  const edited = useDraft(stored, schema)
+  const review = useReview(edited, schema)
+  const isHistory = tab === 'history'
+  return (
+    <>
+      <LeaveDialog isActive={edited.isChanged} />
+      <div className={styles.bar}>
+        <Tabs value={isHistory ? 'history' : 'editor'} onChange={(value) => setFilter('tab', value === 'history' ? value : undefined)}>
+          <Tabs.List>
+            <Tabs.Tab value="editor">agent.yaml{edited.isChanged && <ChangedMark />}</Tabs.Tab>
+            <Tabs.Tab value="history">History</Tabs.Tab>
+          </Tabs.List>
+        </Tabs>
+        {mayWrite && !isHistory && (
+          <div className={styles.actions}>
+            {edited.isChanged && (
+              <Button size="xs" variant="subtle" color="gray" onClick={edited.discard}>
+                Discard changes
+              </Button>
+            )}
+            <Button
+              size="xs"
+              variant={review.check ? 'default' : 'filled'}
+              disabled={!edited.isChanged || review.check !== undefined}
+              loading={review.isChecking}
+              onClick={review.runCheck}
+            >
+              Check
+            </Button>
+          </div>
+        )}
+      </div>
+      {isHistory ? (
+        <HistoryPane stored={stored} mayRestore={mayWrite} hasDraft={edited.isChanged} />
+      ) : (
+        <EditorPane edited={edited} review={review} schema={schema} mayWrite={mayWrite} />
+      )}
+    </>
+  )
+}
+
+function ChangedMark() {
+  return (
+    <span className={styles.changedMark}>
+      <span className="visually-hidden"> (not saved)</span>
+    </span>
+  )
+}
