@@ -80,10 +80,20 @@ async function cutNetwork(context: BrowserContext, url: string, problems: string
   })
 }
 
-/** Opens a session for the context, as the sign-in page does. */
+/** Opens a session for the context, as the sign-in page does. A session that the context has is replaced. */
 export async function signIn(context: BrowserContext, service: TestService, who: Who = {}): Promise<void> {
   const { key } = await service.key(who)
-  await context.setExtraHTTPHeaders({ 'x-service-access': key })
+  const response = await fetch(`${service.url}/console/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: service.url, 'sec-fetch-site': 'same-origin' },
+    body: JSON.stringify({ key }),
+  })
+  await response.arrayBuffer()
+  assert.equal(response.status, 201, 'the key opens a session')
+  const cookies = response.headers.getSetCookie().map((text) => /^([^=]+)=([^;]*)/.exec(text)!)
+  await context.addCookies(
+    cookies.map(([, name, value]) => ({ name: name!, value: value!, url: service.url, httpOnly: true, sameSite: 'Strict' })),
+  )
 }
 
 function watch(page: Page, problems: string[], allowed: readonly RegExp[]): void {
