@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import type { Page } from 'playwright-core'
+import { fakeTool } from '../fixtures/tools.ts'
+import { browserTest, openConsole } from './browser-fixture.ts'
+
+async function ask(page: Page, text: string): Promise<void> {
+  const question = page.getByRole('textbox', { name: 'Your question' })
+  await question.fill(text)
+  await question.press('Enter')
+  await page.getByRole('button', { name: 'Copy answer' }).waitFor()
+}
+
+/** Milliseconds until the page has handled a key: a page that hangs takes seconds. */
+async function answerMs(page: Page): Promise<number> {
+  const question = page.getByRole('textbox', { name: 'Your question' })
+  const startedAt = performance.now()
+  await question.pressSequentially('still here')
+  assert.equal(await question.inputValue(), 'still here')
+  return performance.now() - startedAt
+}
+
+const bombs: Record<string, string> = {
+  '10,000 links in one paragraph': '[a](https://example.com/b) '.repeat(10_000),
+  '10,000 paragraphs of links': '[a](https://example.com/b)\n\n'.repeat(10_000),
+  'quotes 5,000 deep': `${'>'.repeat(5000)} deep`,
+  'lists that nest': Array.from({ length: 400 }, (_, depth) => `${'  '.repeat(depth)}- item`).join('\n'),
+  'emphasis that nests': `${'*a **b '.repeat(2000)}${'** *'.repeat(2000)}`,
+  'brackets that open': '['.repeat(15_000),
+}
+
+for (const [name, text] of Object.entries(bombs))
+  browserTest(`Chat: the page stays usable with ${name}`, async (t) => {
+    const { page, open } = await openConsole(t, { script: { text: text.match(/[^]{1,4000}/g)! } })
+    await open('/chat')
+    await ask(page, 'Go.')
+    assert.ok((await answerMs(page)) < 10_000)
+  })
+
+browserTest('Chat: an output of 5 MB and names of 10,000 characters are shown in part', async (t) => {
+  const big = fakeTool('big', async () => 'x'.repeat(5_000_000), { maxOutputCharacters: 6_000_000 })
+  const { page, open } = await openConsole(t, {
+    tools: [big],
+    script: [{ calls: [{ name: 'big', arguments: JSON.stringify({ text: 'y'.repeat(10_000) }) }] }, { text: 'Done.' }],
+  })
+  await open('/chat')
+  await ask(page, 'q'.repeat(10_000))
+  await page.getByRole('button', { name: /big/ }).click()
+  await page
+    .getByRole('button', { name: /Show more/ })
+    .first()
+    .waitFor()
+  assert.ok((await answerMs(page)) < 10_000)
+  const width = await page.evaluate<number>('document.documentElement.scrollWidth')
+  assert.equal(width, 1280, 'nothing makes the page wider')
+})
