@@ -28,6 +28,7 @@ import { removeRunDetails, removeSessions } from './sessions/remove-session.ts'
 import { createRetentionStore } from './sessions/retention.ts'
 import { openSqlite } from './sqlite/sqlite.ts'
 import type { Connection } from './statement.ts'
+import { hasWord, wordFunction } from './words.ts'
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'agent-core-plans-'))
 let database: Database
@@ -35,6 +36,7 @@ let explainer: DatabaseSync
 before(async () => {
   database = await openSqlite(folder)
   explainer = new DatabaseSync(path.join(folder, 'agent-core.db'))
+  explainer.function(wordFunction, hasWord)
 })
 after(async () => {
   explainer.close()
@@ -141,7 +143,10 @@ test('the messages of a search are read by the keys of their sessions', async ()
   const session = { ...caller, sessionId: 's', key: 'k', shortName: '', messageCount: 2, checkpointId: '', createdAt: 0, updatedAt: 0 }
   const scan = { tenant: 't', words: ['a'], limit: 9, before: undefined, list: async () => [session] }
   const plan = await plansOf((on) => searchSessions(on, scan))
-  assert.match(plan, /^SEARCH sessions USING INDEX sessions_key \(key=\?\); .*SEARCH messages USING INDEX \S+ \(session=\?\)$/)
+  assert.match(
+    plan,
+    /^SEARCH sessions USING INDEX sessions_key \(key=\?\); .*SEARCH messages USING INDEX \S+ \(session=\? AND idx>\? AND idx<\?\)$/,
+  )
 })
 
 test('series are read from covering indexes, newest first, without a sort', async () => {

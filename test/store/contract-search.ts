@@ -41,6 +41,32 @@ function registerSearch(database: () => Database): void {
       assert.deepEqual(await found(word), [], word)
   })
 
+  test('long texts that almost match do not stop the process', async () => {
+    const { chat, found } = searchOf()
+    for (let n = 0; n < 5; n++) await chat('long', 'a'.repeat(200_000), 'yes')
+    let longestMs = 0
+    let at = performance.now()
+    const timer = setInterval(() => {
+      longestMs = Math.max(longestMs, performance.now() - at)
+      at = performance.now()
+    }, 5)
+    try {
+      for (const word of [`${'a'.repeat(199)}b`, `${'a'.repeat(198)}é`]) assert.deepEqual(await found(word), [])
+    } finally {
+      clearInterval(timer)
+    }
+    assert.ok(longestMs < 1000, `${longestMs} ms`)
+  })
+
+  test('every message of a long session is read', async () => {
+    const { chat, found } = searchOf()
+    await chat('s', 'first', 'yes')
+    for (let n = 0; n < 40; n++) await chat('s', `question ${n}.`, 'yes')
+    await chat('s', 'needle', 'yes')
+    await chat('t', 'other', 'yes')
+    for (const word of ['first', 'question 20.', 'needle']) assert.deepEqual(await found(...word.split(' ')), ['s'], word)
+  })
+
   test('a page ends when full, and the next page goes on from there', async () => {
     const { chat, search } = searchOf()
     for (let n = 0; n < 9; n++) await chat(`s${n}`, n % 2 === 0 ? 'even' : 'odd', 'yes')

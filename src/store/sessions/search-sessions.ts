@@ -7,8 +7,6 @@ import { whereTenant } from './remove-session.ts'
 
 /** Messages that one search reads. A search that reaches the limit answers with the matches so far. */
 const maxMessages = 300_000
-/** Messages per statement: SQLite runs a statement on the event loop, which serves other callers in between. */
-const messagesPerStatement = 300
 /** Sessions per page of the scan. */
 const sessionsPerPage = 200
 
@@ -27,12 +25,15 @@ interface Scan {
  */
 export async function searchSessions(database: Database, { tenant, words, limit, before, list }: Scan): Promise<SessionMatches> {
   const matches: SessionRecord[] = []
+  const find = createFind(database, tenant, words)
   let last = before
   let messageCount = 0
   for (;;) {
     const page = await list(last, sessionsPerPage)
-    for (const batch of inBatches(page)) {
-      const keys = await matchingKeys(database, tenant, batch, words)
+    for (let start = 0; start < page.length;) {
+      const batch = batchAt(page, start, find.size())
+      start += batch.length
+      const keys = await find.matchingKeys(batch)
       for (const session of batch) {
         last = session
         if (keys.has(session.key)) matches.push(session)
@@ -40,36 +41,68 @@ export async function searchSessions(database: Database, { tenant, words, limit,
       }
       messageCount += countMessages(batch)
       if (messageCount >= maxMessages) return { sessions: matches, scannedTo: last }
-      await nextTurn()
     }
     if (page.length < sessionsPerPage) return { sessions: matches, scannedTo: undefined }
   }
 }
 
-function* inBatches(sessions: readonly SessionRecord[]): Generator<SessionRecord[]> {
-  let batch: SessionRecord[] = []
-  for (const session of sessions) {
-    if (batch.length > 0 && countMessages(batch) + session.messageCount > messagesPerStatement) {
-      yield batch
-      batch = []
-    }
-    batch.push(session)
-  }
-  if (batch.length > 0) yield batch
+/** The sessions from `start` on that together have at most `size` messages; a larger session is alone. */
+function batchAt(page: readonly SessionRecord[], start: number, size: number): SessionRecord[] {
+  let [end, count] = [start + 1, page[start]!.messageCount]
+  while (end < page.length && count + page[end]!.messageCount <= size) count += page[end++]!.messageCount
+  return page.slice(start, end)
 }
 
 function countMessages(sessions: readonly SessionRecord[]): number {
   return sessions.reduce((sum, { messageCount }) => sum + messageCount, 0)
 }
 
-async function matchingKeys(
-  database: Database,
-  tenant: string,
-  sessions: readonly SessionRecord[],
-  words: readonly string[],
-): Promise<Set<string>> {
-  const contains = (column: string): RawBuilder<boolean> => containsWords(sql.ref(column), words, database.isShared)
-  const matching = database.db
+/** Messages per statement: at the start of a search, and bounds. */
+const messagesPerStatement = { first: 20, least: 4, most: 300 }
+/** SQLite runs a statement on the event loop, which serves other callers in between. Long messages make statements smaller. */
+const statementMs = { most: 20, target: 10 }
+
+function createFind(database: Database, tenant: string, words: readonly string[]) {
+  let size = messagesPerStatement.first
+
+  /** The keys of sessions with a match among their messages from index `from` on, up to `size` messages of each. */
+  async function keysIn(sessions: readonly SessionRecord[], from: number): Promise<string[]> {
+    const startedAt = performance.now()
+    const { rows } = await query(database.forTenant(tenant).read, matching(database, { tenant, words, sessions, from, to: from + size }))
+    const ms = performance.now() - startedAt
+    if (ms > statementMs.most) size = Math.max(messagesPerStatement.least, Math.floor((size * statementMs.target) / ms))
+    else if (ms < statementMs.target) size = Math.min(messagesPerStatement.most, size * 2)
+    await nextTurn()
+    return rows.map(({ key }) => key)
+  }
+
+  return {
+    size: () => size,
+    async matchingKeys(sessions: readonly SessionRecord[]): Promise<Set<string>> {
+      const keys = new Set<string>()
+      const longest = Math.max(...sessions.map(({ messageCount }) => messageCount))
+      for (let from = 0; from === 0 || (from < longest && keys.size < sessions.length);) {
+        const next = from + size
+        for (const key of await keysIn(sessions, from)) keys.add(key)
+        from = next
+      }
+      return keys
+    },
+  }
+}
+
+interface Piece {
+  tenant: string
+  words: readonly string[]
+  sessions: readonly SessionRecord[]
+  /** Indexes of messages, `to` exclusive. */
+  from: number
+  to: number
+}
+
+function matching({ db, isShared }: Database, { tenant, words, sessions, from, to }: Piece) {
+  const contains = (column: string): RawBuilder<boolean> => containsWords(sql.ref(column), words, isShared)
+  return db
     .selectFrom('sessions')
     .select('key')
     .where(whereTenant(tenant))
@@ -80,8 +113,7 @@ async function matchingKeys(
     )
     .where(
       sql<boolean>`(${contains('short_name')} or exists (select 1 from messages
-        where messages.session = sessions.key and messages.tenant = ${tenant} and ${contains('messages.content')}))`,
+        where messages.session = sessions.key and messages.tenant = ${tenant}
+          and messages.idx >= ${from} and messages.idx < ${to} and ${contains('messages.content')}))`,
     )
-  const { rows } = await query(database.forTenant(tenant).read, matching)
-  return new Set(rows.map(({ key }) => key))
 }

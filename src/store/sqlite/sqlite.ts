@@ -8,6 +8,7 @@ import { migrate } from '../migrations/migrate.ts'
 import type { Connection } from '../statement.ts'
 import { busyTimeoutMs, createUnits, retryBusy } from './units.ts'
 import type { Tables } from '../tables.ts'
+import { hasWord, wordFunction } from '../words.ts'
 
 /** The embedded database in `dataDir/agent-core.db`: WAL, durable commits, one writer and one reader in this process. */
 export async function openSqlite(dataDir: string): Promise<Database> {
@@ -16,6 +17,7 @@ export async function openSqlite(dataDir: string): Promise<Database> {
   makePrivate(file)
   const { writer, migrated } = await openWriter(file)
   const reader = new DatabaseSync(file, { readOnly: true, timeout: busyTimeoutMs })
+  reader.function(wordFunction, { deterministic: true }, hasWord)
   const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: toKysely(reader) }) })
   const read = connect(reader)
   const units = createUnits(writer, connect(writer))
