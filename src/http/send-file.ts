@@ -1,6 +1,7 @@
 import { create as attachment } from 'content-disposition'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { LinkedFile, OpenArtifact } from '../artifacts/artifact-bytes.ts'
+import { ServiceError } from '../errors.ts'
 import { toByteRange } from './byte-range.ts'
 
 /** Response headers and replies of a route that sends a file, for the OpenAPI document. */
@@ -30,6 +31,20 @@ export const fileReplies = {
 
 /** Milliseconds without progress after which a download is aborted. */
 const stalledMs = 60_000
+
+/** Uses of a download in a browser: as a whole page or frame, by a script of the console, or as a picture or sound in a page. */
+const permittedUses = new Set(['document', 'frame', 'iframe', 'empty', 'image', 'audio', 'video'])
+
+/**
+ * Refuses a file as a part of a page that can act with the rights of the page, such as a script or a style: the policy of the console
+ * permits scripts of this origin, and files come from models, tools and callers. Browsers state the use in `sec-fetch-dest`, which no script can
+ * change.
+ */
+export function refuseAsCode(request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
+  const use = request.headers['sec-fetch-dest']
+  if (use === undefined || permittedUses.has(use)) return done()
+  done(new ServiceError('forbidden', `A file is sent as a download, not for use as ${JSON.stringify(use)} in a page.`))
+}
 
 /**
  * Streams a file, or a range of the file, from its store as an attachment. `id` names the content, which never changes. The headers keep browsers from rendering the content as a page of this origin.

@@ -83,7 +83,8 @@ export function createServer({
   replyWithErrors(app)
   requireDeclaredAccess(app)
   app.addHook('onRequest', (request, reply, done) => {
-    void reply.header('request-id', request.id)
+    // Browsers run no answer as a script whose type is another.
+    void reply.headers({ 'request-id': request.id, 'x-content-type-options': 'nosniff' })
     // OpenAI clients read the request id from `x-request-id`.
     if (errorShapeOf(request) === 'openai') void reply.header('x-request-id', request.id)
     done()

@@ -143,3 +143,21 @@ test('Artifact list: a fork has its own entry, and files leave the list with the
   const { status, body } = await client.request('GET', `/core/v1/artifacts/${lost}/content`)
   assert.deepEqual({ status, body: body.body }, { status: 404, body: 'c.html is no longer there.' })
 })
+
+test('Artifact list: a file cannot be used as a script or style of a page, by its id or its link', async (t) => {
+  const { client, url } = await startWriter(t)
+  await client.chat('f', { 'session-id': 's' })
+  const [file] = (await list(client)).artifacts
+  const content = async (use: string) =>
+    (await client.request('GET', `/core/v1/artifacts/${file!.artifact_id}/content`, { headers: { 'sec-fetch-dest': use } })).status
+  const link = async (use: string) => (await fetch(new URL(file!.download_url, url), { headers: { 'sec-fetch-dest': use } })).status
+  for (const use of ['script', 'style', 'worker', 'serviceworker', 'object', ''])
+    assert.deepEqual([await content(use), await link(use)], [403, 403], use)
+  for (const use of ['empty', 'document', 'iframe', 'image']) assert.deepEqual([await content(use), await link(use)], [200, 200], use)
+})
+
+test('Artifact list: every answer states that its type is not to be guessed', async (t) => {
+  const { client } = await startWriter(t)
+  for (const path of ['/core/v1/me', '/core/v1/artifacts', '/core/v1/none', '/health'])
+    assert.equal((await client.request('GET', path)).headers.get('x-content-type-options'), 'nosniff', path)
+})

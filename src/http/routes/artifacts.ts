@@ -10,7 +10,7 @@ import { toGeneratedArtifact } from '../../sessions/sessions.ts'
 import { principalOf } from '../authenticate.ts'
 import { ArtifactList, type ListedArtifact } from '../file-schemas.ts'
 import { ErrorReply, Id, Offset, pageLimit, refusals, ValidationReply } from '../schemas.ts'
-import { fileReplies, sendFile } from '../send-file.ts'
+import { fileReplies, refuseAsCode, sendFile } from '../send-file.ts'
 
 const Index = Type.Integer({ minimum: 0 })
 
@@ -104,6 +104,7 @@ export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts:
   const content = {
     url: '/core/v1/artifacts/:artifact_id/content',
     config: { access: accessTo.linkArtifact },
+    preHandler: refuseAsCode,
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
       const { artifact_id: id } = request.params as { artifact_id: string }
       return sendFile({ id, ...(await artifacts.content(principalOf(request), id)) }, request, reply)
@@ -130,6 +131,7 @@ export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts:
     method: ['GET', 'HEAD'],
     url: `${linkPath}/:folder/:id`,
     config: { access: 'public' },
+    preHandler: refuseAsCode,
     schema: {
       tags: ['Artifacts'],
       summary: 'Download a file by its signed link, whole or by range',
