@@ -66,7 +66,8 @@ export function createTransport(options: TransportOptions): Transport {
     const url = base + fillPath(template, path) + toQuery(query)
     const headers = await collectHeaders(method, parts)
     const content = body === undefined || isSentAsIs(body) ? (body as RequestInit['body']) : JSON.stringify(body)
-    const request: RequestInit & { duplex?: 'half' } = { method, headers }
+    // `fetch` would send the key to whatever address a redirect names.
+    const request: RequestInit & { duplex?: 'half' } = { method, headers, redirect: 'manual' }
     if (content !== undefined) request.body = content
     if (content instanceof ReadableStream) request.duplex = 'half'
     if (signal) request.signal = signal
@@ -77,6 +78,7 @@ export function createTransport(options: TransportOptions): Transport {
       signal?.throwIfAborted()
       throw unreachable(base === '' ? 'The service' : base, cause)
     })
+    if (isRedirect(response)) throw redirected(response)
     if (!response.ok) throw await readError(response)
     return response
   }
@@ -93,6 +95,19 @@ export function createTransport(options: TransportOptions): Transport {
     request: (async (method: Method, path: string, parts?: SendOptions) =>
       (await exchange(method, path, parts)).body) as Transport['request'],
   }
+}
+
+/** In browsers a redirect that is not followed has no status. */
+function isRedirect({ type, status }: Response): boolean {
+  return type === 'opaqueredirect' || (status >= 300 && status < 400)
+}
+
+function redirected(response: Response): AgentCoreError {
+  const target = response.headers.get('location')
+  const place = target === null ? 'another address' : target
+  const message = `The service redirects to ${place}. Redirects are not followed: set baseUrl to the address of the service.`
+  void response.body?.cancel().catch(() => undefined)
+  return new AgentCoreError(message, { status: response.status, errorType: 'InvalidReply' })
 }
 
 async function readBody(response: Response, signal: AbortSignal | undefined): Promise<unknown> {
@@ -122,6 +137,8 @@ function fillPath(template: string, parameters: object = {}): string {
   return template.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = values[name]
     if (value === undefined || value === '') throw new TypeError(`The path ${template} requires the parameter "${name}".`)
+    // Every URL parser removes these segments, also when they are escaped: the address would be that of another route.
+    if (value === '.' || value === '..') throw new TypeError(`The parameter "${name}" of the path ${template} cannot be "${value}".`)
     return encodeURIComponent(value)
   })
 }

@@ -107,3 +107,22 @@ test('request: an aborted signal rejects with its reason', async (t) => {
   await assert.rejects(client.request('GET', '/core/v1/tools', { signal: leaving.signal }), { message: 'left' })
   await assert.rejects(client.request('GET', '/core/v1/tools', { signal: AbortSignal.abort() }), { name: 'AbortError' })
 })
+
+test('request: a redirect is not followed, so that no other address receives the key', async (t) => {
+  const other = await serveReplies(t, json({}), json({}))
+  const redirect: ScriptedReply = (_, response) => void response.writeHead(307, { location: `${other.url}/core/v1/tools` }).end()
+  const { url } = await serveReplies(t, redirect, redirect)
+  const client = createClient({ baseUrl: url, accessKey: 'secret', retries: 0 })
+  const refused = await failureOf(client.request('GET', '/core/v1/tools'))
+  assert.deepEqual([refused.status, refused.errorType, other.requests.length], [307, 'InvalidReply', 0])
+  assert.match(refused.message, /set baseUrl/)
+  const chat = await failureOf(client.chat({ messages: [{ role: 'user', content: 'hi' }] }))
+  assert.deepEqual([chat.status, other.requests.length], [307, 0])
+})
+
+test('request: a parameter cannot lead to another route', async (t) => {
+  const { url, requests } = await serveReplies(t)
+  const client = createClient({ baseUrl: url })
+  for (const id of ['.', '..', '']) await assert.rejects(client.sessions.delete(id), TypeError, id)
+  assert.equal(requests.length, 0)
+})
