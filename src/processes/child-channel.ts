@@ -22,9 +22,9 @@ export function openChannel(child: ChildProcess, descriptor: number, limits: Mes
     try {
       reader.push(chunk)
     } catch (error) {
-      // Also reached when a `message` listener throws.
-      pipe.destroy()
+      // Also reached when a `message` listener throws. The process is killed first: a closed pipe could let the process end by itself.
       child.kill('SIGKILL')
+      pipe.destroy()
       child.emit('error', error)
     }
   })
