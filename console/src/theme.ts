@@ -12,6 +12,19 @@ const accent: MantineColorsTuple = [
   '#2c3d97',
   '#25337a',
 ]
+/** Mantine's red, darker where white text lies on it. */
+const red: MantineColorsTuple = [
+  '#fff5f5',
+  '#ffe3e3',
+  '#ffc9c9',
+  '#ffa8a8',
+  '#ff8787',
+  '#e03131',
+  '#c92a2a',
+  '#b32424',
+  '#9c1f1f',
+  '#861a1a',
+]
 const gray: MantineColorsTuple = [
   '#f7f8fa',
   '#eff1f4',
@@ -41,7 +54,7 @@ const dark: MantineColorsTuple = [
 export const theme = createTheme({
   primaryColor: 'accent',
   primaryShade: 6,
-  colors: { accent, gray, dark },
+  colors: { accent, red, gray, dark },
   defaultRadius: 'md',
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif',
   fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, monospace',
