@@ -7,6 +7,7 @@ import {
   LightBulbIcon,
   LogIcon,
   PulseIcon,
+  ServerIcon,
   ShieldCheckIcon,
   ToolsIcon,
   WebhookIcon,
@@ -22,7 +23,12 @@ export interface Screen {
   /** Permissions that show the screen: one of them is enough. The server decides all the same. */
   permissions: readonly string[]
   /** Icon and group in the navigation. Absent on a screen that is opened from another one. */
-  navigation?: { icon: Icon; group: 'Use' | 'Build' | 'Operate' }
+  navigation?: {
+    icon: Icon
+    group: 'Use' | 'Build' | 'Operate'
+    /** A permission that the link needs beside those of the screen. */
+    permission?: string
+  }
   /** Loads the page's own chunk. */
   load: () => Promise<ComponentType>
 }
@@ -115,6 +121,14 @@ export const screens: readonly Screen[] = [
     permissions: ['keys.manage'],
     navigation: { icon: KeyIcon, group: 'Operate' },
     load: () => import('./keys/page.tsx').then((page) => page.KeysPage),
+  },
+  {
+    path: '/health',
+    title: 'Health',
+    permissions: ['observability.read'],
+    // Only the administrators' tenant may see it. No key of another tenant has permissions of the configuration.
+    navigation: { icon: ServerIcon, group: 'Operate', permission: 'config.read' },
+    load: () => import('./health/page.tsx').then((page) => page.HealthPage),
   },
 ]
 

@@ -8,7 +8,9 @@ const groups = ['Use', 'Build', 'Operate'] as const
 /** Links to the screens that the caller may see, in groups. */
 export function Navigation() {
   const may = useMay()
-  const visible = screens.filter((screen) => screen.navigation && screen.permissions.some(may))
+  const visible = screens.filter(
+    ({ navigation, permissions }) => navigation && permissions.some(may) && (!navigation.permission || may(navigation.permission)),
+  )
   return (
     <nav aria-label="Screens">
       {groups.map((group) => {
