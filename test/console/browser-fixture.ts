@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { test, type TestContext } from 'node:test'
 import { chromium, type BrowserContext, type Page } from 'playwright-core'
+import type { KeyClaims } from '../../src/access/keys/keys.ts'
 import { startService, type ServiceOptions, type TestService, type Who } from '../fixtures/service.ts'
 import { buildConsole } from './console-build.ts'
 
@@ -24,6 +25,8 @@ export interface ConsoleOptions extends ServiceOptions {
   colorScheme?: 'light' | 'dark'
   /** A service that runs already, instead of a new one. */
   service?: TestService
+  /** Hosts beside the service that pages may reach, such as `127.0.0.1:8000`. */
+  hosts?: readonly string[]
 }
 
 export interface Console {
@@ -49,10 +52,10 @@ export async function openConsole(t: TestContext, options: ConsoleOptions = {}):
     await browser.close()
     assert.deepEqual(found, [], 'the page reports no problem')
   })
-  const { who, allowed = [], viewport = { width: 1280, height: 800 }, colorScheme = 'light', ...serviceOptions } = options
+  const { who, allowed = [], viewport = { width: 1280, height: 800 }, colorScheme = 'light', hosts = [], ...serviceOptions } = options
   const service = options.service ?? (await startService(t, { consoleFolder: await buildConsole(), ...serviceOptions }))
   const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' })
-  await cutNetwork(context, service.url, problems)
+  await cutNetwork(context, [new URL(service.url).host, ...hosts], problems)
   if (who !== null) await signIn(context, service, who)
   const page = await context.newPage()
   watch(page, problems, allowed)
@@ -70,19 +73,18 @@ export async function startConsoleService(t: TestContext, options: ServiceOption
   return startService(t, { consoleFolder: await buildConsole(), ...options })
 }
 
-async function cutNetwork(context: BrowserContext, url: string, problems: string[]): Promise<void> {
-  const { host } = new URL(url)
+async function cutNetwork(context: BrowserContext, hosts: readonly string[], problems: string[]): Promise<void> {
   await context.route('**/*', async (route) => {
     const target = new URL(route.request().url())
-    if (target.host === host || target.protocol === 'blob:' || target.protocol === 'data:') return route.continue()
+    if (hosts.includes(target.host) || target.protocol === 'blob:' || target.protocol === 'data:') return route.continue()
     problems.push(`The page requested ${target.href}`)
     return route.abort()
   })
 }
 
-/** Opens a session for the context, as the sign-in page does. A session that the context has is replaced. */
-export async function signIn(context: BrowserContext, service: TestService, who: Who = {}): Promise<void> {
-  const { key } = await service.key(who)
+/** Opens a session for the context, as the sign-in page does. A session that the context has is replaced. Returns the claims of the key. */
+export async function signIn(context: BrowserContext, service: TestService, who: Who = {}): Promise<KeyClaims> {
+  const { key, claims } = await service.key(who)
   const response = await fetch(`${service.url}/console/session`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', origin: service.url, 'sec-fetch-site': 'same-origin' },
@@ -94,6 +96,7 @@ export async function signIn(context: BrowserContext, service: TestService, who:
   await context.addCookies(
     cookies.map(([, name, value]) => ({ name: name!, value: value!, url: service.url, httpOnly: true, sameSite: 'Strict' })),
   )
+  return claims
 }
 
 function watch(page: Page, problems: string[], allowed: readonly RegExp[]): void {

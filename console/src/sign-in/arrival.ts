@@ -9,15 +9,24 @@ export interface Arrival {
   next?: string
 }
 
+const codePattern = /^#code=([\w-]+)$/
+
 let arrival: Arrival | undefined
 
 /** Takes the one-time code `#code=...`, or the reply of the identity provider, out of the page's address. */
 export function takeArrival(): void {
-  const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1]
+  const code = codePattern.exec(location.hash)?.[1]
   const reply = location.pathname.endsWith('/sign-in') ? readProviderReply(new URLSearchParams(location.search)) : undefined
   if (code === undefined && !reply) return
   arrival = code === undefined ? reply : { credential: { code } }
   history.replaceState(history.state, '', location.pathname)
+}
+
+/** Loads the page again for a link with a code that is opened in a tab of the sign-in page: only the fragment changes then. */
+export function watchArrivals(): void {
+  addEventListener('hashchange', () => {
+    if (codePattern.test(location.hash)) location.reload()
+  })
 }
 
 /** What the page was opened with; the first call uses it up. */
