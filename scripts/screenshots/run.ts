@@ -11,13 +11,16 @@ import { startSample } from './start-sample.ts'
 const root = path.join(import.meta.dirname, '../..')
 const images = path.join(root, 'docs/images')
 const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
+const size = { width: 1280, height: 800 }
+/** Pictures and charts are drawn after their data has arrived. */
+const settleMs = 1_500
 
 const folder = await mkdtemp(path.join(tmpdir(), 'agent-core-screenshots-'))
 const sample = await startSample(root, folder)
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
 try {
   await mkdir(images, { recursive: true })
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, deviceScaleFactor: 1.5, reducedMotion: 'reduce' })
+  const context = await browser.newContext({ viewport: size, deviceScaleFactor: 1.5, reducedMotion: 'reduce' })
   const page = await context.newPage()
   await signIn(page)
   await photographChat(page)
@@ -37,18 +40,17 @@ async function signIn(page: Page): Promise<void> {
   await page.getByRole('navigation', { name: 'Screens' }).waitFor()
 }
 
-/** The chat, with a step open and a chart. */
+/** The chat, with its steps and a chart. */
 async function photographChat(page: Page): Promise<void> {
   await page.goto(`${sample.url}/console/chat`)
-  const composer = page.getByPlaceholder('Ask anything')
+  const composer = page.getByRole('textbox', { name: 'Your question' })
   await composer.fill('Draw a chart of the sales per region.')
   await composer.press('Enter')
   await page.locator('main img').first().waitFor()
-  await page
-    .getByRole('button', { name: /^sales/ })
-    .first()
-    .click()
+  await page.setViewportSize({ ...size, height: 1240 })
+  await page.getByRole('article', { name: 'Question' }).scrollIntoViewIfNeeded()
   await save(page, 'console-chat')
+  await page.setViewportSize(size)
 }
 
 /** The timeline of the run behind the answer, with its first model call open. */
@@ -66,21 +68,17 @@ async function photographRun(page: Page): Promise<void> {
 /** The editor of agent.yaml with a change, checked: the difference and its warnings. */
 async function photographConfiguration(page: Page): Promise<void> {
   await page.goto(`${sample.url}/console/agent`)
-  const editor = page.locator('.cm-content')
-  await editor.click()
-  await page.keyboard.press('Control+Home')
-  await page.keyboard.type('limits:\n  max_iterations: 12\n')
+  await page.locator('.cm-line', { hasText: 'name: Agent Core' }).click()
+  await page.keyboard.press('End')
+  await page.keyboard.type(' of Alder & Finch')
   await page.getByRole('button', { name: 'Check' }).click()
-  await page.getByText('max_iterations').nth(1).waitFor()
+  await page.getByRole('region', { name: 'Changes' }).waitFor()
   await save(page, 'console-configuration')
 }
 
 async function save(page: Page, name: string): Promise<void> {
-  // Pictures and charts are drawn after their data has arrived.
   await page.waitForTimeout(settleMs)
   const file = path.join(images, `${name}.png`)
   await page.screenshot({ path: file, animations: 'disabled', caret: 'hide' })
   console.log(path.relative(root, file))
 }
-
-const settleMs = 1_500

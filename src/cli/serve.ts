@@ -135,7 +135,7 @@ interface Greeting extends ReadyInfo {
 function greet({ url, publicUrl, adminKeyFile, advice, example, createdPaths, workers }: Greeting, context: CommandContext): void {
   if (createdPaths.length > 0) print(context, `Created ${createdPaths.join(' and ')}`)
   print(context, `Agent Core ${context.version} listens on ${url}${workers > 1 ? ` with ${workers} workers` : ''}`)
-  print(context, `Console: ${publicUrl ?? url}/console/`)
+  print(context, `Console: ${publicUrl ?? url}/console/ (sign in with: npx agent-core console)`)
   for (const line of advice) print(context, line)
   print(context, 'Try it:')
   print(context, `  curl -s ${url}/core/v1/chain -H "x-service-access: $(cat ${adminKeyFile})" -H 'content-type: application/json' \\`)

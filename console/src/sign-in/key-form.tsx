@@ -27,7 +27,7 @@ export function KeyForm({ isReplacing = false, onSignedIn }: KeyFormProps) {
       <Stack gap="md">
         <PasswordInput
           label="Access key"
-          description="From agent-core keys create, or from your administrator."
+          description="From your administrator, or from “agent-core keys create”. On the machine of the service, “agent-core console” signs you in."
           value={key}
           onChange={(event) => setKey(event.currentTarget.value)}
           error={signIn.error && messageOf(signIn.error)}
