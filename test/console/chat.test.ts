@@ -120,3 +120,23 @@ browserTest('Chat: what a model says is text: no script runs, no picture of anot
   await checkAccessibility()
   assert.equal(await page.evaluate('window.broken'), undefined)
 })
+
+browserTest('Chat: a lost connection is announced, and the answer goes on when the service is back', async (t) => {
+  const { page, open, context, service } = await openConsole(t, { script: slowly, allowed: [/ERR_INTERNET_DISCONNECTED/] })
+  await open('/chat')
+  await page.getByRole('textbox', { name: 'Your question' }).fill('Count for me.')
+  await page.keyboard.press('Enter')
+  await page.getByText('word3 ').waitFor()
+  await context.setOffline(true)
+  const banner = page.getByText('The service cannot be reached. Trying again until it answers.')
+  await banner.waitFor()
+  await context.setOffline(false)
+  await banner.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Copy answer' }).waitFor()
+  const answer = await page.getByRole('article', { name: 'Answer' }).innerText()
+  assert.deepEqual(
+    answer.match(/word\d+/g),
+    words.map((word) => word.trim()),
+  )
+  assert.equal(service.model.requests.length, 1, 'the model was asked once')
+})

@@ -9,11 +9,13 @@ export function createQueryClient(): QueryClient {
   const queryClient = new QueryClient({
     defaultOptions: {
       queries: {
+        // The service may be on this machine or in this network: whether the browser is online says nothing about it.
+        networkMode: 'always',
         staleTime: 5_000,
         retry: (failures, error) => isConnectionError(error) || (statusOf(error) >= 500 && failures < maxRetries),
         retryDelay: (failures) => Math.min(1000 * 2 ** failures, 10_000),
       },
-      mutations: { retry: false },
+      mutations: { retry: false, networkMode: 'always' },
     },
   })
   connectionLost.subscribe(() => {
