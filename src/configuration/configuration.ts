@@ -14,6 +14,8 @@ export interface Configuration {
   showText(): string
   /** The recorded versions, newest first. */
   history(page: HistoryPage): Promise<ConfigurationHistory>
+  /** A recorded version with its text. Throws `not_found`, or `validation` if this release cannot use the text. */
+  version(version: string): Promise<VersionText>
   /**
    * Changes the configuration atomically. Updates run one at a time. Throws `validation` with all faults and paths, `forbidden`,
    * `precondition_failed`, `not_found` for a version that is not recorded, or `configuration_not_stored`. The last means: the database is unreachable; or, without a database, the file
@@ -45,6 +47,15 @@ export interface HistoryPage {
 export interface ConfigurationHistory {
   versions: PastConfiguration[]
   hasMore: boolean
+}
+
+/** A recorded version with its YAML text, changes in memory only included, and masked secrets. */
+export interface VersionText {
+  version: string
+  kind: ChangeKind
+  /** The start of use in epoch milliseconds. */
+  at: number
+  text: string
 }
 
 export interface ConfigurationUpdate {

@@ -15,7 +15,7 @@ import {
 } from './configuration.ts'
 import type { ConfigurationStore } from './configuration-store.ts'
 import type { FileRecord } from './file-record.ts'
-import { placeOf, readHistory, toRequestedChange } from './history.ts'
+import { placeOf, readHistory, readVersion, toRequestedChange } from './history.ts'
 import { formatProblems } from './load.ts'
 import { ConfigError } from './problems.ts'
 import { hideUrlSecrets, redactConfig } from './redact.ts'
@@ -169,6 +169,7 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
     show: () => ({ config: redactConfig(state.used.config), version: agents.current().version, since: state.since }),
     showText: () => maskText(state.stored),
     history: (page) => readHistory(versions, page),
+    version: (version) => readVersion(versions, version),
     update: (request) => mutex.run(() => update(request)),
     reload: () => mutex.run(reload),
     async close() {

@@ -110,6 +110,23 @@ export const ConfigurationVersion = Type.Object(
   },
 )
 
+export const VersionPath = Type.Object({ version: Type.String({ minLength: 1, maxLength: 128, description: 'A version of the history.' }) })
+
+const { version, at, kind } = ConfigurationVersion.properties
+
+export const ConfigurationVersionText = Type.Object(
+  { version, at, kind, text: YamlText },
+  {
+    description: 'A recorded version of the configuration with its text.',
+    example: {
+      version: '019ab3c4-5d6e-7f80-9a1b-2c3d4e5f6071',
+      at: '2026-11-22T09:30:15.123Z',
+      kind: 'put',
+      text: yamlExample,
+    },
+  },
+)
+
 export const ConfigurationHistory = Type.Object({
   versions: Type.Array(ConfigurationVersion),
   offset: Type.Union([Type.String(), Type.Null()], { description: 'The `before` of the next page; null for an empty page.' }),

@@ -49,6 +49,7 @@ const routes = [
   ['GET', '/core/v1/agent/config', 'config.read'],
   ['PUT', '/core/v1/agent/config', 'config.write'],
   ['GET', '/core/v1/agent/config/history', 'config.read'],
+  ['GET', '/core/v1/agent/config/history/{version}', 'config.read'],
   ['POST', '/core/v1/agent/config/restore', 'config.write'],
   ['GET', '/core/v1/me', 'any_key'],
   ['GET', '/core/v1/roles', 'any_key'],

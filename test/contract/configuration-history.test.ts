@@ -108,3 +108,24 @@ test('Configuration history: a version in memory only is stored by its restorati
   assert.equal(await file(), yaml.replace('First.', 'Memory.'))
   assert.equal((await history('?limit=1')).versions[0].kind, 'restore')
 })
+
+test('Configuration history: a version is read with its text, without secrets', async (t) => {
+  const { service, history, put } = await start(t)
+  const client = await service.as({ sub: 'root', roles: ['admin'] })
+  const read = (version: string) => client.request('GET', `${place}/history/${version}`)
+  const [first] = (await history()).versions
+  const { body } = await put({ description: 'Memory.' }, { in_memory_only: true })
+  await put({ tools: [] })
+  const seed = await read(first.version)
+  assert.deepEqual(seed.body, {
+    version: first.version,
+    at: first.at,
+    kind: 'seed',
+    text: yaml.replace('sk-first', '"********"'),
+  })
+  const memory = await read(body.version)
+  assert.deepEqual([memory.body.kind, memory.body.text], ['memory', seed.body.text.replace('First.', 'Memory.')])
+  assert.equal((await read('none')).status, 404)
+  const user = await service.as({ sub: 'ann' })
+  assert.equal((await user.request('GET', `${place}/history/${first.version}`)).status, 403)
+})

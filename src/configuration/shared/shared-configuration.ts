@@ -5,7 +5,7 @@ import { changedPaths } from '../change/diff.ts'
 import { maskText } from '../change/mask-text.ts'
 import { changeState, type ConfigurationState } from '../change/state.ts'
 import { kindOf, withValidationErrors, type Configuration, type ConfigurationUpdate, type UpdatedConfiguration } from '../configuration.ts'
-import { placeOf, readHistory, toRequestedChange } from '../history.ts'
+import { placeOf, readHistory, readVersion, toRequestedChange } from '../history.ts'
 import { formatProblems } from '../load.ts'
 import { ConfigError } from '../problems.ts'
 import { hideUrlSecrets, redactConfig } from '../redact.ts'
@@ -137,6 +137,7 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
     show: () => show(served),
     showText: () => maskText(served.configuration.stored),
     history: (page) => readHistory(store, page),
+    version: (version) => readVersion(store, version),
     update: (request) => mutex.run(() => update(request)),
     reload: () => file.sync(served.take),
     async close() {

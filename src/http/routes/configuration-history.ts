@@ -8,6 +8,8 @@ import {
   HistoryQuery,
   RestoreBody,
   UpdatedConfiguration,
+  ConfigurationVersionText,
+  VersionPath,
   type ConfigurationVersion,
 } from '../configuration-schemas.ts'
 import { actorOf, toExpectation, toUpdateReply } from '../configuration-update.ts'
@@ -15,7 +17,7 @@ import { ErrorReply, refusals, ValidationReply } from '../schemas.ts'
 
 const tags = ['Agent configuration']
 
-/** Routes to list the versions of the agent configuration, and to restore one. */
+/** Routes to list and read the versions of the agent configuration, and to restore one. */
 export function configurationHistoryRoutes(app: FastifyInstance, { configuration }: { configuration: Configuration }): void {
   app.get(
     '/core/v1/agent/config/history',
@@ -35,6 +37,26 @@ export function configurationHistoryRoutes(app: FastifyInstance, { configuration
       const { versions, hasMore } = await configuration.history({ limit, before: before === undefined ? undefined : Number(before) })
       const last = versions.at(-1)
       return { versions: versions.map(toVersion), offset: last ? String(last.n) : null, has_more: hasMore }
+    },
+  )
+
+  app.get(
+    '/core/v1/agent/config/history/:version',
+    {
+      config: { access: 'config.read' },
+      schema: {
+        tags,
+        summary: 'Read a version of the configuration, with its text',
+        description:
+          'The text of agent.yaml as the version stored it, with its comments; of a version in memory only, with its changes. Secrets are masked as in the configuration in use. A text that this release cannot use is answered with 422.',
+        params: VersionPath,
+        response: { 200: ConfigurationVersionText, 404: ErrorReply, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { version } = request.params as Type.Static<typeof VersionPath>
+      const { at, ...past } = await configuration.version(version)
+      return { ...past, at: new Date(at).toISOString() }
     },
   )
 
