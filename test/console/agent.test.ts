@@ -3,6 +3,7 @@ import { browserTest, openConsole, startConsoleService } from './browser-fixture
 
 const yaml = `# What it is
 name: Ledger
+uri_id: ledger
 description: Adds numbers up.
 llms:
   primary: { provider: openai-compatible, model: one, base_url: "https://models.example/v1", api_key: sk-stored }
@@ -23,7 +24,7 @@ browserTest('Agent: a change is completed, checked, compared and saved', async (
   await page.waitForTimeout(100)
   await editor.press('Enter')
   await editor.pressSequentially('0')
-  await page.getByRole('button', { name: /max_iterations must be 1 or more.*Line 8/s }).waitFor()
+  await page.getByRole('button', { name: /max_iterations must be 1 or more.*Line 9/s }).waitFor()
   await editor.press('Backspace')
   await editor.pressSequentially('12')
   await editor.press('Control+s')
@@ -38,7 +39,7 @@ browserTest('Agent: a change is completed, checked, compared and saved', async (
   await editor.getByText('models.example').click()
   await editor.pressSequentially('x')
   await editor.press('Control+s')
-  await page.getByRole('button', { name: /llms\.primary\.api_key .*Line 5/s }).click()
+  await page.getByRole('button', { name: /llms\.primary\.api_key .*Line 6/s }).click()
   assert.equal(await editor.evaluate((element) => element === element.ownerDocument.activeElement), true)
   await checkAccessibility()
 })
@@ -63,14 +64,14 @@ browserTest('Agent: a conflict keeps the draft, also over a reload, and shows wh
   await page.reload()
   await conflict.getByText('Counts.').waitFor()
   assert.match(await editor.innerText(), /Ledger Two/)
-  await page.getByRole('button', { name: 'Keep my text' }).click()
-  const changes = page.getByRole('list', { name: 'Changes of the draft' })
-  await changes.getByText('description').waitFor()
+  await page.getByRole('button', { name: 'Merge both' }).click()
+  await editor.getByText('description: Counts.').waitFor()
+  assert.match(await page.getByRole('list', { name: 'Changes of the draft' }).innerText(), /^name\s[^]*Ledger Two$/)
 
   await page.getByRole('link', { name: 'Tools' }).click()
   await page.getByRole('dialog', { name: 'Leave without saving?' }).getByRole('button', { name: 'Stay' }).click()
   await page.getByRole('button', { name: 'Discard changes' }).click()
-  await page.getByText('Counts.').waitFor()
+  await editor.getByText('name: Ledger', { exact: true }).waitFor()
   await page.getByRole('link', { name: 'Tools' }).click()
   await page.waitForURL('**/tools')
 })
@@ -93,11 +94,20 @@ browserTest('Agent: a change stays in memory, and an earlier version is restored
   await page.getByRole('button', { name: 'Discard changes' }).click()
 
   await page.getByRole('tab', { name: 'History' }).click()
+  await page
+    .getByRole('article')
+    .filter({ hasText: 'In memory only' })
+    .getByRole('button', { name: /^Changes/ })
+    .click()
+  await page
+    .getByRole('list', { name: /^Values of version/ })
+    .getByText('Second Try')
+    .waitFor()
   const first = page.getByRole('article').filter({ hasText: 'First configuration' })
   await checkAccessibility()
   await first.getByRole('button', { name: /^Restore/ }).click()
   const dialog = page.getByRole('dialog', { name: 'Restore this version?' })
-  await dialog.getByText('These settings change').waitFor()
+  await dialog.getByRole('list', { name: 'Changes of the restoration' }).getByText('Ledger').waitFor()
   await checkAccessibility()
   await dialog.getByRole('button', { name: 'Restore' }).click()
   await page.getByRole('article').filter({ hasText: 'Restored' }).getByText('in use').waitFor()

@@ -89,6 +89,20 @@ export function useHistory() {
   })
 }
 
+/** The text of a recorded version. A version never changes. */
+export function useVersionText(version: string | undefined) {
+  return useQuery({
+    queryKey: ['agent configuration version', version],
+    queryFn: async ({ signal }) => {
+      const path = { version: version ?? '' }
+      const { text } = await client.request('GET', '/core/v1/agent/config/history/{version}', { path, signal })
+      return text.replaceAll('\r\n', '\n')
+    },
+    enabled: version !== undefined,
+    staleTime: Infinity,
+  })
+}
+
 /** Checks whether a version can be restored, and what that would change. */
 export function useRestoreCheck(version: string | undefined) {
   return useQuery({

@@ -1,11 +1,13 @@
 import { Button, Checkbox } from '@mantine/core'
-import { AlertIcon, CheckCircleIcon } from '@primer/octicons-react'
-import { useState } from 'react'
+import { CheckCircleIcon } from '@primer/octicons-react'
+import { useEffect, useRef, useState } from 'react'
 import { messageOf } from '../api/errors.ts'
 import { DifferenceList } from './difference-list.tsx'
+import { MemoryNotice } from './memory-notice.tsx'
 import { ProblemList } from './problem-list.tsx'
 import type { Fault } from './schema/faults.ts'
 import type { Review } from './use-review.ts'
+import { Warnings } from './warnings.tsx'
 import styles from './agent.module.css'
 
 interface ReviewPaneProps {
@@ -17,7 +19,13 @@ interface ReviewPaneProps {
 
 /** Beside the editor: problems, what would change, the result of the check, and the save. */
 export function ReviewPane({ review, mayWrite, isChanged, onOpen }: ReviewPaneProps) {
-  const { faults, differences, error, notice } = review
+  const { faults, differences, error, notice, check } = review
+  const end = useRef<HTMLDivElement>(null)
+  const isSettled = check !== undefined || error !== undefined
+  // On a narrow screen the review stands below the editor.
+  useEffect(() => {
+    if (isSettled) end.current?.scrollIntoView({ block: 'nearest' })
+  }, [isSettled])
   return (
     <div className={styles.review} role="region" aria-label="Review" tabIndex={0}>
       <div aria-live="polite">
@@ -39,8 +47,10 @@ export function ReviewPane({ review, mayWrite, isChanged, onOpen }: ReviewPanePr
           {differences && <DifferenceList differences={differences} label="Changes of the draft" />}
         </section>
       )}
-      {mayWrite && isChanged && <Save key={String(review.check === undefined)} review={review} />}
+      {mayWrite && isChanged && <Save key={String(check === undefined)} review={review} />}
       {!isChanged && faults.length === 0 && <Introduction mayWrite={mayWrite} />}
+      <MemoryNotice />
+      <div ref={end} />
     </div>
   )
 }
@@ -78,16 +88,7 @@ function Save({ review: { check, isSaving, save } }: { review: Review }) {
       <p className={styles.good}>
         <CheckCircleIcon /> The text is valid.
       </p>
-      {check.warnings.length > 0 && (
-        <ul className={styles.plainList} aria-label="Warnings">
-          {check.warnings.map((warning, index) => (
-            <li key={index} className={styles.warning}>
-              <AlertIcon className={styles.warnIcon} />
-              <span>{warning}</span>
-            </li>
-          ))}
-        </ul>
-      )}
+      <Warnings warnings={check.warnings} />
       <Checkbox
         size="sm"
         label="In memory only"

@@ -18,15 +18,18 @@ export function Workspace({ stored, schema }: { stored: StoredText; schema: Sche
   const review = useReview(edited, schema)
   const isHistory = tab === 'history'
   return (
-    <>
+    <Tabs
+      className={styles.tabs}
+      keepMounted={false}
+      value={isHistory ? 'history' : 'editor'}
+      onChange={(value) => setFilter('tab', value === 'history' ? value : undefined)}
+    >
       <LeaveDialog isActive={edited.isChanged} />
       <div className={styles.bar}>
-        <Tabs value={isHistory ? 'history' : 'editor'} onChange={(value) => setFilter('tab', value === 'history' ? value : undefined)}>
-          <Tabs.List>
-            <Tabs.Tab value="editor">agent.yaml{edited.isChanged && <ChangedMark />}</Tabs.Tab>
-            <Tabs.Tab value="history">History</Tabs.Tab>
-          </Tabs.List>
-        </Tabs>
+        <Tabs.List>
+          <Tabs.Tab value="editor">agent.yaml{edited.isChanged && <ChangedMark />}</Tabs.Tab>
+          <Tabs.Tab value="history">History</Tabs.Tab>
+        </Tabs.List>
         {mayWrite && !isHistory && (
           <div className={styles.actions}>
             {edited.isChanged && (
@@ -46,12 +49,13 @@ export function Workspace({ stored, schema }: { stored: StoredText; schema: Sche
           </div>
         )}
       </div>
-      {isHistory ? (
-        <HistoryPane stored={stored} mayRestore={mayWrite} hasDraft={edited.isChanged} />
-      ) : (
+      <Tabs.Panel value="editor" className={styles.tabs}>
         <EditorPane edited={edited} review={review} schema={schema} mayWrite={mayWrite} />
-      )}
-    </>
+      </Tabs.Panel>
+      <Tabs.Panel value="history" className={styles.tabs}>
+        <HistoryPane stored={stored} mayRestore={mayWrite} hasDraft={edited.isChanged} />
+      </Tabs.Panel>
+    </Tabs>
   )
 }
 

@@ -1,5 +1,5 @@
 import { HistoryIcon } from '@primer/octicons-react'
-import { useState } from 'react'
+import { useMemo, useState } from 'react'
 import { PagedList } from '../../parts/pages/paged-table.tsx'
 import { EmptyState } from '../../parts/states.tsx'
 import { useHistory, type StoredText, type Version } from '../queries.ts'
@@ -15,6 +15,12 @@ interface HistoryPaneProps {
 /** All recorded versions: when, by whom, how, and what changed. */
 export function HistoryPane({ stored, mayRestore, hasDraft }: HistoryPaneProps) {
   const versions = useHistory()
+  const before = useMemo(
+    () => new Map(versions.rows.map(({ version }, index) => [version, versions.rows[index + 1]?.version])),
+    [versions.rows],
+  )
+  /** Rows that are scrolled out of view stay open. */
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set())
   const [restored, setRestored] = useState<Version>()
   return (
     <>
@@ -22,14 +28,21 @@ export function HistoryPane({ stored, mayRestore, hasDraft }: HistoryPaneProps) 
         {(version) => (
           <VersionRow
             version={version}
+            before={before.get(version.version)}
+            isOpen={open.has(version.version)}
+            onToggle={() => setOpen((before) => toggle(before, version.version))}
             isCurrent={version.version === stored.version}
             onRestore={mayRestore ? () => setRestored(version) : undefined}
           />
         )}
       </PagedList>
-      <RestoreDialog version={restored} current={stored.version} hasDraft={hasDraft} onClose={() => setRestored(undefined)} />
+      <RestoreDialog version={restored} current={stored} hasDraft={hasDraft} onClose={() => setRestored(undefined)} />
     </>
   )
+}
+
+function toggle(open: ReadonlySet<string>, version: string): ReadonlySet<string> {
+  return open.has(version) ? new Set([...open].filter((name) => name !== version)) : new Set([...open, version])
 }
 
 function NoVersions() {

@@ -1,16 +1,19 @@
 import { Button, Group, Modal, Text } from '@mantine/core'
-import { AlertIcon } from '@primer/octicons-react'
 import { messageOf } from '../../api/errors.ts'
 import { notify } from '../../parts/notify.ts'
 import { RowsSkeleton } from '../../parts/skeletons.tsx'
 import { Timestamp } from '../../parts/timestamp.tsx'
-import { useRestore, useRestoreCheck, type Update, type Version } from '../queries.ts'
+import { differencesOf } from '../difference.ts'
+import { DifferenceList } from '../difference-list.tsx'
+import { useRestore, useRestoreCheck, useVersionText, type StoredText, type Update, type Version } from '../queries.ts'
+import { Warnings } from '../warnings.tsx'
 import styles from '../agent.module.css'
+import { ChangedPaths } from './changed-paths.tsx'
 
 interface RestoreDialogProps {
   version: Version | undefined
-  /** The version in use. */
-  current: string
+  /** The text and the version in use. */
+  current: StoredText
   hasDraft: boolean
   onClose: () => void
 }
@@ -18,6 +21,7 @@ interface RestoreDialogProps {
 /** Says what the restoration of a version would change, and restores after confirmation. Closed without a version. */
 export function RestoreDialog({ version, current, hasDraft, onClose }: RestoreDialogProps) {
   const check = useRestoreCheck(version?.version)
+  const text = useVersionText(version?.version)
   const restore = useRestore()
   const close = (): void => {
     restore.reset()
@@ -25,7 +29,7 @@ export function RestoreDialog({ version, current, hasDraft, onClose }: RestoreDi
   }
   const confirm = ({ version }: Version): void =>
     restore.mutate(
-      { version, current },
+      { version, current: current.version },
       {
         onSuccess: ({ message }) => {
           notify(message)
@@ -50,7 +54,7 @@ export function RestoreDialog({ version, current, hasDraft, onClose }: RestoreDi
             {hasDraft && ' Your draft stays, and is compared with the restored text.'}
           </Text>
           {check.isPending && <RowsSkeleton count={3} />}
-          {check.data && <Effect check={check.data} />}
+          {check.data && <Effect check={check.data} before={current.text} after={text.data} />}
           {error && (
             <p role="alert" className={styles.error}>
               {messageOf(error)}
@@ -70,23 +74,25 @@ export function RestoreDialog({ version, current, hasDraft, onClose }: RestoreDi
   )
 }
 
-function Effect({ check: { diff, warnings } }: { check: Update }) {
+interface EffectProps {
+  check: Update
+  before: string
+  /** Absent while it is on its way, and where it cannot be read. */
+  after: string | undefined
+}
+
+/** What the restoration changes: values where both texts are there, else the names of the fields. */
+function Effect({ check: { diff, warnings }, before, after }: EffectProps) {
+  const differences = after === undefined ? undefined : differencesOf(before, after)
   return (
     <>
       <h3 className={styles.subtitle}>{diff.length === 0 ? 'No setting changes' : 'These settings change'}</h3>
-      <p className={styles.paths}>
-        {diff.slice(0, 100).map((path) => (
-          <code key={path}>{path || 'everything'}</code>
-        ))}
-      </p>
-      <ul className={styles.plainList} aria-label="Warnings">
-        {warnings.map((warning, index) => (
-          <li key={index} className={styles.warning}>
-            <AlertIcon className={styles.warnIcon} />
-            <span>{warning}</span>
-          </li>
-        ))}
-      </ul>
+      {differences && differences.length > 0 ? (
+        <DifferenceList differences={differences} label="Changes of the restoration" />
+      ) : (
+        <ChangedPaths diff={diff} limit={100} />
+      )}
+      <Warnings warnings={warnings} />
     </>
   )
 }
