@@ -8,16 +8,39 @@ export function maskComments(text: string, secrets: readonly string[]): string {
   return mapComments(text, createMasker(secrets))
 }
 
-/** Puts comments of `original` back where `text` has their masked form. Each is used once, in order. */
-export function unmaskComments(text: string, original: string, secrets: readonly string[]): string {
+interface FormerComments {
+  /** The text that was masked. */
+  original: string
+  /** Secrets of the configuration before and after the change. */
+  before: readonly string[]
+  after: readonly string[]
+}
+
+/**
+ * Puts comments of `original` back where `text` has their masked form. Each is used once, in order. A comment stays masked where its secret
+ * would be shown from now on: outside of its block, or without the value of the configuration that it repeats.
+ */
+export function unmaskComments(text: string, { original, before, after }: FormerComments): string {
   const comments = new Map<string, string[]>()
-  const mask = createMasker(secrets)
+  const mask = createMasker(before)
   mapComments(original, (comment) => {
     const masked = mask(comment)
     if (masked !== comment) comments.set(masked, [...(comments.get(masked) ?? []), comment])
     return comment
   })
-  return comments.size === 0 ? text : mapComments(text, (comment) => comments.get(comment)?.shift() ?? comment)
+  if (comments.size === 0) return text
+  const maskAfter = createMasker(after)
+  return mapComments(text, (comment) => {
+    const former = comments.get(comment)?.shift() ?? comment
+    return maskAfter(former) === comment ? former : comment
+  })
+}
+
+/** Masks secrets in comments that the configuration had before a change, and has no more: nothing would tell that they are secrets. */
+export function maskFormer(text: string, { before, after }: Omit<FormerComments, 'original'>): string {
+  const former = before.filter((secret) => !after.includes(secret))
+  if (!former.some((secret) => text.includes(secret))) return text
+  return mapComments(text, (comment) => former.reduce((masked, secret) => masked.replaceAll(secret, secretMask), comment))
 }
 
 const secretName = /(?:key|secret|token|password|passwd|credentials?|authorization|cookie)s?["']?\s*[:=]\s*/i

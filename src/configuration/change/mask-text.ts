@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { redactData } from '../redact.ts'
 import type { ConfigurationSource } from '../source.ts'
-import { maskComments, unmaskComments } from './comments.ts'
+import { maskComments, maskFormer, unmaskComments } from './comments.ts'
 import { editYaml } from './edit-yaml.ts'
 import { isSecretNode, leavesOf, rootNode } from './leaves.ts'
 import type { ConfigData } from './merge.ts'
@@ -24,7 +24,12 @@ interface Unmasking {
 /** A text that a caller sent back, with the secrets in place of their masks. */
 export function unmaskText(text: string, { before, after, original }: Unmasking): string {
   const unmasked = isDeepStrictEqual(before, after) ? text : editYaml(text, before, after)
-  return unmaskComments(unmasked, original.text, secretsIn(original.data))
+  return unmaskComments(unmasked, { original: original.text, before: secretsIn(original.data), after: secretsIn(after) })
+}
+
+/** An edited text whose comments do not repeat secrets that the edit has removed. */
+export function maskRemoved(text: string, before: ConfigData, after: ConfigData): string {
+  return maskFormer(text, { before: secretsIn(before), after: secretsIn(after) })
 }
 
 /** A shorter value is also part of other words. */

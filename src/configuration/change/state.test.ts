@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseSource } from '../source.ts'
 import { toContent } from './change.ts'
-import { editState, patchState, type ConfigurationState } from './state.ts'
+import { maskText } from './mask-text.ts'
+import { changeState, editState, patchState, type ConfigurationState, type RequestedChange } from './state.ts'
 
 const text = '# Ours.\nname: One  # called so\nmax_iterations: 5\n'
 const rules = { allowedReferences: [], mayBringCode: false }
@@ -73,4 +74,29 @@ test('an edit of the file keeps a change in memory in use', () => {
     { max_iterations: next.stored.config.max_iterations, data: next.used.data },
     { max_iterations: 7, data: { name: 'Memory', max_iterations: 7 } },
   )
+})
+
+test('a change does not show secrets of comments', () => {
+  const commented = [
+    'llms:',
+    '  primary:',
+    '    provider: openai',
+    '    model: m',
+    '    api_key: sk-first-key # sk-first-key is of team a',
+    '# headers:',
+    '#   X-Team: hdr-secret',
+    '',
+  ].join('\n')
+  const stored = parseSource(commented)
+  const shown = maskText(stored)
+  const keepsSecrets = (change: RequestedChange) => {
+    const next = changeState({ stored, used: stored }, change, { isStored: true, rules }).stored
+    assert.doesNotMatch(maskText(next), /sk-first|hdr-secret/)
+    return next.text
+  }
+  keepsSecrets({ kind: 'text', text: shown.replace('# headers:\n', '') })
+  keepsSecrets({ kind: 'text', text: shown.replace(/api_key: "?\*+"?/, 'api_key: sk-other-key') })
+  keepsSecrets({ kind: 'patch', patch: { llms: { primary: { api_key: 'sk-other-key' } } } })
+  const kept = keepsSecrets({ kind: 'text', text: `name: agent\n${shown}` })
+  assert.ok(kept.includes('# sk-first-key is of team a') && kept.includes('#   X-Team: hdr-secret'), kept)
 })

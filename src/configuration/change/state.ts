@@ -6,7 +6,7 @@ import { readYaml, type YamlSource } from '../yaml-source.ts'
 import { applyPatch, mergeEdit, replaceContent, type ChangeRules, type ConfigContent } from './change.ts'
 import { changedPaths } from './diff.ts'
 import { editYaml } from './edit-yaml.ts'
-import { maskText, unmaskText } from './mask-text.ts'
+import { maskRemoved, maskText, unmaskText } from './mask-text.ts'
 import type { ConfigData } from './merge.ts'
 import { findTooLargeText } from './size-rule.ts'
 import { variableUsesOf } from './references-rule.ts'
@@ -46,7 +46,7 @@ export function patchState(
   if (!isStored) return { stored, used: next }
   const content = used.data === stored.data ? next : applyPatch(stored, patch, changeRules)
   const isSame = changedPaths(stored.data, content.data).length === 0
-  const text = isSame ? stored.text : editYaml(stored.text, stored.data, content.data)
+  const text = isSame ? stored.text : maskRemoved(editYaml(stored.text, stored.data, content.data), stored.data, content.data)
   return { stored: { ...content, text }, used: next }
 }
 
