@@ -20,6 +20,7 @@ browserTest('Sign-in, in a browser', async (t) => {
     endsInTheMiddle,
     anotherUserSignsIn,
     refusesForeignPages,
+    refusesForgedReplies,
     viewerSeesLess,
   }
   for (const [name, run] of Object.entries(cases)) await t.test(name, (t) => run(t, service))
@@ -213,4 +214,11 @@ async function viewerSeesLess(t: TestContext, service: TestService): Promise<voi
   await open('/logs')
   await page.getByRole('heading', { name: 'Your key does not permit this' }).waitFor()
   await page.getByText('This page needs observability.read.').waitFor()
+}
+
+async function refusesForgedReplies(t: TestContext, service: TestService): Promise<void> {
+  const { page, open } = await openConsole(t, { service, who: null, allowed: unauthorized })
+  await open('/sign-in?error=access_denied&error_description=Call%20evil.example')
+  await page.getByText('This sign-in was not begun in this tab.').waitFor()
+  assert.equal(await page.getByText('evil.example').count(), 0)
 }

@@ -63,8 +63,9 @@ export function readProviderReply(search: URLSearchParams): ProviderReply | unde
   if (code === null && error === null) return undefined
   const pending = takePending()
   const next = pending?.next ?? '/'
-  if (error !== null) return { fault: `The identity provider refused the sign-in: ${search.get('error_description') ?? error}`, next }
+  // Anybody can write such a link: without the state, neither its code nor its text is taken.
   if (!pending || search.get('state') !== pending.state) return { fault: 'This sign-in was not begun in this tab. Begin it again.', next }
+  if (error !== null) return { fault: `The identity provider refused the sign-in: ${search.get('error_description') ?? error}`, next }
   return { credential: { authorization_code: code!, code_verifier: pending.verifier, redirect_uri: redirectUri }, next }
 }
 
