@@ -1,4 +1,4 @@
-import { Button, Fieldset, NumberInput, Select, Stack, Switch, Textarea, TextInput } from '@mantine/core'
+import { Button, Fieldset, Input, NumberInput, Select, Stack, Switch, Textarea, TextInput } from '@mantine/core'
 import { PlusIcon, TrashIcon } from '@primer/octicons-react'
 import { JsonField } from './json-field.tsx'
 import { initialValue, kindOf, resolveSchema, type FormSchema } from './schema.ts'
@@ -33,6 +33,8 @@ interface FieldProps {
 function Field(props: FieldProps) {
   const schema = resolveSchema(props.schema, props.context.root)
   const kind = kindOf(schema)
+  // An absent object shows no fields: the schema may contain itself.
+  if (kind === 'object' && props.value === undefined && !props.isRoot) return <AbsentObject {...props} schema={schema} />
   if (kind === 'object' && isKind(props.value, 'object')) return <ObjectField {...props} schema={schema} />
   if (kind === 'array' && isKind(props.value, 'array')) return <ListField {...props} schema={schema} />
   const { name, value, onChange, isRequired, context } = props
@@ -76,7 +78,26 @@ function Field(props: FieldProps) {
   return <JsonField {...shared} value={value} onChange={onChange} onValidity={context.onValidity} />
 }
 
-function ObjectField({ schema, name, value, onChange, context, isRoot }: FieldProps) {
+function AbsentObject({ schema, name, onChange, context, isRequired }: FieldProps) {
+  const label = schema.title ?? name
+  return (
+    <Input.Wrapper label={label} labelElement="div" description={schema.description} required={isRequired}>
+      <div>
+        <Button
+          size="compact-sm"
+          variant="default"
+          leftSection={<PlusIcon size={14} />}
+          disabled={context.disabled}
+          onClick={() => onChange(initialValue(schema, context.root) ?? {})}
+        >
+          Add {label}
+        </Button>
+      </div>
+    </Input.Wrapper>
+  )
+}
+
+function ObjectField({ schema, name, value, onChange, context, isRequired, isRoot }: FieldProps) {
   const members = (value ?? {}) as Record<string, unknown>
   const change = (member: string, content: unknown) => {
     const { [member]: _removed, ...others } = members
@@ -95,6 +116,20 @@ function ObjectField({ schema, name, value, onChange, context, isRoot }: FieldPr
           isRequired={schema.required?.includes(member) ?? false}
         />
       ))}
+      {!isRoot && isRequired === false && (
+        <div>
+          <Button
+            size="compact-xs"
+            variant="subtle"
+            color="gray"
+            leftSection={<TrashIcon size={12} />}
+            disabled={context.disabled}
+            onClick={() => onChange(undefined)}
+          >
+            Remove {schema.title ?? name}
+          </Button>
+        </div>
+      )}
     </Stack>
   )
   return isRoot ? fields : <Fieldset legend={schema.title ?? name}>{fields}</Fieldset>

@@ -27,3 +27,19 @@ test('a form begins with the defaults', () => {
   }
   assert.deepEqual(initialValue(schema, schema), { limit: 5 })
 })
+
+test('a schema that contains itself gives a value of bounded size', () => {
+  const names = Array.from({ length: 10 }, (_, n) => `child${n}`)
+  const node: FormSchema = {
+    type: 'object',
+    required: names,
+    properties: Object.fromEntries(names.map((name) => [name, { $ref: '#/$defs/Node' }])),
+  }
+  const value = initialValue({ $ref: '#/$defs/Node' }, { $defs: { Node: node } })
+  assert.equal(JSON.stringify(value).match(/\{/g)!.length, 50)
+})
+
+test('an object with more properties than a form can show is JSON', () => {
+  const properties = Object.fromEntries(Array.from({ length: 1000 }, (_, n) => [`p${n}`, { type: 'string' }]))
+  assert.equal(kindOf({ type: 'object', properties }), 'json')
+})

@@ -25,6 +25,8 @@ export interface FormSchema {
 export type FieldKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'choice' | 'json'
 
 const maxReferences = 20
+/** Inputs of one object; a larger object is edited as JSON. */
+const maxProperties = 200
 
 /** Follows local references and the one alternative beside `null`, so that the schema names its type. */
 export function resolveSchema(schema: FormSchema, root: FormSchema): FormSchema {
@@ -57,7 +59,7 @@ export function kindOf(schema: FormSchema): FieldKind {
   if (types.length !== 1) return 'json'
   switch (types[0]) {
     case 'object':
-      return schema.properties && Object.keys(schema.properties).length > 0 ? 'object' : 'json'
+      return isBetween(Object.keys(schema.properties ?? {}).length, 1, maxProperties) ? 'object' : 'json'
     case 'array':
       return schema.items ? 'array' : 'json'
     case 'string':
@@ -72,13 +74,21 @@ export function kindOf(schema: FormSchema): FieldKind {
   }
 }
 
+function isBetween(value: number, least: number, most: number): boolean {
+  return value >= least && value <= most
+}
+
+/** Objects of an initial value: a schema may contain itself, and more than once. */
+const maxObjects = 50
+
 /** A value to begin with: the default, `false` and empty objects where they are required, else nothing. */
-export function initialValue(schema: FormSchema, root: FormSchema, depth = 0): unknown {
+export function initialValue(schema: FormSchema, root: FormSchema, budget = { objects: maxObjects }): unknown {
   const resolved = resolveSchema(schema, root)
   if (resolved.default !== undefined) return resolved.default
-  if (kindOf(resolved) !== 'object' || depth > 8) return undefined
+  if (kindOf(resolved) !== 'object' || budget.objects === 0) return undefined
+  budget.objects -= 1
   const required = new Set(resolved.required)
   const members = Object.entries(resolved.properties ?? {}).filter(([name]) => required.has(name))
-  const values = members.map(([name, member]) => [name, initialValue(member, root, depth + 1)] as const)
+  const values = members.map(([name, member]) => [name, initialValue(member, root, budget)] as const)
   return Object.fromEntries(values.filter(([, value]) => value !== undefined))
 }
