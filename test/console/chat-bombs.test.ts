@@ -25,6 +25,7 @@ const bombs: Record<string, string> = {
   'quotes 5,000 deep': `${'>'.repeat(5000)} deep`,
   'lists that nest': Array.from({ length: 400 }, (_, depth) => `${'  '.repeat(depth)}- item`).join('\n'),
   'emphasis that nests': `${'*a **b '.repeat(2000)}${'** *'.repeat(2000)}`,
+  'a run of 15,000 stars': `${'*'.repeat(8000)}a${'*'.repeat(7000)}`,
   'brackets that open': '['.repeat(15_000),
 }
 
@@ -52,4 +53,16 @@ browserTest('Chat: an output of 5 MB and names of 10,000 characters are shown in
   assert.ok((await answerMs(page)) < 10_000)
   const width = await page.evaluate<number>('document.documentElement.scrollWidth')
   assert.equal(width, 1280, 'nothing makes the page wider')
+})
+
+browserTest('Tools: a schema that contains itself is a form whose inner objects open one by one', async (t) => {
+  const node = { type: 'object', properties: { word: { type: 'string' }, left: { $ref: '#/$defs/Node' }, right: { $ref: '#/$defs/Node' } } }
+  const schema = { type: 'object', properties: { tree: { $ref: '#/$defs/Node' } }, $defs: { Node: node } }
+  const { page, open } = await openConsole(t, { tools: [fakeTool('plant', async (input) => JSON.stringify(input), { schema })] })
+  await open('/tools/plant')
+  await page.getByRole('button', { name: 'Add tree' }).click()
+  await page.getByRole('button', { name: 'Add left' }).click()
+  await page.getByRole('textbox', { name: 'word' }).last().fill('leaf')
+  await page.getByRole('button', { name: 'Remove left' }).click()
+  assert.equal(await page.getByRole('textbox', { name: 'word' }).count(), 1)
 })

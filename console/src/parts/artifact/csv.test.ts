@@ -24,3 +24,9 @@ test('empty cells, an open quote and a limit', () => {
   assert.deepEqual(parseCsv('a\n"open', 10), [['a'], ['open']])
   assert.equal(parseCsv('a\n'.repeat(1000), 10).length, 10)
 })
+
+test('a row of a million cells and a cell of a million characters are cut', () => {
+  const [wide, long] = parseCsv(`${','.repeat(1e6)}\n${'x'.repeat(1e6)},y\n`, 10)
+  assert.equal(wide!.length, 100)
+  assert.deepEqual([long![0]!.length, long![1]], [1001, 'y'])
+})

@@ -1,4 +1,8 @@
-/** Rows of a CSV text (RFC 4180), at most `maxRows`. The separator is the one of comma, semicolon and tab that the first line has most of. */
+/** Most cells of a row, and characters of a cell, that are shown. */
+const maxCells = 100
+const maxCharacters = 1000
+
+/** Rows of a CSV text (RFC 4180), at most `maxRows`, each cut after 100 cells. The separator is the one of comma, semicolon and tab that the first line has most of. */
 export function parseCsv(text: string, maxRows: number): string[][] {
   const firstLine = text.slice(0, text.indexOf('\n') === -1 ? text.length : text.indexOf('\n'))
   const separator = [',', ';', '\t'].toSorted((a, b) => firstLine.split(b).length - firstLine.split(a).length)[0]!
@@ -7,7 +11,7 @@ export function parseCsv(text: string, maxRows: number): string[][] {
   let at = 0
   while (at < text.length && rows.length < maxRows) {
     const cell = readCell(text, at, separator)
-    row.push(cell.text)
+    if (row.length < maxCells) row.push(cell.text.length > maxCharacters ? `${cell.text.slice(0, maxCharacters)}…` : cell.text)
     at = cell.end + 1
     if (text[cell.end] === separator) continue
     rows.push(row)

@@ -43,6 +43,12 @@ test('a block that is too long or too deep is plain text', () => {
   assert.equal(splitBlocks(`${'- '.repeat(5000)} deep`)[0]!.kind, 'plain')
 })
 
+test('a block with more marks than the parser takes in a moment is plain text', () => {
+  assert.equal(splitBlocks(`${'*'.repeat(8000)}a${'*'.repeat(7000)}`)[0]!.kind, 'plain')
+  assert.equal(splitBlocks('*a_ '.repeat(3900))[0]!.kind, 'plain')
+  assert.equal(splitBlocks('| **a** | [b](http://c) | `d` |\n'.repeat(90))[0]!.kind, 'markdown')
+})
+
 test('appended text changes the last block alone, and gives what the whole text gives', () => {
   const text = '# Title\n\nFirst.\n\n- a\n- b\n\n  c\n\n```js\nlet x\n\nlet y\n```\n\n| a |\n|---|\n| 1 |\n\nEnd.\n'
   let blocks = splitBlocks('')

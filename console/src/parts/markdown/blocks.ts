@@ -8,6 +8,8 @@ export interface Block {
 
 /** Longest block, in characters, that is parsed as Markdown. A longer one is shown as plain text, so that no block takes long to parse. */
 const maxBlock = 16_000
+/** Most characters of a block that can begin or end emphasis, links and code: the parser takes time by the square or cube of their number. */
+const maxMarks = 1000
 /** Length from which a list is split between its elements. */
 const splitList = 4_000
 /** Deepest nesting of quotes and lists that is parsed. */
@@ -16,6 +18,7 @@ const maxNesting = 24
 const fence = /^ {0,3}(`{3,}|~{3,})/
 const listItem = /^ {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|$)/
 const nesting = /^[\s>*+-]*/
+const marks = /[*_~[\]`<]/g
 
 /**
  * Splits Markdown at blank lines outside of fenced code; the parts of a list stay together. All blocks but the last are settled: text
@@ -84,7 +87,7 @@ function advance(state: State, line: string): State {
 
 function kindOf(content: string): Block['kind'] {
   if (fence.test(content)) return 'code'
-  if (content.length > maxBlock) return 'plain'
+  if (content.length > maxBlock || (content.match(marks)?.length ?? 0) > maxMarks) return 'plain'
   for (const line of content.split('\n')) {
     const prefix = nesting.exec(line)![0]
     if (prefix.length > maxNesting && prefix.replace(/\s/g, '').length > maxNesting) return 'plain'
