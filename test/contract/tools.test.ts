@@ -96,7 +96,8 @@ test('Tools: the output of a direct execution is always an object, also in a rep
   }
   const { body: document } = await client.request('GET', '/openapi.json')
   const answer = document.paths['/core/v1/tool/execute'].post.responses['200'].content['application/json'].schema
-  assert.equal(answer.properties.output.type, 'object')
+  const name = answer.$ref.replace('#/components/schemas/', '')
+  assert.equal(document.components.schemas[name].properties.output.type, 'object')
 })
 
 test('Tools: an unknown tool is 404, a missing or wrong parameter 400 that names it, another shape 422', async (t) => {
