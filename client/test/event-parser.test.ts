@@ -100,3 +100,18 @@ test('a long line in many pieces takes linear time', () => {
   assert.equal(last?.data.length, 20_000 * 1024)
   assert.ok(performance.now() - start < 5000)
 })
+
+test('an event that never ends is refused, and comments of days are not', () => {
+  const piece = encoder.encode('x'.repeat(1_000_000))
+  const comment = encoder.encode(`: ${'x'.repeat(1_000_000)}\n\n`)
+  for (const start of ['data: ', 'x']) {
+    const parser = new EventParser()
+    parser.push(encoder.encode(start))
+    assert.throws(() => {
+      for (let count = 0; count < 70; count++) parser.push(piece)
+    }, /64000000 characters/)
+  }
+  const waiting = new EventParser()
+  for (let count = 0; count < 70; count++) waiting.push(comment)
+  assert.equal(waiting.push(encoder.encode('data: a\n\n'))[0]?.data, 'a')
+})

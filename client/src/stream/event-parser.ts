@@ -1,3 +1,5 @@
+import { AgentCoreError } from '../error.ts'
+
 /** A server-sent event. */
 export interface ServerSentEvent {
   /** The last `id` of the stream so far; empty before the first `id`. */
@@ -7,11 +9,15 @@ export interface ServerSentEvent {
   data: string
 }
 
+/** Most characters of an event: a stream that never ends an event must not fill the memory of the client. */
+const maxEventCharacters = 64_000_000
+
 const lineBreak = /\r\n?|\n/g
 
 /**
  * Parses an event stream (WHATWG HTML, "Interpreting an event stream") piece by piece, in time linear in its length. Comments and `retry`
- * are ignored, and so is an event whose closing blank line never arrives.
+ * are ignored, and so is an event whose closing blank line never arrives. Throws `AgentCoreError` for an event of more than 64 million
+ * characters.
  */
 export class EventParser {
   private readonly decoder = new TextDecoder()
@@ -20,6 +26,8 @@ export class EventParser {
   private data: string[] = []
   /** Pieces of the line that has no end yet. */
   private line: string[] = []
+  /** Characters that arrived since the last event. */
+  private size = 0
   /** The last piece ended with CR: a LF at the start of the next piece belongs to the same line break. */
   private endsWithReturn = false
 
@@ -36,6 +44,9 @@ export class EventParser {
       if (event) events.push(event)
       start = index + ending.length
     }
+    this.size = events.length > 0 ? text.length - start : this.size + text.length
+    if (this.data.length === 0 && this.line.length === 0) this.size = 0
+    if (this.size > maxEventCharacters) throw tooLong()
     if (start < text.length) this.line.push(text.slice(start))
     return events
   }
@@ -61,4 +72,9 @@ export class EventParser {
     this.data = []
     return { id, type, data: data.join('\n') }
   }
+}
+
+function tooLong(): AgentCoreError {
+  const message = `An event of the stream has more than ${maxEventCharacters} characters.`
+  return new AgentCoreError(message, { status: 200, errorType: 'InvalidReply' })
 }
