@@ -2,6 +2,7 @@ import {
   CommentDiscussionIcon,
   DependabotIcon,
   FileIcon,
+  GraphIcon,
   GearIcon,
   KeyIcon,
   LightBulbIcon,
@@ -107,6 +108,13 @@ export const screens: readonly Screen[] = [
     permissions: ['runs.read'],
     navigation: { icon: WebhookIcon, group: 'Operate' },
     load: () => import('./deliveries/page.tsx').then((page) => page.DeliveriesPage),
+  },
+  {
+    path: '/metrics',
+    title: 'Metrics',
+    permissions: ['observability.read'],
+    navigation: { icon: GraphIcon, group: 'Operate' },
+    load: () => import('./metrics/page.tsx').then((page) => page.MetricsPage),
   },
   {
     path: '/logs',

@@ -5,6 +5,7 @@ import { useMay } from '../api/me.ts'
 import { useFilters } from '../parts/pages/use-filters.ts'
 import { JsonView } from '../parts/json/json-view.tsx'
 import { StatusBadge } from '../parts/status-badge.tsx'
+import { ToolFigures } from './tool-figures.tsx'
 import { TryTool } from './try-tool.tsx'
 import styles from './tools.module.css'
 
@@ -23,6 +24,7 @@ export function ToolDetails({ tool }: { tool: Tool }) {
         <StatusBadge status={tool.status} />
       </div>
       <p className={styles.text}>{tool.description.slice(0, maxDescription)}</p>
+      <ToolFigures tool={tool.name} />
       <Tabs value={tab ?? (mayTry ? 'try' : 'schema')} onChange={(value) => setFilter('tab', value)} keepMounted={false}>
         <Tabs.List mb="md">
           {mayTry && <Tabs.Tab value="try">Try it</Tabs.Tab>}

@@ -1,0 +1,39 @@
+import { formatCost } from '../parts/figures.tsx'
+import { formatDuration } from '../parts/time-format.ts'
+import { formatShare, totalsOf, type Point } from './columns.ts'
+import styles from './metrics.module.css'
+
+const whole = new Intl.NumberFormat('en')
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+
+/** The figures of the whole period. */
+export function TotalsRow({ points }: { points: readonly Point[] }) {
+  const { runs, errors, latency, tokens, cost } = totalsOf(points)
+  return (
+    <dl className={styles.totals}>
+      <Figure name="Runs" value={whole.format(runs)} />
+      <Figure name="Errors" value={whole.format(errors)} note={formatShare(errors, runs)} isBad={errors > 0} />
+      <Figure name="Mean latency" value={latency === null ? '–' : formatDuration(latency * 1000)} />
+      <Figure name="Tokens" value={compact.format(tokens)} note={runs > 0 ? `${compact.format(tokens / runs)} a run` : undefined} />
+      <Figure name="Cost" value={cost === null ? '–' : formatCost(cost)} note={cost === null ? 'no prices configured' : undefined} />
+    </dl>
+  )
+}
+
+interface FigureProps {
+  name: string
+  value: string
+  note?: string | undefined
+  isBad?: boolean
+}
+
+function Figure({ name, value, note, isBad = false }: FigureProps) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd data-bad={isBad}>
+        {value} {note !== undefined && <small>{note}</small>}
+      </dd>
+    </div>
+  )
+}
