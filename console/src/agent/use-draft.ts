@@ -56,7 +56,9 @@ export function useDraft(stored: StoredText, schema: SchemaNode): EditedText {
   }, [])
 
   return {
-    ...{ text, base, isChanged },
+    text,
+    base,
+    isChanged,
     newer: base.version === stored.version ? undefined : stored,
     lacksSecrets,
     setText: (text) => setDraft((before) => ({ ...before, text })),

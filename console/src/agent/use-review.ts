@@ -44,7 +44,8 @@ export function useReview(edited: EditedText, schema: SchemaNode): Review {
   const faults = useMemo(() => [...stated, ...found.filter(({ path }) => !known.has(path))], [failure, found, shownText === text])
 
   return {
-    ...{ faults, differences },
+    faults,
+    differences,
     check: isOfText(checking) && edited.newer === undefined ? checking.data : undefined,
     error: stated.length > 0 || isConflict(failure, edited) ? undefined : failure,
     notice: notice?.text === text ? notice.message : undefined,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { toJsonRows } from './json-rows.ts'
+import { memberStep, toJsonRows } from './json-rows.ts'
 
 const open = (...paths: string[]) => new Set(paths)
 const none = new Map<string, number>()
@@ -23,8 +23,7 @@ test('members beyond the first hundred are shown on demand', () => {
   assert.equal(toJsonRows(list, open('$'), new Map([['$', 300]])).length, 251)
 })
 
-test('a list of a million elements takes no time while it is closed', () => {
-  const started = performance.now()
-  toJsonRows({ list: Array.from({ length: 1e6 }).fill(0) }, open('$', '$.list'), none)
-  assert.ok(performance.now() - started < 500)
+test('of a list of a million elements only the first step is made into rows', () => {
+  const rows = toJsonRows({ list: Array.from({ length: 1e6 }).fill(0) }, open('$', '$.list'), none)
+  assert.ok(rows.length <= memberStep + 5)
 })
