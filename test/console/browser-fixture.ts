@@ -46,14 +46,16 @@ export interface Console {
 export async function openConsole(t: TestContext, options: ConsoleOptions = {}): Promise<Console> {
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
   const problems: string[] = []
+  let found: string[] = []
   // Hooks run in order of registration: the browser is closed before the service, whose end the page would report.
   t.after(async () => {
-    const found = [...problems]
+    found = [...problems]
     await browser.close()
-    assert.deepEqual(found, [], 'the page reports no problem')
   })
   const { who, allowed = [], viewport = { width: 1280, height: 800 }, colorScheme = 'light', hosts = [], ...serviceOptions } = options
   const service = options.service ?? (await startService(t, { consoleFolder: await buildConsole(), ...serviceOptions }))
+  // The last hook: one that fails keeps those behind it from running, and the service would stay open.
+  t.after(() => assert.deepEqual(found, [], 'the page reports no problem'))
   const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' })
   await cutNetwork(context, [new URL(service.url).host, ...hosts], problems)
   if (who !== null) await signIn(context, service, who)

@@ -1,10 +1,10 @@
 import { ActionIcon, Tooltip } from '@mantine/core'
-import { useClipboard } from '@mantine/hooks'
 import { CheckIcon, CopyIcon } from '@primer/octicons-react'
+import { useCopy } from './use-copy.ts'
 
 /** Copies a text. `text` may be a function, for texts that are long to make. */
 export function CopyButton({ text, label = 'Copy' }: { text: string | (() => string); label?: string }) {
-  const clipboard = useClipboard({ timeout: 1500 })
+  const clipboard = useCopy()
   return (
     <Tooltip label={clipboard.copied ? 'Copied' : label}>
       <ActionIcon

@@ -1,10 +1,10 @@
 import { Button } from '@mantine/core'
 import { CopyIcon, CommentDiscussionIcon, SquareFillIcon } from '@primer/octicons-react'
-import { useClipboard } from '@mantine/hooks'
 import { Link } from 'wouter'
 import { serviceAddress } from '../api/address.ts'
 import { useMay, useMe } from '../api/me.ts'
 import { notify, notifyFailure } from '../parts/notify.ts'
+import { useCopy } from '../parts/use-copy.ts'
 import type { RunSummary } from '../runs/queries.ts'
 import { toCurl } from './as-curl.ts'
 import { Feedback } from './feedback.tsx'
@@ -20,7 +20,7 @@ interface ActionsProps {
 export function Actions({ runKey, run, summary }: ActionsProps) {
   const may = useMay()
   const me = useMe().data
-  const clipboard = useClipboard()
+  const clipboard = useCopy()
   const cancel = useCancel(runKey)
   const isOwn = summary !== undefined && summary.issuer === me?.issuer && summary.sub === me.sub
   const question = run.outcome?.input ?? summary?.input ?? undefined
