@@ -44,6 +44,7 @@ export async function startWithData(t: TestContext): Promise<TestService> {
   })
   const client = await service.as(ann)
   await Promise.all([askAll(client), callBack(client, receiver.url), createSubAgent(client)])
+  await client.request('POST', '/core/v1/keys', { body: { sub: 'carol', roles: ['viewer'] } })
   await until(
     () => client.request('GET', '/core/v1/memories'),
     ({ body }) => body.memories.length > 0,
