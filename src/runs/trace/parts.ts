@@ -35,8 +35,17 @@ export function toParts(source: TraceSource): Part[] {
   endTurns(turns, [...modelParts, ...stepParts, ...approvalParts], endedAt)
   endGroups(groups, turns, endedAt)
   const root = toRoot(source, modelParts)
-  const turnParts = turns.flatMap(({ part }, index) => [part, modelParts[index]!])
-  const inner = [...toWaitParts(source), ...groups, ...stepParts.filter(isPlan), ...turnParts, ...stepParts.filter((part) => !isPlan(part))]
+  // Parts that start in the same millisecond keep this order: the steps of a turn stand before the next turn.
+  const stepsOfTurns = Map.groupBy(
+    stepParts.filter((part) => !isPlan(part)),
+    ({ parent }) => parent,
+  )
+  const turnParts = turns.flatMap(({ part }, index) => {
+    const stepsOfTurn = stepsOfTurns.get(part.id) ?? []
+    stepsOfTurns.delete(part.id)
+    return [part, modelParts[index]!, ...stepsOfTurn]
+  })
+  const inner = [...toWaitParts(source), ...groups, ...stepParts.filter(isPlan), ...turnParts, ...[...stepsOfTurns.values()].flat()]
   return [root, ...[...inner, ...approvalParts].sort((a, b) => a.started - b.started)]
 }
 
