@@ -21,6 +21,7 @@ browserTest('Failures: a banner says that the service is dead, and everything go
   await open('/chat')
   await ask(page, 'first')
   await page.getByText('Hello.').waitFor()
+  await page.getByRole('button', { name: 'Copy answer' }).waitFor()
   await service.close(0)
   const banner = page.getByText('The service cannot be reached.')
   await banner.waitFor()
