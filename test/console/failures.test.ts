@@ -23,6 +23,8 @@ browserTest('Failures: a banner says that the service is dead, and everything go
   await page.getByText('Hello.').waitFor()
   await page.getByRole('button', { name: 'Copy answer' }).waitFor()
   await service.close(0)
+  // Another test may get the port of this service.
+  proxy.target('http://127.0.0.1:1')
   const banner = page.getByText('The service cannot be reached.')
   await banner.waitFor()
   const question = page.getByRole('textbox', { name: 'Your question' })
