@@ -1,14 +1,23 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { cp } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { compressFiles } from './compress.ts'
 import { rewriteDeclarations } from './declarations.ts'
+import { buildDocumentation } from './documentation.ts'
+import { runNode } from './run-node.ts'
 
-/** Compiles service, client and console into `target`, side by side. Throws an error with the output of a compiler that fails. */
+/** Compiles service, client, console and documentation into `target`, side by side. Throws an error with the output of a compiler that fails. */
 export async function compile(root: string, target: string): Promise<void> {
-  await Promise.all([compileService(root, target), writeDeclarations(root, target), bundleConsole(root, target)])
+  await Promise.all([buildService(root, target), bundleConsole(root, target), copyDocumentation(root, target)])
+}
+
+async function buildService(root: string, target: string): Promise<void> {
+  await Promise.all([compileService(root, target), writeDeclarations(root, target)])
+  if (!existsSync(path.join(root, 'src/main.ts'))) return
+  // Imported on demand: an installation without development packages lacks the bundler.
+  const { bundleService } = await import('./bundle.ts')
+  await bundleService(root, target)
 }
 
 /** True where the compilers are installed; an installation without development packages lacks them. */
@@ -32,14 +41,14 @@ async function bundleConsole(root: string, target: string): Promise<void> {
   await compressFiles(folder)
 }
 
+async function copyDocumentation(root: string, target: string): Promise<void> {
+  if (!existsSync(path.join(root, 'docs/.vitepress'))) return
+  await cp(await buildDocumentation(root), path.join(target, 'docs'), { recursive: true })
+}
+
 /** Runs the program of a package. */
 async function run(root: string, packageName: string, program: string, args: readonly string[]): Promise<void> {
   const packageFile = createRequire(path.join(root, 'package.json')).resolve(`${packageName}/package.json`)
   const { bin } = createRequire(packageFile)(packageFile) as { bin: Record<string, string> }
-  const entry = path.join(path.dirname(packageFile), bin[program]!)
-  const child = spawn(process.execPath, [entry, ...args], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text))
-  const [code] = (await once(child, 'close')) as [number | null]
-  if (code !== 0) throw new Error(`${program} failed:\n${output.trim()}`)
+  await runNode(root, program, [path.join(path.dirname(packageFile), bin[program]!), ...args])
 }

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 
-const compressible = /\.(js|css|svg|json|txt|wasm|ttf)$/
+const compressible = /\.(js|css|svg|json|txt|md|wasm|ttf)$/
 
 /** Writes `<name>.br` and `<name>.gz` beside each text file of a folder, at the highest level. Files that compression makes larger are left alone. */
 export async function compressFiles(folder: string): Promise<void> {

@@ -1,9 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { compile, hasCompilers } from './compile.ts'
-import { hashSources } from './source-hash.ts'
+import { builtHash, hashFile, hashSources } from './source-hash.ts'
 
 /**
  * Builds service, client and console into `dist/`. With `--if-changed`, only when `dist/` is missing or was built from other sources. The
@@ -11,17 +11,10 @@ import { hashSources } from './source-hash.ts'
  */
 const root = path.join(import.meta.dirname, '../..')
 const dist = path.join(root, 'dist')
-/** Hash of the sources that `dist` was built from. */
-const hashFile = 'source-hash'
 
 const { values } = parseArgs({ options: { 'if-changed': { type: 'boolean', default: false } } })
 const hash = hashSources(root)
-if (!values['if-changed'] || builtHash() !== hash) await build()
-
-function builtHash(): string | undefined {
-  const file = path.join(dist, hashFile)
-  return existsSync(file) ? readFileSync(file, 'utf8') : undefined
-}
+if (!values['if-changed'] || builtHash(root) !== hash) await build()
 
 async function build(): Promise<void> {
   if (!hasCompilers(root)) return refuse()

@@ -1,10 +1,29 @@
 import { createHash } from 'node:crypto'
-import { globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
 /** Everything that the content of `dist` depends on. */
-const sources = ['src/**/*.ts', 'client/src/**/*', 'console/**/*', 'scripts/build/*', 'tsconfig.json', 'package.json', 'package-lock.json']
+const sources = [
+  'src/**/*.{ts,json}',
+  'client/src/**/*',
+  'console/**/*',
+  'docs/**/*',
+  'docs/.vitepress/**/*',
+  'scripts/build/*',
+  'tsconfig.json',
+  'package.json',
+  'package-lock.json',
+]
 const isOther = /(^|\/)node_modules(\/|$)|\.test\.tsx?$|(^|[-/])fixture\.ts$/
+
+/** Name of the file in `dist` that holds the hash of its sources. */
+export const hashFile = 'source-hash'
+
+/** The hash of the sources that `dist` was built from; undefined without a build. */
+export function builtHash(root: string): string | undefined {
+  const file = path.join(root, 'dist', hashFile)
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined
+}
 
 /** SHA-256, in hex, over names and contents of the sources of a build. Takes about 60 ms. */
 export function hashSources(root: string): string {

@@ -18,17 +18,24 @@ interface Operation {
   responses: Record<string, Record<string, unknown>>
 }
 
-interface OpenApiDocument {
+export interface OpenApiDocument {
   openapi: string
   paths: Record<string, Record<string, Operation>>
-  components: { schemas: object }
+  components: { schemas: Record<string, object> }
 }
 
 /** Paths of other protocols, which have clients of their own. */
 const otherProtocols = /^\/(v1|mcp|a2a|ag-ui|ui|metrics|\.well-known)(\/|$)/
 
-/** Builds the routes without the services behind them, and reads the interface that the client is generated from. */
+/** Reads the interface that the client is generated from. */
 export async function readInterface(): Promise<ClientInterface> {
+  const document = selectForClient(await readDocument())
+  const source = JSON.stringify(sortFields({ document, generatorOptions }))
+  return { document, hash: createHash('sha256').update(source).digest('hex') }
+}
+
+/** Builds the routes without the services behind them, and reads their OpenAPI document. */
+export async function readDocument(): Promise<OpenApiDocument> {
   await using stack = new AsyncDisposableStack()
   const { app } = await openHttp(stack, {
     settings: loadSettings({}, tmpdir()),
@@ -43,9 +50,7 @@ export async function readInterface(): Promise<ClientInterface> {
     address: createStub(),
     onListen: createStub(),
   })
-  const document = selectForClient(app.swagger() as unknown as OpenApiDocument)
-  const source = JSON.stringify(sortFields({ document, generatorOptions }))
-  return { document, hash: createHash('sha256').update(source).digest('hex') }
+  return app.swagger() as unknown as OpenApiDocument
 }
 
 /**

@@ -3,37 +3,29 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { generatorOptions, readInterface } from './interface.ts'
+import { installGenerators, pathOfGenerator } from './install.ts'
 import { readGeneratedHash, generatedFile } from './generated-file.ts'
 
 /**
  * Generates the types of the client from the routes of the service, if the interface has changed since the last time. The generator
- * needs TypeScript 5, so it is installed in this folder, apart from the service.
+ * needs TypeScript 5, so it is installed in this folder, apart from the service. Then writes the pages of the reference, which state the same
+ * interface.
  */
-const folder = import.meta.dirname
 const { document, hash } = await readInterface()
 if (readGeneratedHash() === hash) console.log('The types of the client are up to date.')
 else {
-  installGenerator()
+  installGenerators()
   writeTypes()
   console.log(`Wrote ${path.relative(process.cwd(), generatedFile)}.`)
 }
-
-/** Installs the generator if its lock file has changed since the last time. */
-function installGenerator(): void {
-  const lock = readFileSync(path.join(folder, 'package-lock.json'), 'utf8')
-  const installedLock = path.join(folder, 'node_modules/.installed-lock.json')
-  if (readText(installedLock) === lock) return
-  const options = ['ci', '--prefix', folder, '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
-  execFileSync('npm', options, { stdio: ['ignore', 'ignore', 'inherit'] })
-  writeFileSync(installedLock, lock)
-}
+await import('../reference/run.ts')
 
 function writeTypes(): void {
   const work = mkdtempSync(path.join(tmpdir(), 'codegen-'))
   try {
     const [input, output] = [path.join(work, 'openapi.json'), path.join(work, 'interface.ts')]
     writeFileSync(input, JSON.stringify(document))
-    const generator = path.join(folder, 'node_modules/openapi-typescript/bin/cli.js')
+    const generator = pathOfGenerator('openapi-typescript/bin/cli.js')
     execFileSync(process.execPath, [generator, input, '--output', output, ...generatorOptions], { stdio: 'ignore' })
     const [, types = ''] = /^\/\*\*.*?\*\/\n+(.*)$/s.exec(readFileSync(output, 'utf8')) ?? []
     if (!types.startsWith('export interface paths')) throw new Error('The generator wrote no types.')
@@ -43,13 +35,5 @@ function writeTypes(): void {
     )
   } finally {
     rmSync(work, { recursive: true })
-  }
-}
-
-function readText(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return undefined
   }
 }
