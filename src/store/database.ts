@@ -2,7 +2,7 @@ import type { Compilable, Kysely } from 'kysely'
 import type pg from 'pg'
 import { ServiceError } from '../errors.ts'
 import type { JobStore } from './jobs/job-store.ts'
-import type { Connection, Result } from './statement.ts'
+import type { Connection, Result, SyncConnection } from './statement.ts'
 import type { Tables } from './tables.ts'
 
 /** The service's database: SQLite in this process, or a Postgres server. */
@@ -20,6 +20,8 @@ export interface Database {
   readonly jobs: JobStore
   /** Present when the database is a Postgres server. */
   readonly postgres?: PostgresServer
+  /** Present when the database is embedded in this process. */
+  readonly embedded?: EmbeddedDatabase
   /** Throws when the database cannot be reached. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -51,6 +53,16 @@ export interface UnitOptions {
 export interface PostgresServer {
   /** Opens a connection outside of the pool, as the login user: to listen, or to change the schema. The caller ends the connection. */
   connect(): Promise<pg.Client>
+  /** Like `Database.all.write`, but never repeats a statement, for writes that must not come late. */
+  readonly writeOnce: Connection
+  /** From now on failed queries are repeated for a second at most: the process stops, and the server may be away. */
+  shortenRetries(): void
+}
+
+/** Access that only a database in this process offers. */
+export interface EmbeddedDatabase {
+  /** Like `Scope.unit`, for work that runs all of its statements at once. */
+  unit<T>(work: (connection: SyncConnection) => T): Promise<T>
 }
 
 /** The connection was lost between a commit and its answer, and the outcome of the commit could not be determined. */

@@ -22,6 +22,7 @@ import { createArtifactStore } from './sessions/artifacts.ts'
 import { searchSessions } from './sessions/search-sessions.ts'
 import { createSeriesStore } from './reports/series.ts'
 import type { SeriesStore } from '../runs/reports/series-store.ts'
+import { createUnstoredRuns } from './runs/unstored.ts'
 import { createSessionStore } from './sessions/sessions.ts'
 import { retentionKinds } from '../runs/retention/retention-store.ts'
 import { removeRunDetails, removeSessions } from './sessions/remove-session.ts'
@@ -175,9 +176,9 @@ test('a page of runs is read from the index of its first filter, in order, at an
     [{ status: 'success', operation: 'chain' }, /^SEARCH runs USING INDEX runs_listed \(tenant=\?/],
     [{ anyOwner: false }, /^SEARCH runs USING INDEX runs_listed_by_sub \(tenant=\? AND sub=\?/],
     [{ sub: 's', version: 'v' }, /^SEARCH runs USING INDEX runs_listed_by_sub \(tenant=\? AND sub=\?/],
-    [{ version: 'v' }, /^SEARCH runs USING INDEX runs_listed_by_version \(tenant=\? AND config_version=\?/],
+    [{ version: 'v' }, /^SEARCH runs USING INDEX runs_listed \(tenant=\?/],
     [{ status: 'error', tool: 't', sub: 's', version: 'v' }, /^SEARCH runs USING INDEX runs_listed_by_status \(tenant=\? AND status=\?/],
-    [{ status: 'running', anyOwner: false }, /^SEARCH runs USING INDEX runs_listed_by_status \(tenant=\? AND status=\?/],
+    [{ status: 'interrupted', anyOwner: false }, /^SEARCH runs USING INDEX runs_listed_by_status \(tenant=\? AND status=\?/],
     [
       { tool: 't', status: 'success', sub: 's', version: 'v' },
       /^SEARCH run_tools USING COVERING INDEX run_tools_listed \(tenant=\? AND tool=\?[^;]*; SEARCH runs USING INDEX \S+ \(tenant=\? AND request_id=\? AND owner=\?\)$/,
@@ -192,6 +193,9 @@ test('a page of runs is read from the index of its first filter, in order, at an
       if ('before' in bounds || 'since' in bounds) assert.match(found, /created_at/)
     }
   }
+  for (const status of ['pending', 'running'] as const) {
+    assert.match(await page({ status, anyOwner: false, tool: 't' }), /^SCAN runs USING INDEX runs_active; /)
+  }
   const ofSession = await page({ sessionId: 's', sub: 's', status: 'error', version: 'v' })
   assert.match(ofSession, /SEARCH runs USING INDEX runs_of_session \(session=\?\)/)
   assert.match(ofSession, /SEARCH sessions USING INDEX \S+ \(tenant=\? AND session_id=\?/)
@@ -200,19 +204,20 @@ test('a page of runs is read from the index of its first filter, in order, at an
 
 test('a page of callbacks is read from an index in order, for owners and operators, of any status', async () => {
   const whole = { status: undefined, limit: 9, anyOwner: true, before: undefined }
-  const before = { createdAt: 1, requestId: 'r', owner: 'o' }
+  const before = { createdAt: 1, requestId: 'r', owner: 'o', configId: 'a' }
   const page = (change: Partial<CallbackPage>) => plansOf((on) => createCallbackListStore(on).list(caller, { ...whole, ...change }))
   for (const bounds of [{}, { before }]) {
-    assert.match(await page(bounds), /^SEARCH callbacks USING INDEX callbacks_listed \(tenant=\?/)
-    assert.match(await page({ ...bounds, status: 'delivered' }), /^SEARCH callbacks USING INDEX callbacks_listed \(tenant=\?/)
-    assert.match(
-      await page({ ...bounds, status: 'failed' }),
-      /^SEARCH callbacks USING INDEX callbacks_undelivered \(tenant=\? AND status=\?/,
-    )
-    for (const status of [undefined, 'failed'] as const) {
-      const own = await page({ ...bounds, status, anyOwner: false })
-      assert.match(own, /^SEARCH callbacks USING INDEX callbacks_of_owner \(tenant=\? AND owner=\?/)
-      assert.doesNotMatch(own, /TEMP/)
+    for (const table of ['callbacks', 'task_notifications']) {
+      const uses = (index: string, columns: string) => new RegExp(`SEARCH ${table} USING INDEX ${table}_${index} \\(${columns}=\\?`)
+      assert.match(await page(bounds), uses('listed', 'tenant'))
+      assert.match(await page({ ...bounds, status: 'delivered' }), uses('listed', 'tenant'))
+      assert.match(await page({ ...bounds, status: 'failed' }), uses('undelivered', 'tenant=\\? AND status'))
+      for (const status of [undefined, 'failed'] as const) {
+        const own = await page({ ...bounds, status, anyOwner: false })
+        assert.match(own, uses('of_owner', 'tenant=\\? AND owner'))
+        // The two pages are merged; neither is sorted before.
+        assert.equal(own.match(/TEMP/g)?.length, 1)
+      }
     }
   }
   const runs = await plansOf((on) => createCallbackListStore(on).runsOf('t', [{ ...caller, requestId: 'r' }]))
@@ -267,6 +272,11 @@ test('expired rows are found with indexes, whatever else is stored', async () =>
     assert.match(removed, /SEARCH \S+ USING .*INDEX \S+ \(tenant=\? AND (ended_at>\? AND )?\w+<\?\)/, kind)
     assert.doesNotMatch(removed, /SCAN|TEMP/, kind)
   }
+})
+
+test('unstored runs that have ended long ago are found by an index of their own', async () => {
+  const plan = await plansOf((on) => createUnstoredRuns(on).removeExpired(1, 9))
+  assert.equal(plan, 'SEARCH runs USING INDEX runs_unstored (ended_at<?)')
 })
 
 test('data of removed sessions is found by their keys and ids', async () => {

@@ -65,6 +65,7 @@ export function toStoredRun(row: RunRow): StoredRun {
     startedAt: row.started_at ?? undefined,
     endedAt: row.ended_at ?? undefined,
     continuable: row.continuable === 1,
+    isUnstored: row.unstored === 1,
     error: parseJson(row.error),
     log: parseJson(row.log),
   }

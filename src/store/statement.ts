@@ -27,20 +27,64 @@ class Parameter {
 
 export type Statement<P, R> = (connection: Connection, values: P) => Promise<Result<R>>
 
+type Build<P, R> = (db: Kysely<Tables>, param: Param<P>) => Compilable<R>
+
 /**
- * Compiles a Kysely query once, so that an execution only binds values. The rows have the type of the query.
+ * Compiles a Kysely query at its first execution, so that each further execution only binds values. The rows have the type of the query.
  */
-export function statement<P extends object, R>(
+export function statement<P extends object, R>(db: Kysely<Tables>, build: Build<P, R>): Statement<P, R> {
+  const bind = bindings(db, build)
+  return (connection, values) => {
+    const { sql, parameters } = bind(values)
+    return connection.execute(sql, parameters)
+  }
+}
+
+/** The writing connection of a database in this process, within a unit of work. */
+export interface SyncConnection {
+  rows<R>(sql: string, parameters: readonly unknown[]): R[]
+  /** Executes a statement without `returning`, and returns the number of changed rows. `returning` costs as much as the insert of a row. */
+  change(sql: string, parameters: readonly unknown[]): number
+}
+
+/** Like `statement`, for `SyncConnection.rows`. */
+export function syncRows<P extends object, R>(db: Kysely<Tables>, build: Build<P, R>): (connection: SyncConnection, values: P) => R[] {
+  const bind = bindings(db, build)
+  return (connection, values) => {
+    const { sql, parameters } = bind(values)
+    return connection.rows<R>(sql, parameters)
+  }
+}
+
+/** Like `statement`, for `SyncConnection.change`. */
+export function syncChange<P extends object>(
   db: Kysely<Tables>,
-  build: (db: Kysely<Tables>, param: Param<P>) => Compilable<R>,
-): Statement<P, R> {
-  const { sql, parameters } = build(db, (name) => new Parameter(name) as never).compile()
-  const bind = parameters.map(toBinding)
-  return (connection, values) =>
-    connection.execute(
-      sql,
-      bind.map((valueFrom) => valueFrom(values)),
-    )
+  build: Build<P, unknown>,
+): (connection: SyncConnection, values: P) => number {
+  const bind = bindings(db, build)
+  return (connection, values) => {
+    const { sql, parameters } = bind(values)
+    return connection.change(sql, parameters)
+  }
+}
+
+function bindings<P extends object, R>(db: Kysely<Tables>, build: Build<P, R>): (values: P) => { sql: string; parameters: unknown[] } {
+  let compiled: CompiledStatement | undefined
+  return (values) => {
+    compiled ??= compile(build(db, (name) => new Parameter(name) as never))
+    const { sql, bind } = compiled
+    return { sql, parameters: bind.map((valueFrom) => valueFrom(values)) }
+  }
+}
+
+interface CompiledStatement {
+  sql: string
+  bind: ((values: object) => unknown)[]
+}
+
+function compile(query: Compilable): CompiledStatement {
+  const { sql, parameters } = query.compile()
+  return { sql, bind: parameters.map(toBinding) }
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { Decider, DecisionKind } from '../agent/approval.ts'
 
 /** The tables, equal on SQLite and Postgres: time is epoch milliseconds, structured values are JSON text. */
 export interface Tables {
@@ -14,8 +15,13 @@ export interface Tables {
   jobs: JobRow
   async_events: AsyncEventRow
   callbacks: CallbackRow
+  task_notifications: TaskNotificationRow
   media: MediaRow
   artifacts: ArtifactRow
+  uploads: UploadRow
+  upload_usage: UploadUsageRow
+  knowledge_documents: KnowledgeDocumentRow
+  knowledge_revisions: KnowledgeRevisionRow
   sub_agents: SubAgentRow
   memories: MemoryRow
   memory_sources: MemorySourceRow
@@ -28,6 +34,8 @@ export interface Tables {
   configuration_texts: ConfigurationTextRow
   secrets: SecretRow
   tool_pins: ToolPinRow
+  search_vectors: SearchVectorRow
+  search_leases: SearchLeaseRow
 }
 
 /** `owner` is `<issuer> <sub>` in every table: the owner of the row within the tenant. */
@@ -48,6 +56,10 @@ export interface SessionRow {
   summary: string | null
   created_at: number
   updated_at: number
+  /** JSON. */
+  metadata: string | null
+  /** 1: the session of an unstored run alone, which is removed with the run and not listed; null otherwise. */
+  unstored: number | null
 }
 
 export interface MessageRow {
@@ -112,6 +124,10 @@ export interface RunRow {
   config_version: string | null
   /** USD; null before the end, and where no model of the run has a price. */
   cost: number | null
+  /** 1: the run has, or has had, rows in `task_notifications`; null: never. */
+  has_notifications: number | null
+  /** 1: the run is not listed, and removed soon after the end; null otherwise. */
+  unstored: number | null
 }
 
 export interface RunStepRow {
@@ -225,6 +241,29 @@ export interface CallbackRow {
   next_attempt_at: number | null
 }
 
+/** An address that is notified when a run waits or has ended. */
+export interface TaskNotificationRow {
+  tenant: string
+  owner: string
+  request_id: string
+  /** Unique within the run. */
+  id: string
+  url: string
+  /** JSON with the secrets of the receiver and the form of notifications, encrypted with SECRET_KEY, except on SQLite. */
+  sealed: string
+  /** 1: notifications may contain links to files. */
+  links: number
+  status: string
+  /** Number of changes of the run that were to be sent; `tries` counts the attempts for the last. */
+  round: number
+  tries: number
+  created_at: number
+  /** JSON array. */
+  attempts: string
+  /** As of callbacks. */
+  next_attempt_at: number | null
+}
+
 /** An image of a human message or of a tool result. */
 export interface MediaRow {
   tenant: string
@@ -254,6 +293,63 @@ export interface ArtifactRow {
   sha256: string
   tool: string
   created_at: number
+}
+
+/** A file that a caller sent; the bytes are in the artifact store. */
+export interface UploadRow {
+  tenant: string
+  owner: string
+  /** UUIDv7. */
+  id: string
+  /** `knowledge`: a document of the tenant. Empty while other uploads are arriving. */
+  purpose: string
+  name: string
+  /** MIME type. */
+  type: string
+  /** Bytes; of an arriving upload, the reserved bytes. */
+  size: number
+  sha256: string
+  /** 0: the bytes are arriving until `expires_at`. */
+  is_stored: number
+  created_at: number
+  /** Epoch milliseconds; null: no end of its own. */
+  expires_at: number | null
+}
+
+/** Bytes of uploads, those that are arriving and those that have expired included. Kept by triggers of `uploads`. */
+export interface UploadUsageRow {
+  tenant: string
+  /** Empty: all uploads of the tenant. Otherwise the uploads of the owner, without documents of the tenant. */
+  owner: string
+  bytes: number
+}
+
+/** A document of a tenant for `knowledge_search`: an upload with the purpose `knowledge`. */
+export interface KnowledgeDocumentRow {
+  tenant: string
+  /** Id of the upload. */
+  id: string
+  name: string
+  /** Hash of the content. */
+  version: string
+  /** 1: earlier documents of the same name are removed when this one is ready. */
+  replaces?: number | null
+  state: 'waiting' | 'indexing' | 'ready' | 'failed'
+  /** Why the document failed. */
+  error: string | null
+  /** JSON object. */
+  metadata: string
+  /** Of the tenant when the document became ready; 0 before. */
+  revision: number
+}
+
+/** Counts of changes to the documents of a tenant. */
+export interface KnowledgeRevisionRow {
+  tenant: string
+  /** Documents that became ready. */
+  revision: number
+  /** Documents that were removed. */
+  removals: number
 }
 
 export interface SubAgentRow {
@@ -355,7 +451,7 @@ export interface RunToolRow {
   durations: string | null
 }
 
-/** A tool call that waits for approval, or was decided; kept as long as its session. */
+/** A tool call that waits for approval or for its client, or was decided; kept as long as its session. */
 export interface ApprovalRow {
   tenant: string
   owner: string
@@ -367,13 +463,14 @@ export interface ApprovalRow {
   tool: string
   /** JSON. */
   input: string
-  by: 'caller' | 'role'
+  by: Decider
   requested_at: number
   expires_at: number
   /** `lapsed`: the run ended before a decision. */
-  decision: 'approve' | 'reject' | 'lapsed' | null
-  /** JSON; replaces `input`. */
+  decision: DecisionKind | 'lapsed' | null
+  /** JSON: what replaces `input`, or the output of a client tool. */
   new_input: string | null
+  /** Why a call was rejected, or the error of a client tool. */
   reason: string | null
   /** Owner (`<issuer> <sub>`) who decided. */
   decided_by: string | null
@@ -421,6 +518,23 @@ export interface ToolPinRow {
   revision: number
 }
 
+export interface SearchVectorRow {
+  encoder: string
+  /** Hash of the text. */
+  hash: string
+  /** Accurate to a day. */
+  used_at: number
+  /** Signed bytes as Base64. */
+  vector: string
+}
+
+export interface SearchLeaseRow {
+  encoder: string
+  /** The process that may compute vectors of the encoder. */
+  holder: string
+  until: number
+}
+
 type TablesWith<Columns> = { [Table in keyof Tables]: Tables[Table] extends Columns ? Table : never }[keyof Tables]
 type Named<Fates, Fate> = { [Table in keyof Fates]: Fates[Table] extends Fate ? Table : never }[keyof Fates]
 
@@ -428,6 +542,7 @@ type Named<Fates, Fate> = { [Table in keyof Fates]: Fates[Table] extends Fate ? 
 const rowsOfRun = {
   run_steps: 'removed',
   callbacks: 'removed',
+  task_notifications: 'removed',
   feedback: 'removed',
   approvals: 'removed',
   run_tails: 'removed',

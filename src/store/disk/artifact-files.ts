@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { copyFile, link, lstat, mkdir, open, opendir, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
-import type { ArtifactBytes, ArtifactLocation, OpenArtifact } from '../../artifacts/artifact-bytes.ts'
+import type { ArtifactBytes, ArtifactLocation, FileBytes, OpenArtifact } from '../../artifacts/artifact-bytes.ts'
 import { isSafeName, requireSafeName } from './safe-name.ts'
 
 /** `ArtifactBytes` as files `<root>/<folder>/<id>` with mode 0600, in folders with mode 0700. Drafts are in a separate folder. */
@@ -80,7 +80,7 @@ async function toOpen(handle: FileHandle): Promise<OpenArtifact> {
   }
 }
 
-async function writeDurably(file: string, bytes: Uint8Array): Promise<void> {
+async function writeDurably(file: string, bytes: FileBytes): Promise<void> {
   const handle = await open(file, 'wx', 0o600)
   try {
     await handle.writeFile(bytes)

@@ -12,8 +12,8 @@ export interface JobStore {
   count(): Promise<{ kind: string; count: number }[]>
   /** Counts the jobs by kind and state. `running`: the jobs that this process runs, by kind. */
   states(options: { now: number; running: ReadonlyMap<string, number> }): Promise<JobStates[]>
-  /** Returns jobs of dead processes to the queue. Called every few seconds. */
-  maintain?(): Promise<void>
+  /** Returns jobs of dead processes to the queue, and returns the kinds with due jobs. Called every few seconds. */
+  maintain?(): Promise<JobKind[]>
 }
 
 /** Numbers of jobs of a kind. */

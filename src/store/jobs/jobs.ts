@@ -36,9 +36,9 @@ export function createJobs(database: Database, { now, log, bus = localBus, renew
 
   /** Returns expired jobs of dead processes to the queue and polls, because no process publishes such jobs. */
   async function maintain(): Promise<void> {
-    await store.maintain?.().catch((err: unknown) => log.warn({ err }, 'jobs'))
+    const kinds = await store.maintain?.().catch((err: unknown) => log.warn({ err }, 'jobs'))
     // Workers poll in turn, so that polls do not occupy all connections at once.
-    for (const worker of workers.values()) await worker.poll()
+    for (const kind of kinds ?? []) await workers.get(kind)?.poll()
   }
 
   function wake(...kinds: JobKind[]): void {
@@ -59,7 +59,18 @@ export function createJobs(database: Database, { now, log, bus = localBus, renew
       const untyped = work as (job: Job, signal: AbortSignal) => Promise<JobOutcome>
       const concurrencyLimit = typeof concurrency === 'number' ? () => concurrency : concurrency
       const onRequeue = () => wake(kind)
-      const worker = createJobWorker({ kind, concurrency: concurrencyLimit, work: untyped, table, renewMs, onRequeue, now, log })
+      const worker = createJobWorker({
+        kind,
+        concurrency: concurrencyLimit,
+        work: untyped,
+        table,
+        renewMs,
+        onRequeue,
+        now,
+        log,
+        // `maintain` polls for due jobs of all kinds with one query.
+        ...(store.maintain && { pollMs: maintainedPollMs }),
+      })
       workers.set(kind, worker)
       void worker.poll()
       return worker.stop
@@ -73,3 +84,4 @@ export function createJobs(database: Database, { now, log, bus = localBus, renew
 }
 
 const maintainMs = 3000
+const maintainedPollMs = 300_000

@@ -69,8 +69,14 @@ export async function openBossJobs({ all, db, script }: BossJobsOptions): Promis
     })
   }
 
+  async function findDue(): Promise<DueJobs[]> {
+    return (await all.read.execute<DueJobs>(dueSql, [])).rows
+  }
+
   await moveTableJobs()
   let movedAt = performance.now()
+  let supervisedAt = -Infinity
+  let isBusy = true
   return {
     leaseMs: heartbeatSeconds * 1000,
     insert,
@@ -91,10 +97,22 @@ export async function openBossJobs({ all, db, script }: BossJobsOptions): Promis
       )
     },
     async maintain() {
-      await boss.supervise()
-      if (performance.now() - movedAt < moveEveryMs) return
-      movedAt = performance.now()
-      await moveTableJobs()
+      const wasBusy = isBusy
+      const states = await findDue()
+      isBusy = states.some(({ due, active }) => due || active)
+      // Nothing changes in idle queues, except that old jobs are deleted.
+      const isSupervised = isBusy || wasBusy || performance.now() - supervisedAt >= superviseEveryMs
+      if (isSupervised) {
+        supervisedAt = performance.now()
+        await boss.supervise()
+      }
+      if (performance.now() - movedAt >= moveEveryMs) {
+        movedAt = performance.now()
+        await moveTableJobs()
+      }
+      // The supervision may have returned jobs of dead processes to their queues.
+      const later = isBusy && isSupervised ? await findDue() : states
+      return later.flatMap(({ kind, due }) => (due ? [kind] : []))
     },
     close: () => boss.stop({ graceful: false, close: false }),
   }
@@ -109,7 +127,21 @@ const statesSql = `select name as kind,
   (count(*) filter (where state <> 'active' and ${isFailed}))::int as failed
   from ${bossSchema}.job where state in ('created', 'retry', 'active') group by name order by name`
 
+interface DueJobs {
+  kind: JobKind
+  due: boolean
+  /** True when a process runs, or ran, a job of the kind. */
+  active: boolean
+}
+
+/** Each search takes the first entry of an index. */
+const dueSql = `select name as kind,
+  exists (select from ${bossSchema}.job where job.name = queue.name and state < 'active' and not blocked and start_after <= now()) as due,
+  exists (select from ${bossSchema}.job where job.name = queue.name and state = 'active') as active
+  from ${bossSchema}.queue`
+
 const moveEveryMs = 60_000
+const superviseEveryMs = 60_000
 
 interface BossTableOptions {
   boss: PgBoss

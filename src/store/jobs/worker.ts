@@ -3,6 +3,7 @@ import { ServiceError } from '../../errors.ts'
 import type { Job, JobKind, JobOutcome } from '../../runs/jobs.ts'
 import type { ClaimedJob, JobTable } from './job-store.ts'
 import { settlesWithin } from '../../concurrency/settles-within.ts'
+import { reachState } from '../../states.ts'
 
 interface JobWorkerOptions {
   kind: JobKind
@@ -15,6 +16,8 @@ interface JobWorkerOptions {
   onRequeue(): void
   now(): number
   log: Logger
+  /** Poll interval in milliseconds, for jobs that no process publishes, such as those of a dead process. Default: 5000. */
+  pollMs?: number
 }
 
 /** Runs the jobs of one kind. */
@@ -29,15 +32,17 @@ export interface JobWorker {
   drain(ms: number): Promise<void>
 }
 
-/** Poll interval in milliseconds, for jobs that no process publishes, such as those of a dead process. */
-const pollMs = 5000
+const defaultPollMs = 5000
+/** Milliseconds until the next poll after a failed one. */
+const retryMs = 5000
 const firstDelayMs = 1000
 const maxDelayMs = 3_600_000
 const giveUpAfterMs = 24 * 3_600_000
 /** Milliseconds that aborted jobs get to end before a drain gives up on them. */
 const abortGraceMs = 2000
 
-export function createJobWorker({ kind, concurrency, work, table, renewMs, onRequeue, now, log }: JobWorkerOptions): JobWorker {
+export function createJobWorker(options: JobWorkerOptions): JobWorker {
+  const { kind, concurrency, work, table, renewMs, onRequeue, now, log, pollMs = defaultPollMs } = options
   const running = new Map<Job, { done: Promise<void>; stopping: AbortController }>()
   const renewal = setInterval(() => void renew(), renewMs).unref()
   let currentPoll: Promise<void> | undefined
@@ -56,7 +61,7 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, onReq
       clearTimeout(timer)
       const waitMs = await claimDue().catch((err: unknown) => {
         log.error({ err, kind }, 'jobs')
-        return pollMs
+        return retryMs
       })
       clearTimeout(timer)
       timer = setTimeout(() => void poll(), Math.min(waitMs, pollMs)).unref()
@@ -118,6 +123,7 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, onReq
       log.error(details, 'job given up')
       return table.giveUp(job)
     }
+    reachState('job-failed')
     log.warn(details, 'job failed')
     return table.requeue(job, now() + Math.min(firstDelayMs * 2 ** (job.attempt - 1), maxDelayMs), wantedAt)
   }

@@ -3,6 +3,7 @@ import type { Bus } from '../../replicas/bus.ts'
 import type { Database } from '../database.ts'
 import { createProcessStore, untilForgottenMs, type ProcessDescription } from './processes.ts'
 import { settlesWithin } from '../../concurrency/settles-within.ts'
+import { reachState } from '../../states.ts'
 
 /**
  * Duration of a lease, and interval of its renewals, in milliseconds. A process survives a stalled event loop or database of 8 s. The runs of
@@ -32,7 +33,7 @@ export type Adopt = (graceMs: number) => Promise<void>
 /** This process as the holder of runs. */
 export interface Holder {
   readonly id: string
-  /** Calls `adopt` now, at every heartbeat, and whenever another process publishes that it stops. */
+  /** Calls `adopt` now, at every heartbeat while there may be runs to adopt, and whenever another process publishes that it stops. */
   onLost(adopt: Adopt): void
   /** Releases the lease and all runs of this process, so that other processes adopt the runs at once. */
   release(): Promise<void>
@@ -81,21 +82,29 @@ async function holdLease(database: Database, { id, bus, log, process }: HolderOp
   let steppedAt = renewedAt
   let longestPauseMs = 0
   let isReleased = false
+  let hadRuns = true
 
   async function heartbeat(): Promise<void> {
     const startedAt = performance.now()
     step()
     try {
-      const wasHeld = await answerOf(processes.renew(id, leaseMs, process))
+      const { wasHeld, hasRuns } = await answerOf(processes.renew(id, leaseMs, process))
       step()
+      if (!wasHeld) reachState('lease-lost')
       if (!wasHeld) log.warn('The lease of this process had expired: its runs may have been taken over')
-      if (!wasHeld && longestPauseMs < longPauseMs) await answerOf(processes.forgive(id))
+      if (!wasHeld && longestPauseMs < longPauseMs) {
+        reachState('loss-forgiven')
+        await answerOf(processes.forgive(id))
+      }
       longestPauseMs = 0
       if (!wasHeld || performance.now() - renewedAt > watchMs) heldSince = performance.now()
       renewedAt = performance.now()
       scheduleHeartbeat(Math.max(0, heartbeatMs - (renewedAt - startedAt)))
-      sweep()
+      // One more sweep after the last with runs: a sweep compares its runs with those of the sweep before.
+      if (hasRuns || hadRuns) sweep()
+      hadRuns = hasRuns
     } catch (err) {
+      reachState('renewal-failed')
       log.warn({ err }, 'The lease of this process could not be renewed')
       step()
       scheduleHeartbeat(retryMs)
@@ -114,6 +123,7 @@ async function holdLease(database: Database, { id, bus, log, process }: HolderOp
 
   function sweep(): void {
     const graceMs = performance.now() - heldSince >= watchMs ? 0 : untilForgottenMs
+    if (graceMs > 0) reachState('leases-doubted')
     adopt?.(graceMs).catch((err: unknown) => log.error({ err }, 'adopt'))
   }
 

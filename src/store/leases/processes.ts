@@ -1,5 +1,6 @@
 import { sql, type RawBuilder } from 'kysely'
 import { query, type Database } from '../database.ts'
+import type { Connection } from '../statement.ts'
 import { forgiveLosses, releaseRuns } from '../runs/losses.ts'
 
 /** What operators see of a process. */
@@ -12,36 +13,69 @@ export interface ProcessDescription {
 
 /** Leases of processes: a process owns its runs until its lease expires. Times are those of the database. */
 export interface ProcessStore {
-  /** Renews the lease for `leaseMs` milliseconds. True when the previous lease had not expired. */
-  renew(id: string, leaseMs: number, process?: ProcessDescription): Promise<boolean>
+  /** Renews the lease for `leaseMs` milliseconds. */
+  renew(id: string, leaseMs: number, process?: ProcessDescription): Promise<Renewal>
   /** Ends the lease of a stopping process, whose runs are handed over and not lost. */
   release(id: string): Promise<void>
   /** Takes back losses counted for a process that was alive all the time. */
   forgive(id: string): Promise<void>
 }
 
+export interface Renewal {
+  /** True when the previous lease had not expired. */
+  wasHeld: boolean
+  /** True when this process, or no process with a lease, holds an unended run. */
+  hasRuns: boolean
+}
+
 export function createProcessStore(database: Database): ProcessStore {
-  const { db } = database
+  const { db, all, postgres } = database
   const clock = clockOf(database)
+
+  function statements(id: string, leaseMs: number, { startedAt, host, version }: Partial<ProcessDescription> = {}) {
+    const alive_until = sql<number>`${clock} + ${sql.lit(leaseMs)}`
+    const values = { id, alive_until, started_at: startedAt ?? null, host: host ?? null, version: version ?? null }
+    const unended = sql`select 1 from runs where status in ('pending', 'running')
+      and (holder = ${id} or holder not in (${aliveProcesses(database)}))`
+    return {
+      lease: db.selectFrom('processes').select('id').where('id', '=', id).where('alive_until', '>', clock),
+      renewed: db
+        .insertInto('processes')
+        .values(values)
+        .onConflict((conflict) => conflict.column('id').doUpdateSet({ alive_until })),
+      forgotten: db
+        .deleteFrom('processes')
+        .where('id', '<>', id)
+        .where('alive_until', '<', sql<number>`${clock} - ${sql.lit(forgetMs)}`),
+      hasRuns: sql<boolean | number>`exists (${unended})`,
+    }
+  }
+
+  /** A single statement: an idle process does little else. */
+  async function renewOnce(connection: Connection, ...args: Parameters<typeof statements>): Promise<Renewal> {
+    const { lease, renewed, forgotten, hasRuns } = statements(...args)
+    const renewal = db
+      .with('lease', () => lease)
+      .with('renewed', () => renewed)
+      .with('forgotten', () => forgotten)
+      .selectNoFrom([sql<boolean>`exists (select from lease)`.as('wasHeld'), hasRuns.as('hasRuns')])
+    const { rows } = await query(connection, renewal)
+    return { wasHeld: rows[0]!.wasHeld, hasRuns: Boolean(rows[0]!.hasRuns) }
+  }
+
+  async function renew(connection: Connection, ...args: Parameters<typeof statements>): Promise<Renewal> {
+    const { lease, renewed, forgotten, hasRuns } = statements(...args)
+    const held = await query(connection, lease)
+    await query(connection, renewed)
+    await query(connection, forgotten)
+    const { rows } = await query(connection, db.selectNoFrom(hasRuns.as('hasRuns')))
+    return { wasHeld: held.rows.length > 0, hasRuns: Boolean(rows[0]!.hasRuns) }
+  }
+
   return {
-    renew: (id, leaseMs, process) =>
-      database.all.unit(async (connection) => {
-        const lease = db.selectFrom('processes').select('id').where('id', '=', id).where('alive_until', '>', clock)
-        const alive_until = sql<number>`${clock} + ${sql.lit(leaseMs)}`
-        const renewed = db
-          .insertInto('processes')
-          .values({
-            id,
-            alive_until,
-            started_at: process?.startedAt ?? null,
-            host: process?.host ?? null,
-            version: process?.version ?? null,
-          })
-          .onConflict((conflict) => conflict.column('id').doUpdateSet({ alive_until }))
-        const longGone = db.deleteFrom('processes').where('alive_until', '<', sql<number>`${clock} - ${sql.lit(forgetMs)}`)
-        const [unexpired] = await Promise.all([query(connection, lease), query(connection, renewed), query(connection, longGone)])
-        return unexpired.rows.length > 0
-      }, withoutRetries),
+    renew: postgres
+      ? (...lease) => renewOnce(postgres.writeOnce, ...lease)
+      : (...lease) => all.unit((connection) => renew(connection, ...lease)),
     async release(id) {
       await database.all.unit(async (connection) => {
         await releaseRuns(database, connection, id)
@@ -64,9 +98,6 @@ export function aliveProcesses(database: Pick<Database, 'db' | 'isShared'>, grac
   const since = sql<number>`${clockOf(database)} - ${sql.lit(graceMs)}`
   return database.db.selectFrom('processes').select('id').where('alive_until', '>', since)
 }
-
-/** `keepHolder` retries renewals itself. */
-const withoutRetries = { retryForMs: 0 }
 
 /** Expired leases are deleted after this time, in milliseconds. */
 const forgetMs = 24 * 3_600_000

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import { localBus, type Bus, type Topic, type Topics } from '../../replicas/bus.ts'
 import type { Database, PostgresServer } from '../database.ts'
+import { reachState } from '../../states.ts'
 
 interface BusOptions {
   /** Id of this process, whose own messages are not delivered back. */
@@ -134,6 +135,7 @@ async function listen(
   async function reconnect(delayMs: number): Promise<void> {
     try {
       await open()
+      reachState('bus-gap')
       subscriptions.reportGap()
     } catch (err) {
       log.warn({ err }, 'The connection that listens for messages could not be opened')

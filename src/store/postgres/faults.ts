@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ServiceError } from '../../errors.ts'
+import { reachState } from '../../states.ts'
 
 /**
  * Kind of a failed query.
@@ -66,9 +67,13 @@ export function storeUnavailable(cause: unknown): ServiceError {
 const firstDelayMs = 50
 const maxDelayMs = 1000
 
-/** Repeats `attempt` while it rejects with `RetryableFault`. After `retryForMs` milliseconds rejects with `store_unavailable`. */
-export async function withRetries<T>(retryForMs: number, attempt: () => Promise<T>): Promise<T> {
-  const until = performance.now() + retryForMs
+/**
+ * Repeats `attempt` while it rejects with `RetryableFault`. After `retryForMs` milliseconds rejects with `store_unavailable`; a function may
+ * shorten the time meanwhile.
+ */
+export async function withRetries<T>(retryForMs: number | (() => number), attempt: () => Promise<T>): Promise<T> {
+  const startedAt = performance.now()
+  const limitMs = typeof retryForMs === 'number' ? () => retryForMs : retryForMs
   for (let delayMs = firstDelayMs; ; delayMs = Math.min(delayMs * 2, maxDelayMs)) {
     try {
       return await attempt()
@@ -76,7 +81,11 @@ export async function withRetries<T>(retryForMs: number, attempt: () => Promise<
       if (!(error instanceof RetryableFault)) throw error
       // Jitter, so that processes do not retry at the same time.
       const waitMs = delayMs * (0.5 + Math.random() / 2)
-      if (performance.now() + waitMs > until) throw storeUnavailable(error.cause)
+      if (performance.now() + waitMs > startedAt + limitMs()) {
+        reachState('store-away')
+        throw storeUnavailable(error.cause)
+      }
+      reachState('unit-retried')
       await sleep(waitMs)
     }
   }

@@ -32,6 +32,8 @@ export async function openPostgres(url: string, { connections = 20, answerMs = m
     // Settings per connection, because poolers refuse start-up parameters. The pool awaits `onConnect` before handing out a connection.
     onConnect: (client) => client.query(settingsOf(role)) as unknown as void,
     connectionTimeoutMillis: connectMs,
+    // The default of 10 s would close and open connections in an idle process.
+    idleTimeoutMillis: 60_000,
     query_timeout: answerMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
@@ -46,7 +48,7 @@ export async function openPostgres(url: string, { connections = 20, answerMs = m
     clients.add(client)
   })
   pool.on('remove', (client) => clients.delete(client as pg.Client))
-  const { forTenant, ping, connectAll, script } = createScopes(pool)
+  const { forTenant, writeOnce, ping, connectAll, script, shortenRetries } = createScopes(pool)
   const all = forTenant(everyTenant)
   const db = new Kysely<Tables>({
     dialect: new PostgresDialect({ pool: { connect: connectAll, end: () => pool.end(), options: pool.options } }),
@@ -62,7 +64,7 @@ export async function openPostgres(url: string, { connections = 20, answerMs = m
     isShared: true,
     migrated,
     forTenant,
-    postgres: { connect },
+    postgres: { connect, writeOnce, shortenRetries },
     ping,
     async close() {
       await jobs.close()

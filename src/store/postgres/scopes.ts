@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { CommitUnknown, type Scope } from '../database.ts'
 import { faultOf, isStale, RetryableFault, withRetries, storeUnavailable } from './faults.ts'
 import type { Connection } from '../statement.ts'
+import { reachState } from '../../states.ts'
 
 /** Limit of prepared statements per connection. Each SQL text has a short name. */
 const maxNames = 500
@@ -9,6 +10,8 @@ const maxNames = 500
 const retryForMs = 10_000
 /** Time to find the outcome of a commit: the server keeps the transaction of a lost connection for `idle_in_transaction_session_timeout`. */
 const outcomeMs = 15_000
+/** Time of retries in a process that stops: what it leaves undone, other processes take over. */
+const stoppingRetryForMs = 1000
 
 /** Stands for all tenants in row-level security. No tenant has this name, because names contain no control characters. */
 export const everyTenant = '\u0001'
@@ -17,8 +20,12 @@ export interface Scopes {
   forTenant(tenant: string): Scope
   /** Queries the server once, without retries. */
   ping(): Promise<void>
+  /** Writes rows of all tenants; see `PostgresServer`. */
+  readonly writeOnce: Connection
   /** Runs several statements without parameters on a connection for all tenants, and returns the result of the driver. */
   script(text: string): Promise<unknown>
+  /** See `PostgresServer`. */
+  shortenRetries(): void
   /** Returns a connection for all tenants. The caller releases the connection. */
   connectAll(): Promise<pg.PoolClient>
 }
@@ -28,8 +35,11 @@ export function createScopes(pool: pg.Pool): Scopes {
   const names = new Map<string, string>()
   /** Incremented when tables have changed, so that all statements are prepared anew. */
   let edition = 0
+  let isStopping = false
   /** Tenant that each connection is set to. */
   const tenants = new WeakMap<pg.PoolClient, string>()
+
+  const upTo = (ms: number) => () => (isStopping ? Math.min(ms, stoppingRetryForMs) : ms)
 
   async function connect(): Promise<pg.PoolClient> {
     return pool.connect().catch((cause: unknown) => {
@@ -105,7 +115,9 @@ export function createScopes(pool: pg.Pool): Scopes {
       return await withClient(tenant, (client, isSet) => transact(client, isSet, () => work(on(client))))
     } catch (error) {
       if (!(error instanceof CommitCut)) throw error
-      if (!(await isCommitted(error))) throw new RetryableFault(error.cause)
+      const isFound = await isCommitted(error)
+      reachState(isFound ? 'commit-found' : 'commit-not-found')
+      if (!isFound) throw new RetryableFault(error.cause)
       return error.value as T
     }
   }
@@ -119,23 +131,28 @@ export function createScopes(pool: pg.Pool): Scopes {
       if (status === 'in progress') throw new RetryableFault(cause)
       return status
     }
-    const status = await withRetries(outcomeMs, look).catch(() => null)
-    if (status === null) throw new CommitUnknown(cause)
+    const status = await withRetries(upTo(outcomeMs), look).catch(() => null)
+    if (status === null) {
+      reachState('commit-unknown')
+      throw new CommitUnknown(cause)
+    }
     return status === 'committed'
   }
 
   return {
     forTenant: (tenant) => ({
-      read: { execute: (sql, values) => withRetries(retryForMs, () => execute(tenant, sql, values)) },
-      write: { execute: (sql, values) => withRetries(retryForMs, () => executeOnce(tenant, sql, values)) },
-      unit: (work, options) => withRetries(options?.retryForMs ?? retryForMs, () => attempt(tenant, work)),
+      read: { execute: (sql, values) => withRetries(upTo(retryForMs), () => execute(tenant, sql, values)) },
+      write: { execute: (sql, values) => withRetries(upTo(retryForMs), () => executeOnce(tenant, sql, values)) },
+      unit: (work, options) => withRetries(upTo(options?.retryForMs ?? retryForMs), () => attempt(tenant, work)),
     }),
+    writeOnce: { execute: (sql, values) => withRetries(0, () => executeOnce(everyTenant, sql, values)) },
     async connectAll() {
       const client = await connect()
       await setTenant(client, everyTenant)
       return client
     },
-    script: (text) => withRetries(retryForMs, () => withClient(everyTenant, (client) => runScript(client, text))),
+    script: (text) => withRetries(upTo(retryForMs), () => withClient(everyTenant, (client) => runScript(client, text))),
+    shortenRetries: () => void (isStopping = true),
     ping: async () => void (await withRetries(0, () => execute(everyTenant, 'select 1', []))),
   }
 }

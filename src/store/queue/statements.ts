@@ -150,7 +150,7 @@ export function queueStatements(database: Kysely<Tables>) {
           latency_ms: 0,
         })
         .where((is) => is.and(whereUnchanged(param)))
-        .returning('request_id'),
+        .returning('has_notifications'),
     ),
 
     subtractMetrics: statement(database, (db, param: Param<SubtractedMetrics>) =>

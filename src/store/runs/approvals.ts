@@ -1,9 +1,18 @@
 import { sql, type ExpressionBuilder } from 'kysely'
+import type { Owner } from '../../access/owner.ts'
 import type { PendingCall } from '../../agent/approval.ts'
-import type { JsonObject } from '../../agent/messages.ts'
+import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { RunKey } from '../../runs/run.ts'
 import type { DecidedCall } from '../../runs/trace/source.ts'
-import type { ApprovalStore, ApprovalCaller, CallKey, CallPosition, StoredCall } from '../../runs/approvals/approval-store.ts'
+import type {
+  ApprovableCall,
+  ApprovalStore,
+  ApprovalCaller,
+  CallKey,
+  CallPosition,
+  NewDecision,
+  StoredCall,
+} from '../../runs/approvals/approval-store.ts'
 import { query, type Database } from '../database.ts'
 import { excerptsOf } from '../sessions/excerpts.ts'
 import { runMoves } from './moves.ts'
@@ -19,6 +28,10 @@ export function createApprovalStore(database: Database): ApprovalStore {
   function ofCall({ callId, ...key }: CallKey) {
     return { ...keyColumns(key), call_id: callId }
   }
+
+  /** A literal value, because partial indexes are not used with parameters. */
+  const ofClient = ({ tenant, owner }: Owner) =>
+    db.selectFrom('approvals').where('tenant', '=', tenant).where('owner', '=', owner).where('by', '=', sql.lit('client'))
 
   const callsOf = (key: RunKey) =>
     db
@@ -44,7 +57,7 @@ export function createApprovalStore(database: Database): ApprovalStore {
       return row && toCall(row)
     },
 
-    decide: (key, { decision, input, reason, decidedBy }, takeOver) =>
+    decide: (key, decision, takeOver) =>
       database.forTenant(key.tenant).unit(async (connection) => {
         const unlockedRow = await findRun(connection, key)
         const state = await lock(connection, key.tenant, unlockedRow?.session ?? null)
@@ -54,10 +67,7 @@ export function createApprovalStore(database: Database): ApprovalStore {
         const decided = db
           .updateTable('approvals')
           .set({
-            decision,
-            new_input: json(input),
-            reason: reason === undefined ? null : toText(reason),
-            decided_by: decidedBy,
+            ...toDecisionColumns(decision),
             decided_at: takeOver.now,
           })
           .where((is) => is.and(ofCall(key)))
@@ -81,6 +91,7 @@ export function createApprovalStore(database: Database): ApprovalStore {
         .where('tenant', '=', asker.tenant)
         .where('decision', 'is', null)
         .where('expires_at', '>', now)
+        .where('by', '!=', 'client')
         .where(isShownTo(asker))
         .orderBy('requested_at', 'desc')
         .orderBy('place')
@@ -89,10 +100,24 @@ export function createApprovalStore(database: Database): ApprovalStore {
         .orderBy('owner')
         .limit(limit)
       const page = start === undefined ? open : open.where(isBehind(start))
-      return (await query(database.forTenant(asker.tenant).read, page)).rows.map(toCall)
+      return (await query(database.forTenant(asker.tenant).read, page)).rows.map(toCall) as ApprovableCall[]
     },
 
     excerpts: (tenant, runs, limits) => excerptsOf(database, tenant, runs, limits),
+
+    async clientCalls({ tenant, owner }, callIds) {
+      if (callIds.length === 0) return []
+      const calls = ofClient({ tenant, owner }).selectAll().where('call_id', 'in', callIds)
+      return (await query(database.forTenant(tenant).read, calls)).rows.map(toCall)
+    },
+
+    async countClientWaits({ tenant, owner }, now) {
+      const waits = ofClient({ tenant, owner })
+        .select(({ fn }) => fn.count<number>('request_id').distinct().as('count'))
+        .where('decision', 'is', null)
+        .where('expires_at', '>', now)
+      return (await query(database.forTenant(tenant).read, waits)).rows[0]?.count ?? 0
+    },
 
     async openOf(key) {
       return (await query(database.forTenant(key.tenant).read, openOfRun(key))).rows.map(toPending)
@@ -131,12 +156,25 @@ function isBehind({ requestedAt, place, callId, requestId, owner }: CallPosition
     ])
 }
 
+function toDecisionColumns(decision: NewDecision): Pick<ApprovalRow, 'decision' | 'new_input' | 'reason' | 'decided_by'> {
+  const columns = { decision: decision.decision, new_input: null, reason: null, decided_by: decision.decidedBy }
+  if (decision.decision === 'output') return { ...columns, new_input: JSON.stringify(decision.output) }
+  if (decision.decision === 'error') return { ...columns, reason: toText(decision.error) }
+  const { input, reason } = decision
+  return { ...columns, new_input: json(input), reason: reason === undefined ? null : toText(reason) }
+}
+
+/** Arguments that an approver has changed; undefined for the output of a client. */
+function changedInputOf({ decision, new_input }: ApprovalRow): JsonObject | undefined {
+  return decision === 'output' ? undefined : parseJson<JsonObject>(new_input)
+}
+
 function toPending({ call_id, tool, input, by }: ApprovalRow): PendingCall {
   return { callId: call_id, tool, input: JSON.parse(input) as JsonObject, by }
 }
 
 function toDecided(row: ApprovalRow): DecidedCall {
-  const newInput = parseJson<JsonObject>(row.new_input)
+  const newInput = changedInputOf(row)
   return {
     ...toPending(row),
     requestedAt: row.requested_at,
@@ -151,7 +189,7 @@ function toDecided(row: ApprovalRow): DecidedCall {
 
 function toCall(row: ApprovalRow): StoredCall {
   const { tenant, owner, request_id: requestId, session_id: sessionId, requested_at: requestedAt, expires_at: expiresAt } = row
-  const newInput = parseJson<JsonObject>(row.new_input)
+  const newInput = changedInputOf(row)
   return {
     ...toPending(row),
     tenant,
@@ -163,5 +201,7 @@ function toCall(row: ApprovalRow): StoredCall {
     expiresAt,
     ...(row.decision === null ? {} : { decision: row.decision }),
     ...(newInput ? { newInput } : {}),
+    ...(row.decision === 'output' && row.new_input !== null ? { output: JSON.parse(row.new_input) as JsonValue } : {}),
+    ...(row.decision === 'error' ? { error: row.reason ?? '' } : {}),
   }
 }

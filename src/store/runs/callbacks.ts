@@ -8,8 +8,8 @@ import type { Tables } from '../tables.ts'
 /** Number of attempts kept per callback; the newest stay. */
 const maxAttempts = 100
 
-/** Number of attempts kept with the receiver's answer. */
-const maxAnswers = 10
+/** Number of attempts kept with their bodies. */
+const maxBodies = 10
 
 /** `CallbackStore` on either database. */
 export function createCallbackStore(database: Database): CallbackStore {
@@ -39,6 +39,15 @@ export function createCallbackStore(database: Database): CallbackStore {
           ...(countsForStatus && row.status !== 'delivered' ? { status } : {}),
         }
         await query(connection, whereKey(db.updateTable('callbacks').set(change), columns))
+      }),
+
+    note: (key, attempt) =>
+      database.forTenant(key.tenant).unit(async (connection) => {
+        const columns = keyColumns(key)
+        const row = await lock(connection, db, columns)
+        if (!row) return
+        const attempts = JSON.stringify(toKept([...toAttempts(row.attempts), attempt]))
+        await query(connection, whereKey(db.updateTable('callbacks').set({ attempts }), columns))
       }),
 
     restart: (key, toJob) =>
@@ -74,10 +83,15 @@ function whereKey<Q extends { where(column: keyof KeyColumns, is: '=', value: st
   return builder.where('tenant', '=', tenant).where('owner', '=', owner).where('request_id', '=', request_id)
 }
 
-function toKept(attempts: readonly CallbackAttempt[]): CallbackAttempt[] {
-  const firstAnswer = attempts.length - maxAnswers
+/** The newest attempts, of which the last few keep the bodies. */
+export function toKept(attempts: readonly CallbackAttempt[]): CallbackAttempt[] {
+  const firstBody = attempts.length - maxBodies
   return attempts
-    .map(({ responseBody, ...attempt }, n) => (responseBody === undefined || n < firstAnswer ? attempt : { ...attempt, responseBody }))
+    .map((attempt, n) => {
+      if (n >= firstBody) return attempt
+      const { requestBody: _, responseBody: __, ...rest } = attempt
+      return rest
+    })
     .slice(-maxAttempts)
 }
 

@@ -9,6 +9,7 @@ import { whereRun, type RunStatements } from './statements.ts'
 import { statement, allSettledOrThrow, type Connection, type Param } from '../statement.ts'
 import type { RunRow, SessionRow } from '../tables.ts'
 import { isChat } from './where-chat.ts'
+import { reachState } from '../../states.ts'
 
 type WaitingRun = RunKey & Pick<RunRow, 'session' | 'fence' | 'message_index'>
 type SessionState = Pick<SessionRow, 'active_run' | 'message_count' | 'window_start' | 'summary'>
@@ -84,6 +85,7 @@ export function runMoves(database: Database, statements: RunStatements) {
     )
     const data = parseJson<MessageData>(rows[0]?.data ?? null)
     if (rows[0]?.role !== 'ai' || data?.requestId !== requestId) return messageCount
+    reachState('partial-answer-replaced')
     await query(
       connection,
       database.db.deleteFrom('messages').where((is) => is.and(last)),
@@ -115,6 +117,7 @@ export function runMoves(database: Database, statements: RunStatements) {
     const isOurs = state && (state.active_run === null || state.active_run === row.request_id)
     const turn = isOurs ? await enter(connection, run, state, messages, now) : undefined
     if (row.ended_at !== null) await subtractMetrics(connection, row, row.ended_at)
+    if (!turn) reachState('takeover-in-queue')
     return turn ? { kind: 'running', turn, fence } : { kind: 'waiting', fence }
   }
 

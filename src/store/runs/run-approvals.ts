@@ -1,27 +1,31 @@
 import type { Decision } from '../../agent/approval.ts'
+import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { RunKey } from '../../runs/run.ts'
 import { FenceLost, type Interruption, type RunStore } from '../../runs/run-store.ts'
 import { query, type Database } from '../database.ts'
 import type { RunMoves } from './moves.ts'
+import type { Rounds } from './notifications.ts'
 import { keyColumns, parseJson } from '../rows.ts'
 import type { RunStatements } from './statements.ts'
 import type { Connection } from '../statement.ts'
+import type { ApprovalRow } from '../tables.ts'
 import { whereChat } from './where-chat.ts'
 
 type Inserts = Pick<RunMoves, 'lock' | 'insertJobs'>
 
-/** The part of `RunStore` for runs that wait for approval: interrupts a run, and returns the decisions on its calls. */
+/** The part of `RunStore` for interrupted runs: interrupts a run, and returns the decisions on its calls. */
 export function runApprovals(
   database: Database,
   statements: RunStatements,
   { lock, insertJobs }: Inserts,
+  rounds: Rounds,
 ): Pick<RunStore, 'interrupt' | 'decisions' | 'startApproved'> {
   const { db } = database
 
-  function interrupt(key: RunKey, fence: number, interruption: Interruption): Promise<void> {
-    return database.forTenant(key.tenant).unit(async (connection) => {
+  async function interrupt(key: RunKey, fence: number, interruption: Interruption): Promise<void> {
+    await database.forTenant(key.tenant).unit(async (connection) => {
       await lock(connection, key.tenant, interruption.session)
-      await markInterrupted(connection, key, fence, interruption)
+      const isNotified = await markInterrupted(connection, key, fence, interruption)
       await statements.insertStep(connection, { ...key, n: interruption.step, data: JSON.stringify(interruption.data) })
       const rows = interruption.calls.map(({ callId: call_id, tool, input, by }, place) => ({
         ...keyColumns(key),
@@ -36,34 +40,33 @@ export function runApprovals(
       }))
       for (const row of rows) await query(connection, db.insertInto('approvals').values(row))
       await insertJobs(connection, interruption.jobs)
+      if (isNotified) await rounds.begin(connection, key, interruption.now)
     })
+    rounds.end(key)
   }
 
-  async function markInterrupted(connection: Connection, key: RunKey, fence: number, { log, ranMs }: Interruption): Promise<void> {
+  /** True where the run has notification configs. */
+  async function markInterrupted(connection: Connection, key: RunKey, fence: number, { log, ranMs }: Interruption): Promise<boolean> {
     const still = db
       .updateTable('runs')
       // The client has been answered with `approval_required`, so a disconnect must no longer cancel the run.
       .set({ status: 'interrupted', on_disconnect: 'continue', log: JSON.stringify(log), ran_ms: ranMs })
       .where((is) => is.and({ ...keyColumns(key), fence, status: 'running' }))
       .where(whereChat)
-      .returning('request_id')
-    if ((await query(connection, still)).rows.length === 0) throw new FenceLost(key)
+      .returning('has_notifications')
+    const [interrupted] = (await query(connection, still)).rows
+    if (!interrupted) throw new FenceLost(key)
+    return interrupted.has_notifications === 1
   }
 
   async function decisions(key: RunKey): Promise<Map<string, Decision>> {
     const decided = db
       .selectFrom('approvals')
-      .select(['call_id', 'decision', 'new_input', 'reason', 'started_at'])
+      .select(['call_id', 'decision', 'new_input', 'reason', 'requested_at', 'decided_at', 'started_at'])
       .where((is) => is.and(keyColumns(key)))
-      .where('decision', 'in', ['approve', 'reject'])
+      .where('decision', 'in', ['approve', 'reject', 'output', 'error'])
     const { rows } = await query(database.forTenant(key.tenant).read, decided)
-    return new Map(
-      rows.map(({ call_id, decision, new_input, reason, started_at }): [string, Decision] => {
-        if (decision === 'reject') return [call_id, { decision, ...(reason === null ? {} : { reason }) }]
-        const changed = new_input === null ? {} : { input: parseJson<never>(new_input)! }
-        return [call_id, { decision: 'approve', isStarted: started_at !== null, ...changed }]
-      }),
-    )
+    return new Map(rows.map((row) => [row.call_id, toDecision(row)]))
   }
 
   function startApproved(key: RunKey, fence: number, callId: string, now: number): Promise<void> {
@@ -78,4 +81,15 @@ export function runApprovals(
   }
 
   return { interrupt, decisions, startApproved }
+}
+
+type DecidedRow = Pick<ApprovalRow, 'decision' | 'new_input' | 'reason' | 'requested_at' | 'decided_at' | 'started_at'>
+
+function toDecision({ decision, new_input, reason, requested_at: requestedAt, decided_at, started_at }: DecidedRow): Decision {
+  const times = { requestedAt, decidedAt: decided_at ?? requestedAt }
+  if (decision === 'output') return { decision, output: JSON.parse(new_input ?? 'null') as JsonValue, ...times }
+  if (decision === 'error') return { decision, error: reason ?? '', ...times }
+  if (decision === 'reject') return { decision, ...(reason === null ? {} : { reason }) }
+  const input = parseJson<JsonObject>(new_input)
+  return { decision: 'approve', isStarted: started_at !== null, ...(input ? { input } : {}) }
 }

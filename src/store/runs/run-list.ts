@@ -50,28 +50,29 @@ type ListedRow = Pick<
 >
 
 /** The filter of a page whose index gives the order: the first in this list. */
-type Path = 'session' | 'status' | 'tool' | 'sub' | 'version' | 'time'
+type Path = 'session' | 'active' | 'status' | 'tool' | 'sub' | 'time'
 
-function pathOf({ tool, sessionId, status, anyOwner, sub, version }: RunPage): Path {
+function pathOf({ tool, sessionId, status, anyOwner, sub }: RunPage): Path {
   if (sessionId !== undefined) return 'session'
+  if (status === 'pending' || status === 'running') return 'active'
   if (status !== undefined && status !== 'success') return 'status'
   if (tool !== undefined) return 'tool'
-  if (!anyOwner || sub !== undefined) return 'sub'
-  return version === undefined ? 'time' : 'version'
+  return !anyOwner || sub !== undefined ? 'sub' : 'time'
 }
 
 const indexes: Record<Path, string> = {
   session: 'runs_of_session',
+  // Few runs are active at a time, so a sort of all of them is cheaper than an index that each chat enters and leaves.
+  active: 'runs_active',
   status: 'runs_listed_by_status',
   tool: 'run_tools_listed',
   sub: 'runs_listed_by_sub',
-  version: 'runs_listed_by_version',
   time: 'runs_listed',
 }
 
 function pageOf({ db, isShared }: Pick<Database, 'db' | 'isShared'>, caller: Owner, page: RunPage) {
   const path = pathOf(page)
-  const conditions = [isListed, ...ofCaller(caller, page, path), ...filtersOf(caller, page, path), ...boundsOf(page, path)]
+  const conditions = [isListed, isKept, ...ofCaller(caller, page, path), ...filtersOf(caller, page, path), ...boundsOf(page, path)]
   const position = positionOf(path).map((column) => sql`${column} desc`)
   return (isShared ? fromPostgres(db, path) : fromSqlite(db, path))
     .select(columns)
@@ -100,8 +101,11 @@ function fromSqlite(db: Kysely<Tables>, path: Path): Source {
 const isRunOfTool = sql<boolean>`(runs.tenant, runs.owner, runs.request_id) = (run_tools.tenant, run_tools.owner, run_tools.request_id)`
 
 /** The words of the partial indexes: only with these words are the indexes used. */
-const isListed = sql<boolean>`runs.operation <> 'tool_execute' and runs.status <> 'gone'`
-const isUnsuccessful = sql<boolean>`runs.operation <> 'tool_execute' and runs.status not in ('success', 'gone')`
+const isListed = sql<boolean>`runs.sub is not null`
+/** Tombstones that an earlier version has made during an upgrade still have a `sub`. */
+const isKept = sql<boolean>`runs.status <> 'gone' and runs.unstored is null`
+const isUnsuccessful = sql<boolean>`runs.sub is not null and runs.status not in ('success', 'gone', 'pending', 'running')`
+const isActive = sql<boolean>`runs.status in ('pending', 'running')`
 
 /** The order of the list. Tools have the columns too, so that their index gives the order. */
 function positionOf(path: Path) {
@@ -111,8 +115,9 @@ function positionOf(path: Path) {
 
 function ofCaller({ tenant, owner }: Owner, { anyOwner, tool, sub }: RunPage, path: Path) {
   const table = sql.ref(path === 'tool' ? 'run_tools' : 'runs')
-  // Without an index by tenant for a session, which has few runs: its tenant may have a million.
-  const ofTenant = path === 'session' ? sql<boolean>`runs.tenant || '' = ${tenant}` : sql<boolean>`${table}.tenant = ${tenant}`
+  // Without an index by tenant for a session and for active runs, which are few: their tenant may have a million runs.
+  const ofTenant =
+    path === 'session' || path === 'active' ? sql<boolean>`runs.tenant || '' = ${tenant}` : sql<boolean>`${table}.tenant = ${tenant}`
   const conditions = [ofTenant]
   const isOfTool = sql<boolean>`run_tools.tool = ${tool}`
   if (path === 'tool') conditions.push(isOfTool)
@@ -131,6 +136,7 @@ function filtersOf({ tenant, owner }: Owner, { sessionId, status, operation, ver
     conditions.push(sql<boolean>`runs.session in (${sessions})`)
   }
   if (path === 'status') conditions.push(isUnsuccessful)
+  if (path === 'active') conditions.push(isActive)
   if (status !== undefined) conditions.push(sql<boolean>`runs.status = ${sql.lit(status)}`)
   if (operation !== undefined) conditions.push(sql<boolean>`runs.operation = ${operation}`)
   if (version !== undefined)

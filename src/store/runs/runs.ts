@@ -3,6 +3,7 @@ import type { Image } from '../../agent/messages.ts'
 import type { RunKey } from '../../runs/run.ts'
 import {
   FenceLost,
+  SessionMoved,
   runGone,
   sessionInterrupted,
   type Begun,
@@ -19,26 +20,33 @@ import { query, type Database } from '../database.ts'
 import { imageKey } from '../../runs/attachments/result-images.ts'
 import { imagesOf, mediaStatements, resultImagesOf } from './media-statements.ts'
 import { runMoves } from './moves.ts'
+import { addNotifications, createRounds, type NotificationStoreOptions } from './notifications.ts'
 import { insertArtifacts } from '../sessions/artifacts.ts'
 import { runOwners } from './owners.ts'
-import { createSingleStatementChat, type Ending } from './single-statement-chat.ts'
+import { createEmbeddedChat } from './embedded-chat.ts'
+import type { Ending, FastPath } from './simple-chat.ts'
+import { createSingleStatementChat } from './single-statement-chat.ts'
 import { parseJson, rowsPerHour, toEndedRow, toListedRow, toMetrics, toStoredRun, toText, toWindow, toToolRows } from '../rows.ts'
 import { runStatements } from './statements.ts'
 import { createTakeOver } from './take-over.ts'
+import { markUnstored } from './unstored.ts'
 import { allSettledOrThrow, type Connection } from '../statement.ts'
+import { plainBox } from '../secrets/secret-box.ts'
 import { isChat } from './where-chat.ts'
+import { reachState } from '../../states.ts'
 
 /** The request id is taken. Thrown inside of the unit to roll back its changes. */
 class RequestKnown extends Error {}
 
 /** `RunStore` on either database. */
-export function createRunStore(database: Database): RunStore {
+export function createRunStore(database: Database, { box = plainBox, wake = () => undefined }: NotificationStoreOptions = {}): RunStore {
   const statements = runStatements(database.db, database.isShared)
   const media = mediaStatements(database.db)
   const events = asyncEvents(database.db)
+  const rounds = createRounds(database, wake)
   const moves = runMoves(database, statements)
   const { insertMessages, handOver, add, insertJobs, prepare } = moves
-  const fastPath = database.postgres && createSingleStatementChat(database)
+  const fastPath = createFastPath(database)
   /** Number of runs of this process that are storing their end. */
   let endingRuns = 0
 
@@ -51,8 +59,11 @@ export function createRunStore(database: Database): RunStore {
     } catch (error) {
       if (!(error instanceof RequestKnown)) throw error
       const storedRun = await findRequest(newRun)
-      const begunByUs = storedRun && attempt?.kind === 'unknown' && (await fastPath?.findBegun(newRun, storedRun))
-      if (begunByUs) return begunByUs
+      const begunByUs = storedRun && attempt?.kind === 'unknown' && (await fastPath?.findBegun?.(newRun, storedRun))
+      if (begunByUs) {
+        reachState('begin-found')
+        return begunByUs
+      }
       if (storedRun) return { kind: 'known', run: storedRun }
       // The stored run left its queue in the meantime, so the request id is free again.
       return begin(newRun)
@@ -84,16 +95,24 @@ export function createRunStore(database: Database): RunStore {
     }
     const { tenant, owner } = newRun
     const isBusy = session.active_run !== newRun.requestId
+    const { afterMessages } = newRun
+    if (afterMessages !== undefined && (isBusy || session.message_count !== (messages === 0 ? afterMessages : afterMessages + 1)))
+      throw new SessionMoved(newRun.sessionId)
     const [inserted, active] = await allSettledOrThrow([
       statements.insertRun(connection, row),
       isBusy ? statements.statusOf(connection, { tenant, owner, requestId: session.active_run ?? '' }) : undefined,
     ])
     if (inserted.rows.length === 0) throw new RequestKnown()
     // A run that waits for approval holds its session until the decision.
-    if (active?.rows[0]?.status === 'interrupted') throw sessionInterrupted(newRun.sessionId)
+    if (active?.rows[0]?.status === 'interrupted') throw sessionInterrupted(newRun.sessionId, session.active_run ?? '')
+    if (newRun.unstored) await markUnstored(database.db, connection, newRun, session.key)
     for (const [n, image] of (newRun.images ?? []).entries())
       await media.insert(connection, { ...newRun, ...image, session: session.key, n })
     if (newRun.event) await events.addCallback(connection, newRun, newRun.event)
+    if (newRun.notifications) {
+      const { notifications: configs, now } = newRun
+      await addNotifications(connection, database.db, { key: newRun, configs, box, now })
+    }
     if (newRun.event && session.active_run === newRun.requestId) await add(connection, { ...newRun, fence: 1 })
     if (messageIndex === null) return { kind: 'waiting', fence: 1 }
     const stored = (await storesAllMessages(connection, newRun, session.key)) ? newRun.messages : newRun.messages.slice(-1)
@@ -127,6 +146,7 @@ export function createRunStore(database: Database): RunStore {
       return await finishOnce({ key, fence, ended, hourRow })
     } finally {
       endingRuns -= 1
+      rounds.end(key)
     }
   }
 
@@ -152,7 +172,8 @@ export function createRunStore(database: Database): RunStore {
         statements.endSessionTurn(connection, { ...ended, tenant, requestId, now: ended.endedAt }),
         statements.endRun(connection, toEndedRow(key, fence, ended)),
       ])
-      if (rows.length === 0) throw new FenceLost(key)
+      const [endedRun] = rows
+      if (!endedRun) throw new FenceLost(key)
       const { owner, session_id } = turn.rows[0] ?? {}
       // The session was deleted meanwhile when there is no row; then no message is stored.
       const hasSession = owner !== undefined
@@ -166,6 +187,7 @@ export function createRunStore(database: Database): RunStore {
         message && hasSession ? insertMessages(connection, tenant, session, messageCount - 1, [message]) : undefined,
         artifacts && hasSession ? insertArtifacts(database.db, connection, origin, artifacts) : undefined,
         hasSession && ended.jobs.length > 0 ? insertJobs(connection, ended.jobs) : undefined,
+        hasSession && endedRun.has_notifications ? rounds.begin(connection, key, ended.endedAt) : undefined,
         // Last, because all runs of a tenant lock this row at their end.
         statements.addMetrics(connection, toMetrics(tenant, ended, hourRow)),
       ])
@@ -180,12 +202,17 @@ export function createRunStore(database: Database): RunStore {
     findRequest,
     finish,
     findEvent: ({ tenant, owner }, event) => events.find(database.forTenant(tenant).read, { tenant, owner, event }),
-    ...createTakeOver(database, statements, moves),
-    ...runApprovals(database, statements, moves),
+    ...createTakeOver(database, statements, moves, rounds),
+    ...runApprovals(database, statements, moves, rounds),
     ...runOwners(database),
     addMissingJobs: moves.requeue,
-    async history(tenant, session, from, limit = allMessages) {
-      const { rows } = await statements.history(database.forTenant(tenant).read, { tenant, session, from, limit })
+    async history(tenant, session, from, limit) {
+      const { read } = database.forTenant(tenant)
+      const reading =
+        limit === undefined
+          ? statements.history(read, { tenant, session, from })
+          : statements.historyPart(read, { tenant, session, from, limit })
+      const { rows } = await reading
       return rows.map((row) => ({ idx: row.idx, role: row.role, content: row.content, data: parseJson(row.data) }))
     },
     async images(tenant, session, requestIds) {
@@ -229,8 +256,10 @@ export function createRunStore(database: Database): RunStore {
   }
 }
 
+function createFastPath(database: Database): FastPath | undefined {
+  if (database.postgres) return createSingleStatementChat(database)
+  return database.embedded && createEmbeddedChat(database.db, database.embedded)
+}
+
 /** A started run waits long for an unreachable database: no other process could resume the run either. */
 const runRetry = { retryForMs: 60_000 }
-
-/** More messages than any session has, and a valid row limit for both databases. */
-const allMessages = 2_147_483_647

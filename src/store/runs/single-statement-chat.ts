@@ -1,7 +1,6 @@
 import { sql, type Kysely, type QueryCreator, type RawBuilder } from 'kysely'
 import { ServiceError } from '../../errors.ts'
-import type { Begun, EndedRun, NewMessage, NewRun, StoredRun } from '../../runs/run-store.ts'
-import type { RunKey } from '../../runs/run.ts'
+import type { Begun, NewMessage, NewRun, StoredRun } from '../../runs/run-store.ts'
 import { CommitUnknown, type Database } from '../database.ts'
 import { json, toEndedRow, toListedRow, toMetrics, toText, toWindow, toToolRows } from '../rows.ts'
 import {
@@ -19,6 +18,7 @@ import {
   type NewMetrics,
   type NewRunRow,
 } from './statements.ts'
+import { isSimpleBegin, isSimpleEnd, unchanged, type Attempt, type Ending, type FastPath } from './simple-chat.ts'
 import { statement, type Param, type Result } from '../statement.ts'
 import type { MessageRow, SessionRow, Tables } from '../tables.ts'
 
@@ -26,30 +26,14 @@ type MessageColumns = Pick<MessageRow, 'content' | 'created_at' | 'data'>
 type BeginValues = SessionClaim & Omit<NewRunRow, 'session' | 'status' | 'message_index'> & MessageColumns
 type EndValues = EndedSession & Omit<EndedRunRow, 'error'> & NewMetrics & MessageColumns & { dropsSteps: boolean; tools: string }
 
-/** The end of a run, and the row of its hour that counts the run. */
-export interface Ending {
-  key: RunKey
-  fence: number
-  ended: EndedRun
-  hourRow: number
-}
-
-/**
- * Outcome of a single statement. `done`: stored. `unchanged`: the statement did not apply and changed nothing, so the caller works step by
- * step. `unknown`: the answer of the database was lost, so the statement may have been stored.
- */
-type Attempt<R> = { kind: 'done'; result: R } | { kind: 'unchanged' } | { kind: 'unknown' }
-
-const unchanged = { kind: 'unchanged' } as const
-
 /** The fast path of simple chats on Postgres: one statement for the begin of a run and one for its end, instead of a round trip per query. */
-export function createSingleStatementChat({ db, forTenant }: Database) {
+export function createSingleStatementChat({ db, forTenant }: Database): FastPath {
   const statements = singleStatements(db)
 
-  /** `unchanged` when the run has an event, images or several messages, or when the session is busy. */
+  /** `unchanged` when the run is not simple, or when the session is busy. */
   async function begin(newRun: NewRun): Promise<Attempt<Begun>> {
-    const [message, ...otherMessages] = newRun.messages
-    if (!message || otherMessages.length > 0 || newRun.event || newRun.images) return unchanged
+    const [message] = newRun.messages
+    if (!message || !isSimpleBegin(newRun)) return unchanged
     const values = { ...newRun, ...toMessage(message), shortName: toText(newRun.shortName), messages: 1 }
     const row = {
       ...toListedRow(newRun),
@@ -63,7 +47,6 @@ export function createSingleStatementChat({ db, forTenant }: Database) {
     return attempt.kind === 'done' ? { kind: 'done', result: toBegun(attempt.result) } : attempt
   }
 
-  /** Resolves an `unknown` begin: the run stored with the request id is the begun one when this process holds it. */
   async function findBegun({ tenant, holder }: NewRun, storedRun: StoredRun): Promise<Begun | undefined> {
     const { session, status, fence } = storedRun
     if (storedRun.holder !== holder || fence !== 1 || status !== 'running' || session === undefined) return undefined
@@ -71,10 +54,10 @@ export function createSingleStatementChat({ db, forTenant }: Database) {
     return rows[0] && toBegun(rows[0])
   }
 
-  /** `unchanged` when the run has no answer, or has an error, jobs, files or result images, or when another run waits for the session. */
+  /** `unchanged` when the run is not simple or has notifications, or when another run waits for the session. */
   async function finish({ key, fence, ended, hourRow }: Ending): Promise<Attempt<unknown>> {
-    const { message, error, jobs } = ended
-    if (!message || error || jobs.length > 0 || message.data?.artifacts || ended.dropsResultImages) return unchanged
+    const { message } = ended
+    if (!message || !isSimpleEnd(ended)) return unchanged
     const row = { ...toEndedRow(key, fence, ended), ...toMetrics(key.tenant, ended, hourRow), ...toMessage(message) }
     const values = {
       ...ended,
@@ -182,12 +165,12 @@ function singleStatements(database: Kysely<Tables>) {
           ctes
             .updateTable('runs')
             .from('session')
-            // A run taken over by another process would get a null status: the constraint of the column fails the whole statement.
+            // A run with notifications, or taken over by another process, would get a null status: the constraint of the column fails the whole statement.
             .set({
               ...endedRun(param),
               // A resumed run still has the error of its first end.
               error: null,
-              status: sql<string>`case when fence = ${param('fence')} and status = 'running' then ${param('status')} end`,
+              status: sql<string>`case when fence = ${param('fence')} and status = 'running' and has_notifications is null then ${param('status')} end`,
             })
             .where((is) => is.and(whereRun(param)))
             .returning(['request_id as ended', 'created_at', 'sub', 'config_version']),

@@ -76,6 +76,13 @@ export interface EndedSession {
   now: number
 }
 
+/** The messages of a session from an index on. */
+interface HistoryPart {
+  tenant: string
+  session: string
+  from: number
+}
+
 /** The calls of a tool in an ended run; `durations` is a JSON array of milliseconds. */
 interface EndedTool {
   tool: string
@@ -113,28 +120,12 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .returning('request_id'),
     ),
 
-    insertMessage: statement(database, (db, param: Param<NewMessageRow>) =>
-      db.insertInto('messages').values({
-        tenant: param('tenant'),
-        session: param('session'),
-        idx: param('idx'),
-        role: param('role'),
-        content: param('content'),
-        created_at: param('created_at'),
-        data: param('data'),
-      }),
-    ),
+    insertMessage: statement(database, insertMessage),
 
-    history: statement(database, (db, param: Param<{ tenant: string; session: string; from: number; limit: number }>) =>
-      db
-        .selectFrom('messages')
-        .select(['idx', 'role', 'content', 'data'])
-        .where('tenant', '=', param('tenant'))
-        .where('session', '=', param('session'))
-        .where('idx', '>=', param('from'))
-        .orderBy('idx')
-        .limit(param('limit')),
-    ),
+    history: statement(database, history),
+
+    /** A statement of its own: SQLite compiles a statement with a limit as a parameter at each execution. */
+    historyPart: statement(database, (db, param: Param<HistoryPart & { limit: number }>) => history(db, param).limit(param('limit'))),
 
     /** The row under a request id: the run of a chat, a direct tool execution, or a tombstone. */
     findRow: statement(database, (db, param: Param<RunKey>) =>
@@ -199,7 +190,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .orderBy('n'),
     ),
 
-    deleteSteps: statement(database, (db, param: Param<RunKey>) => db.deleteFrom('run_steps').where((is) => is.and(whereRun(param)))),
+    deleteSteps: statement(database, deleteSteps),
 
     /** Ends a running run. No row: another process has taken the run over. */
     endRun: statement(database, (db, param: Param<EndedRunRow>) =>
@@ -210,46 +201,11 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .where('fence', '=', param('fence'))
         .where(whereChat)
         .where('status', '=', 'running')
-        .returning('request_id'),
+        .returning('has_notifications'),
     ),
 
     /** Stores the calls of a tool in an ended run. A resumed run may have the tool already, of another version. */
-    insertTool: statement(database, (db, param: Param<RunKey & EndedTool>) =>
-      db
-        .insertInto('run_tools')
-        .columns([
-          'tenant',
-          'owner',
-          'request_id',
-          'tool',
-          'sub',
-          'config_version',
-          'created_at',
-          'ended_at',
-          'calls',
-          'errors',
-          'durations',
-        ])
-        .expression((builder) =>
-          builder
-            .selectFrom('runs')
-            .select(({ val }) => [
-              'tenant',
-              'owner',
-              'request_id',
-              val(param('tool')).as('tool'),
-              'sub',
-              'config_version',
-              'created_at',
-              'ended_at',
-              val(param('calls')).as('calls'),
-              val(param('errors')).as('errors'),
-              val(param('durations')).as('durations'),
-            ])
-            .where((is) => is.and(whereRun(param))),
-        )
-        .onConflict(renewTool),
-    ),
+    insertTool: statement(database, insertTool),
 
     /** Updates and locks the session, which freezes the session queue until the commit. No row: the session was deleted. */
     endSessionTurn: statement(database, (db, param: Param<EndedSession>) =>
@@ -278,13 +234,68 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .returning('active_run'),
     ),
 
-    addMetrics: statement(database, (db, param: Param<NewMetrics>) =>
-      db
-        .insertInto('metrics')
-        .values(newMetrics(param))
-        .onConflict((conflict) => conflict.columns(['tenant', 'hour']).doUpdateSet(summedMetrics)),
-    ),
+    addMetrics: statement(database, addMetrics),
   }
+}
+
+function history(db: QueryCreator<Tables>, param: Param<HistoryPart>) {
+  return db
+    .selectFrom('messages')
+    .select(['idx', 'role', 'content', 'data'])
+    .where('tenant', '=', param('tenant'))
+    .where('session', '=', param('session'))
+    .where('idx', '>=', param('from'))
+    .orderBy('idx')
+}
+
+export function insertMessage(db: QueryCreator<Tables>, param: Param<NewMessageRow>) {
+  return db.insertInto('messages').values({
+    tenant: param('tenant'),
+    session: param('session'),
+    idx: param('idx'),
+    role: param('role'),
+    content: param('content'),
+    created_at: param('created_at'),
+    data: param('data'),
+  })
+}
+
+export function deleteSteps(db: QueryCreator<Tables>, param: Param<RunKey>) {
+  return db.deleteFrom('run_steps').where((is) => is.and(whereRun(param)))
+}
+
+/** Adds an ended run to the sums of its hour. */
+export function addMetrics(db: QueryCreator<Tables>, param: Param<NewMetrics>) {
+  return db
+    .insertInto('metrics')
+    .values(newMetrics(param))
+    .onConflict((conflict) => conflict.columns(['tenant', 'hour']).doUpdateSet(summedMetrics))
+}
+
+/** See `runStatements`. */
+export function insertTool(db: QueryCreator<Tables>, param: Param<RunKey & EndedTool>) {
+  return db
+    .insertInto('run_tools')
+    .columns(['tenant', 'owner', 'request_id', 'tool', 'sub', 'config_version', 'created_at', 'ended_at', 'calls', 'errors', 'durations'])
+    .expression((builder) =>
+      builder
+        .selectFrom('runs')
+        .select(({ val }) => [
+          'tenant',
+          'owner',
+          'request_id',
+          val(param('tool')).as('tool'),
+          'sub',
+          'config_version',
+          'created_at',
+          'ended_at',
+          val(param('calls')).as('calls'),
+          val(param('errors')).as('errors'),
+          val(param('durations')).as('durations'),
+        ])
+        .where((is) => is.and(whereRun(param))),
+    )
+    .onConflict(renewTool)
 }
 
 /** A tool that the run has stored at an earlier end; its calls include those before the resume. */
@@ -321,19 +332,7 @@ export type RunStatements = ReturnType<typeof runStatements>
 export function claimSession(db: QueryCreator<Tables>, param: Param<SessionClaim>) {
   return db
     .insertInto('sessions')
-    .values({
-      tenant: param('tenant'),
-      owner: param('owner'),
-      session_id: param('sessionId'),
-      key: param('sessionKey'),
-      short_name: param('shortName'),
-      checkpoint_id: param('sessionKey'),
-      active_run: param('requestId'),
-      message_count: param('messages'),
-      window_start: 0,
-      created_at: param('now'),
-      updated_at: param('now'),
-    })
+    .values(newSession(param))
     .onConflict((conflict) =>
       conflict.columns(['tenant', 'owner', 'session_id']).doUpdateSet({
         active_run: sql`coalesce(sessions.active_run, excluded.active_run)`,
@@ -342,9 +341,28 @@ export function claimSession(db: QueryCreator<Tables>, param: Param<SessionClaim
         short_name: sql`case when sessions.active_run is null and sessions.message_count = 0 then excluded.short_name
           else sessions.short_name end`,
         updated_at: sql`case when sessions.active_run is null then excluded.updated_at else sessions.updated_at end`,
+        // A later chat keeps the session.
+        unstored: sql`null`,
       }),
     )
     .returning(['key', 'active_run', 'message_count', 'window_start', 'summary'])
+}
+
+/** The columns of a new session. */
+export function newSession(param: Param<SessionClaim>) {
+  return {
+    tenant: param('tenant'),
+    owner: param('owner'),
+    session_id: param('sessionId'),
+    key: param('sessionKey'),
+    short_name: param('shortName'),
+    checkpoint_id: param('sessionKey'),
+    active_run: param('requestId'),
+    message_count: param('messages'),
+    window_start: 0,
+    created_at: param('now'),
+    updated_at: param('now'),
+  }
 }
 
 /** The columns of a new run, without its state in the session. */

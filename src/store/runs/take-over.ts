@@ -20,6 +20,7 @@ import { mediaStatements } from './media-statements.ts'
 import { aliveProcesses } from '../leases/processes.ts'
 import { countLoss } from './losses.ts'
 import type { RunMoves } from './moves.ts'
+import type { Rounds } from './notifications.ts'
 import { countOf, hourOf, json, parseJson, toStoredRun } from '../rows.ts'
 import type { RunStatements } from './statements.ts'
 import type { Connection } from '../statement.ts'
@@ -31,6 +32,7 @@ export function createTakeOver(
   database: Database,
   statements: RunStatements,
   { find, lock, enter, take, free, handOver, insertJobs, prepare }: RunMoves,
+  rounds: Rounds,
 ): Pick<RunStore, 'takeTurn' | 'leaveQueue' | 'takeOver' | 'claim' | 'release' | 'orphans' | 'unendedIn' | 'ownUnended'> {
   const sessionQueue = queueStatements(database.db)
   const media = mediaStatements(database.db)
@@ -39,7 +41,7 @@ export function createTakeOver(
     // Waiting runs poll often, so only a run that may start costs a transaction.
     const waitingRun = (await sessionQueue.findTurn(database.forTenant(key.tenant).read, key)).rows[0]
     if (waitingRun && waitingRun.fence !== key.fence) throw new FenceLost(key)
-    if (waitingRun?.active_status === 'interrupted') throw sessionInterrupted(waitingRun.session_id)
+    if (waitingRun?.active_status === 'interrupted') throw sessionInterrupted(waitingRun.session_id, waitingRun.active_run ?? '')
     if (waitingRun?.active_run !== key.requestId) return undefined
     return database.forTenant(key.tenant).unit(async (connection) => {
       const state = await lock(connection, key.tenant, waitingRun.session)
@@ -49,7 +51,7 @@ export function createTakeOver(
 
   async function leaveQueue(key: HeldRun, now: number, end?: QueueEnd): Promise<NextRun | undefined> {
     await prepare()
-    return database.forTenant(key.tenant).unit(async (connection) => {
+    const next = await database.forTenant(key.tenant).unit(async (connection) => {
       const row = await find(connection, key)
       if (row?.status !== 'pending' || row.fence !== key.fence) return undefined
       const { tenant, owner, session } = row
@@ -58,6 +60,8 @@ export function createTakeOver(
       if (state?.active_run !== key.requestId) return undefined
       return handOver(connection, { tenant, owner, session, requestId: key.requestId, now })
     })
+    rounds.end(key)
+    return next
   }
 
   /** Removes a run from its session queue. False when the run is no longer in the queue. */
@@ -81,7 +85,9 @@ export function createTakeOver(
   async function endWaiting(connection: Connection, row: RunRow, end: WaitingEnd, now: number): Promise<boolean> {
     const { status: newStatus, continuable, request, error, log } = end
     const ended = { ...row, requestId: row.request_id, continuable, request, error, log, newStatus, finish_reason: newStatus, now }
-    if ((await sessionQueue.endWaiting(connection, ended)).rows.length === 0) return false
+    const [endedRun] = (await sessionQueue.endWaiting(connection, ended)).rows
+    if (!endedRun) return false
+    if (endedRun.has_notifications) await rounds.begin(connection, ended, now)
     if (!continuable && row.message_index !== null) await statements.deleteSteps(connection, ended)
     await statements.addMetrics(connection, { ...row, ...countOf(newStatus), hour: hourOf(now), latency_ms: 0 })
     return true

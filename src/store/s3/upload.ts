@@ -7,6 +7,7 @@ import {
   PutObjectCommand,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
+import type { FileBytes } from '../../artifacts/artifact-bytes.ts'
 import { call, inParallel, S3Error, uploadMs, type Bucket } from './calls.ts'
 
 /** Files larger than `wholeBytes` are sent in parts of `partBytes`. */
@@ -17,30 +18,77 @@ const partBytes = 8 * 1024 * 1024
 const described = { ContentType: 'application/octet-stream', ContentDisposition: 'attachment' }
 
 /** Uploads a file atomically. */
-export async function upload(bucket: Bucket, key: string, bytes: Uint8Array): Promise<void> {
-  const { client, bucket: Bucket } = bucket
-  if (bytes.byteLength > wholeBytes) return uploadParts(bucket, key, bytes)
+export async function upload(bucket: Bucket, key: string, bytes: FileBytes): Promise<void> {
+  if (!(bytes instanceof Uint8Array)) return uploadArriving(bucket, key, bytes)
+  if (bytes.byteLength <= wholeBytes) return uploadWhole(bucket, key, bytes)
+  await uploadParts(bucket, key, async (send) => {
+    const count = Math.ceil(bytes.byteLength / partBytes)
+    await inParallel(Array(count).keys(), async (n) => send(n, bytes.subarray(n * partBytes, (n + 1) * partBytes)))
+    return bytes.byteLength
+  })
+}
+
+async function uploadWhole({ client, bucket: Bucket }: Bucket, key: string, bytes: Uint8Array): Promise<void> {
   const put = new PutObjectCommand({ Bucket, Key: key, Body: bytes, ContentLength: bytes.byteLength, ...described })
   await call((options) => client.send(put, options), uploadMs)
 }
 
-async function uploadParts(bucket: Bucket, key: string, bytes: Uint8Array): Promise<void> {
+/** Uploads a file that is still arriving, one part at a time. A file of a single part needs a single call. */
+async function uploadArriving(bucket: Bucket, key: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+  const parts = inParts(bytes, partBytes)
+  const first = await parts.next()
+  const second = first.done ? first : await parts.next()
+  if (first.done || second.done) return uploadWhole(bucket, key, first.value ?? new Uint8Array())
+  await uploadParts(bucket, key, async (send) => {
+    await send(0, first.value)
+    await send(1, second.value)
+    let size = first.value.byteLength + second.value.byteLength
+    let count = 2
+    for await (const part of parts) {
+      await send(count++, part)
+      size += part.byteLength
+    }
+    return size
+  })
+}
+
+/** Joins chunks to parts of `size` bytes; the last part may be shorter. */
+async function* inParts(chunks: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array, undefined> {
+  let part: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of chunks) {
+    for (let start = 0; start < chunk.byteLength;) {
+      const piece = chunk.subarray(start, start + size - length)
+      part.push(piece)
+      length += piece.byteLength
+      start += piece.byteLength
+      if (length < size) continue
+      yield Buffer.concat(part)
+      part = []
+      length = 0
+    }
+  }
+  if (length > 0) yield Buffer.concat(part)
+}
+
+type SendPart = (n: number, part: Uint8Array) => Promise<void>
+
+/** `sendAll` sends every part, and resolves with the number of bytes. */
+async function uploadParts(bucket: Bucket, key: string, sendAll: (send: SendPart) => Promise<number>): Promise<void> {
   const { client, bucket: Bucket } = bucket
   const begin = new CreateMultipartUploadCommand({ Bucket, Key: key, ...described })
   const { UploadId } = await call((options) => client.send(begin, options))
   const at = { Bucket, Key: key, UploadId }
   try {
     const tags: (string | undefined)[] = []
-    const count = Math.ceil(bytes.byteLength / partBytes)
-    await inParallel(Array(count).keys(), async (n) => {
-      const Body = bytes.subarray(n * partBytes, (n + 1) * partBytes)
+    const size = await sendAll(async (n, Body) => {
       const send = new UploadPartCommand({ ...at, PartNumber: n + 1, Body, ContentLength: Body.byteLength })
       tags[n] = (await call((options) => client.send(send, options), uploadMs)).ETag
     })
     const Parts = tags.map((ETag, n) => ({ ETag, PartNumber: n + 1 }))
     const complete = new CompleteMultipartUploadCommand({ ...at, MultipartUpload: { Parts } })
     await call((options) => client.send(complete, options), uploadMs).catch(async (error: unknown) => {
-      if (!(await isThere(bucket, key, bytes.byteLength, error))) throw error
+      if (!(await isThere(bucket, key, size, error))) throw error
     })
   } catch (error) {
     // `abortUploads` finds remaining uploads later.

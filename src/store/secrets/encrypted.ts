@@ -1,4 +1,5 @@
 import { query, type Database } from '../database.ts'
+import { receiverSecretName } from '../runs/notifications.ts'
 import type { SecretBox } from './secret-box.ts'
 
 /** A text encrypted with SECRET_KEY. */
@@ -30,6 +31,7 @@ export async function reencryptAll(database: Database, box: SecretBox): Promise<
 async function findEncrypted({ db, all }: Database): Promise<EncryptedEntry[]> {
   const secrets = await query(all.read, db.selectFrom('secrets').select(['name', 'sealed']).orderBy('name'))
   const configurations = await query(all.read, db.selectFrom('configurations').select(['n', 'content']).orderBy('n'))
+  const receivers = await query(all.read, db.selectFrom('task_notifications').selectAll())
   // Replaces unchanged texts only: another process may have stored a new text, encrypted with the first secret.
   return [
     ...secrets.rows.map(({ name, sealed }) => ({
@@ -38,6 +40,16 @@ async function findEncrypted({ db, all }: Database): Promise<EncryptedEntry[]> {
       async replace(renewed: string) {
         const update = db.updateTable('secrets').set({ sealed: renewed }).where('name', '=', name).where('sealed', '=', sealed)
         await all.unit((connection) => query(connection, update))
+      },
+    })),
+    ...receivers.rows.map(({ sealed, ...row }) => ({
+      name: receiverSecretName,
+      sealed,
+      async replace(renewed: string) {
+        const { tenant, owner, request_id, id } = row
+        const update = db.updateTable('task_notifications').set({ sealed: renewed })
+        const unchanged = update.where((is) => is.and({ tenant, owner, request_id, id, sealed }))
+        await all.unit((connection) => query(connection, unchanged))
       },
     })),
     ...configurations.rows.map(({ n, content }) => ({

@@ -6,7 +6,7 @@ import { subtractFromLogCounts } from '../reports/log-counts.ts'
 import { forgetSession } from '../memory/memories.ts'
 import type { Connection } from '../statement.ts'
 import { removedWithRun, removedWithSession, type RunRow, type SessionRow, type Tables } from '../tables.ts'
-import { whereChat, whereToolExecution } from '../runs/where-chat.ts'
+import { isChat, whereChat, whereToolExecution } from '../runs/where-chat.ts'
 
 interface Removal {
   caller: Owner
@@ -114,14 +114,37 @@ export function toTombstone(db: Kysely<Tables>, now: number) {
     latency_ms: 0,
     ran_ms: 0,
     work_rank: null,
+    sub: null,
     input: null,
     config_version: null,
     cost: null,
     gone_at: now,
+    unstored: null,
   })
 }
 
 type RunColumns = Pick<RunRow, 'owner' | 'request_id'>
+
+type EndedRow = RunColumns & Pick<RunRow, 'operation' | 'ended_at'>
+
+/** Removes ended runs that the unit of work has locked, and leaves their sessions. */
+export async function removeRuns(
+  db: Kysely<Tables>,
+  connection: Connection,
+  tenant: string,
+  runs: readonly EndedRow[],
+  now: number,
+): Promise<void> {
+  if (runs.length === 0) return
+  await subtractFromLogCounts(connection, db, tenant, runs.filter(isChat))
+  await query(
+    connection,
+    toTombstone(db, now)
+      .where('tenant', '=', tenant)
+      .where(isInPairs(['request_id', 'owner'], runs)),
+  )
+  await removeRunDetails(db, connection, tenant, runs)
+}
 
 /** Removes the rows of other tables that belong to runs which became tombstones. */
 export async function removeRunDetails(

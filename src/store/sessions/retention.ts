@@ -1,13 +1,13 @@
 import { sql, type Compilable, type Kysely, type RawBuilder } from 'kysely'
 import type { RetentionKind, RetentionStore } from '../../runs/retention/retention-store.ts'
 import { query, type Database } from '../database.ts'
-import { subtractFromLogCounts } from '../reports/log-counts.ts'
 import { forgetMemories } from '../memory/memories.ts'
-import { isInPairs, toTombstone, whereTenant, removeRunDetails, removeSessions } from './remove-session.ts'
+import { isInPairs, removeRuns, removeSessions, whereTenant } from './remove-session.ts'
 import { hourMs } from '../rows.ts'
 import type { Connection } from '../statement.ts'
 import type { Tables } from '../tables.ts'
-import { isChat, whereToolExecution } from '../runs/where-chat.ts'
+import { removeUploads } from '../uploads/uploads.ts'
+import { whereToolExecution } from '../runs/where-chat.ts'
 
 interface RetentionBatch {
   connection: Connection
@@ -34,6 +34,7 @@ export function createRetentionStore(database: Database): RetentionStore {
     memories: agedMemories(db),
     deleted_sessions: agedTombstones(db),
     access_keys: agedKeys(db),
+    uploads: agedUploads(database),
     metrics: agedMetrics(db),
   }
   return {
@@ -125,16 +126,7 @@ function agedRuns(db: Kysely<Tables>, isShared: boolean): RetentionQueries {
     async remove({ connection, tenant, before, limit, now }) {
       const old = done(tenant, before).select(['owner', 'request_id', 'operation', 'ended_at']).orderBy('ended_at').limit(limit)
       const { rows } = await query(connection, isShared ? old.forUpdate().skipLocked() : old)
-      if (rows.length === 0) return 0
-      const logged = rows.filter(isChat)
-      await subtractFromLogCounts(connection, db, tenant, logged)
-      await query(
-        connection,
-        toTombstone(db, now)
-          .where('tenant', '=', tenant)
-          .where(isInPairs(['request_id', 'owner'], rows)),
-      )
-      await removeRunDetails(db, connection, tenant, rows)
+      await removeRuns(db, connection, tenant, rows, now)
       return rows.length
     },
   }
@@ -215,6 +207,30 @@ function agedKeys(db: Kysely<Tables>): RetentionQueries {
     async remove({ connection, tenant, before, limit }) {
       const expiredKeys = old(tenant, before).select('jti').orderBy('expires_at').limit(limit)
       return (await query(connection, db.deleteFrom('access_keys').where(whereTenant(tenant)).where('jti', 'in', expiredKeys))).changes
+    },
+  }
+}
+
+function agedUploads(database: Database): RetentionQueries {
+  const { db } = database
+  // A literal value, because the partial index is not used with a parameter.
+  const isPruned = sql<boolean>`purpose <> 'knowledge'`
+  const old = (tenant: string, before: number) =>
+    db.selectFrom('uploads').where('tenant', '=', tenant).where(isPruned).where('created_at', '<', before)
+  return {
+    oldest: (last) =>
+      db
+        .selectFrom('uploads')
+        .select(['tenant', 'created_at as at'])
+        .where(isPruned)
+        .where('tenant', '>', last)
+        .orderBy('tenant')
+        .orderBy('at')
+        .limit(1),
+    count: (tenant, before) => old(tenant, before).select(({ fn }) => fn.countAll<number>().as('count')),
+    async remove({ connection, tenant, before, limit, now }) {
+      const { rows } = await query(connection, old(tenant, before).select(['tenant', 'id']).orderBy('created_at').limit(limit))
+      return removeUploads(database, connection, rows, now)
     },
   }
 }

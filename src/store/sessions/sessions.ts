@@ -100,7 +100,8 @@ const recordColumns = [
 ] as const satisfies (keyof SessionRow)[]
 
 function sessionOf(db: Kysely<Tables>, { tenant, owner }: Owner, sessionId: string, anyOwner: boolean) {
-  const withId = db.selectFrom('sessions').select(recordColumns).where('tenant', '=', tenant).where('session_id', '=', sessionId)
+  const all = db.selectFrom('sessions').select(recordColumns).where('tenant', '=', tenant).where('session_id', '=', sessionId)
+  const withId = all.where('unstored', 'is', null)
   if (!anyOwner) return withId.where('owner', '=', owner)
   const ownFirst = sql`case when owner = ${owner} then 0 else 1 end`
   return withId.orderBy(ownFirst).orderBy('created_at', 'desc').orderBy('owner', 'desc').limit(1)
@@ -108,7 +109,8 @@ function sessionOf(db: Kysely<Tables>, { tenant, owner }: Owner, sessionId: stri
 
 /** A page of sessions, latest activity first. A page starts after the current position of `before`, which may have moved since. */
 function pageOf(db: Kysely<Tables>, { tenant, owner }: Owner, { limit, anyOwner, before }: SessionPage) {
-  const all = db.selectFrom('sessions').select(recordColumns).where('tenant', '=', tenant).where('message_count', '>', 0)
+  const started = db.selectFrom('sessions').select(recordColumns).where('tenant', '=', tenant).where('message_count', '>', 0)
+  const all = started.where('unstored', 'is', null)
   const mine = anyOwner ? all : all.where('owner', '=', owner)
   const older = before
     ? mine.where(sql<boolean>`(updated_at, session_id, owner) < (${before.updatedAt}, ${before.sessionId}, ${before.owner})`)

@@ -1,7 +1,7 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readdirSync, statSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { isBusy } from './units.ts'
+import { isBusy } from './faults.ts'
 
 /** A held data directory. Callers must keep the reference: a garbage-collected lock is released. */
 export interface HeldDataDir {
@@ -54,12 +54,19 @@ function openLock(dataDir: string): DatabaseSync {
 }
 
 /** Names that this service uses in its data directory. */
-const ownFiles = /^((lock|agent-core)\.db|(signing-key|service)\.json|admin\.key|callback-secret|(cache|artifacts|config-backups)$)/
+const ownFiles =
+  /^(\.gitignore|(lock|agent-core)\.db|(signing-key|service)\.json|admin\.key|callback-secret|(cache|artifacts|config-backups)$)/
 
-/** Creates the folder with mode 0700. An existing folder gets the mode only when all its files are the service's: other folders may be shared. */
+/**
+ * Creates the folder with mode 0700. An existing folder gets the mode only when all its files are the service's: other folders may be
+ * shared. Such a folder also keeps its keys and its database out of a git repository around it.
+ */
 export function makeDataDir(dataDir: string): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  if (isOpenToOthers(dataDir) && readdirSync(dataDir).every((name) => ownFiles.test(name))) closeToOthers(dataDir, 0o700)
+  const names = readdirSync(dataDir)
+  if (!names.every((name) => ownFiles.test(name))) return
+  if (isOpenToOthers(dataDir)) closeToOthers(dataDir, 0o700)
+  if (!names.includes('.gitignore')) writeFileSync(path.join(dataDir, '.gitignore'), '*\n', { mode: 0o600 })
 }
 
 /** True when other users of this machine have any access to the file or folder. */

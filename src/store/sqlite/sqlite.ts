@@ -5,9 +5,11 @@ import { makeDataDir, makePrivate } from './data-dir.ts'
 import type { Database } from '../database.ts'
 import { tableJobs } from '../jobs/table.ts'
 import { migrate } from '../migrations/migrate.ts'
-import type { Connection } from '../statement.ts'
+import type { Connection, SyncConnection } from '../statement.ts'
+import { toStoreError } from './faults.ts'
 import { busyTimeoutMs, createUnits, retryBusy } from './units.ts'
 import type { Tables } from '../tables.ts'
+import { createWalSync } from './wal-sync.ts'
 import { hasWord, wordFunction } from '../words.ts'
 
 /** The embedded database in `dataDir/agent-core.db`: WAL, durable commits, one writer and one reader in this process. */
@@ -19,8 +21,17 @@ export async function openSqlite(dataDir: string): Promise<Database> {
   const reader = new DatabaseSync(file, { readOnly: true, timeout: busyTimeoutMs })
   reader.function(wordFunction, { deterministic: true }, hasWord)
   const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: toKysely(reader) }) })
-  const read = connect(reader)
-  const units = createUnits(writer, connect(writer))
+  const wal = createWalSync(writer, `${file}-wal`)
+  const units = createUnits(writer, connect(writer), { sync: wal.sync })
+  const reading = connect(reader)
+  const read: Connection = {
+    // A result that is returned now may not be lost later.
+    async execute(sql, parameters) {
+      const result = await reading.execute<never>(sql, parameters).catch((error: unknown) => Promise.reject(toStoreError(error)))
+      await units.durable()
+      return result
+    },
+  }
   const write: Connection = { execute: (sql, values) => units.unit((connection) => connection.execute(sql, values)) }
   const scope = { read, write, unit: units.unit }
   return {
@@ -28,12 +39,14 @@ export async function openSqlite(dataDir: string): Promise<Database> {
     db,
     isShared: false,
     migrated,
+    embedded: { unit: units.unit },
     jobs: tableJobs({ db, all: scope }),
     // SQLite has no row-level security; every query names its tenant.
     forTenant: () => scope,
     ping: async () => void (await read.execute('select 1', [])),
     async close() {
       await units.drained()
+      wal.close()
       reader.close()
       writer.close()
     },
@@ -51,6 +64,8 @@ async function openWriter(file: string): Promise<{ writer: DatabaseSync; migrate
     await retryBusy(() => writer.exec('begin immediate'))
     const migrated = await migrate(new Kysely<never>({ dialect: new SqliteDialect({ database: toKysely(writer) }) }))
     writer.exec('commit')
+    // From now on `createWalSync` makes commits durable.
+    writer.exec('pragma synchronous = normal')
     return { writer, migrated }
   } catch (error) {
     writer.close()
@@ -64,7 +79,7 @@ interface PreparedStatement {
 }
 
 /** A connection with a cache of prepared statements, because preparing costs more than running. */
-function connect(database: DatabaseSync): Connection {
+function connect(database: DatabaseSync): Connection & SyncConnection {
   const prepared = new Map<string, PreparedStatement>()
   function prepare(sql: string): PreparedStatement {
     const statement = database.prepare(sql)
@@ -72,14 +87,17 @@ function connect(database: DatabaseSync): Connection {
     if (prepared.size < maxPrepared) prepared.set(sql, entry)
     return entry
   }
+  const find = (sql: string) => prepared.get(sql) ?? prepare(sql)
   return {
     // `async` turns throws into rejections, as with any other database.
     async execute(sql, parameters) {
-      const { statement, hasRows } = prepared.get(sql) ?? prepare(sql)
+      const { statement, hasRows } = find(sql)
       const bound = parameters as SQLInputValue[]
       if (hasRows) return { rows: statement.all(...bound) as never, changes: 0 }
       return { rows: [], changes: Number(statement.run(...bound).changes) }
     },
+    rows: (sql, parameters) => find(sql).statement.all(...(parameters as SQLInputValue[])) as never,
+    change: (sql, parameters) => Number(find(sql).statement.run(...(parameters as SQLInputValue[])).changes),
   }
 }
 

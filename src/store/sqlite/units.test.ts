@@ -6,10 +6,19 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createUnits } from './units.ts'
-import type { Connection } from '../statement.ts'
+import type { Connection, SyncConnection } from '../statement.ts'
+
+function connect(database: DatabaseSync): Connection & SyncConnection {
+  const rows = (sql: string, parameters: readonly unknown[]) => database.prepare(sql).all(...(parameters as SQLInputValue[])) as never
+  return {
+    execute: async (sql, parameters) => ({ rows: rows(sql, parameters), changes: 0 }),
+    rows,
+    change: (sql, parameters) => Number(database.prepare(sql).run(...(parameters as SQLInputValue[])).changes),
+  }
+}
 
 /** A database with a table `t`, and what was executed on it besides. */
-function setUp() {
+function setUp(sync?: () => Promise<void>) {
   const database = new DatabaseSync(':memory:')
   database.exec('create table t (x text primary key)')
   const executed: string[] = []
@@ -18,19 +27,14 @@ function setUp() {
     executed.push(sql)
     exec(sql)
   }
-  const connection: Connection = {
-    async execute(sql, parameters) {
-      return { rows: database.prepare(sql).all(...(parameters as SQLInputValue[])) as never, changes: 0 }
-    },
-  }
-  const { unit, drained } = createUnits(database, connection)
+  const { unit, drained, durable } = createUnits(database, connect(database), sync ? { sync } : {})
   const insert = (x: string) => unit((on) => on.execute('insert into t values (?)', [x]))
   const rows = () =>
     database
       .prepare('select x from t order by x')
       .all()
       .map((row) => row.x as string)
-  return { database, executed, unit, drained, insert, rows, commits: () => executed.filter((sql) => sql === 'commit').length }
+  return { database, executed, unit, drained, durable, insert, rows, commits: () => executed.filter((sql) => sql === 'commit').length }
 }
 
 const reasons = (settled: PromiseSettledResult<unknown>[]) =>
@@ -100,6 +104,33 @@ test('a failed commit rejects every unit of its group, and the next group works'
   assert.deepEqual(rows(), ['c'])
 })
 
+test('units settle when their commit is synced, and units that arrive meanwhile share the next sync', async () => {
+  const syncs: PromiseWithResolvers<void>[] = []
+  const { insert, rows, durable } = setUp(() => {
+    const sync = Promise.withResolvers<void>()
+    syncs.push(sync)
+    return sync.promise
+  })
+  const settled: string[] = []
+  const first = Promise.all(['a', 'b'].map((x) => insert(x).then(() => settled.push(x))))
+  while (syncs.length === 0) await nextTurn()
+  assert.deepEqual({ rows: rows(), settled, isDurable: durable() === undefined }, { rows: ['a', 'b'], settled: [], isDurable: false })
+  const second = Promise.all(['c', 'd'].map((x) => insert(x).then(() => settled.push(x))))
+  await nextTurn()
+  syncs[0]!.resolve()
+  await first
+  assert.deepEqual(settled, ['a', 'b'])
+  while (syncs.length === 1) await nextTurn()
+  syncs[1]!.resolve()
+  await second
+  assert.deepEqual({ syncs: syncs.length, isDurable: durable() === undefined }, { syncs: 2, isDurable: true })
+})
+
+test('a failed sync rejects every unit of its group', async () => {
+  const { insert } = setUp(() => Promise.reject(new Error('disk')))
+  assert.deepEqual(reasons(await Promise.allSettled([insert('a'), insert('b')])), ['disk', 'disk'])
+})
+
 test('every unit of the group is rejected when SQLite ends the transaction', async () => {
   const { insert, rows, unit } = setUp()
   const ending = unit(async (on) => {
@@ -114,7 +145,7 @@ test('every unit of the group is rejected when SQLite ends the transaction', asy
 test('on a full disk no unit resolves that is not stored', async () => {
   const { database, rows, unit, insert } = setUp()
   database.exec('pragma max_page_count = 20')
-  const big = (x: string) => unit((on) => on.execute('insert into t values (?)', [x.padEnd(20_000, '.')]))
+  const big = (x: string) => unit((on) => on.execute('insert into t values (?)', [x.padEnd(20_000, '.')]), { retryForMs: 0 })
   const settled = await Promise.allSettled(['a', 'b', 'c', 'd', 'e', 'f'].map(big))
   const kept = settled.flatMap((one, n) => (one.status === 'fulfilled' ? ['abcdef'[n]!] : []))
   assert.ok(kept.length < 6)
@@ -125,6 +156,23 @@ test('on a full disk no unit resolves that is not stored', async () => {
   database.exec('pragma max_page_count = 1000')
   await insert('later')
   assert.ok(rows().includes('later'))
+})
+
+test('units that a full disk refuses are tried again, each alone, and are stored once', async () => {
+  const { database, rows, unit, insert, drained } = setUp()
+  database.exec('pragma max_page_count = 20')
+  let tries = 0
+  const big = unit((on) => {
+    tries++
+    return on.execute('insert into t values (?)', ['a'.padEnd(200_000, '.')])
+  })
+  const small = insert('b')
+  await small
+  assert.deepEqual(rows(), ['b'])
+  database.exec('pragma max_page_count = 1000')
+  await drained()
+  await big
+  assert.deepEqual({ rows: rows().map((x) => x[0]), isRetried: tries > 1 }, { rows: ['a', 'b'], isRetried: true })
 })
 
 test('drained waits for all units, including those added meanwhile', async () => {
@@ -151,11 +199,10 @@ test('while another process writes the event loop keeps running, and units succe
     rmSync(folder, { recursive: true })
   })
   ours.exec('create table t (x text primary key)')
-  const connection: Connection = { execute: async (sql) => ({ rows: ours.prepare(sql).all() as never, changes: 0 }) }
   const insert = (limitMs: number, x: string) =>
-    createUnits(ours, connection, limitMs).unit((on) => on.execute(`insert into t values ('${x}')`, []))
+    createUnits(ours, connect(ours), { limitMs }).unit((on) => on.execute(`insert into t values ('${x}')`, []))
   other.exec('begin immediate')
-  await assert.rejects(insert(5, 'a'), /database is locked/)
+  await assert.rejects(insert(5, 'a'), /Another process holds the database/)
   let isDone = false
   const unit = insert(5000, 'b').then(() => (isDone = true))
   for (let turns = 0; turns < 50; turns += 1) await nextTurn()

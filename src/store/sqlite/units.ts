@@ -1,75 +1,133 @@
 import { performance } from 'node:perf_hooks'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Connection } from '../statement.ts'
+import type { UnitOptions } from '../database.ts'
+import type { Connection, SyncConnection } from '../statement.ts'
+import { isBusy, isDiskFault, toStoreError } from './faults.ts'
 
 interface PendingUnit {
-  work(connection: Connection): Promise<unknown>
+  work(connection: Connection & SyncConnection): unknown
   resolve(value: never): void
   reject(error: unknown): void
+  options: UnitOptions | undefined
+  /** Set by the first fault of the disk: the unit is tried again until then, each time alone. */
+  retryUntil?: number
 }
+
+interface Surroundings {
+  /** Makes commits durable that are not; rejects with the error for the callers. Default: commits are durable. */
+  sync?(): Promise<void>
+  /** How long a group waits for another process that holds the database, in milliseconds. */
+  limitMs?: number
+}
+
+/** How long a unit is tried again while the disk refuses it, and the pause between two attempts, in milliseconds. */
+const retryForMs = 10_000
+const retryPauseMs = 250
 
 /** Milliseconds to collect a group under load. A commit costs a tenth of this time, at thousands of units per second. */
 const gatherMs = 2
 
 /**
- * Groups units of work (group commit): waiting units share one commit, because a commit syncs the disk. Each unit runs under a savepoint of
- * its own, so a throw rolls back one unit only. A unit settles after the commit. When the commit fails, or another process holds the database
- * for longer than `limitMs`, every unit of the group is rejected.
+ * Groups units of work (group commit): waiting units share one commit and one sync of the disk. A throw rolls back one unit only. A unit
+ * settles when its commit is durable. When the disk refuses a commit, its units are tried again, each alone. When that takes too long, a sync
+ * fails, or another process holds the database for longer than `limitMs`, every unit of the group is rejected.
  */
-export function createUnits(database: DatabaseSync, connection: Connection, limitMs?: number) {
+export function createUnits(database: DatabaseSync, connection: Connection & SyncConnection, { sync, limitMs }: Surroundings = {}) {
   const isLoopBusy = createLoopLoad()
   let waiting: PendingUnit[] = []
   let flushing: Promise<void> | undefined
+  let syncing: Promise<void> | undefined
+  /** Pauses before another attempt of a unit. */
+  const retries = new Set<Promise<void>>()
 
-  function unit<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      waiting.push({ work, resolve, reject })
-      flushing ??= flush()
-    })
+  function unit<T>(work: (connection: Connection & SyncConnection) => T | Promise<T>, options?: UnitOptions): Promise<T> {
+    return new Promise<T>((resolve, reject) => enqueue({ work, resolve, reject, options }))
+  }
+
+  function enqueue(pendingUnit: PendingUnit): void {
+    waiting.push(pendingUnit)
+    flushing ??= flush()
   }
 
   async function flush(): Promise<void> {
     while (waiting.length > 0) {
       // Waits for a turn of the event loop, so that units triggered by the results of the last group join.
       await (isLoopBusy() ? sleep(gatherMs) : nextTick())
-      const group = waiting
+      const all = waiting
       waiting = []
-      await commit(group)
+      const group = all.filter(({ retryUntil }) => retryUntil === undefined)
+      if (group.length > 0) await commit(group)
+      if (group.length < all.length) for (const refused of all) if (refused.retryUntil !== undefined) await commit([refused])
     }
     flushing = undefined
   }
 
   async function commit(group: PendingUnit[]): Promise<void> {
+    try {
+      // Savepoints cost a fifth of a unit, and are needed only when a unit throws.
+      const answers = (await commitAll(group, runPlain)) ?? (await commitAll(group, runUnderSavepoint)) ?? []
+      await syncing
+      for (const answer of answers) answer()
+    } catch (error) {
+      for (const pendingUnit of group) retryOrReject(pendingUnit, error)
+    } finally {
+      syncing = undefined
+    }
+  }
+
+  function retryOrReject(pendingUnit: PendingUnit, error: unknown): void {
+    const now = performance.now()
+    if (isDiskFault(error)) pendingUnit.retryUntil ??= now + (pendingUnit.options?.retryForMs ?? retryForMs)
+    if (!isDiskFault(error) || now + retryPauseMs > pendingUnit.retryUntil!) return pendingUnit.reject(toStoreError(error))
+    const retry = sleep(retryPauseMs).then(() => {
+      retries.delete(retry)
+      enqueue(pendingUnit)
+    })
+    retries.add(retry)
+  }
+
+  /** Commits the units, and returns what settles them. Undefined when a unit must be undone alone: then nothing was committed. */
+  async function commitAll(group: PendingUnit[], run: typeof runPlain): Promise<(() => void)[] | undefined> {
     const answers: (() => void)[] = []
     try {
       await retryBusy(() => database.exec('begin immediate'), limitMs)
-      for (const pendingUnit of group) answers.push(await runUnit(pendingUnit, group.length === 1))
+      for (const pendingUnit of group) {
+        const answer = await run(pendingUnit, group.length === 1)
+        if (!answer) return undefined
+        answers.push(answer)
+      }
       database.exec('commit')
-    } catch (error) {
+      syncing = sync?.()
+    } finally {
       rollBack()
-      for (const pendingUnit of group) pendingUnit.reject(error)
-      return
     }
-    for (const answer of answers) answer()
+    return answers
   }
 
-  async function runUnit({ work, resolve, reject }: PendingUnit, isAlone: boolean): Promise<() => void> {
-    // A single unit needs no savepoint: the rollback of the transaction undoes the unit.
-    if (isAlone) {
-      const value = await work(connection)
+  async function runPlain({ work, resolve }: PendingUnit, isAlone: boolean): Promise<(() => void) | undefined> {
+    try {
+      const result = work(connection)
+      const value = result instanceof Promise ? await result : result
       return () => resolve(value as never)
+    } catch (error) {
+      // The rollback of the transaction undoes a single unit. When SQLite itself ended the transaction (disk full), the whole group is lost.
+      if (isAlone || !database.isTransaction) throw error
+      return undefined
     }
+  }
+
+  async function runUnderSavepoint(pendingUnit: PendingUnit): Promise<() => void> {
+    const { work, resolve } = pendingUnit
     database.exec('savepoint unit')
     try {
       const value = await work(connection)
       database.exec('release unit')
       return () => resolve(value as never)
     } catch (error) {
-      // When SQLite itself ended the transaction (disk full), the whole group is lost.
       if (!database.isTransaction) throw error
       database.exec('rollback to unit; release unit')
-      return () => reject(error)
+      return () => retryOrReject(pendingUnit, error)
     }
   }
 
@@ -83,9 +141,11 @@ export function createUnits(database: DatabaseSync, connection: Connection, limi
 
   return {
     unit,
+    /** Resolves when all commits that are visible now are durable; undefined when they are. Rejects as the units do. */
+    durable: (): Promise<void> | undefined => syncing,
     /** Resolves when no unit is waiting. */
     async drained(): Promise<void> {
-      while (flushing) await flushing
+      while (flushing || retries.size > 0) await (flushing ?? Promise.all(retries))
     },
   }
 }
@@ -135,11 +195,3 @@ export async function retryBusy<T>(work: () => T, limitMs = busyTimeoutMs): Prom
 }
 
 const pauseMs = 1
-
-/** True when another connection has the lock. The low byte of `errcode` is the primary result code of SQLite. */
-export function isBusy(error: unknown): boolean {
-  const { errcode = 0 } = error as { errcode?: number }
-  return (errcode & 0xff) === sqliteBusy
-}
-
-const sqliteBusy = 5

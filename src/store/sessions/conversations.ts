@@ -1,0 +1,79 @@
+import { sql } from 'kysely'
+import { ServiceError } from '../../errors.ts'
+import type { ConversationStore, Metadata } from '../../sessions/conversation-store.ts'
+import type { SessionMessage, SessionRecord } from '../../sessions/session-store.ts'
+import { query, type Database } from '../database.ts'
+import { json, parseJson, toText } from '../rows.ts'
+import type { Connection } from '../statement.ts'
+
+/** `ConversationStore` on either database. */
+export function createConversationStore({ db, forTenant }: Database): ConversationStore {
+  const updateOf = ({ tenant, owner, key }: SessionRecord) =>
+    db.updateTable('sessions').where('tenant', '=', tenant).where('owner', '=', owner).where('key', '=', key)
+
+  async function insertMessages(
+    connection: Connection,
+    { tenant, key }: Pick<SessionRecord, 'tenant' | 'key'>,
+    first: number,
+    messages: readonly SessionMessage[],
+  ): Promise<void> {
+    if (messages.length === 0) return
+    const rows = messages.map(({ role, content, createdAt, data }, index) => {
+      return { tenant, session: key, idx: first + index, role, content: toText(content), created_at: createdAt, data: json(data) }
+    })
+    await query(connection, db.insertInto('messages').values(rows))
+  }
+
+  return {
+    create: ({ tenant, owner, sessionId, key, checkpointId, shortName, metadata, messages, now }) =>
+      forTenant(tenant).unit(async (connection) => {
+        const row = {
+          tenant,
+          owner,
+          session_id: sessionId,
+          key,
+          short_name: toText(shortName),
+          checkpoint_id: checkpointId,
+          active_run: null,
+          message_count: messages.length,
+          window_start: 0,
+          summary: null,
+          created_at: now,
+          updated_at: now,
+          metadata: toText(JSON.stringify(metadata)),
+        }
+        await query(connection, db.insertInto('sessions').values(row))
+        await insertMessages(connection, { tenant, key }, 0, messages)
+      }),
+
+    async metadata({ tenant, owner, key }) {
+      const ofSession = db.selectFrom('sessions').select('metadata').where('tenant', '=', tenant).where('owner', '=', owner)
+      const { rows } = await query(forTenant(tenant).read, ofSession.where('key', '=', key))
+      return parseJson<Metadata>(rows[0]?.metadata ?? null) ?? {}
+    },
+
+    setMetadata: (session, metadata) =>
+      forTenant(session.tenant).unit(async (connection) => {
+        const update = updateOf(session).set({ metadata: toText(JSON.stringify(metadata)) })
+        return (await query(connection, update.returning('key'))).rows.length > 0
+      }),
+
+    append: (session, messages, { now, checkpointId, shortName }) =>
+      forTenant(session.tenant).unit(async (connection) => {
+        // The update locks the session, so that no run begins in between.
+        const grown = updateOf(session).set({
+          message_count: sql`message_count + ${messages.length}`,
+          short_name: sql`case when message_count = 0 then ${toText(shortName)} else short_name end`,
+          checkpoint_id: checkpointId,
+          updated_at: now,
+        })
+        const { rows } = await query(connection, grown.returning(['active_run', 'message_count']))
+        const row = rows[0]
+        if (!row) return undefined
+        if (row.active_run !== null) throw new ServiceError('session_busy', `Session ${session.sessionId} is busy with another request.`)
+        const first = row.message_count - messages.length
+        await insertMessages(connection, session, first, messages)
+        return first
+      }),
+  }
+}
