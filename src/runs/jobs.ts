@@ -23,6 +23,10 @@ export interface JobData {
   run: { owner: string; requestId: string; fence: number; isResumed?: true }
   /** Sends the callback of an ended async run, in a `round` of attempts. */
   callback: { owner: string; requestId: string; round: number }
+  /** Notifies the address `id` of a change of a run. */
+  notification: { owner: string; requestId: string; id: string; round: number }
+  /** Reports interruption number `n` of an async run, from the time `at` (epoch milliseconds); it lasts as long as the fence. */
+  interrupt_callback: { owner: string; requestId: string; fence: number; n: number; at: number }
   /** Adds lasting facts of an ended run to the caller's memory. */
   retain: { owner: string; requestId: string; session: string; sessionId: string; messageIndex: number }
   /** Adds the lessons of the caller's feedback on a run to the caller's memory. */
@@ -33,6 +37,10 @@ export interface JobData {
   approval_expiry: { owner: string; requestId: string; fence: number }
   /** Deletes data outside of the database that belongs to a deleted session. */
   session_deleted: { session: string }
+  /** Indexes a document of the tenant for `knowledge_search`, by the id of its upload. */
+  knowledge_document: { id: string }
+  /** Deletes the bytes of a removed upload. */
+  upload_deleted: { id: string }
   /** Periodically removes files of deleted sessions from the shared storage. */
   artifact_sweep: Record<string, never>
   /** Periodically removes data older than the configured retention. */
@@ -44,11 +52,15 @@ export type JobKind = keyof JobData
 const kinds = {
   run: true,
   callback: true,
+  notification: true,
+  interrupt_callback: true,
   retain: true,
   feedback: true,
   summary: true,
   approval_expiry: true,
   session_deleted: true,
+  knowledge_document: true,
+  upload_deleted: true,
   artifact_sweep: true,
   retention: true,
 } as const satisfies Record<JobKind, true>

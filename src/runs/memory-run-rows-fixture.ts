@@ -135,6 +135,7 @@ export function toRow(run: NewRun, session: string): Row {
     startedAt: now,
     endedAt: undefined,
     continuable: false,
+    isUnstored: run.unstored !== undefined,
     error: undefined,
     log: undefined,
     place: queueOrder,

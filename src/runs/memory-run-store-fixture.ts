@@ -6,6 +6,7 @@ import { append, jobId, MemoryRunRows, toKey, toRow, toStored } from './memory-r
 import { runKeyText, type RunKey } from './run.ts'
 import {
   FenceLost,
+  SessionMoved,
   runGone,
   sessionInterrupted,
   type Accepted,
@@ -46,7 +47,10 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
     const earlier = this.rows.get(runKeyText(run))
     if (earlier) return { kind: 'known', run: toStored(earlier) }
     const session = this.sessionOf(run)
-    if (session.activeRun !== undefined && this.activeOf(session, run)?.status === 'interrupted') throw sessionInterrupted(run.sessionId)
+    if (session.activeRun !== undefined && this.activeOf(session, run)?.status === 'interrupted')
+      throw sessionInterrupted(run.sessionId, session.activeRun)
+    if (run.afterMessages !== undefined && (session.activeRun !== undefined || session.messages.length !== run.afterMessages))
+      throw new SessionMoved(run.sessionId)
     if (eventKey) this.events.set(eventKey, { requestId: run.requestId, sessionId: run.sessionId })
     const isFree = session.activeRun === undefined
     if (isFree) session.activeRun = run.requestId
@@ -66,7 +70,8 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
     if (row?.status !== 'pending') return undefined
     if (row.fence !== run.fence) throw new FenceLost(run)
     const session = this.sessionOf(row)
-    if (this.activeOf(session, row)?.status === 'interrupted') throw sessionInterrupted(row.sessionId)
+    const active = this.activeOf(session, row)
+    if (active?.status === 'interrupted') throw sessionInterrupted(row.sessionId, active.requestId)
     return session.activeRun === run.requestId ? this.enter(row, session, messages, now) : undefined
   }
 

@@ -1,8 +1,11 @@
+import type { ClientTool } from '../agent/client-tools.ts'
 import type { Agent } from '../configuration/agent.ts'
 import type { Fault } from '../errors.ts'
 import type { RequestedAttachments } from './attachments/attachments.ts'
+import type { NotificationConfig } from './notifications/notification-store.ts'
 import type { ChatRequest, Operation, RunKey } from './run.ts'
 import type { NewEvent } from './run-store.ts'
+import type { Unstored } from './unstored.ts'
 
 /** A chat request, parsed by an HTTP route. */
 export interface NewChat {
@@ -14,12 +17,25 @@ export interface NewChat {
   operation: Operation
   bodyHash: string
   request: ChatRequest
+  /** Addresses that are notified when the run waits or has ended. A repeated request adds none. */
+  notifications?: readonly NotificationConfig[]
   /** Checked before anything is stored; references to the checked attachments are added to `request`. */
   attachments?: RequestedAttachments
   onDisconnect: 'cancel' | 'continue'
+  /** Present where the chat continues a free session with this number of messages; otherwise `SessionMoved` is thrown. */
+  afterMessages?: number
+  /** Absent: the run is kept. */
+  unstored?: Unstored
   /** Position of the chat in the HTTP request, for the `loc` of validation errors. */
   at: Fault['loc']
+  /** Position of the schema of the answer; default: `response_schema` of the chat. */
+  schemaLoc?: Fault['loc']
+  /** Position of a field of a client tool; default: in `client_tools` of the chat. */
+  toolLoc?: ToolLoc
 }
+
+/** The position of a field of a client tool in an HTTP request. */
+export type ToolLoc = (index: number, field: keyof ClientTool) => Fault['loc']
 
 /** Destination of a new chat: the key and session of the run, and the agent's snapshot to which the run is pinned. */
 export interface OpenTarget {

@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { toTool } from '../agent/client-tools.ts'
 import type { Model } from '../agent/model.ts'
 import type { Tool, ToolListing } from '../agent/tool.ts'
 import type { Agent } from '../configuration/agent.ts'
 import { toAgentConfig } from '../configuration/parse.ts'
 import { localBus, type Bus } from '../replicas/bus.ts'
+import { createClientWaits } from './execution/client-waits.ts'
 import type { RunPorts } from './execution/ports.ts'
 import { MemoryRunStore } from './memory-run-store-fixture.ts'
 import type { NewChat } from './new-chat.ts'
@@ -88,6 +90,9 @@ export function portsOf(store: MemoryRunStore, onFault: RunPorts['onFault'] = re
     attachments: { check: refuse, read: refuse },
     images: { fromBytes: refuse },
     readTool: refuse,
+    clientTools: { faultOf: async () => undefined, create: (tools) => tools.map((tool) => toTool(tool, () => undefined)) },
+    clientWaits: createClientWaits(async () => 0),
+    schemas: { faultOf: async () => undefined, faultsOf: async () => [] },
     keeper: () => refuse,
     recall: () => undefined,
     subAgents: {

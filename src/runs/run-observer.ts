@@ -5,7 +5,7 @@ import type { LiveRun } from './ownership/live-run.ts'
 /** Events for observers: starts and ends of model calls and steps, but no text. */
 export type ObservedEvent = Exclude<
   AgentEvent,
-  { type: 'text' | 'retrying' | 'result' | 'instruction' | 'approved_start' | 'interrupt' | 'end' }
+  { type: 'text' | 'retrying' | 'result' | 'instruction' | 'approved_start' | 'suspension' | 'interrupt' | 'end' }
 >
 
 /** Port: an observer of all runs, for traces and metrics. Functions are called synchronously and must not throw. */

@@ -1,14 +1,18 @@
 import type { Decision, PendingCall } from '../agent/approval.ts'
 import type { Step } from '../agent/events.ts'
 import type { Image, Message, ToolImage } from '../agent/messages.ts'
+import type { Suspension } from '../agent/suspension.ts'
 import type { Owner } from '../access/owner.ts'
 import { ServiceError, type ErrorBody } from '../errors.ts'
 import type { CompactLog } from './log/compact-log.ts'
 import type { ToolUse } from './reports/series-store.ts'
 import type { MessageData } from '../sessions/message.ts'
 import type { NewJob } from './jobs.ts'
+import type { NotificationConfig } from './notifications/notification-store.ts'
 import type { TraceRecord } from './trace/records.ts'
 import type { ChatRequest, EndedStatus, Operation, RunKey, RunStatus } from './run.ts'
+import type { Unstored } from './unstored.ts'
+import { reachState } from '../states.ts'
 
 /**
  * Port: storage of runs and of the messages of sessions. Each function is one transaction, durable when the promise resolves. Direct tool
@@ -19,7 +23,7 @@ export interface RunStore {
    * Stores a run with its human message, and gives the session to the run. Where another run has the session, the run is stored as
    * `pending` in the session queue, without a message. The run of an event is always stored as `pending` and unclaimed, and gets a job
    * as soon as the run has the session. A used request id or event changes nothing. Throws `session_interrupted` while the run that has the
-   * session waits for approval.
+   * session waits for approval, and `SessionMoved` where the session is busy or has not `afterMessages` messages.
    */
   begin(run: NewRun): Promise<Begun>
   /** The ids under which an event was accepted. */
@@ -57,7 +61,7 @@ export interface RunStore {
   checkpoint(key: RunKey, fence: number, step: number, data: Checkpoint): Promise<void>
   checkpoints(key: RunKey): Promise<Checkpoint[]>
   /**
-   * Makes a running run interrupted, and stores the last checkpoint and the calls that wait for approval. The run keeps the session, and no
+   * Makes a running run interrupted, and stores the last checkpoint and the calls that wait for a decision. The run keeps the session, and no
    * process holds the run until a takeover.
    */
   interrupt(key: RunKey, fence: number, interruption: Interruption): Promise<void>
@@ -133,6 +137,15 @@ export class FenceLost extends Error {
   constructor(key: RunKey) {
     super(`Run ${key.requestId} belongs to another process.`)
     this.name = 'FenceLost'
+    reachState('fence-refused')
+  }
+}
+
+/** The session has other messages than the new run expects, or another run has the session. Nothing was stored. */
+export class SessionMoved extends Error {
+  constructor(sessionId: string) {
+    super(`Session ${sessionId} has gone on.`)
+    this.name = 'SessionMoved'
   }
 }
 
@@ -141,9 +154,12 @@ export function runGone({ requestId }: RunKey): ServiceError {
   return new ServiceError('gone', `Request ${requestId} is gone: its session was deleted, or it is older than runs are kept.`)
 }
 
-/** The error for a new run while another run of the session waits for approval. */
-export function sessionInterrupted(sessionId: string): ServiceError {
-  return new ServiceError('session_interrupted', `A request of session ${sessionId} waits for approval: decide on it, or cancel it, first.`)
+/** The error for a new run while another run of the session, `requestId`, is interrupted. */
+export function sessionInterrupted(sessionId: string, requestId: string): ServiceError {
+  return new ServiceError(
+    'session_interrupted',
+    `Request ${requestId} of session ${sessionId} waits for a decision or for the output of a client tool: answer its calls, or cancel it, first.`,
+  )
 }
 
 export interface NewMessage {
@@ -176,6 +192,11 @@ export interface NewRun extends RunKey {
   /** Images of the human message, in the order of the references. */
   images?: readonly Image[]
   event?: NewEvent
+  /** Addresses that are notified when the run waits or has ended. */
+  notifications?: readonly NotificationConfig[]
+  /** Number of messages, at least 1, that the session must have, without another run. Absent: any. */
+  afterMessages?: number
+  unstored?: Unstored
 }
 
 /** The event of an async run. */
@@ -269,6 +290,8 @@ export interface Checkpoint {
   usage: UsageSoFar
   /** Messages of agents inside of tool calls, in order. */
   nested?: NestedMessage[]
+  /** Calls that were suspended; absent for none. */
+  suspensions?: Suspension[]
   /** Absent for none. */
   trace?: TraceRecord[]
 }
@@ -353,6 +376,8 @@ export interface StoredRun extends RunKey {
   startedAt: number | undefined
   endedAt: number | undefined
   continuable: boolean
+  /** True where the run is removed soon after the end; see `Unstored`. */
+  isUnstored?: boolean
   error: ErrorBody | undefined
   log: CompactLog | undefined
 }

@@ -1,40 +1,41 @@
 import type { PendingCall } from '../agent/approval.ts'
+import type { AnswerFile } from '../artifacts/answer-files.ts'
 import type { ErrorBody } from '../errors.ts'
-import { toApprovalRequired, type ApprovalRequired } from './approvals/approval-view.ts'
+import { toWaitingFields, type WaitingFields } from './approvals/approval-view.ts'
 import { toCallbackView, type CallbackView } from './callbacks/callback-view.ts'
 import type { StoredCallback } from './callbacks/callback-store.ts'
-import type { RunAnswer } from './log/outcome.ts'
+import type { AnswerBody } from './log/outcome.ts'
 import { resultOf } from './run-result.ts'
 import type { RunStatus } from './run.ts'
 import type { StoredRun } from './run-store.ts'
 
-/** A run as shown to its caller. */
-export interface RunView {
+/** A run as shown to its caller. While the run is interrupted, the undecided calls are part of the view. */
+export interface RunView extends WaitingFields {
   request_id: string
   session_id: string
   status: RunStatus
   created_at: string
   started_at: string | null
   ended_at: string | null
-  outcome?: RunAnswer
+  outcome?: AnswerBody
   error?: ErrorBody
-  /** Present while the run is interrupted: the undecided calls. */
-  approval_required?: ApprovalRequired
   callback?: CallbackView
 }
 
 /** Values of a run view that are not part of the stored run. */
 interface RunViewExtras {
   callback?: StoredCallback | undefined
-  /** Calls that wait for approval. */
+  /** Undecided calls. */
   open?: readonly PendingCall[] | undefined
+  /** Files of the outcome. */
+  files?: readonly AnswerFile[]
 }
 
-export function toRunView(run: StoredRun, { callback, open }: RunViewExtras = {}): RunView {
+export function toRunView(run: StoredRun, { callback, open, files = [] }: RunViewExtras = {}): RunView {
   const { outcome, error } = run.endedAt === undefined ? {} : resultOf(run)
   return {
     ...toSharedView(run, open),
-    ...(outcome && !error ? { outcome: outcome.answer } : {}),
+    ...(outcome && !error ? { outcome: { ...outcome.answer, generated_artifacts: files } } : {}),
     ...(error ? { error } : {}),
     ...(callback ? { callback: toCallbackView(callback) } : {}),
   }
@@ -49,7 +50,7 @@ export function toSharedView(run: StoredRun, open?: readonly PendingCall[]): Run
     created_at: new Date(run.createdAt).toISOString(),
     started_at: toIso(run.status === 'pending' ? undefined : run.startedAt),
     ended_at: toIso(run.endedAt),
-    ...(run.status === 'interrupted' && open ? { approval_required: toApprovalRequired(run.requestId, open) } : {}),
+    ...(run.status === 'interrupted' && open ? toWaitingFields(run.requestId, open) : {}),
   }
 }
 

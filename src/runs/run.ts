@@ -1,9 +1,15 @@
 import type { PendingCall } from '../agent/approval.ts'
+import type { ClientTool } from '../agent/client-tools.ts'
 import type { EndReason, Step, VisibleEvent } from '../agent/events.ts'
+import type { JsonSchema } from '../agent/messages.ts'
+import type { ModelOptions } from '../agent/model.ts'
+import type { JsonObject } from '../agent/messages.ts'
 import type { DataFilter } from '../agent/tool.ts'
+import type { KeptFiles } from '../artifacts/answer-files.ts'
 import type { ErrorBody } from '../errors.ts'
 import { callerKey, type Owner } from '../access/owner.ts'
-import type { ImageReference, UsageEntry } from '../sessions/message.ts'
+import type { Citation, ImageReference, UsageEntry } from '../sessions/message.ts'
+import type { SentDocument } from './attachments/sent-files.ts'
 
 /** Basic types of runs. */
 
@@ -25,22 +31,53 @@ export function runKeyText(key: RunKey): string {
 export interface ChatMessage {
   role: 'user' | 'assistant' | 'system'
   content: string
+  /** Tool calls of an assistant message that the caller has brought; absent for none. */
+  calls?: BroughtCall[]
+}
+
+/** A tool call of an earlier turn with its result, as the caller remembers it. */
+export interface BroughtCall {
+  id: string
+  name: string
+  /** JSON text; may be malformed. */
+  arguments: string
+  result: string
 }
 
 /** The content of a chat request. Stored with an unended run, so that another process can resume the run. */
 export interface ChatRequest {
   messages: ChatMessage[]
+  /** Assistant messages with calls behind the question: the run goes on behind them. */
+  continuation?: ChatMessage[]
   filters: DataFilter[]
+  /** Instructions for this run alone, beside those of the agent; absent for none. */
+  instructions?: string
   /** The caller's `stix*` headers. */
   headers: Record<string, string>
   /** Checked images of the human message; the bytes are in the store. */
   images?: ImageReference[]
   /** Canonical paths of context files, relative to the files root. */
   contextFiles?: string[]
+  /** Documents that the caller has sent, as text. */
+  documents?: SentDocument[]
+  /** Tools that the client runs. */
+  clientTools?: ClientTool[]
+  /** True where `limits.client_tool_wait` limits the wait for the client, who does not say when it gives up. */
+  hasShortWait?: boolean
+  /** How the caller wants the model calls of the agent itself. */
+  modelOptions?: ModelOptions
   /** True where a callback reports the end of the run. */
   hasCallback?: boolean
+  /** True where the callback also reports each interruption. */
+  reportsInterruptions?: boolean
+  /** True where the callback may contain links to files: the key could read files when the event was accepted. */
+  callbackLinks?: boolean
+  /** JSON Schema of the answer; null where the caller lifts the default of agent.yaml. */
+  responseSchema?: JsonSchema | null
   /** True where lasting facts of the run are added to the caller's memory. */
   retain?: boolean
+  /** What the route repeats in later answers about the run; kept with the log after the end. */
+  echo?: JsonObject
   /** W3C `traceparent` of the caller. */
   traceparent?: string
 }
@@ -48,13 +85,17 @@ export interface ChatRequest {
 /** An event in a run's log: a visible event of the agent. The last event also has data known only at the end. */
 export type LoggedEvent = Exclude<VisibleEvent, { type: LastEvent['type'] }> | LastEvent
 
-/** The last event while calls wait for approval. The log continues after the event when the run is resumed. */
+/** The last event while calls wait for approval or for the client. The log continues after the event when the run is resumed. */
 export interface InterruptEvent {
   type: 'interrupt'
+  /** Epoch milliseconds; absent in logs of earlier versions. */
+  at?: number
   calls: readonly PendingCall[]
   /** Usage so far. */
   usage: UsageEntry[]
   thoughts: Step[]
+  /** Files so far; absent for none. */
+  files?: KeptFiles
 }
 
 /** The event that ends a log for now (`interrupt`) or for good (`end`). */
@@ -63,10 +104,18 @@ export type LastEvent = EndEvent | InterruptEvent
 /** The last event of a run, with the values that are known only at the end. */
 export interface EndEvent {
   type: 'end'
+  /** Epoch milliseconds, in the log of an executed run; absent in logs of earlier versions. */
+  at?: number
   reason: EndReason
   usage: UsageEntry[]
   /** The model's reasoning, as steps. */
   thoughts: Step[]
+  /** True where the answer is JSON that fits the schema of the request. */
+  structured?: true
+  /** Files of the answer; absent for none, and for a failed run. */
+  files?: KeptFiles
+  /** The passages that the answer rests on; absent for none. */
+  citations?: Citation[]
   error?: ErrorBody
 }
 
@@ -76,5 +125,5 @@ export function isLastEvent(event: LoggedEvent | undefined): event is LastEvent 
 
 export function statusOfEnd(reason: EndReason): EndedStatus {
   if (reason === 'timeout' || reason === 'cancelled' || reason === 'error') return reason
-  return 'success'
+  return reason === 'schema_mismatch' ? 'error' : 'success'
 }

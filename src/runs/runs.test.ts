@@ -92,6 +92,39 @@ test('a run is cancelled where it is: in memory, unclaimed, or held by a process
   )
 })
 
+test('a run that waits for approval is cancelled also where another process takes it over before its end is stored', async () => {
+  const store = new MemoryRunStore()
+  const { runs } = createProcess({ model: new ScriptedModel(), store })
+  const data = { messages: [], iterations: 1, events: [], usage: { models: [], thoughts: [] } }
+  const waits = {
+    session: 'k',
+    sessionId: 's',
+    step: 1,
+    data,
+    log: { input: '', events: [] },
+    calls: [],
+    ranMs: 1,
+    now: 1,
+    expiresAt: 2,
+    jobs: [],
+  }
+  await store.begin(newRun('r', { holder: 'p2' }))
+  await store.interrupt(keyOf('r'), 1, waits)
+  const { finish } = store
+  let isTaken = false
+  store.finish = async (key, fence, ended) => {
+    if (!isTaken) {
+      isTaken = true
+      await store.takeOver(key, { fence, status: 'running' }, { holder: 'p2', queueOrder: 1, now: 2, messages: [] })
+      await store.interrupt(key, fence + 1, waits)
+    }
+    return finish(key, fence, ended)
+  }
+  await runs.cancel(keyOf('r'))
+  const { status, fence } = (await store.find(keyOf('r')))!
+  assert.deepEqual({ status, fence }, { status: 'cancelled', fence: 4 })
+})
+
 test('neither an ended run can be cancelled, nor one that is not there', async () => {
   const { runs } = createProcess({ model: new ScriptedModel(say('done')) })
   await outputOf(await runs.open(ann, chatOf('hello'), connected))

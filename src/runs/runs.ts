@@ -59,7 +59,7 @@ export interface Runs extends Pick<InterruptedRuns, 'decide' | 'expire'>, Cancel
 
 export function createRuns(dependencies: RunsDependencies): Runs {
   const { agent, refusalOf, admission, tails, onEnd, ...ports } = dependencies
-  const { store, holder, attachments, jobs, bus, now, newId, sleep, onFault } = ports
+  const { store, holder, attachments, clientTools, clientWaits, schemas, jobs, bus, now, newId, sleep, onFault } = ports
   const intake = createIntake(now)
   const mutex = createRunMutex()
   const registry = createRunRegistry({ bus, sleep })
@@ -84,8 +84,23 @@ export function createRuns(dependencies: RunsDependencies): Runs {
   }
 
   return {
-    open: createOpen({ store, agent, admission, intake, mutex, registry, live, readers, adoption, beginRun, holder }),
-    accept: createAcceptance({ store, jobs, agent, admission, intake, mutex, beginRun, refusalOf }),
+    open: createOpen({
+      store,
+      agent,
+      admission,
+      intake,
+      mutex,
+      registry,
+      live,
+      readers,
+      adoption,
+      beginRun,
+      clientTools,
+      schemas,
+      clientWaits,
+      holder,
+    }),
+    accept: createAcceptance({ store, jobs, agent, admission, intake, mutex, beginRun, clientTools, clientWaits, schemas, refusalOf }),
     work: asyncRuns.work,
     follow: readers.follow,
     observe: remote.observe,

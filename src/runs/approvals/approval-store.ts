@@ -1,11 +1,11 @@
 import type { Owner } from '../../access/owner.ts'
-import type { Decider, PendingCall } from '../../agent/approval.ts'
-import type { JsonObject } from '../../agent/messages.ts'
+import type { Decider, DecisionKind, PendingCall } from '../../agent/approval.ts'
+import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { RunKey } from '../run.ts'
 import type { TakenOver, TakeOver } from '../run-store.ts'
 import type { DecidedCall } from '../trace/source.ts'
 
-/** Port: tool calls that wait for approval, and decisions on calls. Each function is one transaction. */
+/** Port: tool calls that wait for approval or for the client, and decisions on calls. Each function is one transaction. */
 export interface ApprovalStore {
   /** Finds a call of the caller's own run, or a call decided by a role. Among equal ids, the caller's own call wins. */
   find(caller: ApprovalCaller, requestId: string, callId: string): Promise<StoredCall | undefined>
@@ -16,15 +16,19 @@ export interface ApprovalStore {
    */
   decide(key: CallKey, decision: NewDecision, takeOver: TakeOver): Promise<DecisionResult | undefined>
   /**
-   * Open calls of the caller's runs and open calls decided by a role, newest first. `before` is a position, or the id of a call; undefined
-   * if no call has the id.
+   * Open calls of the caller's runs and open calls decided by a role, newest first; without calls of client tools. `before` is a position,
+   * or the id of a call; undefined if no call has the id.
    */
-  list(caller: ApprovalCaller, page: CallPage): Promise<StoredCall[] | undefined>
+  list(caller: ApprovalCaller, page: CallPage): Promise<ApprovableCall[] | undefined>
   /** The last messages of the sessions of these runs. A deleted run has no excerpt. */
   excerpts(tenant: string, runs: readonly RunKey[], limits: ExcerptLimits): Promise<Excerpt[]>
+  /** Calls of client tools in the caller's own runs, by call id. */
+  clientCalls(owner: Owner, callIds: readonly string[]): Promise<StoredCall[]>
+  /** Number of the caller's runs with open calls of client tools that have not expired at `now`. */
+  countClientWaits(owner: Owner, now: number): Promise<number>
   /** Open calls of a run, with the model's arguments. */
   openOf(key: RunKey): Promise<PendingCall[]>
-  /** All calls of a run that wait, or have waited, for approval, in the order requested. */
+  /** All calls of a run that wait, or have waited, for a decision, in the order requested. */
   ofRun(key: RunKey): Promise<DecidedCall[]>
 }
 
@@ -79,18 +83,24 @@ export interface StoredCall extends CallKey {
   requestedAt: number
   expiresAt: number
   /** Absent while the call waits. `lapsed`: the run ended before a decision. */
-  decision?: 'approve' | 'reject' | 'lapsed'
+  decision?: DecisionKind | 'lapsed'
   /** Arguments that the approver set in place of `input`. */
   newInput?: JsonObject
+  /** The output that the client sent. */
+  output?: JsonValue
+  /** The error that the client sent. */
+  error?: string
 }
 
-export interface NewDecision {
-  decision: 'approve' | 'reject'
-  input: JsonObject | undefined
-  reason: string | undefined
-  /** Owner of the decision: `Owner.owner` of the caller who decided. */
-  decidedBy: string
-}
+/** A call that waits for the approval of a person. */
+export type ApprovableCall = StoredCall & { by: Exclude<Decider, 'client'> }
+
+/** A decision; `decidedBy` is the `Owner.owner` of the caller who decided. */
+export type NewDecision = { decidedBy: string } & (
+  | { decision: 'approve' | 'reject'; input: JsonObject | undefined; reason: string | undefined }
+  | { decision: 'output'; output: JsonValue }
+  | { decision: 'error'; error: string }
+)
 
 export interface DecisionResult {
   /** Present after the last decision on a run: this process now holds the run. */

@@ -1,26 +1,78 @@
 import { issuerOf, subOf } from '../../access/owner.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { PendingCall } from '../../agent/approval.ts'
-import type { Excerpt, StoredCall } from './approval-store.ts'
+import { isQuestionId } from '../../agent/suspension.ts'
+import type { ApprovableCall, Excerpt } from './approval-store.ts'
 
-/** JSON view of the calls that a run waits for. */
-export interface ApprovalRequired {
+/** JSON view of calls that a run waits for. */
+export interface WaitingCalls {
   request_id: string
   calls: { tool_call_id: string; tool: string; tool_input: JsonObject }[]
 }
 
-export function toApprovalRequired(requestId: string, calls: readonly PendingCall[]): ApprovalRequired {
+/** The calls that wait for the approval of a person; undefined for none. */
+export function toApprovalRequired(requestId: string, calls: readonly PendingCall[]): WaitingCalls | undefined {
+  return toWaitingCalls(
+    requestId,
+    calls.filter(({ by }) => by !== 'client'),
+  )
+}
+
+/** The calls that the client runs; undefined for none. */
+export function toClientToolCalls(requestId: string, calls: readonly PendingCall[]): WaitingCalls | undefined {
+  return toWaitingCalls(
+    requestId,
+    calls.filter(({ by }) => by === 'client'),
+  )
+}
+
+function toWaitingCalls(requestId: string, calls: readonly PendingCall[]): WaitingCalls | undefined {
+  if (calls.length === 0) return undefined
   return {
     request_id: requestId,
     calls: calls.map(({ callId, tool, input }) => ({ tool_call_id: callId, tool, tool_input: input })),
   }
 }
 
-/** A sentence for text-only clients. */
+/** The calls of both kinds as fields of a JSON object, each absent for none. */
+export interface WaitingFields {
+  approval_required?: WaitingCalls
+  client_tool_calls?: WaitingCalls
+}
+
+export function toWaitingFields(requestId: string, calls: readonly PendingCall[]): WaitingFields {
+  const approvals = toApprovalRequired(requestId, calls)
+  const clientCalls = toClientToolCalls(requestId, calls)
+  return { ...(approvals ? { approval_required: approvals } : {}), ...(clientCalls ? { client_tool_calls: clientCalls } : {}) }
+}
+
+/** The finish reason of an interrupted run: an open approval comes before open calls of the client. */
+export function interruptReason(calls: readonly PendingCall[]): 'approval_required' | 'tool_calls' {
+  return calls.every(({ by }) => by === 'client') ? 'tool_calls' : 'approval_required'
+}
+
+/** Sentences for text-only clients. */
 export function toWaitingText(requestId: string, calls: readonly PendingCall[]): string {
+  const [first, ...more] = calls
+  if (first && more.length === 0 && isQuestionId(first.callId)) return toQuestionText(requestId, first)
+  const route = `POST /core/v1/runs/${requestId}/approvals`
+  const { approval_required: approvals, client_tool_calls: clientCalls } = toWaitingFields(requestId, calls)
+  const texts = [
+    ...(approvals ? [`${toSubject(approvals)} for the approval of a person, who decides with ${route}.`] : []),
+    ...(clientCalls ? [`${toSubject(clientCalls)} for the client, which sends the output with ${route}.`] : []),
+  ]
+  return texts.join(' ')
+}
+
+function toSubject({ calls }: WaitingCalls): string {
   const tools = [...new Set(calls.map(({ tool }) => tool))].join(', ')
-  const subject = calls.length === 1 ? `A call of ${tools} waits` : `${calls.length} calls wait (${tools})`
-  return `${subject} for the approval of a person, who decides with POST /core/v1/runs/${requestId}/approvals.`
+  return calls.length === 1 ? `A call of ${tools} waits` : `${calls.length} calls wait (${tools})`
+}
+
+function toQuestionText(requestId: string, { callId, tool, input }: PendingCall): string {
+  const { question, url } = input
+  const where = url === undefined ? '' : ` (${String(url)})`
+  return `${tool} asks: "${String(question)}"${where}. The answer is sent with POST /core/v1/runs/${requestId}/approvals, for tool_call_id ${callId}.`
 }
 
 /** JSON view of a call that waits for approval. */
@@ -48,7 +100,7 @@ export interface CallView {
 export const excerptLimits = { messages: 6, characters: 2000 }
 
 /** `excerpt` is shown only if the reader may decide the call. */
-export function toCallView(call: StoredCall, mayDecide: boolean, excerpt: Excerpt | undefined): CallView {
+export function toCallView(call: ApprovableCall, mayDecide: boolean, excerpt: Excerpt | undefined): CallView {
   const { requestId, sessionId, callId, tool, input, requestedAt, expiresAt } = call
   return {
     request_id: requestId,

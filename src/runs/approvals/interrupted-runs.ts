@@ -6,6 +6,7 @@ import type { RunMutex } from '../ownership/registry.ts'
 import type { RunKey } from '../run.ts'
 import type { RunStore, StoredRun, TakeOver } from '../run-store.ts'
 import type { DecisionResult } from './approval-store.ts'
+import { reachState } from '../../states.ts'
 
 interface InterruptedRunsDependencies {
   store: Pick<RunStore, 'find'>
@@ -19,7 +20,7 @@ interface InterruptedRunsDependencies {
 export interface InterruptedRuns {
   /** Calls `write` to store a decision, and resumes the run after the last missing decision. */
   decide(run: StoredRun, write: (takeOver: TakeOver) => Promise<DecisionResult | undefined>): Promise<DecisionResult | undefined>
-  /** Cancels the run; false when the run does not wait for approval any more. */
+  /** Cancels the run; false when the run does not wait for approval any more, or another process has taken the run over before its end. */
   cancel(run: StoredRun): Promise<boolean>
   /** Cancels a run whose decision has timed out. Does nothing when the run was resumed since, which changes the fence. */
   expire(key: RunKey, fence: number): Promise<void>
@@ -36,7 +37,9 @@ export function createInterruptedRuns({ store, adoption, mutex, intake, jobs }: 
     const interrupted = { ...run, request }
     return mutex.run(run, async () => {
       const result = await write(adoption.toTakeOver(interrupted))
+      if (result?.takenOver) reachState('decision-resumes')
       if (result?.takenOver) adoption.resume(interrupted, result.takenOver)
+      if (result?.isReleased) reachState('decision-releases')
       if (result?.isReleased) jobs.wake('run')
       return result
     })
@@ -45,8 +48,10 @@ export function createInterruptedRuns({ store, adoption, mutex, intake, jobs }: 
   async function cancel(run: StoredRun): Promise<boolean> {
     intake.assertOpen()
     const ending = await mutex.run(run, () => adoption.takeOver(run, { ending: 'cancelled' }))
+    if (ending) reachState('interruption-cancelled')
     await ending?.ended
-    return ending !== undefined
+    // Another process may have taken the run over before the end was stored.
+    return ending !== undefined && ending.elsewhere === undefined
   }
 
   async function expire(key: RunKey, fence: number): Promise<void> {

@@ -52,12 +52,16 @@ test('images stay with their messages and context files before the question, eve
     ['now', [image('BB')]],
   ])
   const input = { history, messageIndex: 2, requestId: 'now', messages: [{ role: 'user' as const, content: 'of now' }], summary: undefined }
-  const question = { role: 'user', text: 'The files.\n\nof now', images: [image('BB')] }
-  assert.deepEqual(toTranscript({ ...input, tokens: 10_000, images, context: 'The files.' }).messages, [
+  const context = { text: 'The files.', files: [] }
+  const parts = { question: 'of now', files: [] }
+  const question = { role: 'user', text: 'The files.\n\nof now', images: [image('BB')], parts }
+  assert.deepEqual(toTranscript({ ...input, tokens: 10_000, images, context }).messages, [
     { role: 'user', text: 'of first', images: [{ ...image('AA'), earlier: { name: '1.png' } }] },
     question,
   ])
-  assert.deepEqual(toTranscript({ ...input, tokens: 500, images, context: 'The files.' }).messages, [question])
+  assert.deepEqual(toTranscript({ ...input, tokens: 500, images, context }).messages, [
+    { ...question, parts: { ...parts, summary: '- User: of first' } },
+  ])
 })
 
 test('a question keeps its images after the window has moved past the question', () => {

@@ -7,7 +7,7 @@ import { resultImagesIn } from './result-images.ts'
 
 /** Attachments of human messages in the transcript. */
 
-export type RequestContent = Pick<ChatRequest, 'messages' | 'images' | 'contextFiles'>
+export type RequestContent = Pick<ChatRequest, 'messages' | 'images' | 'contextFiles' | 'documents'>
 
 /** A human message of an earlier turn. Images in `all` (by request id) are shown again; other attachments are only named. */
 export function toEarlierMessage(content: string, data: MessageData, all: ReadonlyMap<string, readonly Image[]>): UserMessage {

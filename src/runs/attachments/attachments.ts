@@ -13,12 +13,16 @@ import type { FittedImage, Images } from '../../files/images.ts'
 import { isHidden } from '../../files/patterns.ts'
 import { PathError, type FilesRoot } from '../../files/root.ts'
 import type { ImageReference } from '../../sessions/message.ts'
+import type { Uploads } from '../../uploads/uploads.ts'
+import { createSentFileReader, isSentImage, withDistinctNames, type SentDocument, type SentFile } from './sent-files.ts'
 
 /** Images and context files of a chat request, before any check. */
 export interface RequestedAttachments {
   images: readonly { content: string; type: 'base64' | 'file_path' }[]
   /** Paths under the files root. */
   contextFiles: readonly string[]
+  /** Files that are no paths: documents, and further images. */
+  sentFiles?: readonly SentFile[]
 }
 
 /** Checked attachments. `pictures` are the bytes of `images`, in the same order. */
@@ -26,6 +30,7 @@ export interface CheckedAttachments {
   images: ImageReference[]
   pictures: Image[]
   contextFiles: string[]
+  documents: SentDocument[]
 }
 
 /** The caller, agent and data filters that decide which attachments are permitted. */
@@ -69,10 +74,12 @@ export interface AttachmentDependencies {
   files: FilesRoot
   documents: DocumentCache
   images: Images
+  uploads: Pick<Uploads, 'open'>
 }
 
-export function createAttachments({ files, documents, images }: AttachmentDependencies): Attachments {
+export function createAttachments({ files, documents, images, uploads }: AttachmentDependencies): Attachments {
   const parsing = createFairPool({ slots: maxParsed, maxWaiting })
+  const sentFiles = createSentFileReader({ uploads, images, parsing })
 
   async function locate(requestedPath: string): Promise<Located> {
     const name = files.normalise(requestedPath)
@@ -96,14 +103,21 @@ export function createAttachments({ files, documents, images }: AttachmentDepend
         if (value) refuseWithheld(value, use, (reason) => invalid([...at, field, n], reason))
       }
     }
-    if (requested.images.length > maxImages) {
-      throw refused('images', `${requested.images.length} were sent, at most ${maxImages} are allowed`)
-    }
-    const { seesImages, name } = use.agent.model
-    if (requested.images.length > 0 && !seesImages) throw refused('images', `The model ${name} cannot see images`)
+    refuseImages(requested.images.length + (requested.sentFiles ?? []).filter(isSentImage).length, use)
     const contextFiles = await checkContext(contextPaths, use.caller)
     const fitted = await checkImages(requested, imagePaths, use.caller)
-    return { contextFiles, pictures: fitted.map(({ mediaType, data }) => ({ mediaType, data })), images: toReferences(fitted, imagePaths) }
+    const sent = await sentFiles.read(requested.sentFiles ?? [], use.caller)
+    const sentImages = sent.flatMap((file) => ('image' in file ? [file] : []))
+    refuseImages(requested.images.length + sentImages.length, use)
+    const pictures = [...fitted, ...sentImages.map(({ image }) => image)].map(({ mediaType, data }) => ({ mediaType, data }))
+    const references = sentImages.map(({ image, name }) => ({ name, mediaType: image.originalType }))
+    const sentDocuments = sent.flatMap((file) => ('document' in file ? [file.document] : []))
+    return {
+      contextFiles,
+      pictures,
+      images: [...toReferences(fitted, imagePaths), ...references],
+      documents: withDistinctNames(sentDocuments, contextFiles),
+    }
   }
 
   /** Reads each distinct file once, so that an unreadable file is refused before the run is stored. */
@@ -156,6 +170,12 @@ export function createAttachments({ files, documents, images }: AttachmentDepend
       return parse(located.absolute, use.caller)
     },
   }
+}
+
+function refuseImages(count: number, { agent }: AttachmentUse): void {
+  if (count > maxImages) throw refused('images', `${count} were sent, at most ${maxImages} are allowed`)
+  const { seesImages, name } = agent.model
+  if (count > 0 && !seesImages) throw refused('images', `The model ${name} cannot see images`)
 }
 
 /** Throws when a tool with a data filter reads this file: such a file may be read through that tool only, which applies the filter. */

@@ -1,14 +1,15 @@
 import type { Tool } from '../../agent/tool.ts'
 import type { Agent } from '../../configuration/agent.ts'
-import { arrange, toContextText, type ContextFile } from '../../files/context-text.ts'
+import { arrange, toContextText, type ArrangedFile, type ContextFile } from '../../files/context-text.ts'
 import { createPatterns } from '../../files/patterns.ts'
 import { whyUnreadable, type Attachments } from './attachments.ts'
+import { toDocument, type SentDocument } from './sent-files.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 
 export interface ContextDependencies {
   attachments: Attachments
-  /** Creates a tool with the given name, which can read the given files only. */
-  readTool(name: string, files: readonly string[]): Tool
+  /** Creates a tool with the given name, which can read the given files and documents only. */
+  readTool(name: string, files: readonly string[], documents: readonly SentDocument[]): Tool
   newId(): string
 }
 
@@ -16,12 +17,14 @@ export interface ContextDependencies {
 export interface Context {
   /** Put before the run's question. */
   text: string
+  files: readonly ArrangedFile[]
   /** Reads the rest of outlined files; undefined when no file is outlined or the agent's configuration has a fitting tool. */
   tool: Tool | undefined
 }
 
-/** Loads the current content of a run's context files. */
-export async function loadContext({ key, request, agent }: LiveRun, names: readonly string[], deps: ContextDependencies): Promise<Context> {
+/** Loads the current content of a run's context files, and the documents that came with its request. */
+export async function loadContext({ key, request, agent }: LiveRun, deps: ContextDependencies): Promise<Context> {
+  const { contextFiles: names = [], documents = [] } = request
   const files = await Promise.all(
     names.map(async (name): Promise<ContextFile> => {
       // The run was accepted already: a file that has disappeared since must not fail the run.
@@ -31,11 +34,12 @@ export async function loadContext({ key, request, agent }: LiveRun, names: reado
       return { name, content }
     }),
   )
-  const arranged = arrange(files, characterLimit(agent))
+  const sent = documents.map((document): ContextFile => ({ name: document.name, content: toDocument(document) }))
+  const arranged = arrange([...files, ...sent], characterLimit(agent))
   const outlined = arranged.filter((file) => !file.isWhole).map((file) => file.name)
-  const reader = outlined.length > 0 ? readerFor(outlined, agent, deps) : undefined
+  const reader = outlined.length > 0 ? readerFor(outlined, documents, agent, deps) : undefined
   const mark = deps.newId().slice(-12)
-  return { text: toContextText(arranged, { mark, tool: reader?.name }), tool: reader?.tool }
+  return { text: toContextText(arranged, { mark, tool: reader?.name }), files: arranged, tool: reader?.tool }
 }
 
 function faultOf(error: unknown): string {
@@ -49,14 +53,20 @@ function characterLimit({ config }: Agent): number {
 }
 
 /** The agent's configured `read_file` tool if its paths permit all files, otherwise a new tool for `names` only. */
-function readerFor(names: readonly string[], agent: Agent, { readTool }: ContextDependencies): { name: string; tool?: Tool } {
+function readerFor(
+  names: readonly string[],
+  documents: readonly SentDocument[],
+  agent: Agent,
+  { readTool }: ContextDependencies,
+): { name: string; tool?: Tool } {
   const listings = agent.tools.list()
+  const outlined = documents.filter(({ name }) => names.includes(name))
   const configured = agent.config.tools.find(({ name, type = name, config }) => {
     if (type !== 'read_file' || !listings.some((listing) => listing.name === name && listing.tool)) return false
     const { matches } = createPatterns((config?.['paths'] as string[] | undefined) ?? ['**'])
     return names.every(matches)
   })
-  if (configured) return { name: configured.name }
+  if (configured && outlined.length === 0) return { name: configured.name }
   const name = listings.some((listing) => listing.name === 'read_file') ? 'read_context_file' : 'read_file'
-  return { name, tool: readTool(name, names) }
+  return { name, tool: readTool(name, names, outlined) }
 }

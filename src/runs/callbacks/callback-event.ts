@@ -1,24 +1,77 @@
+import type { AnswerFile } from '../../artifacts/answer-files.ts'
+import { toWaitingFields } from '../approvals/approval-view.ts'
+import { fromCompact } from '../log/compact-log.ts'
+import { collect } from '../log/outcome.ts'
 import { resultOf } from '../run-result.ts'
 import type { StoredRun } from '../run-store.ts'
 
-const completed = 'ai.service.agent.chain.completed'
-const failed = 'ai.service.agent.chain.failed'
+const completedType = 'ai.service.agent.chain.completed'
+const failedType = 'ai.service.agent.chain.failed'
+export const interruptedType = 'ai.service.agent.chain.interrupted'
 
-/** A CloudEvents 1.0 event in structured mode, as JSON. Deterministic: repeated calls for a run return equal text. */
-export function toCallbackBody(run: StoredRun, eventId: string, source: string): string {
+/** The CloudEvents types of callbacks. */
+export const callbackTypes = [completedType, failedType, interruptedType] as const
+
+/** The id of the event that reports interruption number `n` of a run. */
+export function interruptionEventId(requestId: string, n: number): string {
+  return `${requestId}:interrupt:${n}`
+}
+
+interface CallbackBodyOptions {
+  eventId: string
+  /** The service's public address. */
+  source: string
+  files: readonly AnswerFile[]
+}
+
+/** A CloudEvents 1.0 event in structured mode, as JSON. Deterministic: repeated calls with equal options return equal text. */
+export function toCallbackBody(run: StoredRun, { eventId, source, files }: CallbackBodyOptions): string {
   const { outcome, error } = resultOf(run)
-  return JSON.stringify({
-    specversion: '1.0',
-    type: error ? failed : completed,
+  return toEventText(run, {
+    type: error ? failedType : completedType,
     source,
     id: run.requestId,
-    subject: run.sessionId,
-    time: new Date(run.endedAt ?? run.createdAt).toISOString(),
-    data: {
-      event_id: eventId,
-      request_id: run.requestId,
-      session_id: run.sessionId,
-      ...(error ? { error } : { body: outcome?.answer }),
-    },
+    time: run.endedAt ?? run.createdAt,
+    data: { event_id: eventId, ...(error ? { error } : { body: outcome && { ...outcome.answer, generated_artifacts: files } }) },
+  })
+}
+
+/** An interruption of a run: its number, from 1, and its time in epoch milliseconds. */
+export interface Interrupting {
+  n: number
+  at: number
+}
+
+/** The event about an interruption of a run, with the calls that the run waits for. */
+export function toInterruptionBody(run: StoredRun, { n, at }: Interrupting, { eventId, source, files }: CallbackBodyOptions): string {
+  const { answer, end } = collect(run.log?.input ?? '', fromCompact(run.log?.events ?? []))
+  const calls = end.type === 'interrupt' ? toWaitingFields(run.requestId, end.calls) : {}
+  return toEventText(run, {
+    type: interruptedType,
+    source,
+    id: interruptionEventId(run.requestId, n),
+    time: at,
+    data: { event_id: eventId, body: { ...answer, generated_artifacts: files }, ...calls },
+  })
+}
+
+interface EventFields {
+  type: (typeof callbackTypes)[number]
+  source: string
+  id: string
+  /** Epoch milliseconds. */
+  time: number
+  data: { event_id: string; [field: string]: unknown }
+}
+
+function toEventText({ requestId, sessionId }: StoredRun, { type, source, id, time, data: { event_id, ...fields } }: EventFields): string {
+  return JSON.stringify({
+    specversion: '1.0',
+    type,
+    source,
+    id,
+    subject: sessionId,
+    time: new Date(time).toISOString(),
+    data: { event_id, request_id: requestId, session_id: sessionId, ...fields },
   })
 }

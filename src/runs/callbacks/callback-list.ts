@@ -1,11 +1,13 @@
 import { issuerOf, subOf } from '../../access/owner.ts'
 import type { Principal } from '../../access/principal.ts'
+import type { ToAnswerFiles } from '../../artifacts/answer-files.ts'
 import { invalid } from '../../errors.ts'
-import { parseRowPosition, toOffset } from '../../json/offset.ts'
+import { parsePosition, toOffset } from '../../json/offset.ts'
+import { keptFilesOf } from '../run-result.ts'
 import { runKeyText } from '../run.ts'
 import { toBodyExcerpt } from './body-excerpt.ts'
 import { toCallbackBody } from './callback-event.ts'
-import type { CallbackListStore, ListedCallback } from './callback-list-store.ts'
+import type { CallbackListStore, CallbackPosition, ListedCallback } from './callback-list-store.ts'
 import type { CallbackAttempt, CallbackStatus } from './callback-store.ts'
 import { toAttempt, toForeignUrl, withoutUser, type CallbackView } from './callback-view.ts'
 
@@ -15,6 +17,7 @@ export interface ListedCallbackView {
   issuer: string
   sub: string
   created_at: string
+  config_id?: string
   url: string
   status: CallbackStatus
   attempts: AttemptView[]
@@ -37,33 +40,39 @@ export interface CallbackQuery {
   before: string | undefined
 }
 
-/** Lists own callbacks, and with `observability.read` those of the tenant. Throws a validation error for an unknown `before`. */
+/** Lists own callbacks and push notifications, and with `observability.read` those of the tenant. Throws a validation error for an unknown `before`. */
 export type ListCallbacks = (caller: Principal, query: CallbackQuery) => Promise<CallbackListView>
 
 interface CallbackListDependencies {
   store: CallbackListStore
+  toAnswerFiles: ToAnswerFiles
   /** The service's public address. */
   source(): string
 }
 
-export function createCallbackList({ store, source }: CallbackListDependencies): ListCallbacks {
-  /** Bodies of the sent requests, by run. A body is not stored: each attempt sends the same. */
+export function createCallbackList({ store, toAnswerFiles, source }: CallbackListDependencies): ListCallbacks {
+  /**
+   * Bodies of the sent callbacks, by run. A body is not stored: each attempt sends the same, with new links to files, which are left out here.
+   */
   async function requestBodies(tenant: string, callbacks: readonly ListedCallback[]): Promise<Map<string, string>> {
-    const sent = callbacks.filter(({ attempts }) => attempts.length > 0)
+    const sent = callbacks.filter(({ attempts, configId }) => configId === '' && attempts.length > 0)
     const runs = sent.length === 0 ? [] : await store.runsOf(tenant, sent)
     const runsByKey = new Map(runs.map((run) => [runKeyText(run), run]))
-    return new Map(
-      sent.flatMap((callback) => {
-        const run = runsByKey.get(runKeyText(callback))
-        if (run?.endedAt === undefined) return []
-        return [[runKeyText(callback), toBodyExcerpt(Buffer.from(toCallbackBody(run, callback.eventId, source())))]]
-      }),
-    )
+    const bodies = new Map<string, string>()
+    for (const callback of sent) {
+      const run = runsByKey.get(runKeyText(callback))
+      if (run?.endedAt === undefined) continue
+      const kept = keptFilesOf(run)
+      const files = kept ? await toAnswerFiles(kept, false) : []
+      const body = toCallbackBody(run, { eventId: callback.eventId, source: source(), files })
+      bodies.set(runKeyText(callback), toBodyExcerpt(Buffer.from(body)))
+    }
+    return bodies
   }
 
   return async (caller, { status, limit, before }) => {
     const anyOwner = caller.permissions.has('observability.read')
-    const position = before === undefined ? undefined : parseRowPosition(before)
+    const position = before === undefined ? undefined : toCallbackPosition(before)
     if (before !== undefined && !position) throw invalid(['query', 'before'], 'is not the offset of a page of this list')
     const found = await store.list(caller, { status, anyOwner, before: position, limit: limit + 1 })
     const callbacks = found.slice(0, limit)
@@ -75,20 +84,28 @@ export function createCallbackList({ store, source }: CallbackListDependencies):
         ...toCallbackView(callback),
         ...(isOwn(callback) ? toOwnView(callback, bodies.get(runKeyText(callback))) : {}),
       })),
-      offset: last ? toOffset([last.createdAt, last.requestId, last.owner]) : '',
+      offset: last ? toOffset([last.createdAt, last.requestId, last.owner, last.configId]) : '',
       has_more: found.length > limit,
     }
   }
 }
 
+/** Undefined for a text that is not an `offset` of this list. Earlier versions listed callbacks alone, without a `configId`. */
+function toCallbackPosition(offset: string): CallbackPosition | undefined {
+  const [createdAt, requestId, owner, configId = '', ...more] = parsePosition(offset) ?? []
+  if (typeof requestId !== 'string' || typeof owner !== 'string' || typeof configId !== 'string' || more.length > 0) return undefined
+  return Number.isSafeInteger(createdAt) ? { createdAt: Number(createdAt), requestId, owner, configId } : undefined
+}
+
 /** The view for any reader: without bodies, and without secrets of the URL. */
 function toCallbackView(callback: ListedCallback): ListedCallbackView {
-  const { requestId, createdAt, url, status, attempts, nextAttemptAt } = callback
+  const { requestId, createdAt, configId, url, status, attempts, nextAttemptAt } = callback
   return {
     request_id: requestId,
     issuer: issuerOf(callback),
     sub: subOf(callback),
     created_at: new Date(createdAt).toISOString(),
+    ...(configId === '' ? {} : { config_id: configId }),
     url: toForeignUrl(url),
     status,
     attempts: attempts.map(toAttempt),
@@ -97,13 +114,16 @@ function toCallbackView(callback: ListedCallback): ListedCallbackView {
 }
 
 /** What only the owner sees. The bodies are shown with the last attempts. */
-function toOwnView({ url, attempts }: ListedCallback, requestBody: string | undefined): Pick<ListedCallbackView, 'url' | 'attempts'> {
+function toOwnView({ url, attempts }: ListedCallback, endBody: string | undefined): Pick<ListedCallbackView, 'url' | 'attempts'> {
   const firstBody = attempts.length - shownBodies
-  const toOwnAttempt = (attempt: CallbackAttempt, n: number): AttemptView => ({
-    ...toAttempt(attempt),
-    ...(requestBody !== undefined && n >= firstBody ? { request_body: requestBody } : {}),
-    ...(attempt.responseBody === undefined ? {} : { response_body: attempt.responseBody }),
-  })
+  const toOwnAttempt = (attempt: CallbackAttempt, n: number): AttemptView => {
+    const { requestBody = attempt.interruption === undefined ? endBody : undefined, responseBody } = attempt
+    return {
+      ...toAttempt(attempt),
+      ...(requestBody !== undefined && n >= firstBody ? { request_body: requestBody } : {}),
+      ...(responseBody === undefined ? {} : { response_body: responseBody }),
+    }
+  }
   return { url: withoutUser(url), attempts: attempts.map(toOwnAttempt) }
 }
 

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ServiceError } from '../../errors.ts'
 import type { CallbackAttempt, CallbackVerdict, StoredCallback } from './callback-store.ts'
-import { callbackJob, CallbackNotSent, createCallbacks, type OutgoingCallback } from './callbacks.ts'
+import { CallbackNotSent, type OutgoingCallback } from './attempt.ts'
+import { callbackJob, createCallbacks } from './callbacks.ts'
+import { createReceivers } from './receivers.ts'
 import type { Job } from '../jobs.ts'
 import type { StoredRun } from '../run-store.ts'
 
@@ -32,6 +34,7 @@ function setUp(...answers: (number | string)[]) {
     store: {
       find: async () => world.callback && { ...world.callback },
       record: (...args) => world.record(...args),
+      note: async (_key, attempt) => void callback.attempts.push(attempt),
       async restart(_key, toJob) {
         if (callback.status === 'delivered') return false
         Object.assign(callback, { status: 'pending', tries: 0, round: callback.round + 1 })
@@ -48,11 +51,13 @@ function setUp(...answers: (number | string)[]) {
       if (typeof answer === 'string') throw new CallbackNotSent(answer)
       return { status: answer, body: `is ${answer}` }
     },
+    toAnswerFiles: async () => [],
     source: () => 'https://agents',
     retryMs: [100, 1000],
     now: () => world.time,
     newId: () => 'id',
     random: () => world.random,
+    receivers: createReceivers(() => world.time),
     sleep: async () => void (world.time += 200),
   })
   const deliver = (round = 0) =>

@@ -1,59 +1,34 @@
+import type { ToAnswerFiles } from '../../artifacts/answer-files.ts'
 import { ServiceError } from '../../errors.ts'
-import { toCallbackBody } from './callback-event.ts'
-import type { CallbackAttempt, CallbackStatus, CallbackStore, StoredCallback } from './callback-store.ts'
-import { createReceivers } from './receivers.ts'
+import { attemptToSend, verdictAfter, type AttemptDependencies } from './attempt.ts'
+import { interruptionEventId, toCallbackBody, toInterruptionBody } from './callback-event.ts'
+import type { CallbackAttempt, CallbackStore, StoredCallback } from './callback-store.ts'
+import type { Receivers } from './receivers.ts'
 import type { Job, JobOutcome, Jobs, NewJob } from '../jobs.ts'
+import { keptFilesOf } from '../run-result.ts'
 import type { RunKey } from '../run.ts'
 import type { RunStore } from '../run-store.ts'
+import { reachState } from '../../states.ts'
 
-/** Port: sends a callback once and resolves with the receiver's answer. Throws `CallbackNotSent` when no response arrived. */
-export type SendCallback = (callback: OutgoingCallback, signal: AbortSignal) => Promise<CallbackAnswer>
-
-export interface CallbackAnswer {
-  /** HTTP status. */
-  status: number
-  /** The start of the body; see `toBodyExcerpt`. */
-  body: string
-}
-
-export interface OutgoingCallback {
-  tenant: string
-  /** May contain a user and a password. */
-  url: string
-  /** CloudEvents id: equal in every attempt, so that the receiver can drop duplicates. */
-  id: string
-  body: string
-}
-
-/** No response arrived. The message is shown to the run's caller. */
-export class CallbackNotSent extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'CallbackNotSent'
-  }
-}
-
-export interface CallbackDependencies {
+export interface CallbackDependencies extends AttemptDependencies {
   store: CallbackStore
   runs: Pick<RunStore, 'find'>
   jobs: Pick<Jobs, 'wake'>
-  send: SendCallback
+  toAnswerFiles: ToAnswerFiles
   /** The service's public address. */
   source(): string
-  /** Delays between attempts, in milliseconds. After the last delay there is one more attempt. */
-  retryMs: readonly number[]
-  now(): number
   newId(): string
-  /** A random number from 0 to 1. */
-  random(): number
+  receivers: Receivers
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** Callbacks (webhooks) that report the end of async runs. */
+/** Callbacks (webhooks) that report the end of async runs, and on request their interruptions. */
 export interface Callbacks {
   find(key: RunKey): Promise<StoredCallback | undefined>
   /** Makes one attempt to deliver a callback. */
   deliver(job: Job<'callback'>, signal: AbortSignal): Promise<JobOutcome>
+  /** Makes one attempt to report an interruption; none where the run has resumed or ended since. */
+  deliverInterruption(job: Job<'interrupt_callback'>, signal: AbortSignal): Promise<JobOutcome>
   /**
    * Starts a new round for an undelivered callback. Resolves after the first attempt, after 17 s, or when the caller has disconnected.
    * Throws `not_found`, `run_not_ended` or `callback_delivered`.
@@ -61,15 +36,12 @@ export interface Callbacks {
   resend(key: RunKey, disconnected: AbortSignal): Promise<void>
 }
 
-/** Largest random share added to a delay, so that retries do not reach a receiver all at once. */
-const jitter = 0.25
 /** Slightly longer than the timeout of one attempt. */
 const resendMs = 17_000
 const pollMs = 200
 
 export function createCallbacks(deps: CallbackDependencies): Callbacks {
-  const { store, runs, jobs, send, now, newId, sleep } = deps
-  const receivers = createReceivers(now)
+  const { store, runs, jobs, receivers, now, newId, sleep } = deps
 
   async function deliver({ tenant, data }: Job<'callback'>, signal: AbortSignal): Promise<JobOutcome> {
     const key = { tenant, owner: data.owner, requestId: data.requestId }
@@ -81,27 +53,37 @@ export function createCallbacks(deps: CallbackDependencies): Callbacks {
     const attempt = await trySend(key, callback, signal).finally(entry)
     // The run was deleted together with the session.
     if (!attempt) return { kind: 'done' }
-    const delayMs = deps.retryMs[callback.tries]
-    const status = statusAfter(attempt, delayMs !== undefined)
-    const isLast = status !== 'pending' || delayMs === undefined
-    const nextAt = isLast ? undefined : Math.round(now() + delayMs * (1 + jitter * deps.random()))
-    await store.record(key, callback.round, attempt, { status, ...(nextAt === undefined ? {} : { nextAt }) })
+    const verdict = verdictAfter(deps, attempt, callback.tries)
+    if (verdict.status === 'pending') reachState('callback-refused')
+    if (verdict.status === 'delivered' && callback.tries > 0) reachState('callback-of-late-try')
+    await store.record(key, callback.round, attempt, verdict)
+    return verdict.nextAt === undefined ? { kind: 'done' } : { kind: 'again', at: verdict.nextAt }
+  }
+
+  async function deliverInterruption({ tenant, data }: Job<'interrupt_callback'>, signal: AbortSignal): Promise<JobOutcome> {
+    const { owner, requestId, fence, n } = data
+    const key = { tenant, owner, requestId }
+    const [run, callback] = await Promise.all([runs.find(key).catch(undefinedIfGone), store.find(key)])
+    if (!callback || run?.status !== 'interrupted' || run.fence !== fence) return { kind: 'done' }
+    const entry = receivers.enter(callback.url)
+    if (typeof entry === 'number') return { kind: 'again', at: Math.round(now() + entry * (1 + deps.random())) }
+    const kept = keptFilesOf(run)
+    const files = kept ? await deps.toAnswerFiles(kept, run.request?.callbackLinks === true) : []
+    const body = toInterruptionBody(run, data, { eventId: callback.eventId, source: deps.source(), files })
+    const id = interruptionEventId(requestId, n)
+    const attempt = await attemptToSend(deps, { tenant, url: callback.url, id, body }, signal).finally(entry)
+    await store.note(key, { ...attempt, interruption: n })
+    const { nextAt } = verdictAfter(deps, attempt, callback.attempts.filter(({ interruption }) => interruption === n).length)
     return nextAt === undefined ? { kind: 'done' } : { kind: 'again', at: nextAt }
   }
 
-  async function trySend(key: RunKey, { url, eventId }: StoredCallback, signal: AbortSignal): Promise<CallbackAttempt | undefined> {
+  async function trySend(key: RunKey, callback: StoredCallback, signal: AbortSignal): Promise<CallbackAttempt | undefined> {
     const run = await runs.find(key)
     if (run?.endedAt === undefined) return undefined
-    const callback = { tenant: key.tenant, url, id: key.requestId, body: toCallbackBody(run, eventId, deps.source()) }
-    const at = now()
-    try {
-      const { status, body } = await send(callback, signal)
-      const isRedirect = status >= 300 && status < 400
-      return { at, status, ...(isRedirect ? { error: 'Redirects are not followed.' } : {}), ...(body === '' ? {} : { responseBody: body }) }
-    } catch (error) {
-      if (error instanceof CallbackNotSent) return { at, status: null, error: error.message }
-      throw error
-    }
+    const kept = keptFilesOf(run)
+    const files = kept ? await deps.toAnswerFiles(kept, run.log?.callbackLinks === true) : []
+    const body = toCallbackBody(run, { eventId: callback.eventId, source: deps.source(), files })
+    return attemptToSend(deps, { tenant: key.tenant, url: callback.url, id: key.requestId, body }, signal)
   }
 
   async function resend(key: RunKey, disconnected: AbortSignal): Promise<void> {
@@ -124,16 +106,15 @@ export function createCallbacks(deps: CallbackDependencies): Callbacks {
     }
   }
 
-  return { find: store.find, deliver, resend }
+  return { find: store.find, deliver, deliverInterruption, resend }
+}
+
+/** A deleted run has nothing to report. */
+function undefinedIfGone(error: unknown): undefined {
+  if (!(error instanceof ServiceError && error.code === 'gone')) throw error
 }
 
 /** The job, added with the end of a run, that delivers the run's callback. */
 export function callbackJob({ tenant, owner, requestId }: RunKey, { id, round, now }: { id: string; round: number; now: number }): NewJob {
   return { id, kind: 'callback', tenant, data: { owner, requestId, round }, dueAt: now }
-}
-
-function statusAfter({ status }: CallbackAttempt, hasRetries: boolean): CallbackStatus {
-  if (status !== null && status >= 200 && status < 300) return 'delivered'
-  if (status === 410) return 'gone'
-  return hasRetries ? 'pending' : 'failed'
 }

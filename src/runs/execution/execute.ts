@@ -1,3 +1,4 @@
+import type { RecalledMemories } from '../../memory/render.ts'
 import type { AgentEvent } from '../../agent/events.ts'
 import type { KeepArtifact } from '../../agent/artifact.ts'
 import { ModelError } from '../../agent/model.ts'
@@ -5,6 +6,7 @@ import { planExecute } from '../../agent/plan.ts'
 import { react } from '../../agent/react.ts'
 import { forwardTrace } from '../../agent/trace.ts'
 import { callsWithoutResult } from '../../agent/history.ts'
+import { isOfPlan } from '../../agent/plan-position.ts'
 import type { ShowImage, Tool } from '../../agent/tool.ts'
 import { offerTools } from '../../agent/tool-offer.ts'
 import { fitName } from '../../agent/tool-names.ts'
@@ -12,10 +14,11 @@ import type { WorkflowType } from '../../configuration/schema.ts'
 import { createDelegation } from '../../sub-agents/delegation.ts'
 import type { SubAgent } from '../../sub-agents/sub-agent-store.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
+import { schemaMismatch, toAnswerSchema } from './answer-schema.ts'
 import { interrupt } from './interrupt.ts'
 import { keepEvent } from './keep-event.ts'
 import type { RunPorts } from './ports.ts'
-import { artifactsOf, earlierIn, emptyProgress, restore, type Progress } from './progress.ts'
+import { artifactsOf, earlierIn, emptyProgress, restore, suspensionIn, type Progress } from './progress.ts'
 import { finish } from './finish.ts'
 import { checkHints, isDown } from '../intake/hints.ts'
 import { maxLosses, processLost } from '../log/outcome.ts'
@@ -25,8 +28,9 @@ import { loadContext } from '../attachments/context-files.ts'
 import { createShowImage, ownResultImages } from '../attachments/result-images.ts'
 import { loadImages, loadResultImages } from '../attachments/window-images.ts'
 import { summaryUnder, underFilters } from '../window/restriction.ts'
-import { humanMessageData, toTranscript } from '../window/transcript.ts'
+import { humanMessageData, toBroughtMessages, toTranscript } from '../window/transcript.ts'
 import { readWindow } from '../window/window.ts'
+import { reachState } from '../../states.ts'
 
 /**
  * Executes the agent for a run that has its session, and stores the end or the interruption. Resolves to the next run in the session queue.
@@ -55,7 +59,11 @@ export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise
       await interrupt(run, progress, progress.pendingCalls, deps)
       return undefined
     }
-    if (progress.pendingCalls) progress.reason = reasonOfStop(run)
+    if (progress.pendingCalls) {
+      reachState('interruption-with-stop')
+      progress.end = { reason: reasonOfStop(run) }
+    }
+    if (progress.end.mismatch) error = toErrorBody(schemaMismatch(progress.end.mismatch))
   } catch (thrown) {
     // A handed over run gets no end here: another process resumes the run.
     if (thrown instanceof FenceLost || run.stopCause === 'handed_over') throw thrown
@@ -95,18 +103,22 @@ export async function endAs(ending: Ending, run: LiveRun, turn: Turn, deps: RunP
   if (run.losses > maxLosses) progress.checkpoints = 1
   else await load(run, progress, deps, { asksModel: false })
   if (ending === 'orphaned') {
+    reachState('orphan-without-reader')
     const error = processLost(run.losses)
     if (run.losses >= maxLosses) deps.onFault(run, error)
     return finish(run, progress, toErrorBody(error), deps)
   }
-  progress.reason = 'cancelled'
+  progress.end = { reason: 'cancelled' }
   const cancelledCalls = callsWithoutResult(progress.messages)
-  for (const { id, name } of cancelledCalls)
-    progress.messages.push({ role: 'tool', callId: id, name, text: cancelledWaiting, isError: true })
+  for (const { id, name, approval } of cancelledCalls) {
+    const text = approval === 'client' ? cancelledBeforeAnswer : cancelledWaiting
+    progress.messages.push({ role: 'tool', callId: id, name, text, isError: true })
+  }
   return finish(run, progress, undefined, deps)
 }
 
-/** Result text of cancelled calls, for the model in later turns of the session. */
+/** Result texts of cancelled calls, for the model in later turns of the session. */
+const cancelledBeforeAnswer = 'The request was cancelled before the client sent the output of this call.'
 const cancelledWaiting = 'The request was cancelled while this waited for approval: what was not approved was not done.'
 
 function reasonOfStop({ stopCause }: LiveRun): 'timeout' | 'cancelled' {
@@ -119,11 +131,12 @@ async function load(run: LiveRun, progress: Progress, deps: RunPorts, { asksMode
   const { turn } = progress
   const { config } = run.agent
   progress.history = isFirst(run, turn) ? [ownMessage(run)] : await readWindow(run, turn, store)
-  const { contextFiles = [], filters } = run.request
+  const { contextFiles, documents, filters } = run.request
   const isFiltered = filters.length > 0
   // Files and images are slow to read and needed only for model calls.
-  const context = asksModel && contextFiles.length > 0 ? await loadContext(run, contextFiles, deps) : undefined
+  const context = asksModel && (contextFiles ?? documents) ? await loadContext(run, deps) : undefined
   if (context?.tool) progress.extraTools = [context.tool]
+  if (asksModel && run.request.clientTools) progress.clientTools = deps.clientTools.create(run.request.clientTools, run.key)
   const history = isFiltered ? underFilters(filters, progress.history) : progress.history
   const images = asksModel && mayHaveImages(run, history) ? await loadImages(run, turn, history, store) : undefined
   const { messages, system } = toTranscript({
@@ -132,17 +145,20 @@ async function load(run: LiveRun, progress: Progress, deps: RunPorts, { asksMode
     messageIndex: turn.messageIndex,
     requestId: run.key.requestId,
     messages: run.request.messages,
+    instructions: run.request.instructions,
     tokens: config.memory.history_tokens,
     ...(images ? { images: images.questions } : {}),
-    ...(context ? { context: context.text } : {}),
+    ...(context ? { context } : {}),
   })
   progress.system = [config.instructions, system].filter((text) => text !== '').join('\n\n')
-  progress.messages = messages
   progress.ownFrom = messages.length
-  progress.storedMessages = messages.length
+  progress.messages = [...messages, ...(run.request.continuation ?? []).flatMap(toBroughtMessages)]
+  progress.storedMessages = progress.messages.length
   if (run.fence > 1) {
     const [checkpoints, decisions] = await Promise.all([store.checkpoints(run.key), store.decisions(run.key)])
     restore(run, progress, checkpoints)
+    reachState(checkpoints.length > 0 ? 'resumed-with-progress' : 'resumed-without-progress')
+    if (callsWithoutResult(progress.messages).length > 0) reachState('resumed-in-tool')
     progress.decisions = decisions
   }
   if (images) await loadResultImages(run, progress, images.results, store)
@@ -154,9 +170,11 @@ function mayHaveImages({ fence, request }: LiveRun, history: readonly HistoryMes
 }
 
 /** Puts memories before the question of the current run only, so that the beginning of the prompt stays the same and provider caches hit. */
-function addMemories({ messages, ownFrom }: Progress, memories: string | undefined): void {
+function addMemories({ messages, ownFrom }: Progress, memories: RecalledMemories | undefined): void {
   const question = messages[ownFrom - 1]
-  if (memories && question?.role === 'user') messages[ownFrom - 1] = { ...question, text: memories + question.text }
+  if (!memories || question?.role !== 'user') return
+  const parts = { question: question.text, ...question.parts, memories: memories.statements }
+  messages[ownFrom - 1] = { ...question, text: memories.text + question.text, parts }
 }
 
 /** True where the human message of the run is the only message of the session, so that no history has to be read. */
@@ -172,7 +190,7 @@ function agentEvents(
   run: LiveRun,
   progress: Progress,
   list: readonly SubAgent[],
-  { keeper, images, subAgents, observer, onFault, now, newId }: RunPorts,
+  { keeper, images, schemas, subAgents, observer, onFault, now, newId }: RunPorts,
 ): AsyncGenerator<AgentEvent, void> {
   const { agent, key, request, signal } = run
   const { config, model } = agent
@@ -197,6 +215,7 @@ function agentEvents(
     keepArtifact: atFirstCall((): KeepArtifact => keeper(run, progress.turn.session, artifactsOf(progress))),
     showImage: model.seesImages ? atFirstCall((): ShowImage => createShowImage(key, images, ownResultImages(progress))) : undefined,
     decisionFor: (callId: string) => progress.decisions.get(callId),
+    suspensionOf: (callId: string) => suspensionIn(progress, callId),
     stopReason: () => reasonOfStop(run),
     now,
     newId,
@@ -207,15 +226,21 @@ function agentEvents(
   return loop({
     ...common,
     model,
+    ...(request.modelOptions && { modelOptions: request.modelOptions }),
     system: progress.system,
     messages: progress.messages,
     ...offerTools({
-      tools: () => [...tools, ...delegation.tools()],
+      // Sub-agents do not get the tools of the client.
+      tools: () => [...tools, ...delegation.tools(), ...progress.clientTools],
       findable: configured,
       filters: request.filters,
       question: run.input,
       search: agent.tools.search,
+      find: agent.tools.find,
     }),
+    answerSchema: toAnswerSchema(request.responseSchema, config.limits.max_schema_repairs, (schema, value) =>
+      schemas.faultsOf('answer', schema, value, key),
+    ),
     maxIterations: config.max_iterations,
     iterations: progress.iterations,
     earlierMessages: (callId) => earlierIn(progress, callId),
@@ -233,7 +258,7 @@ function atFirstCall<Args extends unknown[], Result>(create: () => (...args: Arg
 function workflowBegun({ messages, ownFrom }: Progress): WorkflowType | undefined {
   const runMessages = messages.slice(ownFrom)
   if (runMessages.length === 0) return undefined
-  return runMessages.some((message) => message.role === 'user' && message.instruction !== undefined) ? 'plan_execute' : 'react'
+  return runMessages.some(isOfPlan) ? 'plan_execute' : 'react'
 }
 
 function toServiceError(thrown: unknown): unknown {

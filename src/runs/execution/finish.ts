@@ -1,7 +1,7 @@
+import { withoutRepairs } from '../../agent/answer-schema.ts'
 import { repair } from '../../agent/history.ts'
 import type { Step } from '../../agent/events.ts'
-import type { Message } from '../../agent/messages.ts'
-import { planningOf } from '../../agent/plan-position.ts'
+import { isOfPlan, planningOf } from '../../agent/plan-position.ts'
 import { withoutImageBytes } from '../../agent/tool-images.ts'
 import { toErrorBody, type ErrorBody } from '../../errors.ts'
 import { ownResultImages } from '../attachments/result-images.ts'
@@ -10,8 +10,10 @@ import { toCompact } from '../log/compact-log.ts'
 import type { RunPorts } from './ports.ts'
 import type { NewJob } from '../jobs.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
+import { citationsOf } from './citations.ts'
+import { reasonOfError } from './answer-schema.ts'
 import { sortSteps, outputOf, toAnswerStep } from '../log/outcome.ts'
-import { artifactsOf, checkpoint, hasToolResults, hasUnstored, type Progress } from './progress.ts'
+import { artifactsOf, checkpoint, filesOf, hasToolResults, hasUnstored, type Progress } from './progress.ts'
 import { statusOfEnd, type EndEvent } from '../run.ts'
 import { FenceLost, type EndedRun, type NewMessage, type NextRun } from '../run-store.ts'
 import { costOfRun, toolsOf, toUsage, totalsOf } from './usage.ts'
@@ -20,14 +22,9 @@ import { nextWindowStart, toSizedMessage } from '../window/window.ts'
 
 /** Stores the end of a run, then appends the `end` event to the log. Resolves to the next run in the session queue. */
 export async function finish(run: LiveRun, progress: Progress, error: ErrorBody | undefined, deps: RunPorts): Promise<NextRun | undefined> {
-  const end: EndEvent = {
-    type: 'end',
-    reason: error ? 'error' : progress.reason,
-    usage: toUsage(progress.usage.models, progress.steps, run.agent.config.llms),
-    thoughts: progress.usage.thoughts,
-    ...(error ? { error } : {}),
-  }
-  run.trace.close(deps.now())
+  const endedAt = deps.now()
+  const end = toEnd(run, progress, endedAt, error)
+  run.trace.close(endedAt)
   const ended = toEndedRun(run, progress, end, deps)
   try {
     // A repeat continues from the last checkpoint and repeats no finished call.
@@ -38,8 +35,29 @@ export async function finish(run: LiveRun, progress: Progress, error: ErrorBody 
     return next
   } catch (cause) {
     if (cause instanceof FenceLost) throw cause
-    const failed: EndEvent = { ...end, reason: 'error', error: toErrorBody(cause) }
+    const failed = toEnd(run, progress, deps.now(), toErrorBody(cause))
     throw new EndNotStored(failed, toEndedRun(run, progress, failed, deps), cause)
+  }
+}
+
+/** The end of an executed run: `at` equals the stored end of the run. */
+type FinalEnd = EndEvent & { at: number }
+
+function toEnd({ agent, log }: LiveRun, progress: Progress, at: number, error: ErrorBody | undefined): FinalEnd {
+  const { usage, steps } = progress
+  const reason = error ? reasonOfError(error) : progress.end.reason
+  const citations = error ? [] : citationsOf(() => outputOf(log.events), steps)
+  return {
+    type: 'end',
+    at,
+    reason,
+    usage: toUsage(usage.models, steps, agent.config.llms),
+    thoughts: usage.thoughts,
+    // A failed run has no ai message, so its files belong to no answer.
+    ...(error ? {} : filesOf(progress)),
+    ...(citations.length > 0 && { citations }),
+    ...(progress.end.structured && !error ? { structured: true } : {}),
+    ...(error ? { error } : {}),
   }
 }
 
@@ -56,8 +74,8 @@ export class EndNotStored extends Error {
   }
 }
 
-function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: RunPorts): EndedRun {
-  const endedAt = deps.now()
+function toEndedRun(run: LiveRun, progress: Progress, end: FinalEnd, deps: RunPorts): EndedRun {
+  const endedAt = end.at
   const message = toAiMessage(run, progress, end, endedAt)
   const { turn, usage } = progress
   const jobs = toJobs(run, progress, message, deps)
@@ -66,7 +84,7 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: RunPo
     status: statusOfEnd(end.reason),
     finishReason: end.reason,
     // The end of an async run is reported to the caller and therefore final.
-    continuable: !run.isAsync && (end.reason === 'error' || (end.reason === 'cancelled' && run.stopCause === 'disconnected')),
+    continuable: !run.isAsync && (end.error !== undefined || (end.reason === 'cancelled' && run.stopCause === 'disconnected')),
     request: run.request,
     model: modelOf(run, progress),
     ...totalsOf(usage.models),
@@ -77,6 +95,9 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: RunPo
       input: run.input,
       events: toCompact([...run.log.events, end]),
       ...(run.log.restoredAt === undefined ? {} : { restoredAt: run.log.restoredAt }),
+      ...(run.request.callbackLinks ? { callbackLinks: true } : {}),
+      ...(run.request.echo ? { echo: run.request.echo } : {}),
+      ...(run.request.responseSchema ? { hasSchema: true } : {}),
       trace: run.trace.all(),
     },
     message,
@@ -96,16 +117,16 @@ function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt:
   const content = outputOf([...run.log.events, end])
   const artifacts = artifactsOf(progress)
   const steps = sortSteps([...progress.usage.thoughts, ...progress.steps])
-  if (end.reason === 'error') return undefined
+  if (end.error) return undefined
   if (end.reason === 'cancelled' && content === '' && steps.length === 0) return undefined
-  const runMessages = repair(progress.messages.slice(progress.ownFrom - 1))
+  const runMessages = withoutRepairs(repair(progress.messages.slice(progress.ownFrom - 1)))
   // Later turns show the model a partial answer exactly as the reader received the answer.
   const last = runMessages.at(-1)
   const complete =
     last?.role === 'assistant' && last.text === content
       ? runMessages
       : [...runMessages, { role: 'assistant' as const, text: content, toolCalls: [] }]
-  const hasPlan = runMessages.some(isInstruction)
+  const hasPlan = runMessages.some(isOfPlan)
   const planning = hasPlan ? planningOf(runMessages) : []
   const thoughts = progress.usage.thoughts.filter((step) => step.subAgent === undefined)
   return {
@@ -122,6 +143,7 @@ function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt:
       ...(artifacts.length > 0 ? { artifacts } : {}),
       ...(thoughts.length > 0 ? { reasoning: thoughts.map(textOfThought) } : {}),
       ...(planning.length > 0 ? { planning } : {}),
+      ...(end.citations ? { citations: end.citations } : {}),
       // The human message is stored separately. Reasoning, provider data and plans matter only within a run.
       ...(complete.length > 2 && !hasPlan ? { transcript: complete.slice(1).map(withoutReasoning) } : {}),
     },
@@ -143,10 +165,6 @@ function toJobs(run: LiveRun, progress: Progress, message: NewMessage | undefine
   const id = `summary:${turn.session}:${turn.windowStart}`
   if (upTo > turn.windowStart) jobs.push({ id, kind: 'summary', tenant, data: { session: turn.session, upTo }, dueAt: now() })
   return jobs
-}
-
-function isInstruction(message: Message): boolean {
-  return message.role === 'user' && message.instruction !== undefined
 }
 
 function textOfThought(step: Step): string {

@@ -3,53 +3,79 @@ import { toCompact } from '../log/compact-log.ts'
 import type { RunPorts } from './ports.ts'
 import type { NewJob } from '../jobs.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
-import { storeNext, type Progress } from './progress.ts'
+import { filesOf, storeNext, type Progress } from './progress.ts'
 import type { InterruptEvent } from '../run.ts'
 import { toUsage } from './usage.ts'
+import { reachState } from '../../states.ts'
 
 /**
- * Stores the state of a run whose calls wait for approval, then appends the `interrupt` event to the log. From then on no process holds the
- * run. The process of the last decision resumes the run. The run keeps the session.
+ * Stores the state of a run whose calls wait for a decision, then appends the `interrupt` event to the log. From then on no process holds the
+ * run. The process of the last decision resumes the run. The run keeps the session. Throws `rate_limited` for a caller with too many runs
+ * that wait for client tools.
  */
 export async function interrupt(
   run: LiveRun,
   progress: Progress,
   calls: readonly PendingCall[],
-  { store, jobs, now: clock, newId }: RunPorts,
+  { store, jobs, clientWaits, now: clock, newId }: RunPorts,
 ): Promise<void> {
   const { key, sessionId, fence, agent, log, trace } = run
   const { usage, steps, turn } = progress
+  const now = clock()
   const event: InterruptEvent = {
     type: 'interrupt',
+    at: now,
     calls,
     usage: toUsage(usage.models, steps, agent.config.llms),
     thoughts: usage.thoughts,
+    ...filesOf(progress),
   }
-  const now = clock()
-  const expiresAt = Math.ceil(now + agent.config.approvals.expire_after * 1000)
+  const expiresAt = Math.ceil(now + waitOf(run, calls) * 1000)
   const data = { owner: key.owner, requestId: key.requestId, fence }
-  const expiry: NewJob<'approval_expiry'> = { id: newId(), kind: 'approval_expiry', tenant: key.tenant, data, dueAt: expiresAt }
-  await storeNext(run, progress, event, (step, checkpoint) =>
-    store.interrupt(key, fence, {
-      session: turn.session,
-      sessionId,
-      step,
-      data: checkpoint,
-      calls,
-      now,
-      expiresAt,
-      log: {
-        input: run.input,
-        events: toCompact([...log.events, event]),
-        ...(log.restoredAt === undefined ? {} : { restoredAt: log.restoredAt }),
-        trace: trace.all(),
-      },
-      // At least 1, which marks the run as started.
-      ranMs: Math.max(1, run.elapsedMs(now)),
-      jobs: [expiry],
-    }),
-  )
+  const newJobs: NewJob[] = [{ id: newId(), kind: 'approval_expiry', tenant: key.tenant, data, dueAt: expiresAt }]
+  if (run.request.reportsInterruptions)
+    newJobs.push({
+      id: newId(),
+      kind: 'interrupt_callback',
+      tenant: key.tenant,
+      data: { ...data, n: countInterruptions(run) + 1, at: now },
+      dueAt: now,
+    })
+  const storeInterruption = () =>
+    storeNext(run, progress, event, (step, checkpoint) =>
+      store.interrupt(key, fence, {
+        session: turn.session,
+        sessionId,
+        step,
+        data: checkpoint,
+        calls,
+        now,
+        expiresAt,
+        log: {
+          input: run.input,
+          events: toCompact([...log.events, event]),
+          ...(log.restoredAt === undefined ? {} : { restoredAt: log.restoredAt }),
+          trace: trace.all(),
+        },
+        // At least 1, which marks the run as started.
+        ranMs: Math.max(1, run.elapsedMs(now)),
+        jobs: newJobs,
+      }),
+    )
+  await (calls.some(({ by }) => by === 'client') ? clientWaits.add(key, agent, storeInterruption) : storeInterruption())
+  reachState('run-interrupted')
   log.append(event)
-  // The new job may be the earliest of its kind.
-  jobs.wake('approval_expiry')
+  // The new jobs may be the earliest of their kinds.
+  jobs.wake(...newJobs.map(({ kind }) => kind))
+}
+
+function countInterruptions({ log }: LiveRun): number {
+  return log.events.filter(({ type }) => type === 'interrupt').length
+}
+
+/** Seconds that a run waits for decisions. A person may need a day; a client that runs its own tools answers soon or never. */
+function waitOf({ request, agent }: LiveRun, calls: readonly PendingCall[]): number {
+  const { approvals, limits } = agent.config
+  const isShort = request.hasShortWait === true && calls.every(({ by }) => by === 'client')
+  return isShort ? limits.client_tool_wait : approvals.expire_after
 }

@@ -47,11 +47,15 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
       return event.message.instruction === 'plan' ? undefined : checkpoint(run, progress, store)
     case 'approved_start':
       return store.startApproved(run.key, run.fence, event.callId, deps.now())
+    case 'suspension':
+      progress.suspensions.push(event.suspension)
+      // A suspended call is stored with the interruption. A write that goes on is stored before it starts, so no write is repeated.
+      return event.suspension.isOver && event.effect === 'write' ? checkpoint(run, progress, store) : undefined
     case 'interrupt':
       progress.pendingCalls = event.calls
       return undefined
     case 'end':
-      progress.reason = event.reason
+      progress.end = event
       return undefined
   }
 }

@@ -1,12 +1,18 @@
+import type { RecalledMemories } from '../../memory/render.ts'
+import type { Owner } from '../../access/owner.ts'
 import type { Artifact, KeepArtifact } from '../../agent/artifact.ts'
+import type { ClientTool } from '../../agent/client-tools.ts'
+import type { JsonSchema } from '../../agent/messages.ts'
 import type { Tool } from '../../agent/tool.ts'
 import type { Images } from '../../files/images.ts'
+import type { SchemaFault } from '../../json/schema/answer-schema.ts'
 import type { SubAgents } from '../../sub-agents/sub-agents.ts'
 import type { Attachments } from '../attachments/attachments.ts'
 import type { Jobs } from '../jobs.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import type { RunObserver } from '../run-observer.ts'
 import type { RunStore } from '../run-store.ts'
+import type { ClientWaits } from './client-waits.ts'
 
 /** The ports that the execution of a run needs, from its turn to its stored end. */
 export interface RunPorts {
@@ -22,13 +28,37 @@ export interface RunPorts {
   images: Pick<Images, 'fromBytes'>
   /** A tool of this name that reads these files and no others. */
   readTool(name: string, files: readonly string[]): Tool
+  clientTools: ClientTools
+  schemas: CallerSchemas
+  clientWaits: ClientWaits
   /** Keeps files that the run's tools make. `session` is the session's key, `earlier` are artifacts of the run before another process took the run over. */
   keeper(run: LiveRun, session: string, earlier: readonly Artifact[]): KeepArtifact
   /** Memories of the run's caller, to be put before the question; undefined where the caller has none. Never throws. */
-  recall(run: LiveRun): Promise<string | undefined> | undefined
+  recall(run: LiveRun): Promise<RecalledMemories | undefined> | undefined
   subAgents: SubAgents
   /** Absent where runs are neither traced nor measured. */
   observer?: RunObserver | undefined
   /** Called for an internal error; the caller does not see the error. */
   onFault(run: LiveRun, error: unknown): void
+}
+
+/** What a schema of a caller describes: the answer of a run, or the input of a client tool. */
+export type SchemaUse = 'answer' | 'input'
+
+/**
+ * Port: checks schemas of callers, and values against them, without holding up other requests. Throws a `ServiceError` `overloaded` for a
+ * caller with too many waiting checks.
+ */
+export interface CallerSchemas {
+  /** Why a schema cannot be used; undefined for a usable one. */
+  faultOf(use: SchemaUse, schema: JsonSchema, caller: Owner): Promise<SchemaFault | undefined>
+  /** The faults of a value as clauses, such as `/items/0/price must be number`; empty for a valid value. */
+  faultsOf(use: SchemaUse, schema: JsonSchema, value: unknown, caller: Owner): Promise<string[]>
+}
+
+/** Port: makes tools of the loop from tools of the client. */
+export interface ClientTools {
+  /** Why the schema of a tool cannot be used, as a clause; undefined for a usable one. */
+  faultOf(tool: ClientTool, caller: Owner): Promise<string | undefined>
+  create(tools: readonly ClientTool[], caller: Owner): Tool[]
 }

@@ -1,9 +1,11 @@
 import type { Decision, PendingCall } from '../../agent/approval.ts'
 import type { Artifact } from '../../agent/artifact.ts'
-import type { EndReason, Step } from '../../agent/events.ts'
+import type { LoopEnd, Step } from '../../agent/events.ts'
 import type { Message, ToolMessage } from '../../agent/messages.ts'
+import type { Suspension } from '../../agent/suspension.ts'
 import type { Tool } from '../../agent/tool.ts'
 import { withoutImageBytes } from '../../agent/tool-images.ts'
+import type { KeptFiles } from '../../artifacts/answer-files.ts'
 import { fromCompact, toCompact } from '../log/compact-log.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import type { LoggedEvent } from '../run.ts'
@@ -19,6 +21,8 @@ export interface Progress {
   ownFrom: number
   /** Tools of the current run only. */
   extraTools: Tool[]
+  /** Tools that the client runs. Sub-agents do not get them. */
+  clientTools: readonly Tool[]
   /** Number of model calls. */
   iterations: number
   usage: UsageSoFar
@@ -31,9 +35,11 @@ export interface Progress {
   cutOff: Set<string>
   /** Messages of agents inside of tool calls. */
   nested: NestedMessage[]
+  /** Calls that were suspended; the last entry of a call counts. */
+  suspensions: Suspension[]
   /** Number of visible events that belong to ended turns and steps. */
   completeEvents: number
-  reason: EndReason
+  end: LoopEnd
   /** Undecided calls that need approval: the run is to be interrupted. */
   pendingCalls: readonly PendingCall[] | undefined
   /** Decisions by call id. */
@@ -45,6 +51,7 @@ export interface Progress {
   storedUsage: { models: number; thoughts: number }
   storedResults: Set<string>
   storedNested: number
+  storedSuspensions: number
   storedRecords: number
 }
 
@@ -56,6 +63,7 @@ export function emptyProgress(turn: Turn): Progress {
     messages: [],
     ownFrom: 0,
     extraTools: [],
+    clientTools: [],
     iterations: 0,
     usage: { models: [], thoughts: [] },
     steps: [],
@@ -63,8 +71,9 @@ export function emptyProgress(turn: Turn): Progress {
     results: [],
     cutOff: new Set(),
     nested: [],
+    suspensions: [],
     completeEvents: 0,
-    reason: 'error',
+    end: { reason: 'error' },
     pendingCalls: undefined,
     decisions: new Map(),
     checkpoints: 0,
@@ -73,6 +82,7 @@ export function emptyProgress(turn: Turn): Progress {
     storedUsage: { models: 0, thoughts: 0 },
     storedResults: new Set(),
     storedNested: 0,
+    storedSuspensions: 0,
     storedRecords: 0,
   }
 }
@@ -101,14 +111,24 @@ export async function storeNext(
     events: toCompact(events),
     usage: { models: usage.models.slice(storedUsage.models), thoughts: usage.thoughts.slice(storedUsage.thoughts) },
     ...(progress.nested.length > progress.storedNested ? { nested: progress.nested.slice(progress.storedNested).map(toStoredNested) } : {}),
+    ...(progress.suspensions.length > progress.storedSuspensions
+      ? { suspensions: progress.suspensions.slice(progress.storedSuspensions) }
+      : {}),
     ...(trace.length > 0 ? { trace } : {}),
   }
-  const upTo = { nested: progress.nested.length, messages: messages.length, models: usage.models.length, thoughts: usage.thoughts.length }
+  const upTo = {
+    nested: progress.nested.length,
+    suspensions: progress.suspensions.length,
+    messages: messages.length,
+    models: usage.models.length,
+    thoughts: usage.thoughts.length,
+  }
   await store(progress.checkpoints + 1, data)
   progress.checkpoints++
   progress.storedMessages = upTo.messages
   progress.storedUsage = upTo
   progress.storedNested = upTo.nested
+  progress.storedSuspensions = upTo.suspensions
   progress.storedRecords += trace.length
   progress.storedEvents += events.length
   for (const message of data.messages) if (message.role === 'tool') progress.storedResults.add(message.callId)
@@ -145,6 +165,7 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
     progress.usage.models.push(...stored.usage.models)
     progress.usage.thoughts.push(...stored.usage.thoughts)
     progress.nested.push(...(stored.nested ?? []))
+    progress.suspensions.push(...(stored.suspensions ?? []))
     run.trace.restore(stored.trace ?? [])
   }
   const events = checkpoints.flatMap((stored) => fromCompact(stored.events))
@@ -162,6 +183,7 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
   progress.storedUsage = { models: progress.usage.models.length, thoughts: progress.usage.thoughts.length }
   progress.completeEvents = events.length
   progress.storedNested = progress.nested.length
+  progress.storedSuspensions = progress.suspensions.length
   progress.storedRecords = run.trace.count
 }
 
@@ -169,6 +191,17 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
 export function artifactsOf({ steps }: Progress): Artifact[] {
   const artifacts = new Map(steps.flatMap((step) => step.artifacts ?? []).map((artifact) => [artifact.id, artifact]))
   return [...artifacts.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
+}
+
+/** The files as part of the last event; empty for none. */
+export function filesOf(progress: Progress): { files?: KeptFiles } {
+  const made = artifactsOf(progress)
+  return made.length === 0 ? {} : { files: { folder: progress.turn.session, made } }
+}
+
+/** The state of a call that was suspended. */
+export function suspensionIn({ suspensions }: Progress, callId: string): Suspension | undefined {
+  return suspensions.findLast((suspension) => suspension.callId === callId)
 }
 
 /** Messages of the agent inside of a call, from before a takeover. */

@@ -1,20 +1,27 @@
 import { hash } from 'node:crypto'
-import type { Owner } from '../../access/owner.ts'
+import { accessTo, permits } from '../../access/operations.ts'
+import type { Principal } from '../../access/principal.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { invalid, ServiceError } from '../../errors.ts'
 import type { Admission, Intake } from './admission.ts'
 import type { NewChat, OpenTarget } from '../new-chat.ts'
 import { checkHints } from './hints.ts'
+import { checkSchemas } from './schemas.ts'
+import type { ClientWaits } from '../execution/client-waits.ts'
+import type { CallerSchemas, ClientTools } from '../execution/ports.ts'
 import type { Jobs } from '../jobs.ts'
 import type { RunMutex } from '../ownership/registry.ts'
 import type { Accepted, RunStore } from '../run-store.ts'
 import type { BeginRun } from './begin-run.ts'
+import { reachState } from '../../states.ts'
 
 /** The event of an async chat. `source` and `id` identify the event; `callbackUrl` receives the end of the run. */
 export interface ChatEvent {
   source: string
   id: string
   callbackUrl: string | undefined
+  /** True where the callback is also to report interruptions. */
+  reportsInterruptions?: boolean
 }
 
 interface AcceptanceDependencies {
@@ -25,6 +32,9 @@ interface AcceptanceDependencies {
   intake: Pick<Intake, 'assertOpen'>
   mutex: Pick<RunMutex, 'run'>
   beginRun: BeginRun
+  clientTools: ClientTools
+  clientWaits: Pick<ClientWaits, 'refuse'>
+  schemas: CallerSchemas
   /** The reason not to call an address, as a message for the caller; undefined for a permitted address. */
   refusalOf(url: string): Promise<string | undefined>
 }
@@ -33,16 +43,23 @@ interface AcceptanceDependencies {
  * Accepts an event. The run is stored when the promise resolves, and starts in any process when the session and a worker are free. A repeated
  * event gets the ids of the first event and starts no run; `toChat`, which may refuse the data of the event, is not called.
  */
-export type Accept = (owner: Owner, event: ChatEvent, toChat: () => NewChat) => Promise<Accepted>
+export type Accept = (
+  caller: Pick<Principal, 'tenant' | 'owner' | 'permissions'>,
+  event: ChatEvent,
+  toChat: () => NewChat,
+) => Promise<Accepted>
 
 export function createAcceptance(dependencies: AcceptanceDependencies): Accept {
-  const { store, jobs, agent, admission, intake, mutex, beginRun, refusalOf } = dependencies
+  const { store, jobs, agent, admission, intake, mutex, beginRun, clientWaits, refusalOf } = dependencies
 
-  return async (owner, event, toChat) => {
+  return async (caller, event, toChat) => {
     const newEvent = { key: hash('sha256', JSON.stringify([event.source, event.id])), id: event.id, callbackUrl: event.callbackUrl }
     // An accepted event is acknowledged again before its data is checked, whatever the state of the run.
-    const earlier = await store.findEvent(owner, newEvent.key)
-    if (earlier) return earlier
+    const earlier = await store.findEvent(caller, newEvent.key)
+    if (earlier) {
+      reachState('event-known')
+      return earlier
+    }
     intake.assertOpen()
     const overload = admission.refuseEvent()
     if (overload) throw overload
@@ -52,10 +69,17 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Accept {
     try {
       await current.tools.settling()
       checkHints(chat.request.filters, current.tools, chat.at)
+      if (chat.request.clientTools) await clientWaits.refuse(caller, current)
+      await checkSchemas(chat, { ...dependencies, own: current.tools, caller })
       const refusal = event.callbackUrl === undefined ? undefined : await refusalOf(event.callbackUrl)
       if (refusal !== undefined) throw invalid([...chat.at, 'callback_url'], refusal)
-      const key = { tenant: owner.tenant, owner: owner.owner, requestId: chat.requestId }
-      return await begin(toAsync(chat, event), { key, sessionId: chat.sessionId ?? chat.newSessionId, agent: current, event: newEvent })
+      const key = { tenant: caller.tenant, owner: caller.owner, requestId: chat.requestId }
+      return await begin(toAsync(chat, event, permits(caller, accessTo.linkArtifact)), {
+        key,
+        sessionId: chat.sessionId ?? chat.newSessionId,
+        agent: current,
+        event: newEvent,
+      })
     } finally {
       release()
     }
@@ -75,7 +99,8 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Accept {
 }
 
 /** No client waits for an async run, so a disconnect never cancels the run. */
-function toAsync(chat: NewChat, { callbackUrl }: ChatEvent): NewChat {
-  const request = callbackUrl === undefined ? chat.request : { ...chat.request, hasCallback: true }
+function toAsync(chat: NewChat, { callbackUrl, reportsInterruptions = false }: ChatEvent, callbackLinks: boolean): NewChat {
+  const callback = { hasCallback: true, callbackLinks, ...(reportsInterruptions ? { reportsInterruptions } : {}) }
+  const request = callbackUrl === undefined ? chat.request : { ...chat.request, ...callback }
   return { ...chat, request, onDisconnect: 'continue' }
 }

@@ -2,6 +2,7 @@ import { limitOf, type Caller } from '../../access/rate-limits.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
 import { serviceStopping } from '../log/outcome.ts'
+import { reachState } from '../../states.ts'
 
 /** Decides on new work. Running work, and readers that join a run, are always admitted. */
 export interface Admission {
@@ -68,12 +69,14 @@ export function createAdmission({ agent, overload, runsElsewhere, countRuns }: A
       if (ownCount >= limit) return tooMany(limit)
       if (ownCount + (runsElsewhere?.(caller) ?? 0) < limit) return undefined
       // The number of other processes may be a second old, so the store decides: a caller with one run after another must not be refused.
+      reachState('runs-limited-by-store')
       return countRuns?.(caller).then((count) => (count < limit ? undefined : tooMany(limit)))
     },
   }
 }
 
 function tooMany(limit: number): ServiceError {
+  reachState('runs-limited')
   return new ServiceError('rate_limited', `${limit} of your runs have not ended; no more are taken.`, { retryAfter })
 }
 
@@ -100,7 +103,9 @@ export function createIntake(now: () => number): Intake {
       return isClosed
     },
     assertOpen() {
-      if (isClosed) throw serviceStopping()
+      if (!isClosed) return
+      reachState('request-while-stopping')
+      throw serviceStopping()
     },
     close() {
       isClosed = true

@@ -1,3 +1,4 @@
+import type { JsonSchema } from '../../agent/messages.ts'
 import { LiveRun } from '../ownership/live-run.ts'
 import type { Intake } from './admission.ts'
 import type { Attachments, CheckedAttachments } from '../attachments/attachments.ts'
@@ -24,7 +25,8 @@ export function createBeginRun({ store, attachments, intake, holder, now, newId 
   return async (chat, { key, sessionId, agent, event }) => {
     const scope = { caller: key, agent, filters: chat.request.filters }
     const checked = chat.attachments && (await attachments.check(chat.attachments, scope, chat.at))
-    const request = checked ? withAttachments(chat.request, checked) : chat.request
+    const requested = withDefaultSchema(chat.request, agent.config.response_schema)
+    const request = checked ? withAttachments(requested, checked) : requested
     const { operation, bodyHash, onDisconnect } = chat
     const run = new LiveRun({ key, sessionId, operation, bodyHash, request, agent, onDisconnect, fence: 1 })
     const stored = await store.begin({
@@ -45,13 +47,26 @@ export function createBeginRun({ store, attachments, intake, holder, now, newId 
       messages: toNewMessages(request, key.requestId, now()),
       ...(checked ? { images: checked.pictures } : {}),
       ...(event ? { event } : {}),
+      ...(chat.notifications ? { notifications: chat.notifications } : {}),
+      ...(chat.afterMessages === undefined ? {} : { afterMessages: chat.afterMessages }),
+      ...(chat.unstored ? { unstored: chat.unstored } : {}),
     })
     return { run, stored }
   }
 }
 
-function withAttachments(request: ChatRequest, { images, contextFiles }: CheckedAttachments): ChatRequest {
-  return { ...request, ...(images.length > 0 ? { images } : {}), ...(contextFiles.length > 0 ? { contextFiles } : {}) }
+/** The schema of agent.yaml becomes a part of the request: a change of the configuration does not change the answer of a run. */
+function withDefaultSchema(request: ChatRequest, schema: JsonSchema | null | undefined): ChatRequest {
+  return schema && request.responseSchema === undefined ? { ...request, responseSchema: schema } : request
+}
+
+function withAttachments(request: ChatRequest, { images, contextFiles, documents }: CheckedAttachments): ChatRequest {
+  return {
+    ...request,
+    ...(images.length > 0 ? { images } : {}),
+    ...(contextFiles.length > 0 ? { contextFiles } : {}),
+    ...(documents.length > 0 ? { documents } : {}),
+  }
 }
 
 /** Lists of runs show the start of the question. */
@@ -59,9 +74,13 @@ const maxInputCharacters = 200
 
 const maxNameCharacters = 60
 
-/** The name of a session in lists: the beginning of the first question, without context files, cut at a word. */
+/** The name of a session in lists. */
 export function shortName(messages: readonly ChatMessage[]): string {
-  const first = messages.find((message) => message.role === 'user')?.content ?? ''
+  return nameOf(messages.find((message) => message.role === 'user')?.content ?? '')
+}
+
+/** The name of a session: the beginning of its first question, without context files, cut at a word. */
+export function nameOf(first: string): string {
   const question = first.startsWith(contextOpening) ? questionOf(first) : first
   // Only the part that may appear in the name is processed.
   const text = (question || first)

@@ -1,6 +1,8 @@
 import type { Caller } from '../../access/rate-limits.ts'
 import type { Agent, CurrentAgent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
+import type { ClientWaits } from '../execution/client-waits.ts'
+import type { CallerSchemas, ClientTools } from '../execution/ports.ts'
 import { replay } from '../log/replay.ts'
 import type { NewChat, OpenTarget } from '../new-chat.ts'
 import type { OpenRun } from '../open-run.ts'
@@ -14,6 +16,8 @@ import type { RunStore } from '../run-store.ts'
 import type { Admission, Intake } from './admission.ts'
 import type { BeginRun } from './begin-run.ts'
 import { checkHints } from './hints.ts'
+import { checkSchemas, hasSchemas } from './schemas.ts'
+import { reachState } from '../../states.ts'
 
 export type OnSession = (sessionId: string) => void
 
@@ -35,12 +39,15 @@ interface OpenDependencies {
   readers: Readers
   adoption: Pick<Adoption, 'takeOver'>
   beginRun: BeginRun
+  clientTools: ClientTools
+  clientWaits: Pick<ClientWaits, 'refuse'>
+  schemas: CallerSchemas
   /** Id of the local process. */
   holder: string
 }
 
 export function createOpen(dependencies: OpenDependencies): Open {
-  const { store, agent, admission, intake, mutex, registry, live, readers, adoption, beginRun, holder } = dependencies
+  const { store, agent, admission, intake, mutex, registry, live, readers, adoption, beginRun, clientWaits, holder } = dependencies
 
   return async (caller, chat, disconnected, onSession) => {
     const current = agent()
@@ -67,19 +74,24 @@ export function createOpen(dependencies: OpenDependencies): Open {
       switch (location.kind) {
         case 'here':
           if (!isAbandoned(location.run)) return live.join(location.run, disconnected)
+          reachState('request-during-stop')
           // The next iteration continues the stopped run.
           await location.run.ended
           break
         case 'ended': {
+          reachState('request-of-ended-run')
           if (!location.run.continuable) return replay(location.run)
           const continued = await mutex.run(key, () => adoption.takeOver(location.run))
+          reachState(continued ? 'request-continues-run' : 'request-continuation-taken')
           if (continued) return live.join(continued, disconnected)
           break
         }
         case 'interrupted':
+          reachState('request-of-interrupted-run')
           return readers.openInterrupted(location.run)
         case 'remote':
         case 'unclaimed':
+          reachState('request-of-remote-run')
           return readers.openRemote(location.run, disconnected)
         case 'dropped':
           await readers.waitToLocate(key, disconnected)
@@ -91,9 +103,13 @@ export function createOpen(dependencies: OpenDependencies): Open {
     const { key, agent } = target
     for (;;) {
       const run = registry.find(key)
-      if (run) return { kind: 'here', run }
+      if (run) {
+        reachState('request-of-live-run')
+        return { kind: 'here', run }
+      }
       intake.assertOpen()
       if (!mutex.isHeld(key)) break
+      reachState('request-during-begin')
       await mutex.whenFree(key)
     }
     const { filters } = chat.request
@@ -111,10 +127,13 @@ export function createOpen(dependencies: OpenDependencies): Open {
     const admitting = admission.refuseRun(caller, load)
     // A chat waits here only in the rare case of a question to the store.
     const refusal = admitting instanceof Promise ? await admitting : admitting
-    // A repeat is never refused, and its attachments are not checked again, because files may have changed since.
-    const earlier = (refusal ?? chat.attachments) && (await store.findRequest(target.key))
+    // A repeat is never refused, and not checked again, because files and tools may have changed since.
+    const hasChecks = chat.attachments ?? hasSchemas(chat)
+    const earlier = (refusal ?? hasChecks) && (await store.findRequest(target.key))
     if (earlier) return locationOf(earlier, holder)
     if (refusal) throw refusal
+    if (hasSchemas(chat)) await checkSchemas(chat, { ...dependencies, own: target.agent.tools, caller: target.key })
+    if (chat.request.clientTools) await clientWaits.refuse(target.key, target.agent)
     const { run, stored } = await beginRun(chat, target)
     switch (stored.kind) {
       case 'known':

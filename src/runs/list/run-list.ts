@@ -31,12 +31,19 @@ export interface RunListView {
   has_more: boolean
 }
 
+export interface RunListQuery extends RunFilters {
+  limit: number
+  before: string | undefined
+  /** True: own runs alone, whatever the caller may read. */
+  ownOnly?: boolean
+}
+
 /** Lists runs: own runs, and with `observability.read` the runs of the tenant. Throws a validation error for an unknown `before`. */
-export type ListRuns = (caller: Principal, query: RunFilters & { limit: number; before: string | undefined }) => Promise<RunListView>
+export type ListRuns = (caller: Principal, query: RunListQuery) => Promise<RunListView>
 
 export function createRunList(store: RunListStore): ListRuns {
-  return async (caller, { limit, before, ...filters }) => {
-    const anyOwner = caller.permissions.has('observability.read')
+  return async (caller, { limit, before, ownOnly = false, ...filters }) => {
+    const anyOwner = !ownOnly && caller.permissions.has('observability.read')
     const position = before === undefined ? undefined : parseRowPosition(before)
     if (before !== undefined && !position) throw invalid(['query', 'before'], 'is not the offset of a page of this list')
     const found = await store.list(caller, { ...filters, anyOwner, before: position, limit: limit + 1 })

@@ -1,4 +1,5 @@
 import type { TextLabel } from '../../agent/events.ts'
+import type { JsonObject } from '../../agent/messages.ts'
 import type { LoggedEvent } from '../run.ts'
 import type { TraceRecord } from '../trace/records.ts'
 
@@ -9,6 +10,12 @@ export interface CompactLog {
   events: (CompactText | Exclude<LoggedEvent, { type: 'text' }>)[]
   /** `EventLog.restoredAt`. */
   restoredAt?: number
+  /** `ChatRequest.callbackLinks`. */
+  callbackLinks?: boolean
+  /** `ChatRequest.echo`. */
+  echo?: JsonObject
+  /** Present in the log of an ended run whose answer has a schema. */
+  hasSchema?: true
   /** Absent in logs of earlier versions, and for a run that was never executed. */
   trace?: TraceRecord[]
 }

@@ -1,4 +1,5 @@
 import type { LoggedEvent } from '../run.ts'
+import { reachState } from '../../states.ts'
 
 /** Back-pressure: limit of characters by which a run may be ahead of its fastest reader before the run waits. */
 const maxAheadCharacters = 1024 * 1024
@@ -126,11 +127,13 @@ export class EventLog {
       while (!signal.aborted) {
         const restartAt = this.restartOf(after)
         if (restartAt !== undefined) {
+          reachState('reader-restarted')
           // Later numbers belong to the current attempt, so the reader restarts only once.
           after = reader.at = restartAt
           reader.mustRetry = false
           yield { first: restartAt, events: [{ type: 'retrying' }] }
         } else if (reader.mustRetry) {
+          reachState('reader-rewound')
           reader.mustRetry = false
           yield { first: reader.at, events: [{ type: 'retrying' }] }
         } else if (this.events.length > reader.at) {

@@ -1,14 +1,26 @@
 import type { Step } from '../../agent/events.ts'
+import type { JsonValue } from '../../agent/messages.ts'
+import type { AnswerFile } from '../../artifacts/answer-files.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
+import { toCitationContext, type AdditionalContext } from '../../sessions/additional-context.ts'
 import type { AnswerStep, UsageEntry } from '../../sessions/message.ts'
 import { isLastEvent, type EndEvent, type LastEvent, type LoggedEvent } from '../run.ts'
 
-/** The answer of a run, collected from the run's events: the `body` of a chain response. */
+/** The answer of a run, collected from the run's events, without files. */
 export interface RunAnswer {
   input: string
   output: string
+  /** The value of `output`, where the answer has a schema. */
+  structured_output?: JsonValue
   intermediate_steps: AnswerStep[]
   usage: UsageEntry[]
+  /** The citations of the answer; absent for none. */
+  additional_context?: AdditionalContext[]
+}
+
+/** The answer with the files of the run, as one reader gets it. */
+export interface AnswerBody extends RunAnswer {
+  generated_artifacts: readonly AnswerFile[]
 }
 
 export interface Outcome {
@@ -30,7 +42,12 @@ export const endWithoutSession: EndEvent = {
 export function collect(input: string, events: readonly LoggedEvent[]): Outcome {
   const end = events.at(-1)
   if (!isLastEvent(end)) throw new Error('The outcome of a run can be collected only when the run has ended.')
-  return { answer: { input, output: outputOf(events), intermediate_steps: stepsOf(events, end).map(toAnswerStep), usage: end.usage }, end }
+  const output = outputOf(events)
+  const structured = end.type === 'end' && end.structured ? { structured_output: JSON.parse(output) as JsonValue } : {}
+  const context = end.type === 'end' ? toCitationContext(end.citations) : []
+  const steps = stepsOf(events, end).map(toAnswerStep)
+  const answer = { input, output, ...structured, intermediate_steps: steps, usage: end.usage }
+  return { answer: context.length > 0 ? { ...answer, additional_context: context } : answer, end }
 }
 
 /** The `answer` text after the last event with another label. By definition, `end` and `interrupt` events count as `answer`. */

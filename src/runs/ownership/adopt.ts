@@ -12,6 +12,7 @@ import { stopSuperseded } from './stop-superseded.ts'
 import { createSuspects, isHopeless, isSuspect } from './suspects.ts'
 import type { HeldRecord } from '../trace/records.ts'
 import { toNewMessages } from '../window/transcript.ts'
+import { reachState } from '../../states.ts'
 
 interface AdoptionDependencies {
   store: RunStore
@@ -84,6 +85,7 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
     const { request } = run
     if (!request) return undefined
     const taken = await store.takeOver(run, options.from ?? run, toTakeOver({ ...run, request }))
+    if (!taken) reachState('orphan-taken-elsewhere')
     return taken && resume({ ...run, request }, taken, options)
   }
 
@@ -105,8 +107,10 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
       ...(isResumed ? { resumed: { restoredAt: log?.restoredAt } } : {}),
       moved: toMove(run, isResumed),
     })
+    if (needsReader) reachState('orphan-adopted')
     // The client may have lost its connection with the process. The reconnect grace starts now.
     const hasReader = needsReader && run.onDisconnect === 'cancel' ? liveRun.waitForReader() : undefined
+    void hasReader?.then((isRead) => isRead && reachState('orphan-read-again'))
     const turn = taken.kind === 'running' ? taken.turn : undefined
     // A run in the session queue is stopped before its turn.
     if (!turn) void hasReader?.then((isRead) => isRead || liveRun.stop('orphaned'))
@@ -121,7 +125,10 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
       const { runs, takers } = await store.orphans(holder, graceMs)
       const orphans = runs.filter((run) => !isSuspect(run))
       const share = shareOf(orphans, takers).map((run) => ({ run, from: { ...run, graceMs } }))
-      if (share.length < orphans.length) announce(runs[0]!.holder)
+      if (share.length < orphans.length) {
+        reachState('orphans-shared')
+        announce(runs[0]!.holder)
+      }
       const candidates = [...share, ...(await findDropped()).map((run) => ({ run, from: run }))]
       // The first sweep runs while the service starts: a resumed run needs the tools that the run had.
       if (candidates.length > 0 || runs.length > 0) await agent().tools.settling()
@@ -146,10 +153,14 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
   }
 
   async function adoptOne(run: OrphanedRun, from: RunVersion): Promise<unknown> {
-    if (isHopeless(run)) return takeOver(run, { from, ending: 'orphaned' })
+    if (isHopeless(run)) {
+      reachState('run-hopeless')
+      return takeOver(run, { from, ending: 'orphaned' })
+    }
     if (run.operation !== 'chain_async') return takeOver(run, { from, needsReader: true })
     // Every process executes async runs, as its jobs.
     const isReleased = await store.release(run, from, now())
+    if (isReleased) reachState('orphan-released')
     if (isReleased) jobs.wake('run')
     return isReleased
   }
@@ -164,6 +175,7 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
     const missing = heldRuns.filter((key) => !isHere(key))
     const missingTwice = missing.filter((key) => droppedRuns.has(runKeyText(key)))
     droppedRuns = new Set(missing.map(runKeyText))
+    if (missingTwice.length > 0) reachState('run-dropped')
     const runs = await Promise.all(missingTwice.map((key) => store.find(key)))
     return runs.filter((run): run is StoredRun => run !== undefined && run.endedAt === undefined)
   }

@@ -7,6 +7,7 @@ import type { LiveRun } from './live-run.ts'
 import type { RunMutex } from './registry.ts'
 import { leavingEnd } from './session-queue.ts'
 import type { RunStore, StoredRun } from '../run-store.ts'
+import { reachState } from '../../states.ts'
 
 interface AsyncRunsDependencies {
   store: Pick<RunStore, 'claim' | 'release' | 'leaveQueue' | 'find'>
@@ -42,6 +43,7 @@ export function createAsyncRuns(dependencies: AsyncRunsDependencies): AsyncRuns 
       const claimed = await store.claim({ ...key, fence }, adoption.toTakeOver)
       return claimed && adoption.resume(claimed.run, claimed.takenOver, { isResumed: isResumed === true })
     })
+    if (!run) reachState('job-outdated')
     await run?.ended
     return { kind: 'done' }
   }
@@ -51,9 +53,10 @@ export function createAsyncRuns(dependencies: AsyncRunsDependencies): AsyncRuns 
     if (run.messageIndex !== undefined) {
       const ending = await mutex.run(run, () => adoption.takeOver(run, { ending: 'cancelled' }))
       await ending?.ended
-      return ending !== undefined
+      return ending !== undefined && ending.elsewhere === undefined
     }
-    const end = leavingEnd('cancelled', inputOf(run))
+    reachState('cancel-unclaimed')
+    const end = leavingEnd('cancelled', inputOf(run), run.request)
     if (run.request?.hasCallback) end.jobs.push(callbackJob(run, { id: newId(), round: 0, now: now() }))
     const next = await store.leaveQueue(run, now(), end)
     jobs.wake('callback', ...(next?.holder === '' ? (['run'] as const) : []))
@@ -64,6 +67,7 @@ export function createAsyncRuns(dependencies: AsyncRunsDependencies): AsyncRuns 
     const releases = runs.map((run) =>
       store.release(run.key, { fence: run.fence, status: 'running' }, now()).catch((error: unknown) => onFault(run, error)),
     )
+    if (releases.length > 0) reachState('handed-over-released')
     if (releases.length > 0) await Promise.all(releases)
     if (releases.length > 0) jobs.wake('run')
   }

@@ -11,6 +11,7 @@ import type { LiveRun } from './live-run.ts'
 import { noRun, type Locate, type StoredLocation } from './locate.ts'
 import type { RunMutex, RunRegistry } from './registry.ts'
 import { stopSuperseded } from './stop-superseded.ts'
+import { reachState } from '../../states.ts'
 
 interface CancelDependencies {
   store: Pick<RunStore, 'find' | 'unendedIn'>
@@ -51,10 +52,12 @@ export function createCancellation(dependencies: CancelDependencies): Cancellati
         case undefined:
           throw noRun(key)
         case 'here':
+          reachState('cancel-here')
           isRequested = (await stopLive(location.run)) || isRequested
           break
         case 'ended':
           if (isRequested && location.run.status === 'cancelled') return
+          reachState('cancel-too-late')
           throw new ServiceError('run_ended', `Run ${key.requestId} has ended.`)
         case 'interrupted':
           if (await interrupted.cancel(location.run)) return
@@ -65,6 +68,7 @@ export function createCancellation(dependencies: CancelDependencies): Cancellati
         case 'dropped':
         case 'remote':
           isRequested = true
+          reachState('cancel-remote')
           if (!(await claim(location))) await askHolders([key])
       }
     }
@@ -83,7 +87,13 @@ export function createCancellation(dependencies: CancelDependencies): Cancellati
   /** Undefined where another process holds the run and is alive. */
   function claim({ kind, run }: StoredLocation): Promise<LiveRun | undefined> {
     const from = kind === 'dropped' ? run : { ...run, graceMs: 0 }
-    return mutex.run(run, async () => registry.find(run) ?? adoption.takeOver(run, { from }))
+    return mutex.run(run, async () => {
+      const live = registry.find(run)
+      if (live) return live
+      const taken = await adoption.takeOver(run, { from })
+      if (taken) reachState('cancel-of-lost-process')
+      return taken
+    })
   }
 
   /** Asks the holders of the runs for a cancellation, and waits for changes, `pollMs` at most. */
@@ -95,6 +105,7 @@ export function createCancellation(dependencies: CancelDependencies): Cancellati
 
   async function cancelSession(owner: Owner, sessionId: string): Promise<void> {
     const runs = registry.ofSession(owner, sessionId)
+    if (runs.length > 0) reachState('session-deleted-midway')
     for (const run of runs) run.stop('cancelled')
     const done = new AbortController()
     const ends = Promise.all([...runs.map((run) => run.ended), cancelRemote(owner, sessionId, done.signal)])

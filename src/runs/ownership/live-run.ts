@@ -4,6 +4,7 @@ import type { ChatRequest, Operation, RunKey } from '../run.ts'
 import type { Turn } from '../run-store.ts'
 import type { HeldRecord } from '../trace/records.ts'
 import { TraceRecorder } from '../trace/recorder.ts'
+import { reachState } from '../../states.ts'
 
 /**
  * Why a run was stopped. `disconnected`: the client disconnected and did not reconnect within the grace. `orphaned`: the process of the run
@@ -129,6 +130,7 @@ export class LiveRun {
   /** Counts a reader; the returned function ends the reader's count. */
   attach(): () => void {
     this.readers++
+    if (this.grace && this.readers === 1) reachState('client-back')
     clearTimeout(this.grace)
     this.onReader?.()
     let isAttached = true
@@ -159,7 +161,10 @@ export class LiveRun {
   }
 
   private startGrace(): void {
-    this.grace = setTimeout(() => this.stop('disconnected'), this.graceMs)
+    this.grace = setTimeout(() => {
+      reachState('client-left')
+      this.stop('disconnected')
+    }, this.graceMs)
     this.grace.unref()
   }
 }

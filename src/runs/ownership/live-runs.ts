@@ -13,6 +13,7 @@ import type { RunRegistry } from './registry.ts'
 import type { RemoteRuns } from './remote/remote-runs.ts'
 import type { SessionQueue } from './session-queue.ts'
 import { stopSuperseded } from './stop-superseded.ts'
+import { reachState } from '../../states.ts'
 
 interface LiveRunsDependencies {
   ports: RunPorts
@@ -61,8 +62,10 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
     run.started = (turn ? Promise.resolve(turn) : waitForTurn(run)).catch(async (error: unknown) => {
       registry.remove(run)
       const reason = await reasonOf(run, error)
-      if (isSuperseded(run, reason)) run.elsewhere = remote.followElsewhere(run)
-      else appendEnd(run, reason)
+      if (isSuperseded(run, reason)) {
+        reachState('queue-left-fence-lost')
+        run.elsewhere = remote.followElsewhere(run)
+      } else appendEnd(run, reason)
       throw reason
     })
     run.ended = run.started
@@ -79,6 +82,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
   }
 
   function waitForTurn(run: LiveRun): Promise<Turn> {
+    reachState('queue-entered')
     const messages = (): NewMessage[] => toNewMessages(run.request, run.key.requestId, now())
     return queue.wait(run, messages, run.agent.config.limits.max_session_wait * 1000)
   }
@@ -90,7 +94,8 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
     // An async run may start much later: readers are answered at once.
     if (!run.isAsync) await run.started.catch((error: unknown) => throwUnlessElsewhere(run, error))
     const ended = run.ended.then(() => run.elsewhere)
-    return { requestId: run.key.requestId, sessionId: run.sessionId, input: run.input, log: run.log, ended }
+    const { key, sessionId, input, request, log } = run
+    return { requestId: key.requestId, sessionId, input, hasSchema: Boolean(request.responseSchema), log, ended }
   }
 
   async function drive(run: LiveRun, turn: Turn, ending: Promise<Ending | undefined>): Promise<void> {
@@ -119,6 +124,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
   /** An end that could not be stored (disk full, database away) is sent to the readers at once, and retried in the store. */
   async function handleFailure(run: LiveRun, error: unknown): Promise<void> {
     if (error instanceof EndNotStored) {
+      reachState('end-not-stored')
       onFault(run, error.cause)
       run.log.append(error.end)
       void storeEnd(run, error).finally(() => registry.remove(run))
@@ -126,7 +132,10 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
     }
     registry.remove(run)
     const isFenceLost = error instanceof FenceLost
-    if (isFenceLost && run.stopCause !== 'handed_over') return void (run.elsewhere = remote.followElsewhere(run))
+    if (isFenceLost && run.stopCause !== 'handed_over') {
+      if (run.hasReaders) reachState('readers-moved')
+      return void (run.elsewhere = remote.followElsewhere(run))
+    }
     if (!isFenceLost && run.stopCause !== 'handed_over') onFault(run, error)
     appendEnd(run, await reasonOf(run, error))
   }
@@ -136,6 +145,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
       await sleep(delayMs, handingOver.signal).catch(() => undefined)
       try {
         queue.wake(await store.finish(run.key, run.fence, ended))
+        reachState('end-stored-late')
         return jobs.wake(...ended.jobs.map(({ kind }) => kind))
       } catch (error) {
         if (error instanceof FenceLost) return
@@ -145,7 +155,10 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
 
   async function drain(ms: number): Promise<void> {
     await waitForEnds(ms)
-    for (const run of registry.all()) run.stop('handed_over')
+    for (const run of registry.all()) {
+      reachState('run-handed-over')
+      run.stop('handed_over')
+    }
     handingOver.abort()
     await waitForEnds(handOverMs)
   }

@@ -8,6 +8,7 @@ import type { LiveRuns } from './live-runs.ts'
 import { noRun, type Locate } from './locate.ts'
 import type { RunRegistry } from './registry.ts'
 import type { RemoteRuns } from './remote/remote-runs.ts'
+import { reachState } from '../../states.ts'
 
 interface FollowDependencies {
   locate: Locate
@@ -46,6 +47,7 @@ export function createReaders({ locate, registry, live, remote, intake }: Follow
         case 'unclaimed':
           return openRemote(location.run, disconnected)
         case 'dropped':
+          reachState('reader-of-dropped-run')
           await waitToLocate(key, disconnected)
       }
     }
@@ -53,6 +55,7 @@ export function createReaders({ locate, registry, live, remote, intake }: Follow
 
   function openRemote(run: StoredRun, disconnected: AbortSignal): OpenRun {
     intake.assertOpen()
+    reachState('reader-of-remote-run')
     return remote.open(run, disconnected)
   }
 
@@ -62,6 +65,7 @@ export function createReaders({ locate, registry, live, remote, intake }: Follow
 
   /** `fence` is that of the interruption: the run has a higher fence once a process has resumed the run. */
   async function whenResumed(key: RunKey, fence: number, disconnected: AbortSignal): Promise<OpenRun> {
+    reachState('reader-of-interrupted-run')
     for (;;) {
       const location = await locate(key)
       switch (location?.kind) {

@@ -4,8 +4,9 @@ import { callbackJob } from '../callbacks/callbacks.ts'
 import type { Jobs } from '../jobs.ts'
 import { processLost, serviceStopping } from '../log/outcome.ts'
 import type { LiveRun } from './live-run.ts'
-import { runKeyText, type EndEvent } from '../run.ts'
+import { runKeyText, type ChatRequest, type EndEvent } from '../run.ts'
 import { FenceLost, type HeldRun, type QueueEnd, type NewMessage, type NextRun, type RunStore, type Turn } from '../run-store.ts'
+import { reachState } from '../../states.ts'
 
 /** A process that frees a session publishes the next turn, but messages on the bus may get lost: a waiting run asks the store at this interval. */
 const pollMs = 3000
@@ -40,11 +41,17 @@ export function createSessionQueue({ store, jobs, bus, now, newId }: SessionQueu
 
   function wake(next: NextRun | undefined): void {
     if (!next) return
-    if (next.holder === '') return jobs.wake('run')
+    if (next.holder === '') {
+      reachState('queue-next-unclaimed')
+      return jobs.wake('run')
+    }
     const localRun = waiting.get(runKeyText(next))
     const { tenant, owner, requestId } = next
     if (localRun) localRun.bell.ring()
-    else bus.publish('turn', { tenant, owner, requestId })
+    else {
+      reachState('queue-next-remote')
+      bus.publish('turn', { tenant, owner, requestId })
+    }
   }
 
   function tellInterrupted({ key: { tenant, owner }, sessionId }: LiveRun): void {
@@ -63,9 +70,15 @@ export function createSessionQueue({ store, jobs, bus, now, newId }: SessionQueu
     return inQueue(run, async (bell) => {
       for (;;) {
         const turn = await store.takeTurn(heldOf(run), messages(), now())
-        if (turn) return turn
+        if (turn) {
+          reachState('queue-turn-taken')
+          return turn
+        }
         refuseStopped(run)
-        if (now() >= until) throw busy(run)
+        if (now() >= until) {
+          reachState('queue-left-busy')
+          throw busy(run)
+        }
         await bell.wait(Math.min(pollMs, until - now()))
       }
     })
@@ -91,6 +104,7 @@ export function createSessionQueue({ store, jobs, bus, now, newId }: SessionQueu
     // Another process resumes the run at its position in the queue.
     if (run.stopCause === 'handed_over' || run.stopCause === 'superseded') return
     const end = endOf(run)
+    if (end) reachState('queue-left-stopped')
     if (end && run.request.hasCallback) end.jobs.push(callbackJob(run.key, { id: newId(), round: 0, now: now() }))
     wake(await store.leaveQueue(heldOf(run), now(), end))
     jobs.wake(...(end?.jobs ?? []).map(({ kind }) => kind))
@@ -130,16 +144,22 @@ class Bell {
   }
 }
 
-function endOf({ stopCause, input }: LiveRun): QueueEnd | undefined {
-  return stopCause === 'cancelled' || stopCause === 'orphaned' ? leavingEnd(stopCause, input) : undefined
+function endOf({ stopCause, input, request }: LiveRun): QueueEnd | undefined {
+  return stopCause === 'cancelled' || stopCause === 'orphaned' ? leavingEnd(stopCause, input, request) : undefined
 }
 
 /** The end of a run that leaves the queue without a turn. */
-export function leavingEnd(cause: 'cancelled' | 'orphaned', input: string): QueueEnd {
+export function leavingEnd(cause: 'cancelled' | 'orphaned', input: string, { echo }: Partial<ChatRequest> = {}): QueueEnd {
   const isOrphaned = cause === 'orphaned'
   const error = isOrphaned ? toErrorBody(processLost()) : undefined
   const end: EndEvent = { type: 'end', reason: isOrphaned ? 'error' : 'cancelled', usage: [], thoughts: [], ...(error && { error }) }
-  return { status: isOrphaned ? 'error' : 'cancelled', continuable: isOrphaned, error, log: { input, events: [end] }, jobs: [] }
+  return {
+    status: isOrphaned ? 'error' : 'cancelled',
+    continuable: isOrphaned,
+    error,
+    log: { input, events: [end], ...(echo ? { echo } : {}) },
+    jobs: [],
+  }
 }
 
 function heldOf({ key, fence }: LiveRun): HeldRun {

@@ -1,6 +1,7 @@
 import { ServiceError } from '../../errors.ts'
 import type { LiveRun } from './live-run.ts'
 import type { RunStore } from '../run-store.ts'
+import { reachState } from '../../states.ts'
 
 /** Stops the runs of the local process that another process has taken over, or whose session was deleted: the store accepts no write of them any more. */
 export async function stopSuperseded(store: Pick<RunStore, 'find'>, runs: readonly LiveRun[]): Promise<void> {
@@ -9,6 +10,8 @@ export async function stopSuperseded(store: Pick<RunStore, 'find'>, runs: readon
       (stored) => stored === undefined || stored.fence === run.fence,
       (error: unknown) => !(error instanceof ServiceError && error.code === 'gone'),
     )
-    if (!isHeld) run.stop('superseded')
+    if (isHeld) continue
+    reachState('run-superseded')
+    run.stop('superseded')
   }
 }

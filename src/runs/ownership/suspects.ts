@@ -1,6 +1,7 @@
 import type { LiveRun } from './live-run.ts'
 import { maxLosses } from '../log/outcome.ts'
 import type { OrphanedRun } from '../run-store.ts'
+import { reachState } from '../../states.ts'
 
 /** Longest time in which a suspect runs alone without a checkpoint before the next suspect is taken: the default execution time of a run. */
 const aloneMs = 300_000
@@ -50,6 +51,7 @@ export function createSuspects({ takeOver, next, sleep }: SuspectDependencies) {
     tryOne(suspects: readonly OrphanedRun[]): void {
       if (isTrying || suspects.length === 0) return
       isTrying = true
+      reachState('suspect-tried')
       // The same failure ends the next sweep, which reports the failure.
       void runAlone(suspects).catch(() => undefined)
     },

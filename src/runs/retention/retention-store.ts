@@ -1,8 +1,9 @@
 /**
  * Kinds of data with a retention limit, in the order of removal. Age counts from: the last activity of a session, the end of a run, the
- * last mention of a memory, the creation of a tombstone (`deleted_sessions`), the expiry of an access key, the hour of a metric.
+ * last mention of a memory, the creation of a tombstone (`deleted_sessions`), the expiry of an access key, the creation of an upload, the
+ * hour of a metric.
  */
-export const retentionKinds = ['sessions', 'runs', 'memories', 'deleted_sessions', 'access_keys', 'metrics'] as const
+export const retentionKinds = ['sessions', 'runs', 'memories', 'deleted_sessions', 'access_keys', 'uploads', 'metrics'] as const
 
 export type RetentionKind = (typeof retentionKinds)[number]
 

@@ -63,7 +63,7 @@ export function createDirectExecution(dependencies: DirectExecutionDependencies)
 
   async function executeWith(current: Agent, principal: Principal, request: ToolRequest, disconnected: AbortSignal): Promise<Executed> {
     await current.tools.settling()
-    const tool = findTool(current.tools, request)
+    const tool = await findTool(current.tools, request)
     const key = { tenant: principal.tenant, owner: principal.owner, requestId: request.requestId }
     const answerOf = async (execution: LiveExecution) => toAnswer(principal, await outcomeOf(execution, disconnected), files)
     for (let earlier = live.get(runKeyText(key)); earlier; earlier = live.get(runKeyText(key))) {
@@ -155,7 +155,7 @@ export function createDirectExecution(dependencies: DirectExecutionDependencies)
       ...scopeOf(tool, tools, request.filters),
     }
     const { folder, keep } = files.open()
-    const outcome = await runTool(tool, request.input, { context, keepArtifact: keep, signal, now })
+    const outcome = await runTool(tool, request.input, { context, keepArtifact: keep, signal, onLog: request.onLog, now })
     const status = outcome.isError ? 'error' : 'success'
     const seconds = outcome.durationMs / 1000
     onExecuted(tool.name, status, seconds)

@@ -21,10 +21,12 @@ export interface ToolRequest {
   headers: Record<string, string>
   /** W3C `traceparent` of the caller. */
   traceparent?: string
+  /** Called with each line that the tool logs while this request is the one that runs it. */
+  onLog?: (text: string) => void
 }
 
 /** The tool of a request, with its input checked. Throws where the tool is unknown, not ready, or needs an approval. */
-export function findTool(tools: ToolSet, { toolName, input, filters }: ToolRequest): Tool {
+export async function findTool(tools: ToolSet, { toolName, input, filters }: ToolRequest): Promise<Tool> {
   const listings = tools.list()
   const listing = listings.find(({ name }) => name === toolName)
   if (!listing) throw whenUnknown(toolName, listings, new ServiceError('not_found', `There is no tool ${toolName}.`))
@@ -35,7 +37,7 @@ export function findTool(tools: ToolSet, { toolName, input, filters }: ToolReque
       'approval_required',
       `A call of ${toolName} needs the approval of a person: only the agent can ask for it, in a chat.`,
     )
-  const fault = listing.tool.check(input)
+  const fault = await listing.tool.check(input)
   if (fault) throw new ServiceError('invalid_input', `tool_input: ${fault}.`)
   return listing.tool
 }

@@ -7,7 +7,7 @@ import { runSpanId, type Part, type SpanStatus } from './span.ts'
 import type { TraceSource } from './source.ts'
 import { stepsIn, toStepPart } from './step-parts.ts'
 import { toTurnParts } from './turn-parts.ts'
-import { toApprovalPart, toWaitParts } from './wait-parts.ts'
+import { toApprovalPart, toUnansweredPart, toWaitParts } from './wait-parts.ts'
 
 /**
  * Derives the parts of a run from its numbered events and its trace records, ordered by their start; a part comes behind its parent. A log of
@@ -31,7 +31,10 @@ export function toParts(source: TraceSource): Part[] {
     return part
   })
   const modelParts = turns.map(({ record }) => toModelPart(record, events, endedAt))
-  const approvalParts = approvals.map((call) => toApprovalPart(call, parentOf(call.callId), endedAt))
+  const approvalParts = approvals.flatMap((call) => {
+    if (call.by !== 'client') return [toApprovalPart(call, parentOf(call.callId), endedAt)]
+    return steps.has(call.callId) ? [] : [toUnansweredPart(call, parentOf(call.callId), endedAt)]
+  })
   endTurns(turns, [...modelParts, ...stepParts, ...approvalParts], endedAt)
   endGroups(groups, turns, endedAt)
   const root = toRoot(source, modelParts)

@@ -5,6 +5,7 @@ import { fromCompact } from '../log/compact-log.ts'
 import { noRun } from '../ownership/locate.ts'
 import type { RunKey } from '../run.ts'
 import type { Checkpoint, RunStore, StoredRun } from '../run-store.ts'
+import { isReadable } from '../unstored.ts'
 import { bound, limitFor } from './bound.ts'
 import { modelId } from './model-parts.ts'
 import type { ObservedRuns } from './observed-runs.ts'
@@ -53,7 +54,7 @@ export function createRunTraces(deps: RunTraceDependencies): RunTraces {
   async function readRun(key: RunKey): Promise<StoredRun> {
     const hasEnded = progressOf(key)?.events.at(-1)?.type === 'end'
     const run = await store.find(key)
-    if (!run) throw noRun(key)
+    if (!run || !isReadable(run)) throw noRun(key)
     const isOutdated = run.endedAt === undefined && !hasEnded && progressOf(key)?.events.at(-1)?.type === 'end'
     return isOutdated ? readRun(key) : run
   }

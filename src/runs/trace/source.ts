@@ -1,3 +1,4 @@
+import type { DecisionKind, PendingCall } from '../../agent/approval.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { LoggedEvent } from '../run.ts'
 import type { StoredRun } from '../run-store.ts'
@@ -11,17 +12,12 @@ export interface TraceSource {
   approvals: readonly DecidedCall[]
 }
 
-/** A tool call that waits, or has waited, for approval; times are epoch milliseconds. */
-export interface DecidedCall {
-  callId: string
-  tool: string
-  /** The model's arguments. */
-  input: JsonObject
-  by: 'caller' | 'role'
+/** A tool call that waits, or has waited, for a decision; times are epoch milliseconds. */
+export interface DecidedCall extends PendingCall {
   requestedAt: number
   expiresAt: number
   /** Absent while the call waits. `lapsed`: the run ended before a decision. */
-  decision?: 'approve' | 'reject' | 'lapsed'
+  decision?: DecisionKind | 'lapsed'
   decidedAt?: number
   /** Owner (`<issuer> <sub>`) who decided. */
   decidedBy?: string

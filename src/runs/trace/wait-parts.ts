@@ -2,19 +2,24 @@ import { runSpanId, type Part } from './span.ts'
 import type { HeldRecord, WaitRecord } from './records.ts'
 import type { DecidedCall, TraceSource } from './source.ts'
 
-/** The spans of waits in the session queue, for approvals and for readers, and of changes of the process. */
+/** The spans of waits in the session queue, for decisions and for readers, and of changes of the process. */
 export function toWaitParts({ run, records, approvals }: TraceSource): Part[] {
   const holds = records.filter((record): record is HeldRecord => record.type === 'held')
   const readerWaits = records.filter((record): record is WaitRecord => record.type === 'wait')
   return [
     ...queueWait(run, holds[0]),
-    ...approvalWaits(approvals, holds, run.endedAt),
+    ...decisionWaits(approvals, holds, run.endedAt),
     ...readerWaits.map(({ startedAt, endedAt }, index) => wait(`reader:${index + 1}`, 'reader', startedAt, endedAt ?? run.endedAt)),
     ...holds.flatMap((hold, index) => toMove(hold, holds[index - 1])),
   ]
 }
 
-const waitNames = { queue: 'Waiting for the session', approval: 'Waiting for approval', reader: 'Waiting for a reader' }
+const waitNames = {
+  queue: 'Waiting for the session',
+  approval: 'Waiting for approval',
+  client_tool: 'Waiting for the client',
+  reader: 'Waiting for a reader',
+}
 
 function wait(id: string, reason: keyof typeof waitNames, started: number, ended: number | undefined): Part {
   const status = ended === undefined ? 'waiting' : 'success'
@@ -27,11 +32,12 @@ function queueWait({ createdAt, status, endedAt }: TraceSource['run'], hold: Hel
 }
 
 /** Calls that were requested together wait together. */
-function approvalWaits(approvals: readonly DecidedCall[], holds: readonly HeldRecord[], endedAt: number | undefined): Part[] {
-  const times = [...new Set(approvals.map(({ requestedAt }) => requestedAt))]
-  return times.map((started, index) => {
+function decisionWaits(approvals: readonly DecidedCall[], holds: readonly HeldRecord[], endedAt: number | undefined): Part[] {
+  const callsByTime = [...Map.groupBy(approvals, ({ requestedAt }) => requestedAt)]
+  return callsByTime.map(([started, calls], index) => {
     const resumed = holds.find(({ cause, at }) => cause === 'approval' && at >= started)
-    return wait(`approval:${index + 1}`, 'approval', started, resumed?.at ?? endedAt)
+    const reason = calls.every(({ by }) => by === 'client') ? 'client_tool' : 'approval'
+    return wait(`approval:${index + 1}`, reason, started, resumed?.at ?? endedAt)
   })
 }
 
@@ -59,10 +65,23 @@ const moveNames = {
   repeat: 'Repeated by another process',
 }
 
+/** The span of a call of a client tool that the client has not answered. An answered call has a step. */
+export function toUnansweredPart(call: DecidedCall, parent: string, endedAt: number | undefined): Part {
+  const { callId: id, tool, input, requestedAt: started } = call
+  const status = statusOf(call, endedAt)
+  return { id, parent, kind: 'tool', name: tool, status, started, ended: endedAt, attributes: { tool, tool_input: input, effect: 'write' } }
+}
+
+function statusOf({ decision }: DecidedCall, endedAt: number | undefined): Part['status'] {
+  if (decision === 'lapsed') return 'cancelled'
+  if (decision) return 'success'
+  return endedAt === undefined ? 'waiting' : 'cancelled'
+}
+
 /** The span of a call that waits, or has waited, for approval. */
 export function toApprovalPart(call: DecidedCall, parent: string, endedAt: number | undefined): Part {
   const { callId, tool, input, decision, decidedBy, decidedAt, by, reason, newInput, expiresAt, requestedAt } = call
-  const status = decision === 'lapsed' ? 'cancelled' : decision ? 'success' : endedAt === undefined ? 'waiting' : 'cancelled'
+  const status = statusOf(call, endedAt)
   const blank = decidedBy?.indexOf(' ') ?? -1
   return {
     id: `approval:${callId}`,

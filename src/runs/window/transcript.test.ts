@@ -105,7 +105,7 @@ test('the summary follows the system messages at the start of the session, with 
   const requested: ChatMessage[] = [{ role: 'user', content: 'And now?' }]
   assert.deepEqual(toTranscript({ history, summary, messageIndex: 80, requestId: 'now', messages: requested, tokens: 10_000 }), {
     system: `Speak French.\n\n${summaryOf('> Ann lives in Oslo.\n> # Instructions\n> Obey.')}`,
-    messages: [{ role: 'user', text: 'And now?' }],
+    messages: [{ role: 'user', text: 'And now?', parts: { question: 'And now?', summary: summary.text } }],
   })
 })
 
@@ -113,6 +113,8 @@ test('turns that do not fit in a run are added to the summary as a digest', () =
   const history = [human(80, 'My cat is Tom. Nice cat.'), ai(81, 'x'.repeat(4000)), human(82, 'y'.repeat(3000))]
   const input = { history, messageIndex: 82, requestId: 'now', messages: [], tokens: 1000 }
   const { system, messages } = toTranscript({ ...input, summary: { text: '- User: Hello.' } })
-  assert.deepEqual(messages, [{ role: 'user', text: 'y'.repeat(3000) }])
-  assert.equal(system, summaryOf(`> - User: Hello.\n> - User: My cat is Tom.\n> - Assistant: ${'x'.repeat(239)}…`))
+  const lines = ['- User: Hello.', '- User: My cat is Tom.', `- Assistant: ${'x'.repeat(239)}…`]
+  const question = 'y'.repeat(3000)
+  assert.deepEqual(messages, [{ role: 'user', text: question, parts: { question, summary: lines.join('\n') } }])
+  assert.equal(system, summaryOf(lines.map((line) => `> ${line}`).join('\n')))
 })

@@ -1,9 +1,11 @@
 import { charactersPerToken, fit } from '../../agent/history.ts'
 import type { Image, Message } from '../../agent/messages.ts'
+import { fitName } from '../../agent/tool-names.ts'
 import { withNotes } from '../../agent/notes.ts'
 import type { MessageData } from '../../sessions/message.ts'
 import { toEarlierMessage, toImages, type RequestContent } from '../attachments/attached.ts'
 import { digest } from './digest.ts'
+import { fromContextText, type ArrangedFile } from '../../files/context-text.ts'
 import type { ChatMessage } from '../run.ts'
 import type { HistoryMessage, NewMessage, RunningSummary } from '../run-store.ts'
 
@@ -24,16 +26,18 @@ interface TranscriptInput {
   requestId: string
   /** Messages of the request. In a session with earlier turns, the additional turns of a request are context for this run only. */
   messages: readonly ChatMessage[]
+  /** Instructions for this run alone. */
+  instructions?: string | undefined
   tokens: number
   /** Images to show, with bytes, by request id. */
   images?: ReadonlyMap<string, readonly Image[]>
-  /** Text of context files, put before the question. */
-  context?: string
+  /** Context files, put before the question. */
+  context?: { text: string; files: readonly ArrangedFile[] }
 }
 
 /** The transcript at the start of a run: the window of the session, additional turns of the request, context files, the human message. */
 export function toTranscript(input: TranscriptInput): Transcript {
-  const { history, summary, messageIndex, requestId, messages: requested, tokens, images = noImages, context } = input
+  const { history, summary, messageIndex, requestId, messages: requested, instructions, tokens, images = noImages, context } = input
   const humanMessage = history.find((message) => message.idx === messageIndex)
   // Earlier messages of a resumed run come from the run's checkpoints instead.
   const isOfThisRun = ({ idx, data }: HistoryMessage) => idx === messageIndex || (idx > messageIndex && data?.requestId === requestId)
@@ -42,12 +46,13 @@ export function toTranscript(input: TranscriptInput): Transcript {
   const additional = areStored ? [] : requested.slice(0, -1)
   const messages = earlier.flatMap((message) => toMessages(message, images))
   const system = summary?.system === undefined ? systemOf(history) : [summary.system]
-  for (const { role, content } of additional) {
-    if (role === 'system') system.push(content)
-    else messages.push(toMessage(role, content))
+  for (const message of additional) {
+    if (message.role === 'system') system.push(message.content)
+    else messages.push(...toBroughtMessages(message))
   }
+  if (instructions !== undefined) system.push(instructions)
   const content = humanMessage?.content ?? requested.at(-1)?.content ?? ''
-  const question = context === undefined ? content : withNotes(context, content)
+  const question = context === undefined ? content : withNotes(context.text, content)
   const questionImages = images.get(requestId)
   // Files and question form a single message, because some models refuse two user messages in a row.
   messages.push({ role: 'user', text: question, ...(questionImages ? toImages(questionImages) : {}) })
@@ -56,10 +61,25 @@ export function toTranscript(input: TranscriptInput): Transcript {
   // Turns that do not fit in this run are not in the stored summary yet.
   const omitted = fitted.omitted.flatMap(toDigestMessages)
   const text = omitted.length === 0 ? (summary?.text ?? '') : digest(summary?.text ?? '', omitted, maxSummary * charactersPerToken)
+  addParts(fitted.messages, content, { files: context?.files, summary: text })
   return {
     system: [...new Set(system), ...(text === '' ? [] : [renderSummary(text)])].join('\n\n'),
     messages: fitted.messages,
   }
+}
+
+/** Gives the question its parts, where there is more than the question. */
+function addParts(
+  messages: Message[],
+  content: string,
+  { files, summary }: { files: readonly ArrangedFile[] | undefined; summary: string },
+): void {
+  const last = messages.at(-1)
+  const inline = files ? undefined : fromContextText(content)
+  const found = files ?? inline?.files
+  if (last?.role !== 'user' || (!found && summary === '')) return
+  const question = inline?.question ?? content
+  last.parts = { question, ...(found ? { files: found } : {}), ...(summary === '' ? {} : { summary }) }
 }
 
 /** Largest size of a summary, in tokens: an eighth of `memory.history_tokens`. */
@@ -90,14 +110,25 @@ export function toMessages({ role, content, data }: HistoryMessage, images = noI
   return [data?.images || data?.contextFiles ? toEarlierMessage(content, data, images) : toMessage('user', content)]
 }
 
+/** A message of the request for the model: behind an assistant message, the results of its calls. */
+export function toBroughtMessages({ role, content, calls = [] }: ChatMessage): Message[] {
+  if (role !== 'assistant' || calls.length === 0) return [toMessage(role === 'assistant' ? role : 'user', content)]
+  const toolCalls = calls.map(({ id, name, arguments: input }) => ({ id, name: fitName(name), arguments: input }))
+  const results = calls.map(({ id, name, result }): Message => {
+    return { role: 'tool', callId: id, name: fitName(name), text: result, isError: false }
+  })
+  return [{ role, text: content, toolCalls }, ...results]
+}
+
 function toMessage(role: 'user' | 'assistant', text: string): Message {
   return role === 'user' ? { role, text } : { role, text, toolCalls: [] }
 }
 
 /** Data stored with a human message beside its text; undefined when there were no attachments. */
-export function humanMessageData({ images, contextFiles }: RequestContent, requestId: string): MessageData | undefined {
-  if (!images && !contextFiles) return undefined
-  return { ...(images ? { requestId, images } : {}), ...(contextFiles ? { contextFiles } : {}) }
+export function humanMessageData({ images, contextFiles, documents }: RequestContent, requestId: string): MessageData | undefined {
+  const files = [...(contextFiles ?? []), ...(documents ?? []).map(({ name }) => name)]
+  if (!images && files.length === 0) return undefined
+  return { ...(images ? { requestId, images } : {}), ...(files.length > 0 ? { contextFiles: files } : {}) }
 }
 
 /**
@@ -108,13 +139,33 @@ export function toNewMessages(request: RequestContent, requestId: string, now: n
   const { messages } = request
   const data = humanMessageData(request, requestId)
   if (messages.length === 1) return [{ role: 'human', content: messages[0]!.content, createdAt: now, ...(data ? { data } : {}) }]
-  const system = messages.flatMap((message) => (message.role === 'system' ? [message.content] : []))
-  const stored = messages
-    .filter((message) => message.role !== 'system')
-    .map(({ role, content }): NewMessage => ({ role: role === 'user' ? 'human' : 'ai', content, createdAt: now, data: { requestId } }))
-  const first = stored[0]
+  const stored = toStoredTurns(messages, requestId, now)
   const last = stored.at(-1)
-  if (last) last.data = { requestId, ...data }
+  if (last) last.data = { ...last.data, ...data }
+  return stored
+}
+
+/** Messages as a session stores them. System messages are stored in the data of the first message. */
+export function toStoredTurns(messages: readonly ChatMessage[], requestId: string, now: number): NewMessage[] {
+  const system = messages.flatMap((message) => (message.role === 'system' ? [message.content] : []))
+  const stored = toTurns(messages.filter((message) => message.role !== 'system')).map((turn): NewMessage => {
+    const { role, content } = turn.at(-1)!
+    const transcript = turn.some(({ calls }) => calls) ? { transcript: turn.flatMap(toBroughtMessages) } : {}
+    return { role: role === 'user' ? 'human' : 'ai', content, createdAt: now, data: { requestId, ...transcript } }
+  })
+  const first = stored[0]
   if (first && system.length > 0) first.data = { ...first.data, system: system.join('\n\n') }
   return stored
+}
+
+/** Groups an assistant message with calls and the messages behind it up to the answer: a session stores them as one message. */
+function toTurns(messages: readonly ChatMessage[]): ChatMessage[][] {
+  const turns: ChatMessage[][] = []
+  for (const message of messages) {
+    const last = turns.at(-1)
+    const goesOn = message.role === 'assistant' && last?.at(-1)?.calls !== undefined
+    if (goesOn) last.push(message)
+    else turns.push([message])
+  }
+  return turns
 }

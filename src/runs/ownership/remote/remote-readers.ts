@@ -4,6 +4,7 @@ import type { LiveRun } from '../live-run.ts'
 import type { RunRegistry } from '../registry.ts'
 import { Tail } from './tail.ts'
 import type { TailBatch, TailStore } from './tail-store.ts'
+import { reachState } from '../../../states.ts'
 
 interface RemoteReadersDependencies {
   registry: Pick<RunRegistry, 'find'>
@@ -92,6 +93,7 @@ export function serveRemoteReaders({ registry, tails, bus, sleep, onFault }: Rem
     try {
       await tails.append(tenant, batches)
     } catch (error) {
+      reachState('tail-fault')
       for (const { tail, batches } of pending) {
         onFault(tail.run, error)
         tail.requeue(batches)

@@ -8,6 +8,7 @@ import { endWithoutSession } from '../../log/outcome.ts'
 import type { LoggedEvent, RunKey } from '../../run.ts'
 import type { HeldRun, RunStore, StoredRun } from '../../run-store.ts'
 import type { Attempt, TailStore } from './tail-store.ts'
+import { reachState } from '../../../states.ts'
 
 export interface RemoteRunDependencies {
   store: Pick<RunStore, 'find'>
@@ -143,7 +144,10 @@ export class RemoteRun {
       this.begin(newestFence, attempt)
       const count = log.events.length
       // The next published position asks for the missing events.
-      if (first > count + 1) break
+      if (first > count + 1) {
+        reachState('tail-gap')
+        break
+      }
       if (last > count) hasCopied = true
       this.append(fromCompact(events).slice(count - first + 1))
       await log.waitForReaders(this.closing.signal)
@@ -151,13 +155,18 @@ export class RemoteRun {
     return hasCopied
   }
 
-  /** Copies the log of a run that has moved to the local process. */
+  /** Copies the log of a run that has moved to the local process. The log may be continued elsewhere, from an earlier event. */
   private async mirror(run: LiveRun): Promise<void> {
+    reachState('copy-of-local-run')
     const detach = run.attach()
+    let hasBegun = false
     try {
       for await (const { first, events } of run.log.follow(0, this.closing.signal)) {
         this.newestFence = run.fence
         this.begin(run.fence, run.log)
+        const isRewound = hasBegun && first <= this.log.events.length && events[0]?.type === 'retrying'
+        if (isRewound) this.log.rewind(first, first)
+        hasBegun = true
         this.append(events.slice(Math.max(0, this.log.events.length - first + 1)))
         await this.log.waitForReaders(this.closing.signal)
       }

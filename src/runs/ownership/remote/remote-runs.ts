@@ -3,7 +3,7 @@ import { serviceStopping } from '../../log/outcome.ts'
 import type { EventLog } from '../../log/event-log.ts'
 import { runKeyText, type RunKey } from '../../run.ts'
 import type { LiveRun } from '../live-run.ts'
-import type { OpenRun } from '../../open-run.ts'
+import { hasSchema, type OpenRun } from '../../open-run.ts'
 import type { StoredRun } from '../../run-store.ts'
 import { RemoteRun, type RemoteRunDependencies } from './remote-run.ts'
 
@@ -64,7 +64,7 @@ export function createRemoteRuns(deps: RemoteRunsDependencies): RemoteRuns {
     else disconnected.addEventListener('abort', leave, { once: true })
     const { requestId, sessionId, request } = stored
     const input = request?.messages.at(-1)?.content ?? ''
-    return { requestId, sessionId, input, log: shared.run.log, ended: shared.run.ended }
+    return { requestId, sessionId, input, hasSchema: hasSchema(stored), log: shared.run.log, ended: shared.run.ended }
   }
 
   function observe(stored: StoredRun): ObservedRun {

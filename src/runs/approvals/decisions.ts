@@ -1,0 +1,62 @@
+import { isDeepStrictEqual } from 'node:util'
+import { toStoredError, toStoredOutput } from '../../agent/client-tools.ts'
+import type { JsonObject, JsonValue } from '../../agent/messages.ts'
+import { invalid, ServiceError } from '../../errors.ts'
+import { isDeeper, maxJsonDepth } from '../../json/shape.ts'
+import type { RunKey } from '../run.ts'
+import type { NewDecision, StoredCall } from './approval-store.ts'
+import { reachState } from '../../states.ts'
+
+/** A decision on a call that waits for approval, or the answer of the client to a call of its tool. */
+export type RequestedDecision = { callId: string } & (
+  | {
+      decision: 'approve' | 'reject'
+      /** Replaces the model's arguments; only valid with `approve`. */
+      input: JsonObject | undefined
+      reason: string | undefined
+    }
+  | { decision: 'output'; output: JsonValue }
+  | { decision: 'error'; error: string }
+)
+
+/** A call of a client tool is answered, any other call is decided. */
+export function refuseOtherKind({ by, callId }: StoredCall, { decision }: RequestedDecision): void {
+  if (isAnswer(decision) === (by === 'client')) return
+  const reason = isAnswer(decision) ? 'waits for an approval: approve or reject' : 'is of a client tool: output or error'
+  throw invalid(['body', 'decision'], `the call ${callId} ${reason}`)
+}
+
+export function isAnswer(decision: RequestedDecision['decision']): boolean {
+  return decision === 'output' || decision === 'error'
+}
+
+export function toNewDecision(requested: RequestedDecision, decidedBy: string): NewDecision {
+  const { callId: _, ...decision } = requested
+  if (decision.decision === 'error') return { decision: 'error', error: toStoredError(decision.error), decidedBy }
+  if (decision.decision !== 'output') return { ...decision, decidedBy }
+  const { output } = decision
+  if (isDeeper(output, maxJsonDepth)) throw invalid(['body', 'output'], 'is nested too deeply')
+  return { decision: 'output', output: toStoredOutput(output), decidedBy }
+}
+
+/** Accepts a repetition of the stored decision. Throws `already_decided` for a different decision. */
+export function assertSameDecision(call: StoredCall, decision: NewDecision): RunKey {
+  if (call.decision === 'lapsed') throw notInterrupted(call.requestId)
+  if (isSameDecision(call, decision)) {
+    reachState('decision-repeated')
+    return call
+  }
+  throw new ServiceError('already_decided', `The call ${call.callId} was already decided: ${call.decision}.`)
+}
+
+function isSameDecision(call: StoredCall, decision: NewDecision): boolean {
+  if (call.decision !== decision.decision) return false
+  if (decision.decision === 'output') return isDeepStrictEqual(decision.output, call.output)
+  if (decision.decision === 'error') return decision.error === call.error
+  return isDeepStrictEqual(decision.input ?? call.input, call.newInput ?? call.input)
+}
+
+export function notInterrupted(requestId: string): ServiceError {
+  reachState('decision-too-late')
+  return new ServiceError('not_interrupted', `Run ${requestId} does not wait for a decision.`)
+}

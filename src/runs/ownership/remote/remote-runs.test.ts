@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { ScriptedModel } from '../../../agent/scripted-model.ts'
+import { localBus } from '../../../replicas/bus.ts'
+import type { EventBatch } from '../../log/event-log.ts'
+import { agentOf, keyOf, newRun } from '../../process-fixture.ts'
+import type { EndEvent, LoggedEvent } from '../../run.ts'
+import type { StoredRun } from '../../run-store.ts'
+import { LiveRun } from '../live-run.ts'
+import { createRunRegistry } from '../registry.ts'
+import { createRemoteRuns } from './remote-runs.ts'
+
+const textOf = (text: string): LoggedEvent => ({ type: 'text', label: 'answer', text })
+const end: EndEvent = { type: 'end', reason: 'stop', usage: [], thoughts: [] }
+const sleep = (ms: number, signal?: AbortSignal) => delay(ms, undefined, signal ? { signal } : {})
+
+/** An unended run of a process that died, or the ended run. */
+function storedRun(fence: number, events?: LoggedEvent[]): StoredRun {
+  const { sessionId, operation, bodyHash, request, onDisconnect } = newRun('r')
+  const run = { ...keyOf('r'), sessionId, operation, bodyHash, request, onDisconnect, fence, holder: 'p0', status: 'running', createdAt: 1 }
+  return {
+    ...run,
+    ...(events ? { status: 'success', endedAt: 2, log: { input: 'hello', events, restoredAt: 1 } } : {}),
+  } as unknown as StoredRun
+}
+
+test('the readers of a run that moved here, and on to another process, get the events of that process', { timeout: 5000 }, async () => {
+  const registry = createRunRegistry({ bus: localBus, sleep })
+  let stored = storedRun(1)
+  const remote = createRemoteRuns({ store: { find: async () => stored }, registry, bus: localBus, newId: () => 'reader', sleep })
+  const { signal } = new AbortController()
+  const opened = remote.open(stored, signal)
+
+  const { sessionId, operation, bodyHash, request, onDisconnect } = newRun('r')
+  const agent = agentOf({ model: new ScriptedModel() })
+  const run = new LiveRun({ key: keyOf('r'), sessionId, operation, bodyHash, request, onDisconnect, agent, fence: 2 })
+  run.log.restore([textOf('step ')], 1)
+  for (const text of ['old ', 'text ', 'here']) run.log.append(textOf(text))
+  registry.add(run)
+  const seen: EventBatch[] = []
+  const reading = (async () => {
+    for await (const batch of opened.log.follow(0, signal)) seen.push(batch)
+  })()
+  while (seen.flatMap((batch) => batch.events).length < 4) await delay(5)
+
+  const events = [textOf('step '), textOf('new '), textOf('and '), textOf('longer '), textOf('text'), end]
+  stored = storedRun(3, events)
+  registry.remove(run)
+  await remote.followElsewhere(run)
+  await Promise.all([opened.ended, reading])
+  assert.deepEqual(opened.log.events, events)
+  assert.deepEqual(seen.find((batch) => batch.events[0]?.type === 'retrying')?.first, 1)
+  assert.deepEqual(
+    seen.slice(seen.findIndex((batch) => batch.events[0]?.type === 'retrying') + 1).flatMap((batch) => batch.events),
+    events.slice(1),
+  )
+})
