@@ -96,7 +96,7 @@ function checkCreation(field: string, config: ModelConfig, make: CreateModel): F
     return { state: 'fail', text: `${field}: ${reason}`, advice: `Correct ${field} in agent.yaml, or set the variable.` }
   }
   if (config.provider === 'embedded')
-    return { state: 'ok', text: `${field}: embedded ${config.model}, a rule-based model, no language model` }
+    return { state: 'ok', text: `${field}: embedded ${config.model}, a demonstration model that works by rules` }
   return { state: 'ok', text: `${field}: ${config.provider} ${config.model} is configured (not called)` }
 }
 

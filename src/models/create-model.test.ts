@@ -143,6 +143,24 @@ test('fallbacks answer when the primary fails, under their own name', async () =
   )
 })
 
+test('the embedded model as a fallback calls no tools that change something, unless its entry permits them', async () => {
+  const down = await server({ status: 503 })
+  const primary: ModelConfig = { provider: 'openai-compatible', model: 'big', base_url: down.url }
+  const tools = [
+    { name: 'delete_note', description: 'Deletes a note.', effect: 'write' as const, schema: { type: 'object', properties: {} } },
+  ]
+  for (const writes of [undefined, true]) {
+    const fallback: ModelConfig[] = [{ provider: 'embedded', model: 'rules-1', ...(writes ? { write_tools: writes } : {}) }]
+    const replying = createModels({ primary, fallback }, { ...deps, retry: { ...deps.retry, attempts: 1 } }).reply(
+      { system: '', messages: [{ role: 'user', text: 'Delete the note' }], tools },
+      new AbortController().signal,
+    )
+    let next = await replying.next()
+    while (!next.done) next = await replying.next()
+    assert.equal(next.value.toolCalls.length, writes ? 1 : 0)
+  }
+})
+
 test('a faulty fallback is reported by its path', () => {
   const primary: ModelConfig = { provider: 'embedded', model: 'rules-1' }
   assert.throws(() => createModels({ primary, fallback: [{ provider: 'google', model: 'g' }] }, deps), {

@@ -13,9 +13,10 @@ import { createAiSdkModel } from './ai-sdk/ai-sdk.ts'
 import { createModelFetch, loadLanguageModel } from './ai-sdk/providers.ts'
 import { createChatCompletionsModel } from './chat-completions/chat-completions.ts'
 import type { Connections } from './connections.ts'
-import { createRulesModel } from './embedded/rules-model.ts'
+import { createDemoModel } from '../demo-model/demo-model.ts'
 import type { Timeouts } from './chat-completions/event-stream.ts'
 import { resolveAccess, type ModelConnection } from './model-access.ts'
+import { withSchemaRefusals } from './schema-refusals.ts'
 import { withRetry, type RetryOptions } from './retry.ts'
 import { toKeyHeader, toServer, toWireUrl } from './wire-address.ts'
 import { messageOf } from '../errors.ts'
@@ -34,7 +35,7 @@ export function createModels({ primary, fallback }: Pick<AgentConfig['llms'], 'p
     [['llms', 'primary'], primary],
     ...fallback.map((config, index): [Path, ModelConfig] => [['llms', 'fallback', index], config]),
   ]
-  const models = configs.map(([at, config]) => withPath(at, () => createModel(config, deps)))
+  const models = configs.map(([at, config], index) => withPath(at, () => createModel(config, deps, { isFallback: index > 0 })))
   return withRetry(models, deps.retry)
 }
 
@@ -45,11 +46,15 @@ export function createSmallModel({ primary, small = primary }: AgentConfig['llms
 }
 
 /** Creates the adapter of a configured model, without retries. Throws an `Error` such as `api_key: required by openai`. */
-export function createModel(config: ModelConfig, deps: ModelDependencies): Model {
-  if (config.provider === 'embedded') return createRulesModel(config.model)
+export function createModel(config: ModelConfig, deps: ModelDependencies, { isFallback = false } = {}): Model {
+  if (config.provider === 'embedded') return createDemoModel(config.model, { writes: !isFallback || config.write_tools === true })
   const access = resolveAccess(config, (text) => resolveReferences(text, deps.environment))
-  if (isAiSdkProvider(config.provider)) return toAiSdkModel(config.provider, config, access, deps.connections)
-  return toChatCompletionsModel(config.provider, config, access, deps.connections)
+  const { provider } = config
+  return withSchemaRefusals(
+    isAiSdkProvider(provider)
+      ? toAiSdkModel(provider, config, access, deps.connections)
+      : toChatCompletionsModel(provider, config, access, deps.connections),
+  )
 }
 
 /** Calls `make`, and adds the path of the configuration to its errors. */

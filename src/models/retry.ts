@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { ModelError, type Model, type ModelAttempt, type ModelEvent, type ModelReply, type ModelRequest } from '../agent/model.ts'
 import { showsImages, withoutImages } from './unseen-images.ts'
+import { reachState } from '../states.ts'
 
 export interface RetryOptions {
   /** Attempts per model. */
@@ -42,9 +43,11 @@ export function withRetry(models: readonly Model[], options: Partial<RetryOption
           failures.push(outcome)
           break
         }
+        reachState('model-retried')
         await sleep(delay, signal)
       }
     }
+    reachState('models-failed')
     throw summary(failures)
   }
 
@@ -60,6 +63,7 @@ async function* tryOnce(
 ): AsyncGenerator<ModelEvent, ModelReply | ModelError> {
   if (sent.hasEvents) {
     sent.hasEvents = false
+    reachState('model-broke-off')
     yield { type: 'retrying' }
   }
   const { trace, ...plain } = request

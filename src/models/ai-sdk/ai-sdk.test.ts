@@ -30,7 +30,9 @@ const configs: Record<Provider, ModelConfig> = {
 }
 const providers = Object.keys(configs) as Provider[]
 
-const tools = [{ name: 'add', description: 'Adds.', schema: { type: 'object', properties: { a: { type: 'number' } } } }]
+const tools = [
+  { name: 'add', description: 'Adds.', effect: 'read' as const, schema: { type: 'object', properties: { a: { type: 'number' } } } },
+]
 const question: ModelRequest = { system: 'Be brief.', messages: [{ role: 'user', text: 'Add one.' }], tools }
 
 async function setUp(provider: Provider, script: ModelScript, config: Partial<ModelConfig> = {}) {
@@ -291,7 +293,7 @@ test('images of a result are part of the result, in the format of each provider'
     google: /"functionResponse".*"Seen\.|"inlineData":\{"mimeType":"image\/png","data":"aGk="\}/,
     'amazon-bedrock': /"toolResult".*"text":"Seen\.".*\{"image":\{"format":"png","source":\{"bytes":"aGk="\}\}\}/,
   }
-  const tools = [{ name: 'look', description: 'Looks.', schema: { type: 'object', properties: {} } }]
+  const tools = [{ name: 'look', description: 'Looks.', effect: 'read' as const, schema: { type: 'object', properties: {} } }]
   for (const provider of Object.keys(expected) as Provider[]) {
     const { server, ask } = await setUp(provider, answers[provider])
     await ask({ system: '', messages, tools })

@@ -1,6 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { ModelError, type Model, type ModelEvent, type ModelReply, type ModelRequest, type ModelServer } from '../../agent/model.ts'
-import { toFunctionTool, toPrompt } from './prompt.ts'
+import { toCallOptions } from './call-options.ts'
+import { toFunctionTool, toPrompt, toResponseFormat } from './prompt.ts'
 import { PartCollector } from './reply.ts'
 import type { Timeouts } from '../chat-completions/event-stream.ts'
 import { toConnectionError, toStatusError, type Origin } from '../failures.ts'
@@ -33,7 +34,8 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
       const tools = request.tools.length > 0 ? request.tools.map(toFunctionTool) : undefined
       const { traceparent } = request
       const headers = traceparent === undefined ? undefined : { traceparent }
-      const call = { ...settings, prompt: toPrompt(provider, request), tools, headers, abortSignal: watch.signal }
+      const wanted = { ...settings, ...toCallOptions(provider, request.options), responseFormat: toResponseFormat(request) }
+      const call = { ...wanted, prompt: toPrompt(provider, request), tools, headers, abortSignal: watch.signal }
       reader = (await watch.within(timeouts.firstTokenMs, language.doStream(call))).stream.getReader()
       for (;;) {
         const next = await watch.within(collector.hasBegun ? timeouts.idleMs : timeouts.firstTokenMs, reader.read())

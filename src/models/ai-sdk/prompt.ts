@@ -1,4 +1,10 @@
-import type { LanguageModelV4FunctionTool, LanguageModelV4Message, LanguageModelV4Prompt, SharedV4ProviderOptions } from '@ai-sdk/provider'
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4FunctionTool,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  SharedV4ProviderOptions,
+} from '@ai-sdk/provider'
 import type { AssistantMessage, JsonValue, Message, ToolMessage, UserMessage } from '../../agent/messages.ts'
 import type { ModelRequest, ToolOffer } from '../../agent/model.ts'
 import { parseArguments } from '../call-arguments.ts'
@@ -24,6 +30,15 @@ export function toPrompt(provider: string, request: ModelRequest): LanguageModel
 
 export function toFunctionTool({ name, description, schema }: ToolOffer): LanguageModelV4FunctionTool {
   return { type: 'function', name, description, inputSchema: schema }
+}
+
+/**
+ * The schema of the answer, in a request without tools only: some models answer by a tool of the SDK then, which would take the place of the
+ * agent's tools. That tool needs an object.
+ */
+export function toResponseFormat({ responseSchema, tools }: ModelRequest): LanguageModelV4CallOptions['responseFormat'] {
+  if (!responseSchema || responseSchema['type'] !== 'object' || tools.length > 0) return undefined
+  return { type: 'json', name: 'answer', schema: responseSchema }
 }
 
 function toMessage(provider: string, message: Message): LanguageModelV4Message {

@@ -73,7 +73,7 @@ export function createModelFetch(connections: Connections, connectMs: number): t
   return async (input, init) => {
     const { fetch } = await import('undici')
     const url = new URL(input instanceof Request ? input.url : input)
-    const dispatcher = connections.pool(url.origin, connectMs)
+    const dispatcher = await connections.pool(url.origin, connectMs)
     // The types of undici and of Node's fetch differ only in name.
     const response = (await fetch(url, { ...init, redirect: 'manual', dispatcher } as never)) as unknown as Response
     return response.ok ? response : cutBody(response)

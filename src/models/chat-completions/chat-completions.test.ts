@@ -358,7 +358,9 @@ test('connections are reused', async () => {
   assert.ok(server.connections() <= 2)
 })
 
-const tools = [{ name: 'add', description: 'Adds.', schema: { type: 'object', properties: { a: { type: 'number' } } } }]
+const tools = [
+  { name: 'add', description: 'Adds.', effect: 'read' as const, schema: { type: 'object', properties: { a: { type: 'number' } } } },
+]
 const callId = '0198c5a1-7e4b-7d21-9f6e-0123456789ab'
 const transcript: Message[] = [
   { role: 'user', text: 'What is this?', images: [{ mediaType: 'image/png', data: 'aGk=' }] },

@@ -22,7 +22,6 @@ export function createChatCompletionsModel(options: ChatCompletionsOptions): Mod
   const { model, url, origin, timeouts, connections } = options
   const headers = ['content-type', 'application/json', 'accept', 'text/event-stream', ...Object.entries(options.headers).flat()]
   const path = url.pathname + url.search
-  const pool = connections.pool(url.origin, timeouts.connectMs)
 
   /** Adds `traceparent`, unless the configuration sets this header. */
   function withTrace({ traceparent }: ModelRequest): string[] {
@@ -30,6 +29,8 @@ export function createChatCompletionsModel(options: ChatCompletionsOptions): Mod
   }
 
   async function* reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
+    signal.throwIfAborted()
+    const pool = await connections.pool(url.origin, timeouts.connectMs)
     signal.throwIfAborted()
     const builder = new ReplyBuilder(model, origin)
     const stream = new EventStream(origin, timeouts, builder)

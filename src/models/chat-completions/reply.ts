@@ -3,6 +3,7 @@ import { ModelError } from '../../agent/model.ts'
 import { CallBuilder, type WireCall } from './calls.ts'
 import { toStreamError, type Origin } from '../failures.ts'
 import { checkCallCount, toTokenCount } from '../reply-limits.ts'
+import { TextChunk } from './text-chunk.ts'
 import { ThinkTags } from './think-tags.ts'
 
 /** Limit of an answer, so that an endless answer cannot fill the memory. */
@@ -22,6 +23,8 @@ export class ReplyBuilder {
   /** Absent while the text has not begun, or began without a tag. */
   private think: ThinkTags | undefined
   private isPlainText = false
+  /** The form of the last chunk with a text and nothing else; absent before. */
+  private textChunk: TextChunk | undefined
   /** Absent before the first tool call. */
   private calls: CallBuilder | undefined
   private readonly pending: { type: 'text' | 'reasoning'; text: string }[] = []
@@ -43,11 +46,15 @@ export class ReplyBuilder {
       this.isDone = true
       return
     }
+    const text = this.textChunk?.textOf(data)
+    if (text !== undefined) return this.addText(text)
     const chunk = this.parse(data)
     const choice = chunk.choices?.[0]
     if (choice) this.acceptChoice(choice)
     if (chunk.usage) this.usage = chunk.usage
     if (chunk.error) throw toStreamError(this.origin, chunk.error)
+    const onlyText = onlyTextOf(chunk)
+    if (onlyText !== undefined) this.textChunk = TextChunk.of(data, onlyText)
   }
 
   /** Returns the next event, or undefined until more data arrives. */
@@ -100,6 +107,8 @@ export class ReplyBuilder {
       const reasoning = delta.reasoning_content ?? delta.reasoning
       if (reasoning) this.add('reasoning', reasoning)
       if (delta.content) this.addContent(delta.content)
+      // OpenAI's models refuse a question with a schema in a field of its own.
+      if (delta.refusal) this.addText(delta.refusal)
       if (delta.tool_calls) this.addCalls(delta.tool_calls)
     }
     if (finish_reason) this.finish = finish_reason
@@ -148,6 +157,14 @@ export class ReplyBuilder {
   }
 }
 
+/** The text of a chunk with a text and nothing else; undefined for any other chunk. */
+function onlyTextOf({ choices, usage, error }: WireChunk): string | undefined {
+  const { delta, finish_reason: finish } = choices?.[0] ?? {}
+  if (!delta || typeof delta.content !== 'string' || delta.content === '' || choices?.length !== 1 || usage || error || finish)
+    return undefined
+  return delta.refusal || delta.reasoning_content || delta.reasoning || delta.tool_calls ? undefined : delta.content
+}
+
 /** True when the beginning of a text shows that no tag precedes the text. */
 function isWithoutTag(beginning: string): boolean {
   const start = beginning.trimStart()
@@ -181,6 +198,7 @@ interface WireChunk {
 interface WireChoice {
   delta?: {
     content?: string | WirePart[] | null
+    refusal?: string | null
     reasoning_content?: string | null
     reasoning?: string | null
     tool_calls?: WireCall[] | null

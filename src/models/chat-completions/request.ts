@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { AssistantMessage, Image, Message, ToolMessage, UserMessage } from '../../agent/messages.ts'
-import type { ModelRequest, ToolOffer } from '../../agent/model.ts'
+import type { ModelOptions, ModelRequest, ToolChoice, ToolOffer } from '../../agent/model.ts'
 import { providers, type ChatCompletionsProvider, type ChatCompletionsTraits } from '../../configuration/providers.ts'
+import { toResponseFormat } from './response-format.ts'
 import { parseArguments } from '../call-arguments.ts'
 
 /** Settings that are the same in every request of a model. */
@@ -13,22 +14,41 @@ export interface RequestSettings {
   reasoningEffort?: string
 }
 
-/** Creates the JSON text of a request body. */
+/** Creates the JSON text of a request body. Options of the request replace settings. */
 export function toRequestBody(settings: RequestSettings, request: ModelRequest): string {
-  const { provider, model, temperature, maxOutputTokens, reasoningEffort } = settings
-  const { dialect, maxTokensField = 'max_tokens' }: ChatCompletionsTraits = providers[provider]
+  const { provider, model } = settings
+  const { options = {}, tools } = request
+  const traits: ChatCompletionsTraits = providers[provider]
+  const { dialect, maxTokensField = 'max_tokens' } = traits
   const system = request.system === '' ? [] : [{ role: 'system', content: request.system }]
   return JSON.stringify({
     model,
     messages: [...system, ...(dialect === 'mistral' ? toMistralMessages : toWireMessages)(request.messages)],
-    tools: request.tools.length > 0 ? request.tools.map(toWireTool) : undefined,
+    tools: tools.length > 0 ? tools.map(toWireTool) : undefined,
+    ...toToolOptions(options),
     stream: true,
     // Mistral rejects unknown fields, and always sends the usage.
     stream_options: dialect === 'mistral' ? undefined : { include_usage: true },
-    temperature,
-    [maxTokensField]: maxOutputTokens,
-    reasoning_effort: reasoningEffort,
+    temperature: options.temperature ?? settings.temperature,
+    top_p: options.topP,
+    presence_penalty: options.presencePenalty,
+    frequency_penalty: options.frequencyPenalty,
+    stop: options.stop,
+    [dialect === 'mistral' ? 'random_seed' : 'seed']: options.seed,
+    [maxTokensField]: options.maxOutputTokens ?? settings.maxOutputTokens,
+    reasoning_effort: options.reasoningEffort ?? settings.reasoningEffort,
+    response_format: toResponseFormat(request, traits),
   })
+}
+
+function toToolOptions({ toolChoice, parallelToolCalls }: ModelOptions): object {
+  return { tool_choice: toWireChoice(toolChoice), parallel_tool_calls: parallelToolCalls }
+}
+
+/** `auto` is what a provider does without the field. */
+function toWireChoice(choice: ToolChoice | undefined): unknown {
+  if (choice === 'auto') return undefined
+  return typeof choice === 'object' ? { type: 'function', function: { name: choice.name } } : choice
 }
 
 type ToId = (id: string) => string

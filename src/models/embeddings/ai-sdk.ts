@@ -1,8 +1,9 @@
-import type { EmbeddingModelV4 } from '@ai-sdk/provider'
+import type { EmbeddingModelV4, EmbeddingModelV4CallOptions } from '@ai-sdk/provider'
 import type { Embedder } from '../../agent/embedder.ts'
 import { ModelError } from '../../agent/model.ts'
 import { toModelError } from '../ai-sdk/ai-sdk.ts'
 import type { Origin } from '../failures.ts'
+import { toTokenCount } from '../reply-limits.ts'
 import { areVectors } from './wire.ts'
 
 interface AiSdkEmbedderOptions {
@@ -19,15 +20,17 @@ export function createAiSdkEmbedder({ name, load, limitMs, origin }: AiSdkEmbedd
   let loading: Promise<EmbeddingModelV4> | undefined
   return {
     name,
-    async embed(texts, signal) {
+    async embed(texts, signal, { dimensions, onTokens } = {}) {
       const model = await (loading ??= load())
       const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(limitMs)])
       const batchSize = (await model.maxEmbeddingsPerCall) ?? texts.length
       const vectors: number[][] = []
       try {
         for (let start = 0; start < texts.length; start += batchSize) {
-          const { embeddings } = await model.doEmbed({ values: texts.slice(start, start + batchSize), abortSignal })
+          const values = texts.slice(start, start + batchSize)
+          const { embeddings, usage } = await model.doEmbed({ values, abortSignal, ...optionsOf(model.modelId, dimensions) })
           vectors.push(...embeddings)
+          onTokens?.(toTokenCount(usage?.tokens))
         }
       } catch (error) {
         signal.throwIfAborted()
@@ -38,4 +41,11 @@ export function createAiSdkEmbedder({ name, load, limitMs, origin }: AiSdkEmbedd
       return vectors
     },
   }
+}
+
+/** The package of Amazon Bedrock has a name of its own for the length of vectors in each family of models. */
+function optionsOf(model: string, dimensions: number | undefined): Pick<EmbeddingModelV4CallOptions, 'dimensions' | 'providerOptions'> {
+  if (dimensions === undefined) return {}
+  const name = model.includes('nova') ? 'embeddingDimension' : model.includes('cohere') ? 'outputDimension' : 'dimensions'
+  return { dimensions, providerOptions: { bedrock: { [name]: dimensions } } }
 }

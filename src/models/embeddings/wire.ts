@@ -1,6 +1,7 @@
 import type { Embedder } from '../../agent/embedder.ts'
 import { ModelError } from '../../agent/model.ts'
 import type { Connections } from '../connections.ts'
+import { toTokenCount } from '../reply-limits.ts'
 import { maxErrorBytes, toConnectionError, toStatusError, type Origin } from '../failures.ts'
 
 export interface WireEmbedderOptions {
@@ -23,9 +24,9 @@ const maxBytes = 32 * 1024 * 1024
 /** Creates an `Embedder` on OpenAI's API: `POST /embeddings`. */
 export function createWireEmbedder({ name, model, url, headers, connectMs, limitMs, origin, connections }: WireEmbedderOptions): Embedder {
   const path = url.pathname + url.search
-  const pool = connections.pool(url.origin, connectMs)
 
   async function post(body: string, signal: AbortSignal): Promise<string> {
+    const pool = await connections.pool(url.origin, connectMs)
     const all = { 'content-type': 'application/json', ...headers }
     const {
       statusCode: status,
@@ -45,10 +46,13 @@ export function createWireEmbedder({ name, model, url, headers, connectMs, limit
 
   return {
     name,
-    async embed(texts, signal) {
+    async embed(texts, signal, { dimensions, onTokens } = {}) {
       try {
-        const body = JSON.stringify({ model, input: texts })
-        return toVectors(await post(body, AbortSignal.any([signal, AbortSignal.timeout(limitMs)])), texts.length, origin)
+        const body = JSON.stringify({ model, input: texts, dimensions })
+        const reply = parse(await post(body, AbortSignal.any([signal, AbortSignal.timeout(limitMs)])))
+        const vectors = toVectors(reply, texts.length, origin)
+        onTokens?.(toTokenCount(reply.usage?.prompt_tokens))
+        return vectors
       } catch (error) {
         signal.throwIfAborted()
         throw error instanceof ModelError ? error : toConnectionError(origin, error, false)
@@ -57,8 +61,8 @@ export function createWireEmbedder({ name, model, url, headers, connectMs, limit
   }
 }
 
-function toVectors(text: string, count: number, origin: Origin): number[][] {
-  const list = listIn(text)
+function toVectors({ data }: Reply, count: number, origin: Origin): number[][] {
+  const list: Embedding[] = Array.isArray(data) ? data : []
   const vectors = list.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0)).map(({ embedding }) => embedding)
   if (!areVectors(vectors, count)) throw new ModelError('unavailable', `${origin.label} returned no vectors, or a wrong number of vectors`)
   return vectors
@@ -69,12 +73,16 @@ interface Embedding {
   embedding?: unknown
 }
 
-function listIn(text: string): Embedding[] {
+interface Reply {
+  data?: unknown
+  usage?: { prompt_tokens?: number } | null
+}
+
+function parse(text: string): Reply {
   try {
-    const { data } = JSON.parse(text) as { data?: unknown }
-    return Array.isArray(data) ? data : []
+    return (JSON.parse(text) as Reply | null) ?? {}
   } catch {
-    return []
+    return {}
   }
 }
 
