@@ -58,8 +58,8 @@ export class Answer {
     return this.heldTexts.splice(0)
   }
 
-  /** Text of an attempt that broke off is void and never an answer. */
-  private get best(): string {
+  /** The best answer so far. Text of an attempt that broke off is void and never an answer. */
+  get best(): string {
     return this.current === '' ? this.earlier : this.current
   }
 

@@ -1,6 +1,9 @@
-import type { JsonObject, ToolCall } from './messages.ts'
+import type { JsonObject, JsonValue, ToolCall } from './messages.ts'
 
-/** `caller`: the caller of the run decides. `role`: another person with the permission decides. */
+/**
+ * `caller`: the caller of the run approves. `role`: another person with the permission approves. `client`: the client of
+ * the run runs the tool and sends the output.
+ */
 export type Decider = NonNullable<ToolCall['approval']>
 
 /** A tool call waiting for a decision. */
@@ -22,16 +25,30 @@ export type Decision =
       isStarted: boolean
     }
   | { decision: 'reject'; reason?: string }
+  | ClientAnswer
+
+export type DecisionKind = Decision['decision']
+
+/** The client's answer to a call of one of its own tools; times are epoch milliseconds. */
+export type ClientAnswer = ({ decision: 'output'; output: JsonValue } | { decision: 'error'; error: string }) & {
+  requestedAt: number
+  decidedAt: number
+}
+
+/** The client's answer in a decision; undefined for an approval or a rejection. */
+export function clientAnswerIn(decision: Decision | undefined): ClientAnswer | undefined {
+  return decision?.decision === 'output' || decision?.decision === 'error' ? decision : undefined
+}
 
 /**
- * Thrown through the loop, and by an agent inside of a tool call, when everything that needs no approval is done and
+ * Thrown through the loop, and by an agent inside of a tool call, when everything that needs no decision is done and
  * `calls` still wait for a decision.
  */
 export class Interrupted extends Error {
   readonly calls: readonly PendingCall[]
 
   constructor(calls: readonly PendingCall[]) {
-    super('Calls wait for approval.')
+    super('Calls wait for a decision.')
     this.name = 'Interrupted'
     this.calls = calls
   }

@@ -2,12 +2,13 @@ import type { PendingCall } from './approval.ts'
 import type { Artifact } from './artifact.ts'
 import type { AssistantMessage, JsonValue, ToolMessage, UserMessage } from './messages.ts'
 import type { ModelReply, ModelUsage } from './model.ts'
+import type { Suspension } from './suspension.ts'
 
 /**
  * Everything observable of a run. `VisibleEvent`s go to the readers of the run, each numbered. The other events are for
  * the process that stores the run.
  */
-export type AgentEvent = VisibleEvent | KeptEvent | NestedEvent | ApprovedStartEvent
+export type AgentEvent = VisibleEvent | KeptEvent | NestedEvent | ApprovedStartEvent | SuspensionEvent
 
 /** Events from which a run, or an agent inside of a run, can resume. */
 export type KeptEvent = TurnEvent | ResultEvent | InstructionEvent
@@ -21,8 +22,8 @@ export type VisibleEvent =
   | { type: 'step_start'; step: StepStart }
   | { type: 'step_end'; step: Step }
   // Exactly one `end` or `interrupt` is the last event.
-  | { type: 'end'; reason: EndReason }
-  /** Calls wait for approval; the run resumes with a decision on each. */
+  | ({ type: 'end' } & LoopEnd)
+  /** Calls wait for approval or for the client; the run resumes with a decision on each. */
   | { type: 'interrupt'; calls: readonly PendingCall[] }
 
 /** A model call has ended; yielded before any of its tool calls runs, so that a run can resume from here. */
@@ -57,6 +58,13 @@ export interface InstructionEvent {
 export interface ApprovedStartEvent {
   type: 'approved_start'
   callId: string
+}
+
+/** A call waits for answers to its questions, or goes on with them (`isOver`). */
+export interface SuspensionEvent {
+  type: 'suspension'
+  suspension: Suspension
+  effect: 'read' | 'write'
 }
 
 /** An event of an agent inside of a tool call, from which that agent's own transcript can resume. */
@@ -95,4 +103,24 @@ export interface Step extends StepStart {
   artifacts?: Artifact[]
 }
 
-export type EndReason = 'stop' | 'length' | 'content_filter' | 'max_iterations' | 'timeout' | 'cancelled' | 'error'
+/** `schema_mismatch`: the answer does not fit its schema, and the repairs did not help. */
+export type EndReason = 'stop' | 'length' | 'content_filter' | 'max_iterations' | 'timeout' | 'cancelled' | 'error' | 'schema_mismatch'
+
+/** The end of a loop. */
+export interface LoopEnd {
+  reason: EndReason
+  /** True for an answer that is JSON and fits its schema. */
+  structured?: true
+  /** Present with the reason `schema_mismatch`. */
+  mismatch?: Mismatch
+}
+
+/** An answer that does not fit its schema. */
+export interface Mismatch {
+  /** The last text of the model. */
+  text: string
+  /** What does not fit, as a clause. */
+  fault: string
+  /** What ended the run before the answer could be repaired; absent where all repairs were made. */
+  cause?: 'timeout' | 'content_filter'
+}

@@ -7,13 +7,26 @@ export interface UserMessage {
   images?: Image[]
   /** Set on a message of the loop itself, not of a person: tells the model what to do next. */
   instruction?: Instruction
+  /** Set where `text` or the prompt holds more than the words of the person, for a model that does not read prompts. */
+  parts?: MessageParts
+}
+
+/** What comes with a question, by its parts. */
+export interface MessageParts {
+  /** The words of the person. */
+  question: string
+  /** Facts that are remembered about the person, one sentence each. */
+  memories?: readonly string[]
+  files?: readonly { name: string; text: string; isWhole: boolean }[]
+  /** Summary of the turns that are not shown any more. */
+  summary?: string
 }
 
 /**
  * `plan`: make a plan. `step`: do its next step. `change`: change the plan after a failed step. `answer`: answer the
- * request.
+ * request. `repair`: answer again, because the answer does not fit its schema.
  */
-export type Instruction = 'plan' | 'step' | 'change' | 'answer'
+export type Instruction = 'plan' | 'step' | 'change' | 'answer' | 'repair'
 
 export interface Image {
   /** MIME type, such as `image/png`. */
@@ -43,10 +56,10 @@ export interface ToolCall {
   /** JSON text exactly as the model wrote it; may be malformed. */
   arguments: string
   /**
-   * The approver of the call, fixed when the model asked: a later change of the configuration has no effect. Absent: no
-   * approval is needed.
+   * Who decides on the call, fixed when the model asked: a later change of the configuration has no effect. `caller` and
+   * `role` approve the call; `client` runs the call and sends its output. Absent: the call runs without a decision.
    */
-  approval?: 'caller' | 'role'
+  approval?: 'caller' | 'role' | 'client'
 }
 
 export interface ToolMessage {

@@ -41,17 +41,49 @@ export interface ModelRequest {
   messages: readonly Message[]
   /** The tools on offer to the model; empty for none. */
   tools: readonly ToolOffer[]
+  /**
+   * The schema of the answer, if the reply may be one. Asks the provider for its native form, as far as that leaves the
+   * tools usable; the system prompt describes the schema in any case.
+   */
+  responseSchema?: JsonSchema
+  /** Replaces configured values of the model for this call; absent: none. */
+  options?: ModelOptions
   /** Absent: the call is not traced. */
   trace?: ModelCallTrace
   /** W3C `traceparent` for the model's server. */
   traceparent?: string
 }
 
+/** How the caller of a run wants its model calls. An adapter gives each option its effect. */
+export interface ModelOptions {
+  /** `required` and a tool's name bind the model until the first tool call of the run. Default: `auto`. */
+  toolChoice?: ToolChoice
+  /** False: at most one tool call in a turn. */
+  parallelToolCalls?: boolean
+  temperature?: number
+  topP?: number
+  maxOutputTokens?: number
+  /** Texts at which the model stops; they are not part of its answer. */
+  stop?: readonly string[]
+  seed?: number
+  presencePenalty?: number
+  frequencyPenalty?: number
+  reasoningEffort?: string
+}
+
+/**
+ * `auto`: the model decides. `none`: no client tools are offered; the agent keeps its own. `required`: the model must call
+ * a client tool. `name`: the model must call this client tool.
+ */
+export type ToolChoice = 'auto' | 'none' | 'required' | { name: string }
+
 /** A tool as offered to a model. */
 export interface ToolOffer {
   name: string
   description: string
   schema: JsonSchema
+  /** `write`: the tool may change something. */
+  effect: 'read' | 'write'
 }
 
 export type ModelEvent =

@@ -1,6 +1,13 @@
 import type { Instruction, Message } from './messages.ts'
 import { parsePlan, saysFailed, toList } from './plan-text.ts'
 
+export type PlanInstruction = Exclude<Instruction, 'repair'>
+
+/** True for an instruction of a plan. */
+export function isOfPlan(message: Message): boolean {
+  return message.role === 'user' && message.instruction !== undefined && message.instruction !== 'repair'
+}
+
 /** The progress of a run with a plan, read from its transcript alone, so that any process can resume the run. */
 export interface PlanPosition {
   /** All steps, done and open; undefined before there is a plan. */
@@ -14,9 +21,9 @@ export interface PlanPosition {
   /** Results of the successful steps. */
   results: string[]
   /** The unfinished instruction. */
-  open: Instruction | undefined
+  open: PlanInstruction | undefined
   /** The last instruction. */
-  last: Instruction | undefined
+  last: PlanInstruction | undefined
   /** Texts for people: plans, and steps with results. */
   planningTexts: string[]
 }
@@ -37,7 +44,8 @@ export function positionIn(messages: readonly Message[]): PlanPosition {
   let calls = { made: 0, failed: 0 }
   for (const message of messages.slice(request + 1)) {
     if (message.role === 'user') {
-      position.open = position.last = message.instruction
+      // A repair asks for the same answer again.
+      position.open = position.last = message.instruction === 'repair' ? 'answer' : message.instruction
       calls = { made: 0, failed: 0 }
     } else if (message.role === 'tool') {
       calls.made++

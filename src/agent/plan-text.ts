@@ -32,6 +32,11 @@ export function saysFailed(text: string): boolean {
   return /^\W*failed\b/i.test(text)
 }
 
+/** The text that opens a step, for people. `number` counts from 1. */
+export function stepOpening(number: number, total: number, step: string): string {
+  return `\nStep ${number} of ${total}: ${step}\n`
+}
+
 /** The plan as a numbered list for people. */
 export function toList(steps: readonly string[]): string {
   return steps.map((step, at) => `${at + 1}. ${step}`).join('\n')

@@ -1,9 +1,12 @@
 import type { AgentEvent, EndReason } from './events.ts'
-import type { Instruction, JsonObject } from './messages.ts'
-import { planFrom, positionIn, type PlanPosition } from './plan-position.ts'
-import { askForAnswer, askForChange, askForPlan, askForStep, askToDoIt, parsePlan, toList } from './plan-text.ts'
+import type { JsonObject } from './messages.ts'
+import { planFrom, positionIn, type PlanInstruction, type PlanPosition } from './plan-position.ts'
+import { askForAnswer, askForChange, askForPlan, askForStep, askToDoIt, parsePlan, stepOpening, toList } from './plan-text.ts'
 import { answerTurns, isAnswered, lastText } from './react.ts'
-import { offersOf, resumeCalls, startLoop, turns, untilEnd, type Loop, type LoopOptions } from './turns.ts'
+import { inSchema } from './structured-answer.ts'
+import { startLoop, untilEnd, type Loop, type LoopOptions } from './loop.ts'
+import { offersOf } from './model-offer.ts'
+import { resumeCalls, turns } from './turns.ts'
 
 /** Maximum number of changes: further changes of a plan rarely help. */
 const maxChanges = 3
@@ -15,7 +18,7 @@ const maxChanges = 3
  */
 export async function* planExecute(options: LoopOptions): AsyncGenerator<AgentEvent, void> {
   const loop = startLoop(options)
-  yield* untilEnd(loop, steps(loop))
+  yield* untilEnd(loop, inSchema(loop, steps(loop)))
 }
 
 async function* steps(loop: Loop): AsyncGenerator<AgentEvent, EndReason> {
@@ -40,7 +43,7 @@ async function* steps(loop: Loop): AsyncGenerator<AgentEvent, EndReason> {
 }
 
 /** Picks the next instruction; the last model call is reserved for the answer. */
-function nextOf({ plan, ended, hasFailed, changes }: PlanPosition, callsLeft: number): Instruction {
+function nextOf({ plan, ended, hasFailed, changes }: PlanPosition, callsLeft: number): PlanInstruction {
   if (callsLeft <= 1) return 'answer'
   if (!plan) return 'plan'
   if (isDirect({ plan, changes })) return 'answer'
@@ -54,16 +57,20 @@ function isDirect({ plan, changes }: Pick<PlanPosition, 'plan' | 'changes'>): bo
 }
 
 /** Appends an instruction of the loop to the transcript. */
-async function* instruct({ options, answer }: Loop, instruction: Instruction, position: PlanPosition): AsyncGenerator<AgentEvent, void> {
+async function* instruct(
+  { options, answer }: Loop,
+  instruction: PlanInstruction,
+  position: PlanPosition,
+): AsyncGenerator<AgentEvent, void> {
   const { plan = [], ended } = position
   // Published before the message, so that a process that resumes behind the message does not publish the step again.
-  if (instruction === 'step') yield answer.add('planning', `\nStep ${ended + 1} of ${plan.length}: ${plan[ended]}\n`)
+  if (instruction === 'step') yield answer.add('planning', stepOpening(ended + 1, plan.length, plan[ended]!))
   const message = { role: 'user' as const, text: textOf(options, instruction, position), instruction }
   options.messages.push(message)
   yield { type: 'instruction', message }
 }
 
-function textOf(options: LoopOptions, instruction: Instruction, position: PlanPosition): string {
+function textOf(options: LoopOptions, instruction: PlanInstruction, position: PlanPosition): string {
   const { plan = [], ended } = position
   if (instruction === 'plan') return askForPlan(offersOf(options))
   if (instruction === 'step') return askForStep(plan[ended]!, ended + 1, plan.length)

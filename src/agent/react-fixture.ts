@@ -3,7 +3,7 @@ import type { JsonValue } from './messages.ts'
 import type { Model } from './model.ts'
 import { react } from './react.ts'
 import type { Tool } from './tool.ts'
-import type { LoopOptions } from './turns.ts'
+import type { LoopOptions } from './loop.ts'
 import { keepNothing } from './artifact-fixture.ts'
 
 /** A tool for tests: reads, takes any input and answers `ok`, unless `traits` say otherwise. */
@@ -81,6 +81,8 @@ export function story(events: readonly AgentEvent[]): string[] {
         return `instruction: ${event.message.text}`
       case 'approved_start':
         return `${event.callId} is about to be made`
+      case 'suspension':
+        return `${event.suspension.callId} ${event.suspension.isOver ? 'goes on' : 'waits for answers'}`
       case 'interrupt':
         return `interrupt: ${event.calls.map((call) => `${call.callId} ${call.tool}`).join(', ')}`
       case 'end':

@@ -56,7 +56,7 @@ test('a tool call runs between two model calls, and the model gets its result', 
     'turn',
     'end: stop',
   ])
-  assert.deepEqual(model.requests[0]?.tools, [{ name: 'add', description: 'Does add.', schema: { type: 'object' } }])
+  assert.deepEqual(model.requests[0]?.tools, [{ name: 'add', description: 'Does add.', schema: { type: 'object' }, effect: 'read' }])
   assert.deepEqual(model.requests[1]?.messages, [
     { role: 'user', text: 'Go.' },
     { role: 'assistant', text: 'Let me add.', toolCalls: [{ id: 'c1', name: 'add', arguments: '{"a":2,"b":3}' }] },

@@ -1,6 +1,8 @@
 import type { AgentEvent, EndReason } from './events.ts'
 import type { Message } from './messages.ts'
-import { resumeCalls, startLoop, turns, untilEnd, type Loop, type LoopOptions } from './turns.ts'
+import { inSchema } from './structured-answer.ts'
+import { startLoop, untilEnd, type Loop, type LoopOptions } from './loop.ts'
+import { resumeCalls, turns } from './turns.ts'
 
 /**
  * Reason, act, observe: asks the model, runs the requested tools and appends the results, until the model answers in
@@ -8,7 +10,7 @@ import { resumeCalls, startLoop, turns, untilEnd, type Loop, type LoopOptions } 
  */
 export async function* react(options: LoopOptions): AsyncGenerator<AgentEvent, void> {
   const loop = startLoop(options, lastText(options.messages))
-  yield* untilEnd(loop, answerTurns(loop))
+  yield* untilEnd(loop, inSchema(loop, answerTurns(loop)))
 }
 
 /** Continues a transcript until the answer. */

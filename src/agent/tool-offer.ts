@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue, Message } from './messages.ts'
-import type { DataFilter, Tool, ToolSearch } from './tool.ts'
+import type { DataFilter, Tool, ToolFinder, ToolSearch } from './tool.ts'
 import { scopeOf } from './data-scope.ts'
 import { findTool, nameTools } from './tool-names.ts'
-import type { LoopOptions } from './turns.ts'
+import type { LoopOptions } from './loop.ts'
 import { fieldsOf } from '../json/shape.ts'
 
 /**
@@ -33,7 +33,10 @@ interface ToolOfferOptions {
   filters: readonly DataFilter[]
   /** The question or task of the agent. */
   question: string
+  /** Selects what is offered without being asked for: at once, and the same in every process. */
   search: ToolSearch
+  /** Answers `find_tools`; default: `search`. */
+  find?: ToolFinder | undefined
 }
 
 /** The tools of a loop and the offer to its model: all tools, or for many tools a selection and `find_tools`. */
@@ -96,7 +99,7 @@ function namesIn(message: Message): string[] {
 
 /** The tool `find_tools`, which finds tools not on offer. */
 function createFindTools(options: ToolOfferOptions): Tool {
-  const { findable, filters, search, allTools = findable } = options
+  const { findable, filters, search, find = async (...request) => search(...request), allTools = findable } = options
   const describe = (tool: Tool) =>
     filters.length > 0 && tool.describe ? tool.describe(scopeOf(tool, allTools, filters)) : tool.description
   return {
@@ -118,8 +121,8 @@ function createFindTools(options: ToolOfferOptions): Tool {
     timeoutMs: 10_000,
     maxOutputCharacters: 40_000,
     check: checkQuery,
-    async execute({ query, limit = limits.byDefault }, { log }): Promise<JsonValue> {
-      const hits = search(shortened(String(query)), findable, { limit: Number(limit), filters })
+    async execute({ query, limit = limits.byDefault }, { log, signal }): Promise<JsonValue> {
+      const hits = await find(shortened(String(query)), findable, { limit: Number(limit), filters, signal })
       const names = new Map([...nameTools([...options.tools()])].map(([name, tool]) => [tool, name]))
       log(`${hits.length} of ${findable.length} tools fit best.`)
       const tools = hits.map((tool) => summary(names.get(tool) ?? tool.name, describe(tool), tool))

@@ -3,6 +3,8 @@ import type { Artifact, ArtifactUse, KeepArtifact, ReturnedFile } from './artifa
 import type { AgentEvent, StepStart } from './events.ts'
 import { outcomeUnknown } from './history.ts'
 import { isDeeper, maxJsonDepth } from '../json/shape.ts'
+import type { Sample } from './sampling.ts'
+import { Suspended, toPendingQuestions, type ResumedCall } from './suspension.ts'
 import type { JsonObject, JsonSchema, JsonValue, Message, ToolImage } from './messages.ts'
 import { maxImagesPerResult } from './tool-images.ts'
 import { orAborted } from '../concurrency/or-aborted.ts'
@@ -20,7 +22,7 @@ export interface Tool {
   readonly timeoutMs: number
   /** Longer output is cut; the model gets a note. */
   readonly maxOutputCharacters: number
-  /** Calls run only after an approval. Absent: no approval is needed. */
+  /** Calls run only after an approval, or are run by the client. Absent: no decision is needed. */
   readonly approval?: { by: Decider }
   /** How steps of this tool are shown; default: as a call of a tool of this name. */
   readonly shownAs?: Pick<StepStart, 'type' | 'tool'>
@@ -31,12 +33,21 @@ export interface Tool {
   readonly isAgent?: boolean
   /** True when this tool reads the file, given relative to the files root; withholds the file from other tools. */
   readsFile?(path: string): boolean
+  /** The state of data that the tool prepares in the background. */
+  state?(): ToolState
   /** Checks the input: returns the fault with the parameter's name, or undefined. */
-  check(input: unknown): string | undefined
+  check(input: unknown): string | undefined | Promise<string | undefined>
   /** The description for a run with data filters, when the usual description would reveal filtered data. */
   describe?(scope: DataScope): string
   /** Runs the tool. A thrown error is a failure whose message is written for the model. */
   execute(input: JsonObject, context: ToolContext): Promise<JsonValue>
+}
+
+export interface ToolState {
+  /** Work that has not ended, as a clause. */
+  progress?: string
+  /** Data that cannot be used, as a sentence for each. */
+  faults: readonly string[]
 }
 
 /** The caller of a run or of a direct execution: a tenant, and the owner inside of the tenant. */
@@ -87,6 +98,12 @@ export interface ToolContext {
   artifact(name: string, type: string, bytes: Uint8Array, use?: ArtifactUse): Promise<Artifact>
   /** Connects an agent inside of the call to the run; absent outside of a run. */
   inner?: InnerAgent
+  /** Asks the model of the run for a server; absent outside of a run. */
+  sample?: Sample
+  /** True when the tool may throw `Suspended`, because the run can wait for its caller. */
+  maySuspend?: boolean
+  /** Present when the call goes on after it was suspended. */
+  resumed?: ResumedCall
 }
 
 /** Connects an agent inside of a tool call to the run around that call. */
@@ -123,8 +140,10 @@ export interface ToolOutcome {
   returned: ReturnedFile[]
   /** Returned pictures, for a model with vision. */
   images: ToolImage[]
-  /** Calls of an inner agent that wait for approval: this call has not ended and resumes when they are decided. */
+  /** Calls of an inner agent that wait for a decision: this call has not ended and resumes when they are decided. */
   pendingCalls?: readonly PendingCall[]
+  /** Set when the call waits for answers to its own questions. */
+  suspended?: Suspended
 }
 
 export interface RunToolOptions {
@@ -133,6 +152,8 @@ export interface RunToolOptions {
   /** Absent: pictures are not shown to a model. */
   showImage?: ShowImage | undefined
   signal: AbortSignal
+  /** Called with each line of the log, as the tool writes it. */
+  onLog?: ((text: string) => void) | undefined
   /** Epoch milliseconds. */
   now(): number
 }
@@ -174,17 +195,32 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
       if (use?.isReturned) await files.add(file, bytes, use.uri)
       return file
     }
-    const context: ToolContext = { ...options.context, signal, artifact, log: (text) => lines.push(text) }
+    const log = (text: string) => {
+      lines.push(text)
+      options.onLog?.(text)
+    }
+    const context: ToolContext = { ...options.context, signal, artifact, log }
     // A tool that ignores its signal must not hold the run: the race leaves the tool behind.
     const work = tool.execute(input, context)
     const output = await (tool.isAgent ? work : orAborted(work, signal))
     if (isDeeper(output, maxJsonDepth)) throw new Error('The output is nested too deeply.')
     return ended(false, output ?? null, 'Done.')
   } catch (error) {
-    const pending = tool.isAgent && error instanceof Interrupted && !signal.aborted ? { pendingCalls: error.calls } : {}
+    const pending = signal.aborted ? {} : pendingOf(error, tool, options.context)
     const reason = options.signal.aborted ? cancelled(tool, isStarted) : timeout.aborted ? timedOut(tool) : messageOf(error)
     return { ...ended(true, { error: reason }, reason), ...pending }
   }
+}
+
+/** Why a call has not ended but waits; empty for a failure. */
+function pendingOf(
+  error: unknown,
+  { name, isAgent }: Tool,
+  { callId, maySuspend }: RunToolOptions['context'],
+): Pick<ToolOutcome, 'pendingCalls' | 'suspended'> {
+  if (isAgent && error instanceof Interrupted) return { pendingCalls: error.calls }
+  if (!maySuspend || !(error instanceof Suspended)) return {}
+  return { pendingCalls: toPendingQuestions(callId, name, error.questions), suspended: error }
 }
 
 /** Collects the files that a call returns, and the pictures and notes for the model. */
@@ -213,7 +249,7 @@ function collectReturned(showImage: ShowImage | undefined) {
 }
 
 /** Characters of JSON stored for the caller; of longer output only the model's text is stored. */
-const maxStoredOutput = 262_144
+export const maxStoredOutput = 262_144
 
 function cancelled(tool: Tool, isStarted: boolean): string {
   return isStarted && tool.effect === 'write' ? `The call was cancelled. ${outcomeUnknown}` : 'The call was cancelled.'
@@ -227,7 +263,8 @@ function messageOf(error: unknown): string {
   return error instanceof Error && error.message ? error.message : 'The tool failed.'
 }
 
-function cut(text: string, limit: number): string {
+/** Cuts an output for the model; a note says how much is missing. */
+export function cut(text: string, limit: number): string {
   if (text.length <= limit) return text
   return `${text.slice(0, limit).toWellFormed()}\n[cut: ${text.length - limit} of ${text.length} characters left out]`
 }
@@ -241,6 +278,13 @@ export type ToolSearch = (
   tools: readonly Tool[],
   options: { limit: number; filters: readonly DataFilter[] },
 ) => readonly Tool[]
+
+/** Port: like `ToolSearch`, and by meaning as well. Takes at most a second or two. */
+export type ToolFinder = (
+  query: string,
+  tools: readonly Tool[],
+  options: { limit: number; filters: readonly DataFilter[]; signal: AbortSignal },
+) => Promise<readonly Tool[]>
 
 /** A listed tool, which may be unusable at the moment. */
 export interface ToolListing {
@@ -261,6 +305,8 @@ export interface ToolSet {
   /** In the order of the configuration. */
   list(): readonly ToolListing[]
   search: ToolSearch
+  /** Default: `search`. */
+  find?: ToolFinder
   /**
    * Resolves when each tool is ready, has failed or took too long, while tools are made for the first time; undefined
    * afterwards.

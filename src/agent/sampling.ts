@@ -1,0 +1,47 @@
+import type { AgentEvent } from './events.ts'
+import type { AssistantMessage, UserMessage } from './messages.ts'
+import type { Model, ModelReply } from './model.ts'
+import type { RunTrace } from './trace.ts'
+
+/** A request to the model of the run, from a server during a call. Nothing of the run is added. */
+export interface SampleRequest {
+  /** Empty for none. */
+  system: string
+  messages: readonly (UserMessage | AssistantMessage)[]
+  maxOutputTokens: number
+}
+
+/** Asks the model of the run on behalf of a tool. Throws `ModelError`. */
+export type Sample = (request: SampleRequest, signal: AbortSignal) => Promise<ModelReply>
+
+export interface SamplingOptions {
+  model: Model
+  /** The tool call. */
+  callId: string
+  /** The tool, as the run shows it. */
+  tool: string
+  trace: RunTrace | undefined
+  /** Publishes an event of the run; resolves when the event is stored. */
+  publish(event: AgentEvent): Promise<void>
+  now(): number
+}
+
+/** The usage counts as usage of the run, and the trace of the run shows the model call inside of the tool call. */
+export function createSample({ model, callId, tool, trace, publish, now }: SamplingOptions): Sample {
+  return async ({ system, messages, maxOutputTokens }, signal) => {
+    const text = messages.map((message) => message.text).join('\n\n')
+    await publish({ type: 'nested', callId, subAgent: tool, event: { type: 'instruction', message: { role: 'user', text } } })
+    const startedAt = now()
+    const modelCall = trace?.modelCall(callId)
+    const replying = model.reply(
+      { system, messages, tools: [], options: { maxOutputTokens }, ...(modelCall && { trace: modelCall }) },
+      signal,
+    )
+    let next = await replying.next()
+    while (!next.done) next = await replying.next()
+    const { text: reply, usage, finish } = next.value
+    const message: AssistantMessage = { role: 'assistant', text: reply, toolCalls: [] }
+    await publish({ type: 'nested', callId, subAgent: tool, event: { type: 'turn', message, usage, finish, startedAt, endedAt: now() } })
+    return next.value
+  }
+}
