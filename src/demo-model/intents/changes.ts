@@ -1,0 +1,111 @@
+import type { ToolMessage } from '../../agent/messages.ts'
+import type { ToolOffer } from '../../agent/model.ts'
+import { describeResult } from '../answers/answer.ts'
+import { setOf, isStopWord, readWords, stem } from '../language/words.ts'
+import { asksForMore, isProposal, proposalOf, readConsent, readOrder, type Order } from '../orders.ts'
+import { scores, type Part, type Reading, type Turn } from '../part.ts'
+import { findWith, isReader, isSubAgent } from '../tools.ts'
+
+import { parseFacts, rowsOf, writeLookup } from '../sql/facts.ts'
+import { said, sure, type Call, type Work } from '../work.ts'
+
+/** Calls that change something: made for a plain order, otherwise proposed, and made after a plain yes. */
+
+function writers({ tools }: Part): ToolOffer[] {
+  return tools.filter((tool) => !isReader(tool) && !isSubAgent(tool) && !findWith([tool], 'file_name', 'content'))
+}
+
+/** A plain yes or no to the proposal of the turn before. The proposal is made again from the same words, and must be the same. */
+export function readConsentTo(part: Part): Reading | undefined {
+  const before = part.turns.at(-1)
+  const consents = readConsent(part.text)
+  if (consents === undefined || part.texts.length > 0) return undefined
+  if (!before || !isProposal(lastOf(before)))
+    return { score: 5, work: () => said(consents ? 'I did not ask for a confirmation: nothing is open.' : 'All right.') }
+  if (!consents) return { score: scores.order, work: () => said('All right, I have not changed anything.') }
+  const orders = ordersOf(before.question, part.turns.slice(0, -1), writers(part))
+  if (orders.length === 0 || !before.answer.endsWith(orders.map(proposalOf).join(' '))) return undefined
+  return { score: scores.order, work: () => run(orders, part.text) }
+}
+
+function lastOf({ answer }: Turn): string {
+  return answer.split('\n\n').at(-1) ?? ''
+}
+
+/** The orders of a sentence. What it lacks may be in the order before that was not complete, or, for "it", in the question before. */
+function ordersOf(text: string, turns: readonly Turn[], tools: readonly ToolOffer[]): Order[] {
+  const open = turns.slice(turns.findLastIndex((turn) => !asksForMore(lastOf(turn))) + 1).map(({ question }) => question)
+  const order = readOrder([...open, text].join(' '), tools)
+  const before = turns.at(-1)?.question
+  const refers = readWords(text).some(({ lower }) => ['it', 'that', 'this', 'them', 'him', 'her', 'they'].includes(lower))
+  if (open.length === 0 && !(order && order.missing.length > 0 && refers && before !== undefined)) return several(text, order, tools)
+  const whole = open.length > 0 ? order : (readOrder(`${text} ${namesIn(before!)}`, tools) ?? order)
+  // An order that was put together from several messages is never plain.
+  return whole ? [{ ...whole, isPlain: false }] : []
+}
+
+/** "Cancel the orders O-1 and O-2": one order for each identifier of the same form. */
+function several(text: string, order: Order | undefined, tools: readonly ToolOffer[]): Order[] {
+  const isAlike = (a: string, b: unknown) => a !== b && /\d/.test(a) && a.replace(/\d/g, '0') === String(b).replace(/\d/g, '0')
+  const value = Object.values(order?.input ?? {}).find((input) => order?.unused.some((word) => isAlike(word, input)))
+  if (!order || typeof value !== 'string') return order ? [order] : []
+  const ids = [value, ...order.unused.filter((word) => isAlike(word, value))]
+  const all = ids.map((own) => {
+    const sentence = ids.filter((id) => id !== own).reduce((rest, id) => rest.replace(id, ''), text)
+    return readOrder(sentence, tools)
+  })
+  return all.every((each) => each?.tool === order.tool) ? all.map((each) => each!) : [order]
+}
+
+/** Identifiers and names of a question, in order. */
+function namesIn(question: string): string {
+  const words = readWords(question).slice(1)
+  return words.flatMap(({ text, lower }) => (/[\p{Lu}\d]/u.test(text) && !isStopWord(lower) ? [text] : [])).join(' ')
+}
+
+const changes = new Set(
+  'delete remove update change cancel refund drop insert erase edit rename pay destroy wipe reset overwrite'.split(' ').map(stem),
+)
+const skipped = setOf("please now just and then do not don't never")
+
+export function readChange(part: Part): Reading | undefined {
+  const orders = ordersOf(part.text, part.turns, writers(part))
+  const before = part.turns.at(-1)
+  const isQuestion = part.text.includes('?')
+  // An open order is not continued by a question about something else.
+  if (orders.length > 0 && !(isQuestion && before && asksForMore(lastOf(before))))
+    return { score: scores.order - 1, work: () => decide(orders, part.text, findWith(part.tools, 'sql')) }
+  const first = readWords(part.text).find(({ lower }) => !skipped.has(lower))
+  if (!first || !changes.has(first.stem) || isQuestion || part.texts.length > 0 || /\d\s*(?:%|percent|to|by|from)\s*\d/.test(part.text))
+    return undefined
+  return { score: scores.exact, work: () => said(`I cannot do that: none of my tools can ${first.lower} anything.`) }
+}
+
+function* decide(orders: readonly Order[], text: string, tables: ToolOffer | undefined): Work {
+  const [first] = orders
+  if (first?.isNegated) return sure(`I have not run \`${first.tool.name}\`: nothing was changed.`)
+  if (!orders.every(({ isPlain }) => isPlain)) return sure(orders.map(proposalOf).join(' '))
+  const unknown = orders.length === 1 && tables ? yield* findUnknown(first!, tables) : undefined
+  if (unknown !== undefined) return sure(`I found no “${unknown}” in the tables. Did you mean something else?`)
+  return yield* run(orders, text)
+}
+
+/** A name in the order that a column of the tables should have, but has not: "Restock Lemon Drops". */
+function* findUnknown({ input }: Order, tool: ToolOffer): Generator<Call, string | undefined, ToolMessage> {
+  for (const [name, value] of Object.entries(input)) {
+    const tables = parseFacts(tool).tables.map((table) => ({ ...table, columns: table.columns.filter((column) => column.name === name) }))
+    const columns = tables.flatMap((table) => table.columns).filter(({ kind }) => kind === 'text')
+    if (typeof value !== 'string' || columns.length === 0 || columns.some(({ values }) => values.includes(value))) continue
+    const words = readWords(value).map(({ text }) => text)
+    const sql = writeLookup(tables, words)
+    const rows = sql === undefined ? undefined : rowsOf(yield { tool, input: { sql }, evidence: [value] })
+    if (rows && !rows.rows.some((row) => String(row[2]).toLowerCase() === value.toLowerCase())) return value
+  }
+  return undefined
+}
+
+function* run(orders: readonly Order[], text: string): Work {
+  const texts: string[] = []
+  for (const { tool, input } of orders) texts.push(describeResult(text, input, yield { tool, input, evidence: [tool.name] }))
+  return sure(texts.join('\n\n'))
+}

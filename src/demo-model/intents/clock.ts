@@ -1,0 +1,100 @@
+import { describeResult } from '../answers/answer.ts'
+import { withDigits } from '../language/number-words.ts'
+import { findPhrase, isNumber, phrases } from '../language/phrases.ts'
+import { readWords, wordsOf } from '../language/words.ts'
+import { scores, type Part, type Reading } from '../part.ts'
+import { describeSpan, readSpan } from '../sql/calendar.ts'
+import { findTimeZones } from '../time-zones.ts'
+import { sure, unsure, type Work } from '../work.ts'
+import type { ToolOffer } from '../../agent/model.ts'
+import { named } from '../../json/schema/schema-nodes.ts'
+
+const asksTime = phrases(
+  'what time|which time|time is it|time now|current time|local time|the time|time in|how late is it|what day is|which day is|what date is|the date|' +
+    'current date|todays date|date today|what weekday|which weekday|day is it|date is it|day today|weekday is it|what year is|what is today|day of the week',
+)
+/** A tool of the user that tells weekdays comes first. */
+const otherDate = 3
+const asksDay = phrases('what day|which day|what weekday|which weekday|day of the week|weekday')
+const asksUntil = phrases('days until|days till|days to|days before|days since|weeks until|long until|long till|left until')
+const asksLater = phrases('in # days|in # weeks|in # week|# days from now|# days from today|# weeks from now|# weeks from today')
+
+/** The time and date, here or elsewhere, the date in some days, and the days until a date. */
+export function readClock(part: Part): Reading | undefined {
+  const tool = part.tools.find(({ schema }) => zoneIn(schema) !== undefined)
+  if (!tool) return undefined
+  const words = readWords(withDigits(part.text))
+  if (findPhrase(words, asksUntil)) return { score: scores.exact, work: () => countDays(tool, part.text) }
+  const later = findPhrase(words, asksLater)
+  const days = Number(later?.words.find(isNumber)?.lower) * (later?.phrase.includes('week') ? 7 : 1)
+  if (later && findPhrase(words, phrases('date|day|weekday'))) return { score: scores.exact + 1, work: () => addDays(tool, days) }
+  const zones = findTimeZones(part.text)
+  const before = part.isFollowUp && zones.length > 0 ? (part.earlier.at(-1) ?? '') : ''
+  if (!findPhrase(words, asksTime) && !findPhrase(readWords(before), asksTime)) return undefined
+  if (findPhrase(words, asksDay) && dateIn(part.text, '2000-01-01') !== undefined)
+    return { score: otherDate, work: () => tellDay(tool, part.text) }
+  const isOtherDate = words.some(({ lower }) => /^\d{4}-\d{2}-\d{2}$/.test(lower))
+  return { score: words.length <= 14 && !isOtherDate ? scores.exact : otherDate, work: () => tellTime(tool, part.text, zones) }
+}
+
+function zoneIn(schema: ToolOffer['schema']): string | undefined {
+  return Object.keys(named(schema, 'properties')).find((name) => wordsOf(name).join('') === 'timezone' || name === 'tz')
+}
+
+function* tellTime(tool: ToolOffer, text: string, zones: readonly string[]): Work {
+  const place = /\b(?:in|at) (?:the )?(\p{Lu}[\p{L}-]+(?: \p{Lu}[\p{L}-]+)*)/u.exec(text)?.[1]
+  if (zones.length === 0 && place !== undefined)
+    return unsure(`I do not know the time zone of ${place}. Please name a larger city or a zone such as Europe/Zurich.`)
+  const times: string[] = []
+  for (const zone of zones.length > 0 ? zones : [undefined]) {
+    const input = zone === undefined ? {} : { [zoneIn(tool.schema)!]: zone }
+    times.push(describeResult(text, input, yield { tool, input, evidence: ['time'] }))
+  }
+  return sure(times.join('\n\n'))
+}
+
+/** The weekday of another date. */
+function* tellDay(tool: ToolOffer, text: string): Work {
+  const today = /\d{4}-\d{2}-\d{2}/.exec((yield { tool, input: {}, evidence: ['day'] }).text)?.[0]
+  const date = today === undefined ? undefined : dateIn(text, today)
+  return date === undefined ? undefined : sure(`${date} is a **${weekdayOf(new Date(date))}**.`)
+}
+
+function weekdayOf(date: Date): string {
+  return date.toLocaleDateString('en-GB', { weekday: 'long', timeZone: 'UTC' })
+}
+
+function* addDays(tool: ToolOffer, days: number): Work {
+  const today = /\d{4}-\d{2}-\d{2}/.exec((yield { tool, input: {}, evidence: ['date'] }).text)?.[0]
+  if (today === undefined) return undefined
+  const date = new Date(Date.parse(today) + days * 86_400_000)
+  return sure(`It is **${date.toISOString().slice(0, 10)}**, a ${weekdayOf(date)}.`)
+}
+
+const holidays = { 'christmas eve': '24 December', christmas: '25 December', "new year's eve": '31 December', 'new year': '1 January' }
+
+function* countDays(tool: ToolOffer, text: string): Work {
+  const today = /\d{4}-\d{2}-\d{2}/.exec((yield { tool, input: {}, evidence: ['days'] }).text)?.[0]
+  const date = today === undefined ? undefined : dateIn(text, today)
+  if (today === undefined || date === undefined) return unsure('Until which date shall I count? Please write it like 24 December 2026.')
+  const days = Math.round((Date.parse(date) - Date.parse(today)) / 86_400_000)
+  const [from, to] = days < 0 ? [date, today] : [today, date]
+  return sure(`From ${from} to ${to} there are **${Math.abs(days)}** days.`, String(Math.abs(days)))
+}
+
+/** The date that a text names; the next one where it names no year. */
+function dateIn(text: string, today: string): string | undefined {
+  const lower = text.toLowerCase().replaceAll('’', "'").replaceAll('?', '')
+  const [holiday = '', date = ''] = Object.entries(holidays).find(([name]) => lower.includes(name)) ?? []
+  const plain = lower.replace(holiday, date)
+  const year = Number(today.slice(0, 4))
+  for (const candidate of [plain, `${plain} ${year}`, `${plain} ${year + 1}`]) {
+    const words = readWords(candidate)
+    for (const at of words.keys()) {
+      const read = readSpan(words, at)
+      if (typeof read !== 'object' || read.span.grain !== 'day' || !('start' in read.span)) continue
+      if (candidate === plain || read.span.start >= today) return describeSpan(read.span)
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,103 @@
+import { claim, findPhrase, isNumber, phrases } from '../language/phrases.ts'
+import { setOf, stem, wordsOf, type Word } from '../language/words.ts'
+import { isMonth } from './calendar.ts'
+import type { Column } from './tables.ts'
+
+/** Reads conditions on numbers: "over 500", "between 10 and 20 units", "rated 1 or 2". */
+
+export interface NumberCondition {
+  /** Undefined if the condition is on the measure of the question. */
+  column?: Column | undefined
+  /** SQL behind the column, such as `> 500`. */
+  comparison: string
+  text: string
+}
+
+const operators: [string, string][] = [
+  ['>', 'over|above|more than|greater than|higher than|larger than|bigger than|exceed|exceeds|exceeding|exceeded|longer than|beyond'],
+  ['>=', 'at least|no less than|not less than|minimum of|a minimum of'],
+  ['<', 'under|below|less than|lower than|smaller than|fewer than|cheaper than'],
+  ['<=', 'at most|up to|no more than|not more than|maximum of|a maximum of'],
+  ['=', 'exactly|equal to|equals'],
+]
+const operatorOf = new Map(operators.flatMap(([sign, names]) => names.split('|').map((name): [string, string] => [name, sign])))
+const comparisons = phrases([...operatorOf.keys()].join('|'))
+const between = phrases('between # and #|from # to #')
+const currencies = setOf('€ $ £ eur euro euros usd dollar dollars gbp pound pounds')
+const factors: Record<string, number> = { k: 1_000, m: 1_000_000, thousand: 1_000, million: 1_000_000 }
+const articles = setOf('the its their of a')
+
+interface Read extends NumberCondition {
+  /** The position behind the condition. */
+  end: number
+}
+
+export function readNumbers(words: readonly Word[], columns: readonly Column[]): NumberCondition[] {
+  const numbers = columns.filter(({ kind }) => kind === 'number')
+  const conditions: NumberCondition[] = []
+  for (let at = 0; at < words.length; at++) {
+    const read =
+      words[at]!.use === undefined ? (readBetween(words, at) ?? readComparison(words, at) ?? readEqual(words, at, numbers)) : undefined
+    if (!read) continue
+    const column = read.column ?? columnNear(words, at, read.end, numbers)
+    claim(words.slice(at, read.end), 'number')
+    conditions.push({ column, comparison: read.comparison, text: read.text })
+  }
+  return conditions
+}
+
+function readBetween(words: readonly Word[], at: number): Read | undefined {
+  const plain = words.slice(at).filter(({ lower }) => !currencies.has(lower))
+  const found = findPhrase(plain.slice(0, 4), between)
+  const ends = found?.at === 0 ? found.words.filter(isNumber) : []
+  // "Between 1 and 7 November" is a time.
+  if (ends.length < 2 || ends.every(isYear) || isMonth(words[words.indexOf(ends[1]!) + 1]?.lower)) return undefined
+  const [low, high] = ends.map(({ lower }) => Number(lower))
+  return { comparison: `BETWEEN ${low} AND ${high}`, text: `between ${low} and ${high}`, end: words.indexOf(ends[1]!) + 1 }
+}
+
+/** "Rated 1 or 2", "a rating of 5". */
+function readEqual(words: readonly Word[], at: number, numbers: readonly Column[]): Read | undefined {
+  const own = words[at]!.stem
+  const column = numbers.find(({ name }) => own.length >= 3 && stem(name).startsWith(own) && stem(name).length - own.length <= 3)
+  let end = at + 1
+  while (end < words.length && (isNumber(words[end]!) || ['of', 'or', 'and', 'is', 'a', 'with'].includes(words[end]!.lower))) end++
+  const values = words.slice(at + 1, end).filter((word) => isNumber(word) && word.use === undefined && !isYear(word))
+  if (!column || values.length === 0) return undefined
+  const list = values.map(({ lower }) => Number(lower))
+  return { column, comparison: `IN (${list.join(', ')})`, text: list.join(' or '), end: words.indexOf(values.at(-1)!) + 1 }
+}
+
+function isYear({ lower }: Word): boolean {
+  return /^(19|20)\d{2}$/.test(lower)
+}
+
+function readComparison(words: readonly Word[], at: number): Read | undefined {
+  const found = findPhrase(words.slice(at, at + 3), comparisons)
+  if (found?.at !== 0) return undefined
+  let end = at + found.words.length
+  while (articles.has(words[end]?.lower ?? '') || currencies.has(words[end]?.lower ?? '')) end++
+  const [, digits, letter = words[end + 1]?.lower ?? ''] = /^(\d+(?:\.\d+)?)(k|m)?$/.exec(words[end]?.lower ?? '') ?? []
+  if (digits === undefined) return undefined
+  const value = Number(digits) * (factors[letter] ?? 1)
+  end += letter.length > 1 && letter in factors ? 2 : 1
+  if (currencies.has(words[end]?.lower ?? '')) end++
+  return { comparison: `${operatorOf.get(found.phrase)!} ${value}`, text: `${found.phrase} ${value.toLocaleString('en-US')}`, end }
+}
+
+/** The column mentioned in the two words behind a condition, or the nearest in the four before. What something costs is its price. */
+function columnNear(words: readonly Word[], at: number, end: number, columns: readonly Column[]): Column | undefined {
+  const price = columns.find(({ name }) => /price/i.test(name))
+  if (price && /^costs?$/.test(words[at - 1]?.lower ?? '')) return price
+  const before = words.slice(Math.max(0, at - 4), at).toReversed()
+  const near = [words.slice(end, end + 2), ...before.map((_, index) => before.slice(0, index + 1))]
+  return near.flatMap((part) => columnIn(part, columns) ?? [])[0]
+}
+
+function columnIn(near: readonly Word[], columns: readonly Column[]): Column | undefined {
+  const has = (word: string) => near.some((other) => other.stem === stem(word))
+  return (
+    columns.find(({ name }) => wordsOf(name).every(has)) ??
+    columns.find(({ name }) => wordsOf(name).some((word) => word.length > 3 && has(word)))
+  )
+}

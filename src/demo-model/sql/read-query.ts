@@ -1,0 +1,179 @@
+import { claim } from '../language/phrases.ts'
+import { withDigits } from '../language/number-words.ts'
+import { readWords, unusedOf, type Word } from '../language/words.ts'
+import { readDates, takeGrain, type DateReading, type Today } from './dates.ts'
+import { chooseTable, findMentions, revenueWords, type Mention } from './mentions.ts'
+import { readNumbers } from './numbers.ts'
+import { emptyQuery, type Query } from './query.ts'
+import { hasTimeNear, isFollowedByValue, isGrouping, previousWord, readPresence, readValues, separators } from './roles.ts'
+import { hasRevenue, isAdditive, joinColumn, mainMeasure, nameIsRow, priceMeasure, stemsOfName, type Column, type Table } from './tables.ts'
+import { claimLightWords, pushOnce, readFigureWords, readImplied, readStock } from './vocabulary.ts'
+
+/** What is known of the data besides the description of the tables. */
+export interface DataFacts extends Today {
+  tables: readonly Table[]
+}
+
+/** Queries by question, for the tables that they were read for: a turn reads the same question several times. */
+const cache = new WeakMap<readonly Table[], Map<string, Query | undefined>>()
+const maxCached = 100
+
+/** Reads a question about tables; undefined if it mentions no part of them. `previous` is the table of the question before. */
+export function readQuery(question: string, facts: DataFacts, previous?: Table): Query | undefined {
+  const queries = cache.get(facts.tables) ?? new Map<string, Query | undefined>()
+  if (queries.size > maxCached) queries.clear()
+  cache.set(facts.tables, queries)
+  const key = [question, facts.latest, facts.today, previous?.name].join('\n')
+  if (!queries.has(key)) queries.set(key, read(question, facts, previous))
+  return queries.get(key)
+}
+
+function read(question: string, facts: DataFacts, previous: Table | undefined): Query | undefined {
+  const words = readWords(withDigits(question))
+  const table = tableOf(words, facts.tables, previous)
+  if (!table) return undefined
+  const query = emptyQuery(table, facts.tables)
+  query.numbers = readNumbers(words, table.columns)
+  // What is "under 50 euros" has a price, where rows have no revenue.
+  if (!hasRevenue(table)) for (const condition of query.numbers) condition.column ??= priceMeasure(table)
+  const dates = readTimes(query, words, facts)
+  readStock(query, words)
+  const mentions = ownAndJoined(findMentions(words, facts.tables), table)
+  for (const { at, length, kind } of mentions) claim(words.slice(at, at + length), kind)
+  readFigureWords(query, words)
+  const namesNumber = mentions.some(({ column }) => column?.kind === 'number')
+  readImplied(query, words, namesNumber)
+  for (const mention of mentions) readMention(query, words, mentions, mention)
+  readValues(query, words, mentions)
+  nameGroups(query)
+  groupByTime(query, words, dates)
+  readSubject(query, words, mentions)
+  query.isListed = words.some(({ lower }) => lower === 'by')
+  dropImplied(query)
+  query.hits.push(...words.flatMap(({ lower, use = 'phrase' }) => (use === 'phrase' ? [] : [lower])))
+  claimLightWords(words, query)
+  query.unused = unusedOf(words).map(({ text }) => text)
+  // "Who spent the most?" is not answered by the largest amount.
+  if (words[0]?.lower === 'who' && query.groups.length === 0 && !query.rows && query.columns.length === 0) query.unused.push(words[0].text)
+  const isUnderstood = mentions.length > 0 || query.conditions.size > 0 || query.groups.length > 0 || query.measures.length > 0
+  return isUnderstood || previous ? query : undefined
+}
+
+function tableOf(words: readonly Word[], tables: readonly Table[], previous: Table | undefined): Table | undefined {
+  const mentions = findMentions(words, tables)
+  const anyDate = tables.flatMap(({ columns }) => columns).find(({ kind }) => kind === 'date')
+  const copies = words.map((word) => ({ ...word }))
+  const hasDate = anyDate !== undefined && readDates(copies, anyDate, { today: '2000-01-01' }).text !== ''
+  const hasGrain = takeGrain(copies, true) !== undefined
+  if (previous && (hasDate || hasGrain || mentions.some(({ table }) => table.name === previous.name))) return previous
+  const chosen = chooseTable(tables, mentions, words, hasDate) ?? previous
+  // "Which month was the best?" mentions only time: the question is about the table with revenue.
+  return chosen ?? (hasGrain ? tables.find((table) => hasRevenue(table) && table.columns.some(({ kind }) => kind === 'date')) : undefined)
+}
+
+/** Reads the times as a condition on the column of dates that is named, as in "shipped in May", else on the first. */
+function readTimes(query: Query, words: readonly Word[], now: Today): (DateReading & { column: Column }) | undefined {
+  const { table, tables } = query
+  const stems = new Set(words.map((word) => word.stem))
+  for (const part of stemsOfName(table.name)) stems.delete(part)
+  const joined = tables.filter((other) => other !== table && joinColumn(table, other))
+  const dates =
+    [table, ...joined].map(({ columns }) => columns.filter(({ kind }) => kind === 'date')).find(({ length }) => length > 0) ?? []
+  const isNamed = (part: string) => part.length > 2 && part !== 'dat' && part !== 'date' && stems.has(part)
+  const column = dates.find(({ name }) => stemsOfName(name).some(isNamed)) ?? dates[0]
+  if (!column) return undefined
+  // A value such as "March Blend" is no time.
+  const values = findMentions(words, [table]).filter(({ kind, length }) => kind === 'value' && length > 1)
+  for (const { at, length } of values) claim(words.slice(at, at + length), 'held')
+  const reading = readDates(words, column, now)
+  for (const word of words) if (word.use === 'held') delete word.use
+  if (reading.sql) query.conditions.set(column.name, { sql: reading.sql, column, isSingle: !reading.grain, text: reading.text })
+  query.fault = reading.fault
+  query.notes.push(...[reading.note ?? []].flat())
+  query.needsLatest = reading.needsLatest === true
+  return { ...reading, column }
+}
+
+/** Mentions of the table, and mentions of joinable tables at other words. */
+function ownAndJoined(mentions: readonly Mention[], table: Table): Mention[] {
+  const own = mentions.filter((mention) => mention.table === table)
+  return mentions
+    .filter((mention) => {
+      const isFree = !own.some(({ at, length }) => at < mention.at + mention.length && mention.at < at + length)
+      return own.includes(mention) || (mention.kind !== 'table' && mention.weight > 1 && isFree && joinColumn(table, mention.table))
+    })
+    .toSorted((a, b) => a.at - b.at)
+}
+
+function readMention(query: Query, words: readonly Word[], mentions: readonly Mention[], mention: Mention): void {
+  const { column, kind, at, weight, length } = mention
+  if (!column || kind === 'value') return
+  // A column with the name of the table counts only if the words around it give the column a role.
+  const isTable = mentions.some((other) => other.kind === 'table' && other.at === at && other.table === query.table)
+  // In "product category" the first noun only describes the second.
+  const isAttribute =
+    column.kind === 'text' && mentions.some((next) => next.kind === 'column' && next.column !== column && next.at === at + length)
+  if ((isTable && weight <= 1) || isAttribute || readPresence(query, words, mention)) return
+  const isCounted = query.aggregate === 'count' && query.measures.length === 0
+  if (column.kind === 'number') pushOnce(query.measures, column)
+  else if (isGrouping(query, words, mentions, mention)) query.groups.push({ column, isEach: separators.has(previousWord(words, at)) })
+  else if (isTable) return
+  else if (isCounted && ['many', 'of', 'count'].includes(previousWord(words, at, false))) query.counted = column
+  else if (column.kind === 'date' ? !hasTimeNear(words, at) : !isFollowedByValue(mentions, mention)) query.columns.push(column)
+}
+
+/** Groups by names of customers instead of the keys by which orders refer to them, and by no column twice. */
+function nameGroups(query: Query): void {
+  const { table, tables } = query
+  const named = query.groups.map((group) => {
+    const other = tables.find((candidate) => candidate !== table && joinColumn(table, candidate)?.name === group.column.name)
+    const name = other?.columns.find((candidate) => candidate.kind === 'text' && candidate.name.toLowerCase() === 'name')
+    return { ...group, column: group.column.table === table.name ? (name ?? group.column) : group.column }
+  })
+  query.groups = named.filter(({ column }, at) => named.findIndex((other) => other.column.name === column.name) === at)
+  query.columns = query.columns.filter(({ name }) => !named.some(({ column }) => column.name === name))
+}
+
+function groupByTime(query: Query, words: readonly Word[], dates: ReturnType<typeof readTimes>): void {
+  if (!dates) return
+  const { compares, groups, order } = query
+  if (compares === 'growth' && order && groups.length > 0)
+    query.fault = 'I cannot rank by growth. I can tell the growth of one of them: please name it.'
+  const { column, sql, grain: spans, rangeGrain } = dates
+  const grain = takeGrain(words, order !== undefined || compares !== undefined, groups.length > 0)
+  const shown = spans ?? (compares === 'growth' ? (rangeGrain ?? (sql ? undefined : 'month')) : undefined)
+  if (grain) groups.push({ column, grain, isEach: groups.length > 0 })
+  else if (shown && (groups.length === 0 || compares)) groups.push({ column, grain: shown })
+}
+
+/** "Orders by city" counts orders, and "orders from Lisbon" lists them, unless the name of the table stands for money, as "sales" does. */
+function readSubject(query: Query, words: readonly Word[], mentions: readonly Mention[]): void {
+  const { table, aggregate, measures, conditions } = query
+  const isOwn = mentions.some(
+    (each) => each.kind === 'table' && each.table === table && each.isExact && !revenueWords.has(words[each.at]!.lower),
+  )
+  query.countsRows = isOwn && measures.length === 0 && ['count', 'sum', undefined].includes(aggregate)
+  if (query.countsRows && !aggregate && query.groups.length === 0 && !query.order && !query.share) query.rows = true
+  // "Has order O-1007 been cancelled?": the order is shown with its status, because a condition on both would hide the answer.
+  const isYesNo = ['is', 'are', 'was', 'were', 'has', 'have', 'did', 'does'].includes(words[0]?.lower ?? '')
+  const texts = [...conditions.values()].filter(({ column }) => column.kind === 'text')
+  const key = texts.find(({ column, isSingle }) => isSingle && nameIsRow(table, column))
+  if (!isYesNo || !key) return
+  for (const { column } of texts.filter((condition) => condition !== key)) {
+    conditions.delete(column.name)
+    query.columns.push(column)
+  }
+  query.aggregate = undefined
+  query.rows = true
+}
+
+/** Drops measures that are only limited, and an order for which there is no measure, such as "the highest wages". */
+function dropImplied(query: Query): void {
+  const { table, groups, aggregate, numbers } = query
+  const measures = query.measures.filter(({ name }) => !numbers.some(({ column }) => column?.name === name))
+  const isList = query.measures.every((column) => column.table === table.name && !hasRevenue(table)) && aggregate === undefined
+  if (measures.length > 0 || (groups.length === 0 && !isList)) query.measures = measures
+  if (query.columns.some((column) => nameIsRow(table, column)) && aggregate === 'count') query.columns = []
+  const main = mainMeasure(table)
+  if (query.measures.length === 0 && groups.length === 0 && !query.byTime && !aggregate && !(main && isAdditive(main))) delete query.order
+}

@@ -1,0 +1,96 @@
+import { claimWhere } from '../language/phrases.ts'
+import type { Word } from '../language/words.ts'
+import type { Mention } from './mentions.ts'
+import { quoteName, quoteText, nameIsRow } from './tables.ts'
+import type { Query } from './query.ts'
+import { setOf } from '../language/words.ts'
+
+/** Roles of columns and values in a question, by the words around them. */
+
+export function isFollowedByValue(mentions: readonly Mention[], { column, at }: Mention): boolean {
+  return mentions.some((other) => {
+    if (other.kind !== 'value' || other.column !== column) return false
+    return (other.at > at && other.at - at <= 2) || other.at + other.length === at
+  })
+}
+
+export const separators = setOf('by per each every across between')
+const leads = setOf(
+  'which what top best worst compare highest lowest strongest weakest largest biggest bottom selling seller the how most least fewest',
+)
+
+/** True for grouping: "by region", "per region and month", "which region", "top 3 regions", "compare regions". */
+export function isGrouping(query: Query, words: readonly Word[], mentions: readonly Mention[], mention: Mention): boolean {
+  const column = mention.column!
+  // In "by product category" the word before the noun is "by".
+  const noun = mentions.find((other) => other.column?.kind === 'text' && other.kind === 'column' && other.at + other.length === mention.at)
+  const at = noun?.at ?? mention.at
+  const before = previousWord(words, at)
+  if (isFollowedByValue(mentions, mention)) return false
+  if (separators.has(before)) return true
+  if (before === 'and' && words.slice(Math.max(0, at - 4), at).some(({ lower }) => ['by', 'per', 'each'].includes(lower))) return true
+  const asksFigure = query.order !== undefined || query.measures.length > 0 || query.numbers.length > 0 || query.share
+  const isLed = leads.has(before) || ['date', 'number'].includes(words[at - 1]?.use ?? '')
+  const isOwn = query.table.columns.some(({ name }) => name === column.name)
+  const namesRow = nameIsRow(query.table, column) && !words.some(({ lower }) => lower === 'compare')
+  return column.kind !== 'date' && asksFigure && isLed && query.aggregate !== 'count' && isOwn && !namesRow
+}
+
+const skipped = setOf('the a an our different distinct unique single best')
+
+/** The word before position `at`, without articles, numbers and similar words. */
+export function previousWord(words: readonly Word[], at: number, skipsOf = true): string {
+  const before = words.slice(0, at)
+  const found = before.findLast(({ lower }) => !skipped.has(lower) && !/^\d+$/.test(lower) && !(skipsOf && lower === 'of'))
+  return (found ?? before[0])?.lower ?? ''
+}
+
+/** "Launched in 2024": the column of dates is a condition already. */
+export function hasTimeNear(words: readonly Word[], at: number): boolean {
+  return words.slice(Math.max(0, at - 1), at + 5).some(({ use }) => use === 'date')
+}
+
+/** "Without a rating", "used a coupon", "organic teas", "were discontinued": whether a column has a value. */
+export function readPresence(query: Query, words: readonly Word[], { column, at, length }: Mention): boolean {
+  if (!column || column.table !== query.table.name) return false
+  const near = words.slice(Math.max(0, at - 3), at)
+  const before = (names: string) => near.some(({ lower }) => names.split(' ').includes(lower))
+  const isNot = before("no not without never non missing isn't aren't")
+  const isLimited = words.slice(at + length, at + length + 3).some(({ use }) => use === 'number')
+  const has = !isLimited && before('a any') && before('have has had with used use left got')
+  const isDone =
+    column.kind === 'date' && words[at]!.lower.endsWith('ed') && before('is are was were been get got') && !hasTimeNear(words, at)
+  const isAdjective = column.kind === 'boolean' && !['by', 'per'].includes(near.at(-1)?.lower ?? '')
+  if (!isNot && !has && !isDone && !isAdjective) return false
+  const name = quoteName(column.name)
+  const sql = isAdjective ? `${name} = ${isNot ? 'false' : 'true'}` : `${name} IS ${isNot ? '' : 'NOT '}NULL`
+  const text = `${isNot ? 'without' : 'with'} ${column.name.replaceAll('_', ' ')}`
+  if (query.share && isAdjective) query.groups.push({ column })
+  else query.conditions.set(column.name, { sql, column, isSingle: false, text })
+  if (query.aggregate !== 'count' && !query.share) query.rows = true
+  claimWhere(near, 'value', ({ lower, use }) => use === undefined && ['no', 'without', 'never', 'used', 'left'].includes(lower))
+  return true
+}
+
+const exclusions = new Set(['except', 'excluding', 'without', 'not', 'outside', "isn't", "aren't", "wasn't"])
+
+/** Makes conditions of the values in a question. Several values of a column are also groups: "North and South". */
+export function readValues(query: Query, words: readonly Word[], mentions: readonly Mention[]): void {
+  const byColumn = Map.groupBy(
+    mentions.filter(({ kind }) => kind === 'value'),
+    ({ column }) => column!,
+  )
+  for (const [column, own] of byColumn) {
+    const values = [...new Set(own.flatMap((mention) => mention.values))]
+    const before = words.slice(Math.max(0, own[0]!.at - 4), own[0]!.at).filter(({ lower }) => exclusions.has(lower))
+    const isNot = before.length > 0
+    claimWhere(before, 'value', ({ use }) => use === undefined)
+    const list = values.map(quoteText).join(', ')
+    const sql = `${quoteName(column.name)} ${values.length === 1 ? (isNot ? '<>' : '=') : isNot ? 'NOT IN' : 'IN'} ${values.length === 1 ? list : `(${list})`}`
+    const text = `${column.name.replaceAll('_', ' ')} ${isNot ? 'other than ' : ''}${values.join(' or ')}`
+    if (query.share && !isNot) query.hits.push(...values)
+    else query.conditions.set(column.name, { sql, column, isSingle: values.length === 1 && !isNot, text })
+    const isTogether = words.some(({ lower }) => ['combined', 'together'].includes(lower))
+    if (query.share || (own.length > 1 && values.length > 1 && !isNot && !isTogether)) query.groups.push({ column })
+  }
+}
