@@ -5,7 +5,7 @@ const stopWords = new Set(
   [
     'a about an and any are as at be by can do does for from get has have how i if in is it its many me much my of on or our',
     'please should so tell than that the their then there these they this to us was we were what when where which who why will',
-    'with would you your',
+    'with would you your am been did had he her him his must no not she them too very',
   ].flatMap((line) => line.split(' ')),
 )
 
@@ -14,7 +14,20 @@ export function toTerms(text: string): string[] {
   const plain = normaliseText(text, 'NFKD')
     .replace(/\p{M}+/gu, '')
     .toLowerCase()
-  return (plain.match(/[\p{L}\p{N}]+/gu) ?? []).flatMap((word) => (hasNoSpaces.test(word) ? toPairs(word) : [toStem(word)]))
+  return (plain.match(/[\p{L}\p{N}]+/gu) ?? []).flatMap((word) => (hasNoSpaces.test(word) ? toPairs(word) : [toTerm(word)]))
+}
+
+/** A word in the heading counts as this many words in the text. */
+const headingWeight = 2
+
+/** The terms of a passage with their counts, and the number of all terms, at least 1. */
+export function countTerms(heading: string, text: string): { counts: Map<string, number>; length: number } {
+  const counts = new Map<string, number>()
+  for (const term of toTerms(text)) counts.set(term, (counts.get(term) ?? 0) + 1)
+  for (const term of toTerms(heading)) counts.set(term, (counts.get(term) ?? 0) + headingWeight)
+  let length = 0
+  for (const count of counts.values()) length += count
+  return { counts, length: Math.max(1, length) }
 }
 
 /** The distinct terms of a query without stop words, or with stop words if the query has no other words. At most `limit`. */
@@ -32,8 +45,11 @@ function toPairs(word: string): string[] {
   return characters.length === 1 ? characters : characters.slice(1).map((character, index) => `${characters[index]}${character}`)
 }
 
-/** Removes plural endings only: questions and texts differ most in plurals, and words of other languages are hardly affected. */
-function toStem(word: string): string {
+/**
+ * The term of a word in lower case, without accents. Removes plural endings only: questions and texts differ most in plurals, and words of
+ * other languages are hardly affected.
+ */
+export function toTerm(word: string): string {
   if (word.length < 4) return word
   if (word.endsWith('ies') && word.length > 4) return `${word.slice(0, -3)}y`
   return /[^sui]s$/.test(word) ? word.slice(0, -1) : word

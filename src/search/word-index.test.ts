@@ -59,3 +59,16 @@ test('a score reveals nothing about passages that are not candidates', () => {
   for (let count = 0; count < 50; count++) largeIndex.add('Bonus', 'secret bonus bonuses')
   assert.deepEqual(largeIndex.search('bonus', largeIds, 5), smallIndex.search('bonus', smallIds, 5))
 })
+
+test('a passage with related words of an English query has a part of its score, computed over the candidates alone', () => {
+  const index = createPassageIndex()
+  const parking = index.add('Vehicles', 'Guests leave their automobile on level 2.')
+  const other = index.add('Lunch', 'Soup at noon.')
+  const scoresOf = (query: string) => [parking, other].map((id) => index.relatedScores(query, [parking, other])?.get(id))
+  const scores = scoresOf('Where do visitors park their car?')
+  assert.ok(scores[0]! > 0.2 && scores[0]! < 1)
+  assert.equal(scores[1], undefined)
+  assert.equal(index.relatedScores('Wo steht das Auto der Gäste?', [parking, other]), undefined)
+  for (let count = 0; count < 50; count++) index.add('Cars', 'secret cars of visitors')
+  assert.deepEqual(scoresOf('Where do visitors park their car?'), scores)
+})

@@ -1,14 +1,17 @@
-import { toQueryTerms, toTerms } from './terms.ts'
+import { scoreWords, type Postings, type VisiblePassages, type WordScores } from './bm25.ts'
+import { scoreRelatedWords } from './related-words.ts'
+import { countTerms } from './terms.ts'
 
-/** Full-text index of passages, ranked by Okapi BM25 (Robertson and Zaragoza 2009). */
+/** Full-text index of passages in memory. */
 export interface PassageIndex {
   /** Returns the id of the passage. Ids are never reused. */
   add(heading: string, text: string): number
   remove(ids: readonly number[]): void
-  /**
-   * Returns the best `limit` candidates, best first. Term frequencies are counted over the candidates alone: counts over all passages
-   * would reveal the content of passages withheld from the caller.
-   */
+  /** The score of each candidate with a term of the query, computed over the candidates alone (`scoreWords`). */
+  scores(query: string, candidates: Iterable<number>): WordScores
+  /** The part of the query that each candidate has in the same or in related words (`scoreRelatedWords`). */
+  relatedScores(query: string, candidates: Iterable<number>): WordScores | undefined
+  /** The best `limit` candidates by `scores`, best first. */
   search(query: string, candidates: Iterable<number>, limit: number): Hit[]
 }
 
@@ -16,13 +19,6 @@ export interface Hit {
   id: number
   score: number
 }
-
-const saturation = 1.2
-const lengthWeight = 0.75
-/** A word in the heading counts as this many words in the text. */
-const headingWeight = 2
-/** Weight of a word with the same beginning (travel, travelling). */
-const relatedWeight = 0.4
 
 export function createPassageIndex(): PassageIndex {
   /** Passage id and count in turns for each term, ascending by id. */
@@ -35,12 +31,8 @@ export function createPassageIndex(): PassageIndex {
 
   function add(heading: string, text: string): number {
     const id = lengths.length
-    const counts = new Map<string, number>()
-    for (const term of toTerms(text)) counts.set(term, (counts.get(term) ?? 0) + 1)
-    for (const term of toTerms(heading)) counts.set(term, (counts.get(term) ?? 0) + headingWeight)
-    let length = 0
+    const { counts, length } = countTerms(heading, text)
     for (const [term, count] of counts) {
-      length += count
       const list = postings.get(term)
       if (list) list.push(id, count)
       else {
@@ -48,7 +40,7 @@ export function createPassageIndex(): PassageIndex {
         vocabulary = undefined
       }
     }
-    lengths.push(Math.max(length, 1))
+    lengths.push(length)
     liveCount++
     return id
   }
@@ -74,54 +66,41 @@ export function createPassageIndex(): PassageIndex {
     removedCount = 0
   }
 
-  function search(query: string, candidates: Iterable<number>, limit: number): Hit[] {
-    const allowed = new Set<number>()
-    let total = 0
+  function toVisible(candidates: Iterable<number>): VisiblePassages {
+    const flags = new Uint8Array(lengths.length)
+    let [count, totalLength] = [0, 0]
     for (const id of candidates) {
-      if (!lengths[id]) continue
-      allowed.add(id)
-      total += lengths[id]
+      if (!lengths[id] || flags[id] === 1) continue
+      flags[id] = 1
+      count++
+      totalLength += lengths[id]
     }
-    const scores = new Map<number, number>()
-    for (const term of toQueryTerms(query)) {
-      const counts = countsOf(term, allowed)
-      const rarity = Math.log(1 + (allowed.size - counts.size + 0.5) / (counts.size + 0.5))
-      for (const [id, count] of counts) {
-        const relative = 1 - lengthWeight + (lengthWeight * (lengths[id] ?? 1) * allowed.size) / total
-        scores.set(id, (scores.get(id) ?? 0) + (rarity * count * (saturation + 1)) / (count + saturation * relative))
-      }
-    }
-    const hits = [...scores].map(([id, score]) => ({ id, score }))
+    return { flags, lengths, count, totalLength }
+  }
+
+  const scores = (query: string, candidates: Iterable<number>) => scoreWords(query, source, toVisible(candidates))
+  const relatedScores = (query: string, candidates: Iterable<number>) => scoreRelatedWords(query, source, toVisible(candidates))
+
+  function search(query: string, candidates: Iterable<number>, limit: number): Hit[] {
+    const found = scores(query, candidates)
+    const hits = Array.from(found.keys(), (id) => ({ id, score: found.get(id)! }))
     return hits.sort((a, b) => b.score - a.score || a.id - b.id).slice(0, limit)
   }
 
-  /** Occurrences of the term in each allowed passage, plus weighted occurrences of related terms. */
-  function countsOf(term: string, allowed: ReadonlySet<number>): Map<number, number> {
-    const counts = new Map<number, number>()
-    for (const [variant, weight] of [[term, 1] as const, ...related(term).map((variant) => [variant, relatedWeight] as const)]) {
-      const list = postings.get(variant) ?? []
-      for (let index = 0; index < list.length; index += 2) {
-        const id = list[index] as number
-        if (allowed.has(id)) counts.set(id, (counts.get(id) ?? 0) + weight * (list[index + 1] as number))
+  const source: Postings = {
+    of: (term) => postings.get(term) ?? [],
+    related(term, letters, prefixes) {
+      vocabulary ??= [...postings.keys()].sort()
+      const longer: string[] = []
+      for (let index = lowerBound(vocabulary, term); vocabulary[index]?.startsWith(term); index++) {
+        const candidate = vocabulary[index] as string
+        if (candidate !== term && candidate.length <= term.length + letters) longer.push(candidate)
       }
-    }
-    return counts
+      return [...longer, ...prefixes.filter((prefix) => postings.has(prefix))]
+    },
   }
 
-  /** Indexed terms which extend `term`, or are a prefix of `term`, by at most four letters. */
-  function related(term: string): string[] {
-    if (term.length < 4) return []
-    vocabulary ??= [...postings.keys()].sort()
-    const longer: string[] = []
-    for (let index = lowerBound(vocabulary, term); vocabulary[index]?.startsWith(term); index++) {
-      const candidate = vocabulary[index] as string
-      if (candidate !== term && candidate.length <= term.length + 4) longer.push(candidate)
-    }
-    const shorter = [1, 2, 3, 4].map((letters) => term.slice(0, -letters)).filter((prefix) => prefix.length >= 5 && postings.has(prefix))
-    return [...longer, ...shorter]
-  }
-
-  return { add, remove, search }
+  return { add, remove, scores, relatedScores, search }
 }
 
 /** The first index with a value not less than `value`. */

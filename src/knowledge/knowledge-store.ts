@@ -1,0 +1,57 @@
+import type { Metadata } from '../files/document.ts'
+
+/** `waiting` and `indexing` documents are not searched yet, `failed` ones never. */
+export type DocumentState = 'waiting' | 'indexing' | 'ready' | 'failed'
+
+export interface DocumentStatus {
+  state: DocumentState
+  /** Present with the state `failed`. */
+  error?: string
+}
+
+/** A document that can be searched. */
+export interface ReadyDocument {
+  /** Id of the upload. */
+  id: string
+  name: string
+  /** Hash of the content. */
+  version: string
+  /** Front matter, or properties of the file. */
+  metadata: Metadata
+  /** Of the tenant when the document became ready. */
+  revision: number
+}
+
+/** What has changed of the documents of a tenant. */
+export interface Changes {
+  /** Grows with each document that becomes ready; 0: none ever did. */
+  revision: number
+  /** Grows with each removal. */
+  removals: number
+  /** Documents in the states `waiting` and `indexing`. */
+  unfinished: number
+}
+
+/**
+ * Port: the states of the documents that tenants have uploaded. `UploadStore` adds a document, with a job, when its upload is complete, and
+ * removes it with its upload.
+ */
+export interface KnowledgeStore {
+  statesOf(tenant: string, ids: readonly string[]): Promise<Map<string, DocumentStatus>>
+  /** Sets the state `indexing`. False when the document is gone, ready or failed. */
+  begin(tenant: string, id: string): Promise<boolean>
+  /** Sets the state `ready`. False when the document is gone. */
+  complete(tenant: string, id: string, metadata: Metadata): Promise<boolean>
+  fail(tenant: string, id: string, error: string): Promise<void>
+  changes(tenant: string): Promise<Changes>
+  /** Ready documents with a later revision than `after`, in the order of revisions. */
+  readyAfter(tenant: string, after: number, limit: number): Promise<ReadyDocument[]>
+  /** Number of these documents. */
+  countAfter(tenant: string, after: number): Promise<number>
+  /** Ids of earlier documents of the same name, if the document is ready and was added to replace them. */
+  replacedBy(tenant: string, id: string): Promise<string[]>
+  /** Ids of all documents of the tenant. */
+  ids(tenant: string): Promise<Set<string>>
+  /** Numbers of documents of all tenants by state. */
+  counts(): Promise<Map<DocumentState, number>>
+}

@@ -1,0 +1,104 @@
+import { orAborted } from '../../concurrency/or-aborted.ts'
+import { serviceItself } from '../../processes/fair-pool.ts'
+import { createWorkerProcesses } from '../../processes/worker-processes.ts'
+import type { Tier } from '../tier.ts'
+import type { Answer, Changed, Opened, Question, Request } from './messages.ts'
+
+/** The process of the indexes on disk, ended when idle. */
+export interface DiskProcess {
+  ask(file: string, request: Request): Promise<Exclude<Answer, { error: string }>>
+  close(): Promise<void>
+}
+
+/** Milliseconds without a question after which the process is ended, which holds the vectors. */
+const idleMs = 120_000
+
+export function createDiskProcess(): DiskProcess {
+  const processes = createWorkerProcesses<Question, Answer>({
+    module: new URL('./worker', import.meta.url),
+    limits: { dataKb: 2_000_000, heapMb: 512 },
+    messages: { structure: 64 * 1024 * 1024 },
+    questionMs: 120_000,
+    idleMs,
+    maxProcesses: 1,
+    errorTexts: {
+      timedOut: 'The search took too long.',
+      outOfMemory: 'The search needs too much memory.',
+      crashed: 'The search stopped unexpectedly.',
+      closed: 'The search is closed.',
+    },
+  })
+  return {
+    async ask(file, request) {
+      const answer = await processes.ask({ file, ...request }, new AbortController().signal, serviceItself)
+      if ('error' in answer) throw new Error(`The search index failed: ${answer.error}`)
+      return answer
+    },
+    close: processes.close,
+  }
+}
+
+/** The tier in a file of its own, which another process reads and writes. */
+export async function openDiskTier(file: string, { ask }: Pick<DiskProcess, 'ask'>): Promise<Tier> {
+  const { opened } = (await ask(file, { kind: 'open' })) as { opened: Opened }
+  const numbers = new Map(opened.documents.map(({ id, number }) => [id, number]))
+  const versions = new Map(opened.documents.map(({ id, version }) => [id, version]))
+  let { counts, encoder: currentEncoder } = opened
+  let maxNumber = opened.documents.reduce((max, { number }) => Math.max(max, number), 0)
+
+  async function change(request: Request): Promise<Changed> {
+    const { changed } = (await ask(file, request)) as { changed: Changed }
+    counts = changed.counts
+    return changed
+  }
+
+  /** A bit for each visible document. */
+  function toBits(isVisible: (id: string) => boolean): Uint8Array {
+    const bits = new Uint8Array((maxNumber >> 3) + 1)
+    for (const [id, number] of numbers) if (isVisible(id)) bits[number >> 3]! |= 1 << (number & 7)
+    return bits
+  }
+
+  return {
+    async put(...documents) {
+      const { hashes, numbers: added } = await change({ kind: 'put', documents })
+      for (const [index, { id, version }] of documents.entries()) {
+        numbers.set(id, added![index]!)
+        versions.set(id, version)
+        maxNumber = Math.max(maxNumber, added![index]!)
+      }
+      return hashes
+    },
+    async remove(ids) {
+      const { hashes } = await change({ kind: 'remove', ids })
+      for (const id of ids) {
+        numbers.delete(id)
+        versions.delete(id)
+      }
+      return hashes
+    },
+    versions: () => versions,
+    async search(query, { limit, isVisible, vector, signal }) {
+      const values = vector && new Uint8Array(vector.values.buffer, vector.values.byteOffset, vector.values.byteLength)
+      const sent = vector && values ? { encoder: vector.encoder, values } : undefined
+      const searching = ask(file, { kind: 'search', query, limit, visible: isVisible && toBits(isVisible), vector: sent })
+      // An abort must not end the process, which serves other searches too.
+      const answer = await (signal ? orAborted(searching, signal) : searching)
+      return 'hits' in answer ? answer.hits : []
+    },
+    async missing(encoder, limit) {
+      const answer = await ask(file, { kind: 'missing', encoder, limit })
+      if (encoder !== currentEncoder) counts = { ...counts, embedded: 0 }
+      currentEncoder = encoder
+      return 'texts' in answer ? answer.texts : []
+    },
+    async setVectors(encoder, vectors) {
+      const values = [...vectors.values()].map((vector) => vector && new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength))
+      await change({ kind: 'set', encoder, hashes: [...vectors.keys()], vectors: values })
+    },
+    counts: (encoder) => ({ ...counts, embedded: encoder !== undefined && encoder === currentEncoder ? counts.embedded : 0 }),
+    async close() {
+      await ask(file, { kind: 'close' }).catch(() => undefined)
+    },
+  }
+}

@@ -1,0 +1,169 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Embedder } from '../agent/embedder.ts'
+import { orAborted } from '../concurrency/or-aborted.ts'
+import { settlesWithin } from '../concurrency/settles-within.ts'
+import { messageOf } from '../errors.ts'
+import type { Tier, UnembeddedText } from './tier.ts'
+import type { VectorStore } from './vector-store.ts'
+import { toByteVector } from './vectors.ts'
+
+/** Gives the passages of tiers their vectors, in the background. */
+export interface Indexer {
+  /** Starts, or goes on after passages were added. Resolves when vectors that are already stored have been loaded; never rejects. */
+  index(tier: Tier): Promise<void>
+  /** Forgets a tier that is being closed. */
+  forget(tier: Tier): void
+  /** True while vectors of the tier are missing and are being made. */
+  isIndexing(tier: Tier): boolean
+  /** Why the last attempt failed; the next attempt follows by itself. */
+  faultOf(tier: Tier): string | undefined
+  close(): Promise<void>
+}
+
+interface IndexerOptions {
+  encoder(): Embedder | undefined
+  store: VectorStore
+  onFault(error: unknown): void
+  /** Milliseconds before the next look at vectors that another process makes. */
+  pollMs?: number
+}
+
+/** Texts whose vectors are looked up at once. */
+const lookupSize = 256
+/** Texts that are encoded between two writes to the store. */
+const roundSize = 32
+/** Limits of a call of the encoder, unless it states its own. */
+const maxTexts = 64
+const defaultCharacters = 60_000
+const callMs = 60_000
+/** Longer than a round takes. */
+const leaseMs = 180_000
+/** A part of the time of a call, left to other work. */
+const pauseFactor = 0.1
+const maxDelayMs = 600_000
+const closeMs = 1000
+
+type Outcome = 'done' | 'more' | 'elsewhere'
+
+interface Task {
+  tier: Tier
+  /** Resolves when stored vectors have been loaded, whatever other tiers are being indexed. */
+  loaded: Promise<void>
+  failures: number
+  fault?: string | undefined
+  /** Epoch of `performance.now()` before which the tier is left alone. */
+  notBefore: number
+}
+
+export function createIndexer({ encoder: current, store, onFault, pollMs = 3000 }: IndexerOptions): Indexer {
+  const tasks = new Map<Tier, Task>()
+  const closing = new AbortController()
+  let running: Promise<void> | undefined
+  let isSwept = false
+
+  async function run(): Promise<void> {
+    while (!closing.signal.aborted && tasks.size > 0) {
+      const due = [...tasks.values()].filter(({ notBefore }) => notBefore <= performance.now())
+      for (const task of due) await attempt(task)
+      const next = Math.min(...[...tasks.values()].map(({ notBefore }) => notBefore))
+      if (Number.isFinite(next)) await sleep(Math.max(1, next - performance.now()), undefined, { signal: closing.signal, ref: false })
+    }
+  }
+
+  async function attempt(task: Task): Promise<void> {
+    const encoder = current()
+    try {
+      const outcome = encoder ? await round(task, encoder) : 'done'
+      task.failures = 0
+      task.fault = undefined
+      if (outcome === 'done') tasks.delete(task.tier)
+      else task.notBefore = performance.now() + (outcome === 'elsewhere' ? pollMs : 0)
+    } catch (error) {
+      if (closing.signal.aborted || !tasks.has(task.tier)) return
+      task.fault = messageOf(error)
+      task.notBefore = performance.now() + Math.min(maxDelayMs, 15_000 * 2 ** ++task.failures)
+      onFault(error)
+    }
+  }
+
+  async function round(task: Task, encoder: Embedder): Promise<Outcome> {
+    await task.loaded
+    const rest = await load(task.tier, encoder)
+    if (rest.length === 0) {
+      await store.release(encoder.name)
+      return 'done'
+    }
+    if (!(await store.claim(encoder.name, leaseMs))) return 'elsewhere'
+    const vectors = new Map<string, Int8Array>()
+    for (const batch of toBatches(rest.slice(0, roundSize), encoder.batchCharacters ?? defaultCharacters)) {
+      const startedAt = performance.now()
+      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(callMs)])
+      const texts = batch.map(({ text }) => text.toWellFormed())
+      const lists = await orAborted(encoder.embed(texts, signal), signal)
+      for (const [index, { hash }] of batch.entries()) vectors.set(hash, toByteVector(lists[index] ?? []).values)
+      await sleep((performance.now() - startedAt) * pauseFactor, undefined, { signal: closing.signal, ref: false })
+    }
+    await store.add(encoder.name, vectors)
+    await task.tier.setVectors(encoder.name, vectors)
+    return 'more'
+  }
+
+  /** Loads stored vectors until some are missing, and returns the texts of these; empty if none is missing. */
+  async function load(tier: Tier, encoder: Embedder): Promise<UnembeddedText[]> {
+    if (!isSwept) await store.removeUnused()
+    isSwept = true
+    for (;;) {
+      const missing = await tier.missing(encoder.name, lookupSize)
+      if (missing.length === 0 || closing.signal.aborted) return []
+      const stored = await store.find(
+        encoder.name,
+        missing.map(({ hash }) => hash),
+      )
+      const rest = missing.filter(({ hash }) => !stored.has(hash))
+      const unknown = rest.filter(({ text }) => encoder.knows?.(text) === false)
+      const vectors = new Map<string, Int8Array | null>([...stored, ...unknown.map(({ hash }) => [hash, null] as const)])
+      await tier.setVectors(encoder.name, vectors)
+      if (rest.length > unknown.length) return rest.filter((text) => !unknown.includes(text))
+    }
+  }
+
+  /** A failure is met again, and reported, by the first round. */
+  async function loadFirst(tier: Tier): Promise<void> {
+    const encoder = current()
+    if (encoder) await load(tier, encoder).catch(() => undefined)
+  }
+
+  return {
+    index(tier) {
+      const task = tasks.get(tier) ?? { tier, loaded: loadFirst(tier), failures: 0, notBefore: 0 }
+      tasks.set(tier, task)
+      running ??= run()
+        .catch(() => undefined)
+        .finally(() => (running = undefined))
+      return task.loaded
+    },
+    forget: (tier) => void tasks.delete(tier),
+    isIndexing: (tier) => tasks.has(tier),
+    faultOf: (tier) => tasks.get(tier)?.fault,
+    async close() {
+      closing.abort()
+      // A database that does not answer must not hold up a stop.
+      if (running) await settlesWithin(running, closeMs)
+    },
+  }
+}
+
+/** Batches of texts that a call of the encoder takes. */
+function toBatches(texts: readonly UnembeddedText[], maxCharacters: number): UnembeddedText[][] {
+  const batches: UnembeddedText[][] = []
+  let characters = Number.POSITIVE_INFINITY
+  for (const text of texts) {
+    const latest = batches.at(-1)
+    if (!latest || latest.length === maxTexts || characters + text.text.length > maxCharacters) {
+      batches.push([text])
+      characters = 0
+    } else latest.push(text)
+    characters += text.text.length
+  }
+  return batches
+}

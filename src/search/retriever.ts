@@ -1,0 +1,89 @@
+import type { JsonObject } from '../agent/messages.ts'
+
+/** Port: a search index of documents, which are cut into passages. Finds passages by words and, where an encoder is available, by meaning. */
+export interface Retriever {
+  /**
+   * Adds documents with different ids, or replaces all passages of the documents with these ids at once. Resolves when the passages can be
+   * found by their words; vectors follow in the background. Many documents are added faster in groups than one by one.
+   */
+  put(...documents: readonly SearchDocument[]): Promise<void>
+  /** Ids that are not in the index are ignored. */
+  remove(ids: readonly string[]): Promise<void>
+  /** The version of each document in the index, by id. A large index is kept on disk, so documents may be in the index after a start. */
+  versions(): ReadonlyMap<string, string>
+  /** The best passages, best first; empty when nothing fits. Waits for the meaning of the query only for a bounded time. */
+  search(query: string, options: RetrieverSearch): Promise<PassageHit[]>
+  /** Starts to compute missing vectors in the background, as the first search does. Never called at a start: most starts need no encoder. */
+  prepare(): void
+  progress(): SearchProgress
+  close(): Promise<void>
+}
+
+export interface Passage {
+  heading: string
+  text: string
+  /** Stored with the passage and returned with a hit: a page number, an offset. */
+  data?: JsonObject
+}
+
+export interface SearchDocument {
+  id: string
+  /** Changes whenever the content of the document changes. */
+  version: string
+  /** Words of the title count like words of each heading. */
+  title?: string
+  passages: readonly Passage[]
+}
+
+export interface RetrieverSearch {
+  limit: number
+  /**
+   * Decides by id which documents are searched; default: all. Ranking and scores are computed over these documents alone, so that a score
+   * reveals nothing about the others.
+   */
+  isVisible?(id: string): boolean
+  signal?: AbortSignal
+}
+
+export interface PassageHit extends Passage {
+  /** Id of the document. */
+  document: string
+  /** Index of the passage in the document. */
+  position: number
+  /** From 0 to 1: the part of the query that the passage answers, by words and meaning. Comparable between queries. */
+  score: number
+}
+
+/** How far a retriever is. `embedded` counts passages with a vector; passages in a language that the encoder does not know need none. */
+export interface SearchProgress {
+  name: string
+  /** What people call the index. */
+  label?: string
+  documents: number
+  passages: number
+  embedded: number
+  /**
+   * `words`: there is no encoder, passages are found by their words. `waiting`: vectors are missing, and are computed after the first
+   * search. `indexing`: vectors are being computed. `ready`: no vector is missing. `failed`: the encoder fails, and is tried again later.
+   */
+  state: 'words' | 'waiting' | 'indexing' | 'ready' | 'failed'
+  /** Name of the encoder. */
+  encoder?: string
+  /** The reason of `failed`. */
+  reason?: string
+}
+
+/** Opens the retrievers of a service. */
+export interface Search {
+  /** Opens the retriever of this name, which identifies what is kept on disk. Users of one name share the retriever until the last closes it. */
+  open(name: string, options?: OpenOptions): Promise<Retriever>
+  progress(): SearchProgress[]
+  close(): Promise<void>
+}
+
+export interface OpenOptions {
+  /** Keeps all passages in memory: the index is not needed after a restart. */
+  isTransient?: boolean
+  /** What people call the index at the moment. */
+  label?(): string
+}
