@@ -4,8 +4,13 @@ import type { RequestInit, Response } from 'undici'
 import type { JsonSchema } from '../agent/messages.ts'
 import type { Tool, ToolListing } from '../agent/tool.ts'
 import type { Environment } from '../configuration/references.ts'
+import type { LoginStore } from '../configuration/tool-logins/login-store.ts'
 import type { PinStore } from '../configuration/tool-pins/pin-store.ts'
 import type { FilesRoot } from '../files/root.ts'
+import { findEndlessCheck } from '../json/schema/recursion.ts'
+import { createResolve, nodesOf } from '../json/schema/schema-nodes.ts'
+import type { TenantDocuments } from '../knowledge/tenant-documents.ts'
+import type { Search } from '../search/retriever.ts'
 
 /** Dependencies of every tool builder. */
 export interface ToolDependencies {
@@ -17,8 +22,14 @@ export interface ToolDependencies {
   /** Values for `${NAME}` in secrets and addresses, resolved at each use. */
   environment: Environment
   outbound: Outbound
+  /** Indexes of documents, searched by words and meaning. */
+  search: Search
+  /** The documents that tenants have uploaded. */
+  documents: TenantDocuments
   /** Accepted definitions of the tools of MCP servers. */
   pins: PinStore
+  /** Logins at MCP servers. */
+  logins: LoginStore
   log: Logger
   /** Aborted when the entry is closed while its builder still runs. */
   signal?: AbortSignal
@@ -83,7 +94,9 @@ export type ToolBuilder = (spec: ToolSpec, deps: ToolDependencies) => ToolBuild 
 /** The fields of a tool that an implementation provides; `createTool` derives the rest from the spec and the schema. */
 export type ToolTraits = Omit<Tool, 'name' | 'timeoutMs' | 'maxOutputCharacters' | 'check'>
 
+/** Creates a tool of this program. Its schema is compiled when the tool is first called. */
 export function createTool(spec: ToolSpec, traits: ToolTraits): Tool {
+  let check: Tool['check'] | undefined
   return {
     ...traits,
     name: spec.name,
@@ -91,16 +104,19 @@ export function createTool(spec: ToolSpec, traits: ToolTraits): Tool {
     timeoutMs: spec.timeoutMs,
     maxOutputCharacters: spec.maxOutputCharacters,
     effect: spec.effect ?? traits.effect,
-    check: createCheck(traits.schema),
+    check: (input) => (check ??= createCheck(traits.schema))(input),
   }
 }
 
 /** Holds the compiled meta-schema, which takes longer to compile than most schemas of tools. */
-const metaAjv = new Ajv({ strict: false, logger: false })
+let metaAjv: Ajv | undefined
 
 /** A `Tool.check` for a schema: a sentence with the name of the parameter (`limit must be integer`), or undefined. */
 export function createCheck(schema: JsonSchema): (input: unknown) => string | undefined {
+  metaAjv ??= new Ajv({ strict: false, logger: false })
   void metaAjv.validateSchema(schema, true)
+  const nodes = nodesOf(schema)
+  if (findEndlessCheck(nodes, createResolve(nodes))) throw new Error('schema is invalid: it refers to itself without end')
   // `ownProperties`: a parameter may be named `constructor`, and an inherited property must not count as sent.
   const validate = new Ajv({ strict: false, logger: false, ownProperties: true, validateSchema: false }).compile(schema)
   return (input) => (validate(input) ? undefined : describeSchemaError(validate.errors?.[0]))

@@ -3,7 +3,7 @@ import { toStableJson } from '../configuration/parse.ts'
 import type { AgentConfig, ToolConfig } from '../configuration/schema.ts'
 import type { ToolType } from '../configuration/tool-types.ts'
 import type { ToolDependencies } from './builder.ts'
-import { createToolSearch } from './tool-index.ts'
+import { createToolFinder, createToolSearch } from './tool-index.ts'
 import { settlesWithin } from '../concurrency/settles-within.ts'
 import { createToolEntry, type BuilderLoader, type ToolEntryOptions, type ToolEntry } from './entry.ts'
 
@@ -83,6 +83,7 @@ export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptio
   function open(configs: readonly ToolConfig[], approvals?: AgentConfig['approvals']): ToolCatalog {
     const gate = createGate(approvals)
     const search = createToolSearch()
+    const finder = createToolFinder(deps.search)
     const entries = configs.map(acquire)
     // Approvals are applied per catalog: a reused entry may come from a configuration with other approval rules.
     const list = () => entries.flatMap((entry, index) => entry.listings().map((listing) => gate(listing, configs[index]!)))
@@ -92,6 +93,7 @@ export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptio
     return {
       list: () => withoutDuplicates(list()),
       search,
+      find: finder.find,
       settling: () => settling,
       async ready() {
         await firstBuilds
@@ -99,7 +101,7 @@ export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptio
       async close() {
         if (!isOpen) return
         isOpen = false
-        await Promise.all(entries.map(release))
+        await Promise.all([...entries.map(release), finder.close()])
       },
     }
   }

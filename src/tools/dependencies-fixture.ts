@@ -1,6 +1,9 @@
 import { pino } from 'pino'
+import { createLoginMemory } from '../configuration/tool-logins/login-store.ts'
 import { createPinMemory } from '../configuration/tool-pins/pin-store.ts'
 import type { FilesRoot } from '../files/root.ts'
+import { noDocuments } from '../knowledge/tenant-documents.ts'
+import { createSearch } from '../search/search.ts'
 import type { ToolDependencies } from './builder.ts'
 
 type FixtureDependencies = Partial<ToolDependencies> & { files: FilesRoot; cacheDir: string }
@@ -10,5 +13,15 @@ export function dependenciesOf(overrides: FixtureDependencies): ToolDependencies
   const fetch = () => Promise.reject(new Error('Nothing is fetched here.'))
   const log = pino({ enabled: false })
   const outbound = { fetch, fetchConfigured: fetch }
-  return { configDir: overrides.cacheDir, environment: {}, outbound, pins: createPinMemory(), log, ...overrides }
+  return {
+    configDir: overrides.cacheDir,
+    environment: {},
+    outbound,
+    search: createSearch(),
+    documents: noDocuments,
+    pins: createPinMemory(),
+    logins: createLoginMemory(),
+    log,
+    ...overrides,
+  }
 }

@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import { fakeTool } from '../agent/react-fixture.ts'
 import type { DataFilter } from '../agent/tool.ts'
 import { workSince } from '../../test/fixtures/work-meter.ts'
-import { createToolSearch } from './tool-index.ts'
+import { createSearch } from '../search/search.ts'
+import { createToolFinder, createToolSearch } from './tool-index.ts'
 
 const options = { limit: 5, filters: [] as DataFilter[] }
 const names = (tools: readonly { name: string }[]) => tools.map(({ name }) => name)
@@ -66,4 +67,30 @@ test('three hundred tools are indexed and searched quickly', () => {
   for (let n = 0; n < 1000; n++) search(`thing number ${n}`, tools, options)
   const searchMs = searching() / 1000
   assert.ok(built < 500 && searchMs < 5, `${built} ms to index, ${searchMs} ms each`)
+})
+
+test('a finder finds tools by words and meaning, within the data filters', async (t) => {
+  const meanings = ['mail message letter', 'calendar meeting appointment', '__']
+  const encoder = {
+    name: 'meanings',
+    embed: async (texts: readonly string[]) =>
+      texts.map((text) => meanings.map((words) => (words.split(' ').some((word) => text.toLowerCase().includes(word)) ? 1 : 0.01))),
+  }
+  const search = createSearch({ encoder: () => encoder })
+  t.after(() => search.close())
+  const { find, close } = createToolFinder(search)
+  const tools = [
+    fakeTool('outbox__send', { description: 'Sends a message to somebody.' }),
+    fakeTool('agenda__add', { description: 'Adds a meeting.', filters: true, describe: () => 'Adds something.' }),
+  ]
+  const request = { ...options, signal: new AbortController().signal }
+  assert.deepEqual(names(await find('meeting', tools, request)), ['agenda__add'])
+  while (search.progress().some(({ state }) => state !== 'ready')) await new Promise((resolve) => setTimeout(resolve, 2))
+  assert.deepEqual(names(await find('write a letter', tools, request)), ['outbox__send'])
+  assert.deepEqual(names(await find('an appointment', tools, request)), ['agenda__add'])
+  const filters: DataFilter[] = [{ tool: 'agenda__add', key: 'team', type: 'equals', value: 'North' }]
+  assert.deepEqual(names(await find('an appointment', tools, { ...request, filters })), [])
+  assert.deepEqual(names(await find('write a letter', tools.slice(1), request)), [])
+  await close()
+  assert.deepEqual(search.progress(), [])
 })

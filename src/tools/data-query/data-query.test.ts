@@ -135,6 +135,19 @@ describe('reading', () => {
     assert.deepEqual((await built.run('FROM changing')).rows, [[2]])
   })
 
+  test('the description has the columns of a changed file after the next query', async () => {
+    const file = path.join(root, 'growing.csv')
+    await writeFile(file, 'a\n1\n')
+    await using built = await build({ growing: 'growing.csv' })
+    assert.match(built.tool.description, /growing: a BIGINT$/)
+    await writeFile(file, 'a,b\n1,2\n')
+    assert.deepEqual((await built.run('SELECT b FROM growing')).rows, [[2]])
+    assert.match(built.tool.description, /growing: a BIGINT, b BIGINT$/)
+    await writeFile(file, 'a,b,c\n1,2,3\n')
+    await built.run('FROM growing', filter('a', '1'))
+    assert.match(built.tool.description, /growing: a BIGINT, b BIGINT, c BIGINT$/)
+  })
+
   test('a tool with a missing or broken file is not built', async () => {
     await assert.rejects(build({ gone: 'gone.csv' }), { message: 'The table gone cannot be read: gone.csv does not exist.' })
     await assert.rejects(build({ none: 'none/*.csv' }), { message: 'The table none has no file: nothing matches none/*.csv.' })

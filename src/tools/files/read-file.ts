@@ -28,19 +28,37 @@ export function createReadFile(spec: ToolSpec, { files }: ToolDependencies): Too
   return { tool: readTool(spec, { access: createFileAccess(files, patterns), documents: createDocumentCache() }) }
 }
 
-/** Returns a factory of tools like `read_file`, each of which reads only the files named. */
+/** A document that is in memory. */
+interface NamedText {
+  name: string
+  text: string
+}
+
+/** Returns a factory of tools like `read_file`, each of which reads only the files and texts named. */
 export function createReadOf({ files, documents }: { files: FilesRoot; documents: DocumentCache }) {
-  return (name: string, names: readonly string[]): Tool => {
+  return (name: string, names: readonly string[], texts: readonly NamedText[] = []): Tool => {
     const spec = { name, ...toolDefaults, config: {} }
     const access = createFileAccess(files, { globs: [], matches: (relative) => names.includes(relative) })
-    return readTool(spec, { access, documents })
+    return readTool(spec, { access, documents, texts })
   }
 }
 
-function readTool(spec: ToolSpec, { access, documents }: { access: FileAccess; documents: DocumentCache }): Tool {
+interface ReadDependencies {
+  access: FileAccess
+  documents: DocumentCache
+  texts?: readonly NamedText[]
+}
+
+function readTool(spec: ToolSpec, { access, documents, texts = [] }: ReadDependencies): Tool {
+  async function read(requestedPath: string, context: ToolContext): Promise<{ path: string; text: string }> {
+    const named = texts.find(({ name }) => name === requestedPath)
+    if (named) return { path: named.name, text: named.text }
+    const { path, absolute } = await access.locate(requestedPath, context)
+    return { path, text: (await documents.read(absolute, context.caller)).text }
+  }
+
   async function execute(input: JsonObject, context: ToolContext) {
-    const { path, absolute } = await access.locate(String(input['path']), context)
-    const { text } = await documents.read(absolute, context.caller)
+    const { path, text } = await read(String(input['path']), context)
     const offset = Number(input['offset'] ?? 0)
     if (offset > text.length) throw new Error(`The offset ${offset} is after the end: ${path} has ${text.length} characters.`)
     const page = toPage(text, offset, spec.maxOutputCharacters - frameCharacters - 2 * path.length)
@@ -50,7 +68,7 @@ function readTool(spec: ToolSpec, { access, documents }: { access: FileAccess; d
 
   return createTool(spec, {
     description:
-      'Reads a file as text, page by page: text, Markdown, CSV, JSON, HTML, PDF, Word and Excel. `next_offset` leads to the next page.',
+      'Reads a file as text, page by page: text, Markdown, CSV, JSON, HTML, PDF, Word, Excel, PowerPoint, EPUB, OpenDocument text and e-mail. `next_offset` leads to the next page.',
     schema,
     effect: 'read',
     filters: false,

@@ -1,59 +1,65 @@
 import { createHash } from 'node:crypto'
-import { stat } from 'node:fs/promises'
 import path from 'node:path'
-import { setImmediate } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { Metadata, Section } from '../../files/document.ts'
+import { settlesWithin } from '../../concurrency/settles-within.ts'
+import { messageOf } from '../../errors.ts'
+import { DocumentFault } from '../../files/document-text.ts'
+import type { Section } from '../../files/document.ts'
 import { createFileSet } from '../../files/file-set.ts'
 import { createPatterns } from '../../files/patterns.ts'
 import type { FilesRoot } from '../../files/root.ts'
-import { toRelative } from '../files/file-access.ts'
-import { createPassageIndex } from '../../search/word-index.ts'
-import { createDocumentStore, type FileStamp, type StoredDocument } from './document-store.ts'
+import type { Search } from '../../search/retriever.ts'
+import { inGroups } from '../../knowledge/in-groups.ts'
+import { toSection } from '../../knowledge/passages.ts'
+import { createDocumentStore } from './document-store.ts'
+import { findFilesOnDisk, isSameFile, type FileOnDisk } from './files-on-disk.ts'
+import { sizeOf, toEntry, toSearchDocument, type IndexedDocument, type IndexEntry, type LoadedFile } from './indexed-document.ts'
 
 /** A search index of the documents which match patterns, kept up to date with changes on disk. */
 export interface DocumentIndex {
-  /** Indexes new and changed files and drops removed files. Cheap when repeated within seconds. */
-  refresh(): Promise<void>
+  /**
+   * Indexes new and changed files and drops removed files. Cheap when repeated within seconds. Resolves `waitMs` after the work has begun at
+   * the latest, or at once where scans of the files take long; the work goes on in the background.
+   */
+  refresh(waitMs: number): Promise<void>
   /** The best passages of the documents for which `isVisible` is true. Other documents have no influence on the result. */
-  search(query: string, isVisible: (document: IndexedDocument) => boolean, limit: number): PassageHit[]
+  search(
+    query: string,
+    isVisible: (document: IndexedDocument) => boolean,
+    options: { limit: number; signal?: AbortSignal },
+  ): Promise<Found[]>
   documents(): Iterable<IndexedDocument>
+  state(): IndexState
   /** True if the index reads the file, under any name and with the current targets of links. */
   readsFile(relative: string): boolean
   close(): Promise<void>
 }
 
-/** A file of the index. */
-export interface IndexedDocument {
-  /** Relative to the files root. */
-  file: string
-  /** Path relative to the files root with links resolved. */
-  target: string
-  metadata: Metadata
-  headings: string[]
-}
-
-export interface PassageHit {
+/** A passage that a search has found. */
+export interface Found {
   document: IndexedDocument
   passage: Section
   score: number
 }
 
-/** A file found on disk. */
-interface FileOnDisk extends FileStamp {
-  file: string
-  target: string
-  absolute: string
-}
-
-interface IndexEntry extends IndexedDocument, FileStamp {
-  passages: Map<number, Section>
+export interface IndexState {
+  /** False until the files were listed for the first time. */
+  isListed: boolean
+  /** Files on disk at the last scan. */
+  total: number
+  /** Files that wait to be indexed. */
+  waiting: number
+  /** Files that cannot be searched. */
+  faults: { file: string; reason: string }[]
 }
 
 export interface DocumentIndexOptions {
   files: FilesRoot
   patterns: readonly string[]
   cacheDir: string
+  search: Search
+  /** Names of the entries that use the index. */
+  label(): string
   log: Logger
   /** Epoch milliseconds. */
   now(): number
@@ -63,102 +69,114 @@ export interface DocumentIndexOptions {
 const minValidMs = 3_000
 const validPerScan = 10
 const maxValidMs = 60_000
-/** Passages indexed in a turn of the event loop, about 10 ms of work. */
-const passagesPerTurn = 100
+/** Milliseconds. A search waits for scans that take less; the changes that a longer scan finds are for the next search. */
+const maxScanWaitMs = 100
+/** Documents read at the same time: most of them wait for their parser. */
+const concurrency = 2
 
-export function createDocumentIndex({ files, patterns, cacheDir, log, now }: DocumentIndexOptions): DocumentIndex {
+export async function openDocumentIndex(options: DocumentIndexOptions): Promise<DocumentIndex> {
+  const { files, patterns, cacheDir, search, label, log, now } = options
   const { globs, matches } = createPatterns(patterns)
   const present = createFileSet(files.path, { globs, now })
   const identity = createHash('sha256')
     .update(JSON.stringify([files.path, globs]))
     .digest('hex')
     .slice(0, 24)
-  const store = createDocumentStore(path.join(cacheDir, `knowledge-${identity}`))
-  const index = createPassageIndex()
+  const name = `knowledge-${identity}`
+  const store = createDocumentStore(path.join(cacheDir, name))
+  const retriever = await search.open(name, { label })
   const entries = new Map<string, IndexEntry>()
-  const passages = new Map<number, { document: IndexEntry; passage: Section }>()
+  let queue: FileOnDisk[] = []
+  let waiting = 0
+  let isListed = false
+  let scanMs = 0
+  let total = 0
   let refreshing: Promise<void> | undefined
   let validUntil = -Infinity
+  /** Monotonic milliseconds. */
+  let waitUntil = 0
   let closed = false
 
-  function remove(entry: IndexEntry): void {
-    index.remove([...entry.passages.keys()])
-    for (const id of entry.passages.keys()) passages.delete(id)
-    entries.delete(entry.file)
-  }
-
-  /** Publishes all passages of a document at once, so that no search sees half of a document. */
-  async function addDocument({ file, target, mtimeMs, size }: FileOnDisk, document: StoredDocument): Promise<void> {
-    const headings = [...new Set(document.passages.map(({ heading }) => heading).filter(Boolean))]
-    const entry: IndexEntry = { file, target, mtimeMs, size, metadata: document.metadata, headings, passages: new Map() }
-    for (const passage of document.passages) {
-      entry.passages.set(index.add(`${passage.heading} ${document.metadata['title'] ?? ''}`, passage.text), passage)
-      if (entry.passages.size % passagesPerTurn === 0) await setImmediate()
-    }
-    const previous = entries.get(file)
-    if (previous) remove(previous)
-    entries.set(file, entry)
-    for (const [id, passage] of entry.passages) passages.set(id, { document: entry, passage })
-  }
-
-  async function update(file: FileOnDisk): Promise<void> {
-    const indexed = entries.get(file.file)
-    if (indexed?.mtimeMs === file.mtimeMs && indexed.size === file.size && indexed.target === file.target) return
+  async function load(file: FileOnDisk): Promise<LoadedFile> {
     try {
-      await addDocument(file, await store.load(file.file, file.absolute, file))
+      return { file, document: await store.load(file.file, file.absolute, file) }
     } catch (error) {
-      log.warn({ file: file.file, reason: (error as Error).message }, 'A document cannot be searched')
-      // Indexed without passages, so that the file is not read again until it changes.
-      await addDocument(file, { passages: [], metadata: {} })
+      const reason = messageOf(error)
+      if (!closed) log.warn({ file: file.file, reason }, 'A document cannot be searched')
+      return { file, fault: { reason, isLasting: error instanceof DocumentFault } }
     }
   }
 
-  async function scan(): Promise<FileOnDisk[]> {
-    const onDisk: FileOnDisk[] = []
-    for (const file of await files.list(globs)) {
-      // Skip a file removed during the scan.
-      const absolute = await files.resolve(file).catch(() => undefined)
-      const stats = absolute !== undefined && (await stat(absolute).catch(() => undefined))
-      if (stats) onDisk.push({ file, absolute, target: toRelative(files, absolute), mtimeMs: stats.mtimeMs, size: stats.size })
-    }
-    return onDisk
+  async function publish(group: readonly LoadedFile[]): Promise<void> {
+    if (closed) return
+    await retriever.remove(group.flatMap(({ file, fault }) => (fault ? [file.file] : [])))
+    const documents = group.flatMap(({ file, document }) => (document ? [{ id: file.file, ...document }] : []))
+    const changed = documents.filter(({ id, version }) => retriever.versions().get(id) !== version)
+    // Hidden meanwhile: new text must not be found under old metadata.
+    for (const { id } of changed) entries.delete(id)
+    await retriever.put(...changed.map(toSearchDocument))
+    for (const loaded of group) entries.set(loaded.file.file, toEntry(loaded))
+    waiting -= group.length
+  }
+
+  async function removeOthers(onDisk: readonly FileOnDisk[]): Promise<void> {
+    const names = new Set(onDisk.map(({ file }) => file))
+    const removed = [...entries.keys()].filter((file) => !names.has(file))
+    const hasOtherFiles = removed.length > 0 || onDisk.some(({ file }) => !entries.has(file))
+    for (const file of removed) entries.delete(file)
+    await retriever.remove([...retriever.versions().keys()].filter((file) => !names.has(file)))
+    if (hasOtherFiles) await store.keepOnly(names)
   }
 
   async function scanAndUpdate(): Promise<void> {
     const startedAt = now()
-    const onDisk = await scan()
-    const validMs = Math.min(maxValidMs, Math.max(minValidMs, (now() - startedAt) * validPerScan))
-    const currentNames = new Set(onDisk.map(({ file }) => file))
-    const removed = [...entries.values()].filter(({ file }) => !currentNames.has(file))
-    const hasOtherFiles = removed.length > 0 || onDisk.some(({ file }) => !entries.has(file))
-    removed.forEach(remove)
-    for (const file of onDisk) {
-      if (closed) return
-      await update(file)
-    }
-    if (hasOtherFiles) await store.keepOnly(currentNames)
-    validUntil = now() + validMs
+    const onDisk = await findFilesOnDisk(files, globs)
+    scanMs = now() - startedAt
+    total = onDisk.length
+    await removeOthers(onDisk)
+    queue = onDisk.filter((file) => !isSameFile(entries.get(file.file), file)).toReversed()
+    waiting = queue.length
+    isListed = true
+    const work = { next: () => (closed ? undefined : queue.pop()), load, sizeOf, finish: publish }
+    await Promise.all(Array.from({ length: concurrency }, () => inGroups(work))).finally(() => (queue = []))
+    validUntil = now() + Math.min(maxValidMs, Math.max(minValidMs, scanMs * validPerScan))
   }
 
   return {
-    async refresh() {
+    async refresh(waitMs) {
       if (closed || (!refreshing && now() < validUntil)) return
-      refreshing ??= scanAndUpdate().finally(() => (refreshing = undefined))
-      await refreshing
+      if (!refreshing) {
+        refreshing = scanAndUpdate().finally(() => (refreshing = undefined))
+        waitUntil = performance.now() + (isListed && scanMs > maxScanWaitMs ? 0 : waitMs)
+      }
+      const scan = refreshing
+      // Later searches do not wait again for work that takes long.
+      if (await settlesWithin(scan, Math.max(0, waitUntil - performance.now()))) return scan
+      scan.catch((err: unknown) => log.warn({ err }, 'Documents cannot be indexed'))
     },
-    search(query, isVisible, limit) {
-      const visible = [...entries.values()].filter(isVisible)
-      const candidates = visible.flatMap((entry) => [...entry.passages.keys()])
-      return index.search(query, candidates, limit).flatMap(({ id, score }) => {
-        const match = passages.get(id)
-        return match ? [{ ...match, score }] : []
+    async search(query, isVisible, options) {
+      const isVisibleId = (id: string) => {
+        const entry = entries.get(id)
+        return entry !== undefined && isVisible(entry)
+      }
+      const hits = await retriever.search(query, { ...options, isVisible: isVisibleId })
+      return hits.flatMap((hit) => {
+        const document = entries.get(hit.document)
+        return document ? [{ document, passage: toSection(hit), score: hit.score }] : []
       })
     },
     documents: () => entries.values(),
+    state: () => ({
+      isListed,
+      total,
+      waiting,
+      faults: [...entries.values()].flatMap(({ file, fault }) => (fault === undefined ? [] : [{ file, reason: fault }])),
+    }),
     readsFile: (relative) => matches(relative) || present.has(relative),
     async close() {
       closed = true
       await refreshing?.catch(() => undefined)
+      await retriever.close()
     },
   }
 }

@@ -5,14 +5,16 @@ import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Metadata, Section } from '../../files/document.ts'
 import { maxDocumentBytes } from '../../files/document-kind.ts'
-import { readDocument } from '../../files/document-text.ts'
+import { DocumentFault, readDocument } from '../../files/document-text.ts'
 import { writeWhole } from '../../files/write-whole.ts'
-import { toPassages } from './passages.ts'
+import { passageFormat, toPassages } from '../../knowledge/passages.ts'
 
 /** The parts of a document needed for a search. */
 export interface StoredDocument {
   passages: Section[]
   metadata: Metadata
+  /** Changes with the content, and with the cutting of passages. */
+  version: string
 }
 
 export interface FileStamp {
@@ -27,14 +29,13 @@ export interface DocumentStore {
   keepOnly(relatives: Iterable<string>): Promise<void>
 }
 
-interface StoredEntry extends FileStamp, StoredDocument {
-  format: typeof format
+interface StoredEntry extends FileStamp, Omit<StoredDocument, 'version'> {
+  format: typeof passageFormat
   relative: string
   hash: string
+  /** Why the document cannot be read. */
+  fault?: string
 }
-
-/** Must be increased when the cutting of passages or the reading of documents changes, which invalidates stored documents. */
-const format = 1
 
 /** Stores each document as a file in `folder`. Reading a PDF takes a thousand times longer than reading its stored passages. */
 export function createDocumentStore(folder: string, read = readDocument): DocumentStore {
@@ -50,6 +51,17 @@ export function createDocumentStore(folder: string, read = readDocument): Docume
     }
   }
 
+  /** A fault is stored as well: a document that ends its parser must not do so at each start. */
+  async function readPassages(absolute: string): Promise<Pick<StoredEntry, 'passages' | 'metadata' | 'fault'>> {
+    try {
+      const { sections, metadata } = await read(absolute)
+      return { passages: toPassages(sections), metadata }
+    } catch (error) {
+      if (error instanceof DocumentFault) return { passages: [], metadata: {}, fault: error.message }
+      throw error
+    }
+  }
+
   async function save(entry: StoredEntry): Promise<void> {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const target = path.join(folder, nameOf(entry.relative))
@@ -59,22 +71,14 @@ export function createDocumentStore(folder: string, read = readDocument): Docume
   return {
     async load(relative, absolute, { mtimeMs, size }) {
       const stored = await find(relative)
-      if (stored?.mtimeMs === mtimeMs && stored.size === size) return stored
+      if (stored?.mtimeMs === mtimeMs && stored.size === size) return toDocument(stored)
       const hash = size > maxDocumentBytes ? '' : await hashOf(absolute)
       // Same content with a new date, for instance after a copy or a checkout.
       const unchanged = stored && stored.hash === hash ? stored : undefined
-      const { sections, metadata } = unchanged ? { sections: [], ...unchanged } : await read(absolute)
-      const fresh = {
-        format,
-        relative,
-        mtimeMs,
-        size,
-        hash,
-        metadata,
-        passages: unchanged?.passages ?? toPassages(sections),
-      } satisfies StoredEntry
+      const content = unchanged ?? (await readPassages(absolute))
+      const fresh: StoredEntry = { ...content, format: passageFormat, relative, mtimeMs, size, hash }
       await save(fresh)
-      return fresh
+      return toDocument(fresh)
     },
     async keepOnly(relatives) {
       const currentNames = new Set([...relatives].map(nameOf))
@@ -82,6 +86,11 @@ export function createDocumentStore(folder: string, read = readDocument): Docume
       await Promise.all(names.filter((name) => !currentNames.has(name)).map((name) => removeStale(path.join(folder, name))))
     },
   }
+}
+
+function toDocument({ passages, metadata, hash, fault }: StoredEntry): StoredDocument {
+  if (fault !== undefined) throw new DocumentFault(fault)
+  return { passages, metadata, version: `${passageFormat}-${hash}` }
 }
 
 /** Deletes a file, except a recent draft, which another process may be about to rename. */
@@ -100,10 +109,13 @@ function isStoredEntry(value: unknown): value is StoredEntry {
   const stored = value as Partial<StoredEntry> | null
   return (
     typeof stored === 'object' &&
-    stored?.format === format &&
+    stored?.format === passageFormat &&
     typeof stored.metadata === 'object' &&
     stored.metadata !== null &&
+    (stored.fault === undefined || typeof stored.fault === 'string') &&
     Array.isArray(stored.passages) &&
-    stored.passages.every((passage) => typeof passage?.heading === 'string' && typeof passage.text === 'string')
+    stored.passages.every(
+      (passage) => typeof passage?.heading === 'string' && typeof passage.text === 'string' && Number.isInteger(passage.start),
+    )
   )
 }

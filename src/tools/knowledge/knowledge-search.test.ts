@@ -7,6 +7,7 @@ import type { DataFilter, ToolContext } from '../../agent/tool.ts'
 import { openFilesRoot } from '../../files/root.ts'
 import { makeDocx, makePdf } from '../../../test/fixtures/make-documents.ts'
 import { createKnowledgeSearch } from './knowledge-search.ts'
+import { createSearch } from '../../search/search.ts'
 import { dependenciesOf } from '../dependencies-fixture.ts'
 import { contextOf } from '../../agent/context-fixture.ts'
 
@@ -38,15 +39,26 @@ async function put(name: string, content: string | Uint8Array): Promise<string> 
   return file
 }
 
-async function build(overrides: { description?: string; maxOutputCharacters?: number; config?: Record<string, unknown> } = {}) {
+async function build(
+  overrides: { description?: string; maxOutputCharacters?: number; config?: Record<string, unknown> } = {},
+  maxWaitMs = 60_000,
+) {
   const spec = { name: 'handbook', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: { paths: ['docs/**'] }, ...overrides }
   const deps = dependenciesOf({ files: await openFilesRoot(root), cacheDir })
-  return (await createKnowledgeSearch(spec, deps, () => clock)).tool
+  const { tool, close } = await createKnowledgeSearch(spec, deps, { now: () => clock, maxWaitMs })
+  if (close) closers.push(close)
+  return tool
 }
+
+/** Ends the indexing of the tools of a test. */
+const closers: (() => Promise<void>)[] = []
 
 interface Passage {
   file: string
   heading: string
+  page?: number
+  start: number
+  end: number
   text: string
   score: number
   metadata: Record<string, unknown>
@@ -68,7 +80,7 @@ function hint(key: string, type: DataFilter['type'], value: string): DataFilter 
   return { tool: 'handbook', key, type, value }
 }
 
-test('passages are found in documents of every kind, with file, heading, score and metadata', async () => {
+test('passages are found in documents of every kind, with file, heading, place, score and metadata', async () => {
   await put('docs/rules.pdf', makePdf(['Travel rules for trains']))
   await put('docs/plan.docx', makeDocx(['# Expansion', 'We open an office in Bern.']))
   const tool = await build()
@@ -79,12 +91,15 @@ test('passages are found in documents of every kind, with file, heading, score a
     {
       file: 'docs/hr.md',
       heading: 'Annual leave',
+      start: 48,
+      end: 79,
       text: 'Everybody has 25 days of leave.',
       score: 0,
       metadata: { department: 'hr', level: 3 },
     },
   )
-  assert.deepEqual(await filesOf(tool, 'trains'), ['docs/rules.pdf'])
+  const [page] = await search(tool, 'trains')
+  assert.deepEqual([page?.file, page?.page, page?.start, page?.end], ['docs/rules.pdf', 1, 8, 31])
   assert.deepEqual(await filesOf(tool, 'expansion in Bern'), ['docs/plan.docx'])
   assert.deepEqual(await filesOf(tool, 'bonus'), ['docs/hr.md', 'docs/it.md', 'docs/plain.txt'])
   assert.equal((await search(tool, 'bonus', {}, 2)).length, 2)
@@ -206,6 +221,47 @@ test('a broken document does not affect others, and is found once it is repaired
   assert.deepEqual(await filesOf(tool, 'trains'), ['docs/broken.pdf', 'docs/rules.pdf'])
 })
 
+test('a document that cannot be read is a fault of the tool, until it is repaired', async () => {
+  await put('docs/scan.pdf', makePdf(['']))
+  const tool = await build()
+  const reason = 'The document cannot be read as PDF: it has no text: it seems to be scanned (1 pages)'
+  assert.deepEqual(tool.state?.(), { faults: [`docs/scan.pdf: ${reason}`] })
+  await rm(path.join(root, 'docs/scan.pdf'))
+  await search(tool, 'bonus')
+  assert.deepEqual(tool.state?.(), { faults: [] })
+})
+
+test('a search does not wait for many documents, and says that some are missing', async () => {
+  for (let number = 0; number < 4; number++) await put(`docs/zz${number}.pdf`, makePdf([`Number ${number}`]))
+  const tool = await build({}, 400)
+  const output = (await tool.execute({ query: 'bonus' }, contextOf({}))) as unknown as { passages: Passage[]; note?: string }
+  assert.match(output.note ?? '', /^\d+ documents are not indexed yet/)
+  assert.match(tool.state?.().progress ?? '', /^\d of 7 documents are indexed$/)
+  assert.ok(output.passages.length > 0)
+  await Promise.all(closers.splice(0).map((close) => close()))
+})
+
+test('two tools with the same patterns share an index, which the last one closes', async () => {
+  const names: string[] = []
+  const inner = createSearch()
+  const shared = { ...inner, open: (...[name, options]: Parameters<typeof inner.open>) => (names.push(name), inner.open(name, options)) }
+  const deps = dependenciesOf({ files: await openFilesRoot(root), cacheDir, search: shared })
+  const spec = { name: 'a', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: { paths: ['docs/**'] } }
+  const [one, two] = await Promise.all([createKnowledgeSearch(spec, deps), createKnowledgeSearch({ ...spec, name: 'b' }, deps)])
+  assert.deepEqual(
+    inner.progress().map(({ label }) => label),
+    ['a, b'],
+  )
+  await one.close?.()
+  assert.deepEqual(
+    inner.progress().map(({ label }) => label),
+    ['b'],
+  )
+  assert.deepEqual(await filesOf(two.tool, 'laptop'), ['docs/it.md'])
+  await Promise.all([two.close?.(), createKnowledgeSearch(spec, deps)])
+  assert.deepEqual([names.length, inner.progress().length], [2, 1])
+})
+
 async function storedFiles(): Promise<string[]> {
   const [folder = ''] = await readdir(cacheDir)
   return (await readdir(path.join(cacheDir, folder))).map((name) => path.join(cacheDir, folder, name))
@@ -229,6 +285,18 @@ test('after a restart stored passages are used again, unless the file has change
   assert.deepEqual(await filesOf(await build(), 'wagons'), [])
 })
 
+test('after a restart a document that cannot be read is not read again, unless it has changed', async () => {
+  await put('docs/broken.pdf', '%PDF-1.4 broken')
+  await build()
+  const file = await storedFileOf('docs/broken.pdf')
+  await writeFile(file, (await readFile(file, 'utf8')).replace('cannot be read', 'was not read again'))
+  assert.match((await build()).state?.().faults?.[0] ?? '', /^docs\/broken\.pdf: The document was not read again as PDF/)
+  await put('docs/broken.pdf', makePdf(['Repaired rules for trains']))
+  const repaired = await build()
+  assert.deepEqual(repaired.state?.(), { faults: [] })
+  assert.deepEqual(await filesOf(repaired, 'trains'), ['docs/broken.pdf'])
+})
+
 test('damaged stored passages are read again, and passages of removed files are deleted', async () => {
   await build()
   const [hr, itFile] = [await storedFileOf('docs/hr.md'), await storedFileOf('docs/it.md')]
@@ -246,7 +314,10 @@ test('the description lists patterns and headings up to a limit, unless the conf
   const headings = Array.from({ length: 100 }, (_, number) => `# Heading number ${number}\n\ntext`)
   await put('docs/long.md', headings.join('\n\n'))
   const { description } = await build()
-  assert.match(description, /^Searches the documents docs\/\*\* and returns passages with their file and heading\. Headings: /)
+  assert.match(
+    description,
+    /^Searches the documents docs\/\*\* and uploaded documents and returns passages with their file and heading\. Name both in the answer\. Headings: /,
+  )
   assert.match(description, /Annual leave.*Laptops|Laptops.*Annual leave/)
   assert.match(description, /Heading number 0.*\.$/)
   assert.doesNotMatch(description, /Page 1/)

@@ -1,8 +1,10 @@
 import type { JsonObject } from '../../agent/messages.ts'
-import type { Tool, ToolContext } from '../../agent/tool.ts'
+import type { Tool, ToolContext, ToolState } from '../../agent/tool.ts'
 import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
-import { matchesFilters } from '../filter-match.ts'
-import { createDocumentIndex, type IndexedDocument, type PassageHit } from './document-index.ts'
+import { describeDocuments } from './describe-documents.ts'
+import type { IndexState } from './document-index.ts'
+import { isVisibleFile, isVisibleUpload, toOutput, uploadsPath, type DocumentScope, type FoundPassage } from './found-passages.ts'
+import { shareDocumentIndex } from './shared-indexes.ts'
 
 /** Enough to return all passages of a short document. */
 const defaultLimit = 8
@@ -22,45 +24,67 @@ const schema = {
   additionalProperties: false,
 }
 
-const maxDescriptionCharacters = 600
-
-/** The part of a call's context which decides on visible documents. */
-type DataScope = Pick<ToolContext, 'filters' | 'isWithheld'>
-
 /** A tool whose description contains headings: in a restricted scope the model must be given `describe(scope)` instead. */
 export interface KnowledgeSearchTool extends Tool {
-  describe(scope: DataScope): string
+  describe(scope: DocumentScope): string
 }
 
 /**
- * Returns `{passages: [{file, heading, text, score, metadata}]}`, best first, as many as fit into the tool's output limit. The key of a filter
- * is a field of front matter, or `path` (alias `file`). `now` is in epoch milliseconds.
+ * Returns `{passages: [{file, document_id?, heading, page?, start, end, text, score, metadata}], note?}`, best first, as many as fit into the
+ * tool's output limit. `document_id` names an uploaded document of the caller's tenant; `note` says that documents are not indexed yet. The key
+ * of a filter is a field of front matter, `path` (alias `file`) of a file, or `name` or `document_id` of an uploaded document. `now` is in epoch
+ * milliseconds; after `maxWaitMs`, changed documents are not waited for.
  */
 export async function createKnowledgeSearch(
   spec: ToolSpec,
   deps: ToolDependencies,
-  now: () => number = Date.now,
+  { now = Date.now, maxWaitMs = 2_000 }: { now?(): number; maxWaitMs?: number } = {},
 ): Promise<ToolBuild & { tool: KnowledgeSearchTool }> {
-  const patterns = spec.config['paths'] as string[]
-  const index = createDocumentIndex({ ...deps, log: deps.log.child({ tool: spec.name }), patterns, now })
-  await index.refresh()
+  const patterns = (spec.config['paths'] ?? []) as string[]
+  const hasUploads = spec.config['uploads'] !== false
+  const index = await shareDocumentIndex(spec.name, { ...deps, log: deps.log.child({ tool: spec.name }), patterns, now })
+  await index.refresh(maxWaitMs)
 
-  async function execute(input: JsonObject, context: ToolContext) {
-    await index.refresh()
-    const hits = index.search(String(input['query']), (document) => isVisible(document, context), Number(input['limit'] ?? defaultLimit))
-    context.log(`Found ${hits.length} passages.`)
-    return { passages: toPassages(hits, spec.maxOutputCharacters) }
+  async function searchFiles(query: string, limit: number, context: ToolContext): Promise<FoundPassage[]> {
+    await index.refresh(maxWaitMs)
+    const hits = await index.search(query, (document) => isVisibleFile(document, context), { limit, signal: context.signal })
+    return hits.map(({ document, ...hit }) => ({ source: { file: document.file }, metadata: document.metadata, ...hit }))
   }
 
-  function describe(scope: DataScope): string {
-    const visible = [...index.documents()].filter((document) => isVisible(document, scope))
-    return spec.description ?? toDescription(patterns, visible)
+  async function searchUploads(query: string, limit: number, context: ToolContext): Promise<{ found: FoundPassage[]; waiting: number }> {
+    if (!hasUploads || context.isWithheld(uploadsPath)) return { found: [], waiting: 0 }
+    const { signal, caller } = context
+    const options = { limit, signal, isVisible: (document: Parameters<typeof isVisibleUpload>[0]) => isVisibleUpload(document, context) }
+    const { hits, waiting } = await deps.documents.search(caller.tenant, query, options)
+    const found = hits.map(({ document: { id, name, metadata }, ...hit }) => ({
+      source: { file: name, document_id: id },
+      metadata,
+      ...hit,
+    }))
+    return { found, waiting }
   }
 
-  const baseTool = createTool(spec, { description: '', schema, effect: 'read', filters: true, readsFile: index.readsFile, execute })
+  async function execute(input: JsonObject, context: ToolContext): Promise<JsonObject> {
+    const [query, limit] = [String(input['query']), Number(input['limit'] ?? defaultLimit)]
+    const [files, uploads] = await Promise.all([searchFiles(query, limit, context), searchUploads(query, limit, context)])
+    const found = [...files, ...uploads.found].sort((a, b) => b.score - a.score).slice(0, limit)
+    context.log(`Found ${found.length} passages.`)
+    const note = noteOf(index.state(), uploads.waiting)
+    return { passages: toOutput(found, spec.maxOutputCharacters), ...(note !== undefined && { note }) }
+  }
+
+  function describe(scope: DocumentScope): string {
+    if (spec.description !== undefined) return spec.description
+    const visible = Iterator.from(index.documents()).filter((document) => isVisibleFile(document, scope))
+    return describeDocuments(patterns, hasUploads, visible)
+  }
+
+  const readsFile = (path: string) => (path === uploadsPath ? hasUploads : index.readsFile(path))
+  const baseTool = createTool(spec, { description: '', schema, effect: 'read', filters: true, readsFile, execute })
   const tool: KnowledgeSearchTool = {
     ...baseTool,
     describe,
+    state: () => toState(index.state()),
     // A getter, because the documents change during the lifetime of the tool.
     get description() {
       return describe({ filters: [], isWithheld: () => false })
@@ -69,46 +93,17 @@ export async function createKnowledgeSearch(
   return { tool, close: index.close }
 }
 
-function isVisible(document: IndexedDocument, { filters, isWithheld }: DataScope): boolean {
-  const fields = { ...document.metadata, path: document.file, file: document.file }
-  return matchesFilters(fields, filters) && !isWithheld(document.file) && !isWithheld(document.target)
+/** What a search may have missed. */
+function noteOf({ isListed, waiting }: IndexState, waitingUploads: number): string | undefined {
+  if (!isListed) return 'The documents are not indexed yet: search again later.'
+  const missing = waiting + waitingUploads
+  return missing > 0 ? `${missing} documents are not indexed yet: the answer may be in one of them.` : undefined
 }
 
-function toPassages(hits: readonly PassageHit[], room: number) {
-  const passages = []
-  let remaining = room - '{"passages":[]}'.length
-  for (const { document, passage, score } of hits) {
-    const result = { file: document.file, ...passage, score: Number(score.toFixed(3)), metadata: document.metadata }
-    remaining -= JSON.stringify(result).length + 1
-    // A single passage above the limit is returned too: a cut passage is better than no passage.
-    if (remaining < 0 && passages.length > 0) break
-    passages.push(result)
+function toState({ isListed, total, waiting, faults }: IndexState): ToolState {
+  const progress = isListed ? `${total - waiting} of ${total} documents are indexed` : 'the documents are being listed'
+  return {
+    ...((!isListed || waiting > 0) && { progress }),
+    faults: faults.map(({ file, reason }) => `${file}: ${reason}`),
   }
-  return passages
-}
-
-/** Lists the patterns and headings, taken from the documents in turn. Headings help a search for tools to find the tool by topic. */
-function toDescription(patterns: readonly string[], documents: readonly IndexedDocument[]): string {
-  const start = `Searches the documents ${patterns.join(', ')} and returns passages with their file and heading.`
-  const titlesByDocument = documents.map(({ headings, metadata }) =>
-    [String(metadata['title'] ?? ''), ...headings.map(lastOf)].filter(isDescriptive),
-  )
-  const titles = new Set<string>()
-  let remaining = maxDescriptionCharacters - start.length - ' Headings: .'.length
-  for (let turn = 0; remaining > 0 && titlesByDocument.some((list) => list.length > turn); turn++) {
-    for (const title of titlesByDocument.flatMap((list) => list.slice(turn, turn + 1))) {
-      if (titles.has(title) || title.length + 2 > remaining) continue
-      titles.add(title)
-      remaining -= title.length + 2
-    }
-  }
-  return titles.size > 0 ? `${start} Headings: ${[...titles].join(', ')}.` : start
-}
-
-function lastOf(heading: string): string {
-  return heading.split(' > ').at(-1) ?? ''
-}
-
-function isDescriptive(title: string): boolean {
-  return title !== '' && title.length <= 80 && !/^(page|sheet)\s?\d+$/i.test(title)
 }

@@ -1,10 +1,12 @@
-import type { Progress } from '@modelcontextprotocol/client'
+import { isInputRequiredResult, type Progress } from '@modelcontextprotocol/client'
 import { outcomeUnknown } from '../../agent/history.ts'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
+import { Suspended } from '../../agent/suspension.ts'
 import type { Tool, ToolContext } from '../../agent/tool.ts'
 import { ConnectionLost, type Connection } from './connection.ts'
 import { limits } from './limits.ts'
 import { toLine } from '../plain-text.ts'
+import { createServerRequests, type AllowedRequests } from './requests/server-requests.ts'
 import { toOutput } from './result.ts'
 import type { Secrets } from './secrets.ts'
 import type { ServerTool } from './server-tool.ts'
@@ -16,30 +18,48 @@ type CallTraits = Pick<Tool, 'effect' | 'timeoutMs' | 'maxOutputCharacters'>
 const idempotencyKey = 'idempotency-key'
 
 interface ServerCall {
-  connection: Connection
+  /** Name of the entry. */
+  entry: string
+  connection: Pick<Connection, 'call'>
   secrets: Pick<Secrets, 'mask'>
+  /** What the server may ask for during the call. */
+  allowed: AllowedRequests
   traits: CallTraits
   input: JsonObject
   context: ToolContext
 }
 
-/** Calls a tool of a server. Secrets that the server sends back in results, errors and progress are masked. */
+/**
+ * Calls a tool of a server, and answers what the server asks for meanwhile. Secrets that the server sends back in results, errors, progress
+ * and questions are masked. Throws `Suspended` when the caller of the run has to answer.
+ */
 export async function callServerTool(
   { listed }: ServerTool,
-  { connection, secrets, traits, input, context }: ServerCall,
+  { entry, connection, secrets, allowed, traits, input, context }: ServerCall,
 ): Promise<JsonValue> {
   const { signal, artifact } = context
-  const trace = context.traceparent === undefined ? {} : { traceparent: context.traceparent }
-  const meta = { ...trace, ...context.headers, [idempotencyKey]: context.callId }
+  const onProgress = createProgressLog((line) => context.log(secrets.mask(line)))
+  const requests = createServerRequests({ entry, allowed, context, secrets })
+  const call = { tool: listed, input, meta: metaOf(context), signal, timeoutMs: traits.timeoutMs, onProgress, requests }
   try {
-    const onProgress = createProgressLog((line) => context.log(secrets.mask(line)))
-    const result = await connection.call({ tool: listed, input, meta, signal, timeoutMs: traits.timeoutMs, onProgress })
-    return await toOutput(secrets.mask(result), artifact, traits.maxOutputCharacters)
+    let answers = requests.resumed()
+    for (;;) {
+      const result = await connection.call({ ...call, ...(answers && { answers }) })
+      if (!isInputRequiredResult(result))
+        return await toOutput(requests.withNotes(secrets.mask(result)), artifact, traits.maxOutputCharacters)
+      answers = await requests.answer(result)
+    }
   } catch (error) {
+    if (error instanceof Suspended) throw error
     if (error instanceof ConnectionLost && traits.effect === 'write')
       throw new Error(`${secrets.mask(error.message)} ${outcomeUnknown}`, { cause: error })
     throw error instanceof Error ? new Error(secrets.mask(error.message), { cause: error }) : error
   }
+}
+
+/** `_meta` of a request for a call: the caller's context, the trace and the call id. */
+export function metaOf({ traceparent, headers, callId }: ToolContext): Record<string, unknown> {
+  return { ...(traceparent !== undefined && { traceparent }), ...headers, [idempotencyKey]: callId }
 }
 
 /** Logs the first progress notifications, up to `limits.progressLines`: a server may send any number. */

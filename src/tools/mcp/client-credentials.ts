@@ -31,7 +31,7 @@ interface TokenEndpoint {
   takesBasic: boolean
 }
 
-interface TokenOptions {
+export interface TokenOptions {
   serverUrl: URL
   fetchFn: FetchLike
   onToken(token: string): void
@@ -112,7 +112,7 @@ function configuredEndpoint(tokenUrl: string, resource: string): TokenEndpoint {
 }
 
 /** The canonical URI of an MCP server, without the query: a query may contain a key and is not part of the resource. */
-function resourceOf({ origin, pathname }: URL): string {
+export function resourceOf({ origin, pathname }: URL): string {
   return pathname === '/' ? origin : origin + pathname
 }
 

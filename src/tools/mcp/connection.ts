@@ -1,14 +1,23 @@
-import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, type CallToolResult } from '@modelcontextprotocol/client'
+import {
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  type CallToolResult,
+  type InputRequiredResult,
+} from '@modelcontextprotocol/client'
 import type { Logger } from 'pino'
 import { toLine } from '../plain-text.ts'
-import type { Listing, Session, SessionCall, SessionEvents } from './session.ts'
+import type { Listing, ResourceRequest, Session, SessionCall, SessionEvents } from './session.ts'
 
 /** A connection to a server; a lost connection is made again. */
 export interface Connection {
   /** Why no call can be made at the moment; undefined while calls can be made. */
   unavailableReason(): string | undefined
   /** Fails at once while there is an `unavailableReason`. */
-  call(call: SessionCall): Promise<CallToolResult>
+  call(call: SessionCall): Promise<CallToolResult | InputRequiredResult>
+  /** As `call`. */
+  resources(request: ResourceRequest): Promise<Record<string, unknown>>
   close(): Promise<void>
 }
 
@@ -32,6 +41,8 @@ export interface Timing {
   pollMs: number
   /** Timeout of a request for the list of tools. */
   listMs: number
+  /** Milliseconds between two checks whether a person has logged in. */
+  loginMs: number
 }
 
 export const defaultTiming: Timing = {
@@ -39,6 +50,7 @@ export const defaultTiming: Timing = {
   retryMs: (failures) => Math.min(60_000, 500 * 2 ** failures) * (0.8 + 0.4 * Math.random()),
   pollMs: 60_000,
   listMs: 30_000,
+  loginMs: 2000,
 }
 
 /** The connection broke during a call: the server may or may not have executed the call. */
@@ -159,17 +171,25 @@ class ServerConnection implements Connection {
     this.becomeConnected(session)
   }
 
-  async call(request: SessionCall): Promise<CallToolResult> {
+  call(request: SessionCall): Promise<CallToolResult | InputRequiredResult> {
+    return this.request(request.signal, (session) => session.call(request))
+  }
+
+  resources(request: ResourceRequest): Promise<Record<string, unknown>> {
+    return this.request(request.signal, (session) => session.resources(request))
+  }
+
+  private async request<T>(signal: AbortSignal, send: (session: Session) => Promise<T>): Promise<T> {
     const session = this.currentSession()
     this.openCalls++
     try {
-      const result = await session.call(request)
+      const result = await send(session)
       this.failures = 0
       if (this.state.name === 'connected') this.state.failedCalls = 0
       return result
     } catch (error) {
-      if (session.isForgotten(error) && !request.signal.aborted) return await this.callAgain(session, request)
-      throw this.toCallError(error, session, request.signal)
+      if (session.isForgotten(error) && !signal.aborted) return await this.sendAgain(session, send)
+      throw this.toCallError(error, session, signal)
     } finally {
       this.openCalls--
     }
@@ -257,10 +277,10 @@ class ServerConnection implements Connection {
     if (this.state.name !== 'connected') await this.restore()
   }
 
-  /** Repeats a call once, which is safe: the server has not executed a call of an unknown session. */
-  private async callAgain(session: Session, request: SessionCall): Promise<CallToolResult> {
+  /** Repeats a request once, which is safe: the server has not executed a request of an unknown session. */
+  private async sendAgain<T>(session: Session, send: (session: Session) => Promise<T>): Promise<T> {
     await this.renew(session)
-    return this.currentSession().call(request)
+    return send(this.currentSession())
   }
 
   private toCallError(error: unknown, session: Session, { aborted }: AbortSignal): unknown {

@@ -1,18 +1,16 @@
 import { StreamableHTTPClientTransport, type FetchLike } from '@modelcontextprotocol/client'
 import type { Outbound } from '../builder.ts'
-import { boundResponse } from './bounded-body.ts'
-import { createClientCredentials, type ClientCredentials } from './client-credentials.ts'
+import { createClientCredentials, type Credentials, type TokenOptions } from './client-credentials.ts'
 import { limits } from './limits.ts'
-
-/** A server at an address, with resolved secrets. */
-export interface RemoteServer {
-  url: URL
-  headers: Readonly<Record<string, string>>
-  oauth?: ClientCredentials
-}
+import { createLoginCredentials } from './login/credentials.ts'
+import type { Logins } from './login/logins.ts'
+import { hasOwnCredentials, type RemoteServer } from './remote-server.ts'
+import { createOAuthFetch, createSend } from './send.ts'
 
 export interface HttpTransportOptions {
   outbound: Outbound
+  /** The login at the server; absent for a trial without logins. */
+  logins: Logins | undefined
   /** Limit for a request with its response. */
   timeoutMs: number
   onTooLong(reason: string): void
@@ -20,35 +18,18 @@ export interface HttpTransportOptions {
   onToken(token: string): void
 }
 
-/** Limits for a response of an authorization server. */
-const oauthBytes = 1024 * 1024
-const oauthMs = 15_000
-
 /** An ended stream is reopened for as long as the connection lasts, after the pause requested by the server, but at least a second. */
 const reconnection = { initialReconnectionDelay: 1000, maxReconnectionDelay: 30_000, reconnectionDelayGrowFactor: 2, maxRetries: 4 }
 
 /** Streamable HTTP transport with limits for time and size. Redirects stay within the origin, so that no other host receives calls or context. */
 export function createHttpTransport(
   server: RemoteServer,
-  { outbound, timeoutMs, onTooLong, onToken }: HttpTransportOptions,
+  { outbound, logins, timeoutMs, onTooLong, onToken }: HttpTransportOptions,
 ): StreamableHTTPClientTransport {
   const { url, headers, oauth } = server
-  const configured = new Set([url.origin, ...(oauth?.tokenUrl === undefined ? [] : [new URL(oauth.tokenUrl).origin])])
-
-  /** Sends a request. Addresses named only by the server must pass the outbound rules; configured origins need not. */
-  async function send(target: string | URL, init: RequestInit | undefined, limit: { bytes: number; ms?: number }): Promise<Response> {
-    const address = new URL(target)
-    const headers = Object.fromEntries(new Headers(init?.headers))
-    const timeout = limit.ms === undefined ? [] : [AbortSignal.timeout(limit.ms)]
-    const signal = AbortSignal.any([...(init?.signal ? [init.signal] : []), ...timeout])
-    const { method = 'GET', body, redirect = 'follow' } = init ?? {}
-    const request = { method, headers, redirect, signal, ...(typeof body === 'string' && { body }) }
-    const fetch = configured.has(address.origin) ? outbound.fetchConfigured : outbound.fetch
-    return boundResponse(await fetch(address.href, request), limit.bytes, onTooLong)
-  }
-
-  const oauthFetch: FetchLike = (target, init) => send(target, init, { bytes: oauthBytes, ms: oauthMs })
-  const credentials = oauth && createClientCredentials(oauth, { serverUrl: url, fetchFn: oauthFetch, onToken })
+  const send = createSend(server, { outbound, onTooLong })
+  const tokenOptions = { serverUrl: url, fetchFn: createOAuthFetch(send), onToken }
+  const credentials = oauth ? createClientCredentials(oauth, tokenOptions) : loginCredentialsOf(server, logins, tokenOptions)
 
   /** Sends a request, and repeats the request once with a wider token when the server asks for more scopes. */
   const sendAuthorized: FetchLike = async (target, init) => {
@@ -77,4 +58,9 @@ export function createHttpTransport(
 /** True for requests whose response is an endless stream of notifications. */
 function isLongLived(init: RequestInit | undefined): boolean {
   return (init?.method ?? 'GET') === 'GET' || new Headers(init?.headers).get('mcp-method') === 'subscriptions/listen'
+}
+
+/** Credentials of a stored login, for a server without other credentials. */
+function loginCredentialsOf(server: RemoteServer, logins: Logins | undefined, options: TokenOptions): Credentials | undefined {
+  return logins && !hasOwnCredentials(server) ? createLoginCredentials(server, logins, options) : undefined
 }

@@ -21,4 +21,14 @@ export const limits = {
   logLineCharacters: 500,
   /** Progress notifications of a call that are written to the log of the step. */
   progressLines: 50,
+  /** Sampling requests of a call, and their size. */
+  samples: 5,
+  sampleTokens: 4096,
+  sampleCharacters: 100_000,
+  /** Input-required results of a call, and requests in one. */
+  inputRounds: 8,
+  inputRequests: 10,
+  questionCharacters: 2000,
+  /** Pause before a call that the server wants repeated without input. */
+  repeatMs: 500,
 } as const

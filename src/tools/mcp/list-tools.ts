@@ -3,7 +3,7 @@ import { limits } from './limits.ts'
 import { isDeeper } from '../../json/shape.ts'
 
 /** Accepts every result: the check of the SDK would reject the whole list for a single invalid tool. */
-const anySchema: StandardSchemaV1<unknown, unknown> = {
+export const anySchema: StandardSchemaV1<unknown, unknown> = {
   '~standard': { version: 1, vendor: 'agent-core', validate: (value) => ({ value }) },
 }
 

@@ -9,6 +9,7 @@ import { pino } from 'pino'
 import { contextOf } from '../../agent/context-fixture.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import { runTool, type Tool, type ToolContext, type ToolOutcome } from '../../agent/tool.ts'
+import type { LoginStore } from '../../configuration/tool-logins/login-store.ts'
 import type { PinStore } from '../../configuration/tool-pins/pin-store.ts'
 import { openFilesRoot } from '../../files/root.ts'
 import type { Outbound, ToolDependencies, ToolGroup, ToolSpec } from '../builder.ts'
@@ -39,7 +40,7 @@ interface CallOptions {
   files?: { name: string; type: string; bytes: Uint8Array }[]
 }
 
-const fast: Timing = { retryMs: () => 50, pollMs: 100, listMs: 5000 }
+const fast: Timing = { retryMs: () => 50, pollMs: 100, listMs: 5000, loginMs: 50 }
 
 export interface ServerOptions extends Partial<Omit<ToolSpec, 'config'>> {
   config: ToolSpec['config']
@@ -51,11 +52,13 @@ export interface ServerOptions extends Partial<Omit<ToolSpec, 'config'>> {
   outbound?: Outbound
   /** Accepted definitions, shared by several servers; else each server has its own. */
   pins?: PinStore
+  /** Logins, shared by several servers; else there are none. */
+  logins?: LoginStore
 }
 
 /** The tools of a server, connected; closed when the test ends. */
 export async function connectServer(t: TestContext, options: ServerOptions): Promise<TestServer> {
-  const { config, environment = {}, timing, signal, outbound, pins, folder: _, ...spec } = options
+  const { config, environment = {}, timing, signal, outbound, pins, logins, folder: _, ...spec } = options
   const folder = options.folder ?? (await makeFolder(t))
   const log: string[] = []
   const group = await createMcp(
@@ -67,6 +70,7 @@ export async function connectServer(t: TestContext, options: ServerOptions): Pro
         ...(outbound && { outbound }),
         ...(signal && { signal }),
         ...(pins && { pins }),
+        ...(logins && { logins }),
       }),
       environment: { PATH: env['PATH'], HOME: folder, ...environment },
       log: pino({ level: 'debug' }, { write: (line: string) => void log.push(line) }),

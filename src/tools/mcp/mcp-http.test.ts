@@ -149,7 +149,11 @@ test('an unreachable server is reported with a reason', async (t) => {
 test('missing and refused credentials are reported without showing them', async (t) => {
   const server = await modern(t)
   server.intercept = (_, response) => (response.writeHead(401, { 'www-authenticate': 'Bearer' }).end('no: Bearer sesame-open'), true)
-  await assert.rejects(connect(t, { url: server.url }), /The server requires credentials \(401\): set headers or oauth\./)
+  const { group } = await connect(t, { url: server.url })
+  assert.match(
+    group.unavailableReason?.() ?? '',
+    /^The server requires a login \(401\): run "agent-core tool login s", or set headers or oauth\.$/,
+  )
   const headers = { authorization: 'Bearer sesame-open' }
   await assert.rejects(connect(t, { url: server.url, headers }), { message: 'The server refused the credentials (401).' })
   server.intercept = (_, response) => (response.writeHead(500).end('the key sesame-open is not known'), true)

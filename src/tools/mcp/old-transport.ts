@@ -1,5 +1,5 @@
 import type { Outbound } from '../builder.ts'
-import type { RemoteServer } from './http-transport.ts'
+import type { RemoteServer } from './remote-server.ts'
 
 /** The error for a server with the HTTP+SSE transport of protocol revision 2024-11-05, which is not supported. */
 export const oldTransport =

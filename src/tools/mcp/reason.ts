@@ -7,6 +7,7 @@ import {
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
 import { toLine } from '../plain-text.ts'
+import { findLoginRequired } from './login/logins.ts'
 import type { Server } from './server.ts'
 
 const maxCharacters = 300
@@ -17,6 +18,8 @@ export function reasonOf(error: unknown, server: Server): string {
 }
 
 function toWords(error: unknown, server: Server): string {
+  const login = findLoginRequired(error)
+  if (login) return login.message
   const status = error instanceof UnauthorizedError ? 401 : error instanceof SdkHttpError ? error.status : undefined
   if ((status === 401 || status === 403) && !hasCredentials(server))
     return `The server requires credentials (${status}): set headers or oauth.`

@@ -2,7 +2,8 @@ import path from 'node:path'
 import { resolveReferences, type Environment } from '../../configuration/references.ts'
 import type { ToolConfigOf } from '../../configuration/tool-types.ts'
 import type { Launch } from './child-process.ts'
-import type { RemoteServer } from './http-transport.ts'
+import type { LoginClient } from './login/login-client.ts'
+import type { RemoteServer } from './remote-server.ts'
 import { isSecretName } from '../web/secrets.ts'
 import { createSecrets, type Secrets } from './secrets.ts'
 
@@ -56,10 +57,28 @@ function toRemote(config: McpConfig, resolve: (text: string) => string, headers:
     ...(config.oauth.resource !== undefined && { resource: config.oauth.resource }),
     ...(config.oauth.token_url !== undefined && { tokenUrl: resolve(config.oauth.token_url) }),
   }
-  const ownSecrets = [decodeURIComponent(password), ...(oauth ? [oauth.clientSecret] : [])]
+  const login = config.login && toLoginClient(config.login, resolve)
+  const ownSecrets = [
+    decodeURIComponent(password),
+    ...(oauth ? [oauth.clientSecret] : []),
+    ...(login?.clientSecret ? [login.clientSecret] : []),
+  ]
   const namedValues = [...Object.entries(headers), ...url.searchParams]
   const secrets = createSecrets([...namedValues.map(([, value]) => value), ...ownSecrets], [...secretValuesIn(namedValues), ...ownSecrets])
-  return { kind: 'remote', url, headers, ...(oauth && { oauth }), secrets }
+  return { kind: 'remote', url, headers, ...(oauth && { oauth }), ...(login && { login }), secrets }
+}
+
+function toLoginClient(
+  { client_id, client_secret, client_metadata_url, issuer, scope }: NonNullable<McpConfig['login']>,
+  resolve: (text: string) => string,
+): LoginClient {
+  return {
+    ...(client_id !== undefined && { clientId: client_id }),
+    ...(client_secret !== undefined && { clientSecret: resolve(client_secret) }),
+    ...(client_metadata_url !== undefined && { clientMetadataUrl: client_metadata_url }),
+    ...(issuer !== undefined && { issuer: resolve(issuer) }),
+    ...(scope !== undefined && { scope }),
+  }
 }
 
 /** Values that are secrets by their name, and passwords in URLs. Other variables and headers are settings, which occur in ordinary results. */

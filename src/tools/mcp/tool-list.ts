@@ -30,26 +30,30 @@ export interface ToolListOptions {
   /** Present when `pin` is configured: changed tools must be accepted first. */
   pins?: Pins
   execute(tool: ServerTool, traits: Tool, input: JsonObject, context: ToolContext): Promise<JsonValue>
+  /** Added to the tools of a server with resources, except for names that the server itself uses. */
+  resourceTools?: readonly Tool[]
   log: Logger
 }
 
 /** Tools validated without yielding to the event loop: each may take milliseconds. */
 const batchSize = 8
 
-export function createToolList({ spec, config, secrets, pins, execute, log }: ToolListOptions): ToolList {
+export function createToolList({ spec, config, secrets, pins, execute, resourceTools = [], log }: ToolListOptions): ToolList {
   const makeCheck = createCheckMaker()
   let serverTools = new Map<string, ServerTool>()
   /** `mirrorsArguments` of the listing that `serverTools` comes from. */
   let currentlyMirrors = false
   let toolsByName = new Map<string, Tool>()
   let usable: Tool[] = []
+  let added: readonly Tool[] = []
   let refused: RefusedTool[] = []
   let changed: ReadonlyMap<string, Definition> = new Map()
 
   const isIncluded = (name: string) =>
     (config.include === undefined || matchesAny(name, config.include)) && !matchesAny(name, config.exclude ?? [])
 
-  async function update({ tools: listed, mirrorsArguments }: Listing): Promise<void> {
+  async function update({ tools: listed, mirrorsArguments, hasResources }: Listing): Promise<void> {
+    added = hasResources ? resourceTools : []
     const included = listed.filter((tool) => isIncluded(String(Object(tool)['name'])))
     if (included.length > limits.tools) {
       throw new Error(
@@ -99,7 +103,11 @@ export function createToolList({ spec, config, secrets, pins, execute, log }: To
     const tools = [...serverTools.values()]
     // An unchanged tool stays the same object: search index and approval gates are keyed by the object.
     toolsByName = new Map(tools.map((tool) => [tool.name, (isSame(tool) ? toolsByName.get(tool.name) : undefined) ?? makeTool(tool)]))
-    usable = tools.filter((tool) => refusalReason(tool) === undefined).map(({ name }) => toolsByName.get(name)!)
+    const names = new Set(tools.map(nameOf))
+    usable = [
+      ...tools.filter((tool) => refusalReason(tool) === undefined).map(({ name }) => toolsByName.get(name)!),
+      ...added.filter(({ name }) => !names.has(name)),
+    ]
     refused = tools.flatMap((tool) => {
       const reason = refusalReason(tool)
       if (reason === undefined) return []

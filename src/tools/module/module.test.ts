@@ -78,7 +78,7 @@ test('a module in any folder is a tool: types are stripped and the package is re
   assert.deepEqual({ name, description, effect, filters }, { name: 'mine', description: 'Does it.', effect: 'read', filters: false })
   assert.deepEqual(schema, { type: 'object', properties: { n: { type: 'integer' } } })
   assert.deepEqual(await call({ n: 21 }), { twice: 42 })
-  assert.match(tool().check({ n: 'many' }) ?? '', /^n must be integer/)
+  assert.match((await tool().check({ n: 'many' })) ?? '', /^n must be integer/)
 })
 
 test('a plain object is accepted, in JavaScript too; the default effect is write, and the entry overrides the module', async (t) => {

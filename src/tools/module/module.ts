@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { Tool, ToolContext } from '../../agent/tool.ts'
 import { isOwnVariable, type Environment } from '../../configuration/references.ts'
-import { createTool, type ToolDependencies, type ToolGroup, type ToolSpec } from '../builder.ts'
+import { createCheck, createTool, type ToolDependencies, type ToolGroup, type ToolSpec } from '../builder.ts'
 import { faultOf } from './definition.ts'
 import { markFile } from './file-mark.ts'
 import type { ModuleDefinition } from './messages.ts'
@@ -78,7 +78,9 @@ export async function createModule(spec: ToolSpec, deps: ModuleDependencies, lim
   function toVersion(definition: ModuleDefinition, process: ModuleProcess): ModuleVersion {
     const execute = (input: JsonObject, context: ToolContext) => call(definition, input, context)
     try {
-      return { definition, process, tool: createTool(spec, { ...definition, execute }) }
+      // Compiled at once: the schema is the operator's, and a fault is reported when the module is loaded.
+      const check = createCheck(definition.schema)
+      return { definition, process, tool: { ...createTool(spec, { ...definition, execute }), check } }
     } catch (error) {
       void process.end('its schema is wrong')
       throw faultOf(file, 'schema', `schema is not a JSON Schema: ${messageOf(error)}`)

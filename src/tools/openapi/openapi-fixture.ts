@@ -64,7 +64,7 @@ export async function openApi(t: TestContext, options: Options): Promise<Opened>
 
   async function run(id: string, input: JsonObject, context: Partial<ToolContext> = {}) {
     const namedTool = tool(id)
-    const fault = namedTool.check(input)
+    const fault = await namedTool.check(input)
     if (fault !== undefined) throw new Error(fault)
     return namedTool.execute(input, contextOf({ callId: 'call-7', ...context }))
   }

@@ -1,5 +1,6 @@
 import type { ToolContext } from '../../agent/tool.ts'
 import type { Document } from '../../files/document.ts'
+import { packedKindOf, type PackedKind } from '../../files/document-kind.ts'
 import { parseInProcess } from '../../files/document-process.ts'
 import { createWorkerProcesses } from '../../processes/worker-processes.ts'
 import { decodeText, essenceOf, isText } from './decode-text.ts'
@@ -75,7 +76,9 @@ export function createPageReader(limits: Partial<PageLimits> = {}): PageReader {
         return { ...(essence && { content_type: essence }), text: decodeText(bytes, type) }
       }
       case undefined:
-        throw new Error(`${url} is ${essenceOf(type) || 'no text'}: only pages, texts and documents (PDF, Word, Excel) can be read.`)
+        throw new Error(
+          `${url} is ${essenceOf(type) || 'no text'}: only pages, texts and documents (PDF, Word, Excel, PowerPoint, EPUB, OpenDocument text) can be read.`,
+        )
       default:
         if (isCut) throw new Error('The document is too large to be read.')
         return fromDocument(await readDocument(kind, bytes, requester))
@@ -85,7 +88,7 @@ export function createPageReader(limits: Partial<PageLimits> = {}): PageReader {
   return { read, close: processes.close }
 }
 
-type Kind = 'html' | 'text' | 'pdf' | 'docx' | 'xlsx'
+type Kind = 'html' | 'text' | 'pdf' | PackedKind
 
 /** The kind of a body: by its first bytes, or else by its media type, which servers often derive from the file name alone. */
 function kindOf(bytes: Uint8Array, type: string | null): Kind | undefined {
@@ -93,7 +96,7 @@ function kindOf(bytes: Uint8Array, type: string | null): Kind | undefined {
   if (start.startsWith('%PDF-')) return 'pdf'
   if (start.startsWith('PK\x03\x04')) {
     const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    return whole.includes('word/document.xml') ? 'docx' : whole.includes('xl/workbook.xml') ? 'xlsx' : undefined
+    return packedKindOf(whole)
   }
   const essence = essenceOf(type)
   if (/^(image|audio|video|font)\//.test(essence) && essence !== 'image/svg+xml') return undefined

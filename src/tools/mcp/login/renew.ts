@@ -1,0 +1,111 @@
+import { OAuthError, OAuthErrorCode, refreshAuthorization, type FetchLike } from '@modelcontextprotocol/client'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Login, StoredLogin } from '../../../configuration/tool-logins/login-store.ts'
+import { oauthMs } from '../send.ts'
+import type { Logins } from './logins.ts'
+import type { LoginClient } from './login-client.ts'
+
+export interface RenewOptions {
+  logins: Logins
+  client: LoginClient | undefined
+  fetchFn: FetchLike
+  now(): number
+}
+
+/** Longer than a request to the authorization server takes, so that two processes never renew a token at the same time. */
+const renewalMs = oauthMs + 5000
+/** Interval at which the other processes look for the renewed token. */
+const pollMs = 200
+
+/**
+ * Renews a login whose access token is `refused`, and returns the stored login afterwards; undefined when there is none any more. One
+ * process renews, all others wait for its result: authorization servers revoke a login whose refresh token is used twice. A login that
+ * cannot be renewed is stored as over. Rejects when the authorization server cannot be reached.
+ */
+export async function renewLogin(refused: string, options: RenewOptions): Promise<Login | undefined> {
+  const { logins, now } = options
+  const { store, key } = logins
+  for (;;) {
+    const stored = await store.find(key)
+    if (!stored || stored.login.isOver || stored.login.accessToken !== refused) return stored?.login
+    if ((stored.login.renewingUntil ?? 0) > now()) {
+      await sleep(pollMs)
+      continue
+    }
+    const claimed: Login = { ...stored.login, renewingUntil: now() + renewalMs }
+    const revision = await store.save(key, claimed, stored.revision)
+    if (revision !== undefined) return renewClaimed({ login: claimed, revision }, options)
+  }
+}
+
+async function renewClaimed({ login, revision }: StoredLogin, { logins, client, fetchFn, now }: RenewOptions): Promise<Login> {
+  const { store, key } = logins
+  const { renewingUntil: _, ...before } = login
+  let renewed: Login
+  try {
+    renewed = await refresh(before, client, { fetchFn, now })
+  } catch (error) {
+    const isOver = error instanceof OAuthError && finalErrors.has(error.code)
+    const after: Login = isOver ? { ...before, isOver: true } : before
+    await store.save(key, after, revision)
+    if (isOver) return after
+    throw new Error('The login could not be renewed: the authorization server did not answer as expected.', { cause: error })
+  }
+  await store.save(key, renewed, revision)
+  return renewed
+}
+
+/** Errors of RFC 6749, 5.2 that no repetition changes. */
+const finalErrors: ReadonlySet<string> = new Set([
+  OAuthErrorCode.InvalidGrant,
+  OAuthErrorCode.InvalidClient,
+  OAuthErrorCode.UnauthorizedClient,
+  OAuthErrorCode.InvalidScope,
+])
+
+async function refresh(
+  login: Login,
+  client: LoginClient | undefined,
+  { fetchFn, now }: Pick<RenewOptions, 'fetchFn' | 'now'>,
+): Promise<Login> {
+  const { authorizationServer, refreshToken, resource } = login
+  if (refreshToken === undefined) return { ...login, isOver: true }
+  const tokens = await refreshAuthorization(authorizationServer.issuer, {
+    metadata: toMetadata(login),
+    clientInformation: clientOf(login, client),
+    refreshToken,
+    ...(resource !== undefined && { resource }),
+    fetchFn,
+  })
+  return { ...login, ...toTokens(tokens, now()), refreshToken: tokens.refresh_token ?? refreshToken }
+}
+
+/** The client of a login. A configured secret may have changed since the login. */
+export function clientOf({ client }: Login, configured: LoginClient | undefined) {
+  const secret = configured?.clientId === client.id ? configured.clientSecret : client.secret
+  return {
+    client_id: client.id,
+    ...(secret !== undefined && { client_secret: secret }),
+    ...(client.authMethod !== undefined && { token_endpoint_auth_method: client.authMethod }),
+  }
+}
+
+function toMetadata({ authorizationServer }: Login) {
+  const { issuer, tokenEndpoint, authMethods } = authorizationServer
+  return {
+    issuer,
+    token_endpoint: tokenEndpoint,
+    authorization_endpoint: issuer,
+    response_types_supported: ['code'],
+    ...(authMethods && { token_endpoint_auth_methods_supported: authMethods }),
+  }
+}
+
+/** The token of an answer (RFC 6749, 5.1), as stored. */
+export function toTokens(
+  { access_token, expires_in, scope }: { access_token: string; expires_in?: number | undefined; scope?: string | undefined },
+  now: number,
+): Pick<Login, 'accessToken' | 'expiresAt' | 'scope'> {
+  const tokens = { accessToken: access_token, ...(scope !== undefined && { scope }) }
+  return expires_in !== undefined && expires_in > 0 ? { ...tokens, expiresAt: now + expires_in * 1000 } : tokens
+}
