@@ -9,10 +9,16 @@ export interface ArtifactLocation {
   id: string
 }
 
+/** The bytes of a file, whole or as they arrive. */
+export type FileBytes = Uint8Array | AsyncIterable<Uint8Array>
+
 /** Port: the store of artifact bytes. Writes are atomic: a file is there whole, or not at all. */
 export interface ArtifactBytes {
-  /** Durable when resolved. */
-  put(location: ArtifactLocation, bytes: Uint8Array): Promise<void>
+  /**
+   * Durable when resolved. Of an iterable only a part is in memory at a time; when the iterable throws, nothing is stored and `put` rejects
+   * with its error.
+   */
+  put(location: ArtifactLocation, bytes: FileBytes): Promise<void>
   /** Opens a file; undefined when there is none. The caller reads or closes the file. */
   open(location: ArtifactLocation): Promise<OpenArtifact | undefined>
   has(location: ArtifactLocation): Promise<boolean>

@@ -3,6 +3,8 @@ import type { Artifact, KeepArtifact } from '../agent/artifact.ts'
 import { isAdmin, type Principal } from '../access/principal.ts'
 import { ServiceError } from '../errors.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
+import { toGeneratedArtifact } from '../sessions/sessions.ts'
+import type { AnswerFile, ToAnswerFiles } from './answer-files.ts'
 import type { ArtifactBytes, LinkedFile, OpenArtifact } from './artifact-bytes.ts'
 import type { ArtifactPage, ArtifactStore, StoredArtifact } from './artifact-store.ts'
 import { createKeeper, type KeeperOptions } from './keep.ts'
@@ -51,8 +53,7 @@ export interface Artifacts {
   content(principal: Principal, id: string): Promise<LinkedFile & { content: OpenArtifact }>
   /** Copies a file to the share folder for other programs. */
   share(principal: Principal, requestId: string, index: ArtifactIndex): Promise<SharedArtifact>
-  /** The URL of a stored file. */
-  linkTo(folder: string, artifact: Artifact): Promise<string>
+  toAnswerFiles: ToAnswerFiles
   /** The bytes of a stored file; undefined when they are gone. */
   read(folder: string, artifact: Artifact): Promise<Uint8Array | undefined>
   /** Opens the file of a signed link; the caller reads or closes the file. */
@@ -108,9 +109,23 @@ export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
     return storeUrl ?? deps.publicUrl() + links.sign({ folder, id, name, type }, linkSeconds)
   }
 
+  /** Epoch milliseconds, on a whole second as in links. Never later than the end of a link that is signed now. */
+  const linkExpiry = () => (Math.floor(now() / 1000) + linkSeconds) * 1000
+
+  async function toAnswerFile(folder: string, artifact: Artifact): Promise<AnswerFile> {
+    const expiresAt = linkExpiry()
+    const url = await linkTo(folder, artifact).catch(() => undefined)
+    const link = url === undefined ? {} : { download_url: url, expires_at: new Date(expiresAt).toISOString() }
+    return { ...toGeneratedArtifact(artifact), ...link }
+  }
+
   return {
     keeper: (options) => createKeeper(options, deps),
-    linkTo,
+
+    async toAnswerFiles({ folder, made }, mayLink) {
+      if (!mayLink) return made.map(toGeneratedArtifact)
+      return Promise.all(made.map((artifact) => toAnswerFile(folder, artifact)))
+    },
 
     async find(principal, index) {
       const { artifact, folder } = await locate(principal, index)
@@ -120,7 +135,7 @@ export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
 
     async list(principal, { limit, before }) {
       const found = await store.list(principal, { limit: limit + 1, before })
-      const expiresAt = now() + linkSeconds * 1000
+      const expiresAt = linkExpiry()
       const withLink = async (artifact: StoredArtifact) => ({
         ...artifact,
         downloadUrl: await linkTo(artifact.session, artifact),

@@ -6,8 +6,8 @@ const directMs = 24 * 3_600_000
 /** Younger folders are left alone: the session of a folder is stored before or shortly after the folder. */
 const youngMs = 3_600_000
 const batchSize = 200
-/** Session keys and execution ids are UUIDs; other names in a shared place are foreign and never removed. */
-const ours = /^(direct-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+/** Session keys, and ids of executions and uploads are UUIDs; other names in a shared place are foreign and never removed. */
+const ours = /^(direct-|upload-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export function directFolderOf(id: string): string {
   return directFolder + id
@@ -15,14 +15,14 @@ export function directFolderOf(id: string): string {
 
 export interface SweepOptions {
   bytes: ArtifactBytes
-  /** Returns the session keys that still exist. */
-  existing(keys: readonly string[]): Promise<ReadonlySet<string>>
+  /** Returns the folders whose session or upload still exists. */
+  existing(folders: readonly string[]): Promise<ReadonlySet<string>>
   now(): number
 }
 
 /**
- * Removes files of deleted sessions, old files of direct executions, and incomplete files. Returns the number of
- * removed folders.
+ * Removes files of deleted sessions and uploads, old files of direct executions, and incomplete files. Returns the number
+ * of removed folders.
  */
 export async function sweepArtifacts({ bytes, existing, now }: SweepOptions): Promise<number> {
   let removed = 0

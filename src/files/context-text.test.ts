@@ -42,7 +42,7 @@ test('names and contents survive framing and parsing, whatever they contain', ()
   const files = contents.map((text, at) => ({ name: `a "${at}"\n.md`, text, characters: text.length, isWhole: at % 2 === 0 }))
   const text = toContextText(files, { mark: '0f3c9a', tool: 'read_file' })
   assert.deepEqual(fromContextText(`${text}\n\nWhat is it?\n\nReally?`), {
-    files: files.map(({ name, text, isWhole }) => ({ name, text, isWhole })),
+    files,
     question: 'What is it?\n\nReally?',
   })
   assert.match(text, /read on with the tool read_file/)

@@ -68,13 +68,14 @@ export function toContextText(files: readonly ArrangedFile[], { mark, tool }: { 
 }
 
 /** Parses a message which begins with the output of `toContextText`. Undefined for any other message. */
-export function fromContextText(message: string): { files: Omit<ArrangedFile, 'characters'>[]; question: string } | undefined {
+export function fromContextText(message: string): { files: ArrangedFile[]; question: string } | undefined {
   const tag = tagOf(message)
   if (!tag) return undefined
   const frame = new RegExp(`^<${tag} name=("(?:[^"\\\\]|\\\\.)*") characters="\\d+"( shown="outline")?>\\n([^]*?)\\n</${tag}>$`, 'gm')
   const files = [...message.matchAll(frame)].map(([, name = '""', outline, text = '']) => ({
     name: JSON.parse(name) as string,
     text,
+    characters: text.length,
     isWhole: outline === undefined,
   }))
   return { files, question: questionBehind(message, tag) }

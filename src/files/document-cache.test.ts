@@ -33,7 +33,7 @@ test('a document is parsed once until it changes, even for simultaneous reads', 
 })
 
 test('the least recently read document is evicted', async () => {
-  const { reads, read } = await createCounted(50)
+  const { reads, read } = await createCounted(25)
   for (const name of ['b.txt', 'c.txt', 'd.txt']) await writeFile(path.join(folder, name), 'x'.repeat(10))
   for (const name of ['b.txt', 'c.txt', 'b.txt', 'd.txt', 'b.txt', 'c.txt']) await read(name)
   assert.deepEqual(reads, ['b.txt', 'c.txt', 'd.txt', 'c.txt'])

@@ -32,8 +32,8 @@ export function createDocumentCache(maxCharacters = 20_000_000, read = readDocum
     const entry: CachedDocument = { version, document: read(absolutePath, caller), characters: 0 }
     entry.document.then(
       ({ text }) => {
-        // Counted twice, because the text is stored as a whole and in sections.
-        entry.characters = text.length * 2
+        // The sections are slices of the text.
+        entry.characters = text.length
         evict()
       },
       () => entries.get(absolutePath) === entry && entries.delete(absolutePath),

@@ -18,6 +18,12 @@ const kindsByExtension: Readonly<Record<string, DocumentKind>> = {
   '.docx': 'docx',
   '.xlsx': 'xlsx',
   '.xlsm': 'xlsx',
+  '.pptx': 'pptx',
+  '.pptm': 'pptx',
+  '.ppsx': 'pptx',
+  '.epub': 'epub',
+  '.odt': 'odt',
+  '.eml': 'eml',
 }
 
 /** The kind of a document by the extension of its name, or else by its bytes. */
@@ -28,9 +34,24 @@ export function kindOf(name: string, bytes: Buffer): DocumentKind {
 function kindOfBytes(bytes: Buffer): DocumentKind {
   const head = bytes.subarray(0, 1024).toString('latin1')
   if (head.startsWith('%PDF-')) return 'pdf'
-  if (head.startsWith('PK\x03\x04'))
-    return bytes.includes('word/document.xml') ? 'docx' : bytes.includes('xl/workbook.xml') ? 'xlsx' : 'text'
+  if (head.startsWith('PK\x03\x04')) return packedKindOf(bytes) ?? 'text'
   return /^\s*(<!doctype html|<html)/i.test(head) ? 'html' : 'text'
+}
+
+/** A name or content that a ZIP archive of the kind contains uncompressed. */
+const marks = {
+  docx: 'word/document.xml',
+  xlsx: 'xl/workbook.xml',
+  pptx: 'ppt/presentation.xml',
+  epub: 'mimetypeapplication/epub+zip',
+  odt: 'mimetypeapplication/vnd.oasis.opendocument.text',
+} as const
+
+export type PackedKind = keyof typeof marks
+
+/** The kind of a document that is a ZIP archive. Undefined for other archives. */
+export function packedKindOf(zip: Buffer): PackedKind | undefined {
+  return (Object.keys(marks) as PackedKind[]).find((kind) => zip.includes(marks[kind]))
 }
 
 /** Bytes at the start of a file that tell text from other content. */

@@ -4,7 +4,7 @@ import type { Document } from './document.ts'
 import { createFairPool, serviceItself } from '../processes/fair-pool.ts'
 import { unpackDocument, type PackedDocument } from './packed-document.ts'
 
-export type ParsedKind = 'markdown' | 'html' | 'pdf' | 'docx' | 'xlsx'
+export type ParsedKind = 'markdown' | 'html' | 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'epub' | 'odt' | 'eml'
 
 export type ParseAnswer = { document: PackedDocument } | { error: string }
 

@@ -18,7 +18,8 @@ after(() => rm(folder, { recursive: true }))
 async function read(name: string, content: string | Uint8Array) {
   const file = path.join(folder, name)
   await writeFile(file, content)
-  return readDocument(file)
+  const document = await readDocument(file)
+  return { ...document, sections: document.sections.map(({ heading, text }) => ({ heading, text })) }
 }
 
 test('Markdown is split by its headings and its front matter is metadata', async () => {
@@ -77,6 +78,46 @@ test('a PDF is read page by page', async () => {
   ])
   assert.equal(metadata['pages'], 2)
   assert.match(text, /Travel rules[\s\S]*Second page/)
+})
+
+test('a PDF names what its outline names', async () => {
+  const outline = [
+    { title: 'Travel', page: 1 },
+    { title: 'Hotels', page: 1 },
+    { title: 'Refunds', page: 3 },
+  ]
+  const { sections } = await read('outline.pdf', makePdf(['Trains', 'Beds', 'Money', ''], outline))
+  assert.deepEqual(sections, [
+    { heading: 'Page 1, Travel', text: 'Trains' },
+    { heading: 'Page 2, Hotels', text: 'Beds' },
+    { heading: 'Page 3, Refunds', text: 'Money' },
+    { heading: 'Page 4, Refunds', text: '' },
+  ])
+})
+
+test('a PDF without an outline is cut at lines in larger type', async () => {
+  const body = (text: string) => ({ text: `${text} of a sentence that is as long as sentences of documents are`, size: 10 })
+  const { sections } = await read(
+    'type.pdf',
+    makePdf([
+      [body('Start'), { text: 'Refunds of', size: 16 }, { text: 'tickets', size: 16 }, body('Money'), body('More')],
+      [body('Rest'), { text: 'Hotels', size: 14 }, body('Beds'), { text: '17', size: 14 }],
+    ]),
+  )
+  assert.deepEqual(
+    sections.map(({ heading, text }) => [heading, text.split('\n').map((line) => line.split(' ')[0])]),
+    [
+      ['Page 1', ['Start']],
+      ['Page 1, Refunds of tickets', ['Money', 'More']],
+      ['Page 2, Refunds of tickets', ['Rest']],
+      ['Page 2, Hotels', ['Beds', '17']],
+    ],
+  )
+  const poster = await read('poster.pdf', makePdf([[{ text: 'Everything is large here', size: 30 }, body('Small')]]))
+  assert.deepEqual(
+    poster.sections.map(({ heading }) => heading),
+    ['Page 1'],
+  )
 })
 
 test('a Word document is read with its headings', async () => {
@@ -151,7 +192,7 @@ test('reading takes linear time, whatever white space and headings a document ha
     assert.ok(toSections(text).length > 0)
   }
   const front = Array.from({ length: 20_000 }, (_, key) => `key${key}: 1\n`).join('')
-  assert.deepEqual(readMarkdown(`---\n${front}---\ntext`).sections, [{ heading: '', text: 'text' }])
+  assert.equal(readMarkdown(`---\n${front}---\ntext`).sections[0]?.text, 'text')
   assert.equal(readHtml(`<pre>${wide}x\n${wide}</pre>`).sections.length, 1)
   assert.ok(work() < 1_000)
 })

@@ -1,39 +1,62 @@
 import { open, type FileHandle } from 'node:fs/promises'
 import type { Owner } from '../access/owner.ts'
-import { toDocument, type Document } from './document.ts'
+import { toSection, type Document } from './document.ts'
 import { isUtf16Be, isUtf16Le, kindOf, maxDocumentBytes, mayBeText, type DocumentKind } from './document-kind.ts'
 import { parseInProcess } from './document-process.ts'
 import { readMarkdown } from './markdown.ts'
 import { messageOf } from '../errors.ts'
+import { StartFault } from '../processes/ask-process.ts'
+import { PoolBusy } from '../processes/fair-queue.ts'
 
 /** Documents up to these sizes are parsed within about 20 ms, a tenth of the time to start a process. */
 const smallHtmlBytes = 50_000
 const smallMarkdownBytes = 1_000_000
 
-const names = { text: 'text', markdown: 'Markdown', html: 'HTML', pdf: 'PDF', docx: 'Word', xlsx: 'Excel' } satisfies Record<
-  DocumentKind,
-  string
->
+const names = {
+  text: 'text',
+  markdown: 'Markdown',
+  html: 'HTML',
+  pdf: 'PDF',
+  docx: 'Word',
+  xlsx: 'Excel',
+  pptx: 'PowerPoint',
+  epub: 'EPUB',
+  odt: 'OpenDocument text',
+  eml: 'e-mail',
+} satisfies Record<DocumentKind, string>
+
+/** A document that cannot be read, now or later, unless it changes. Other errors concern the machine: a full pool, a process that cannot start. */
+export class DocumentFault extends Error {}
 
 /**
- * Reads a document: text, Markdown, HTML, PDF, DOCX or XLSX. Throws an `Error` with the reason in words, without the path of the file.
+ * Reads a document: text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, EPUB, ODT or EML. Throws a `DocumentFault` or another
+ * `Error` with the reason in words, without the path of the file.
  * The parser processes are charged to `caller`, or to the service without a caller.
  */
 export async function readDocument(absolutePath: string, caller?: Owner): Promise<Document> {
   await using file = await open(absolutePath, 'r')
   const bytes = await readBounded(file)
-  const kind = kindOf(absolutePath, bytes)
+  // Without the await, a fault would reject while the file is closed, before a caller could handle it.
+  return await readDocumentBytes(bytes, kindOf(absolutePath, bytes), caller)
+}
+
+/** Reads a document that is in memory, as `readDocument` does. */
+export async function readDocumentBytes(bytes: Buffer, kind: DocumentKind, caller?: Owner): Promise<Document> {
   try {
     return await parse(kind, bytes, caller)
   } catch (error) {
-    const reason = messageOf(error)
-    throw new Error(`The document cannot be read as ${names[kind]}: ${reason}`, { cause: error })
+    const text = `The document cannot be read as ${names[kind]}: ${messageOf(error)}`
+    throw isTemporary(error) ? new Error(text, { cause: error }) : new DocumentFault(text, { cause: error })
   }
+}
+
+function isTemporary(error: unknown): boolean {
+  return error instanceof PoolBusy || error instanceof StartFault
 }
 
 async function readBounded(file: FileHandle): Promise<Buffer> {
   const { size } = await file.stat()
-  if (size > maxDocumentBytes) throw new Error(`The document has ${size} bytes, more than the limit of ${maxDocumentBytes}.`)
+  if (size > maxDocumentBytes) throw new DocumentFault(`The document has ${size} bytes, more than the limit of ${maxDocumentBytes}.`)
   return file.readFile()
 }
 
@@ -53,7 +76,8 @@ async function parse(kind: DocumentKind, bytes: Buffer, caller?: Owner): Promise
 }
 
 function toPlain(text: string): Document {
-  return { ...toDocument([{ heading: '', text: text.trim() }], {}), text }
+  const whole = toSection(text, 0, text.length, '')
+  return { text, sections: whole.text === '' ? [] : [whole], metadata: {} }
 }
 
 /** Decodes UTF-8, UTF-16 with a byte order mark, or else Windows-1252, where every byte is a character. */

@@ -6,22 +6,41 @@ export interface Document {
   metadata: Metadata
 }
 
-export interface Section {
+/** A part of a document. */
+export interface Section extends Place {
   /** The headings above the text, outermost first, joined by ` > `. Empty before the first heading. */
   heading: string
   text: string
 }
 
+/** The place of a text in its document. */
+export interface Place {
+  /** Characters of the document before the text. */
+  start: number
+  /** Page or slide of the text, from 1, if the format has pages. */
+  page?: number
+}
+
 export type Metadata = Record<string, string | number | boolean>
 
-/** Builds a document from sections. The text is the sections in order. */
-export function toDocument(sections: Section[], metadata: Metadata): Document {
-  const nonEmpty = sections.filter(({ heading, text }) => heading !== '' || text !== '')
-  return {
-    text: nonEmpty.map(({ heading, text }) => (heading ? `${heading}\n\n${text}` : text)).join('\n\n'),
-    sections: nonEmpty,
-    metadata,
+/** Builds a document from its parts in order, without empty parts. The text has each heading before its part. */
+export function toDocument(parts: readonly Omit<Section, 'start'>[], metadata: Metadata): Document {
+  const texts: string[] = []
+  const sections: Section[] = []
+  let end = 0
+  for (const part of parts.filter(({ heading, text }) => heading !== '' || text !== '')) {
+    const before = (texts.length > 0 ? '\n\n' : '') + (part.heading ? `${part.heading}\n\n` : '')
+    texts.push(before, part.text)
+    sections.push({ ...part, start: end + before.length })
+    end += before.length + part.text.length
   }
+  return { text: texts.join(''), sections, metadata }
+}
+
+/** The characters from `start` to `end` of a document as a section, without the white space around them. */
+export function toSection(document: string, start: number, end: number, heading: string): Section {
+  const part = document.slice(start, end)
+  return { heading, text: part.trim(), start: start + part.length - part.trimStart().length }
 }
 
 /** Keeps plain values, which can be shown and filtered by. Lists become their elements joined by commas; all other values are dropped. */

@@ -37,7 +37,7 @@ function toText(node: DomNode): string {
   const tag = (node.tagName ?? '').toUpperCase()
   if (skippedTags.has(tag)) return ''
   if (tag === 'BR') return '\n'
-  if (tag === 'PRE') return `\n\n\`\`\`\n${node.textContent ?? ''}\n\`\`\`\n\n`
+  if (tag === 'PRE') return `\n\n\`\`\`\n${(node.textContent ?? '').replaceAll('\r\n', '\n')}\n\`\`\`\n\n`
   const inside = [...node.childNodes].map(toText).join('')
   if (/^H[1-6]$/.test(tag)) return `\n\n${'#'.repeat(Number(tag[1]))} ${oneLine(inside)}\n\n`
   if (tag === 'LI') return `\n- ${inside.trim()}`
@@ -50,7 +50,8 @@ function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 
-function tidy(text: string): string {
+/** Removes white space at the start and end of lines, and repeated empty lines. */
+export function tidy(text: string): string {
   return text
     .replace(/(?<![ \t])[ \t]+\n/g, '\n')
     .replace(/\n[ \t]+(?=\S)/g, '\n')

@@ -1,11 +1,12 @@
 import { parse } from 'yaml'
-import { toMetadata, type Document, type Metadata, type Section } from './document.ts'
+import { toMetadata, toSection, type Document, type Metadata, type Section } from './document.ts'
 
 /** Reads Markdown with optional YAML front matter. Front matter which is not YAML, or too long, gives no metadata. Never throws. */
-export function readMarkdown(text: string): Document {
-  const front = /^---[ \t]*\r?\n(?:([\s\S]*?)\r?\n)?(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/.exec(text)
+export function readMarkdown(content: string): Document {
+  const text = content.replaceAll('\r\n', '\n')
+  const front = /^---[ \t]*\n(?:([\s\S]*?)\n)?(?:---|\.\.\.)[ \t]*(?:\n|$)/.exec(text)
   const metadata = front ? parseFrontMatter(front[1] ?? '') : {}
-  return { text, sections: toSections(text.slice(front?.[0].length ?? 0)), metadata }
+  return { text, sections: toSections(text, front?.[0].length ?? 0), metadata }
 }
 
 /** People do not write longer front matter, and parsing takes quadratic time. */
@@ -23,32 +24,35 @@ function parseFrontMatter(text: string): Metadata {
 /** Limited because each section below repeats the title. */
 const maxTitleCharacters = 300
 
-/** Splits Markdown at headings outside of fenced code. Each section has the path of its headings. */
-export function toSections(text: string): Section[] {
+/**
+ * Splits Markdown at headings outside of fenced code, from the character `from`. Each section has the path of its headings. Lines end in `\n`.
+ */
+export function toSections(text: string, from = 0): Section[] {
   const sections: Section[] = []
   const headings: string[] = []
-  let lines: string[] = []
   let fence: string | undefined
-  const close = () => {
-    const body = lines.join('\n').trim()
-    const heading = headings.filter(Boolean).join(' > ')
-    if (body || heading) sections.push({ heading, text: body })
-    lines = []
+  let bodyStart = from
+  let lineStart = from
+  /** The line before, unless it is a heading. */
+  let previous: string | undefined
+  const close = (bodyEnd: number) => {
+    const section = toSection(text, bodyStart, bodyEnd, headings.filter(Boolean).join(' > '))
+    if (section.text || section.heading) sections.push(section)
   }
-  for (const line of text.split(/\r?\n/)) {
+  for (const line of text.slice(from).split('\n')) {
     const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]
     if (mark && (fence === undefined || mark.startsWith(fence))) fence = fence === undefined ? mark : undefined
-    const title = fence === undefined ? headingOf(line, lines.at(-1)) : undefined
-    if (!title) {
-      lines.push(line)
-      continue
+    const title = fence === undefined ? headingOf(line, previous) : undefined
+    if (title) {
+      close(title.underlined ? lineStart - (previous ?? '').length - 1 : lineStart)
+      headings.splice(title.level - 1, Infinity)
+      headings[title.level - 1] = title.text.slice(0, maxTitleCharacters)
+      bodyStart = lineStart + line.length + 1
     }
-    if (title.underlined) lines.pop()
-    close()
-    headings.splice(title.level - 1, Infinity)
-    headings[title.level - 1] = title.text.slice(0, maxTitleCharacters)
+    previous = title ? undefined : line
+    lineStart += line.length + 1
   }
-  close()
+  close(text.length)
   return sections
 }
 

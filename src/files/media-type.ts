@@ -18,6 +18,12 @@ const types: Readonly<Record<string, string>> = {
   '.docx': 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
   '.xlsx': 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
   '.xlsm': 'application/vnd.ms-excel.sheet.macroenabled.12',
+  '.pptx': 'application/vnd.openxmlformats-officedocument.presentationml.presentation',
+  '.pptm': 'application/vnd.ms-powerpoint.presentation.macroenabled.12',
+  '.ppsx': 'application/vnd.openxmlformats-officedocument.presentationml.slideshow',
+  '.epub': 'application/epub+zip',
+  '.odt': 'application/vnd.oasis.opendocument.text',
+  '.eml': 'message/rfc822',
 }
 
 /** The MIME type of a readable document by its extension. `text/plain` for unknown extensions. */

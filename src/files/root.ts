@@ -23,7 +23,21 @@ export interface FilesRoot {
   normalise(relative: string): string
   /** Relative paths of the files which match any glob pattern, sorted. Hidden files and links to the outside are left out. */
   list(patterns: readonly string[]): Promise<string[]>
+  /** The files of `list`. */
+  find(patterns: readonly string[]): Promise<FoundFile[]>
 }
+
+export interface FoundFile {
+  /** Relative to the root. */
+  file: string
+  /** Absolute path with links resolved. */
+  absolute: string
+  mtimeMs: number
+  size: number
+}
+
+/** Files that are looked at together: the time of each is mostly that of a turn of the event loop. */
+const together = 32
 
 export async function openFilesRoot(folder: string): Promise<FilesRoot> {
   const root = await realpath(folder)
@@ -38,25 +52,36 @@ export async function openFilesRoot(folder: string): Promise<FilesRoot> {
     return inside.split(path.sep).join('/')
   }
 
-  async function resolve(relative: string): Promise<string> {
+  async function locate(relative: string): Promise<FoundFile> {
     const absolute = path.join(root, normalise(relative))
     // The real path is checked, since a link inside the root may lead anywhere.
     const real = await realpath(absolute).catch(() => undefined)
     if (real === undefined) throw new PathError(`${relative} does not exist.`)
     if (real !== root && !real.startsWith(root + path.sep)) throw new PathError(`${relative} is outside of the files root.`)
-    if (!(await stat(real)).isFile()) throw new PathError(`${relative} is not a file.`)
-    return real
+    const stats = await stat(real)
+    if (!stats.isFile()) throw new PathError(`${relative} is not a file.`)
+    return { file: relative, absolute: real, mtimeMs: stats.mtimeMs, size: stats.size }
   }
 
-  async function list(patterns: readonly string[]): Promise<string[]> {
+  async function find(patterns: readonly string[]): Promise<FoundFile[]> {
     const matches = new Set<string>()
     for await (const entry of glob([...patterns], { cwd: root })) {
       const relative = entry.split(path.sep).join('/')
-      if (relative.split('/').some((part) => part.startsWith('.'))) continue
-      if (await resolve(relative).catch(() => undefined)) matches.add(relative)
+      if (!relative.split('/').some((part) => part.startsWith('.'))) matches.add(relative)
     }
-    return [...matches].sort()
+    const names = [...matches].sort()
+    const found: (FoundFile | undefined)[] = []
+    for (let at = 0; at < names.length; at += together) {
+      found.push(...(await Promise.all(names.slice(at, at + together).map((name) => locate(name).catch(() => undefined)))))
+    }
+    return found.filter((file) => file !== undefined)
   }
 
-  return { path: root, resolve, normalise, list }
+  return {
+    path: root,
+    resolve: async (relative) => (await locate(relative)).absolute,
+    normalise,
+    list: async (patterns) => (await find(patterns)).map(({ file }) => file),
+    find,
+  }
 }
