@@ -19,14 +19,6 @@ export const Caller = Type.Object(
   },
   {
     description: 'The caller of the request, and what the key permits.',
-    example: {
-      sub: 'ann',
-      tenant: 'default',
-      issuer: 'agent-core',
-      roles: ['viewer'],
-      permissions: ['sessions.read', 'runs.read'],
-      expires_at: '2027-01-01T00:00:00.000Z',
-    },
   },
 )
 
@@ -43,29 +35,16 @@ const keyFields = {
   last_used_at: nullableTime('Exact to a minute. Null for a key that was never used.'),
 }
 
-const keyExample = {
-  jti: '01a1fd5d-67f6-7502-b401-06e47c62549c',
-  sub: 'alice',
-  roles: ['viewer'],
-  created_at: '2026-11-22T10:00:00.000Z',
-  expires_at: '2026-12-22T10:00:00.000Z',
-  revoked_at: null,
-  last_used_at: null,
-}
-
 /** A key of the caller's tenant, without the key itself. */
-export const AccessKey = Type.Object(keyFields, { description: 'An access key of the tenant, without the secret.', example: keyExample })
+export const AccessKey = Type.Object(keyFields, { description: 'An access key of the tenant, without the secret.' })
 
 /** A new key: the only reply with the key itself. */
 export const CreatedAccessKey = Type.Object(
   { ...keyFields, key: Type.String({ description: 'The key itself, for the header `x-service-access`. It is shown only here.' }) },
-  { description: 'A new access key.', example: { ...keyExample, key: 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl' } },
+  { description: 'A new access key.' },
 )
 
-export const Role = Type.Object(
-  { name: Type.String(), permissions: Permissions },
-  { description: 'A role of keys.', example: { name: 'auditor', permissions: ['runs.read', 'observability.read'] } },
-)
+export const Role = Type.Object({ name: Type.String(), permissions: Permissions }, { description: 'A role of keys.' })
 
 /** How users may sign in at the console. */
 export const SignInOptions = Type.Object(
@@ -85,9 +64,5 @@ export const SignInOptions = Type.Object(
   },
   {
     description: 'How users may sign in at the console. A key or a code is always possible.',
-    example: {
-      identity_provider: { authorize_url: 'https://id.example.org/authorize', client_id: 'console', scope: 'openid' },
-      is_provider_away: false,
-    },
   },
 )

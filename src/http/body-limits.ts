@@ -9,7 +9,11 @@ const routesWithImages = new Set([
   '/core/v1/chain_async',
   '/v1/chat/completions',
   '/v1/responses',
+  '/ag-ui',
+  '/ui/chat',
   '/a2a',
+  '/a2a/v1/message::send',
+  '/a2a/v1/message::stream',
 ])
 
 /** Limits in bytes of routes whose bodies hold text or data without images. */

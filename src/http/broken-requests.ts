@@ -1,11 +1,14 @@
-import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ErrorBody } from '../errors.ts'
 
 /** Parse errors of Node's HTTP server: malformed HTTP, oversized headers, slow requests. No request object and no route exist for such an error. */
-const refusals: Record<string, [status: number, errorType: string, message: string]> = {
-  HPE_HEADER_OVERFLOW: [431, 'HeadersTooLarge', 'The headers of the request are larger than this service accepts.'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'RequestTimeout', 'The request did not arrive in time.'],
+const refusals: Record<string, [status: string, errorType: string, message: string]> = {
+  HPE_HEADER_OVERFLOW: [
+    '431 Request Header Fields Too Large',
+    'HeadersTooLarge',
+    'The headers of the request are larger than this service accepts.',
+  ],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'RequestTimeout', 'The request did not arrive in time.'],
 }
 
 const answered = new WeakSet<Socket>()
@@ -19,10 +22,14 @@ export function refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void
   if (answered.has(socket)) return
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   answered.add(socket)
-  const [status, errorType, message] = refusals[error.code ?? ''] ?? [400, 'BadRequest', 'The request is not valid HTTP.']
-  const body = JSON.stringify({ body: message, status_code: status, details: { error_type: errorType } } satisfies ErrorBody)
+  const [status, errorType, message] = refusals[error.code ?? ''] ?? ['400 Bad Request', 'BadRequest', 'The request is not valid HTTP.']
+  const body = JSON.stringify({
+    body: message,
+    status_code: Number.parseInt(status, 10),
+    details: { error_type: errorType },
+  } satisfies ErrorBody)
   const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `HTTP/1.1 ${status}`,
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',

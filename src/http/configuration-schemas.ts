@@ -1,5 +1,4 @@
 import { Type } from 'typebox'
-import { configurationExample } from './examples.ts'
 import { maxListed } from './schemas.ts'
 
 /** Schemas of the agent configuration. */
@@ -40,7 +39,7 @@ export const ConfigurationUpdate = Type.Object(
     validate_only: validateOnly,
     in_memory_only: inMemoryOnly,
   },
-  { additionalProperties: false, example: configurationExample },
+  { additionalProperties: false },
 )
 
 /** For a YAML body, which has no room for them. A JSON body may use them too. */
@@ -64,19 +63,7 @@ export const UpdatedConfiguration = Type.Object(
     diff: Type.Array(Type.String(), { description: 'Paths of the changed fields, such as tools[handbook].config.paths.' }),
     warnings: Type.Array(Type.String(), { description: 'Models and tools that cannot be used, each a line.' }),
   },
-  {
-    description: 'The result of a change or a check of the configuration.',
-    example: {
-      success: true,
-      message:
-        'The configuration was changed. The previous configuration is kept as config-backups/agent-20261122T093015.123Z-4c1d2e3f.yaml.',
-      timestamp: '2026-11-22T09:30:15.123',
-      previous_config_backup: true,
-      version: '019ab3c4-5d6e-7f80-9a1b-2c3d4e5f6071',
-      diff: ['description', 'tools[handbook].config.paths'],
-      warnings: [],
-    },
-  },
+  { description: 'The result of a change or a check of the configuration.' },
 )
 
 export const HistoryQuery = Type.Object({
@@ -98,16 +85,7 @@ export const ConfigurationVersion = Type.Object(
     }),
     diff: Type.Array(Type.String(), { description: 'Paths of the fields that the version changed.' }),
   },
-  {
-    description: 'A recorded version of the configuration.',
-    example: {
-      version: '019ab3c4-5d6e-7f80-9a1b-2c3d4e5f6071',
-      at: '2026-11-22T09:30:15.123Z',
-      by: 'agent-core ann',
-      kind: 'put',
-      diff: ['tools[handbook].config.paths'],
-    },
-  },
+  { description: 'A recorded version of the configuration.' },
 )
 
 export const VersionPath = Type.Object({ version: Type.String({ minLength: 1, maxLength: 128, description: 'A version of the history.' }) })
@@ -116,15 +94,7 @@ const { version, at, kind } = ConfigurationVersion.properties
 
 export const ConfigurationVersionText = Type.Object(
   { version, at, kind, text: YamlText },
-  {
-    description: 'A recorded version of the configuration with its text.',
-    example: {
-      version: '019ab3c4-5d6e-7f80-9a1b-2c3d4e5f6071',
-      at: '2026-11-22T09:30:15.123Z',
-      kind: 'put',
-      text: yamlExample,
-    },
-  },
+  { description: 'A recorded version of the configuration with its text.' },
 )
 
 export const ConfigurationHistory = Type.Object({

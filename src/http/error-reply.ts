@@ -1,6 +1,8 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ServiceError, statusOf, toErrorBody, type ErrorBody, type ErrorCode } from '../errors.ts'
+import { a2aStatus, a2aType, isA2aPath, toGoogleStatus } from './a2a/google-status.ts'
 import { isOpenAiPath, mayRetryRun, openAiStatus, toOpenAiError } from './openai/errors.ts'
+import { keepOutOfCaches } from './origin.ts'
 import { toRpcRefusal } from './rpc-errors.ts'
 import { toFaults } from './validation.ts'
 
@@ -9,7 +11,9 @@ declare module 'fastify' {
     /** Shape of a 422: `detail` (default) is a list of faults under `detail`, `error` is the shape of every other error. */
     validationShape?: 'detail' | 'error'
     /** Shape of every error of the route; default: the shape of this service. */
-    errorShape?: 'openai'
+    errorShape?: 'openai' | 'a2a'
+    /** The header `www-authenticate` of a refusal; undefined for none. Default: `Bearer` for a 401. */
+    challengeOf?: (error: ServiceError, request: FastifyRequest) => string | undefined
   }
 }
 
@@ -34,15 +38,31 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   const code = error instanceof ServiceError ? error.code : 'internal'
   setConnectionHeader(request, reply, code)
   if (error instanceof ServiceError && error.retryAfter !== undefined) void reply.header('retry-after', String(error.retryAfter))
-  // RFC 9110, 15.5.2: a 401 names the authentication scheme.
-  if (code === 'unauthorized') void reply.header('www-authenticate', 'Bearer')
-  if (errorShapeOf(request) === 'openai') return sendOpenAiRefusal(reply, error, code)
+  const challenge = error instanceof ServiceError ? challengeOf(error, request) : undefined
+  if (challenge !== undefined) {
+    void reply.header('www-authenticate', challenge)
+    // The challenge of such a route names the origin of the request.
+    if (request.routeOptions.config?.challengeOf) keepOutOfCaches(request, reply)
+  }
+  const shape = errorShapeOf(request)
+  if (shape === 'openai') return sendOpenAiRefusal(reply, error, code)
+  if (shape === 'a2a')
+    return reply
+      .code(a2aStatus(statusOf(code)))
+      .type(a2aType)
+      .send(toGoogleStatus(toErrorBody(error)))
   const { rpcStatus } = request.routeOptions.config ?? {}
   const refusal = rpcStatus !== undefined && error instanceof ServiceError ? toRpcRefusal(error, rpcStatus) : undefined
   if (refusal) return reply.code(refusal.status).send(refusal.body)
   const asDetail = code === 'validation' && request.routeOptions.config?.validationShape !== 'error'
   const body = asDetail && error instanceof ServiceError ? { detail: error.faults } : toErrorBody(error)
   return reply.code(statusOf(code)).send(body)
+}
+
+/** RFC 9110, 15.5.2: a 401 names the authentication scheme. */
+function challengeOf(error: ServiceError, request: FastifyRequest): string | undefined {
+  const { challengeOf } = request.routeOptions.config ?? {}
+  return challengeOf?.(error, request) ?? (error.code === 'unauthorized' ? 'Bearer' : undefined)
 }
 
 /**
@@ -57,9 +77,11 @@ function setConnectionHeader(request: FastifyRequest, reply: FastifyReply, code:
 }
 
 /** The error shape of the route. Every route declares `access`; without a route, an unknown path has the shape of the routes beside it. */
-export function errorShapeOf({ routeOptions, url }: FastifyRequest): 'openai' | undefined {
+export function errorShapeOf({ routeOptions, url }: FastifyRequest): 'openai' | 'a2a' | undefined {
   const { access, errorShape } = routeOptions.config ?? {}
-  return access === undefined && isOpenAiPath(url) ? 'openai' : errorShape
+  if (access !== undefined) return errorShape
+  if (isOpenAiPath(url)) return 'openai'
+  return isA2aPath(url) ? 'a2a' : errorShape
 }
 
 /** OpenAI clients retry any 409. Only a 409 with `retry-after` can succeed later, so the others set `x-should-retry: false`. */

@@ -18,21 +18,12 @@ export const ToolMetrics = Type.Object({
   p95: Type.Number({ description: 'Duration in seconds that 95 % of the calls do not exceed.' }),
 })
 
-export const ToolMetricsList = Type.Object(
-  {
-    since: Type.String({ format: 'date-time' }),
-    until: Type.String({ format: 'date-time' }),
-    complete_since: CompleteSince,
-    tools: Type.Array(ToolMetrics, { description: 'Most calls first, at most 500 tools.' }),
-  },
-  {
-    example: {
-      since: '2026-11-21T09:30:00.000Z',
-      until: '2026-11-22T09:30:00.000Z',
-      tools: [{ tool: 'sales', calls: 412, errors: 3, p50: 0.041, p95: 0.38 }],
-    },
-  },
-)
+export const ToolMetricsList = Type.Object({
+  since: Type.String({ format: 'date-time' }),
+  until: Type.String({ format: 'date-time' }),
+  complete_since: CompleteSince,
+  tools: Type.Array(ToolMetrics, { description: 'Most calls first, at most 500 tools.' }),
+})
 
 /** The runs that ended in one hour or day. */
 export const MetricPoint = Type.Object({
@@ -44,49 +35,21 @@ export const MetricPoint = Type.Object({
   cost: Type.Union([Type.Number(), Type.Null()], { description: 'USD. Null if no model of these runs has `prices`.' }),
 })
 
-export const MetricSeries = Type.Object(
-  {
-    bucket: Type.Enum(['hour', 'day']),
-    by: Type.Enum(['none', 'tool', 'version', 'sub']),
-    since: Type.String({ format: 'date-time', description: 'Start of the first hour or day.' }),
-    until: Type.String({ format: 'date-time' }),
-    complete_since: CompleteSince,
-    series: Type.Array(
-      Type.Object({
-        key: Type.Union([Type.String(), Type.Null()], {
-          description:
-            'The tool, version or `sub`. Null without `by`, for all other groups together, and for runs without a known version.',
-        }),
-        is_other: Type.Boolean({ description: 'True for the groups after the first 20 together.' }),
-        runs: Type.Integer(),
-        points: Type.Array(MetricPoint, { description: 'Oldest first. Hours and days without runs are left out.' }),
+export const MetricSeries = Type.Object({
+  bucket: Type.Enum(['hour', 'day']),
+  by: Type.Enum(['none', 'tool', 'version', 'sub']),
+  since: Type.String({ format: 'date-time', description: 'Start of the first hour or day.' }),
+  until: Type.String({ format: 'date-time' }),
+  complete_since: CompleteSince,
+  series: Type.Array(
+    Type.Object({
+      key: Type.Union([Type.String(), Type.Null()], {
+        description: 'The tool, version or `sub`. Null without `by`, for all other groups together, and for runs without a known version.',
       }),
-      { description: 'Most runs first, at most 20 groups and one for all others.' },
-    ),
-  },
-  {
-    example: {
-      bucket: 'day',
-      by: 'version',
-      since: '2026-11-21T00:00:00.000Z',
-      until: '2026-11-22T09:30:00.000Z',
-      series: [
-        {
-          key: '3f2a9c0d51b7e864',
-          is_other: false,
-          runs: 120,
-          points: [
-            {
-              start: '2026-11-21T00:00:00.000Z',
-              runs: 120,
-              errors: 2,
-              latency: { mean: 2.31, p50: 1.9, p95: 6.2 },
-              tokens: 184200,
-              cost: 0.61,
-            },
-          ],
-        },
-      ],
-    },
-  },
-)
+      is_other: Type.Boolean({ description: 'True for the groups after the first 20 together.' }),
+      runs: Type.Integer(),
+      points: Type.Array(MetricPoint, { description: 'Oldest first. Hours and days without runs are left out.' }),
+    }),
+    { description: 'Most runs first, at most 20 groups and one for all others.' },
+  ),
+})

@@ -1,11 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Artifacts } from '../artifacts/artifacts.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import type { ErrorBody } from '../errors.ts'
 import type { OnSession } from '../runs/intake/open.ts'
 import type { Runs } from '../runs/runs.ts'
 import type { OpenRun } from '../runs/open-run.ts'
-import { collect, errorOf, type Outcome } from '../runs/log/outcome.ts'
+import { collect, errorOf, type AnswerBody, type Outcome } from '../runs/log/outcome.ts'
 import type { Operation } from '../runs/run.ts'
+import { filesForReader, type ToReaderFiles } from './answer-files.ts'
 import { principalOf } from './authenticate.ts'
 import { toNewChat, type ChatSource } from './chat-request.ts'
 import { isId, setSessionId } from './request-headers.ts'
@@ -13,6 +15,7 @@ import { disconnectSignal } from './connection.ts'
 
 /** Services of every route that starts chats. */
 export interface ChatServices {
+  artifacts: Pick<Artifacts, 'toAnswerFiles'>
   runs: Runs
   agent: CurrentAgent
 }
@@ -21,6 +24,7 @@ export interface OpenChat {
   run: OpenRun
   /** Aborted when the client disconnects. */
   disconnected: AbortSignal
+  toFiles: ToReaderFiles
 }
 
 /** A chat that is being opened. */
@@ -45,12 +49,13 @@ export function openChat(services: ChatServices, options: ChatOptions): Opening 
 }
 
 async function open(
-  { runs, agent }: ChatServices,
+  { runs, agent, artifacts }: ChatServices,
   { request, reply, operation, source }: ChatOptions,
   settle: () => void,
 ): Promise<OpenChat> {
   const chat = toNewChat(request, operation, agent().config.limits.max_input_characters, source)
   const disconnected = disconnectSignal(reply)
+  const toFiles = filesForReader(artifacts, request)
   // No earlier request can have a request id that the service has just made, so the session cannot change.
   if (chat.sessionId !== undefined || !isId(request.headers['request-id'])) settle()
   const opening = runs.open(principalOf(request), chat, disconnected, settleWith({ request, reply, settle }))
@@ -58,7 +63,7 @@ async function open(
   request.body = undefined
   const run = await opening
   request.releaseBody()
-  return { run, disconnected }
+  return { run, disconnected, toFiles }
 }
 
 /** A top-level function, so that the closure does not keep the body alive. */
@@ -69,11 +74,19 @@ function settleWith({ request, reply, settle }: Pick<ChatOptions, 'request' | 'r
   }
 }
 
+/** The outcome of a run for its reader. */
+interface ReaderOutcome extends Outcome {
+  body: AnswerBody
+  error: ErrorBody | undefined
+}
+
 /** Waits until a run has ended or waits for approval. No reader follows the run meanwhile, so back-pressure is off. */
-export async function outcomeOf({ run, disconnected }: OpenChat): Promise<Outcome & { error: ErrorBody | undefined }> {
+export async function outcomeOf({ run, disconnected, toFiles }: OpenChat): Promise<ReaderOutcome> {
   const release = run.log.suspendBackpressure()
   disconnected.addEventListener('abort', release, { once: true })
   await run.ended
   const outcome = collect(run.input, run.log.events)
-  return { ...outcome, error: errorOf(outcome.end) }
+  const { answer, end } = outcome
+  const files = end.files ? await toFiles(end.files) : []
+  return { ...outcome, body: { ...answer, generated_artifacts: files }, error: errorOf(end) }
 }

@@ -16,22 +16,31 @@ export interface DescribedRoute {
 /** Adds the parts that all routes share and no route states itself: request ids, errors of bodies, response headers. */
 export function describeRoute({ schema, url, route }: DescribedRoute): { schema: Schema; url: string } {
   if (schema['hide']) return { schema, url }
-  const [method = 'GET', ...otherMethods] = [route.method].flat()
+  const [method = 'GET'] = [route.method].flat()
   const isPublic = route.config?.access === 'public'
-  const response = { ...(method === 'GET' ? {} : bodyErrors(route)), ...schema.response } as Record<string, Schema>
+  const response = { ...(method === 'GET' ? {} : bodyErrors(route)), ...(isPublic ? brokenRequest : {}), ...schema.response } as Record<
+    string,
+    Schema
+  >
   return {
     url,
     schema: {
       ...schema,
-      // An operation id must be unique, so a route with several methods has none.
-      ...(otherMethods.length === 0 ? { operationId: schema['operationId'] ?? operationId(method, url) } : {}),
+      operationId: schema['operationId'] ?? operationId(method, url),
       ...(isPublic ? { security: [] } : {}),
+      'x-permissions': permissionsOf(route),
       headers: withRequestId(schema.headers),
       ...(schema.body ? { body: withoutDefaulted(schema.body) } : {}),
       ...(schema.querystring ? { querystring: withoutDefaulted(schema.querystring) } : {}),
       response: Object.fromEntries(Object.entries(response).map(([status, reply]) => [status, describeReply(status, reply)])),
     },
   }
+}
+
+/** Permissions of which a key needs one; empty if any key, or none, suffices. */
+function permissionsOf({ config }: RouteOptions): readonly string[] {
+  const { access } = config ?? {}
+  return access === undefined || access === 'public' || access === 'any_key' ? [] : [access].flat()
 }
 
 /** `GET /core/v1/sessions/:session_id` is `getSessionsBySessionId`. */
@@ -46,10 +55,13 @@ function operationId(method: string, url: string): string {
 
 /** Error replies of every route that reads a body. */
 function bodyErrors({ config }: RouteOptions): Record<string, TSchema> {
-  if (config?.errorShape === 'openai') return {}
+  if (config?.errorShape !== undefined) return {}
   if (config?.rpcStatus !== undefined) return { 413: ErrorReply, 415: RpcError, 422: RpcError }
   return { 413: ErrorReply, 415: ErrorReply, 422: config?.validationShape === 'error' ? ErrorReply : ValidationReply }
 }
+
+/** The only refusal of public routes without parameters: HTTP that cannot be parsed. */
+const brokenRequest = { 400: ErrorReply }
 
 function withRequestId(headers: Schema = { type: 'object', properties: {} }): Schema {
   const properties = headers['properties'] as Schema
@@ -94,7 +106,7 @@ const statusDescriptions: Record<string, string> = {
   200: 'Success.',
   202: 'The run waits for approval.',
   204: 'The stream has ended; there are no further events.',
-  400: 'A file, image, tool or parameter of the request cannot be used.',
+  400: 'A file, image, tool or parameter of the request cannot be used, or the request is not valid HTTP.',
   401: 'The key is missing or not valid.',
   403: 'The key lacks the permission.',
   404: 'The resource does not exist, or belongs to another caller.',

@@ -46,6 +46,13 @@ export function echoSessions(app: FastifyInstance): void {
   })
 }
 
+/** Names the request, and so its run, by an id of the body. The header `request-id` wins. */
+export function setRequestId(request: FastifyRequest, reply: FastifyReply, requestId: unknown): void {
+  if (isId(request.headers['request-id']) || !isId(requestId)) return
+  request.id = requestId
+  void reply.header('request-id', requestId)
+}
+
 /** Sets the session of a request, and the `session-id` header of its reply. */
 export function setSessionId(request: FastifyRequest, reply: FastifyReply, sessionId: string): void {
   request.sessionId = sessionId

@@ -26,11 +26,18 @@ interface RpcRefusal {
   body: Type.Static<typeof RpcError>
 }
 
+/** ContentTypeNotSupportedError of A2A 1.0, 5.4; MCP has no such code. */
+const wrongType = -32005
+
 /** The JSON-RPC error for a request without a valid JSON-RPC message. Undefined for other errors, which stay HTTP errors. */
 export function toRpcRefusal({ code, message, faults }: ServiceError, rpcStatus: number): RpcRefusal | undefined {
   if (code !== 'validation' && code !== 'unsupported_media_type') return undefined
   const [fault] = faults
   const isUnreadable = fault?.type === 'json_invalid'
+  const isWrongType = code === 'unsupported_media_type' && rpcStatus === 200
   const status = fault?.loc[0] === 'body' ? rpcStatus : statusOf(code)
-  return { status, body: { jsonrpc: '2.0', id: null, error: { code: isUnreadable ? parseError : invalidRequest, message } } }
+  return {
+    status,
+    body: { jsonrpc: '2.0', id: null, error: { code: isUnreadable ? parseError : isWrongType ? wrongType : invalidRequest, message } },
+  }
 }

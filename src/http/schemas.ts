@@ -1,7 +1,9 @@
 import { Type } from 'typebox'
+import { callbackTypes, interruptedType } from '../runs/callbacks/callback-event.ts'
 import { hintLimits } from '../runs/intake/hints.ts'
-import { chatExample, eventExample } from './examples.ts'
+import { schemaLimits } from '../json/schema/answer-schema.ts'
 import { idPattern } from './request-headers.ts'
+import { finishReasons } from './stream-values.ts'
 
 /** Schemas that several routes share. */
 
@@ -39,27 +41,72 @@ export const DataFilterHint = Type.Object({
   }),
 })
 
-export const DataFilterHints = Type.Optional(Type.Union([Type.Array(DataFilterHint, { maxItems: hintLimits.hints }), Type.Null()]))
+export const DataFilterHints = Type.Optional(
+  Type.Union([Type.Array(DataFilterHint, { maxItems: hintLimits.hints }), Type.Null()], {
+    description: 'Filters on the data that tools may read. They are enforced.',
+  }),
+)
 
 const Image = Type.Object({ content: Type.String(), type: Type.Enum(['base64', 'file_path']) })
+
+/** Most tools that a client brings; the limit of OpenAI's API. */
+export const maxClientTools = 128
+
+/** A name that every provider of models accepts. */
+export const clientToolName = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'A name that no tool of the agent has.' })
+
+export const ClientTool = Type.Object(
+  {
+    name: clientToolName,
+    description: maybe(Type.String({ maxLength: 16_384, description: 'What the tool does, for the model.' })),
+    schema: Type.Optional(
+      Type.Union([Type.Object({}, { description: 'JSON Schema of the input, of type object. Default: no parameters.' }), Type.Null()]),
+    ),
+  },
+  { description: 'A tool of the client: the model may call it, and the client runs the call.' },
+)
 
 export const ChatBody = Type.Object(
   {
     messages: Type.Array(Type.Object({ role: Type.Enum(['user', 'human', 'assistant', 'ai', 'system']), content: Type.String() }), {
       minItems: 1,
       maxItems: maxMessages,
+      description: 'The question as the last message, `{role: "user", content}`. Messages before it are earlier turns.',
     }),
     data_filter_hints: DataFilterHints,
-    auto_memory_retain: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
-    context_files: Type.Optional(Type.Union([Type.Array(Type.String(), { maxItems: maxListed }), Type.Null()])),
+    auto_memory_retain: Type.Optional(
+      Type.Union([Type.Boolean(), Type.Null()], {
+        description: 'Whether facts that the message states are kept as memories. Default: false.',
+      }),
+    ),
+    context_files: Type.Optional(
+      Type.Union([Type.Array(Type.String(), { maxItems: maxListed }), Type.Null()], {
+        description: 'Paths of files under `FILES_ROOT` that the answer is about.',
+      }),
+    ),
     images: Type.Optional(Type.Union([Type.Array(Image, { description: 'At most 5 images; more are refused with 400.' }), Type.Null()])),
+    response_schema: Type.Optional(
+      Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()], {
+        description: `JSON Schema that the answer fits: at most ${schemaLimits.bytes} bytes, ${schemaLimits.properties} properties and ${schemaLimits.depth} levels. \`null\`: any text, whatever agent.yaml says. Default: \`response_schema\` of agent.yaml.`,
+      }),
+    ),
+    client_tools: Type.Optional(
+      Type.Union([Type.Array(ClientTool, { maxItems: maxClientTools }), Type.Null()], {
+        description:
+          'Tools that the client runs. A call interrupts the run: `client_tool_calls` of the answer lists the calls, and the client sends each output to `POST /core/v1/runs/{request_id}/approvals`.',
+      }),
+    ),
     session_id: maybe(
       Type.String({ description: 'The session id, when the header session-id is absent. It has the same form as the header.' }),
     ),
     stream: Type.Optional(Type.Unknown({ description: 'Ignored.' })),
-    on_disconnect: Type.Optional(Type.Union([Type.Enum(['cancel', 'continue']), Type.Null()])),
+    on_disconnect: Type.Optional(
+      Type.Union([Type.Enum(['cancel', 'continue']), Type.Null()], {
+        description: 'What becomes of the run when its client disconnects and does not come back. Default: cancel.',
+      }),
+    ),
   },
-  { description: 'A chat. Fields that are not listed are ignored.', example: chatExample },
+  { description: 'A chat. Fields that are not listed are ignored.' },
 )
 
 export type ChatBody = Type.Static<typeof ChatBody>
@@ -75,31 +122,45 @@ export const AsyncBody = Type.Object(
     data: Type.Object({
       ...Type.Omit(ChatBody, ['on_disconnect']).properties,
       callback_url: maybe(Type.String({ maxLength: maxAddress, description: 'An http or https URL that receives the result.' })),
+      callback_events: Type.Optional(
+        Type.Union([Type.Array(Type.Enum([...callbackTypes]), { maxItems: callbackTypes.length }), Type.Null()], {
+          description:
+            'Event types that the callback receives. The end of the run is always sent; `ai.service.agent.chain.interrupted` adds each time that calls wait for approval or for the client.',
+        }),
+      ),
     }),
   },
-  { description: 'A chat as an event. Fields that are not listed are ignored.', example: eventExample },
+  { description: 'A chat as an event. Fields that are not listed are ignored.' },
 )
 
 export type AsyncBody = Type.Static<typeof AsyncBody>
 
-export const Usage = Type.Object({
-  costAttribute: Type.String(),
-  usage: Type.Number(),
-  unit: Type.String({ description: 'tokens, USD or seconds' }),
-  details: Type.Optional(Type.Record(Type.String(), Type.Number())),
-})
+export const Usage = Type.Object(
+  {
+    costAttribute: Type.String({ description: 'The name of the model, or `tool:<name>`.' }),
+    usage: Type.Number({ description: 'The amount, in `unit`.' }),
+    unit: Type.String({ description: '`tokens` and `USD` of a model (USD where agent.yaml has `prices`), `seconds` of a tool.' }),
+    details: Type.Optional(
+      Type.Record(Type.String(), Type.Number(), { description: 'The tokens of a model: `input`, `output`, `cached_input`, `reasoning`.' }),
+    ),
+  },
+  { description: 'The usage of a model or a tool.' },
+)
 
-export const Step = Type.Object({
-  tool: Type.String(),
-  tool_input: Type.Unknown(),
-  log: Type.String(),
-  type: Type.Enum(['tool_call', 'sub_agent_call', 'planning', 'reasoning']),
-  output: Type.Unknown(),
-  status: Type.Enum(['success', 'error']),
-  execution_time: Type.Number({ description: 'Seconds.' }),
-  started_at: Type.String({ format: 'date-time' }),
-  sub_agent: Type.Optional(Type.String({ description: 'The sub-agent that took the step; absent for steps of the agent itself.' })),
-})
+export const Step = Type.Object(
+  {
+    tool: Type.String({ description: 'The name of the tool.' }),
+    tool_input: Type.Unknown({ description: 'The input of the call.' }),
+    log: Type.String({ description: 'What the tool wrote while it ran, and how it ended.' }),
+    type: Type.Enum(['tool_call', 'sub_agent_call', 'planning', 'reasoning'], { description: 'The kind of the step.' }),
+    output: Type.Unknown({ description: 'The result, or `{error}`.' }),
+    status: Type.Enum(['success', 'error'], { description: 'Whether the call succeeded.' }),
+    execution_time: Type.Number({ description: 'Seconds.' }),
+    started_at: Type.String({ format: 'date-time', description: 'When the step began.' }),
+    sub_agent: Type.Optional(Type.String({ description: 'The sub-agent that took the step; absent for steps of the agent itself.' })),
+  },
+  { description: 'A step of a run: a tool call, a task of a sub-agent, planning or reasoning.' },
+)
 
 /** A file that a tool made. */
 export const GeneratedArtifact = Type.Object({
@@ -110,29 +171,102 @@ export const GeneratedArtifact = Type.Object({
   sha256: Type.String(),
   tool: Type.String(),
   created_at: Type.String({ format: 'date-time' }),
+  download_url: Type.Optional(
+    Type.String({
+      description: 'A URL that works without a key until `expires_at`. Absent without the permission `artifacts.read`, and in sessions.',
+    }),
+  ),
+  expires_at: Type.Optional(Type.String({ format: 'date-time', description: 'When `download_url` stops working.' })),
 })
+
+/** The files of an answer. */
+const AnswerFiles = Type.Array(GeneratedArtifact, { description: 'Files that the tools of the run made, in the order of creation.' })
+
+const offset = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }))
+
+/** What belongs to an answer beside its text. */
+export const AdditionalContext = Type.Object(
+  {
+    context_type: Type.Enum(['reasoning', 'planning', 'citations']),
+    items: Type.Array(
+      Type.Object({
+        content: Type.String({ description: 'The text. Of a citation: the quoted text of the document.' }),
+        file: Type.Optional(Type.String({ description: 'Only of a citation, as all fields below: the file or the name of the document.' })),
+        document_id: Type.Optional(Type.String({ description: 'The id of an uploaded document.' })),
+        heading: Type.Optional(Type.String({ description: 'The headings above the quote; empty for none.' })),
+        page: Type.Optional(Type.Integer({ minimum: 1, description: 'The page or slide, where the format has pages.' })),
+        start: offset('The first character of the quote in the text of the document.'),
+        end: offset('The character behind the quote.'),
+        answer_start: offset('The first character of the part of the answer that the quote supports.'),
+        answer_end: offset('The character behind that part.'),
+        tool: Type.Optional(Type.String({ description: 'The tool that found the quote.' })),
+      }),
+    ),
+  },
+  { description: 'Thoughts, plans or citations of an answer.' },
+)
+
+const Citations = Type.Optional(
+  Type.Array(AdditionalContext, { description: 'The citations of the answer, as `context_type` `citations`; absent for none.' }),
+)
 
 export const ChainAnswer = Type.Object({
   body: Type.Object({
     input: Type.String(),
     output: Type.String(),
+    structured_output: Type.Optional(
+      Type.Unknown({ description: 'The value of `output`, where the answer has a schema; absent otherwise.' }),
+    ),
     intermediate_steps: Type.Array(Step),
     usage: Type.Array(Usage),
+    generated_artifacts: AnswerFiles,
+    additional_context: Citations,
   }),
 })
 
 /** The tool calls of an interrupted run that wait for a decision. */
-export const ApprovalRequired = Type.Object({
-  request_id: Type.String(),
-  calls: Type.Array(Type.Object({ tool_call_id: Type.String(), tool: Type.String(), tool_input: Type.Unknown() })),
+export const ApprovalRequired = Type.Object(
+  {
+    request_id: Type.String({ description: 'The id of the run.' }),
+    calls: Type.Array(Type.Object({ tool_call_id: Type.String(), tool: Type.String(), tool_input: Type.Unknown() }), {
+      description: 'The calls: `tool_call_id`, `tool` and `tool_input` of each.',
+    }),
+  },
+  { description: 'The tool calls that wait for a decision.' },
+)
+
+/** The event of an attempt that did not report the end of a run. */
+export const InterruptedEvent = Type.Enum([interruptedType], {
+  description: 'Present on attempts that reported an interruption of the run.',
 })
+
+/** The calls of an interrupted run that its client runs. */
+export const ClientToolCalls = Type.Object(ApprovalRequired.properties, {
+  description:
+    'The calls of client tools that wait for their output, which the client sends to `POST /core/v1/runs/{request_id}/approvals`.',
+})
+
+/** What an interrupted run waits for: at least one of the fields is present. */
+export const waitingFields = {
+  approval_required: Type.Optional(ApprovalRequired),
+  client_tool_calls: Type.Optional(ClientToolCalls),
+}
 
 /** The reply to a chat with tool calls that wait for approval. */
 export const ApprovalAnswer = Type.Object(
-  { ...ChainAnswer.properties, approval_required: ApprovalRequired },
+  { ...ChainAnswer.properties, ...waitingFields, approval_required: ApprovalRequired },
   {
     description:
       'Tool calls wait for approval. The body is the answer so far; after the decisions, the same request id returns the final answer.',
+  },
+)
+
+/** The reply to a chat with calls of client tools, and none that waits for approval. */
+export const ClientToolAnswer = Type.Object(
+  { ...ChainAnswer.properties, client_tool_calls: ClientToolCalls },
+  {
+    description:
+      'Calls of client tools wait for their output. The body is the answer so far; after the outputs, the same request id returns the final answer.',
   },
 )
 
@@ -150,6 +284,7 @@ export const ErrorReply = Type.Object(
     details: Type.Optional(
       Type.Object({
         error_type: Type.String(),
+        output: Type.Optional(Type.String({ description: 'The last text of the model, of a SchemaMismatch.' })),
         errors: Type.Optional(Type.Array(FaultReply, { description: 'The faults of a ValidationError that has no `detail`.' })),
       }),
     ),
@@ -162,21 +297,25 @@ export const ValidationReply = Type.Object(
   { description: 'The faults of the request, each with its location.' },
 )
 
-const finishReasons = ['null', 'stop', 'length', 'content_filter', 'max_iterations', 'timeout', 'cancelled', 'approval_required', 'error']
-
 /** The `data` of one server-sent event. */
 export const StreamChunk = Type.Object(
   {
     id: Type.String({ description: 'The request id.' }),
-    token: Type.String(),
+    token: Type.String({ description: 'A piece of text; empty on chunks that only report a step or the end.' }),
     agent_step: Type.String({
       description:
-        'planning, reasoning, tool:<name>, sub_agent:<name>, retrying or answer. The output is the `answer` tokens after the last chunk with another label.',
+        '`planning`, `reasoning`, `tool:<name>`, `sub_agent:<name>`, `retrying` or `answer`. The output is the `answer` tokens after the last chunk with another label.',
     }),
-    finish_reason: Type.Enum(finishReasons, { description: 'The text "null" on every chunk except the last.' }),
+    finish_reason: Type.Enum(Object.keys(finishReasons) as (keyof typeof finishReasons)[], {
+      description: 'The text "null" on every chunk except the last.',
+    }),
     usage: Type.Array(Usage, { description: 'Empty on every chunk except the last.' }),
     step: Type.Optional(Step),
-    approval_required: Type.Optional(ApprovalRequired),
+    generated_artifacts: Type.Optional(
+      Type.Array(GeneratedArtifact, { description: 'Files of the run; only on the last chunk, and absent for none.' }),
+    ),
+    additional_context: Citations,
+    ...waitingFields,
     error: Type.Optional(ErrorReply),
   },
   { description: 'The `data` of one server-sent event.' },

@@ -6,46 +6,72 @@ import { errorOf } from '../runs/log/outcome.ts'
 import { sendFailure } from './error-reply.ts'
 import type { Opening } from './open-chat.ts'
 import { sendEvents, startInTime, type StreamStart } from './sse.ts'
-import { toTexts, type ToChunk } from './stream-chunks.ts'
+import { toTexts, type ChunkReader, type ToChunk } from './stream-chunks.ts'
+
+/** A run in the form of a protocol. */
+export interface RunStream {
+  toChunk: ToChunk
+  /** Text that is sent at once, before the first event; default: none. */
+  opening?: string
+}
 
 interface RunReader {
   /** Number of the last event that the client has received. 0: none. */
   after: number
-  toChunk: ToChunk
+  /** Begins the stream of a run. `hasSchema`: see `OpenRun`. */
+  render(hasSchema: boolean): RunStream
+  /** True for protocols whose clients read the failure of a run from the stream alone. */
+  failsInStream?: boolean
 }
 
 /**
  * Sends the events of a run as server-sent events. A run that fails before its first event is an ordinary HTTP error, unless the stream has begun.
  * While a run waits for its session, the stream begins with a keep-alive comment, but not before the `session-id` header is final (`settled`).
  */
-export async function sendRun(reply: FastifyReply, { chat, settled }: Opening, { after, toChunk }: RunReader): Promise<FastifyReply> {
+export async function sendRun(
+  reply: FastifyReply,
+  { chat, settled }: Opening,
+  { after, render, failsInStream = false }: RunReader,
+): Promise<FastifyReply> {
   const start = startInTime(reply, settled)
+  let stream: RunStream | undefined
   try {
-    const { run, disconnected } = await chat
+    const { run, disconnected, toFiles } = await chat
     const { log, whenResumed } = run
+    stream = render(run.hasSchema)
+    const { toChunk, opening = '' } = stream
+    if (opening !== '') {
+      start.begin()
+      reply.raw.write(opening)
+    }
     // A browser's EventSource reconnects after every end; only a 204 stops the reconnecting.
     if (hasCompleteLog(log, after) && !start.hasBegun) return await reply.code(204).send()
     await firstEvent(log, disconnected, start)
     const [first] = log.events
     const error = first?.type === 'end' ? errorOf(first) : undefined
-    if (error && first?.type === 'end' && first.reason === 'error' && after === 0 && !start.hasBegun) return sendFailure(reply, error)
+    const hasFailed = first?.type === 'end' && first.error !== undefined && after === 0
+    if (error && hasFailed && !failsInStream && !start.hasBegun) return sendFailure(reply, error)
     // A client that reconnects to a silent run gets the headers at once.
     if (log.events.length <= after) start.beginSilent()
     else start.begin()
+    const reader = { toChunk, after, disconnected, toFiles }
     const isInterrupted = whenResumed !== undefined && after >= log.events.length
-    await sendEvents(
-      reply.raw,
-      isInterrupted ? resumedTexts(whenResumed, toChunk, after, disconnected) : toTexts(log, toChunk, after, disconnected),
-      reply.server.streamKeepAliveMs,
-    )
+    await sendEvents(reply.raw, isInterrupted ? resumedTexts(whenResumed, reader) : toTexts(log, reader), reply.server.streamKeepAliveMs)
     return reply
   } catch (error) {
     if (!start.hasBegun) throw error
-    await sendEvents(reply.raw, [toFailedChunk(error, after, toChunk)], reply.server.streamKeepAliveMs)
+    await sendEvents(reply.raw, [toFailedChunk(error, after, (stream ?? render(false)).toChunk)], reply.server.streamKeepAliveMs)
     return reply
   } finally {
     start.stop()
   }
+}
+
+/** Sends a failure before the first event as a stream with one event, for protocols with `failsInStream`. */
+export async function sendFailedStream(reply: FastifyReply, error: unknown, toChunk: ToChunk): Promise<FastifyReply> {
+  startInTime(reply).begin()
+  await sendEvents(reply.raw, [toFailedChunk(error, 0, toChunk)], reply.server.streamKeepAliveMs)
+  return reply
 }
 
 /** Whether the run has ended and the client has received its last event. */
@@ -58,12 +84,8 @@ function toFailedChunk(error: unknown, after: number, toChunk: ToChunk): string 
 }
 
 /** Waits until an interrupted run resumes, then yields its events. The client has received all events up to the interruption. */
-async function* resumedTexts(
-  whenResumed: NonNullable<OpenRun['whenResumed']>,
-  toChunk: ToChunk,
-  after: number,
-  disconnected: AbortSignal,
-): AsyncGenerator<string, void> {
+async function* resumedTexts(whenResumed: NonNullable<OpenRun['whenResumed']>, reader: ChunkReader): AsyncGenerator<string, void> {
+  const { toChunk, after, disconnected } = reader
   let log: EventLog
   try {
     log = (await whenResumed(disconnected)).log
@@ -71,7 +93,7 @@ async function* resumedTexts(
     // The session was deleted, or the service is stopping.
     return yield toFailedChunk(error, after, toChunk)
   }
-  yield* toTexts(log, toChunk, after, disconnected)
+  yield* toTexts(log, reader)
 }
 
 /** Resolves when the run has an event, or the stream has begun without an event. */

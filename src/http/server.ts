@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto'
 import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ServiceError } from '../errors.ts'
+import { a2aType } from './a2a/google-status.ts'
 import { authenticate, requireDeclaredAccess } from './authenticate.ts'
 import type { ConsoleSessions } from '../access/console/console-sessions.ts'
 import type { KeyUse } from '../access/keys/key-use.ts'
@@ -11,6 +12,9 @@ import { limitBodies } from './body-limits.ts'
 import { refuseBroken } from './broken-requests.ts'
 import { batchType, convertCloudEvent, eventType } from './cloud-events.ts'
 import { drain, drainEarlyAnswers, type DrainLimits } from './connection.ts'
+import { allowOrigins } from './cors.ts'
+import { refuseOtherMethod } from './other-methods.ts'
+import { readForms } from './forms.ts'
 import { configureOrigin } from './origin.ts'
 import { errorShapeOf, notFound, replyWithErrors, sendError } from './error-reply.ts'
 import { configurePrefix, prefixStripper } from './prefix.ts'
@@ -32,6 +36,8 @@ export interface ServerOptions {
   bodyLimit: number
   /** Base address for clients; its path is the prefix of every route. */
   publicUrl: string | undefined
+  /** Origins whose pages may read answers; default: none. */
+  corsOrigins?: readonly string[]
   /** Milliseconds of silence before a stream sends a comment. Default: 15,000. */
   streamKeepAliveMs?: number | undefined
 }
@@ -46,6 +52,7 @@ export function createServer({
   meter,
   bodyLimit,
   publicUrl,
+  corsOrigins = [],
   streamKeepAliveMs,
 }: ServerOptions): FastifyInstance {
   // The annotation keeps the type parameters of `fastify()` at their defaults.
@@ -63,8 +70,10 @@ export function createServer({
     // The router reports paths that cannot be decoded or exceed `maxParamLength` before any hook runs.
     frameworkErrors: (_error, request, reply) => {
       reply.raw.once('finish', () => drain(request.raw, drainLimits))
-      void sendError(notFound(request), request, reply.header('request-id', request.id))
+      if (!answerCors(request, reply)) void sendError(notFound(request), request, reply.header('request-id', request.id))
     },
+    // Without factories, Fastify would load its own compilers, which this service replaces below.
+    schemaController: { compilersFactory: { buildValidator: refuseToCompile, buildSerializer: refuseToCompile } },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
   })
   configurePrefix(app, publicUrl)
@@ -78,6 +87,7 @@ export function createServer({
   const readText = readBodies(app, { bodyLimit })
   parseJsonBodies(app, readText)
   readYamlBodies(app, readText)
+  readForms(app)
   drainEarlyAnswers(app, drainLimits)
   validateWith(app)
   replyWithErrors(app)
@@ -89,6 +99,7 @@ export function createServer({
     if (errorShapeOf(request) === 'openai') void reply.header('x-request-id', request.id)
     done()
   })
+  const answerCors = allowOrigins(app, corsOrigins)
   // Before `echoSessions`, which reads the session id from a structured event.
   app.addHook('preValidation', (request, _reply, done) => {
     if (request.routeOptions.config?.takesEvents) convertCloudEvent(app, request, done)
@@ -96,10 +107,16 @@ export function createServer({
   })
   echoSessions(app)
   // An unknown path is 404 before authentication, and its body is not read.
-  app.addHook('onRequest', (request, _reply, done) => done(request.is404 ? notFound(request) : undefined))
+  app.addHook('onRequest', (request, reply, done) =>
+    done(request.is404 ? (refuseOtherMethod(request, reply) ?? notFound(request)) : undefined),
+  )
   authenticate(app, { verifier, limits, keyUse, consoleSessions })
   logRequests(app, meter)
   return app
+}
+
+function refuseToCompile(): never {
+  throw new Error('The server has compilers of its own.')
 }
 
 /** Parses JSON bodies. An empty body with a JSON content type is accepted here; the schema of the route requires a body where needed. */
@@ -119,6 +136,7 @@ function parseJsonBodies(app: FastifyInstance, readText: ReadText): void {
   }
   app.addContentTypeParser('application/json', parserOf(unsupportedCoding))
   app.addContentTypeParser([eventType, batchType], parserOf(unsupportedEvent))
+  app.addContentTypeParser(a2aType, parserOf(unsupportedA2a))
 }
 
 function unsupportedCoding({ headers }: FastifyRequest): ServiceError | undefined {
@@ -131,6 +149,12 @@ function unsupportedCoding({ headers }: FastifyRequest): ServiceError | undefine
 function unsupportedEvent(request: FastifyRequest): ServiceError | undefined {
   const refusal = unsupportedCoding(request)
   if (refusal || request.routeOptions.config.takesEvents) return refusal
+  return new ServiceError('unsupported_media_type', 'The content type must be application/json.')
+}
+
+function unsupportedA2a(request: FastifyRequest): ServiceError | undefined {
+  const refusal = unsupportedCoding(request)
+  if (refusal || errorShapeOf(request) === 'a2a') return refusal
   return new ServiceError('unsupported_media_type', 'The content type must be application/json.')
 }
 

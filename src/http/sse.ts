@@ -13,7 +13,7 @@ declare module 'fastify' {
 export const defaultKeepAliveMs = 15_000
 const keepAlive = ': keep-alive\n\n'
 /** Milliseconds without a `drain` after which a client is disconnected. */
-const stalledMs = 60_000
+export const stalledMs = 60_000
 
 export const sseHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',

@@ -8,7 +8,7 @@ export const Check = Type.Object(
   {
     name: Type.String({
       description:
-        'The checked part: settings, data_directory, store, secrets, artifacts, configuration, files, models, tools or outbound.',
+        'The checked part: settings, data_directory, store, secrets, artifacts, configuration, files, models, tools, knowledge or outbound.',
     }),
     status: Type.Enum(['ok', 'warning', 'error']),
     message: Type.String(),
@@ -16,12 +16,6 @@ export const Check = Type.Object(
   },
   {
     description: 'The result of a check.',
-    example: {
-      name: 'models',
-      status: 'error',
-      message: 'llms.primary: openai gpt-5-mini did not answer within 8 s',
-      remedy: 'Check that the server runs, that base_url is right, and that the server can be reached from here.',
-    },
   },
 )
 
@@ -37,15 +31,6 @@ export const Replica = Type.Object(
   },
   {
     description: 'A process of the service.',
-    example: {
-      id: '019ab3c4-5d6e-7f80-9a1b-2c3d4e5f6071',
-      host: 'agent-core-0',
-      version: '1.0.0',
-      started_at: '2026-11-22T08:00:00.000Z',
-      last_seen_at: '2026-11-22T09:30:15.123Z',
-      is_alive: true,
-      runs: 3,
-    },
   },
 )
 
@@ -56,7 +41,7 @@ export const JobCounts = Type.Object(
     running: Type.Integer(),
     failed: Type.Integer({ description: 'Have failed and wait for their next try. Of the kind `given_up`: failed for too long.' }),
   },
-  { description: 'Numbers of jobs of a kind.', example: { due: 0, scheduled: 1, running: 2, failed: 0 } },
+  { description: 'Numbers of jobs of a kind.' },
 )
 
 export const ServiceStatus = Type.Object(

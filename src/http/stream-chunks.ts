@@ -1,10 +1,24 @@
+import type { AnswerFile } from '../artifacts/answer-files.ts'
 import type { EventLog } from '../runs/log/event-log.ts'
 import { toAnswerStep } from '../runs/log/outcome.ts'
-import { toApprovalRequired } from '../runs/approvals/approval-view.ts'
-import type { EndEvent, InterruptEvent, LoggedEvent } from '../runs/run.ts'
+import { interruptReason, toWaitingFields } from '../runs/approvals/approval-view.ts'
+import { isLastEvent, type EndEvent, type InterruptEvent, type LoggedEvent } from '../runs/run.ts'
+import { toCitationContext } from '../sessions/additional-context.ts'
+import type { ToReaderFiles } from './answer-files.ts'
 
-/** Renders one event of a run's log as one server-sent event. After an `interrupt` that is not the last event, the run has resumed. */
-export type ToChunk = (number: number, event: LoggedEvent, isLast: boolean) => string
+/**
+ * Renders one event of a run's log as one server-sent event. After an `interrupt` that is not the last event, the run has resumed. `files`:
+ * the files of the run, for the last event.
+ */
+export type ToChunk = (number: number, event: LoggedEvent, isLast: boolean, files?: readonly AnswerFile[]) => string
+
+export interface ChunkReader {
+  toChunk: ToChunk
+  /** Number of the last event that the reader has received. */
+  after: number
+  disconnected: AbortSignal
+  toFiles: ToReaderFiles
+}
 
 /**
  * Renders the chunks of one run: `{id, token, agent_step, finish_reason, usage}`, all five fields on each. Every token takes this path, so
@@ -25,7 +39,7 @@ export function chunksOf(requestId: string): ToChunk {
     return tail
   }
 
-  return (number, event, isLast) => {
+  return (number, event, isLast, files) => {
     switch (event.type) {
       case 'text':
         return `${head}${number}${data}${JSON.stringify(event.text)}${tailOf(event.label)}}\n\n`
@@ -38,36 +52,42 @@ export function chunksOf(requestId: string): ToChunk {
         return `${head}${number}${data}""${tailOf(labelOf(event.step.type, event.step.tool))},"step":${step}}\n\n`
       }
       case 'interrupt':
-        return `${head}${number}${data}""${isLast ? approvalFields(requestId, event) : tailOf('answer')}}\n\n`
+        return `${head}${number}${data}""${isLast ? waitingFields(requestId, event) + filesField(files) : tailOf('answer')}}\n\n`
       case 'end':
-        return `${head}${number}${data}"","agent_step":"answer",${lastFields(event)}}\n\n`
+        return `${head}${number}${data}"","agent_step":"answer",${lastFields(event)}${filesField(files)}}\n\n`
     }
   }
 }
 
-function approvalFields(requestId: string, { calls, usage }: InterruptEvent): string {
-  const required = JSON.stringify(toApprovalRequired(requestId, calls))
-  return `,"agent_step":"answer","finish_reason":"approval_required","usage":${JSON.stringify(usage)},"approval_required":${required}`
+function waitingFields(requestId: string, { calls, usage }: InterruptEvent): string {
+  const fields = JSON.stringify({ finish_reason: interruptReason(calls), usage, ...toWaitingFields(requestId, calls) })
+  return `,"agent_step":"answer",${fields.slice(1, -1)}`
 }
 
 function labelOf(type: string, tool: string): string {
   return type === 'tool_call' ? `tool:${tool}` : type === 'sub_agent_call' ? tool : type
 }
 
-function lastFields({ reason, usage, error }: EndEvent): string {
-  return `"finish_reason":"${reason}","usage":${JSON.stringify(usage)}${error ? `,"error":${JSON.stringify(error)}` : ''}`
+function lastFields({ reason, usage, citations, error }: EndEvent): string {
+  const context = citations ? `,"additional_context":${JSON.stringify(toCitationContext(citations))}` : ''
+  return `"finish_reason":"${reason}","usage":${JSON.stringify(usage)}${context}${error ? `,"error":${JSON.stringify(error)}` : ''}`
+}
+
+function filesField(files: readonly AnswerFile[] | undefined): string {
+  return files?.length ? `,"generated_artifacts":${JSON.stringify(files)}` : ''
 }
 
 const maxTextLength = 65_536
 
 /** Yields the text of all events since the previous text, in pieces of at most about `maxTextLength` characters. */
-export async function* toTexts(log: EventLog, toChunk: ToChunk, after: number, signal: AbortSignal): AsyncGenerator<string, void> {
-  for await (const { first, events } of log.follow(after, signal)) {
+export async function* toTexts(log: EventLog, { toChunk, after, disconnected, toFiles }: ChunkReader): AsyncGenerator<string, void> {
+  for await (const { first, events } of log.follow(after, disconnected)) {
     let text = ''
     let number = first
     for (const event of events) {
       const isLast = number === log.events.length && log.ended
-      text += toChunk(number++, event, isLast)
+      const files = isLast && isLastEvent(event) && event.files ? await toFiles(event.files) : undefined
+      text += toChunk(number++, event, isLast, files)
       // A client that joins late gets a long log in pieces, so that no socket buffers the whole log.
       if (text.length < maxTextLength) continue
       yield text

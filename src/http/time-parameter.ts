@@ -7,7 +7,6 @@ export const Time = (description: string) =>
     Type.String({
       pattern: '^\\d{4}-\\d\\d-\\d\\d(T\\d\\d:\\d\\d(:\\d\\d(\\.\\d{1,9})?)?(Z|[+-]\\d\\d:\\d\\d))?$',
       description: `${description} An ISO 8601 time with its zone, or a date in UTC.`,
-      examples: ['2026-11-22T08:00:00Z'],
     }),
   )
 

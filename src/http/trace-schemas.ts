@@ -1,5 +1,4 @@
 import { Type, type TSchema } from 'typebox'
-import { traceExample } from './examples.ts'
 
 const nullable = <T extends TSchema>(schema: T, description: string) => Type.Optional(Type.Union([schema, Type.Null()], { description }))
 
@@ -61,7 +60,7 @@ const Attributes = Type.Object(
     reason: Type.Optional(Type.String()),
     new_input: Type.Optional(Type.Unknown({ description: 'The input that the approver set in place of `tool_input`.' })),
     expires_at: Type.Optional(Type.String({ format: 'date-time' })),
-    for: Type.Optional(Type.Enum(['queue', 'approval', 'reader'], { description: 'What a run waited for.' })),
+    for: Type.Optional(Type.Enum(['queue', 'approval', 'client_tool', 'reader'], { description: 'What a run waited for.' })),
     from: Type.Optional(Type.Union([Type.String(), Type.Null()], { description: 'The process before; null if it is not known.' })),
     to: Type.Optional(Type.String({ description: 'The process that went on with the run.' })),
     cause: Type.Optional(Type.Enum(['lost', 'handed_over', 'approval', 'repeat'])),
@@ -97,5 +96,5 @@ export const RunTrace = Type.Object(
     status: Type.Enum(['pending', 'running', 'interrupted', 'success', 'error', 'timeout', 'cancelled']),
     spans: Type.Array(Span, { description: 'Ordered by start; the run itself is the first.' }),
   },
-  { description: 'The parts of a run as spans.', example: traceExample },
+  { description: 'The parts of a run as spans.' },
 )

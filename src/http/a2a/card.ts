@@ -1,7 +1,12 @@
-import { A2A_PROTOCOL_VERSION, type AgentCard } from '@a2a-js/sdk'
+import { A2A_PROTOCOL_VERSION, type AgentCard, type AgentSkill } from '@a2a-js/sdk'
+import { permits } from '../../access/operations.ts'
+import type { Principal } from '../../access/principal.ts'
 import type { Agent } from '../../configuration/agent.ts'
+import type { SubAgents } from '../../sub-agents/sub-agents.ts'
+import { chatOptionsExtension } from './chat-options.ts'
+import { legacyVersion } from './legacy.ts'
 import { inputModes } from './parts.ts'
-import { toSkills } from './skills.ts'
+import { toDescribedSkills, toPublicSkills, toSubAgentSkill } from './skills.ts'
 
 export interface CardOptions {
   version: string
@@ -9,24 +14,52 @@ export interface CardOptions {
   address(): string
 }
 
+/** The path of the HTTP+JSON binding, below which the routes of the specification are. */
+export const httpPath = '/a2a/v1'
+
+type CardAgent = Pick<Agent, 'config' | 'tools'>
+
 /** The public agent card. The card names tools without their own descriptions, which may quote data. */
-export function toCard({ config, tools }: Pick<Agent, 'config' | 'tools'>, { version, address }: CardOptions): AgentCard {
+export function toCard(agent: CardAgent, options: CardOptions): AgentCard {
+  return withSkills(agent, options, toPublicSkills(agent.config, agent.tools.list()))
+}
+
+/** The card for one caller: tools with their descriptions, and the caller's sub-agents, as far as the key may read them. */
+export async function toExtendedCard(
+  agent: CardAgent,
+  options: CardOptions & { principal: Principal; subAgents: Pick<SubAgents, 'list'> },
+): Promise<AgentCard> {
+  const { principal, subAgents } = options
+  const listings = agent.tools.list()
+  const skills = permits(principal, ['tools.read']) ? toDescribedSkills(agent.config, listings) : toPublicSkills(agent.config, listings)
+  const own = permits(principal, ['sub_agents.read']) ? await subAgents.list(principal) : []
+  return withSkills(agent, options, [...skills, ...own.map(toSubAgentSkill)])
+}
+
+function withSkills({ config }: CardAgent, { version, address }: CardOptions, skills: AgentSkill[]): AgentCard {
   const { name, description } = config
+  const toInterface = (protocolBinding: string, path: string, protocolVersion: string = A2A_PROTOCOL_VERSION) => {
+    return { url: address() + path, protocolBinding, tenant: '', protocolVersion }
+  }
   return {
     name,
     description,
     version,
-    supportedInterfaces: [{ url: `${address()}/a2a`, protocolBinding: 'JSONRPC', tenant: '', protocolVersion: A2A_PROTOCOL_VERSION }],
+    supportedInterfaces: [
+      toInterface('JSONRPC', '/a2a'),
+      toInterface('HTTP+JSON', httpPath),
+      toInterface('JSONRPC', '/a2a', legacyVersion),
+    ],
     provider: undefined,
-    capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false, extensions: [] },
+    capabilities: { streaming: true, pushNotifications: true, extendedAgentCard: true, extensions: [chatOptionsExtension] },
     securitySchemes: {
       key: { scheme: { $case: 'apiKeySecurityScheme', value: { description: '', location: 'header', name: 'x-service-access' } } },
       bearer: { scheme: { $case: 'httpAuthSecurityScheme', value: { description: '', scheme: 'Bearer', bearerFormat: 'JWT' } } },
     },
     securityRequirements: [{ schemes: { key: { list: [] } } }, { schemes: { bearer: { list: [] } } }],
     defaultInputModes: inputModes,
-    defaultOutputModes: ['text/plain'],
-    skills: toSkills(config, tools.list()),
+    defaultOutputModes: ['text/plain', 'application/json'],
+    skills,
     signatures: [],
   }
 }

@@ -1,6 +1,6 @@
-import { A2A_VERSION_HEADER, AgentCard } from '@a2a-js/sdk'
+import { AgentCard } from '@a2a-js/sdk'
 import { A2A_ERROR_CODE, RequestMalformedError, toJsonRpcError } from '@a2a-js/sdk/errors'
-import { JsonRpcTransportHandler, ServerCallContext, validateVersion, type A2ARequestHandler } from '@a2a-js/sdk/server'
+import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
 import type { FastifyReply } from 'fastify'
 import type { Agent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
@@ -8,13 +8,15 @@ import type { Caller } from '../protocol-caller.ts'
 import { invalidRequest } from '../rpc-errors.ts'
 import { sendEvents, startInTime } from '../sse.ts'
 import { toCard, type CardOptions } from './card.ts'
+import { withErrorMapping } from './error-mapping.ts'
 import { toA2aError } from './errors.ts'
+import { createLegacyTransport, currentCard, isLegacyCall, versionOf, withLegacyFields } from './legacy.ts'
 import { createRequestHandler, type A2aServices } from './requests.ts'
 import { fieldsOf } from '../../json/shape.ts'
 
 /** The agent card as JSON. */
 export function cardOf(agent: Agent, options: CardOptions): unknown {
-  return AgentCard.toJSON(toCard(agent, options))
+  return withLegacyFields(AgentCard.toJSON(toCard(agent, options)))
 }
 
 /** Answers one JSON-RPC request with a response, or with a stream of responses. */
@@ -26,7 +28,7 @@ export async function answer(services: A2aServices, caller: Caller, reply: Fasti
   request.body = body
   const fault = findEnvelopeFault(body)
   if (fault) return reply.send({ jsonrpc: '2.0', id: isMessageId(id) ? id : null, error: { code: invalidRequest, message: fault } })
-  const { handler, thrown } = withErrorMapping(createRequestHandler(services, caller), caller)
+  const { handler, thrown } = withErrorMapping(createRequestHandler(services, caller, ['body', 'params', 'message']), caller)
   const start = streamingMethods.has(method) ? startInTime(reply) : undefined
   const sendError = async (error: unknown) => {
     if (start?.hasBegun) return sendTexts(reply, [toText({ jsonrpc, id: id ?? null, error })])
@@ -35,11 +37,12 @@ export async function answer(services: A2aServices, caller: Caller, reply: Fasti
     if (cause instanceof ServiceError && cause.retryAfter !== undefined) throw cause
     return reply.send({ jsonrpc: '2.0', id: id ?? null, error })
   }
-  // A2A 1.0, 3.6.2: a request without the header has version 0.3.
-  const requestedVersion = String(request.headers[A2A_VERSION_HEADER.toLowerCase()] ?? '') || '0.3'
+  const requestedVersion = versionOf(request)
   try {
-    validateVersion(requestedVersion, await handler.getAgentCard(), 'JSONRPC')
-    const response = await new JsonRpcTransportHandler(handler).handle(body, new ServerCallContext({ requestedVersion }))
+    const isLegacy = isLegacyCall(requestedVersion, method)
+    if (!isLegacy) validateVersion(requestedVersion, currentCard(await handler.getAgentCard()), 'JSONRPC')
+    const transport = isLegacy ? await createLegacyTransport(handler) : new JsonRpcTransportHandler(handler)
+    const response = await transport.handle(body, new ServerCallContext({ requestedVersion }))
     if (!(Symbol.asyncIterator in response)) {
       if (!('error' in response)) return reply.send(response)
       // The library reports unreadable params as an internal error in the words of its code: send a clear error instead.
@@ -50,7 +53,7 @@ export async function answer(services: A2aServices, caller: Caller, reply: Fasti
     const first = await response.next()
     start?.begin()
     const toFailure = (error: unknown) => toText({ jsonrpc, id: id ?? null, error: toJsonRpcError(toA2aError(error)) })
-    return await sendTexts(reply, toTexts(first, response, toFailure))
+    return await sendTexts(reply, toTexts(first, response, toFailure, toText))
   } catch (error) {
     return await sendError(toJsonRpcError(toA2aError(error)))
   } finally {
@@ -58,7 +61,7 @@ export async function answer(services: A2aServices, caller: Caller, reply: Fasti
   }
 }
 
-const streamingMethods = new Set<unknown>(['SendStreamingMessage', 'SubscribeToTask'])
+const streamingMethods = new Set<unknown>(['SendStreamingMessage', 'SubscribeToTask', 'message/stream', 'tasks/resubscribe'])
 
 function unreadableParams(method: unknown): unknown {
   return toJsonRpcError(new RequestMalformedError(`The params do not fit the method ${String(method)}.`))
@@ -78,13 +81,14 @@ function isMessageId(id: unknown): boolean {
 }
 
 /** The messages of a stream as server-sent events. A failure ends the stream with an error message. */
-async function* toTexts<T>(
+export async function* toTexts<T>(
   first: IteratorResult<T, void>,
   rest: AsyncGenerator<T, void>,
   toFailure: (error: unknown) => string,
+  toMessage: (value: T) => string,
 ): AsyncGenerator<string, void> {
   try {
-    for (let next = first; !next.done; next = await rest.next()) yield toText(next.value)
+    for (let next = first; !next.done; next = await rest.next()) yield toMessage(next.value)
   } catch (error) {
     yield toFailure(error)
   }
@@ -94,47 +98,7 @@ function toText(message: unknown): string {
   return `data: ${JSON.stringify(message)}\n\n`
 }
 
-async function sendTexts(reply: FastifyReply, texts: AsyncIterable<string> | Iterable<string>): Promise<FastifyReply> {
+export async function sendTexts(reply: FastifyReply, texts: AsyncIterable<string> | Iterable<string>): Promise<FastifyReply> {
   await sendEvents(reply.raw, texts, reply.server.streamKeepAliveMs)
   return reply
-}
-
-/**
- * Maps errors of the handler to A2A errors, since the library sends the message of any thrown error to the client. Unexpected errors are logged and
- * become "Internal server error."; `thrown` returns the original of the last error.
- */
-function withErrorMapping(handler: A2ARequestHandler, { request }: Caller): { handler: A2ARequestHandler; thrown(): unknown } {
-  let thrown: unknown
-  const toMapped = (error: unknown) => {
-    const mapped = toA2aError(error)
-    thrown = error
-    if (!(error instanceof ServiceError) && mapped !== error) request.log.error({ err: error }, 'unexpected failure')
-    return mapped
-  }
-  const mapPromise =
-    <P extends unknown[], R>(work: (...params: P) => Promise<R>) =>
-    (...params: P): Promise<R> =>
-      work(...params).catch((error: unknown) => {
-        throw toMapped(error)
-      })
-  const mapStream = <P extends unknown[], R>(work: (...params: P) => AsyncGenerator<R, void, undefined>) =>
-    async function* (...params: P): AsyncGenerator<R, void, undefined> {
-      try {
-        yield* work(...params)
-      } catch (error) {
-        throw toMapped(error)
-      }
-    }
-  const { sendMessage, sendMessageStream, getTask, cancelTask, resubscribe } = handler
-  return {
-    handler: {
-      ...handler,
-      sendMessage: mapPromise(sendMessage),
-      getTask: mapPromise(getTask),
-      cancelTask: mapPromise(cancelTask),
-      sendMessageStream: mapStream(sendMessageStream),
-      resubscribe: mapStream(resubscribe),
-    },
-    thrown: () => thrown,
-  }
 }

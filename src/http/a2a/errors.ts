@@ -18,6 +18,7 @@ const errorClasses: Partial<Record<ErrorCode, new (message: string) => A2AError>
   validation: RequestMalformedError,
   invalid_input: RequestMalformedError,
   input_too_large: RequestMalformedError,
+  request_id_reused: RequestMalformedError,
 }
 
 /** JSON-RPC reserves -32000 for servers. A2A has no code for a missing permission. */

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { Message, SendMessageRequest, Task } from '@a2a-js/sdk'
-import { PushNotificationNotSupportedError, RequestMalformedError, TaskNotFoundError, UnsupportedOperationError } from '@a2a-js/sdk/errors'
+import { RequestMalformedError, TaskNotFoundError, UnsupportedOperationError } from '@a2a-js/sdk/errors'
 import type { A2ARequestHandler } from '@a2a-js/sdk/server'
 import { accessTo, permits, requireAccess } from '../../access/operations.ts'
 import type { Artifacts } from '../../artifacts/artifacts.ts'
@@ -12,23 +12,34 @@ import { fromCompact } from '../../runs/log/compact-log.ts'
 import type { OpenRun } from '../../runs/open-run.ts'
 import type { Operation } from '../../runs/run.ts'
 import type { RunStore, StoredRun } from '../../runs/run-store.ts'
+import { isReadable } from '../../runs/unstored.ts'
 import { toNewChat } from '../chat-request.ts'
 import { isId } from '../request-headers.ts'
 import { contextOf, type Caller } from '../protocol-caller.ts'
-import { toCard, type CardOptions } from './card.ts'
+import { chatOptionsOf } from './chat-options.ts'
+import { toCard, toExtendedCard, type CardOptions } from './card.ts'
 import { toQuestion } from './parts.ts'
+import { legacyVersion, versionOf } from './legacy.ts'
+import { createPushMethods, maxConfigs, toConfig, type PushServices } from './push-configs.ts'
 import { applyDecisions } from './decisions.ts'
 import { follow, subscribe, type ToArtifacts } from './stream.ts'
-import { toFileArtifacts, toTask } from './tasks.ts'
+import { readTask, toFileArtifacts } from './tasks.ts'
+import { checkHistoryLength, listTasks } from './task-list.ts'
+import type { Fault } from '../../errors.ts'
 import { fieldsOf } from '../../json/shape.ts'
+import type { RecentRun, RecentRunStore } from '../../runs/list/recent-run-store.ts'
+import type { NotificationConfig } from '../../runs/notifications/notification-store.ts'
+import type { SubAgents } from '../../sub-agents/sub-agents.ts'
 
-export interface A2aServices extends CardOptions {
+export interface A2aServices extends CardOptions, PushServices {
   agent: CurrentAgent
-  artifacts: Pick<Artifacts, 'linkTo'>
+  artifacts: Pick<Artifacts, 'toAnswerFiles'>
   runs: Runs
   runStore: Pick<RunStore, 'find'>
   approvals: Pick<Approvals, 'decide'>
-  openCalls: Pick<ApprovalStore, 'openOf'>
+  openCalls: Pick<ApprovalStore, 'openOf' | 'ofRun'>
+  recentRuns: RecentRunStore
+  subAgents: Pick<SubAgents, 'list'>
 }
 
 /** An open run. The caller has received the events up to number `after`. */
@@ -40,46 +51,60 @@ interface OpenTask {
 /**
  * Implements the A2A methods for one caller. A task is a run with the request id as task id; a context is a session. No other state is stored, so
  * tasks survive a restart and exist on every replica. A disconnect does not end a task, `CancelTask` does. Each method needs the permissions of the
- * REST route for the same operation.
+ * REST route for the same operation. `at`: the path of the message in the request, for faults.
  */
 export function createRequestHandler(
-  { agent, artifacts, runs, runStore, approvals, openCalls, ...card }: A2aServices,
+  { agent, artifacts, runs, runStore, approvals, openCalls, recentRuns, subAgents, notifications, refusalOf, ...card }: A2aServices,
   caller: Caller,
+  at: Fault['loc'],
 ): A2ARequestHandler {
   const { principal } = caller
   const { tenant, owner } = principal
   const links = permits(principal, accessTo.linkArtifact) ? artifacts : undefined
+  const isLegacy = versionOf(caller.request) === legacyVersion
   const keyOf = (requestId: string) => ({ tenant, owner, requestId })
 
   async function find(id: string): Promise<StoredRun> {
     const run = isId(id) ? await runStore.find(keyOf(id)) : undefined
-    if (!run) throw new TaskNotFoundError(`There is no task ${id}.`)
+    if (!run || !isReadable(run)) throw new TaskNotFoundError(`There is no task ${id}.`)
     return run
   }
 
-  async function readTask(id: string, historyLength: number | undefined): Promise<Task> {
-    const task = await taskOf(await find(id))
-    return historyLength === 0 ? { ...task, history: [] } : task
+  async function answerTask(id: string, historyLength: number | undefined): Promise<Task> {
+    checkHistoryLength(historyLength)
+    return withHistory(await taskOf(await find(id)), historyLength)
   }
 
   async function taskOf(run: StoredRun): Promise<Task> {
-    return toTask(run, links, run.status === 'interrupted' ? await openCalls.openOf(run) : [])
+    return readTask(run, { links, openCalls })
   }
 
   async function open(request: SendMessageRequest, operation: Operation): Promise<OpenTask> {
     const { message, configuration } = request
     if (!message || message.messageId === '') throw new RequestMalformedError('message.messageId is required.')
-    if (configuration?.taskPushNotificationConfig) throw new PushNotificationNotSupportedError()
     const { contextId, taskId } = message
     if (contextId !== '' && !isId(contextId)) throw new RequestMalformedError('message.contextId is not a valid id.')
-    if (taskId !== '') return decide(message)
-    const body = { ...toQuestion(message), ...(contextId === '' ? {} : { session_id: contextId }), on_disconnect: 'continue' as const }
+    const push = configuration?.taskPushNotificationConfig
+    const config = push && (await toConfig(push, { principal, refusalOf, isLegacy }))
+    if (taskId !== '') return decide(message, config)
+    const metadata = { ...request.metadata, ...message.metadata }
+    const body = {
+      ...chatOptionsOf(metadata),
+      ...(await toQuestion(message, principal)),
+      ...(contextId === '' ? {} : { session_id: contextId }),
+      on_disconnect: 'continue' as const,
+    }
     const chat = toNewChat(caller.request, operation, agent().config.limits.max_input_characters, {
       body,
-      at: ['body', 'params', 'message'],
+      at,
     })
-    const headers = contextOf(caller.request, { ...request.metadata, ...message.metadata }, 'metadata')
-    const newChat = { ...chat, newSessionId: randomUUIDv7(), request: { ...chat.request, headers } }
+    const headers = contextOf(caller.request, metadata, 'metadata')
+    const newChat = {
+      ...chat,
+      newSessionId: randomUUIDv7(),
+      request: { ...chat.request, headers },
+      ...(config ? { notifications: [config] } : {}),
+    }
     const opening = runs.open(principal, newChat, caller.disconnected)
     // The parts may hold megabytes of images, and the answer may take minutes: do not keep them that long.
     message.parts = []
@@ -88,13 +113,16 @@ export function createRequestHandler(
   }
 
   /** A message to an interrupted task decides its pending calls. The task resumes after the last decision. */
-  async function decide(message: Message): Promise<OpenTask> {
+  async function decide(message: Message, config: NotificationConfig | undefined): Promise<OpenTask> {
     const run = await find(message.taskId)
     if (message.contextId !== '' && message.contextId !== run.sessionId)
       throw new RequestMalformedError('message.contextId must be the context of the task.')
     if (run.status !== 'interrupted')
       throw new UnsupportedOperationError('The task does not wait for a message: send the message without taskId, in the same contextId.')
-    await applyDecisions(message, { principal, run, open: await openCalls.openOf(run), approvals })
+    const prepare = async () => {
+      if (config) await notifications.add(run, config, { max: maxConfigs, now: Date.now() })
+    }
+    await applyDecisions(message, { principal, run, open: await openCalls.openOf(run), approvals, prepare })
     return { run: await runs.follow(run, caller.disconnected), after: run.log?.events ? fromCompact(run.log.events).length : 0 }
   }
 
@@ -113,7 +141,7 @@ export function createRequestHandler(
         caller.disconnected.addEventListener('abort', run.log.suspendBackpressure(), { once: true })
         await run.ended
       }
-      return readTask(run.requestId, request.configuration?.historyLength)
+      return answerTask(run.requestId, request.configuration?.historyLength)
     },
     async *sendMessageStream(request) {
       const { run, after } = await open(request, 'chain_streaming')
@@ -121,13 +149,18 @@ export function createRequestHandler(
     },
     async getTask({ id, historyLength }) {
       requireAccess(principal, accessTo.readRun)
-      return readTask(id, historyLength)
+      return answerTask(id, historyLength)
+    },
+    async listTasks(request) {
+      requireAccess(principal, accessTo.readRun)
+      const toListedTask = async ({ run }: RecentRun) => withHistory(await taskOf(run), request.historyLength)
+      return listTasks(principal, request, { recentRuns, toTask: toListedTask })
     },
     async cancelTask({ id }) {
       requireAccess(principal, accessTo.cancelRun)
       await find(id)
       await runs.cancel(keyOf(id))
-      const cancelled = await readTask(id, undefined)
+      const cancelled = await answerTask(id, undefined)
       return permits(principal, accessTo.readRun) ? cancelled : { ...cancelled, history: [], artifacts: [] }
     },
     async *resubscribe({ id }) {
@@ -136,15 +169,12 @@ export function createRequestHandler(
       if (run.endedAt !== undefined) throw new UnsupportedOperationError(`Task ${id} has ended.`)
       yield* subscribe({ ...following(id), task: await taskOf(run), open: () => runs.follow(keyOf(id), caller.disconnected) })
     },
-    listTasks: () => Promise.reject(new UnsupportedOperationError('ListTasks is not supported.')),
-    getAuthenticatedExtendedAgentCard: () => Promise.reject(new UnsupportedOperationError('There is no extended agent card.')),
-    createTaskPushNotificationConfig: noPush,
-    getTaskPushNotificationConfig: noPush,
-    listTaskPushNotificationConfigs: noPush,
-    deleteTaskPushNotificationConfig: noPush,
+    getAuthenticatedExtendedAgentCard: () => toExtendedCard(agent(), { ...card, principal, subAgents }),
+    ...createPushMethods({ notifications, refusalOf, principal, isLegacy, find }),
   }
 }
 
-function noPush(): Promise<never> {
-  return Promise.reject(new PushNotificationNotSupportedError())
+/** A task has one message of its history: the question. */
+function withHistory(task: Task, historyLength: number | undefined): Task {
+  return historyLength === 0 ? { ...task, history: [] } : task
 }

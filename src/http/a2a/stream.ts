@@ -1,10 +1,12 @@
-import { TaskState, type StreamResponse, type Task, type TaskStatus } from '@a2a-js/sdk'
+import { TaskState, type Artifact, type StreamResponse, type Task, type TaskStatus } from '@a2a-js/sdk'
 import type { PendingCall } from '../../agent/approval.ts'
 import type { Artifact as FileArtifact } from '../../agent/artifact.ts'
 import type { OpenRun } from '../../runs/open-run.ts'
-import { errorOf, outputOf } from '../../runs/log/outcome.ts'
+import { collect, errorOf, outputOf } from '../../runs/log/outcome.ts'
+import { interruptReason } from '../../runs/approvals/approval-view.ts'
 import { statusOfEnd, type EndEvent, type LoggedEvent } from '../../runs/run.ts'
-import { filesOf, newTask, states, toAnswer, toFileArtifacts, toStatus, toWaitingStatus, type TaskRef } from './tasks.ts'
+import { dataPart } from './parts.ts'
+import { filesOf, newTask, states, toAnswer, toAnswerArtifact, toFileArtifacts, toStatus, toWaitingStatus, type TaskRef } from './tasks.ts'
 
 /** Converts the files of a run to artifacts with links. */
 export type ToArtifacts = (files: readonly FileArtifact[]) => ReturnType<typeof toFileArtifacts>
@@ -86,7 +88,7 @@ async function* updatesOf({ log, ...run }: OpenRun, position: Position, disconne
   for await (const { first, events } of log.follow(position.after, disconnected)) {
     for (const piece of toPieces(events)) {
       if (piece.type === 'answer') {
-        yield toArtifactUpdate(taskRef, piece.text, position.isGrowing)
+        yield toArtifactUpdate(taskRef, toAnswer(piece.text), position.isGrowing)
         position.isGrowing = true
         continue
       }
@@ -103,9 +105,13 @@ async function* lastUpdatesOf({ log, ...run }: OpenRun, { toArtifacts, openCalls
   const taskRef = taskRefOf(run)
   const end = log.events.at(-1)
   if (end?.type === 'interrupt' && log.ended) {
-    return yield toUpdate(taskRef, toWaitingStatus(taskRef, await openCalls()), { finish_reason: 'approval_required' })
+    const calls = await openCalls()
+    return yield toUpdate(taskRef, toWaitingStatus(taskRef, calls), { finish_reason: interruptReason(calls) })
   }
   if (end?.type !== 'end') return
+  const { structured_output: structured } = collect(run.input, log.events).answer
+  // The data follows the text of the answer, which the reader has.
+  if (structured !== undefined) yield toArtifactUpdate(taskRef, toAnswerArtifact([dataPart(structured)]), true)
   for (const artifact of await toArtifacts(filesOf(log.events))) {
     yield { payload: { $case: 'artifactUpdate', value: { ...taskRef, artifact, append: false, lastChunk: true, metadata: undefined } } }
   }
@@ -155,8 +161,6 @@ function toUpdate(taskRef: TaskRef, status: TaskStatus, metadata?: Record<string
   return { payload: { $case: 'statusUpdate', value: { ...taskRef, status, metadata } } }
 }
 
-function toArtifactUpdate(taskRef: TaskRef, text: string, append: boolean): StreamResponse {
-  return {
-    payload: { $case: 'artifactUpdate', value: { ...taskRef, artifact: toAnswer(text), append, lastChunk: false, metadata: undefined } },
-  }
+function toArtifactUpdate(taskRef: TaskRef, artifact: Artifact, append: boolean): StreamResponse {
+  return { payload: { $case: 'artifactUpdate', value: { ...taskRef, artifact, append, lastChunk: false, metadata: undefined } } }
 }

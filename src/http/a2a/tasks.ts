@@ -1,13 +1,15 @@
 import { Role, TaskState, type Artifact, type Message, type Part, type Task, type TaskStatus } from '@a2a-js/sdk'
+import type { JsonValue } from '../../agent/messages.ts'
 import type { PendingCall } from '../../agent/approval.ts'
 import type { Artifact as FileArtifact } from '../../agent/artifact.ts'
 import type { Artifacts } from '../../artifacts/artifacts.ts'
 import { fromCompact } from '../../runs/log/compact-log.ts'
+import type { ApprovalStore } from '../../runs/approvals/approval-store.ts'
 import type { LoggedEvent, RunStatus } from '../../runs/run.ts'
 import type { StoredRun } from '../../runs/run-store.ts'
 import { toRunView } from '../../runs/run-view.ts'
 import { waitingParts } from './decisions.ts'
-import { textPart } from './parts.ts'
+import { dataPart, textPart } from './parts.ts'
 
 export const states: Record<RunStatus, TaskState> = {
   pending: TaskState.TASK_STATE_SUBMITTED,
@@ -29,19 +31,41 @@ export interface TaskRef {
 export const answerId = 'answer'
 
 /** Creates links to files. Undefined if the key lacks the permission; files are left out then. */
-export type FileLinks = Pick<Artifacts, 'linkTo'> | undefined
+export type FileLinks = Pick<Artifacts, 'toAnswerFiles'> | undefined
 
-/** Converts a stored run to a task. `open`: the undecided calls of the run. */
-export async function toTask(run: StoredRun, links: FileLinks, open: readonly PendingCall[]): Promise<Task> {
+interface ReadOptions {
+  links: FileLinks
+  openCalls: Pick<ApprovalStore, 'ofRun'>
+}
+
+/** The current task of a stored run. */
+export async function readTask(run: StoredRun, { links, openCalls }: ReadOptions): Promise<Task> {
+  if (run.status !== 'interrupted') return toTask(run, { links, open: [] })
+  const calls = await openCalls.ofRun(run)
+  const open = calls.filter(({ decision }) => decision === undefined)
+  return toTask(run, { links, open, changedAt: calls.at(-1)?.requestedAt })
+}
+
+interface TaskOptions {
+  links: FileLinks
+  /** The calls that the run waits for. */
+  open: readonly PendingCall[]
+  /** Epoch milliseconds; default: the end, the start or the acceptance of the run. */
+  changedAt?: number | undefined
+}
+
+/** Converts a stored run to a task. */
+async function toTask(run: StoredRun, { links, open, changedAt }: TaskOptions): Promise<Task> {
   const { status, outcome, error, created_at, started_at, ended_at } = toRunView(run)
+  const timestamp = changedAt === undefined ? (ended_at ?? started_at ?? created_at) : new Date(changedAt).toISOString()
   const taskRef = { taskId: run.requestId, contextId: run.sessionId }
   const question = outcome?.input ?? run.request?.messages.at(-1)?.content ?? run.log?.input
-  const answer = outcome ? [toAnswer(outcome.output)] : []
+  const answer = outcome ? [toAnswer(outcome.output, outcome.structured_output)] : []
   const files = run.endedAt === undefined || !run.log ? [] : filesOf(fromCompact(run.log.events))
   const state = status === 'interrupted' ? toWaitingStatus(taskRef, open) : toStatus(states[status], taskRef, error?.body)
   return {
     ...newTask(taskRef, question ?? ''),
-    status: { ...state, timestamp: ended_at ?? started_at ?? created_at },
+    status: { ...state, timestamp },
     artifacts: [...answer, ...(await toFileArtifacts(run, files, links))],
   }
 }
@@ -70,8 +94,13 @@ export function toStatus(state: TaskState, taskRef: TaskRef, text: string | unde
   }
 }
 
-export function toAnswer(text: string): Artifact {
-  return { artifactId: answerId, name: answerId, description: '', parts: [textPart(text)], metadata: undefined, extensions: [] }
+/** The answer as text, and a structured answer as data too. */
+export function toAnswer(text: string, structured?: JsonValue): Artifact {
+  return toAnswerArtifact([textPart(text), ...(structured === undefined ? [] : [dataPart(structured)])])
+}
+
+export function toAnswerArtifact(parts: Part[]): Artifact {
+  return { artifactId: answerId, name: answerId, description: '', parts, metadata: undefined, extensions: [] }
 }
 
 /** Converts files of tools to artifacts with short-lived links. */
@@ -81,13 +110,12 @@ export async function toFileArtifacts(
   links: FileLinks,
 ): Promise<Artifact[]> {
   if (session === undefined || !links) return []
-  return Promise.all(
-    files.map(async (file) => {
-      const link = { content: { $case: 'url' as const, value: await links.linkTo(session, file) }, metadata: undefined }
-      const parts = [{ ...link, filename: file.name, mediaType: file.type }]
-      return { artifactId: file.id, name: file.name, description: '', parts, metadata: undefined, extensions: [] }
-    }),
-  )
+  const linkedFiles = await links.toAnswerFiles({ folder: session, made: files }, true)
+  return linkedFiles.flatMap(({ artifact_id: artifactId, file_name: name, file_type: mediaType, download_url: url }): Artifact[] => {
+    if (url === undefined) return []
+    const parts = [{ content: { $case: 'url' as const, value: url }, metadata: undefined, filename: name, mediaType }]
+    return [{ artifactId, name, description: '', parts, metadata: undefined, extensions: [] }]
+  })
 }
 
 export function filesOf(events: readonly LoggedEvent[]): FileArtifact[] {

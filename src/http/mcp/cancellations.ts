@@ -5,9 +5,9 @@ import { fieldsOf } from '../../json/shape.ts'
 /** Cancels requests by `notifications/cancelled`. Clients of protocol revision 2026-07-28 or later disconnect instead. */
 export interface Cancellations {
   /** Aborts the request that a `notifications/cancelled` message names. Ignores other messages. */
-  take(request: FastifyRequest, principal: Principal): void
+  take(request: FastifyRequest, principal: Principal, message: unknown): void
   /** Returns a signal that is aborted with `signal` or by a cancellation. */
-  watch(request: FastifyRequest, principal: Principal, signal: AbortSignal): AbortSignal
+  watch(request: FastifyRequest, principal: Principal, call: { message: unknown; signal: AbortSignal }): AbortSignal
 }
 
 /**
@@ -17,8 +17,12 @@ export interface Cancellations {
 export function createCancellations(): Cancellations {
   const running = new Map<string, AbortController>()
 
-  function watch(request: FastifyRequest, principal: Principal, signal: AbortSignal): AbortSignal {
-    const { method, id } = fieldsOf(request.body)
+  function watch(
+    request: FastifyRequest,
+    principal: Principal,
+    { message, signal }: { message: unknown; signal: AbortSignal },
+  ): AbortSignal {
+    const { method, id } = fieldsOf(message)
     const key = keyOf(request, principal, id)
     if (method !== 'tools/call' || key === undefined || running.has(key)) return signal
     const cancelling = new AbortController()
@@ -27,8 +31,8 @@ export function createCancellations(): Cancellations {
     return AbortSignal.any([signal, cancelling.signal])
   }
 
-  function take(request: FastifyRequest, principal: Principal): void {
-    const { method, params } = fieldsOf(request.body)
+  function take(request: FastifyRequest, principal: Principal, message: unknown): void {
+    const { method, params } = fieldsOf(message)
     if (method !== 'notifications/cancelled') return
     const key = keyOf(request, principal, fieldsOf(params)['requestId'])
     if (key !== undefined) running.get(key)?.abort()

@@ -4,22 +4,35 @@ import {
   ProtocolError,
   ProtocolErrorCode,
   type CallToolResult,
+  type Result,
+  type ServerCapabilities,
   type ServerContext,
   type Tool as McpTool,
 } from '@modelcontextprotocol/server'
-import { accessTo, lacking, permits } from '../../access/operations.ts'
+import { accessTo, permits } from '../../access/operations.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { Tool, ToolSet } from '../../agent/tool.ts'
 import { nameTools } from '../../agent/tool-names.ts'
+import type { Artifacts } from '../../artifacts/artifacts.ts'
 import type { DirectExecution } from '../../runs/tool-executions/direct-execution.ts'
 import { hashOf } from '../chat-request.ts'
 import { isId } from '../request-headers.ts'
-import { ask, askName, askTool, type AskServices } from './ask.ts'
 import { contextOf, type Caller } from '../protocol-caller.ts'
+import { fieldsOf, isObject } from '../../json/shape.ts'
+import { ask } from './ask.ts'
+import { askName, askTool } from './ask-tool.ts'
+import { createReport, type McpCall } from './call.ts'
+import { clientOf, tasksExtension, type Era } from './client.ts'
+import { withErrorMapping } from './errors.ts'
+import { getPrompt, listPrompts } from './prompts.ts'
+import { documentTemplate, type DocumentReader } from './document-resources.ts'
+import { artifactTemplate, completeArtifactId, listResources, readResource } from './resources.ts'
 import { orFailure, toResult } from './results.ts'
-import { fieldsOf } from '../../json/shape.ts'
+import { createTask, legacyTaskMethods, modernTaskMethods, type TaskServices } from './tasks.ts'
 
-export interface McpServices extends AskServices {
+export interface McpServices extends TaskServices {
+  artifacts: Pick<Artifacts, 'toAnswerFiles' | 'read' | 'list' | 'content'>
+  knowledge: DocumentReader
   tools: DirectExecution
   version: string
 }
@@ -28,8 +41,8 @@ export interface McpServices extends AskServices {
 class AgentServer extends McpServer {
   private readonly tools: ToolSet
 
-  constructor(info: { name: string; version: string }, tools: ToolSet) {
-    super(info, { capabilities: { tools: {} } })
+  constructor(info: { name: string; version: string }, capabilities: ServerCapabilities, tools: ToolSet) {
+    super(info, { capabilities })
     this.tools = tools
   }
 
@@ -38,46 +51,122 @@ class AgentServer extends McpServer {
   }
 }
 
-/** Creates the MCP server for one exchange: the agent and its tools for one caller. */
-export async function createMcpServer(services: McpServices, caller: Caller): Promise<McpServer> {
-  const { config, tools: toolSet } = services.agent()
-  const mayExecute = permits(caller.principal, accessTo.executeTool)
+/** One message of a client. */
+export interface Exchange {
+  caller: Caller
+  era: Era
+  method: string
+}
+
+/** Creates the MCP server for one exchange: the agent, its tools, prompts and the files of one caller. */
+export async function createMcpServer(services: McpServices, exchange: Exchange): Promise<McpServer> {
+  const { caller, era, method } = exchange
+  const { config, tools } = services.agent()
   // The library checks a call against the schema of its tool, so wait until all tools are connected.
-  if (fieldsOf(caller.request.body)['method'] === 'tools/call') await toolSet.settling()
-  const agentServer = new AgentServer({ name: config.name, version: services.version }, toolSet)
-  const { server } = agentServer
-  server.setRequestHandler('tools/list', async () => {
-    await toolSet.settling()
-    const tools = mayExecute ? [...toolsOf(toolSet)].map(toMcpTool) : []
-    return { tools: [askTool(config), ...tools] }
+  if (method === 'tools/call' || method === 'tools/list') await tools.settling()
+  const hasTasks = permits(caller.principal, accessTo.readRun)
+  const agentServer = new AgentServer({ name: config.name, version: services.version }, capabilitiesOf(era, hasTasks), tools)
+  registerLists(agentServer, services, exchange)
+  const call = (context: ServerContext): McpCall => ({
+    caller,
+    client: clientOf(era, caller.request, context),
+    context,
+    disconnected: AbortSignal.any([context.mcpReq.signal, caller.disconnected]),
+    send: async (message) => agentServer.server.transport?.send(message, { relatedRequestId: context.mcpReq.id }),
+    report: createReport(context),
   })
-  server.setRequestHandler('tools/call', async ({ params }, context) => {
-    const { name, arguments: input = {} } = params
-    return withErrorMapping(caller, () => {
-      if (name === askName) return ask(services, caller, input, context)
-      return execute(services, caller, { name, input: input as JsonObject }, context)
+  const methods = hasTasks ? (era === 'legacy' ? legacyTaskMethods : modernTaskMethods) : {}
+  const handle = (params: Record<string, unknown>, context: ServerContext): Promise<Result> =>
+    withErrorMapping(caller, async () => {
+      if (method === 'tools/call') return callTool(services, call(context), params, hasTasks)
+      return methods[method]!(services, call(context), params)
     })
-  })
+  if (method === 'tools/call' || Object.hasOwn(methods, method)) register(agentServer, exchange, handle)
   return agentServer
 }
 
-/** The error for a tool call without `tools.execute`; undefined for permitted messages. Checked before the library handles the message. */
-export function permissionErrorOf(message: unknown, principal: Caller['principal']): Error | undefined {
-  const { method, params } = fieldsOf(message)
-  if (method !== 'tools/call' || fieldsOf(params)['name'] === askName || permits(principal, accessTo.executeTool)) return undefined
-  return lacking(accessTo.executeTool)
+type Handle = (params: Record<string, unknown>, context: ServerContext) => Promise<Result>
+
+/**
+ * Registers a method whose results the library does not know: its own registration of `tools/call` refuses tasks as results. It looks for a
+ * fallback when nothing is registered, but in revision 2026-07-28 passes only registered methods with the names of removed ones.
+ */
+function register({ server }: McpServer, { era, method }: Exchange, handle: Handle): void {
+  if (era === 'modern' && (method === 'tasks/get' || method === 'tasks/cancel')) {
+    server.setRequestHandler(method, { params: anyParams }, (params, context) => handle(fieldsOf(params), context))
+  } else {
+    server.removeRequestHandler(method)
+    server.fallbackRequestHandler = (request, context) => handle(fieldsOf(request.params), context)
+  }
+}
+
+/** The parameters of a method are checked where they are used. */
+const anyParams = {
+  '~standard': { version: 1 as const, vendor: 'agent-core', validate: (value: unknown) => ({ value: fieldsOf(value) }) },
+}
+
+function capabilitiesOf(era: Era, hasTasks: boolean): ServerCapabilities {
+  const capabilities = { tools: {}, resources: {}, prompts: {}, completions: {} }
+  if (!hasTasks) return capabilities
+  if (era === 'modern') return { ...capabilities, extensions: { [tasksExtension]: {} } }
+  return { ...capabilities, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } }
+}
+
+function registerLists({ server }: McpServer, services: McpServices, { caller, era }: Exchange): void {
+  const { principal } = caller
+  const { artifacts, agent } = services
+  const config = () => agent().config
+  const mayExecute = permits(principal, accessTo.executeTool)
+  const mayBeTask = era === 'legacy' && permits(principal, accessTo.readRun)
+  server.setRequestHandler('tools/list', () => ({
+    tools: [askTool(config(), mayBeTask), ...(mayExecute ? [...toolsOf(agent().tools)].map(toMcpTool) : [])],
+  }))
+  server.setRequestHandler('prompts/list', () => ({ prompts: listPrompts(config()) }))
+  server.setRequestHandler('prompts/get', ({ params }) => getPrompt(config(), params.name))
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [artifactTemplate, documentTemplate] }))
+  server.setRequestHandler('resources/list', ({ params }) =>
+    withErrorMapping(caller, () => listResources(services, principal, params?.cursor)),
+  )
+  server.setRequestHandler('resources/read', ({ params }) => withErrorMapping(caller, () => readResource(services, principal, params.uri)))
+  server.setRequestHandler('completion/complete', ({ params: { ref, argument } }) =>
+    withErrorMapping(caller, async () => {
+      if (ref.type === 'ref/resource' && ref.uri === artifactTemplate.uriTemplate) {
+        return completeArtifactId(artifacts, principal, argument.value)
+      }
+      // Conversation starters have no arguments.
+      if (ref.type === 'ref/prompt') getPrompt(config(), ref.name)
+      return { completion: { values: [] } }
+    }),
+  )
+}
+
+/** The answer to `tools/call`: the result of the tool, a task, or forms for the user. */
+async function callTool(services: McpServices, call: McpCall, params: Record<string, unknown>, hasTasks: boolean): Promise<Result> {
+  const { name, arguments: input = {}, task } = params
+  if (typeof name !== 'string' || !isObject(input)) {
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'A call has a name, and arguments that are an object.')
+  }
+  if (name !== askName) {
+    if (call.client.era === 'legacy' && task !== undefined && hasTasks)
+      throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `The tool ${name.slice(0, 100)} cannot be called as a task.`)
+    return orFailure(() => execute(services, call, { name, input: input as JsonObject }))
+  }
+  if (!hasTasks) return orFailure(() => ask(services, call, input))
+  // Legacy clients ask for a task, and then need one; others take it in place of a result.
+  if (call.client.era === 'legacy') {
+    return task === undefined ? orFailure(() => ask(services, call, input)) : createTask(services, call, input)
+  }
+  const isNew = call.context.mcpReq.requestState() === undefined
+  return orFailure(() => (call.client.takesTasks && isNew ? createTask(services, call, input) : ask(services, call, input)))
 }
 
 async function execute(
   { tools, agent }: McpServices,
-  { principal, request, disconnected }: Caller,
+  { caller: { principal, request }, context, disconnected, report }: McpCall,
   { name, input }: { name: string; input: JsonObject },
-  { mcpReq }: ServerContext,
 ): Promise<CallToolResult> {
-  const toolSet = agent().tools
-  await toolSet.settling()
-  const tool = toolsOf(toolSet).get(name)
-  if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${name}.`)
+  const tool = toolsOf(agent().tools).get(name)
+  if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${name.slice(0, 100)}.`)
   const toolRequest = {
     requestId: request.id,
     isRepeatable: isId(request.headers['request-id']),
@@ -87,9 +176,10 @@ async function execute(
     toolName: tool.name,
     input,
     filters: [],
-    headers: contextOf(request, mcpReq._meta),
+    headers: contextOf(request, context.mcpReq._meta),
+    onLog: (text: string) => void report(text),
   }
-  return toResult(await tools.execute(principal, toolRequest, AbortSignal.any([mcpReq.signal, disconnected])))
+  return toResult(await tools.execute(principal, toolRequest, disconnected))
 }
 
 /** Ready tools by names that every client accepts. The name `ask` is reserved for the agent. */
@@ -106,15 +196,4 @@ function toMcpTool([name, { description: toolDescription, schema, effect, approv
     ? `${toolDescription} Each call needs the approval of a person: use ${askName} instead, a direct call is refused.`
     : toolDescription
   return { name, description, inputSchema, annotations: { readOnlyHint: effect === 'read' } }
-}
-
-/** Maps errors of a tool call, since the library sends the message of any thrown error to the client. Unexpected errors are only logged. */
-async function withErrorMapping({ request }: Caller, work: () => Promise<CallToolResult>): Promise<CallToolResult> {
-  try {
-    return await orFailure(work)
-  } catch (error) {
-    if (error instanceof ProtocolError) throw error
-    request.log.error({ err: error }, 'unexpected failure')
-    throw new ProtocolError(ProtocolErrorCode.InternalError, 'Internal server error.')
-  }
 }

@@ -1,10 +1,15 @@
-import { errorOf, type RunAnswer } from '../../runs/log/outcome.ts'
+import type { AnswerFile } from '../../artifacts/answer-files.ts'
+import { errorOf, type AnswerBody } from '../../runs/log/outcome.ts'
+import type { OpenRun } from '../../runs/open-run.ts'
 import { isLastEvent, type LastEvent, type LoggedEvent } from '../../runs/run.ts'
 import type { ToChunk } from '../stream-chunks.ts'
 import { toOpenAiError } from './errors.ts'
-import { Segments, Thoughts } from './segments.ts'
-import { finishReasonOf, tokensOf } from './tokens.ts'
+import { Segments, Thoughts } from '../segments.ts'
+import type { AnsweredRun } from './answered-run.ts'
+import { finishReasonOf, tokensSince } from './tokens.ts'
+import { functionCallsOf, type FunctionCall } from './tool-calls.ts'
 import { approvalFields, withApprovalText } from './approval.ts'
+import { fileFields, toFileText, type FileText } from './files.ts'
 
 /** Fields that all chunks of a completion share. */
 export interface CompletionHead {
@@ -14,70 +19,165 @@ export interface CompletionHead {
   /** Epoch seconds. */
   created: number
   model: string
+  metadata?: Record<string, string>
 }
 
-export function completionHead(requestId: string, model: string): CompletionHead {
-  return { requestId, id: `chatcmpl-${requestId}`, created: Math.floor(Date.now() / 1000), model }
+/** The head of the completion that a request gets: of its own run, or of the part behind an interruption of an earlier run. */
+export function completionHead(requestId: string, model: string, answered?: AnsweredRun): CompletionHead {
+  const created = Math.floor(Date.now() / 1000)
+  if (!answered) return { requestId, id: `chatcmpl-${requestId}`, created, model }
+  const { key, interruption } = answered
+  return { requestId: key.requestId, id: `chatcmpl-${key.requestId}-${interruption}`, created, model }
+}
+
+/** The part of a run that a completion shows: behind a number of events. */
+export type CompletionPart = Pick<AnsweredRun, 'after' | 'usage' | 'open'>
+
+const wholeRun: CompletionPart = { after: 0, usage: [], open: [] }
+
+/** The last event, without calls that were decided since. */
+function lastOf(event: LastEvent, { open }: CompletionPart): LastEvent {
+  return event.type === 'interrupt' && open.length > 0 ? { ...event, calls: open } : event
 }
 
 /** Converts a run that has ended or waits for approval to a `chat.completion`. */
-export function toCompletion({ requestId, id, ...head }: CompletionHead, { output }: RunAnswer, events: readonly LoggedEvent[]): object {
-  const last = events.at(-1) as LastEvent
-  const content = withApprovalText(requestId, output, last)
+export function toCompletion(
+  { requestId, id, ...head }: CompletionHead,
+  body: AnswerBody,
+  { log: { events }, hasSchema }: Pick<OpenRun, 'log' | 'hasSchema'>,
+  part = wholeRun,
+): object {
+  const last = lastOf(events.at(-1) as LastEvent, part)
+  const { output, generated_artifacts: files } = body
+  const calls = functionCallsOf(last)
+  // The answer so far leaves out the text in front of calls that the agent itself made in the same turn.
+  const answer = calls.length > 0 ? lastSegment(events.slice(part.after)) : output
+  const hasAnswer = part.open.length === 0 && !(hasSchema && last.type === 'interrupt')
+  const text = withApprovalText(requestId, hasAnswer ? answer : '', last)
+  const links = linksBehind(last, files, text.length)
   const thoughtReader = new Thoughts()
-  const thoughts = events.map((event) => thoughtReader.take(event)).join('')
-  const message = { role: 'assistant', content, refusal: null, ...(thoughts === '' ? {} : { reasoning_content: thoughts }) }
+  const thoughts = events
+    .slice(part.after)
+    .map((event) => thoughtReader.take(event))
+    .join('')
+  const message = {
+    role: 'assistant',
+    content: text + links.text === '' && calls.length > 0 ? null : text + links.text,
+    refusal: null,
+    ...(calls.length > 0 ? { tool_calls: calls } : {}),
+    ...annotationFields(links),
+    ...(thoughts === '' ? {} : { reasoning_content: thoughts }),
+  }
   return {
     id,
     object: 'chat.completion',
     ...head,
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishReasonOf(last) }],
-    usage: toUsage(last),
+    usage: toUsage(last, part),
     ...approvalFields(requestId, last),
+    ...fileFields(files),
   }
 }
 
-/** Renders a run as `chat.completion.chunk` events. A blank line separates segments of the answer; thoughts are `reasoning_content`; steps are left out. */
-export function completionChunksOf({ requestId, id, ...rest }: CompletionHead, withUsage: boolean): ToChunk {
-  const head = `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', ...rest }).slice(0, -1)},"choices":[`
+/** The text in front of the last calls. */
+function lastSegment(events: readonly LoggedEvent[]): string {
+  const segments = new Segments({ isHeld: false })
+  let text = ''
+  for (const event of events) {
+    const piece = segments.take(event)
+    if (piece) text = piece.startsSegment ? piece.text : text + piece.text
+  }
+  return text
+}
+
+export interface ChunkOptions {
+  withUsage: boolean
+  /** True where the answer has a schema: clients parse the whole content. */
+  hasSchema: boolean
+  /** Default: the whole run. */
+  part?: CompletionPart | undefined
+}
+
+/**
+ * Renders a run as `chat.completion.chunk` events. A blank line separates segments of the answer; thoughts are `reasoning_content`; steps of the
+ * agent are left out; calls of client tools come at the end.
+ */
+export function completionChunksOf(
+  { requestId, id, created, model }: CompletionHead,
+  { withUsage, hasSchema, part = wholeRun }: ChunkOptions,
+): ToChunk {
+  const head = `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created, model }).slice(0, -1)},"choices":[`
   const usage = withUsage ? ',"usage":null' : ''
   const open = `${head}{"index":0,"delta":`
   const close = `,"logprobs":null,"finish_reason":null}]${usage}}\n\n`
-  const segments = new Segments()
+  const segments = new Segments({ isHeld: hasSchema })
   const thoughts = new Thoughts()
   let isFirst = true
-  let hasText = false
+  /** Characters of the content so far. */
+  let length = 0
 
   function toDelta(event: LoggedEvent): string {
     const thought = thoughts.take(event)
     const piece = segments.take(event)
     if (thought !== '') return `${open}{"reasoning_content":${JSON.stringify(thought)}}${close}`
     if (!piece) return ''
-    const text = piece.startsSegment && hasText ? `\n\n${piece.text}` : piece.text
-    hasText = true
+    const text = piece.startsSegment && length > 0 ? `\n\n${piece.text}` : piece.text
+    length += text.length
     return `${open}{"content":${JSON.stringify(text)}}${close}`
   }
 
-  function toEnd(event: LastEvent): string {
-    const error = errorOf(event)
-    if (error) return `data: ${JSON.stringify(toOpenAiError(error))}\n\n`
-    const approvalText = withApprovalText(requestId, '', event)
-    const content = hasText ? `\n\n${approvalText}` : approvalText
-    const text = approvalText === '' ? '' : `${open}{"content":${JSON.stringify(content)}}${close}`
-    const approval = approvalText === '' ? '' : `,${JSON.stringify(approvalFields(requestId, event)).slice(1, -1)}`
-    const last = `${open}{},"logprobs":null,"finish_reason":"${finishReasonOf(event)}"}]${usage}${approval}}\n\n`
-    return `${text}${last}${withUsage ? `${head}],"usage":${JSON.stringify(toUsage(event))}}\n\n` : ''}data: [DONE]\n\n`
+  function toText(content: string, fields: object = {}): string {
+    if (content === '') return ''
+    length += content.length
+    return `${open}${JSON.stringify({ content, ...fields })}${close}`
   }
 
-  return (_number, event, isLast) => {
+  function toCallDeltas(calls: readonly FunctionCall[]): string {
+    return calls
+      .map(({ function: { arguments: input, name }, ...call }, index) => {
+        const begin = JSON.stringify({ index, ...call, function: { name, arguments: '' } })
+        const rest = JSON.stringify({ index, function: { arguments: input } })
+        return `${open}{"tool_calls":[${begin}]}${close}${open}{"tool_calls":[${rest}]}${close}`
+      })
+      .join('')
+  }
+
+  function toEnd(lastEvent: LastEvent, files: readonly AnswerFile[] | undefined): string {
+    const event = lastOf(lastEvent, part)
+    const error = errorOf(event)
+    if (error) return `data: ${JSON.stringify(toOpenAiError(error))}\n\n`
+    const answer = toText(segments.heldAnswer(event))
+    const approvalText = withApprovalText(requestId, '', event)
+    const text = toText(length > 0 && approvalText !== '' ? `\n\n${approvalText}` : approvalText)
+    const links = linksBehind(event, files, length)
+    const linkText = toText(links.text, annotationFields(links)) + toCallDeltas(functionCallsOf(event))
+    const fields = JSON.stringify({ ...approvalFields(requestId, event), ...fileFields(files) }).slice(1, -1)
+    const extra = fields === '' ? '' : `,${fields}`
+    const last = `${open}{},"logprobs":null,"finish_reason":"${finishReasonOf(event)}"}]${usage}${extra}}\n\n`
+    const usageChunk = withUsage ? `${head}],"usage":${JSON.stringify(toUsage(event, part))}}\n\n` : ''
+    return `${answer}${text}${linkText}${last}${usageChunk}data: [DONE]\n\n`
+  }
+
+  return (_number, event, isLast, files) => {
     const begin = isFirst ? `${open}{"role":"assistant","content":""}${close}` : ''
     isFirst = false
-    return begin + (isLast && isLastEvent(event) ? toEnd(event) : toDelta(event))
+    return begin + (isLast && isLastEvent(event) ? toEnd(event, files) : toDelta(event))
   }
 }
 
-function toUsage({ usage }: LastEvent): object {
-  const { input, output, total, cached, reasoning } = tokensOf(usage)
+/** Links follow an answer in words. An answer with a schema is JSON alone. */
+function linksBehind(last: LastEvent, files: readonly AnswerFile[] | undefined, length: number): FileText {
+  return toFileText(last.type === 'end' && last.structured ? [] : files, length)
+}
+
+/** OpenAI's form of links in a message; empty for none. */
+function annotationFields({ citations }: FileText): object {
+  if (citations.length === 0) return {}
+  return { annotations: citations.map((citation) => ({ type: 'url_citation', url_citation: citation })) }
+}
+
+function toUsage({ usage }: LastEvent, part: CompletionPart): object {
+  const { input, output, total, cached, reasoning } = tokensSince(part.usage, usage)
   return {
     prompt_tokens: input,
     completion_tokens: output,

@@ -61,6 +61,8 @@ const faultCodes: Record<string, string> = {
   json_invalid: 'invalid_json',
   unsupported_parameter: 'unsupported_parameter',
   model_not_found: 'model_not_found',
+  previous_response_not_found: 'previous_response_not_found',
+  not_found: 'not_found',
 }
 
 function codeOf(fault: Fault | undefined, details: ErrorBody['details']): string | null {
@@ -79,6 +81,7 @@ function mostSpecific(faults: readonly Fault[]): Fault | undefined {
   return faults.reduce<Fault | undefined>((best, fault) => (best && specificity(best) >= specificity(fault) ? best : fault), undefined)
 }
 
-function toParam(path: readonly (string | number)[]): string {
+/** The path of a field as OpenAI names it, such as `messages[0].role`. */
+export function toParam(path: readonly (string | number)[]): string {
   return path.map((segment, index) => (typeof segment === 'number' ? `[${segment}]` : index === 0 ? segment : `.${segment}`)).join('')
 }

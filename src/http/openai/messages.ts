@@ -1,46 +1,86 @@
+import { hash } from 'node:crypto'
+import { toFileName } from '../../artifacts/file-name.ts'
 import { invalid, type Fault } from '../../errors.ts'
+import type { SentFile } from '../../runs/attachments/sent-files.ts'
 import type { ChatBody } from '../schemas.ts'
-import type { InputMessage, InputPart } from './schemas.ts'
+import { toParam } from './errors.ts'
+import { withoutFileLinks } from './files.ts'
+import type { FileFields, InputMessage, InputPart } from './schemas.ts'
+import { toUploadId } from './uploaded-files.ts'
 
 type Loc = Fault['loc']
-type Image = NonNullable<ChatBody['images']>[number]
+type InlineImage = NonNullable<ChatBody['images']>[number]
+type Image = InlineImage | SentFile
 
-interface Turn {
+export interface Turn {
   role: 'user' | 'assistant' | 'system'
   content: string
   images: Image[]
+  files: SentFile[]
+}
+
+/** The images and files of a chat, as a chat takes them. */
+export interface ChatAttachments {
+  images: InlineImage[]
+  sentFiles: SentFile[]
 }
 
 const roles = { user: 'user', assistant: 'assistant', system: 'system', developer: 'system' } as const
 
-/** Most images of a chat. */
+/** Most images and files of a chat. */
 const maxImages = 5
+const maxFiles = 20
 
-/** Converts OpenAI messages to a chat body. `at`: location of the list in the request. The last message must have role user. */
-export function toChatBody(messages: readonly InputMessage[], at: Loc): ChatBody {
-  const last = messages.length - 1
-  if (messages[last]?.role !== 'user') throw invalid([...at, last, 'role'], 'the last message must be of role user')
-  const turns = messages.map((message, index) => toTurn(message, [...at, index]))
-  const images = newestImages(turns)
-  return { messages: turns.map(toMessage), ...(images.length > 0 ? { images } : {}) }
+/**
+ * The images and files of the question, then the newest earlier ones up to a limit: clients send all attachments of a conversation with each
+ * question.
+ */
+export function newestAttachments(turns: readonly Turn[]): ChatAttachments {
+  const images = newestOf(
+    turns.map((turn) => turn.images),
+    maxImages,
+  )
+  const files = newestOf(
+    turns.map((turn) => turn.files),
+    maxFiles,
+  )
+  const sent = [...images.filter(isSent), ...files]
+  return {
+    images: images.filter((image): image is InlineImage => !isSent(image)),
+    sentFiles: [...new Map(sent.map((file) => [identityOf(file), file])).values()],
+  }
 }
 
-/** The images of the question, then the newest earlier images up to `maxImages`: clients send all images of a conversation with each question. */
-function newestImages(turns: readonly Turn[]): Image[] {
-  const questionImages = turns.at(-1)?.images ?? []
-  const earlier = turns.slice(0, -1).flatMap(({ images }) => images)
-  const capacity = Math.max(0, maxImages - questionImages.length)
-  return [...earlier.slice(Math.max(0, earlier.length - capacity)), ...questionImages]
+function newestOf<T>(lists: readonly (readonly T[])[], most: number): T[] {
+  const ofQuestion = lists.at(-1) ?? []
+  const earlier = lists.slice(0, -1).flat()
+  const capacity = Math.max(0, most - ofQuestion.length)
+  return [...earlier.slice(Math.max(0, earlier.length - capacity)), ...ofQuestion]
 }
 
-/** An earlier message with images only becomes the text `[image]`, since its images may be left out. */
-function toMessage({ role, content, images }: Turn, index: number, { length }: readonly Turn[]): ChatBody['messages'][number] {
-  const isEmpty = content === '' && images.length > 0 && index < length - 1
-  return { role, content: isEmpty ? '[image]' : content }
+function isSent(image: Image): image is SentFile {
+  return 'label' in image
 }
 
-function toTurn({ role, content }: InputMessage, at: Loc): Turn {
-  const turn: Turn = { role: roles[role], content: '', images: [] }
+/** Equal for a file that a client sends twice. */
+function identityOf(file: SentFile): string {
+  return 'uploadId' in file ? file.uploadId : hash('sha256', `${file.name}\n${file.content}`)
+}
+
+/** An earlier message with attachments only becomes the text `[image]` or `[file]`, since its attachments may be left out. */
+export function toMessage(
+  { role, content, images, files }: Turn,
+  index: number,
+  { length }: readonly Turn[],
+): ChatBody['messages'][number] {
+  const isEmpty = content === '' && index < length - 1
+  if (isEmpty && images.length > 0) return { role, content: '[image]' }
+  if (isEmpty && files.length > 0) return { role, content: '[file]' }
+  return { role, content: role === 'assistant' ? withoutFileLinks(content) : content }
+}
+
+export function toTurn({ role, content }: InputMessage, at: Loc): Turn {
+  const turn: Turn = { role: roles[role], content: '', images: [], files: [] }
   if (typeof content === 'string') return { ...turn, content }
   // Only an assistant message may be empty: its content may have been tool calls.
   if (!content && role !== 'assistant') throw invalid([...at, 'content'], 'is required', 'missing')
@@ -48,6 +88,7 @@ function toTurn({ role, content }: InputMessage, at: Loc): Turn {
   for (const [index, part] of (content ?? []).entries()) {
     const partLoc = [...at, 'content', index]
     if (isImage(part)) turn.images.push(toImage(part, turn.role, partLoc))
+    else if (isFile(part)) turn.files.push(toFile(part, turn.role, partLoc))
     else texts.push(toText(part, partLoc))
   }
   return { ...turn, content: texts.join('\n') }
@@ -64,12 +105,38 @@ function toText(part: InputPart, at: Loc): string {
   return text
 }
 
-function toImage({ image_url: image }: InputPart, role: Turn['role'], at: Loc): Image {
+function isFile({ type }: InputPart): boolean {
+  return type === 'file' || type === 'input_file'
+}
+
+function toImage({ image_url: image, file_id: fileId }: InputPart, role: Turn['role'], at: Loc): Image {
   if (role !== 'user') throw invalid([...at, 'type'], 'only messages of role user may have images')
+  if (typeof fileId === 'string') return { uploadId: toUploadId(fileId), label: labelOf(at), isImage: true }
   const isObject = typeof image === 'object' && image !== null
   const urlLoc = [...at, 'image_url', ...(isObject ? ['url'] : [])]
   const url = isObject ? image.url : image
   if (typeof url !== 'string') throw invalid(urlLoc, 'is required', 'missing')
   if (!/^data:/i.test(url)) throw invalid(urlLoc, 'must be a data: URL; images are not fetched from other addresses')
   return { type: 'base64', content: url }
+}
+
+function toFile(part: InputPart, role: Turn['role'], at: Loc): SentFile {
+  if (role !== 'user') throw invalid([...at, 'type'], 'only messages of role user may have files')
+  const fields: FileFields = part.type === 'file' ? (part.file ?? {}) : part
+  const loc = part.type === 'file' ? [...at, 'file'] : at
+  const { file_id: fileId, file_data: content, filename, file_url: url } = fields
+  if (typeof url === 'string')
+    throw invalid([...loc, 'file_url'], 'is not supported: files are not fetched from other addresses', 'unsupported_parameter')
+  if (typeof fileId === 'string') {
+    if (typeof content === 'string') throw invalid([...loc, 'file_data'], 'cannot be combined with file_id')
+    return { uploadId: toUploadId(fileId), label: labelOf(at) }
+  }
+  if (typeof content !== 'string') throw invalid([...loc, 'file_id'], 'is required, or file_data', 'missing')
+  if (typeof filename !== 'string') throw invalid([...loc, 'filename'], 'is required with file_data', 'missing')
+  return { name: toFileName(filename), content, label: labelOf(at) }
+}
+
+/** The position of a part, as errors name it. */
+function labelOf([, ...path]: Loc): string {
+  return toParam(path)
 }

@@ -1,5 +1,5 @@
 import { Type, type TSchema } from 'typebox'
-import { ApprovalRequired } from '../schemas.ts'
+import { GeneratedArtifact, waitingFields } from '../schemas.ts'
 
 /** Reply schemas of the routes for OpenAI clients, for the OpenAPI document. */
 
@@ -31,6 +31,30 @@ export const Model = Type.Object({
 
 export const ModelList = Type.Object({ object: Type.Enum(['list']), data: Type.Array(Model) })
 
+const UrlCitation = {
+  start_index: Type.Integer(),
+  end_index: Type.Integer(),
+  title: Type.String({ description: 'The file name.' }),
+  url: Type.String(),
+}
+
+const Annotations = Type.Optional(
+  Type.Array(Type.Object({ type: Type.Enum(['url_citation']), url_citation: Type.Object(UrlCitation) }), {
+    description: 'The links to files that end the content as a Markdown list.',
+  }),
+)
+
+/** The extra field for files, with the shape of the other chat routes. */
+const Files = Type.Optional(Type.Array(GeneratedArtifact, { description: 'Files of the run; absent for none.' }))
+
+const finishReason = Type.Enum(['stop', 'length', 'content_filter', 'tool_calls'])
+
+const FunctionCall = Type.Object({
+  id: Type.String({ description: '`call_<tool call id>`' }),
+  type: Type.Enum(['function']),
+  function: Type.Object({ name: Type.String(), arguments: Type.String({ description: 'JSON.' }) }),
+})
+
 export const ChatCompletion = Type.Object({
   id: Type.String({ description: '`chatcmpl-<request id>`' }),
   object: Type.Enum(['chat.completion']),
@@ -41,12 +65,14 @@ export const ChatCompletion = Type.Object({
       index: Type.Integer(),
       message: Type.Object({
         role: Type.Enum(['assistant']),
-        content: Type.String(),
+        content: orNull(Type.String()),
         refusal: Type.Null(),
+        tool_calls: Type.Optional(Type.Array(FunctionCall, { description: 'Calls of client tools that wait for their output.' })),
+        annotations: Annotations,
         reasoning_content: Type.Optional(Type.String()),
       }),
       logprobs: Type.Null(),
-      finish_reason: Type.Enum(['stop', 'length', 'content_filter']),
+      finish_reason: finishReason,
     }),
   ),
   usage: Type.Object({
@@ -56,71 +82,20 @@ export const ChatCompletion = Type.Object({
     prompt_tokens_details: Type.Object({ cached_tokens: tokens }),
     completion_tokens_details: Type.Object({ reasoning_tokens: tokens }),
   }),
-  approval_required: Type.Optional(ApprovalRequired),
-})
-
-const OutputMessage = Type.Object({
-  id: Type.String(),
-  type: Type.Enum(['message']),
-  role: Type.Enum(['assistant']),
-  status: Type.Enum(['completed', 'incomplete']),
-  phase: Type.Enum(['commentary', 'final_answer']),
-  content: Type.Array(
-    Type.Object({
-      type: Type.Enum(['output_text']),
-      text: Type.String(),
-      annotations: Type.Array(Type.Unknown()),
-      logprobs: Type.Array(Type.Unknown()),
-    }),
-  ),
-})
-
-export const ResponseReply = Type.Object({
-  id: Type.String({ description: '`resp_<request id>`' }),
-  object: Type.Enum(['response']),
-  created_at: Type.Integer(),
-  completed_at: orNull(Type.Integer()),
-  status: Type.Enum(['completed', 'incomplete']),
-  background: Type.Boolean(),
-  error: Type.Null(),
-  incomplete_details: orNull(Type.Object({ reason: Type.Enum(['max_output_tokens', 'content_filter', 'approval_required']) })),
-  model: Type.String(),
-  instructions: orNull(Type.String()),
-  metadata: Type.Record(Type.String(), Type.String()),
-  output: Type.Array(OutputMessage),
-  usage: orNull(
-    Type.Object({
-      input_tokens: tokens,
-      output_tokens: tokens,
-      total_tokens: tokens,
-      input_tokens_details: Type.Object({ cached_tokens: tokens, cache_write_tokens: tokens }),
-      output_tokens_details: Type.Object({ reasoning_tokens: tokens }),
-    }),
-  ),
-  parallel_tool_calls: Type.Boolean(),
-  previous_response_id: Type.Null(),
-  store: Type.Boolean(),
-  temperature: Type.Number(),
-  top_p: Type.Number(),
-  presence_penalty: Type.Number(),
-  frequency_penalty: Type.Number(),
-  top_logprobs: Type.Integer(),
-  reasoning: Type.Null(),
-  max_output_tokens: Type.Null(),
-  max_tool_calls: Type.Null(),
-  service_tier: Type.String(),
-  safety_identifier: Type.Null(),
-  prompt_cache_key: Type.Null(),
-  text: Type.Object({ format: Type.Object({ type: Type.Enum(['text']) }) }),
-  tool_choice: Type.Enum(['auto', 'none']),
-  tools: Type.Array(Type.Unknown()),
-  truncation: Type.Enum(['auto']),
-  approval_required: Type.Optional(ApprovalRequired),
+  metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
+  ...waitingFields,
+  generated_artifacts: Files,
 })
 
 const Delta = Type.Object({
   role: Type.Optional(Type.Enum(['assistant'])),
   content: Type.Optional(Type.String()),
+  tool_calls: Type.Optional(
+    Type.Array(Type.Object({ ...Type.Partial(FunctionCall).properties, index: Type.Integer() }), {
+      description: 'A part of the calls of client tools.',
+    }),
+  ),
+  annotations: Annotations,
   reasoning_content: Type.Optional(Type.String()),
 })
 
@@ -134,18 +109,14 @@ export const ChatCompletionChunk = Type.Object({
       index: Type.Integer(),
       delta: Delta,
       logprobs: Type.Null(),
-      finish_reason: orNull(Type.Enum(['stop', 'length', 'content_filter'])),
+      finish_reason: orNull(finishReason),
     }),
     { description: 'Empty in the chunk that states the usage.' },
   ),
   usage: Type.Optional(orNull(ChatCompletion.properties.usage)),
-  approval_required: Type.Optional(ApprovalRequired),
+  ...waitingFields,
+  generated_artifacts: Files,
 })
-
-export const ResponseEvent = Type.Object(
-  { type: Type.String({ example: 'response.output_text.delta' }), sequence_number: Type.Integer() },
-  { additionalProperties: true, description: 'An event of OpenAI’s API; `type` decides on the other fields.' },
-)
 
 /** A reply that is JSON, or server-sent events for `stream: true`: `event` describes the `data` of one event. */
 export function jsonOrEvents(json: TSchema, event: TSchema, events: string): object {

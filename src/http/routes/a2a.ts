@@ -4,7 +4,6 @@ import { Type } from 'typebox'
 import { accessTo } from '../../access/operations.ts'
 import type { A2aServices } from '../a2a/requests.ts'
 import { principalOf } from '../authenticate.ts'
-import { a2aExample } from '../examples.ts'
 import { disconnectSignal } from '../connection.ts'
 import { ErrorReply, IdHeaders, refusals } from '../schemas.ts'
 
@@ -13,18 +12,19 @@ const Json = Type.Record(Type.String(), Type.Unknown())
 /** Cache time in seconds: the longest delay until clients see a change of the configuration or of a tool's state. */
 const cardMaxAgeSeconds = 60
 
-const cacheHeaders = { 'cache-control': { type: 'string' }, etag: { type: 'string' } }
+const cacheHeaders = { 'cache-control': { type: 'string' }, etag: { type: 'string' }, 'last-modified': { type: 'string' } }
 
 const Message = Type.Object(
   {},
-  { description: 'A JSON-RPC 2.0 request of the Agent2Agent protocol: `jsonrpc`, `id`, `method`, `params`.', example: a2aExample },
+  {
+    description: 'A JSON-RPC 2.0 request of the Agent2Agent protocol: `jsonrpc`, `id`, `method`, `params`.',
+    additionalProperties: true,
+  },
 )
 
-const Headers = Type.Object({
+export const A2aHeaders = Type.Object({
   ...IdHeaders.properties,
-  'a2a-version': Type.Optional(
-    Type.String({ description: 'The protocol version. Absent means 0.3, which is not supported.', example: '1.0' }),
-  ),
+  'a2a-version': Type.Optional(Type.String({ description: 'The protocol version. Absent means 0.3, which `/a2a` alone accepts.' })),
 })
 
 const answers = {
@@ -34,6 +34,8 @@ const answers = {
 
 /** The agent for other agents: A2A 1.0 over JSON-RPC. The A2A library is loaded with the first request. */
 export function a2aRoutes(app: FastifyInstance, services: A2aServices): void {
+  /** The card that this process has sent last, and when the process sent it first. */
+  let sentCard = { etag: '', lastModified: '' }
   app.get(
     '/.well-known/agent-card.json',
     {
@@ -50,7 +52,8 @@ export function a2aRoutes(app: FastifyInstance, services: A2aServices): void {
     async (request, reply) => {
       const card = (await import('../a2a/endpoint.ts')).cardOf(services.agent(), services)
       const etag = `"${hash('sha256', JSON.stringify(card))}"`
-      void reply.header('cache-control', `public, max-age=${cardMaxAgeSeconds}`).header('etag', etag)
+      if (sentCard.etag !== etag) sentCard = { etag, lastModified: new Date().toUTCString() }
+      void reply.headers({ 'cache-control': `public, max-age=${cardMaxAgeSeconds}`, etag, 'last-modified': sentCard.lastModified })
       return isUnchanged(request.headers['if-none-match'], etag) ? reply.code(304).send() : card
     },
   )
@@ -63,7 +66,7 @@ export function a2aRoutes(app: FastifyInstance, services: A2aServices): void {
       schema: {
         tags: ['Protocols'],
         summary: 'The agent for other agents (A2A 1.0)',
-        headers: Headers,
+        headers: A2aHeaders,
         body: Message,
         response: { 200: answers, 409: ErrorReply, ...refusals },
       },

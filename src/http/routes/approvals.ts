@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo } from '../../access/operations.ts'
-import type { JsonObject } from '../../agent/messages.ts'
+import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import { invalid } from '../../errors.ts'
 import type { Approvals } from '../../runs/approvals/approvals.ts'
+import type { RequestedDecision } from '../../runs/approvals/decisions.ts'
 import type { RunStore } from '../../runs/run-store.ts'
 import { toSharedView } from '../../runs/run-view.ts'
 import type { ApprovalStore } from '../../runs/approvals/approval-store.ts'
@@ -21,15 +22,30 @@ export interface ApprovalServices {
 export const Decision = Type.Object(
   {
     tool_call_id: Id,
-    decision: Type.Enum(['approve', 'reject']),
+    decision: Type.Enum(['approve', 'reject', 'output', 'error'], {
+      description: '`approve` or `reject` a call that waits for approval; send the `output` or the `error` of a call of a client tool.',
+    }),
     tool_input: Type.Optional(
       Type.Union([
-        Type.Object({}, { description: 'Input to approve instead of the input of the model. It must fit the schema of the tool.' }),
+        Type.Object(
+          {},
+          {
+            description:
+              'Input to approve instead of the input of the model, by the schema of the tool; the answer to a question, by its `answer_schema`.',
+          },
+        ),
         Type.Null(),
       ]),
     ),
     reason: Type.Optional(
       Type.Union([Type.String({ maxLength: 4000, description: 'The reason of a rejection, which the model receives.' }), Type.Null()]),
+    ),
+    output: Type.Optional(Type.Unknown({ description: 'The output of the client tool, any JSON; long output is cut for the model.' })),
+    error: Type.Optional(
+      Type.Union([
+        Type.String({ minLength: 1, maxLength: 20_000, description: 'Why the client tool failed, for the model.' }),
+        Type.Null(),
+      ]),
     ),
   },
   { additionalProperties: false },
@@ -47,52 +63,30 @@ const Query = Type.Object({
   ),
 })
 
-export const WaitingCall = Type.Object(
-  {
-    request_id: Type.String(),
-    session_id: Type.String(),
-    tool_call_id: Type.String(),
-    tool: Type.String(),
-    tool_input: Type.Unknown({ description: 'The input that the model has chosen.' }),
-    by: Type.Enum(['caller', 'role'], {
-      description: 'Who may decide: the caller of the run, or another caller with the permission runs.approve.',
+export const WaitingCall = Type.Object({
+  request_id: Type.String(),
+  session_id: Type.String(),
+  tool_call_id: Type.String(),
+  tool: Type.String(),
+  tool_input: Type.Unknown({ description: 'The input that the model has chosen.' }),
+  by: Type.Enum(['caller', 'role'], {
+    description: 'Who may decide: the caller of the run, or another caller with the permission runs.approve.',
+  }),
+  requested_by: Type.String({ description: 'The `sub` of the caller of the run.' }),
+  issuer: Type.String({ description: 'The issuer of the caller of the run.' }),
+  sub: Type.String({ description: 'The caller of the run, as `requested_by`.' }),
+  requested_at: Type.String({ format: 'date-time' }),
+  expires_at: Type.String({ format: 'date-time', description: 'An undecided run is cancelled at this time.' }),
+  may_decide: Type.Boolean({
+    description: 'Whether this key may decide the call. `question` and `messages` are present only if true.',
+  }),
+  question: Type.Optional(Type.String({ description: 'The question of the run, at most 2,000 characters.' })),
+  messages: Type.Optional(
+    Type.Array(Type.Object({ role: Type.Enum(['human', 'ai']), content: Type.String() }), {
+      description: 'The last 6 messages of the session, oldest first, each at most 2,000 characters.',
     }),
-    requested_by: Type.String({ description: 'The `sub` of the caller of the run.' }),
-    issuer: Type.String({ description: 'The issuer of the caller of the run.' }),
-    sub: Type.String({ description: 'The caller of the run, as `requested_by`.' }),
-    requested_at: Type.String({ format: 'date-time' }),
-    expires_at: Type.String({ format: 'date-time', description: 'An undecided run is cancelled at this time.' }),
-    may_decide: Type.Boolean({
-      description: 'Whether this key may decide the call. `question` and `messages` are present only if true.',
-    }),
-    question: Type.Optional(Type.String({ description: 'The question of the run, at most 2,000 characters.' })),
-    messages: Type.Optional(
-      Type.Array(Type.Object({ role: Type.Enum(['human', 'ai']), content: Type.String() }), {
-        description: 'The last 6 messages of the session, oldest first, each at most 2,000 characters.',
-      }),
-    ),
-  },
-  {
-    examples: [
-      {
-        request_id: 'careful-1',
-        session_id: 'notes',
-        tool_call_id: '01a20017-987c-796c-bd1d-309ce67be88f',
-        tool: 'write_file',
-        tool_input: { file_name: 'note.txt', content: 'Back at 3' },
-        by: 'role',
-        requested_by: 'ann',
-        issuer: 'agent-core',
-        sub: 'ann',
-        requested_at: '2026-11-22T08:00:00.000Z',
-        expires_at: '2026-11-23T08:00:00.000Z',
-        may_decide: true,
-        question: 'Write "Back at 3" to a file note.txt',
-        messages: [{ role: 'human', content: 'Write "Back at 3" to a file note.txt' }],
-      },
-    ],
-  },
-)
+  ),
+})
 
 export const List = Type.Object({
   approvals: Type.Array(WaitingCall),
@@ -125,10 +119,10 @@ export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, run
   app.post(
     '/core/v1/runs/:request_id/approvals',
     {
-      config: { access: accessTo.decideCall },
+      config: { access: accessTo.decideOrAnswer },
       schema: {
         tags: ['Runs'],
-        summary: 'Approve or reject a tool call; the run resumes after the last decision',
+        summary: 'Approve or reject a tool call, or send the output of a client tool; the run resumes after the last decision',
         params: Type.Object({ request_id: Id }),
         body: Decision,
         response: { 200: Run, 404: ErrorReply, 409: ErrorReply, 410: ErrorReply, 422: ValidationReply, ...refusals },
@@ -146,7 +140,25 @@ export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, run
   )
 }
 
-function toDecision({ tool_call_id: callId, decision, tool_input: input, reason }: Type.Static<typeof Decision>) {
-  if (input && decision === 'reject') throw invalid(['body', 'tool_input'], 'is allowed only with the decision approve')
+function toDecision({ tool_call_id: callId, decision, ...fields }: Type.Static<typeof Decision>): RequestedDecision {
+  const { tool_input: input, reason, output, error } = fields
+  refuseUnless(decision === 'approve', 'tool_input', input)
+  refuseUnless(decision === 'output', 'output', output)
+  refuseUnless(decision === 'error', 'error', error)
+  if (decision === 'output') {
+    if (output === undefined) throw invalid(['body', 'output'], 'is required', 'missing')
+    return { callId, decision, output: output as JsonValue }
+  }
+  if (decision === 'error') {
+    if (!error) throw invalid(['body', 'error'], 'is required', 'missing')
+    return { callId, decision, error }
+  }
   return { callId, decision, input: input ? (input as JsonObject) : undefined, reason: reason?.trim() || undefined }
+}
+
+/** A field belongs to one decision. */
+function refuseUnless(isAllowed: boolean, field: 'tool_input' | 'output' | 'error', value: unknown): void {
+  if (isAllowed || value === undefined || value === null) return
+  const decision = field === 'tool_input' ? 'approve' : field
+  throw invalid(['body', field], `is allowed only with the decision ${decision}`)
 }

@@ -34,6 +34,13 @@ export const Shared = Type.Object({ body: Type.Object({ path: Type.String(), fil
 
 const Query = Type.Object({ limit: pageLimit, before: Offset })
 
+const LinkQuery = Type.Object({
+  name: Type.String({ description: 'The name of the file, as the link has it.' }),
+  type: Type.String({ description: 'The MIME type of the file, as the link has it.' }),
+  expires: Type.String({ description: 'The end of the link in epoch seconds.' }),
+  signature: Type.String({ description: 'The signature over the link.' }),
+})
+
 /** Routes of files that the agent created. */
 export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts: Artifacts }): void {
   app.get(
@@ -126,30 +133,32 @@ export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts:
   })
   app.route({ ...content, method: 'HEAD', schema: { hide: true } })
 
-  app.route({
-    // The HEAD route that Fastify derives would read the whole file to determine its length.
-    method: ['GET', 'HEAD'],
+  const link = {
     url: `${linkPath}/:folder/:id`,
-    config: { access: 'public' },
+    config: { access: 'public' as const },
     preHandler: refuseAsCode,
-    schema: {
-      tags: ['Artifacts'],
-      summary: 'Download a file by its signed link, whole or by range',
-      params: Type.Object({ folder: Type.String(), id: Type.String() }),
-      response: {
-        ...fileReplies,
-        403: ErrorReply,
-        404: ErrorReply,
-        410: ErrorReply,
-        500: ErrorReply,
-      },
-    },
-    handler: async (request, reply) => {
+    handler: async (request: FastifyRequest, reply: FastifyReply) => {
       const location = request.params as { folder: string; id: string }
       const opened = await artifacts.open(location, request.query as Record<string, unknown>)
       return sendFile({ id: location.id, ...opened }, request, reply)
     },
+  }
+  app.route({
+    ...link,
+    method: 'GET',
+    // The HEAD route that Fastify derives would read the whole file to determine its length.
+    exposeHeadRoute: false,
+    // A link that is not whole is 403, whatever is wrong with it.
+    attachValidation: true,
+    schema: {
+      tags: ['Artifacts'],
+      summary: 'Download a file by its signed link, whole or by range',
+      params: Type.Object({ folder: Type.String(), id: Type.String() }),
+      querystring: LinkQuery,
+      response: { ...fileReplies, 403: ErrorReply, 404: ErrorReply, 410: ErrorReply, 500: ErrorReply },
+    },
   })
+  app.route({ ...link, method: 'HEAD', schema: { hide: true } })
 }
 
 function toPosition(offset: string): ArtifactPosition {

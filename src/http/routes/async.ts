@@ -5,6 +5,8 @@ import { accessTo } from '../../access/operations.ts'
 import type { RequestLimits } from '../../access/rate-limits.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { invalid, ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
+import { interruptedType } from '../../runs/callbacks/callback-event.ts'
+import type { ChatEvent } from '../../runs/intake/accept.ts'
 import type { Runs } from '../../runs/runs.ts'
 import type { NewChat } from '../../runs/new-chat.ts'
 import type { Accepted } from '../../runs/run-store.ts'
@@ -21,7 +23,6 @@ import {
   withData,
   type DecodeData,
 } from '../cloud-events.ts'
-import { eventExample } from '../examples.ts'
 import { isId, setSessionId } from '../request-headers.ts'
 import { AsyncBody, ErrorReply, IdHeaders, refusals } from '../schemas.ts'
 import { bodyCheck, toFaults } from '../validation.ts'
@@ -45,7 +46,6 @@ const maxEvents = 100
 const Batch = Type.Array(Type.Unknown(), {
   maxItems: maxEvents,
   description: 'Events in structured mode, at most 100.',
-  example: [eventExample],
 })
 
 const EventError = Type.Object({
@@ -123,8 +123,8 @@ function refuseInvalid(request: FastifyRequest): void {
 }
 
 async function acceptOne({ runs, agent }: AsyncServices, request: FastifyRequest, reply: FastifyReply): Promise<object> {
-  const { id, source, data } = request.body as AsyncBody
-  const event = { source, id, callbackUrl: data.callback_url ?? undefined }
+  const { id, data } = request.body as AsyncBody
+  const event = toChatEvent(request.body as AsyncBody)
   const at = isBinary(request) ? ['body'] : ['body', 'data']
   const accepted = await runs.accept(principalOf(request), event, () =>
     toNewChat(request, 'chain_async', agent().config.limits.max_input_characters, { body: data, at }),
@@ -154,14 +154,19 @@ async function acceptOfBatch(
   const decoded = withData(event, ['body', index], decode)
   const validation = check(decoded)
   if (validation) throw relocate(toFaults({ validation, validationContext: 'body' }), ([part, ...rest]) => [part!, index, ...rest])
-  const { id, source, data } = decoded as AsyncBody
+  const { id, data } = decoded as AsyncBody
   const chatSource = { body: data, at: ['body', index, 'data'] }
   const toChat = (): NewChat => ({
     ...toNewChat(request, 'chain_async', agent().config.limits.max_input_characters, chatSource),
     requestId: randomUUIDv7(),
     newSessionId: randomUUIDv7(),
   })
-  return toAcknowledgement(id, await runs.accept(principalOf(request), { source, id, callbackUrl: data.callback_url ?? undefined }, toChat))
+  return toAcknowledgement(id, await runs.accept(principalOf(request), toChatEvent(decoded as AsyncBody), toChat))
+}
+
+function toChatEvent({ id, source, data }: AsyncBody): ChatEvent {
+  const reportsInterruptions = data.callback_events?.includes(interruptedType) ?? false
+  return { source, id, callbackUrl: data.callback_url ?? undefined, reportsInterruptions }
 }
 
 async function answerOf(request: FastifyRequest, accept: () => Promise<object>): Promise<object> {

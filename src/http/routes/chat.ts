@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
 import { accessTo } from '../../access/operations.ts'
 import { sendFailure } from '../error-reply.ts'
 import { openChat, outcomeOf, type ChatServices } from '../open-chat.ts'
-import { toApprovalRequired } from '../../runs/approvals/approval-view.ts'
-import { ApprovalAnswer, ChainAnswer, ChatBody, ErrorReply, eventStream, IdHeaders, refusals } from '../schemas.ts'
+import { toWaitingFields } from '../../runs/approvals/approval-view.ts'
+import { ApprovalAnswer, ChainAnswer, ChatBody, ClientToolAnswer, ErrorReply, eventStream, IdHeaders, refusals } from '../schemas.ts'
 import { sendRun } from '../send-run.ts'
 import { chunksOf } from '../stream-chunks.ts'
 
@@ -20,7 +21,7 @@ export function chatRoutes(app: FastifyInstance, services: ChatServices): void {
         body: ChatBody,
         response: {
           200: ChainAnswer,
-          202: ApprovalAnswer,
+          202: Type.Union([ApprovalAnswer, ClientToolAnswer], { description: 'Tool calls wait for approval, or for the client.' }),
           400: ErrorReply,
           409: ErrorReply,
           410: ErrorReply,
@@ -31,10 +32,10 @@ export function chatRoutes(app: FastifyInstance, services: ChatServices): void {
     },
     async (request, reply) => {
       const chat = await openChat(services, { request, reply, operation: 'chain' }).chat
-      const { answer, end, error } = await outcomeOf(chat)
+      const { body, end, error } = await outcomeOf(chat)
       if (error) return sendFailure(reply, error)
-      if (end.type === 'end') return { body: answer }
-      return reply.code(202).send({ body: answer, approval_required: toApprovalRequired(chat.run.requestId, end.calls) })
+      if (end.type === 'end') return { body }
+      return reply.code(202).send({ body, ...toWaitingFields(chat.run.requestId, end.calls) })
     },
   )
 
@@ -59,7 +60,7 @@ export function chatRoutes(app: FastifyInstance, services: ChatServices): void {
     },
     async (request, reply) => {
       const opening = openChat(services, { request, reply, operation: 'chain_streaming' })
-      return sendRun(reply, opening, { after: 0, toChunk: chunksOf(request.id) })
+      return sendRun(reply, opening, { after: 0, render: () => ({ toChunk: chunksOf(request.id) }) })
     },
   )
 }

@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ServiceError } from '../../errors.ts'
 import type { ConsoleBundle } from '../console/bundle.ts'
-import { createPageRenderer, renderNotice, type RenderedPage } from '../console/page.ts'
-import { sendFile } from '../console/send-file.ts'
+import { createPageRenderer } from '../console/page.ts'
 import { notFound } from '../error-reply.ts'
+import { isBrowser, redirect, renderNotice, sendPage, type RenderedPage } from '../pages.ts'
 import { prefixOf } from '../prefix.ts'
+import { sendBuiltFile } from '../send-built-file.ts'
 
 const isPublic = { config: { access: 'public' }, schema: { hide: true } } as const
 
@@ -19,16 +20,16 @@ export function consoleRoutes(app: FastifyInstance, bundle: ConsoleBundle | unde
   app.get('/console', isPublic, async (request, reply) => {
     const [path = '', query] = request.url.split(/\?(.*)/s, 2)
     if (!path.endsWith('/')) return redirect(reply, `${prefixOf(request)}/console/${query === undefined ? '' : `?${query}`}`)
-    return sendPage(request, reply, render)
+    return answer(request, reply, render)
   })
 
   app.get('/console/*', isPublic, async (request, reply) => {
     const { '*': name } = request.params as { '*': string }
     const file = bundle?.files.get(name)
-    if (file) return sendFile(request, reply, file)
+    if (file) return sendBuiltFile(request, reply, file)
     // A page in place of a script would fail in the browser with a message about its type.
     if (bundle && name.startsWith('assets/')) throw notFound(request)
-    return sendPage(request, reply, render)
+    return answer(request, reply, render)
   })
 }
 
@@ -40,21 +41,9 @@ export function rootRoute(app: FastifyInstance): void {
   })
 }
 
-function sendPage(request: FastifyRequest, reply: FastifyReply, render?: (prefix: string) => RenderedPage): FastifyReply {
-  if (render) return send(reply, render(prefixOf(request)))
+function answer(request: FastifyRequest, reply: FastifyReply, render?: (prefix: string) => RenderedPage): FastifyReply {
+  if (render) return sendPage(reply, render(prefixOf(request)))
   const refusal = 'The console is not built. Run "npm run build" in the folder of the service, then start the service again.'
   if (!isBrowser(request)) throw new ServiceError('console_not_built', refusal)
-  return send(reply.code(503), renderNotice(refusal))
-}
-
-function send(reply: FastifyReply, { html, headers }: RenderedPage): FastifyReply {
-  return reply.headers(headers).serializer(String).send(html)
-}
-
-function redirect(reply: FastifyReply, target: string): FastifyReply {
-  return reply.header('cache-control', 'no-store').redirect(target, 302)
-}
-
-function isBrowser({ headers: { accept = '' } }: FastifyRequest): boolean {
-  return accept.includes('text/html')
+  return sendPage(reply.code(503), renderNotice(refusal))
 }

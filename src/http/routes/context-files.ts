@@ -11,7 +11,6 @@ const Query = Type.Object({
     maxLength: 200,
     default: '',
     description: 'A part of the path, in any case. Without `q`, the first files are listed.',
-    example: 'handbook/',
   }),
 })
 
@@ -25,7 +24,7 @@ export function contextFileRoutes(app: FastifyInstance, { contextFiles }: { cont
         tags: ['Chat'],
         summary: 'Find files that a chat may name in `context_files`',
         description:
-          'Finds at most 100 documents under `FILES_ROOT` whose path contains `q`, sorted by path: text, Markdown, HTML, PDF, DOCX and XLSX up to ' +
+          'Finds at most 100 documents under `FILES_ROOT` whose path contains `q`, sorted by path: text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, EPUB, ODT and EML up to ' +
           '50 MB. Hidden files are left out. A search stops after 2 seconds or 200,000 entries and then answers with the files so far.',
         querystring: Query,
         response: { 200: ContextFileList, 422: ValidationReply, ...refusals },

@@ -30,7 +30,7 @@ const Body = Type.Object(
     }),
     expires: Type.Optional(Type.String({ maxLength: 20, description: `How long the key is valid: ${lifetimeRule}. Default: 30d.` })),
   },
-  { additionalProperties: false, example: { sub: 'alice', roles: ['viewer'], expires: '30d' } },
+  { additionalProperties: false },
 )
 
 const Revoked = Type.Object({ jti: Type.String(), revoked_at: Type.String({ format: 'date-time' }) })

@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { Memories } from '../../memory/memories.ts'
 import { principalOf } from '../authenticate.ts'
-import { feedbackExample } from '../examples.ts'
 import { ErrorReply, Id, refusals, ValidationReply } from '../schemas.ts'
 
 const Query = Type.Object({
@@ -24,13 +23,10 @@ export const Memory = Type.Object({
 
 export const List = Type.Object({ memories: Type.Array(Memory), count: Type.Integer() })
 
-export const FeedbackBody = Type.Object(
-  {
-    score: Type.Number({ minimum: -1, maximum: 1, description: 'From -1 (bad) to 1 (good).' }),
-    comment: Type.Optional(Type.Union([Type.String({ maxLength: 4000 }), Type.Null()])),
-  },
-  { example: feedbackExample },
-)
+export const FeedbackBody = Type.Object({
+  score: Type.Number({ minimum: -1, maximum: 1, description: 'From -1 (bad) to 1 (good).' }),
+  comment: Type.Optional(Type.Union([Type.String({ maxLength: 4000 }), Type.Null()])),
+})
 
 export const Feedback = Type.Object({
   request_id: Type.String(),

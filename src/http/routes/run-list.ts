@@ -26,48 +26,26 @@ const Query = Type.Object({
   before: Offset,
 })
 
-export const RunSummary = Type.Object(
-  {
-    request_id: Type.String(),
-    session_id: Type.String(),
-    issuer: Type.String({ description: 'The issuer of the key that started the run.' }),
-    sub: Type.String({ description: 'The caller of the run.' }),
-    operation: Operation,
-    status: Type.Index(Run, ['status']),
-    created_at: Type.String({ format: 'date-time' }),
-    started_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description: 'Null while the run waits.' }),
-    ended_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description: 'Null until the end of the run.' }),
-    input: Type.Union([Type.String(), Type.Null()], {
-      description: 'The first 200 characters of the question. Null for a run of another caller, except for administrators.',
-    }),
-    tokens: Type.Integer({ description: 'Prompt and completion tokens of all model calls; 0 until the end of the run.' }),
-    cost: Type.Union([Type.Number(), Type.Null()], {
-      description: 'USD. Null until the end of the run, and if no model of the run has `prices` in the configuration.',
-    }),
-    error_type: Type.Union([Type.String(), Type.Null()], { description: '`details.error_type` of the error of a failed run.' }),
-    config_version: Type.Union([Type.String(), Type.Null()], { description: 'The version of the configuration that executed the run.' }),
-  },
-  {
-    examples: [
-      {
-        request_id: '0199f3c2-7c1e-7d51-b0ab-3f6f1d0c8a11',
-        session_id: 'sales-review',
-        issuer: 'agent-core',
-        sub: 'ann',
-        operation: 'chain_streaming',
-        status: 'success',
-        created_at: '2026-11-22T08:00:00.000Z',
-        started_at: '2026-11-22T08:00:00.000Z',
-        ended_at: '2026-11-22T08:00:04.210Z',
-        input: 'What were the total sales by region?',
-        tokens: 1874,
-        cost: 0.0042,
-        error_type: null,
-        config_version: '3f2a9c0d51b7e864',
-      },
-    ],
-  },
-)
+export const RunSummary = Type.Object({
+  request_id: Type.String(),
+  session_id: Type.String(),
+  issuer: Type.String({ description: 'The issuer of the key that started the run.' }),
+  sub: Type.String({ description: 'The caller of the run.' }),
+  operation: Operation,
+  status: Type.Index(Run, ['status']),
+  created_at: Type.String({ format: 'date-time' }),
+  started_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description: 'Null while the run waits.' }),
+  ended_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description: 'Null until the end of the run.' }),
+  input: Type.Union([Type.String(), Type.Null()], {
+    description: 'The first 200 characters of the question. Null for a run of another caller, except for administrators.',
+  }),
+  tokens: Type.Integer({ description: 'Prompt and completion tokens of all model calls; 0 until the end of the run.' }),
+  cost: Type.Union([Type.Number(), Type.Null()], {
+    description: 'USD. Null until the end of the run, and if no model of the run has `prices` in the configuration.',
+  }),
+  error_type: Type.Union([Type.String(), Type.Null()], { description: '`details.error_type` of the error of a failed run.' }),
+  config_version: Type.Union([Type.String(), Type.Null()], { description: 'The version of the configuration that executed the run.' }),
+})
 
 export const RunPage = Type.Object({
   runs: Type.Array(RunSummary),

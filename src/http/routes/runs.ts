@@ -2,23 +2,28 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo, permits } from '../../access/operations.ts'
 import type { Principal } from '../../access/principal.ts'
+import type { Artifacts } from '../../artifacts/artifacts.ts'
 import { invalid, ServiceError } from '../../errors.ts'
 import type { ApprovalStore } from '../../runs/approvals/approval-store.ts'
 import { toForeignUrl } from '../../runs/callbacks/callback-view.ts'
 import type { Callbacks } from '../../runs/callbacks/callbacks.ts'
 import type { Runs } from '../../runs/runs.ts'
 import type { RunKey } from '../../runs/run.ts'
-import type { RunStore } from '../../runs/run-store.ts'
+import type { RunStore, StoredRun } from '../../runs/run-store.ts'
+import { isReadable } from '../../runs/unstored.ts'
 import { createFindRunKey } from '../../runs/intake/whose-run.ts'
+import { keptFilesOf } from '../../runs/run-result.ts'
 import { toRunView, toSharedView, type RunView } from '../../runs/run-view.ts'
+import { filesForReader } from '../answer-files.ts'
 import { principalOf } from '../authenticate.ts'
 import { disconnectSignal } from '../connection.ts'
 import type { OpenChat } from '../open-chat.ts'
-import { ApprovalRequired, ChainAnswer, ErrorReply, eventStream, Id, refusals, ValidationReply } from '../schemas.ts'
+import { ChainAnswer, ErrorReply, eventStream, Id, InterruptedEvent, refusals, ValidationReply, waitingFields } from '../schemas.ts'
 import { sendRun } from '../send-run.ts'
 import { chunksOf } from '../stream-chunks.ts'
 
 export interface RunServices {
+  artifacts: Pick<Artifacts, 'toAnswerFiles'>
   runs: Runs
   runStore: Pick<RunStore, 'find' | 'ownersOf'>
   callbacks: Pick<Callbacks, 'find' | 'resend'>
@@ -46,7 +51,7 @@ export const Run = Type.Object({
   ended_at: Type.Union([Type.String(), Type.Null()]),
   outcome: Type.Optional(ChainAnswer.properties.body),
   error: Type.Optional(ErrorReply),
-  approval_required: Type.Optional(ApprovalRequired),
+  ...waitingFields,
   callback: Type.Optional(
     Type.Object({
       url: Type.String(),
@@ -54,6 +59,7 @@ export const Run = Type.Object({
       attempts: Type.Array(
         Type.Object({
           at: Type.String(),
+          event: Type.Optional(InterruptedEvent),
           status: Type.Union([Type.Integer(), Type.Null()], { description: 'HTTP status; null if no response arrived.' }),
           error: Type.Optional(Type.String()),
         }),
@@ -67,20 +73,28 @@ const missing = { 404: ErrorReply, 410: ErrorReply, 422: ValidationReply }
 /** The view of a run for a caller: without `runs.read` only its state. Throws `not_found` for an unknown run. */
 export type ViewRun = (principal: Principal, key: RunKey) => Promise<RunView>
 
-export function viewRuns({
-  runStore,
-  callbacks,
-  openCalls,
-}: Pick<RunServices, 'callbacks' | 'openCalls'> & { runStore: Pick<RunStore, 'find'> }): ViewRun {
+export function viewRuns(services: ViewServices & { runStore: Pick<RunStore, 'find'> }): ViewRun {
   return async (principal, key) => {
-    const run = await runStore.find(key)
-    if (!run) throw new ServiceError('not_found', `There is no run ${key.requestId}.`)
-    const open = run.status === 'interrupted' ? await openCalls.openOf(key) : undefined
-    if (!permits(principal, accessTo.readRun)) return toSharedView(run, open)
-    const callback = run.operation === 'chain_async' ? await callbacks.find(key) : undefined
-    const isOwn = key.owner === principal.owner
-    return toRunView(run, { callback: callback && !isOwn ? { ...callback, url: toForeignUrl(callback.url) } : callback, open })
+    const run = await services.runStore.find(key)
+    if (!run) throw noRun(key)
+    return viewRun(services, principal, run)
   }
+}
+
+type ViewServices = Pick<RunServices, 'callbacks' | 'openCalls' | 'artifacts'>
+
+async function viewRun({ callbacks, openCalls, artifacts }: ViewServices, principal: Principal, run: StoredRun): Promise<RunView> {
+  const open = run.status === 'interrupted' ? await openCalls.openOf(run) : undefined
+  if (!permits(principal, accessTo.readRun)) return toSharedView(run, open)
+  const callback = run.operation === 'chain_async' ? await callbacks.find(run) : undefined
+  const kept = run.endedAt === undefined ? undefined : keptFilesOf(run)
+  const files = kept ? await artifacts.toAnswerFiles(kept, permits(principal, accessTo.linkArtifact)) : []
+  const isOwn = run.owner === principal.owner
+  return toRunView(run, { callback: callback && !isOwn ? { ...callback, url: toForeignUrl(callback.url) } : callback, open, files })
+}
+
+function noRun({ requestId }: RunKey): ServiceError {
+  return new ServiceError('not_found', `There is no run ${requestId}.`)
 }
 
 /** Routes of runs, which are named by their request ids. */
@@ -92,6 +106,13 @@ export function runRoutes(app: FastifyInstance, services: RunServices): void {
     const { request_id: requestId } = request.params as Type.Static<typeof params>
     const { issuer, sub } = request.query as Type.Static<typeof OwnerQuery>
     return findKey(principalOf(request), { requestId, issuer, sub })
+  }
+
+  /** Throws `not_found` also for an ended run that is not kept. */
+  const findReadable = async (key: RunKey): Promise<StoredRun> => {
+    const run = await services.runStore.find(key)
+    if (!run || !isReadable(run)) throw noRun(key)
+    return run
   }
 
   app.get(
@@ -106,7 +127,10 @@ export function runRoutes(app: FastifyInstance, services: RunServices): void {
         response: { 200: Run, ...missing, 409: ErrorReply, ...refusals },
       },
     },
-    async (request) => view(principalOf(request), await runKeyOf(request)),
+    async (request) => {
+      const key = await runKeyOf(request)
+      return viewRun(services, principalOf(request), await findReadable(key))
+    },
   )
 
   app.delete(
@@ -123,6 +147,7 @@ export function runRoutes(app: FastifyInstance, services: RunServices): void {
     },
     async (request) => {
       const key = await runKeyOf(request)
+      await findReadable(key)
       await runs.cancel(key)
       return view(principalOf(request), key)
     },
@@ -146,11 +171,12 @@ export function runRoutes(app: FastifyInstance, services: RunServices): void {
     },
   )
 
-  async function follow(key: RunKey, reply: FastifyReply): Promise<OpenChat> {
+  async function follow(key: RunKey, request: FastifyRequest, reply: FastifyReply): Promise<OpenChat> {
     const disconnected = disconnectSignal(reply)
+    await findReadable(key)
     const run = await runs.follow(key, disconnected)
     void reply.header('session-id', run.sessionId).header('request-id', run.requestId)
-    return { run, disconnected }
+    return { run, disconnected, toFiles: filesForReader(services.artifacts, request) }
   }
 
   app.get(
@@ -179,7 +205,8 @@ export function runRoutes(app: FastifyInstance, services: RunServices): void {
     async (request, reply) => {
       const key = await runKeyOf(request)
       const after = lastEventNumber(request.headers['last-event-id'], key.requestId)
-      return sendRun(reply, { chat: follow(key, reply), settled: Promise.resolve() }, { after, toChunk: chunksOf(key.requestId) })
+      const opening = { chat: follow(key, request, reply), settled: Promise.resolve() }
+      return sendRun(reply, opening, { after, render: () => ({ toChunk: chunksOf(key.requestId) }) })
     },
   )
 }

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { SessionChanges } from '../../sessions/session-changes.ts'
 import type { Sessions } from '../../sessions/sessions.ts'
 import { principalOf } from '../authenticate.ts'
-import { ErrorReply, GeneratedArtifact, Id, IdHeaders, refusals, Step, Usage, ValidationReply } from '../schemas.ts'
+import { AdditionalContext, ErrorReply, GeneratedArtifact, Id, IdHeaders, refusals, Step, Usage, ValidationReply } from '../schemas.ts'
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 45 }),
@@ -12,7 +12,6 @@ const Query = Type.Object({
     Type.String({
       maxLength: 200,
       description: 'Only sessions whose short name, or one of whose messages, contains all of these words (at most 10), in any case.',
-      example: 'sales region',
     }),
   ),
 })
@@ -25,11 +24,7 @@ export const Message = Type.Object({
   timestamp: Type.Integer({ description: 'Epoch seconds.' }),
   images: Type.Optional(Type.Array(Attached)),
   context_files: Type.Optional(Type.Array(Attached)),
-  additional_context: Type.Optional(
-    Type.Array(
-      Type.Object({ context_type: Type.Enum(['reasoning', 'planning']), items: Type.Array(Type.Object({ content: Type.String() })) }),
-    ),
-  ),
+  additional_context: Type.Optional(Type.Array(AdditionalContext)),
   response_metadata: Type.Optional(
     Type.Object({
       request_id: Type.Optional(Type.String()),

@@ -6,7 +6,6 @@ import type { SubAgent } from '../../sub-agents/sub-agent-store.ts'
 import type { SubAgents } from '../../sub-agents/sub-agents.ts'
 import { principalOf } from '../authenticate.ts'
 import { ErrorReply, Id, refusals, ValidationReply } from '../schemas.ts'
-import { subAgentExample } from '../examples.ts'
 
 const CreateBody = Type.Object(
   {
@@ -20,7 +19,7 @@ const CreateBody = Type.Object(
     }),
     workflow_type: Type.Enum([...workflowTypes], { default: 'react' }),
   },
-  { additionalProperties: false, example: subAgentExample },
+  { additionalProperties: false },
 )
 
 const fields = {

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo, permits } from '../../access/operations.ts'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
-import type { DataScope, ToolListing } from '../../agent/tool.ts'
+import type { DataScope, ToolListing, ToolState } from '../../agent/tool.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import type { DirectExecution } from '../../runs/tool-executions/direct-execution.ts'
 import type { ToolRequest } from '../../runs/tool-executions/tool-request.ts'
@@ -10,7 +10,6 @@ import { hintLimits } from '../../runs/intake/hints.ts'
 import { principalOf } from '../authenticate.ts'
 import { hashOf, toFilters } from '../chat-request.ts'
 import { contextHeaders, isId, setSessionId, traceparentOf } from '../request-headers.ts'
-import { executeExample } from '../examples.ts'
 import { disconnectSignal } from '../connection.ts'
 import { DataFilterHints, ErrorReply, GeneratedArtifact, IdHeaders, refusals } from '../schemas.ts'
 
@@ -26,14 +25,11 @@ export const ListedTool = Type.Object({
   schema: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of the tool's input." }),
 })
 
-export const ExecuteBody = Type.Object(
-  {
-    tool_name: Type.String({ minLength: 1, maxLength: hintLimits.nameCharacters }),
-    tool_input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    data_filter_hints: DataFilterHints,
-  },
-  { example: executeExample },
-)
+export const ExecuteBody = Type.Object({
+  tool_name: Type.String({ minLength: 1, maxLength: hintLimits.nameCharacters }),
+  tool_input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  data_filter_hints: DataFilterHints,
+})
 
 export const Executed = Type.Object({
   tool_name: Type.String(),
@@ -43,7 +39,7 @@ export const Executed = Type.Object({
   execution_time: Type.Number({ description: 'Seconds.' }),
   status: Type.Enum(['success', 'error']),
   generated_artifacts: Type.Optional(
-    Type.Array(Type.Object({ ...GeneratedArtifact.properties, download_url: Type.Optional(Type.String()) }), {
+    Type.Array(GeneratedArtifact, {
       description: 'Files that the tool created, kept for a day. `download_url` is absent if the key lacks artifacts.read.',
     }),
   ),
@@ -119,9 +115,19 @@ function toToolRequest(request: FastifyRequest): ToolRequest {
 /** A scope without data: a description must not reveal any. */
 const emptyScope: DataScope = { filters: [], isWithheld: () => true, restriction: '' }
 
+/** Faults that a remark quotes. */
+const maxFaults = 3
+
+/** The state of a tool's data in words; undefined when everything can be used. */
+function remarkOf({ progress, faults }: ToolState = { faults: [] }): string | undefined {
+  const others = faults.length > maxFaults ? [`${faults.length - maxFaults} others cannot be used either`] : []
+  const parts = [...(progress === undefined ? [] : [progress]), ...faults.slice(0, maxFaults), ...others]
+  return parts.length === 0 ? undefined : parts.join('; ')
+}
+
 /** A tool in the list. Descriptions and failure reasons may quote data, so callers without `tools.execute` get a description without data. */
 function toListed({ name, description, status, reason, schema, tool }: ToolListing, mayExecute: boolean) {
   if (!mayExecute) return { name, description: tool?.describe?.(emptyScope) ?? description, status, schema }
-  const isFailed = status === 'error' && reason !== undefined
-  return { name, description: isFailed ? `${description} (${reason})`.trim() : description, status, schema }
+  const remark = status === 'error' ? reason : tool && remarkOf(tool.state?.())
+  return { name, description: remark === undefined ? description : `${description} (${remark})`.trim(), status, schema }
 }

@@ -1,0 +1,61 @@
+import type { OperationText, OperationTexts } from './operation-text.ts'
+
+const shared = { parameters: { 'a2a-version': '1.0' }, prefilled: ['a2a-version'] }
+
+/** The same example under both media types that the binding takes. */
+function examples(summary: string, value: unknown): Required<Pick<OperationText, 'requests'>> {
+  return { requests: { 'application/json': { message: { summary, value } }, 'application/a2a+json': { message: { summary, value } } } }
+}
+
+function text(description: string, more: Partial<OperationText> = {}): OperationText {
+  return { description, ...shared, ...more }
+}
+
+const message = (text: string) => ({ message: { messageId: 'example-1', role: 'ROLE_USER', parts: [{ text }] } })
+
+const config = {
+  id: 'example',
+  url: 'https://hooks.example.com/results',
+  token: 'a text that the receiver knows',
+  authentication: { scheme: 'Bearer', credentials: 'a credential of the receiver' },
+}
+
+/** Texts of the HTTP+JSON binding of A2A. */
+export const a2aTexts: OperationTexts = {
+  a2aSendMessage: text(
+    'Starts a task and answers with it when it has ended or waits for the caller; with `configuration.returnImmediately` at once. A message with `taskId` answers a task that waits. `configuration.taskPushNotificationConfig` names an address that is notified when the task waits and when it has ended. 400 with the reason `CONTENT_TYPE_NOT_SUPPORTED`: a part is neither text nor a file that the service can read.',
+    examples('A question', message('What were the total sales by region?')),
+  ),
+  a2aSendMessageStream: text(
+    'Like `message:send`, with the task, its steps, the growing answer and its end as server-sent events. A task goes on after its client has left.',
+    examples('A question', message('What is 17 * 23?')),
+  ),
+  a2aListTasks: text(
+    "The caller's own tasks, each a run of any protocol. `totalSize` counts at most 10,000. `artifacts` are left out unless they are requested.",
+    {
+      parameters: {
+        ...shared.parameters,
+        contextId: 'my-first-chat',
+        status: 'TASK_STATE_COMPLETED',
+        statusTimestampAfter: '2026-11-22T08:00:00Z',
+        includeArtifacts: 'true',
+      },
+    },
+  ),
+  a2aGetTask: text('The current state of a task, with its question, its answer and its files. A link to a file is valid for a short time.'),
+  a2aCancelTask: text('Ends a task. 400 with the reason `TASK_NOT_CANCELABLE`: it has ended already.'),
+  a2aSubscribe: text(
+    'Begins with the current task and sends its updates until it has ended, also while it waits for the caller. 400 with the reason `UNSUPPORTED_OPERATION`: the task has ended.',
+  ),
+  a2aSubscribeByGet: text('The same as with POST.'),
+  a2aCreatePushConfig: text(
+    'The address is notified when the task waits for the caller and when it has ended; at once if that is so already. A config with the same `id` is replaced. Each notification is the current task as a `StreamResponse`, with the `authentication` and the `token` of the config and a signature like that of callbacks. Answers never show the secrets. A task has at most 10 configs.',
+    examples('An address', config),
+  ),
+  a2aListPushConfigs: text('In the order of their ids, without their secrets.'),
+  a2aGetPushConfig: text('Without its secrets.'),
+  a2aDeletePushConfig: text('No further notification is sent. Deleting a config again is a success.'),
+  a2aGetExtendedCard: text(
+    'The card with what the key may use: descriptions of the tools with the permission `tools.read`, own sub-agents with `sub_agents.read`.',
+  ),
+}

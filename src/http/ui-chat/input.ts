@@ -1,0 +1,62 @@
+import type { JsonValue } from '../../agent/messages.ts'
+import type { RequestedDecision } from '../../runs/approvals/decisions.ts'
+import type { DecidedCall } from '../../runs/trace/source.ts'
+import { invalid, type Fault } from '../../errors.ts'
+import { toImage, toPageChat, type PageMessage } from '../page-chat.ts'
+import type { ChatBody } from '../schemas.ts'
+import type { UiChatBody } from './schemas.ts'
+
+type Loc = Fault['loc']
+type Message = UiChatBody['messages'][number]
+type Part = Message['parts'][number]
+
+const at: Loc = ['body', 'messages']
+
+/** The chat of a request. `isStarted`: the session has messages. Throws a validation error for files that the agent cannot read. */
+export function toChatBody({ id, messages, ...fields }: UiChatBody, isStarted: boolean): ChatBody {
+  const pageMessages = messages.map((message, index) => toPageMessage(message, [...at, index]))
+  return { ...fields, session_id: id, images: undefined, ...toPageChat(pageMessages, isStarted, at) }
+}
+
+function toPageMessage({ role, parts }: Message, loc: Loc): PageMessage {
+  const texts = parts.flatMap(({ type, text }) => (type === 'text' && typeof text === 'string' ? [text] : []))
+  // The files of an answer are links to the service's own files.
+  const images = role === 'user' ? parts.flatMap((part, index) => toPartImage(part, [...loc, 'parts', index])) : []
+  return { role, content: texts.join('\n'), images }
+}
+
+function toPartImage({ type, url, mediaType }: Part, loc: Loc) {
+  if (type !== 'file') return []
+  if (!/^image(\/|$)/i.test(mediaType ?? '')) throw invalid([...loc, 'mediaType'], 'only images are understood')
+  return [toImage(url ?? '', [...loc, 'url'])]
+}
+
+/** Whether a request answers tool calls: its last message is the agent's, which the page has completed. */
+export function isAnswer({ messages }: UiChatBody): boolean {
+  return messages.at(-1)?.role === 'assistant'
+}
+
+/** The decisions in the last message on these calls. Parts of other calls were answered before. */
+export function toDecisions({ messages }: UiChatBody, calls: readonly DecidedCall[]): RequestedDecision[] {
+  const parts = messages.at(-1)?.parts ?? []
+  return calls.flatMap((call) => {
+    const part = parts.find(({ toolCallId, approval }) => (call.by === 'client' ? toolCallId : approval?.id) === call.callId)
+    return part ? toDecision(part, call) : []
+  })
+}
+
+function toDecision({ state, approval, output, errorText }: Part, { callId, by }: DecidedCall): RequestedDecision[] {
+  if (by === 'client') {
+    if (state === 'output-available') return [{ callId, decision: 'output', output: (output ?? null) as JsonValue }]
+    return state === 'output-error' ? [{ callId, decision: 'error', error: errorText ?? '' }] : []
+  }
+  if (by === 'role' || state !== 'approval-responded') return []
+  const decision = approval?.approved === true ? 'approve' : 'reject'
+  return [{ callId, decision, input: undefined, reason: approval?.reason?.trim() || undefined }]
+}
+
+/** Ids of the calls that the last message rejects. */
+export function rejectedIn({ messages }: UiChatBody): ReadonlySet<string> {
+  const rejected = messages.at(-1)?.parts.filter(({ approval }) => approval?.approved === false) ?? []
+  return new Set(rejected.flatMap(({ toolCallId }) => toolCallId ?? []))
+}
