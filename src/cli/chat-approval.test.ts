@@ -156,6 +156,6 @@ test('without a terminal, chat describes the waiting calls and how to decide the
   )
   const waiting = await runIn(folder, ['chat', '--message', 'And?', '--session', 's'])
   assert.equal(waiting.code, 1)
-  assert.match(waiting.err, /approval/)
+  assert.match(waiting.err, /waits for a decision/)
   assert.equal(server.requests.length, 1)
 })

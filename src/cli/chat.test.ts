@@ -47,6 +47,21 @@ test('lines from a pipe are questions and commands of the same conversation', as
   )
 })
 
+test('a chat at a terminal shows the conversation starters, and says where the files of an answer are', async (t) => {
+  const folder = await createFolder(t)
+  const { terminal, stdin, out, err, saw } = createTestTerminal(folder, { isTTY: true, environment: { NO_COLOR: '1' } })
+  const ended = runCommand(['chat', '--session', 's-1'], terminal)
+  await saw('> ')
+  assert.match(out(), /^Ask something\. .+\nFor example:\n {2}What were the total sales by region\?\n/)
+  stdin.write('Write "Back at 3" to a file note.txt\r')
+  await saw('Saved ')
+  stdin.end('/quit\r')
+  assert.equal(await ended, 0)
+  const created = `Created ${path.join(folder, 'agent.yaml')} and ${path.join(folder, 'files')}\n`
+  assert.equal(err(), `${created}Saved .agent-core/chat-files/s-1/note.txt\n`)
+  assert.equal(await readFile(path.join(folder, '.agent-core/chat-files/s-1/note.txt'), 'utf8'), 'Back at 3')
+})
+
 test('a failing model is reported in a line, and the command fails', async (t) => {
   const { folder } = await createAgent(t, { status: 400, body: { error: { message: 'no such model' } } })
   const { code, out, err } = await runIn(folder, ['chat', '--message', 'Hello?'])

@@ -2,13 +2,15 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Command, CommanderError } from 'commander'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
-import { messageOf } from '../errors.ts'
+import { messageWithCause } from '../errors.ts'
+import { withOwnCommand } from './own-command.ts'
 import { packageRoot } from '../package-root.ts'
 
 type AddCommand = (program: Command, context: CommandContext) => void
 
 /** Commands in the order of the help. Each module is imported on demand, which keeps the supervisor of workers small. */
 const commands: Record<string, () => Promise<AddCommand>> = {
+  init: async () => (await import('./init.ts')).addInit,
   serve: async () => (await import('./serve.ts')).addServe,
   chat: async () => (await import('./chat.ts')).addChat,
   console: async () => (await import('./console.ts')).addConsole,
@@ -19,25 +21,29 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   doctor: async () => (await import('./doctor.ts')).addDoctor,
 }
 
-/** Runs a command line and returns the exit code: 0 done, 1 failed, 2 wrong usage or settings. */
-export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
-  const context = { terminal, version: await readVersion() }
+/** Creates the program with the command of this name, or with all commands. */
+export async function createProgram({ terminal, version }: CommandContext, name = ''): Promise<Command> {
   const program = new Command('agent-core')
     .description('One configured AI agent behind HTTP.')
-    .version(context.version)
+    .version(version)
     .exitOverride()
     .configureOutput({ writeOut: (text) => terminal.stdout.write(text), writeErr: (text) => terminal.stderr.write(text) })
-  const [name = ''] = args
   const needed = Object.hasOwn(commands, name) ? [commands[name]!] : Object.values(commands)
-  for (const load of needed) (await load())(program, context)
+  for (const load of needed) (await load())(program, { terminal, version })
+  return program
+}
+
+/** Runs a command line and returns the exit code, see `exitCodes`. */
+export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
+  const program = await createProgram({ terminal, version: await readVersion() }, args[0])
   try {
     await program.parseAsync([...args], { from: 'user' })
     return 0
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     const isExpected = error instanceof CommandFailure
-    const lines = isExpected ? error.lines : [messageOf(error)]
-    for (const line of lines) terminal.stderr.write(`${line}\n`)
+    const lines = isExpected ? error.lines : [messageWithCause(error)]
+    for (const line of lines) terminal.stderr.write(`${withOwnCommand(line, terminal.command)}\n`)
     return isExpected ? error.code : 1
   }
 }

@@ -37,6 +37,20 @@ test('a database of a later version is reported', async (t) => {
   )
 })
 
+test('a migration that fails is reported with its cause', async (t) => {
+  const folder = await createFolder(t)
+  await writeFile(path.join(folder, 'agent.yaml'), '')
+  await runIn(folder, ['db', 'migrate'])
+  const database = new DatabaseSync(path.join(folder, '.agent-core', 'agent-core.db'))
+  database.exec("delete from kysely_migration where name = '0001-initial'")
+  database.close()
+  for (const args of [['serve'], ['db', 'migrate']]) {
+    const { code, err } = await runIn(folder, args)
+    assert.equal(code, 1)
+    assert.match(err, /^The database could not be migrated\. corrupted migrations: .*0001-initial/, args.join(' '))
+  }
+})
+
 test('an unreachable server is reported with address and reason, without the password', async (t) => {
   const environment = { DATABASE_URL: 'postgres://postgres:hidden@127.0.0.1:1/none', SECRET_KEY: 'x'.repeat(32) }
   const folder = await createFolder(t)

@@ -42,7 +42,7 @@ tools:
   assert.match(out, /^ok {4}llms\.primary: openai-compatible good answered in \d\.\d\d s$/m)
   assert.match(out, /^fail {2}llms\.fallback\[0\]: openai-compatible bad answered 401\n {6}Check that api_key is right/m)
   assert.match(out, /^fail {2}llms\.fallback\[1\]: api_key: the environment variable NOT_SET is not set\n/m)
-  assert.match(out, /^ok {4}llms\.fallback\[2\]: embedded rules-1, a rule-based model, no language model$/m)
+  assert.match(out, /^ok {4}llms\.fallback\[2\]: embedded rules-1, a demonstration model that works by rules$/m)
   assert.match(out, /^ok {4}llms\.embedding: openai-compatible vectors returned a vector of 3 numbers$/m)
   assert.match(out, /^ok {4}tool calculator is ready$/m)
   assert.match(out, /^fail {2}tool sales: .*none\.csv.*\n {6}Correct the entry sales of tools/m)

@@ -6,10 +6,13 @@ import { CommandFailure, type CommandContext, type Terminal } from './terminal.t
 import { checkArtifacts } from '../service/checks/artifacts.ts'
 import { checkDataDir, checkFilesRoot } from '../service/checks/folders.ts'
 import { checkOutbound } from '../service/checks/outbound.ts'
+import { checkSearch } from '../service/checks/search.ts'
 import { checkSecrets } from '../service/checks/secrets.ts'
-import { describeSettings } from '../service/checks/settings.ts'
+import { checkPublicUrl, describeSettings } from '../service/checks/settings.ts'
 import { checkStore } from '../service/checks/store.ts'
 import { checkTools } from '../service/checks/tools.ts'
+import { openStoredLogins } from '../service/logins.ts'
+import { withOwnCommand } from './own-command.ts'
 import { findService } from './running-service.ts'
 import { checkConfiguration } from './doctor/configuration.ts'
 import { findModelOffers } from './doctor/model-advice.ts'
@@ -42,6 +45,7 @@ async function* examine(terminal: Terminal): AsyncGenerator<Finding, void> {
   const settings = trySettings(terminal)
   if (Array.isArray(settings)) return yield* settings
   yield describeSettings(settings)
+  yield* checkPublicUrl(settings)
   const dataDir = await checkDataDir(settings, findService)
   yield dataDir
   const store = dataDir.state === 'fail' ? [] : await checkStore(settings)
@@ -59,14 +63,20 @@ async function* examine(terminal: Terminal): AsyncGenerator<Finding, void> {
   yield* findings
   const files = await checkFilesRoot(settings)
   yield files
+  if (config) yield checkSearch({ settings, embedding: config.llms.embedding })
   if (config) yield* await examineAgent(config, settings, terminal, files.state !== 'fail')
   yield await checkOutbound(settings)
 }
 
 async function examineAgent(config: AgentConfig, settings: Settings, { environment }: Terminal, hasFiles: boolean): Promise<Finding[]> {
   const models = checkModels(config, { environment, timeoutMs: modelMs })
-  const tools = hasFiles ? checkTools(config, settings, { environment, timeoutMs: toolsMs }) : []
-  return (await Promise.all([models, tools])).flat()
+  const logins = await openStoredLogins(settings)
+  try {
+    const tools = hasFiles ? checkTools(config, settings, { environment, logins: logins.store, timeoutMs: toolsMs }) : []
+    return (await Promise.all([models, tools])).flat()
+  } finally {
+    await logins.close()
+  }
 }
 
 function trySettings(terminal: Terminal): Readonly<Settings> | Finding[] {
@@ -78,7 +88,7 @@ function trySettings(terminal: Terminal): Readonly<Settings> | Finding[] {
   }
 }
 
-function createReport({ stdout, environment }: Terminal) {
+function createReport({ stdout, environment, command }: Terminal) {
   const isColoured = stdout.isTTY === true && !environment['NO_COLOR']
   const colours = { ok: 'green', warn: 'yellow', fail: 'red' } as const
   const counts = { ok: 0, warn: 0, fail: 0 }
@@ -89,8 +99,8 @@ function createReport({ stdout, environment }: Terminal) {
     finding({ state, text, advice }: Finding) {
       counts[state]++
       const mark = state.padEnd(4)
-      stdout.write(`${isColoured ? styleText(colours[state], mark, { validateStream: false }) : mark}  ${text}\n`)
-      if (advice !== undefined) detail(advice)
+      stdout.write(`${isColoured ? styleText(colours[state], mark, { validateStream: false }) : mark}  ${withOwnCommand(text, command)}\n`)
+      if (advice !== undefined) detail(withOwnCommand(advice, command))
     },
   }
 }

@@ -1,4 +1,4 @@
-import { InvalidArgumentError, type Command } from 'commander'
+import { InvalidArgumentError, Option, type Command } from 'commander'
 import { toRecord, type AccessKeyRecord, type AccessKeyStore } from '../access/keys/access-key-store.ts'
 import { openCallbackSecrets } from '../access/keys/callback-secrets.ts'
 import { isKeyName, newClaims, signClaims } from '../access/keys/keys.ts'
@@ -42,8 +42,12 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
     .requiredOption('--sub <name>', 'owner of the key', toName)
     .option('--tenant <name>', 'tenant of the key', toName, 'default')
     .option('--roles <names>', 'roles, separated by commas', toRoles, ['user'])
-    .option('--expires <time>', 'how long the key is valid: a number and s, m, h or d', toSeconds, toSeconds(defaultLifetime))
-    .addHelpText('after', `\nWithout --expires a key is valid for 30d. Built-in roles: viewer, user, operator, admin.`)
+    .addOption(
+      new Option('--expires <time>', 'how long the key is valid: a number and s, m, h or d')
+        .argParser(toSeconds)
+        .default(toSeconds(defaultLifetime), defaultLifetime),
+    )
+    .addHelpText('after', '\nBuilt-in roles: viewer, user, operator, admin.')
     .action(async ({ sub, tenant, roles, expires }: CreateOptions) => {
       const settings = readSettings(terminal)
       for (const role of await findUnknownRoles(roles, settings)) {

@@ -20,7 +20,7 @@ test('in an empty folder the program answers with its embedded model, then lists
   const { code, out, err } = await runProgram(folder, ['chat'], 'What is 17% of 2,340?\n')
   assert.equal(code, 0)
   assert.match(out, /^.*397\.8.*\n$/)
-  assert.match(err, /^✓ calculator \{.+\} \d+\.\d\d s\n$/)
+  assert.match(err, /^Created .+\/agent\.yaml and .+\/files\n✓ calculator \{.+\} \d+\.\d\d s\n$/)
   const keys = await runProgram(folder, ['keys', 'list'])
   assert.deepEqual({ code: keys.code, err: keys.err }, { code: 0, err: '' })
   assert.match(keys.out, / admin {2}admin .+ active\n$/)

@@ -11,6 +11,7 @@ import { addressOf, failToListen } from './listen.ts'
 import type { ReadyInfo } from './workers/messages.ts'
 import { openConnections } from './workers/connections.ts'
 import { createProcesses, findSupervisor, type Supervisor } from './workers/processes.ts'
+import { variablesHelp } from './variables-help.ts'
 import { shareMetrics } from './workers/share-metrics.ts'
 import { supervise } from './workers/supervise.ts'
 
@@ -28,6 +29,7 @@ export function addServe(program: Command, context: CommandContext): void {
     .command('serve')
     .description('Start the service.')
     .option('--init', 'create agent.yaml and sample files if they are missing')
+    .addHelpText('after', variablesHelp)
     .action(({ init = false }: { init?: boolean }) => serve({ ...context, mayMakeSample: init }))
 }
 
@@ -135,14 +137,14 @@ interface Greeting extends ReadyInfo {
 function greet({ url, publicUrl, adminKeyFile, advice, example, createdPaths, workers }: Greeting, context: CommandContext): void {
   if (createdPaths.length > 0) print(context, `Created ${createdPaths.join(' and ')}`)
   print(context, `Agent Core ${context.version} listens on ${url}${workers > 1 ? ` with ${workers} workers` : ''}`)
-  print(context, `Console: ${publicUrl ?? url}/console/ (sign in with: npx agent-core console)`)
+  print(context, `Console: ${publicUrl ?? url}/console/ (sign in with: ${context.terminal.command} console)`)
   for (const line of advice) print(context, line)
   print(context, 'Try it:')
   print(context, `  curl -s ${url}/core/v1/chain -H "x-service-access: $(cat ${adminKeyFile})" -H 'content-type: application/json' \\`)
   // A single quote must not end the quoted string of the shell.
   const content = JSON.stringify(example).replaceAll("'", String.raw`'\''`)
   print(context, `    -d '{"messages": [{"role": "user", "content": ${content}}]}'`)
-  print(context, `Read more: ${url}/docs`)
+  print(context, `Read more: ${url}/docs/`)
 }
 
 const stoppingLine = 'Stopping: finishing the running chats.'

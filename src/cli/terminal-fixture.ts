@@ -36,6 +36,7 @@ export function createTestTerminal(
     terminal: {
       environment: { PORT: '0', ...environment },
       cwd,
+      command: 'agent-core',
       stdin,
       stdout: stdout.stream,
       stderr: stderr.stream,

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { parse } from 'yaml'
+import { packageRoot } from '../package-root.ts'
+import { findEditorOptions } from './editor-settings.ts'
 import { createFolder, runIn } from './terminal-fixture.ts'
 
-const input = JSON.stringify({ text: 'hello' })
+const input = JSON.stringify({ query: 'hello' })
 
 test('a new tool works unchanged, and no existing file is overwritten', async (t) => {
   const folder = await createFolder(t)
@@ -19,7 +21,7 @@ test('a new tool works unchanged, and no existing file is overwritten', async (t
   assert.equal(checked.code, 0)
   assert.match(
     checked.out,
-    /^ok: which_day \(read\): Repeats .+\nA log line of 5 characters of input\.\nDone\.\n\{\n {2}"text": "hello"\n\}\n\d+ ms\n$/,
+    /^ok: which_day \(read\): Which day\. Say here .+\nwhich_day was called\.\nDone\.\n\{\n {2}"query": "hello"\n\}\n\d+ ms\n$/,
   )
   await writeFile(path.join(folder, 'tools/which_day.ts'), 'mine')
   const repeated = await runIn(folder, ['tool', 'new', 'which_day'])
@@ -30,17 +32,47 @@ test('a new tool works unchanged, and no existing file is overwritten', async (t
   assert.equal(await readFile(path.join(folder, 'tools/which_day.ts'), 'utf8'), 'mine')
 })
 
-test('editors find the types, and a wrong use of the input is an error', async (t) => {
+test('a template has the description, the fields and the effect of the command line', async (t) => {
   const folder = await createFolder(t)
-  await runIn(folder, ['tool', 'new', 'days'])
-  const compiler = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url))
+  const description = "Gives a customer's refund."
+  const options = ['--description', description, '--fields', 'order_id, amount:number,day:date', '--effect', 'write']
+  const { code, out } = await runIn(folder, ['tool', 'new', 'refund', ...options])
+  assert.equal(code, 0)
+  const [, example = ''] = /--input '(.+)'/.exec(out)!
+  assert.deepEqual(JSON.parse(example), { order_id: 'example', amount: 1.5, day: '2026-01-31' })
+  const checked = await runIn(folder, ['tool', 'check', 'tools/refund.ts', '--input', example])
+  assert.ok(checked.out.startsWith(`ok: refund (write): ${description}\nrefund was called.\nDone.\n`), checked.out)
+  assert.match((await runIn(folder, ['tool', 'check', 'tools/refund.ts', '--input', '{"order_id":"1","amount":"2"}'])).err, /amount|day/)
+  for (const fields of ['a:money', 'a,a', '1a', 'a b', 'a:number:date', '__proto__', '']) {
+    assert.equal((await runIn(folder, ['tool', 'new', 'other', '--fields', fields])).code, 2, fields)
+  }
+})
+
+test('the printed entry is YAML for a folder of any name', async (t) => {
+  const folder = await createFolder(t)
+  const { out } = await runIn(folder, ['tool', 'new', 'days', '--dir', 'a, b: {c'])
+  const [entry] = /^ {2}- .+$/m.exec(out)!
+  assert.deepEqual(parse(entry), [{ name: 'days', type: 'module', config: { path: './a, b: {c/days.ts' } }])
+})
+
+test('editors find the types of an installed package, and a wrong use of the input is an error', async (t) => {
+  const folder = await createFolder(t)
+  const { out } = await runIn(folder, ['tool', 'new', 'days'])
+  assert.match(out, /Editors find the types of agent-core where it is installed: agent-core init/)
+  const settings = await readFile(path.join(folder, 'tools/tsconfig.json'), 'utf8')
+  assert.doesNotMatch(settings, /\.\.\/|"\//)
+  await mkdir(path.join(folder, 'node_modules'))
+  await symlink(packageRoot, path.join(folder, 'node_modules/agent-core'))
+  const compiler = path.join(packageRoot, 'node_modules/typescript/bin/tsc')
   const compile = () => promisify(execFile)(process.execPath, [compiler, '-p', path.join(folder, 'tools')])
   await compile()
-  const settings = await readFile(path.join(folder, 'tools/tsconfig.json'), 'utf8')
-  for (const match of [...settings.matchAll(/"([^"]*(?:tool-module|@types)[^"]*)"/g)]) assert.match(match[1]!, /^\.\.\//)
   const file = path.join(folder, 'tools/days.ts')
-  await writeFile(file, (await readFile(file, 'utf8')).replace('text.length', 'text.getTime()'))
+  await writeFile(file, (await readFile(file, 'utf8')).replace('input.query', 'input.query.getTime()'))
   await assert.rejects(compile(), (error: Error & { stdout: string }) => /getTime/.test(error.stdout))
+})
+
+test('in a checkout, editors find the types in its own sources', () => {
+  assert.deepEqual(findEditorOptions(path.join(packageRoot, 'tools')), { hasNodeTypes: true, types: '../src/tool-module.ts' })
 })
 
 test('a tool is added to the configuration, which keeps its comments', async (t) => {

@@ -21,7 +21,8 @@ export interface DecisionContext {
   cancelled: AbortSignal
 }
 
-const question = 'approve? [y]es / [n]o [why] / [e]dit '
+const approvalPrompt = 'approve? [y]es / [n]o [why] / [e]dit '
+const questionPrompt = '[e]dit an answer / [y]es, with the defaults / [n]o '
 
 /**
  * Asks a person to decide each waiting call; false if the person left. A decision rejected by the service is asked for again, unless the
@@ -53,8 +54,9 @@ async function decide(
   { tool_call_id, tool_input: input }: WaitingCall,
   { person, stdout, cancelled }: DecisionContext,
 ): Promise<Decision | undefined> {
+  const question = isQuestion(tool_call_id)
   for (;;) {
-    const reply = (await person.answer(question, cancelled))?.trim()
+    const reply = (await person.answer(question ? questionPrompt : approvalPrompt, cancelled))?.trim()
     if (reply === undefined) return undefined
     const [, word = '', rest = ''] = /^(\p{L}*)[\s:,]*(.*)$/su.exec(reply) ?? []
     const choice = word.toLowerCase()
@@ -62,12 +64,27 @@ async function decide(
     if (rest !== '') continue
     if (isShortFor('yes', choice)) return { tool_call_id, decision: 'approve' }
     if (!isShortFor('edit', choice)) continue
-    const text = await person.answer('input: ', cancelled, JSON.stringify(input))
+    const text = await person.answer(
+      question ? 'answer: ' : 'input: ',
+      cancelled,
+      JSON.stringify(question ? toAnswerDraft(Object(input)) : input),
+    )
     if (text === undefined) return undefined
     const edited = parse(text)
     if (edited !== undefined) return { tool_call_id, decision: 'approve', tool_input: edited }
     stdout.write('The input must be a JSON object.\n')
   }
+}
+
+/** True for a question of an MCP server, whose id has a colon. Its input has `question` and `answer_schema` or `url`. */
+function isQuestion(callId: string): boolean {
+  return callId.includes(':')
+}
+
+/** An answer with the defaults of its schema, and null for other members, to be filled in. */
+function toAnswerDraft({ answer_schema: schema }: Record<string, unknown>): Record<string, unknown> {
+  const { properties = {} } = Object(schema) as { properties?: Record<string, { default?: unknown }> }
+  return Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, property.default ?? null]))
 }
 
 /** True for refusals that a second attempt would get again. */

@@ -3,7 +3,8 @@ import { CommandFailure, type Terminal } from '../terminal.ts'
 import { decideCalls, howToDecide, type Person } from './approvals.ts'
 import { formatTable } from '../table.ts'
 import { withoutControls } from './markdown-stream.ts'
-import { newId, type ServiceClient } from './service-client.ts'
+import { saveFiles } from './save-files.ts'
+import { newId, type Chunk, type ServiceClient } from './service-client.ts'
 import { decideWaiting } from './waiting-calls.ts'
 
 /** A conversation in one session at a time. `person` decides calls that need approval; without a person the calls keep waiting. */
@@ -20,6 +21,8 @@ export interface ConversationOptions {
   client: ServiceClient
   terminal: Terminal
   sessionId?: string | undefined
+  /** The folder for the files of a session's answers. */
+  filesFolder: (sessionId: string) => string
 }
 
 const help = [
@@ -29,7 +32,7 @@ const help = [
   '/quit       end the conversation, like Ctrl-D',
 ]
 
-export function createConversation({ client, terminal, sessionId = newId() }: ConversationOptions): Conversation {
+export function createConversation({ client, terminal, sessionId = newId(), filesFolder }: ConversationOptions): Conversation {
   const { stdout, stderr } = terminal
   let session = sessionId
   let running: { requestId: string; leaving: AbortController; cancelled: AbortController; cancelling?: Promise<void> } | undefined
@@ -42,6 +45,7 @@ export function createConversation({ client, terminal, sessionId = newId() }: Co
     const view = createAnswerView(terminal)
     let note: string | undefined = 'Disconnected; the service may still be working.'
     let isDone = false
+    let files: NonNullable<Chunk['generated_artifacts']> = []
     try {
       for await (const chunk of client.ask({ requestId, sessionId: session, text }, leaving.signal)) {
         view.show(chunk)
@@ -57,6 +61,7 @@ export function createConversation({ client, terminal, sessionId = newId() }: Co
         }
         isDone = !failures.has(chunk.finish_reason)
         note = noteOn(chunk.finish_reason, chunk.error?.body)
+        files = chunk.generated_artifacts ?? []
       }
     } catch (error) {
       if (error instanceof CommandFailure) note = error.lines.join('\n')
@@ -65,6 +70,8 @@ export function createConversation({ client, terminal, sessionId = newId() }: Co
       running = undefined
       view.end()
     }
+    for (const line of await saveFiles(files, { client, folder: filesFolder(session), cwd: terminal.cwd }))
+      stderr.write(`${withoutControls(line)}\n`)
     if (note !== undefined) stderr.write(`${withoutControls(note)}\n`)
     return isDone ? 'done' : 'failed'
   }

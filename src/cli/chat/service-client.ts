@@ -39,6 +39,10 @@ export interface ServiceClient {
   /** Cancels a run. Cancelling an ended or unknown run has no effect. */
   cancel(requestId: string): Promise<void>
   tools(): Promise<Tool[]>
+  /** The messages of the agent's conversation starters. */
+  starters(): Promise<string[]>
+  /** The content of a file that a tool made. */
+  content(artifactId: string): Promise<Uint8Array>
 }
 
 /** Error reply of the service, with its HTTP status. */
@@ -94,6 +98,8 @@ export function createServiceClient({ url, key, retries, retryDelayMs }: Service
       await client.runs.cancel(requestId, { signal: AbortSignal.timeout(5000) }).catch(() => undefined)
     },
     tools: async () => (await call(({ tools }) => tools.list())).tools,
+    starters: async () => (await call((client) => client.metadata())).conversation_starters.map(({ message }) => message),
+    content: async (artifactId) => (await call(({ artifacts }) => artifacts.content(artifactId))).bytes(),
   }
 }
 

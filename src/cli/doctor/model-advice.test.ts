@@ -79,7 +79,7 @@ test('a server that never answers delays the start by about 0.3 s', async (t) =>
   const lines = await adviseOnModels(parseAgentConfig(''), {}, url)
   assert.ok(performance.now() - startedAt < 5000)
   assert.equal(lines.length, 1)
-  assert.match(lines[0] ?? '', /rule-based model, no language model/)
+  assert.match(lines[0] ?? '', /works by rules, no language model/)
 })
 
 test('no advice is given if another model is in use', async () => {

@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { providers, type ProviderExample, type ProviderTraits } from '../../configuration/providers.ts'
 import type { Environment } from '../../configuration/references.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
@@ -46,7 +47,7 @@ export async function adviseOnModels({ llms }: AgentConfig, environment: Environ
   if (llms.primary.provider !== 'embedded') return []
   const offers = await findModelOffers(environment, ollamaUrl)
   return [
-    `The model in use is embedded: a rule-based model, no language model. Another one is set in agent.yaml, under llms.`,
+    `The model in use is embedded: a demonstration model that works by rules, no language model. Another one is set in agent.yaml, under llms.`,
     ...offers.flatMap(({ source, line }) => [`Found ${source}. To use it:`, `  ${line}`]),
   ]
 }
@@ -54,6 +55,8 @@ export async function adviseOnModels({ llms }: AgentConfig, environment: Environ
 /** The first installed model; `MODEL` as a placeholder if there is no model, or if another server listens on the port. */
 async function findOllamaModel(url: string): Promise<string | undefined> {
   try {
+    // `fetch` takes 5 MB of memory, and most machines have no such server.
+    if (!(await isListening(new URL(url)))) return undefined
     const reply = await fetch(`${url}/api/tags`, { signal: AbortSignal.timeout(probeMs) })
     const { models } = (await reply.json().catch(() => ({}))) as { models?: { name?: unknown }[] }
     const name = Array.isArray(models) ? models[0]?.name : undefined
@@ -61,4 +64,16 @@ async function findOllamaModel(url: string): Promise<string | undefined> {
   } catch {
     return undefined
   }
+}
+
+function isListening({ hostname, port }: URL): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: hostname, port: Number(port), timeout: probeMs })
+    const settle = (isOpen: boolean) => {
+      socket.destroy()
+      resolve(isOpen)
+    }
+    socket.once('connect', () => settle(true))
+    for (const event of ['error', 'timeout']) socket.once(event, () => settle(false))
+  })
 }

@@ -1,0 +1,82 @@
+import { mkdir, readFile, stat } from 'node:fs/promises'
+import path from 'node:path'
+import type { Command } from 'commander'
+import { fieldsOf } from '../json/shape.ts'
+import { formatEntry } from './module-entry.ts'
+import { packProgram } from './pack.ts'
+import { projectFiles, sampleEntry, sampleQuestion } from './project-files.ts'
+import { formatTable } from './table.ts'
+import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
+
+/** Adds the command that makes the folder of a new agent. */
+export function addInit(program: Command, { terminal }: CommandContext): void {
+  program
+    .command('init')
+    .description(
+      'Make the folder of a new agent: agent.yaml, sample files, a tool, package.json, compose.yaml. Existing files stay as they are.',
+    )
+    .argument('[dir]', 'the folder', '.')
+    .action(async (dir: string) => init(path.resolve(terminal.cwd, dir), terminal))
+}
+
+async function init(folder: string, terminal: Terminal): Promise<void> {
+  const print = (line = '') => terminal.stdout.write(`${line}\n`)
+  const isFile = (await stat(folder).catch(() => undefined))?.isDirectory() === false
+  if (isFile) throw new CommandFailure(1, [`${folder} is a file. Name a folder, or a new one.`])
+  const program = await packProgram(folder)
+  await mkdir(path.join(folder, 'tools'), { recursive: true })
+  const created: string[][] = []
+  const existing: string[] = []
+  for (const { name, purpose, create } of projectFiles(folder, program)) {
+    if (await create()) created.push(['', name, purpose])
+    else existing.push(name)
+  }
+  const shown = path.relative(terminal.cwd, folder)
+  if (created.length > 0) print(`Created in ${folder}:`)
+  for (const line of formatTable(created)) print(line)
+  if (existing.length > 0) print(`Left as they were: ${existing.join(', ')}`)
+  const unignored = existing.includes('.gitignore') ? await findUnignored(folder) : []
+  if (unignored.length > 0) print(`Add to .gitignore, because they hold keys and passwords: ${unignored.join(', ')}`)
+  const isOwnAgent = existing.includes('agent.yaml')
+  if (isOwnAgent && !existing.includes(`tools/${sampleEntry.name}.ts`))
+    print(`To use the sample tool, add to "tools" in agent.yaml:\n  ${formatEntry(sampleEntry)}`)
+  print('\nNext:')
+  if (shown !== '') print(`  cd ${quoteForShell(shown)}`)
+  const { dependencies, scripts } = await readPackage(folder)
+  // An image can only be built from the tarball in the folder.
+  print(dependencies['agent-core'] === `file:${program.name}` ? '  npm install' : `  npm install ./${program.name}`)
+  print(scripts['start'] === undefined ? '  npx --no-install agent-core serve' : '  npm start')
+  if (!isOwnAgent) print(`  npx --no-install agent-core chat --message "${sampleQuestion}"`)
+  print('Or with Postgres in containers:')
+  print('  docker compose up --build')
+}
+
+/** What holds secrets and is no line of .gitignore. */
+async function findUnignored(folder: string): Promise<string[]> {
+  const lines = (await readFile(path.join(folder, '.gitignore'), 'utf8').catch(() => '')).split('\n')
+  const names = new Set(lines.map((line) => line.trim().replaceAll(/^\/|\/$/g, '')))
+  return ['.env', '.agent-core'].filter((name) => !names.has(name))
+}
+
+interface PackageFile {
+  dependencies: Record<string, unknown>
+  scripts: Record<string, unknown>
+}
+
+/** A file that is no JSON object counts as empty: npm says what is wrong with the file. */
+async function readPackage(folder: string): Promise<PackageFile> {
+  const { dependencies, scripts } = fieldsOf(parseJson(await readFile(path.join(folder, 'package.json'), 'utf8')))
+  return { dependencies: fieldsOf(dependencies), scripts: fieldsOf(scripts) }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function quoteForShell(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
+}
