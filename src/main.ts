@@ -1,6 +1,7 @@
 /** The process: environment, arguments, signals. No other file uses `process`. */
 import cluster from 'node:cluster'
 import { runCommand } from './cli/command.ts'
+import { findOwnCommand } from './cli/own-command.ts'
 
 const stopping = new AbortController()
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -16,9 +17,11 @@ function endAll(): never {
   process.exit(1)
 }
 
+const cwd = process.cwd()
 const code = await runCommand(process.argv.slice(2), {
   environment: process.env,
-  cwd: process.cwd(),
+  cwd,
+  command: findOwnCommand({ script: process.argv[1] ?? '', cwd, searchPath: process.env['PATH'] }),
   stdin: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,

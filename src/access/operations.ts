@@ -10,11 +10,19 @@ export const accessTo = {
   chat: ['chat'],
   readRun: ['runs.read'],
   cancelRun: ['runs.write'],
+  /** Push notifications of own runs. */
+  changeNotifications: ['runs.write'],
   /** Owners may decide on calls of their runs, approvers on calls of all callers. */
   decideCall: ['runs.write', 'runs.approve'],
+  /** The owner of a run answers the calls of its client tools. */
+  answerCall: ['chat'],
+  /** A decision of either kind; the call says which permission is required. */
+  decideOrAnswer: ['chat', 'runs.write', 'runs.approve'],
   /** Pending calls: a caller's own, and for approvers those of all callers. */
   listCalls: ['runs.read', 'runs.write', 'runs.approve'],
   executeTool: ['tools.execute'],
+  /** Documents of the tenant. */
+  readDocument: ['knowledge.read'],
   /** A download link works without a key, so every answer with a link needs this permission too. */
   linkArtifact: ['artifacts.read'],
 } as const satisfies Record<string, readonly Permission[]>
@@ -31,6 +39,16 @@ export function requireAccess(principal: Permitted, access: readonly Permission[
 }
 
 /** The error for a key without any of the permissions. */
-export function lacking(access: readonly Permission[]): ServiceError {
-  return new ServiceError('forbidden', `RBAC: access denied: this key lacks the permission ${access.join(' or ')}.`)
+export function lacking(access: readonly Permission[]): PermissionError {
+  return new PermissionError(access)
+}
+
+/** `forbidden`, since the key has none of the permissions in `access`. */
+export class PermissionError extends ServiceError {
+  readonly access: readonly Permission[]
+
+  constructor(access: readonly Permission[]) {
+    super('forbidden', `RBAC: access denied: this key lacks the permission ${access.join(' or ')}.`)
+    this.access = access
+  }
 }

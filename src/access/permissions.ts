@@ -1,29 +1,31 @@
-/** The permissions of keys. The list is closed: a route declares one of the permissions, a role grants some. */
-export const permissions = [
-  'chat',
-  'sessions.read',
-  'sessions.write',
-  'runs.read',
-  'runs.write',
-  'runs.approve',
-  'tools.read',
-  'tools.execute',
-  'sub_agents.read',
-  'sub_agents.write',
-  'artifacts.read',
-  'artifacts.share',
-  'memories.read',
-  'memories.write',
-  'metadata.read',
-  'knowledge.read',
-  'knowledge.write',
-  'observability.read',
-  'config.read',
-  'config.write',
-  'keys.manage',
-] as const
+/** The permissions of keys, and what each allows. The list is closed: a route declares one of the permissions, a role grants some. */
+export const permissionMeanings = {
+  chat: 'Chat with the agent, also through OpenAI, MCP and A2A clients, and decide on calls of own runs.',
+  'sessions.read': 'List and read own sessions.',
+  'sessions.write': 'Delete and fork own sessions.',
+  'runs.read': 'List, read and follow own runs, their traces, approvals and callbacks.',
+  'runs.write': 'Cancel own runs, decide on their calls, rate them, and send their callbacks again.',
+  'runs.approve': 'Read and decide on calls of other callers that wait for a role.',
+  'tools.read': 'List the tools.',
+  'tools.execute': 'Run a tool without a chat.',
+  'sub_agents.read': 'List and read own sub-agents.',
+  'sub_agents.write': 'Create and delete own sub-agents.',
+  'artifacts.read': 'List and download own files.',
+  'artifacts.share': 'Copy own files to the shared folder.',
+  'memories.read': 'List own memories.',
+  'memories.write': 'Delete own memories.',
+  'metadata.read': 'Read name, description and tools of the agent.',
+  'knowledge.read': 'List and read documents of the tenant.',
+  'knowledge.write': 'Add and delete documents of the tenant.',
+  'observability.read': "Read runs, logs and metrics of the whole tenant; in the administrators' tenant also those of the service.",
+  'config.read': "Read the configuration, secrets masked. Only in the administrators' tenant.",
+  'config.write': "Change the configuration. Only in the administrators' tenant.",
+  'keys.manage': 'List, create and revoke the access keys of the tenant.',
+} as const
 
-export type Permission = (typeof permissions)[number]
+export type Permission = keyof typeof permissionMeanings
+
+export const permissions = Object.keys(permissionMeanings) as Permission[]
 
 const viewer = [
   'sessions.read',
@@ -36,8 +38,18 @@ const viewer = [
   'knowledge.read',
 ] as const satisfies Permission[]
 
+/** What the built-in roles are for. */
+export const roleMeanings = {
+  viewer: 'Reads own data.',
+  user: 'Chats and uses everything for callers. The default of `keys create`.',
+  operator: 'Reads own data, metrics, logs and the configuration, and does not chat.',
+  admin: 'Has every permission in its tenant, and reads every session and run of it.',
+} as const
+
+type BuiltInRole = keyof typeof roleMeanings
+
 /** The built-in roles; `access.roles` of the agent configuration adds custom roles. */
-const builtIn: ReadonlyMap<string, readonly Permission[]> = new Map<string, readonly Permission[]>([
+const builtIn: ReadonlyMap<string, readonly Permission[]> = new Map<BuiltInRole, readonly Permission[]>([
   ['viewer', viewer],
   ['user', [...viewer, 'chat', 'tools.execute', 'sessions.write', 'runs.write', 'sub_agents.write', 'memories.write', 'artifacts.share']],
   ['operator', [...viewer, 'observability.read', 'config.read']],

@@ -55,6 +55,46 @@ test('polls repeat, and a failed one is reported and keeps the known revocations
   await revocations.close()
 })
 
+test('the revocations are stale 5 s after the last successful poll, and polled again when asked for', async () => {
+  const store = createMemoryKeyStore()
+  await store.insert(record('a'))
+  let [now, isBroken] = [1_000_000, false]
+  const source = { ...store, revokedSince: async (ms: number) => (isBroken ? Promise.reject(new Error('gone')) : store.revokedSince(ms)) }
+  const revocations = await createRevocations(source, { now: () => now, bus: localBus, onError: failOnError, intervalMs: never })
+  now += 5000
+  assert.equal(revocations.isStale(), false)
+  await store.revoke('a', now)
+  now += 1
+  assert.deepEqual([revocations.isStale(), revocations.isRevoked('a')], [true, false])
+  isBroken = true
+  await assert.rejects(revocations.freshen(), /gone/)
+  isBroken = false
+  await revocations.freshen()
+  assert.deepEqual([revocations.isStale(), revocations.isRevoked('a')], [false, true])
+  await revocations.close()
+})
+
+test('a poll from before a suspension of the process is not enough', async () => {
+  const store = createMemoryKeyStore()
+  let [now, polls] = [1_000_000, 0]
+  const release = Promise.withResolvers<void>()
+  const source = {
+    ...store,
+    async revokedSince(ms: number) {
+      if (++polls === 2) await release.promise
+      return store.revokedSince(ms)
+    },
+  }
+  const revocations = await createRevocations(source, { now: () => now, bus: localBus, onError: failOnError, intervalMs: never })
+  const suspended = revocations.refresh()
+  now += 60_000
+  const fresh = revocations.freshen()
+  release.resolve()
+  await Promise.all([suspended, fresh])
+  assert.deepEqual([polls, revocations.isStale()], [3, false])
+  await revocations.close()
+})
+
 test('a published revocation is in force at once, and a gap causes a poll', async () => {
   const store = createMemoryKeyStore()
   await store.insert(record('b'))

@@ -1,5 +1,6 @@
 import type { Bus } from '../replicas/bus.ts'
 import type { AccessKeyStore } from './keys/access-key-store.ts'
+import { reachState } from '../states.ts'
 
 /**
  * Maximum clock difference between replicas: a poll looks back this far, at the cost of an index range, to miss no
@@ -13,9 +14,19 @@ const overlapMs = 10 * 60_000
  */
 const defaultIntervalMs = 2000
 
+/**
+ * Polls fail while the store is away, and do not happen while the process is suspended. After this time the known
+ * revocations are no longer sufficient to accept a key.
+ */
+const maxAgeMs = 5000
+
 /** The revoked keys in memory, checked on every request. */
 export interface Revocations {
   isRevoked(jti: string): boolean
+  /** True when no poll of the last 5 s has succeeded: `freshen` must resolve before a key is accepted. */
+  isStale(): boolean
+  /** Polls until the revocations are not stale. Rejects when the store cannot be read. */
+  freshen(): Promise<void>
   /** Puts a revocation that is stored in force here at once, and in the other processes. */
   announce(jti: string): void
   /** Polls now; rejects when the store cannot be read. Concurrent calls share one poll. */
@@ -40,12 +51,23 @@ export async function createRevocations(store: AccessKeyStore, options: Revocati
   const { now, bus, onError, intervalMs = defaultIntervalMs } = options
   const revoked = new Set<string>()
   let since = 0
+  /** Start of the last successful poll. */
+  let polledAt = -Infinity
   let polling: Promise<void> | undefined
 
   async function poll(): Promise<void> {
     const startedAt = now()
     for (const { jti } of await store.revokedSince(since)) revoked.add(jti)
     since = Math.max(0, startedAt - overlapMs)
+    polledAt = startedAt
+  }
+
+  const isStale = () => now() - polledAt > maxAgeMs
+
+  async function freshen(): Promise<void> {
+    if (isStale()) await refresh()
+    // The first poll may have begun before a suspension of the process. The second poll begins after the call.
+    if (isStale()) await refresh()
   }
 
   function refresh(): Promise<void> {
@@ -55,8 +77,13 @@ export async function createRevocations(store: AccessKeyStore, options: Revocati
     return polling
   }
 
+  function hear({ jti }: { jti: string }): void {
+    reachState('revocation-heard')
+    revoked.add(jti)
+  }
+
   const refreshInBackground = () => void refresh().catch(onError)
-  const endings = [bus.subscribe('revoked', ({ jti }) => void revoked.add(jti)), bus.onGap(refreshInBackground)]
+  const endings = [bus.subscribe('revoked', hear), bus.onGap(refreshInBackground)]
   try {
     await refresh()
   } catch (error) {
@@ -77,5 +104,5 @@ export async function createRevocations(store: AccessKeyStore, options: Revocati
     bus.publish('revoked', { jti })
   }
 
-  return { isRevoked: (jti) => revoked.has(jti), announce, refresh, close }
+  return { isRevoked: (jti) => revoked.has(jti), isStale, freshen, announce, refresh, close }
 }

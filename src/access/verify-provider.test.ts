@@ -40,7 +40,7 @@ async function setUp(t: TestContext, settings: Partial<AccessProvider> = {}) {
   const signing = keys.newest()
   const verifier = createVerifier({
     signing: keys,
-    provider: { jwksUrl: provider.url, issuer, audience: 'agents', ...settings },
+    provider: { jwksUrl: provider.url, issuer, audience: ['agents'], scopes: [], ...settings },
     adminTenant: 'default',
     customRoles: () => noRoles,
     isRevoked: (jti) => state.revoked.has(jti),

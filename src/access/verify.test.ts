@@ -243,7 +243,7 @@ test('the number of cached tokens is limited; the oldest goes first', async () =
 })
 
 test('a provider cannot use the issuer of the service itself', async () => {
-  const provider = { issuer: 'agent-core', audience: 'x', jwksUrl: 'http://127.0.0.1:1/' }
+  const provider = { issuer: 'agent-core', audience: ['x'], scopes: [], jwksUrl: 'http://127.0.0.1:1/' }
   await assert.rejects(setUp({ provider }), /cannot have the issuer agent-core/)
 })
 
@@ -259,4 +259,34 @@ test('a verified token costs few microseconds', async () => {
     }),
   )
   assert.ok(best < 50, `${best} µs`)
+})
+
+test('a key is accepted only with current revocations, also from the cache', async () => {
+  const stale = { isStale: false, error: undefined as Error | undefined, polls: 0 }
+  const { make, state, verify, verifyCached } = await setUp({
+    revocations: {
+      isStale: () => stale.isStale,
+      async freshen() {
+        stale.polls++
+        if (stale.error) throw stale.error
+        stale.isStale = false
+      },
+    },
+  })
+  const { key, claims } = await make()
+  await verify(key)
+  assert.ok(verifyCached(key))
+  stale.isStale = true
+  assert.equal(verifyCached(key), undefined)
+  stale.error = new Error('The store is away.')
+  await assert.rejects(
+    verify(key),
+    (error: { code?: string; retryAfter?: number }) => error.code === 'overloaded' && error.retryAfter === 2,
+  )
+  stale.error = undefined
+  await verify(key)
+  assert.deepEqual([stale.polls, verifyCached(key)?.sub], [2, 'ada'])
+  stale.isStale = true
+  state.revoked.add(claims.jti)
+  await assert.rejects(verify(key), refused(/revoked/))
 })

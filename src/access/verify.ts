@@ -7,7 +7,9 @@ import type { CustomRoles } from './permissions.ts'
 import { ownIssuer, type Principal } from './principal.ts'
 import { createProviderKeys } from './keys/provider-keys.ts'
 import { toReason } from './refusal.ts'
+import type { Revocations } from './revocation.ts'
 import type { SigningKeys } from './keys/signing-keys.ts'
+import { reachState } from '../states.ts'
 
 /**
  * An Ed25519 check costs 0.2 ms, a hash 1 µs. So verified tokens are cached by hash, at most this long and never past
@@ -21,7 +23,10 @@ const leewaySeconds = 60
 
 export interface AccessProvider extends ProviderClaims {
   jwksUrl: string
-  audience: string
+  /** A token must have one of these as its `aud`. */
+  audience: readonly string[]
+  /** OAuth scopes that clients request; empty for none configured. */
+  scopes: readonly string[]
 }
 
 export interface VerifierOptions {
@@ -31,6 +36,8 @@ export interface VerifierOptions {
   /** The current roles of the configuration; the same object as long as the roles do not change. */
   customRoles(): CustomRoles
   isRevoked(jti: string): boolean
+  /** Keeps `isRevoked` current; absent where the caller does. */
+  revocations?: Pick<Revocations, 'isStale' | 'freshen'>
   /** Epoch milliseconds. */
   now(): number
   /** Fetches the provider's keys. */
@@ -39,7 +46,7 @@ export interface VerifierOptions {
 }
 
 export interface Verifier {
-  /** Throws `unauthorized` with the reason, or `overloaded` when the identity provider cannot be reached. */
+  /** Throws `unauthorized` with the reason, or `overloaded` when the identity provider or the revoked keys cannot be reached. */
   verify(token: string): Promise<Principal>
   /** The principal of a recently verified token; undefined means unknown: call `verify`. */
   verifyCached(token: string): Principal | undefined
@@ -47,11 +54,12 @@ export interface Verifier {
 
 interface CachedToken {
   until: number
+  isOwn: boolean
   principal: LivePrincipal
 }
 
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { isRevoked, now, maxCachedTokens = defaultMaxCached } = options
+  const { isRevoked, revocations, now, maxCachedTokens = defaultMaxCached } = options
   const check = createCheck(options)
   const toLivePrincipal = createLivePrincipals(options)
   const cache = new Map<string, CachedToken>()
@@ -60,13 +68,13 @@ export function createVerifier(options: VerifierOptions): Verifier {
     const oldest = cache.size >= maxCachedTokens ? cache.keys().next().value : undefined
     if (oldest !== undefined) cache.delete(oldest)
     const principal = toLivePrincipal(identity)
-    cache.set(digest, { until: Math.min(now() + cacheMs, identity.expiresAt), principal })
+    cache.set(digest, { until: Math.min(now() + cacheMs, identity.expiresAt), isOwn: identity.issuer === ownIssuer, principal })
     return principal()
   }
 
   function find(digest: string): Principal | undefined {
     const entry = cache.get(digest)
-    if (!entry) return undefined
+    if (!entry || (entry.isOwn && revocations?.isStale())) return undefined
     const principal = now() < entry.until ? entry.principal() : undefined
     if (!principal) cache.delete(digest)
     return principal
@@ -81,6 +89,10 @@ export function createVerifier(options: VerifierOptions): Verifier {
     const identity = await check(token).catch((error: unknown) => {
       throw error instanceof ServiceError ? error : refusal(toReason(error), error)
     })
+    if (identity.issuer === ownIssuer && revocations?.isStale()) {
+      reachState('revocations-stale')
+      await revocations.freshen().catch(cannotFreshen)
+    }
     if (isRevokedKey(identity, isRevoked)) throw refusal('the key was revoked')
     const principal = store(digest, identity)
     if (!principal) throw refusal('the key was signed by another signing key')
@@ -110,7 +122,7 @@ function createCheck({ signing, provider, now, fetch }: VerifierOptions): (token
     }
     if (!provider || !providerKeys || iss !== provider.issuer) throw refusal('its issuer is not one that is accepted here')
     const { issuer, audience } = provider
-    const rules = { ...common(), algorithms: ['RS256', 'ES256', 'EdDSA'], issuer, audience, clockTolerance: leewaySeconds }
+    const rules = { ...common(), algorithms: ['RS256', 'ES256', 'EdDSA'], issuer, audience: [...audience], clockTolerance: leewaySeconds }
     return toProviderIdentity((await jwtVerify(token, providerKeys, rules)).payload, provider)
   }
 }
@@ -122,6 +134,10 @@ function isThumbprint(kid: unknown): kid is string {
 
 function cannotLook(cause: unknown): never {
   throw new ServiceError('overloaded', 'The signing keys cannot be read; the key could not be verified.', { cause, retryAfter: 2 })
+}
+
+function cannotFreshen(cause: unknown): never {
+  throw new ServiceError('overloaded', 'The revoked keys cannot be read; the key could not be verified.', { cause, retryAfter: 2 })
 }
 
 /**

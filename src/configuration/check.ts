@@ -1,14 +1,15 @@
-import { Ajv, type ValidateFunction } from 'ajv'
 import { checkCustomRoles } from '../access/permissions.ts'
 import { ownToolNames } from '../agent/tool-names.ts'
+import { compileSchema } from './compile-schema.ts'
 import { describeFault } from './describe-fault.ts'
 import { createPatternCheck } from './pattern-rules.ts'
 import { findProvider } from './providers.ts'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
-import { agentSchema, closeRecords, findToolSchema, type Schema } from './schema-walk.ts'
+import { agentSchema, findToolSchema, toClosed, type Schema } from './schema-walk.ts'
 import { maxTools, type AgentConfig } from './schema.ts'
 import { findToolType, toolTypes } from './tool-types.ts'
 import { findDanger } from './yaml-source.ts'
+import { faultOfSchema } from '../json/schema/answer-schema.ts'
 import { isObject } from '../json/shape.ts'
 
 const subAgentPrefix = 'sub_agent:'
@@ -25,36 +26,22 @@ export function checkConfig(value: unknown): CheckedConfig {
   // Further checks look up keys, which is not safe in data with keys such as `__proto__`.
   if (dangerous.length > 0) return { config: value as AgentConfig, problems: dangerous }
   const copy: unknown = structuredClone(value)
-  const problems = checkSchema(agentSchema, copy)
-  return { config: copy as AgentConfig, problems: [...problems, ...checkTools(copy), ...checkModels(copy), ...checkRoles(copy)] }
+  const problems = checkSchema('agent_yaml', agentSchema, copy)
+  return {
+    config: copy as AgentConfig,
+    problems: [...problems, ...checkTools(copy), ...checkModels(copy), ...checkRoles(copy), ...checkResponseSchema(copy)],
+  }
 }
 
 /** Fills the defaults into `value` itself. */
-function checkSchema(schema: Schema, value: unknown, prefix: Path = []): ConfigProblem[] {
-  const { closed, validate } = compile(schema)
+function checkSchema(name: string, schema: Schema, value: unknown, prefix: Path = []): ConfigProblem[] {
+  const validate = compileSchema(name, schema)
   if (validate(value)) return []
+  const closed = toClosed(schema)
   return (validate.errors ?? []).map((error) => {
     const { at, message } = describeFault(error, closed, value)
     return problemAt([...prefix, ...at], message)
   })
-}
-
-interface Compiled {
-  closed: Schema
-  validate: ValidateFunction
-}
-
-/** Compiling a schema takes much longer than validating, so compiled schemas are cached. */
-const compiled = new WeakMap<Schema, Compiled>()
-
-function compile(schema: Schema): Compiled {
-  const cached = compiled.get(schema)
-  if (cached) return cached
-  const { $schema: _, ...closed } = closeRecords(schema) as Schema
-  const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: true, strictRequired: false, allowUnionTypes: true, verbose: true })
-  const result = { closed, validate: ajv.compile(closed) }
-  compiled.set(schema, result)
-  return result
 }
 
 /** Checks the tools even when the schema found faults, so that all faults are reported together. */
@@ -90,7 +77,7 @@ function checkToolConfig(tool: Record<string, unknown>, at: Path, checkPatterns:
   }
   const config = tool['config'] ?? {}
   if (!isObject(config)) return []
-  const problems = checkSchema(schema, config, [...at, 'config'])
+  const problems = checkSchema(type, schema, config, [...at, 'config'])
   problems.push(...checkPatterns(config, [...at, 'config']))
   problems.push(...(findToolType(type)?.check?.(config, [...at, 'config']) ?? []))
   if (tool['config'] === undefined && Object.keys(config).length > 0) tool['config'] = config
@@ -161,6 +148,12 @@ function checkRoles(config: unknown): ConfigProblem[] {
     Array.isArray(granted) && granted.every((permission) => typeof permission === 'string') ? [[role, granted] as const] : [],
   )
   return checkCustomRoles(Object.fromEntries(lists)).map(({ at, message }) => problemAt(['access', 'roles', ...at], message))
+}
+
+function checkResponseSchema(config: unknown): ConfigProblem[] {
+  const schema = isObject(config) ? config['response_schema'] : undefined
+  const fault = isObject(schema) ? faultOfSchema(schema) : undefined
+  return fault ? [problemAt(['response_schema', ...fault.path], fault.msg)] : []
 }
 
 function listIn(config: unknown, key: string): unknown[] {

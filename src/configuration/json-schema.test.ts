@@ -20,6 +20,16 @@ test('the published schema is valid, and describes each tool type with all field
   }
 })
 
+test('every property of the published schema has a description that is a sentence', () => {
+  const properties = [
+    ...propertiesUnder(schema, []),
+    ...Object.entries(schema.$defs).flatMap(([name, def]) => propertiesUnder(def, [name])),
+  ]
+  assert.ok(properties.length > 150)
+  const faulty = properties.filter(({ description }) => !/^[\p{L}\d`].{10,}\.$/su.test(description ?? ''))
+  assert.deepEqual(faulty, [], 'describe what the property does, its unit and its default in the schema')
+})
+
 test('the published schema accepts and refuses the same values as the service', () => {
   const validate = new Ajv2020({ strict: false }).compile(schema)
   const takes = (tool: object) => validate({ tools: [tool] })
@@ -32,3 +42,17 @@ test('the published schema accepts and refuses the same values as the service', 
   assert.ok(!takes({ name: 'a', approval: 'maybe' }))
   assert.ok(validate({ approvals: { effects: ['write'] } }) && !validate({ approvals: { effects: ['delete'] } }))
 })
+
+interface Property {
+  path: string
+  description?: string
+}
+
+function propertiesUnder(node: Record<string, any>, path: readonly string[]): Property[] {
+  const values = [...(node['items'] ? [node['items']] : []), ...Object.values<any>(node['patternProperties'] ?? {})]
+  const own = Object.entries<any>(node['properties'] ?? {}).flatMap(([name, property]) => [
+    { path: [...path, name].join('.'), description: property.description },
+    ...propertiesUnder(property, [...path, name]),
+  ])
+  return [...own, ...values.flatMap((value) => propertiesUnder(value, [...path, '*']))]
+}

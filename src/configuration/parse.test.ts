@@ -70,7 +70,7 @@ tools:
   - name: sales
     type: data_query
     config: {tables: {bad name: x}, extra: 1}
-  - {name: kb, type: knowledge_search}
+  - {name: kb, type: knowledge_search, config: {uploads: false}}
   - {name: create_sub_agent, type: calculator, config: 5}
   - {name: gh}
 memory: {recall: -1}
@@ -87,7 +87,7 @@ max_execution_time: .inf
     '7 tools[1].name: "calculator" is already the name of tools[0]',
     '10 tools[2].config.extra: is not a known field; known fields are tables, max_rows',
     '10 tools[2].config.tables["bad name"]: is not a valid name; the name must match ^[A-Za-z_]',
-    '11 tools[3].config.paths: is required but missing',
+    '11 tools[3].config.paths: is required where `uploads` is false',
     '12 tools[4].config: must be a mapping, but is 5',
     '12 tools[4].name: "create_sub_agent" is reserved for a built-in tool',
     '13 tools[5].type: is required, because the name "gh" is not a known tool type; known types are calculator,',
@@ -136,7 +136,7 @@ test('invalid YAML is reported with the line and without source text', () => {
     assert.ok(told.length > 0, text)
     assert.doesNotMatch(told.join('\n'), /hunter2/, text)
   }
-  assert.deepEqual(problemsOf('id: a\nid: b'), ['2 : is not valid YAML: Map keys must be unique'])
+  assert.deepEqual(problemsOf('id: a\nid: b'), ['2 : is not valid YAML: this field is there twice; merge both into one'])
   assert.match(problemsOf('id: a\n---\nid: b')[0] ?? '', /is not valid YAML: Source contains multiple documents/)
   assert.match(problemsOf('- a')[0] ?? '', /^1 : must be a mapping, but is a list$/)
   assert.match(problemsOf('text')[0] ?? '', /^1 : must be a mapping, but is "text"$/)

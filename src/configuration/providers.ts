@@ -8,6 +8,7 @@ export const providers = {
     wire: 'chat-completions',
     baseUrl: 'https://api.openai.com/v1',
     maxTokensField: 'max_completion_tokens',
+    schemaWithTools: true,
     needs: ['api_key'],
     embeds: true,
     example: { environment: ['OPENAI_API_KEY'], model: 'gpt-5-mini' },
@@ -16,6 +17,7 @@ export const providers = {
     wire: 'ai-sdk',
     host: 'api.anthropic.com',
     needs: ['api_key'],
+    lacks: ['seed', 'presence_penalty', 'frequency_penalty'],
     embeds: false,
     example: { environment: ['ANTHROPIC_API_KEY'], model: 'claude-sonnet-4-5', settings: 'max_output_tokens: 4000' },
   },
@@ -40,6 +42,7 @@ export const providers = {
     wire: 'chat-completions',
     dialect: 'azure',
     maxTokensField: 'max_completion_tokens',
+    schemaWithTools: true,
     needs: ['base_url', 'api_key'],
     embeds: true,
     otelName: 'azure.ai.openai',
@@ -49,6 +52,7 @@ export const providers = {
     wire: 'ai-sdk',
     host: 'bedrock-runtime.{region}.amazonaws.com',
     needs: ['aws_credentials'],
+    lacks: ['seed', 'presence_penalty', 'frequency_penalty'],
     embeds: true,
     otelName: 'aws.bedrock',
     example: {
@@ -79,6 +83,8 @@ interface CommonTraits {
   needs: readonly ('base_url' | 'api_key' | 'aws_credentials')[]
   /** True if the provider has embedding models. */
   embeds: boolean
+  /** Parameters of OpenAI's API that no model of the provider has. */
+  lacks?: readonly ('seed' | 'presence_penalty' | 'frequency_penalty')[]
   /** `gen_ai.provider.name` of OpenTelemetry's conventions; default: the provider's name. */
   otelName?: string
   example?: ProviderExample
@@ -110,6 +116,8 @@ export interface ChatCompletionsTraits extends CommonTraits {
   dialect?: 'azure' | 'mistral'
   /** Field of a request for the maximum length of the answer; default: `max_tokens`. */
   maxTokensField?: 'max_tokens' | 'max_completion_tokens'
+  /** True if `response_format` with a schema leaves the model free to call tools. */
+  schemaWithTools?: true
 }
 
 /** A provider that is called through a package of the AI SDK. */

@@ -13,7 +13,18 @@ export function optional<T extends TSchema>(schema: T) {
   return Type.Optional(schema)
 }
 
-export const Secret = Type.String({ minLength: 1, writeOnly: true, description: 'A value, or "${NAME}" for an environment variable.' })
-export const Secrets = Type.Record(Type.String(), Type.String(), { writeOnly: true, maxProperties: maxSecrets })
-export const Address = Type.String({ pattern: '^(https?://|\\$\\{)', description: 'An http(s) address; may hold "${NAME}".' })
+export const Secret = Type.String({ minLength: 1, writeOnly: true, description: 'A value, or `${NAME}` for an environment variable.' })
+export const Address = Type.String({ pattern: '^(https?://|\\$\\{)', description: 'An http(s) address, which may contain `${NAME}`.' })
+export const Name = Type.String({
+  pattern: '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$',
+  description: '1 to 64 letters of A-Z and a-z, digits, "_", ".", ":" and "-".',
+})
 export const Effect = Type.Enum(['read', 'write'])
+
+/** A mapping whose values are secrets. */
+export function secretsOf(description: string) {
+  return Type.Record(Type.String(), Type.String(), { writeOnly: true, maxProperties: maxSecrets, description })
+}
+
+/** A mapping of header names to values. */
+export const Headers = secretsOf('Headers of every request, by name. Values are secrets and may contain `${NAME}`.')

@@ -15,6 +15,9 @@ export function findToolSchema(type: string): Schema | undefined {
   return toolSchemas.get(type)
 }
 
+/** The schemas by which agent.yaml is checked: of the file, and of the `config` of each tool type. */
+export const configurationSchemas: ReadonlyMap<string, Schema> = new Map([['agent_yaml', agentSchema], ...toolSchemas])
+
 /** All schemas that may apply to the value under `key` (a property name or an index), including alternatives. */
 export function schemasUnder(schemas: readonly Schema[], key: string | number): Schema[] {
   return schemas.flatMap(alternatives).flatMap((schema) => directlyUnder(schema, key))
@@ -33,8 +36,14 @@ export function holdsSecrets(schemas: readonly Schema[]): boolean {
   return values.length > 0 && (isSecret(values) || holdsSecrets(values))
 }
 
+/** The schema in the form in which Ajv compiles it. */
+export function toClosed(schema: Schema): Schema {
+  const { $schema: _, ...closed } = closeRecords(schema) as Schema
+  return closed
+}
+
 /** A copy in which objects with `patternProperties` allow no further keys. */
-export function closeRecords(schema: unknown): unknown {
+function closeRecords(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closeRecords)
   if (!isObject(schema)) return schema
   const copy = Object.fromEntries(

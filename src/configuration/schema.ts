@@ -1,8 +1,12 @@
 import { Type, type Static } from 'typebox'
-import { providers, type Provider } from './providers.ts'
-import { Address, Effect, maxEntries, optional, Secret, Secrets, strict } from './schema-parts.ts'
+import { Models } from './model-schema.ts'
+import { maxEntries, Name, optional, strict } from './schema-parts.ts'
+import { Approvals, ToolConfig } from './tool-schema.ts'
 
-/** The schema of agent.yaml. Fields marked `writeOnly` are secrets, which are never shown, logged or put into a prompt. */
+/**
+ * The schema of agent.yaml. Fields marked `writeOnly` are secrets, which are never shown, logged or put into a prompt. Descriptions are shown
+ * by the console and in the reference; the last sentence states a default that the schema itself does not have.
+ */
 
 /** A week. Longer times are mistakes, and timers of Node cannot wait a month. */
 const maxSeconds = 604_800
@@ -12,206 +16,211 @@ const mebibyte = 1024 * 1024
 /** The limit of entries in `tools`. Each entry is built, kept alive and sent to the model, and a group brings many tools. */
 export const maxTools = 500
 
-const Name = Type.String({
-  pattern: '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$',
-  description: '1 to 64 letters of A-Z and a-z, digits, "_", ".", ":" and "-".',
-})
-
 export const workflowTypes = ['react', 'plan_execute'] as const
 
 export type WorkflowType = (typeof workflowTypes)[number]
 
-const Prices = Type.Object(
+const ConversationStarter = Type.Object(
   {
-    input: Type.Number({ minimum: 0 }),
-    output: Type.Number({ minimum: 0 }),
-    cached_input: optional(Type.Number({ minimum: 0 })),
+    title: Type.String({ description: 'The label of the button in the console.' }),
+    message: Type.String({ description: 'The question that is asked.' }),
   },
-  { ...strict, description: 'USD per million tokens.' },
+  { ...strict, description: 'A question that people can start with.' },
 )
 
-const ModelConfig = Type.Object(
+const Memory = Type.Object(
   {
-    provider: Type.Enum(Object.keys(providers) as Provider[]),
-    model: Type.String({ minLength: 1 }),
-    api_key: optional(Secret),
-    base_url: optional(Address),
-    headers: optional(Secrets),
-    temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
-    max_output_tokens: optional(Type.Integer({ minimum: 1 })),
-    reasoning_effort: optional(Type.Enum(['minimal', 'low', 'medium', 'high'])),
-    images: optional(Type.Boolean({ description: 'Whether the model takes images; default true, for `embedded` false.' })),
-    prices: optional(Prices),
-    api_version: optional(Type.String({ description: 'azure: the `api-version` of the request.' })),
-    // The region becomes part of a host name, so the pattern excludes dots and slashes.
-    region: optional(Type.String({ pattern: '^[A-Za-z0-9-]{1,64}$', description: 'amazon-bedrock: the AWS region.' })),
-    access_key_id: optional(Secret),
-    secret_access_key: optional(Secret),
-    session_token: optional(Secret),
-    connect_timeout: optional(Type.Number({ exclusiveMinimum: 0, maximum: 3600, description: 'Seconds; default 10.' })),
-    first_token_timeout: optional(
-      Type.Number({ exclusiveMinimum: 0, maximum: 3600, description: 'Seconds until the answer begins; default 120.' }),
-    ),
-    idle_timeout: optional(
-      Type.Number({ exclusiveMinimum: 0, maximum: 3600, description: 'Seconds of silence inside an answer; default 60.' }),
-    ),
+    recall: Type.Integer({
+      minimum: 0,
+      default: 8,
+      description: 'The number of memories of the caller that a chat is given: those that fit the question best. 0: none.',
+    }),
+    history_tokens: Type.Integer({
+      minimum: 500,
+      default: 32_000,
+      description: 'The tokens of a session that the model is shown. Older turns are replaced by a summary.',
+    }),
   },
-  strict,
+  { ...strict, default: {}, description: 'What the agent remembers.' },
 )
 
-const Decider = Type.Enum(['caller', 'role'])
-
-const ToolConfig = Type.Object(
+const SubAgents = Type.Object(
   {
-    name: Name,
-    type: optional(Type.String({ description: 'Default: the name.' })),
-    description: optional(Type.String({ minLength: 1, description: "Replaces the tool's own description for the model." })),
-    timeout: optional(Type.Number({ exclusiveMinimum: 0, maximum: 3600, description: 'Seconds; default 30.' })),
-    max_output_characters: optional(Type.Integer({ minimum: 100, description: 'Default 20,000.' })),
-    effect: optional(Effect),
-    approval: optional(
-      Type.Enum(['required', 'none'], { description: 'Whether each call needs an approval; default: according to `approvals`.' }),
-    ),
-    by: optional(Decider),
-    config: optional(Type.Record(Type.String(), Type.Unknown())),
+    may_create: Type.Boolean({ default: true, description: 'Whether the agent itself may create sub-agents, for the caller of a chat.' }),
+    max: Type.Integer({ minimum: 0, maximum: 1000, default: 16, description: 'The number of sub-agents that one caller may have.' }),
+    max_depth: Type.Integer({
+      minimum: 1,
+      maximum: 20,
+      default: 1,
+      description: '1: the agent gives tasks to sub-agents. 2: sub-agents give tasks to other sub-agents, and so on.',
+    }),
+    concurrency: Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      default: 4,
+      description: 'The number of sub-agents that work at the same time in one chat.',
+    }),
   },
-  strict,
+  { ...strict, default: {}, description: 'Agents with a task and tools of their own, to which the agent delegates.' },
 )
 
-const RateLimit = Type.Object(
+const seconds = (fallback: number, description: string) => Type.Number({ minimum: 0, maximum: maxSeconds, default: fallback, description })
+
+const Limits = Type.Object(
   {
-    requests_per_minute: optional(Type.Integer({ minimum: 1 })),
-    concurrent_runs: optional(Type.Integer({ minimum: 1 })),
+    max_input_characters: Type.Integer({
+      minimum: 1,
+      default: 200_000,
+      description: 'The characters of all messages of a request together; a longer request is answered with 413.',
+    }),
+    max_runs: Type.Integer({
+      minimum: 1,
+      default: 5000,
+      description: 'The number of runs of one process. The last tenth is reserved for callers with few runs.',
+    }),
+    max_session_wait: seconds(30, 'Seconds that a chat waits while its session is busy; then the answer is 409 `SessionBusy`.'),
+    async_concurrency: Type.Integer({
+      minimum: 1,
+      default: 16,
+      description: 'The number of asynchronous chats that one process runs at a time; further chats wait.',
+    }),
+    reconnect_grace: seconds(5, 'Seconds that a run waits for a disconnected reader before it is cancelled.'),
+    max_schema_repairs: Type.Integer({
+      minimum: 0,
+      maximum: 10,
+      default: 2,
+      description: 'The times that the model is asked to correct an answer that does not fit its `response_schema`.',
+    }),
+    client_tool_wait: seconds(
+      600,
+      'Seconds that a chat of an OpenAI client waits for the output of its client tools; then it is cancelled. Chats of other clients wait as long as for an approval.',
+    ),
+    max_client_tool_waits: Type.Integer({
+      minimum: 1,
+      default: 20,
+      description:
+        'The number of chats of one caller that wait for the output of client tools; a further chat with client tools is answered with 429.',
+    }),
+    max_artifact_bytes: Type.Integer({ minimum: 1, default: 50 * mebibyte, description: 'The bytes of one file that a tool creates.' }),
+    max_run_artifacts: Type.Integer({ minimum: 0, default: 100, description: 'The number of files that the tools of one run create.' }),
+    max_run_artifact_bytes: Type.Integer({
+      minimum: 1,
+      default: 200 * mebibyte,
+      description: 'The bytes of all files that the tools of one run create.',
+    }),
+    max_upload_bytes: Type.Integer({ minimum: 1, default: 50 * mebibyte, description: 'The bytes of one file that a caller uploads.' }),
+    max_owner_upload_bytes: Type.Integer({
+      minimum: 0,
+      default: 1024 * mebibyte,
+      description: 'The bytes of all uploaded files of one caller. Documents of `knowledge_search` do not count here.',
+    }),
+    max_tenant_upload_bytes: Type.Integer({
+      minimum: 0,
+      default: 10 * 1024 * mebibyte,
+      description: 'The bytes of all uploaded files of one tenant, with the documents of `knowledge_search`.',
+    }),
   },
-  strict,
+  { ...strict, default: {}, description: 'Limits for requests and runs.' },
 )
 
 const days = (fallback: number, description: string) => Type.Number({ minimum: 0, maximum: 36_500, default: fallback, description })
 
+const Retention = Type.Object(
+  {
+    sessions: days(365, 'Days since the last activity of a session; with all data of the session.'),
+    runs: days(90, 'Days since the end of the run: run logs, and results of direct tool executions. The messages stay.'),
+    memories: days(365, 'Days since the memory was learned or confirmed.'),
+    deleted_sessions: days(30, 'Days for which requests for deleted sessions and runs are answered with 410.'),
+    access_keys: days(30, 'Days since the expiry of the key.'),
+    uploads: days(30, 'Days since the upload of a file. Documents of `knowledge_search` stay until they are deleted.'),
+    metrics: days(0, 'Days for which hourly metrics are kept.'),
+  },
+  { ...strict, default: {}, description: 'Days after which data is deleted; 0: never.' },
+)
+
+const RateLimit = Type.Object(
+  {
+    requests_per_minute: optional(
+      Type.Integer({
+        minimum: 1,
+        description: 'The requests of one caller in any 60 seconds; more are answered with 429. Default: no limit.',
+      }),
+    ),
+    concurrent_runs: optional(
+      Type.Integer({
+        minimum: 1,
+        description: 'The runs of one caller that have not ended; more are answered with 429. Default: no limit.',
+      }),
+    ),
+  },
+  { ...strict, description: 'The limits of callers with this role.' },
+)
+
+const Access = Type.Object(
+  {
+    roles: Type.Record(Name, Type.Array(Type.String(), { maxItems: 100, description: 'The permissions of the role.' }), {
+      default: {},
+      maxProperties: maxEntries,
+      description: 'Roles beside `viewer`, `user`, `operator` and `admin`: the name of the role, and a list of its permissions.',
+    }),
+    rate_limits: Type.Record(Name, RateLimit, {
+      default: {},
+      maxProperties: maxEntries,
+      description:
+        'Limits by role; `default` applies to roles without an entry. A caller with several roles has the highest limit of them.',
+    }),
+  },
+  { ...strict, default: {}, description: 'What callers may do, and how often.' },
+)
+
 export const AgentConfigSchema = Type.Object(
   {
-    id: Type.String({ minLength: 1, default: 'agent-core' }),
-    name: Type.String({ minLength: 1, default: 'Agent Core' }),
-    uri_id: Type.String({ minLength: 1, default: 'agent-core' }),
-    description: Type.String({ default: 'Answers questions with its tools.' }),
+    id: Type.String({ minLength: 1, default: 'agent-core', description: 'The id of the agent, in its metadata and in traces.' }),
+    name: Type.String({ minLength: 1, default: 'Agent Core', description: 'The name of the agent, as people see it.' }),
+    uri_id: Type.String({ minLength: 1, default: 'agent-core', description: 'The name of the model for OpenAI clients.' }),
+    description: Type.String({
+      default: 'Answers questions with its tools.',
+      description: 'What the agent is for, in its metadata and on its public agent card.',
+    }),
     instructions: Type.String({ default: '', description: 'The system prompt.' }),
-    conversation_starters: Type.Array(Type.Object({ title: Type.String(), message: Type.String() }, strict), {
+    conversation_starters: Type.Array(ConversationStarter, {
       default: [],
       maxItems: 100,
+      description: 'Questions that are offered to people who are new to the agent.',
     }),
-    llms: Type.Object(
-      {
-        primary: ModelConfig,
-        fallback: Type.Array(ModelConfig, { default: [], maxItems: 50, description: 'Tried in order when the primary model fails.' }),
-        small: optional(ModelConfig),
-        embedding: optional(ModelConfig),
-      },
-      { ...strict, default: { primary: { provider: 'embedded', model: 'rules-1' } } },
-    ),
-    tools: Type.Array(ToolConfig, { default: [], maxItems: maxTools }),
-    approvals: Type.Object(
-      {
-        effects: Type.Array(Effect, {
-          default: [],
-          maxItems: 10,
-          description: 'Calls of tools with these effects wait for an approval.',
-        }),
-        by: Type.Enum(['caller', 'role'], {
-          default: 'caller',
-          description: 'caller: the caller of the run. role: another caller, whose role permits runs.approve.',
-        }),
-        expire_after: Type.Number({
-          exclusiveMinimum: 0,
-          maximum: maxSeconds,
-          default: 86_400,
-          description: 'Seconds after which a waiting run is cancelled.',
-        }),
-      },
-      { ...strict, default: {} },
-    ),
+    llms: Models,
+    tools: Type.Array(ToolConfig, { default: [], maxItems: maxTools, description: 'The tools of the agent.' }),
+    approvals: Approvals,
     workflow_type: Type.Enum([...workflowTypes], {
       default: 'react',
-      description: 'react: step by step. plan_execute: a plan first, which is revised when a step fails.',
+      description: '`react`: step by step. `plan_execute`: a plan first, which is revised when a step fails.',
     }),
-    memory: Type.Object(
-      {
-        recall: Type.Integer({ minimum: 0, default: 8 }),
-        history_tokens: Type.Integer({
-          minimum: 500,
-          default: 32_000,
-          description: 'The limit of tokens of a session that are sent to the model.',
-        }),
-      },
-      { ...strict, default: {} },
+    response_schema: optional(
+      Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()], {
+        description:
+          'JSON Schema of every answer, for requests that bring none. `null` in a request lifts it. Default: answers are any text.',
+      }),
     ),
-    sub_agents: Type.Object(
-      {
-        may_create: Type.Boolean({ default: true }),
-        max: Type.Integer({ minimum: 0, maximum: 1000, default: 16 }),
-        max_depth: Type.Integer({ minimum: 1, maximum: 20, default: 1 }),
-        concurrency: Type.Integer({ minimum: 1, maximum: 1000, default: 4 }),
-      },
-      { ...strict, default: {} },
-    ),
-    max_execution_time: Type.Number({ exclusiveMinimum: 0, maximum: maxSeconds, default: 300, description: 'Seconds of one chat.' }),
-    max_iterations: Type.Integer({ minimum: 1, default: 25, description: 'Model calls of one chat.' }),
-    limits: Type.Object(
-      {
-        max_input_characters: Type.Integer({ minimum: 1, default: 200_000 }),
-        max_runs: Type.Integer({
-          minimum: 1,
-          default: 5000,
-          description: 'The limit of runs of one process. The last tenth is reserved for callers with few runs.',
-        }),
-        max_session_wait: Type.Number({
-          minimum: 0,
-          maximum: maxSeconds,
-          default: 30,
-          description: 'Seconds that a chat waits for its session.',
-        }),
-        async_concurrency: Type.Integer({
-          minimum: 1,
-          default: 16,
-          description: 'Async chats that one process runs at a time; further chats wait.',
-        }),
-        reconnect_grace: Type.Number({
-          minimum: 0,
-          maximum: maxSeconds,
-          default: 5,
-          description: 'Seconds that a run waits for a disconnected reader.',
-        }),
-        max_artifact_bytes: Type.Integer({ minimum: 1, default: 50 * mebibyte, description: 'The size of one file of a tool.' }),
-        max_run_artifacts: Type.Integer({ minimum: 0, default: 100, description: 'The number of files of the tools of one run.' }),
-        max_run_artifact_bytes: Type.Integer({
-          minimum: 1,
-          default: 200 * mebibyte,
-          description: 'The total size of the files of one run.',
-        }),
-      },
-      { ...strict, default: {} },
-    ),
-    retention: Type.Object(
-      {
-        sessions: days(365, 'Since the last activity; with all data of the session.'),
-        runs: days(90, 'Since the end of the run: run logs, and results of direct tool executions. The messages stay.'),
-        memories: days(365, 'Since the memory was learned or confirmed.'),
-        deleted_sessions: days(30, 'How long requests for deleted sessions and runs are answered with 410.'),
-        access_keys: days(30, 'Since the expiry of the key.'),
-        metrics: days(0, 'Hourly metrics.'),
-      },
-      { ...strict, default: {}, description: 'Days after which data is deleted; 0: never.' },
-    ),
-    access: Type.Object(
-      {
-        roles: Type.Record(Name, Type.Array(Type.String(), { maxItems: 100 }), { default: {}, maxProperties: maxEntries }),
-        rate_limits: Type.Record(Name, RateLimit, { default: {}, maxProperties: maxEntries }),
-      },
-      { ...strict, default: {} },
-    ),
+    memory: Memory,
+    sub_agents: SubAgents,
+    max_execution_time: Type.Number({
+      exclusiveMinimum: 0,
+      maximum: maxSeconds,
+      default: 300,
+      description: 'Seconds after which a chat ends with the best answer so far. Time that a run waits for an approval does not count.',
+    }),
+    max_iterations: Type.Integer({
+      minimum: 1,
+      default: 25,
+      description: 'The model calls of one chat. The last call is made without tools, so that it answers.',
+    }),
+    limits: Limits,
+    retention: Retention,
+    access: Access,
   },
   { ...strict, $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'Agent configuration' },
 )
 
 export type AgentConfig = Static<typeof AgentConfigSchema>
-export type ModelConfig = Static<typeof ModelConfig>
-export type ToolConfig = Static<typeof ToolConfig>
+export type { ModelConfig } from './model-schema.ts'
+export type { ToolConfig } from './tool-schema.ts'

@@ -1,7 +1,8 @@
 import { Type, type Static, type TObject } from 'typebox'
 import { checkMcp } from './mcp-rules.ts'
-import type { ConfigProblem, Path } from './problems.ts'
-import { Address, Effect, maxEntries, maxSecrets, optional, Secret, Secrets, strict } from './schema-parts.ts'
+import { problemAt, type ConfigProblem, type Path } from './problems.ts'
+import { maxEntries, optional } from './schema-parts.ts'
+import { Hosts, HttpRequestConfig, McpConfig, OpenApiConfig, strictObject } from './server-tool-schemas.ts'
 import { checkSpec } from './spec-rules.ts'
 
 /** Properties of a tool type that the service needs before creating a tool. */
@@ -25,46 +26,11 @@ export interface ToolTypeTraits {
   protocol?: 'mcp'
 }
 
-const Patterns = Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: maxEntries })
-
-const Effects = Type.Record(Type.String(), Effect, {
-  maxProperties: 2000,
-  description:
-    'By tool, without the name of the entry: a `read` may be repeated after a crash, a `write` never is. Default: the effect that the tool declares.',
-})
-const Selector = Type.String({ minLength: 1, maxLength: 500 })
-const Only = Type.Array(Selector, { maxItems: maxEntries, description: 'Names, or patterns with "*".' })
-const OnlyOperations = Type.Array(Selector, {
-  maxItems: maxEntries,
-  description: 'Operations by name, patterns with "*", or by tag: `tag:pets`.',
-})
-const Host = Type.String({
-  pattern: '^(\\*\\.)?[A-Za-z0-9.-]+(:[0-9]+)?$|^\\[[0-9a-fA-F:.]+\\](:[0-9]+)?$',
-  description: 'A host without scheme and path: "example.com", "*.example.com" for all under it, "example.com:8443".',
-})
-
-const Hosts = Type.Array(Host, { maxItems: maxEntries, description: 'Default: every public host.' })
-
-const OAuth = Type.Object(
-  {
-    client_id: Type.String({ minLength: 1 }),
-    client_secret: Secret,
-    scope: optional(Type.String()),
-    token_url: optional(Address),
-    resource: optional(
-      Type.String({
-        description:
-          'The audience of tokens (RFC 8707); default: the address of the server. Empty if the authorization server refuses the parameter.',
-      }),
-    ),
-  },
-  { ...strict, description: 'Client credentials (RFC 6749, 4.4); `token_url` if another server issues the tokens.' },
-)
-
-/** The options of an object schema without further properties. */
-function strictObject(description: string) {
-  return { ...strict, description }
+function patterns(description: string) {
+  return Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: maxEntries, description })
 }
+
+const readablePaths = 'Files under FILES_ROOT that the tool may read: paths, or patterns such as `handbook/**`. Default: all files.'
 
 /** The tool types, each described once. A type is added with a row here, a builder, and a line in `tools/catalog.ts`. */
 export const toolTypes = {
@@ -78,11 +44,17 @@ export const toolTypes = {
   },
   list_files: {
     skill: 'Lists the files that the agent can read.',
-    config: Type.Object({ paths: optional(Patterns) }, strictObject('Lists files under FILES_ROOT, all or the files of `paths`.')),
+    config: Type.Object(
+      { paths: optional(patterns(readablePaths)) },
+      strictObject('Lists files under FILES_ROOT, all or the files of `paths`.'),
+    ),
   },
   read_file: {
     skill: 'Reads files.',
-    config: Type.Object({ paths: optional(Patterns) }, strictObject('Reads files under FILES_ROOT, all or the files of `paths`.')),
+    config: Type.Object(
+      { paths: optional(patterns(readablePaths)) },
+      strictObject('Reads files under FILES_ROOT, all or the files of `paths`.'),
+    ),
   },
   write_file: {
     skill: 'Writes text files for download.',
@@ -90,7 +62,20 @@ export const toolTypes = {
   },
   knowledge_search: {
     skill: 'Searches documents.',
-    config: Type.Object({ paths: Patterns }, strictObject('Finds passages in the files of `paths`.')),
+    config: Type.Object(
+      {
+        paths: optional(patterns('The documents under FILES_ROOT: paths, or patterns such as `handbook/**`. Default: none.')),
+        uploads: optional(
+          Type.Boolean({
+            description:
+              "Whether the documents that the caller's tenant has uploaded (`POST /core/v1/knowledge`) are searched too. Default: true.",
+          }),
+        ),
+      },
+      strictObject("Finds passages in the files of `paths` and in the tenant's uploaded documents."),
+    ),
+    check: ({ paths, uploads }, at) =>
+      paths === undefined && uploads === false ? [problemAt([...at, 'paths'], 'is required where `uploads` is false')] : [],
   },
   data_query: {
     skill: 'Queries tables of data.',
@@ -99,8 +84,9 @@ export const toolTypes = {
         tables: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String({ minLength: 1 }), {
           minProperties: 1,
           maxProperties: maxEntries,
+          description: 'The tables by name: each is a file under FILES_ROOT, or a pattern whose files are read as one table.',
         }),
-        max_rows: optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+        max_rows: optional(Type.Integer({ minimum: 1, maximum: 10_000, description: 'The rows that one query returns. Default: 200.' })),
       },
       strictObject('SQL over files: each of `tables` is a file or pattern under FILES_ROOT.'),
     ),
@@ -111,56 +97,19 @@ export const toolTypes = {
     codeFields: ['command', 'args', 'env', 'cwd'],
     protocol: 'mcp',
     check: checkMcp,
-    config: Type.Object(
-      {
-        url: optional(Address),
-        headers: optional(Secrets),
-        oauth: optional(OAuth),
-        command: optional(
-          Type.String({ minLength: 1, description: 'Starts the server on this machine; messages go through standard input and output.' }),
-        ),
-        args: optional(Type.Array(Type.String(), { maxItems: maxEntries })),
-        env: optional(Secrets),
-        cwd: optional(Type.String({ minLength: 1, description: 'Relative to agent.yaml; default: its folder.' })),
-        include: optional(Only),
-        exclude: optional(Only),
-        effects: optional(Effects),
-        pin: optional(
-          Type.Boolean({ description: 'A tool with a changed description or schema is not used until the change is accepted.' }),
-        ),
-      },
-      strictObject('A server of the Model Context Protocol: at a `url`, or started by a `command`. Its tools are named `<name>__<tool>`.'),
-    ),
+    config: McpConfig,
   },
   openapi: {
     skill: 'Calls an operation of an HTTP API.',
     isGroup: true,
     check: ({ spec }, at) => checkSpec(spec, [...at, 'spec']),
-    config: Type.Object(
-      {
-        spec: Type.String({ minLength: 1, description: 'A file beside agent.yaml, or an address.' }),
-        base_url: optional(Address),
-        headers: optional(Secrets),
-        credentials: optional(
-          Type.Record(Type.String(), Type.String(), {
-            writeOnly: true,
-            maxProperties: maxSecrets,
-            description: 'By security scheme: the key or token; for basic `user:password`, for client credentials `id:secret`.',
-          }),
-        ),
-        token_url: optional(Type.String({ ...Address, description: 'For client credentials, in place of the address in the document.' })),
-        include: optional(OnlyOperations),
-        exclude: optional(OnlyOperations),
-        effects: optional(Effects),
-      },
-      strictObject('An HTTP API by its OpenAPI document. Its tools are named `<name>__<operationId>`.'),
-    ),
+    config: OpenApiConfig,
   },
   module: {
     skill: 'Calls a custom tool.',
     codeFields: ['path'],
     config: Type.Object(
-      { path: Type.String({ minLength: 1, description: 'A TypeScript or JavaScript file, relative to agent.yaml.' }) },
+      { path: Type.String({ minLength: 1, description: 'The TypeScript or JavaScript file, relative to agent.yaml.' }) },
       strictObject('A custom tool: a file whose default export is a tool.'),
     ),
   },
@@ -168,11 +117,15 @@ export const toolTypes = {
     skill: 'Runs Python code.',
     config: Type.Object(
       {
-        memory_mb: optional(Type.Integer({ minimum: 256, maximum: 4096, description: 'Memory of one process; default 512.' })),
+        memory_mb: optional(Type.Integer({ minimum: 256, maximum: 4096, description: 'The memory of one process, in MiB. Default: 512.' })),
         keep_minutes: optional(
-          Type.Number({ minimum: 0, maximum: 1440, description: 'How long the variables of a conversation are kept; default 10.' }),
+          Type.Number({
+            minimum: 0,
+            maximum: 1440,
+            description: 'Minutes for which the variables of a conversation are kept. Default: 10.',
+          }),
         ),
-        max_processes: optional(Type.Integer({ minimum: 1, maximum: 64, description: 'Default 4.' })),
+        max_processes: optional(Type.Integer({ minimum: 1, maximum: 64, description: 'The number of Python processes. Default: 4.' })),
       },
       strictObject('Runs Python in a sandbox without access to the network and to this machine.'),
     ),
@@ -188,20 +141,7 @@ export const toolTypes = {
   http_request: {
     skill: 'Makes HTTP requests.',
     hasSecretsByHost: true,
-    config: Type.Object(
-      {
-        allowed_hosts: optional(Hosts),
-        context_hosts: optional(Type.Array(Host, { maxItems: maxEntries, description: "Get the caller's stix headers." })),
-        methods: optional(Type.Array(Type.Enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']), { minItems: 1 })),
-        headers: optional(
-          Type.Record(Host, Secrets, {
-            maxProperties: maxEntries,
-            description: 'By host: headers of requests to the host, never shown to the model.',
-          }),
-        ),
-      },
-      strictObject('Sends HTTP requests to public hosts or to the allowed hosts.'),
-    ),
+    config: HttpRequestConfig,
   },
 } as const satisfies Record<string, ToolTypeTraits>
 

@@ -73,6 +73,7 @@ function toConfigError(message: string): ConfigError {
 function toSentence(code: string, message: string): string {
   if (code === 'TAG_RESOLVE_FAILED') return 'has an unknown tag (!name)'
   if (code === 'BAD_ALIAS') return 'has a malformed alias (*name), or an alias without an anchor (&name) before the alias'
+  if (code === 'DUPLICATE_KEY') return 'is not valid YAML: this field is there twice; merge both into one'
   return `is not valid YAML: ${message.replace(/(:| directive) .*$/s, '')}`
 }
 

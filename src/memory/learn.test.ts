@@ -129,3 +129,19 @@ test('memories get vectors; missing ones are added when the embedder is back', a
     [vector, vector],
   )
 })
+
+test('a caller with few memories needs no vectors, and a text in an unknown language gets an empty one', async () => {
+  const { learning, memories } = fixture({ a: 'I live in Rome', b: 'my name is Ada' })
+  const asked: string[] = []
+  const knows = (text: string) => !text.includes('Rome')
+  const embed = async (texts: readonly string[]) => (asked.push(...texts), texts.map(() => [1]))
+  const models = { ...none, embedder: { name: 'e', knows, embed }, vectorsAbove: 1 }
+  await learning.learnFromRun(caller, 'a', models, signal)
+  assert.equal(memories.get('m0')!.vector, undefined)
+  await learning.learnFromRun(caller, 'b', models, signal)
+  assert.deepEqual(
+    [...memories.values()].map(({ vector }) => [...vector!.values]),
+    [[], [1]],
+  )
+  assert.equal(asked.length, 1)
+})

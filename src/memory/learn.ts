@@ -8,11 +8,14 @@ import type { Memory, MemorySource, NewMemory } from './memory.ts'
 import { merge } from './merge.ts'
 import { toVectors } from './vectors.ts'
 import { createKeyedMutex } from '../concurrency/mutex.ts'
+import { reachState } from '../states.ts'
 
 /** The models for memory; each may be missing. */
 export interface MemoryModels {
   small: Model | undefined
   embedder: Embedder | undefined
+  /** Memories of a caller above which vectors are made; default: every memory gets one. */
+  vectorsAbove?: number
 }
 
 export interface LearnDependencies {
@@ -65,11 +68,12 @@ export function createLearning(deps: LearnDependencies): Learning {
   }
 
   async function learn({ caller, newMemories, source, models, signal }: Lesson): Promise<void> {
+    const { embedder, vectorsAbove = 0 } = models
     await applyChanges(caller, source, async (memories) => {
       const changes = await merge(newMemories, memories, { model: models.small, now: now(), newId: deps.newId, signal })
-      return withVectors(changes, models.embedder, signal)
+      return withVectors(changes, memories.length < vectorsAbove ? undefined : embedder, signal)
     })
-    if (models.embedder) await backfill(caller, models.embedder, signal).catch(deps.onFault)
+    if (embedder) await backfill(caller, { embedder, vectorsAbove }, signal).catch(deps.onFault)
   }
 
   /**
@@ -85,6 +89,7 @@ export function createLearning(deps: LearnDependencies): Learning {
         const outcome = await store.apply(caller, version, changes, source, now())
         cache.invalidate(caller)
         if (outcome !== 'moved') return
+        reachState('memory-raced')
       }
       throw new Error('The memories of a caller change faster than they can be merged.')
     })
@@ -110,8 +115,9 @@ export function createLearning(deps: LearnDependencies): Learning {
    * Adds vectors to memories without a vector of this embedder, because the embedder was down or was replaced; a batch
    * each time.
    */
-  async function backfill(caller: Owner, embedder: Embedder, signal: AbortSignal): Promise<void> {
+  async function backfill(caller: Owner, { embedder, vectorsAbove }: Backfill, signal: AbortSignal): Promise<void> {
     const { memories } = await store.all(caller)
+    if (memories.length <= vectorsAbove) return
     const withoutVector = memories.filter(({ vector }) => vector?.model !== embedder.name).slice(-maxBackfill)
     if (withoutVector.length === 0) return
     const vectors = await toVectors(
@@ -127,6 +133,11 @@ export function createLearning(deps: LearnDependencies): Learning {
 }
 
 const maxBackfill = 64
+
+interface Backfill {
+  embedder: Embedder
+  vectorsAbove: number
+}
 
 interface Lesson {
   caller: Owner

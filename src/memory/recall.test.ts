@@ -4,7 +4,6 @@ import type { Embedder } from '../agent/embedder.ts'
 import { createMemoryCache } from './memory-cache.ts'
 import type { Memory, MemoryKind, Origin } from './memory.ts'
 import { createRecall, type RecallOptions } from './recall.ts'
-import { splitKnown } from './render.ts'
 
 const caller = { tenant: 't', owner: 'o' }
 
@@ -19,13 +18,13 @@ async function recalled(memories: Memory[], question: string, options: Partial<R
   const faults: unknown[] = []
   const cache = createMemoryCache({ version: async () => 1, all: async () => ({ version: 1, memories }) }, { now: () => 0 })
   const recall = createRecall({ now: () => 0, onFault: (error) => faults.push(error) })
-  const text = await recall(cache.get(caller)!, question, {
+  const found = await recall(cache.get(caller)!, question, {
     limit: 8,
     embedder: undefined,
     signal: new AbortController().signal,
     ...options,
   })
-  return (text ?? '').split('\n').filter((line) => line.startsWith('- '))
+  return (found?.text ?? '').split('\n').filter((line) => line.startsWith('- '))
 }
 
 const many = Array.from({ length: 30 }, (_, at) => memory(`Nothing of note ${at}.`, { at }))
@@ -53,8 +52,8 @@ test("memories of tools appear only when they match, under their own heading, an
   assert.deepEqual(await recalled(memories, 'sales by date', { withoutTools: true }), ['- The user lives in Rome.'])
   const cache = createMemoryCache({ version: async () => 1, all: async () => ({ version: 1, memories }) }, { now: () => 0 })
   const recall = createRecall({ now: () => 0, onFault: assert.fail })
-  const text = await recall(cache.get(caller)!, 'sales', { limit: 8, embedder: undefined, signal: new AbortController().signal })
-  assert.deepEqual(splitKnown(`${text}sales?`), { known: ['The user lives in Rome.'], text: 'sales?' })
+  const found = await recall(cache.get(caller)!, 'sales', { limit: 8, embedder: undefined, signal: new AbortController().signal })
+  assert.deepEqual(found?.statements, ['The user lives in Rome.'])
 })
 
 test('the number and the characters of shown memories are limited', async () => {

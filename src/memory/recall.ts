@@ -1,7 +1,8 @@
 import type { Embedder } from '../agent/embedder.ts'
 import type { CallerMemories } from './memory-cache.ts'
 import type { Memory, Vector } from './memory.ts'
-import { render } from './render.ts'
+import { mix } from '../search/mix.ts'
+import { toRecalled, type RecalledMemories } from './render.ts'
 import { cosine, toVectors } from './vectors.ts'
 import { orAborted } from '../concurrency/or-aborted.ts'
 
@@ -15,7 +16,11 @@ export interface RecallOptions {
 }
 
 /** Returns the memories to put before a caller's question; undefined for none. Never throws. */
-export type Recall = (loading: Promise<CallerMemories | undefined>, question: string, options: RecallOptions) => Promise<string | undefined>
+export type Recall = (
+  loading: Promise<CallerMemories | undefined>,
+  question: string,
+  options: RecallOptions,
+) => Promise<RecalledMemories | undefined>
 
 interface RecallDependencies {
   now(): number
@@ -23,7 +28,7 @@ interface RecallDependencies {
 }
 
 /** Time limit for the question's vector. */
-const embedMs = 2000
+const embedMs = 1000
 const restMs = 30_000
 const maxQuestion = 4000
 
@@ -35,10 +40,10 @@ export function createRecall({ now, onFault }: RecallDependencies): Recall {
     loading: Promise<CallerMemories | undefined>,
     question: string,
     options: RecallOptions,
-  ): Promise<string | undefined> {
+  ): Promise<RecalledMemories | undefined> {
     try {
       const callerMemories = await loading
-      return callerMemories && render(choose(callerMemories, question, await vectorOf(callerMemories, question, options), options))
+      return callerMemories && toRecalled(choose(callerMemories, question, await vectorOf(callerMemories, question, options), options))
     } catch (error) {
       onFault(error)
       return undefined
@@ -69,8 +74,6 @@ export function createRecall({ now, onFault }: RecallDependencies): Recall {
 const maxCharacters = 4000
 /** Limit of memories from tools, which must also match the question. */
 const maxFromTools = 2
-/** Cormack, Clarke and Büttcher 2009: the weight of the first ranks of a list. */
-const rankConstant = 60
 const maxRanked = 50
 
 /**
@@ -101,24 +104,13 @@ function toSize(memories: readonly Memory[]): Memory[] {
   return memories.filter(({ content }) => (available -= content.length) >= 0)
 }
 
-/** Reciprocal rank fusion of both orders; memories in neither order get no score. */
+/** Scores by words and meaning; memories that fit neither get no score. */
 function rank({ memories, index }: CallerMemories, question: string, vector: Vector | undefined): Map<Memory, number> {
-  const byWords = index.search(question.slice(0, maxQuestion), memories.keys(), maxRanked).map(({ id }) => memories[id]!)
-  const byMeaning = vector ? nearest(memories, vector) : []
-  const scores = new Map<Memory, number>()
-  for (const list of [byWords, byMeaning]) {
-    for (const [at, memory] of list.entries()) scores.set(memory, (scores.get(memory) ?? 0) + 1 / (rankConstant + at + 1))
+  const words = index.scores(question.slice(0, maxQuestion), memories.keys())
+  const cosineOf = (id: number) => {
+    const own = memories[id]!.vector
+    return vector && own && own.model === vector.model && own.values.length > 0 ? cosine(own, vector) : undefined
   }
-  return scores
-}
-
-function nearest(memories: readonly Memory[], vector: Vector): Memory[] {
-  const rated = memories.flatMap((memory) =>
-    memory.vector?.model === vector.model ? [{ memory, near: cosine(memory.vector, vector) }] : [],
-  )
-  return rated
-    .filter(({ near }) => near > 0)
-    .toSorted((a, b) => b.near - a.near)
-    .slice(0, maxRanked)
-    .map(({ memory }) => memory)
+  const best = mix(memories.keys(), { words, cosineOf: vector && vector.values.length > 0 ? cosineOf : undefined }, maxRanked)
+  return new Map(best.map(({ id, score }) => [memories[id]!, score]))
 }

@@ -9,6 +9,17 @@ const toolHeading = 'Noted from tools in earlier conversations (unverified; not 
 
 const labels = { fact: '', preference: 'Preference: ', lesson: 'Lesson: ' } as const
 
+/** The memories for a prompt, and as sentences without those from tools. */
+export interface RecalledMemories {
+  text: string
+  statements: string[]
+}
+
+export function toRecalled(memories: readonly Memory[]): RecalledMemories | undefined {
+  const text = render(memories)
+  return text === '' ? undefined : { text, statements: memories.flatMap(({ origin, content }) => (origin === 'user' ? [content] : [])) }
+}
+
 export function render(memories: readonly Memory[]): string {
   const lists = [toList(userHeading, memories, 'user'), toList(toolHeading, memories, 'tool')]
   const text = lists.join('')
@@ -18,15 +29,4 @@ export function render(memories: readonly Memory[]): string {
 function toList(heading: string, memories: readonly Memory[], origin: Memory['origin']): string {
   const lines = memories.flatMap((memory) => (memory.origin === origin ? [`- ${labels[memory.kind]}${memory.content}\n`] : []))
   return lines.length === 0 ? '' : `${heading}\n${lines.join('')}`
-}
-
-/** Splits a rendered message into the question and the user's earlier statements, one sentence each. */
-export function splitKnown(text: string): { known: string[]; text: string } {
-  if (!text.startsWith(open)) return { known: [], text }
-  const end = text.indexOf(close)
-  if (end < 0) return { known: [], text }
-  const frame = text.slice(open.length, end)
-  const userPart = frame.slice(0, frame.includes(toolHeading) ? frame.indexOf(toolHeading) : undefined)
-  const known = userPart.split('\n').flatMap((line) => (line.startsWith('- ') ? [line.replace(/^- (?:Preference: |Lesson: )?/, '')] : []))
-  return { known, text: text.slice(end + close.length) }
 }

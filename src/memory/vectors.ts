@@ -1,10 +1,19 @@
 import type { Embedder } from '../agent/embedder.ts'
 import type { Vector } from './memory.ts'
 
-/** Unit vectors, so that their dot product is the cosine of the angle between them. */
+/**
+ * Unit vectors, so that their dot product is the cosine of the angle between them. A text in a language that the embedder does not know gets
+ * an empty vector, which is like no other.
+ */
 export async function toVectors(embedder: Embedder, texts: readonly string[], signal: AbortSignal): Promise<Vector[]> {
-  const lists = await embedder.embed(texts, signal)
-  return lists.map((list) => ({ model: embedder.name, values: normalise(Float32Array.from(list)) }))
+  const isKnown = (text: string) => embedder.knows?.(text) !== false
+  const known = texts.filter(isKnown)
+  const lists = known.length > 0 ? await embedder.embed(known, signal) : []
+  const values = lists.values()
+  return texts.map((text) => {
+    const list = isKnown(text) ? (values.next().value ?? []) : []
+    return { model: embedder.name, values: normalise(Float32Array.from(list)) }
+  })
 }
 
 function normalise(values: Float32Array): Float32Array {

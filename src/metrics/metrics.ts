@@ -25,8 +25,8 @@ export interface MetricsOptions {
   sharing?: MetricsSharing
 }
 
-export function createMetrics({ runs, waiting, jobs, now, sharing }: MetricsOptions): Metrics {
-  const registry = new Registry()
+/** Creates the metrics in an empty registry. */
+export function createMetrics({ runs, waiting, jobs, now, sharing }: MetricsOptions, registry = new Registry()): Metrics {
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
   const liveRuns = new Gauge({

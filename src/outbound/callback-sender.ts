@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks'
 import { maxExcerptBytes, toBodyExcerpt } from '../runs/callbacks/body-excerpt.ts'
-import { CallbackNotSent, type OutgoingCallback, type SendCallback } from '../runs/callbacks/callbacks.ts'
+import { CallbackNotSent, type OutgoingCallback, type SendCallback } from '../runs/callbacks/attempt.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
 
 interface CallbackSenderOptions {
@@ -17,12 +17,14 @@ const answerMs = 15_000
 /** Time limit for the start of the answer's body, which is only shown: a slow body must not delay other callbacks. */
 const bodyMs = 1000
 
-/** Sends callbacks as CloudEvents in structured mode, signed by Standard Webhooks. */
+const cloudEventType = 'application/cloudevents+json'
+
+/** Sends callbacks, by default CloudEvents in structured mode, signed by Standard Webhooks. */
 export function createCallbackSender({ fetch, secretsOf, now }: CallbackSenderOptions): SendCallback {
-  function headersOf({ tenant, id, body }: OutgoingCallback): Record<string, string> {
+  function headersOf({ tenant, id, body, contentType = cloudEventType }: OutgoingCallback): Record<string, string> {
     const at = new Date(now())
     return {
-      'content-type': 'application/cloudevents+json',
+      'content-type': contentType,
       'user-agent': 'agent-core',
       'webhook-id': id,
       'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
@@ -34,7 +36,7 @@ export function createCallbackSender({ fetch, secretsOf, now }: CallbackSenderOp
 
   return async (callback, signal) => {
     const { url, authorization } = withoutUser(callback.url)
-    const headers = { ...headersOf(callback), ...(authorization ? { authorization } : {}) }
+    const headers = { ...headersOf(callback), ...(authorization ? { authorization } : {}), ...callback.headers }
     const until = AbortSignal.any([signal, AbortSignal.timeout(answerMs)])
     try {
       const response = await fetch(url, { method: 'POST', headers, body: callback.body, redirect: 'manual', signal: until })

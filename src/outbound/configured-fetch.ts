@@ -1,5 +1,5 @@
-import { Agent, fetch, type Response } from 'undici'
-import { followRedirects, type OutboundInit, type Send } from './redirects.ts'
+import type { Agent, Response } from 'undici'
+import type { OutboundInit, Send } from './redirects.ts'
 
 export interface ConfiguredFetch {
   fetch(url: string, init?: OutboundInit): Promise<Response>
@@ -11,11 +11,16 @@ export interface ConfiguredFetch {
  * `guarded`.
  */
 export function createConfiguredFetch(guarded: Send): ConfiguredFetch {
-  // An answer may take as long as the tool may: the caller's signal sets the limit.
-  const agent = new Agent({ allowH2: false, headersTimeout: 0, bodyTimeout: 0 })
-  const send: Send = (url, init, hasLeft) => (hasLeft ? guarded(url, init, hasLeft) : fetch(url, { ...init, dispatcher: agent }))
+  let agent: Agent | undefined
+  const send: Send = async (url, init, hasLeft) => {
+    if (hasLeft) return guarded(url, init, hasLeft)
+    const { Agent, fetch } = await import('undici')
+    // An answer may take as long as the tool may: the caller's signal sets the limit.
+    agent ??= new Agent({ allowH2: false, headersTimeout: 0, bodyTimeout: 0 })
+    return fetch(url, { ...init, dispatcher: agent })
+  }
   return {
-    fetch: (url, init = {}) => followRedirects(url, init, send),
-    close: () => agent.destroy(),
+    fetch: async (url, init = {}) => (await import('./redirects.ts')).followRedirects(url, init, send),
+    close: async () => agent?.destroy(),
   }
 }

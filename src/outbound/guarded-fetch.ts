@@ -1,9 +1,9 @@
 import { lookup as dnsLookup, type LookupAddress, type LookupOptions } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
-import { Agent, buildConnector, fetch, type Response } from 'undici'
+import type { Agent, Response } from 'undici'
 import { createAddressGuard, type AddressGuard } from './address-guard.ts'
 import { createConfiguredFetch } from './configured-fetch.ts'
-import { followRedirects, type OutboundInit, type Send } from './redirects.ts'
+import type { OutboundInit, Send } from './redirects.ts'
 
 /**
  * The only access to addresses named by callers or models: the public Internet, and addresses that the operator allows.
@@ -47,22 +47,28 @@ export class AddressRefused extends Error {
   }
 }
 
+type Undici = typeof import('undici')
+
 const connectMs = 10_000
 const resolveMs = 5000
 
 export function createGuardedFetch({ allowed, lookup = dnsLookup }: GuardedFetchOptions): GuardedFetch {
   const guard = createAddressGuard(allowed)
 
-  // Proxies of the environment are ignored: this agent connects directly.
-  const agent = new Agent({
-    connect(options, callback) {
-      const { host, port } = hostAndPort(options.hostname, options.protocol, options.port)
-      // Node calls no lookup for a literal address.
-      if (isIP(host) !== 0 && !isAllowed(guard, host, port, [host])) return callback(new AddressRefused(), null)
-      const connect = buildConnector({ timeout: connectMs, allowH2: false, lookup: guardedLookup(guard, lookup, port) })
-      connect(options, callback)
-    },
-  })
+  let agent: Agent | undefined
+
+  /** Proxies of the environment are ignored: this agent connects directly. */
+  function createAgent({ Agent, buildConnector }: Undici): Agent {
+    return new Agent({
+      connect(options, callback) {
+        const { host, port } = hostAndPort(options.hostname, options.protocol, options.port)
+        // Node calls no lookup for a literal address.
+        if (isIP(host) !== 0 && !isAllowed(guard, host, port, [host])) return callback(new AddressRefused(), null)
+        const connect = buildConnector({ timeout: connectMs, allowH2: false, lookup: guardedLookup(guard, lookup, port) })
+        connect(options, callback)
+      },
+    })
+  }
 
   async function refusalOf(text: string): Promise<string | undefined> {
     // A NUL is invalid in a URL although the parser accepts it, and Postgres refuses it in text.
@@ -75,14 +81,19 @@ export function createGuardedFetch({ allowed, lookup = dnsLookup }: GuardedFetch
     return isFit ? undefined : 'must name a host with a public address'
   }
 
-  const guarded: Send = (url, init) => fetch(url, { ...init, dispatcher: agent })
+  const guarded: Send = async (url, init) => {
+    const undici = await import('undici')
+    agent ??= createAgent(undici)
+    return undici.fetch(url, { ...init, dispatcher: agent })
+  }
   const configured = createConfiguredFetch(guarded)
   return {
-    fetch: (url, init = {}) => followRedirects(url, init, guarded),
+    // Imported on demand, with undici: a service that has sent no request starts without them.
+    fetch: async (url, init = {}) => (await import('./redirects.ts')).followRedirects(url, init, guarded),
     fetchConfigured: configured.fetch,
     refusalOf,
     async close() {
-      await Promise.all([agent.destroy(), configured.close()])
+      await Promise.all([agent?.destroy(), configured.close()])
     },
   }
 }

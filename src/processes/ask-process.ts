@@ -12,6 +12,9 @@ export interface AskLimits {
   serve?(request: unknown): Promise<unknown>
 }
 
+/** The system does not start a process. */
+export class StartFault extends Error {}
+
 /** CPU seconds over all threads, including the garbage collector. */
 const cpuSeconds = 180
 
@@ -36,7 +39,7 @@ export async function askProcess<Answer extends object>(module: URL, question: o
       if (child.connected) child.send({ response }, () => {})
     }, reject)
   })
-  child.on('error', (cause) => reject(cause instanceof FrameFault ? cause : new Error('its parser cannot be started', { cause })))
+  child.on('error', (cause) => reject(cause instanceof FrameFault ? cause : new StartFault('its parser cannot be started', { cause })))
   child.once('exit', (_code, signal) => reject(new Error(signal ? 'it needs too much memory' : 'its parser stopped')))
   // `exit` reports a message that cannot be sent, with a better reason.
   child.send(question, () => {})

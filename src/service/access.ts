@@ -15,6 +15,7 @@ import type { Bus } from '../replicas/bus.ts'
 import type { AdmissionDependencies } from '../runs/intake/admission.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createAccessKeyStore } from '../store/secrets/access-keys.ts'
+import type { Changes } from '../store/changes.ts'
 import type { Database } from '../store/database.ts'
 import { createRunCount } from '../store/reports/unended-runs.ts'
 import { createPrivateFile } from '../store/disk/private-file.ts'
@@ -26,6 +27,7 @@ interface AccessOptions {
   settings: Settings
   secrets: OpenSecrets
   bus: Bus
+  changes: Changes | undefined
   now: () => number
   log: Logger
 }
@@ -38,18 +40,23 @@ const adminKeyEveryMs = 3_600_000
 
 /** Opens access control: the signing keys, revocations, and the administrator's key in its file. */
 export async function openAccess(stack: AsyncDisposableStack, options: AccessOptions) {
-  const { agent, database, settings, secrets, bus, now, log } = options
+  const { agent, database, settings, secrets, bus, changes, now, log } = options
   const { adminTenant: tenant, accessProvider: provider, dataDir } = settings
   const store = createAccessKeyStore(database)
   const onError = (subject: string) => (err: unknown) => log.warn({ err }, subject)
-  const signing = await openLiveSigningKeys(secrets.signingKeys, { now, bus, onError: onError('signing keys') })
+  const signing = await openLiveSigningKeys(secrets.signingKeys, {
+    now,
+    bus,
+    onError: onError('signing keys'),
+    ...(changes && { watch: changes.secrets }),
+  })
   stack.adopt(signing, (keys) => keys.close())
   const revocations = await createRevocations(store, { now, bus, onError: onError('revocations') })
   stack.adopt(revocations, (opened) => opened.close())
   const { isRevoked, announce: announceRevoked } = revocations
   const customRoles = () => agent().config.access.roles
   const keyRules = { signing, provider, adminTenant: tenant, customRoles, isRevoked }
-  const verifier = createVerifier({ ...keyRules, now })
+  const verifier = createVerifier({ ...keyRules, revocations, now })
 
   const file = createPrivateFile(path.resolve(dataDir, 'admin.key'))
   const ensure = () => ensureAdminKey({ file, shared: secrets.adminKey, tenant, signing, verifier, store, now })

@@ -17,6 +17,7 @@ import { createConnections, type Connections } from '../models/connections.ts'
 import { createModels, createSmallModel } from '../models/create-model.ts'
 import { createEmbedder } from '../models/embeddings/create-embedder.ts'
 import type { Bus } from '../replicas/bus.ts'
+import type { Watch } from '../replicas/watch.ts'
 import { packageRoot } from '../package-root.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createConfigurationFile } from '../store/disk/configuration-file.ts'
@@ -30,7 +31,7 @@ interface AgentsOptions {
   settings: Settings
   environment: Environment
   /** Dependencies of tools. */
-  tools: Pick<Parameters<typeof createToolCatalogs>[0], 'files' | 'cacheDir' | 'outbound' | 'pins'>
+  tools: Pick<Parameters<typeof createToolCatalogs>[0], 'files' | 'cacheDir' | 'outbound' | 'search' | 'documents' | 'pins' | 'logins'>
   database: Database
   /** Present when several processes share one configuration. */
   shared: Shared | undefined
@@ -46,6 +47,8 @@ interface Shared {
   /** Id of this process. */
   id: string
   bus: Bus
+  /** Watches the stored configuration. */
+  watch: Watch
 }
 
 interface OpenAgents {
@@ -102,12 +105,12 @@ async function openOwn(stack: AsyncDisposableStack, database: Database, common: 
 /** The configuration of all processes, from the database. */
 async function openShared(
   stack: AsyncDisposableStack,
-  { database, box, id, bus }: Shared & { database: Database },
+  { database, box, id, bus, watch }: Shared & { database: Database },
   common: Common & { sample(): Promise<string> },
 ): Promise<OpenAgents> {
   const store = await openConfigurationStore(database, { box, now: common.now })
   const presence = createPresence(database, { id, bus })
-  const shared = await openSharedConfiguration({ ...common, store, bus, hasOthers: presence.hasOthers })
+  const shared = await openSharedConfiguration({ ...common, store, bus, watch, hasOthers: presence.hasOthers })
   stack.adopt(shared.agents, (agents) => agents.close())
   const configuration = stack.adopt(shared, (opened) => opened.close())
   const follow = () => {

@@ -14,9 +14,11 @@ import { createArtifactFiles } from '../store/disk/artifact-files.ts'
 import type { Database } from '../store/database.ts'
 import { createArtifactStore } from '../store/sessions/artifacts.ts'
 import { existingSessions } from '../store/sessions/sessions.ts'
+import { existingUploads } from '../store/uploads/uploads.ts'
 import { createShareFolder } from '../store/disk/share-folder.ts'
+import { uploadFolderOf, uploadIdOf } from '../uploads/uploads.ts'
 
-interface ArtifactOptions extends Omit<ArtifactsDependencies, 'bytes' | 'store' | 'shareFolder' | 'secrets' | 'onFault'> {
+interface ArtifactOptions extends Omit<ArtifactsDependencies, 'store' | 'shareFolder' | 'secrets' | 'onFault'> {
   agent: CurrentAgent
   database: Database
   jobs: Jobs
@@ -34,13 +36,12 @@ const sweepEveryMs = 3_600_000
 
 /** Wires files made by tools: stored, served, and removed together with their session. */
 export async function openArtifacts(stack: AsyncDisposableStack, options: ArtifactOptions): Promise<OpenArtifacts> {
-  const { agent, settings, signing, log, newId } = options
-  const bytes = await openBytes(stack, settings)
+  const { agent, bytes, settings, signing, log, newId } = options
   const onFault = (err: unknown) => log.error({ err }, 'artifacts')
   const shareFolder = createShareFolder(settings.artifactShareDir)
   const secrets = () => signing.all().map((key) => key.derive('artifact links'))
   const store = createArtifactStore(options.database)
-  const artifacts = createArtifacts({ ...options, bytes, store, shareFolder, secrets, onFault })
+  const artifacts = createArtifacts({ ...options, store, shareFolder, secrets, onFault })
   await keepSwept(stack, bytes, { ...options, onFault })
   return {
     artifacts,
@@ -50,13 +51,14 @@ export async function openArtifacts(stack: AsyncDisposableStack, options: Artifa
         const folder = directFolderOf(newId())
         return { folder, keep: artifacts.keeper({ folder, limits: limitsOf(agent()), earlier: [] }) }
       },
-      link: artifacts.linkTo,
+      toAnswerFiles: artifacts.toAnswerFiles,
       read: artifacts.read,
     },
   }
 }
 
-async function openBytes(stack: AsyncDisposableStack, { artifactStore, dataDir }: Settings): Promise<ArtifactBytes> {
+/** Opens the store of bytes of artifacts and uploads: a folder, or a bucket. */
+export async function openBytes(stack: AsyncDisposableStack, { artifactStore, dataDir }: Settings): Promise<ArtifactBytes> {
   if (!artifactStore) return createArtifactFiles(path.join(dataDir, 'artifacts'))
   const [{ createArtifactBucket }, { checkBucket }] = await Promise.all([
     import('../store/s3/artifacts.ts'),
@@ -74,7 +76,7 @@ interface SweepOptions extends Pick<ArtifactOptions, 'database' | 'jobs' | 'sett
 async function keepSwept(stack: AsyncDisposableStack, bytes: ArtifactBytes, options: SweepOptions): Promise<void> {
   const { database, jobs, settings, now, onFault } = options
   const sweep = async () => {
-    await sweepArtifacts({ bytes, existing: (keys) => existingSessions(database, keys), now }).catch(onFault)
+    await sweepArtifacts({ bytes, existing: (folders) => existingFolders(database, folders), now }).catch(onFault)
   }
   if (!settings.artifactStore) {
     stack.adopt(setInterval(() => void sweep(), sweepEveryMs).unref(), clearInterval)
@@ -85,6 +87,13 @@ async function keepSwept(stack: AsyncDisposableStack, bytes: ArtifactBytes, opti
     return { kind: 'again', at: now() + sweepEveryMs }
   })
   await jobs.add([{ id: 'artifact_sweep', kind: 'artifact_sweep', tenant: settings.adminTenant, data: {}, dueAt: now() }])
+}
+
+async function existingFolders(database: Database, folders: readonly string[]): Promise<Set<string>> {
+  const uploadIds = folders.map(uploadIdOf).filter((id) => id !== undefined)
+  const sessionKeys = folders.filter((folder) => uploadIdOf(folder) === undefined)
+  const [sessions, uploads] = await Promise.all([existingSessions(database, sessionKeys), existingUploads(database, uploadIds)])
+  return new Set([...sessions, ...[...uploads].map(uploadFolderOf)])
 }
 
 function limitsOf({ config: { limits } }: Agent): ArtifactLimits {

@@ -11,8 +11,11 @@ import { withOtherMethods } from '../http/other-methods.ts'
 import type { ConsoleSessions } from '../access/console/console-sessions.ts'
 import type { IdentityProvider } from '../access/console/identity-provider.ts'
 import type { AccessKeys } from '../access/keys/access-keys.ts'
+import { a2aHttpRoutes } from '../http/routes/a2a-http.ts'
 import { a2aRoutes } from '../http/routes/a2a.ts'
 import { accessRoutes } from '../http/routes/access.ts'
+import { agUiRoutes } from '../http/routes/ag-ui.ts'
+import { apiPageRoutes } from '../http/routes/api-page.ts'
 import { approvalRoutes } from '../http/routes/approvals.ts'
 import { artifactRoutes } from '../http/routes/artifacts.ts'
 import { asyncRoutes } from '../http/routes/async.ts'
@@ -24,15 +27,19 @@ import { configurationHistoryRoutes } from '../http/routes/configuration-history
 import { configurationRoutes } from '../http/routes/configuration.ts'
 import { consoleRoutes, rootRoute } from '../http/routes/console.ts'
 import { consoleSessionRoutes } from '../http/routes/console-session.ts'
-import { docsRoutes, documentRoutes, openApiRoute } from '../http/routes/docs.ts'
+import { documentRoutes, openApiRoute } from '../http/routes/docs.ts'
+import { documentationRoutes } from '../http/routes/documentation.ts'
 import { healthRoutes } from '../http/routes/health.ts'
 import { keyRoutes } from '../http/routes/keys.ts'
+import { knowledgeRoutes } from '../http/routes/knowledge.ts'
 import { mcpRoutes } from '../http/routes/mcp.ts'
 import { memoryRoutes } from '../http/routes/memories.ts'
 import { metadataRoutes } from '../http/routes/metadata.ts'
 import { observabilityRoutes } from '../http/routes/observability.ts'
 import { openAiRoutes } from '../http/routes/openai.ts'
 import { prometheusRoute } from '../http/routes/prometheus.ts'
+import { createResourceMetadata } from '../http/resource-metadata.ts'
+import { resourceMetadataRoutes } from '../http/routes/resource-metadata.ts'
 import { runListRoute } from '../http/routes/run-list.ts'
 import { runTraceRoutes } from '../http/routes/run-trace.ts'
 import { runRoutes, viewRuns } from '../http/routes/runs.ts'
@@ -40,7 +47,9 @@ import { sessionRoutes } from '../http/routes/sessions.ts'
 import { statusRoute } from '../http/routes/status.ts'
 import { subAgentRoutes } from '../http/routes/sub-agents.ts'
 import { toolRoutes } from '../http/routes/tools.ts'
+import { uiChatRoutes } from '../http/routes/ui-chat.ts'
 import { createServer, type ServerOptions } from '../http/server.ts'
+import type { Knowledge } from '../knowledge/knowledge.ts'
 import type { Memories } from '../memory/memories.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { packageRoot } from '../package-root.ts'
@@ -48,17 +57,24 @@ import type { ApprovalStore } from '../runs/approvals/approval-store.ts'
 import type { Approvals } from '../runs/approvals/approvals.ts'
 import type { ListCallbacks } from '../runs/callbacks/callback-list.ts'
 import type { Callbacks } from '../runs/callbacks/callbacks.ts'
+import type { NotificationStore } from '../runs/notifications/notification-store.ts'
+import type { RecentRunStore } from '../runs/list/recent-run-store.ts'
 import type { ListRuns } from '../runs/list/run-list.ts'
+import type { SessionRuns } from '../runs/list/session-runs.ts'
 import type { Runs } from '../runs/runs.ts'
 import type { DirectExecution } from '../runs/tool-executions/direct-execution.ts'
 import type { Observability } from '../runs/reports/observability.ts'
 import type { RunTraces } from '../runs/trace/run-traces.ts'
+import type { EchoStore } from '../runs/log/echo-store.ts'
 import type { RunStore } from '../runs/run-store.ts'
 import type { SessionChanges } from '../sessions/session-changes.ts'
+import type { Conversations } from '../sessions/conversations.ts'
+import type { SessionStore } from '../sessions/session-store.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { StatusReader } from './status.ts'
 import type { SubAgents } from '../sub-agents/sub-agents.ts'
+import type { Uploads } from '../uploads/uploads.ts'
 
 /** Services that the routes call. */
 interface RouteServices {
@@ -75,22 +91,31 @@ interface RouteServices {
   consoleSessions: ConsoleSessions
   identityProvider: IdentityProvider | undefined
   keys: AccessKeys
+  knowledge: Knowledge
   memories: Memories
   metrics: Metrics
   observability: Observability
   openCalls: ApprovalStore
+  notifications: NotificationStore
+  refusalOf(url: string): Promise<string | undefined>
   pins: PinStore
+  recentRuns: RecentRunStore
   runStore: RunStore
+  sessionRuns: SessionRuns
   sessions: Sessions
+  sessionStore: SessionStore
+  conversations: Conversations
+  echoes: EchoStore
   status: StatusReader
   subAgents: SubAgents
   tools: DirectExecution
   traces: RunTraces
+  uploads: Uploads
   ping(): Promise<void>
   isStopping(): boolean
 }
 
-interface HttpOptions extends Omit<ServerOptions, 'bodyLimit' | 'publicUrl'> {
+interface HttpOptions extends Omit<ServerOptions, 'bodyLimit' | 'publicUrl' | 'corsOrigins'> {
   settings: Settings
   version: string
   services: RouteServices
@@ -98,6 +123,8 @@ interface HttpOptions extends Omit<ServerOptions, 'bodyLimit' | 'publicUrl'> {
   address(): string
   /** Folder of the built console; default: `dist/console` of the package. */
   consoleFolder?: string | undefined
+  /** Folder of the built documentation; default: `dist/docs` of the package. */
+  documentationFolder?: string | undefined
   /** Called when the service listens and its URL is known. */
   onListen(): void
 }
@@ -109,8 +136,8 @@ interface OpenHttp extends Pick<InheritedConnections, 'take'> {
 /** Makes the server with all routes; the server does not listen yet. */
 export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions): Promise<OpenHttp> {
   const { settings, version, services } = options
-  const { publicUrl, metricsPublic: isPublic, adminTenant } = settings
-  const app = createServer({ ...options, bodyLimit: settings.httpBodyLimit, publicUrl })
+  const { publicUrl, corsOrigins, metricsPublic: isPublic, adminTenant } = settings
+  const app = createServer({ ...options, bodyLimit: settings.httpBodyLimit, publicUrl, corsOrigins })
   const inherited = acceptInherited(app.server)
   stack.defer(() => closeServer(app, inherited))
   // Must return nothing: Fastify logs any result of this hook as an error.
@@ -118,11 +145,14 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
     options.onListen()
   })
   const bundle = await openBundle(options.consoleFolder ?? path.join(packageRoot, 'dist/console'))
-  await documentRoutes(app, { version, publicUrl })
+  await documentRoutes(app, { version })
+  const metadata = createResourceMetadata({ provider: settings.accessProvider, adminTenant, agent: services.agent })
   withOtherMethods(app, () => {
     chatRoutes(app, services)
     asyncRoutes(app, { ...services, limits: options.limits })
     openAiRoutes(app, services)
+    agUiRoutes(app, services)
+    uiChatRoutes(app, services)
     contextFileRoutes(app, services)
     sessionRoutes(app, services)
     runListRoute(app, services)
@@ -130,6 +160,7 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
     runTraceRoutes(app, services)
     callbackListRoute(app, services)
     approvalRoutes(app, { ...services, view: viewRuns(services) })
+    knowledgeRoutes(app, services)
     memoryRoutes(app, services)
     subAgentRoutes(app, services)
     toolRoutes(app, services)
@@ -141,17 +172,21 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
     metadataRoutes(app, services)
     configurationRoutes(app, services)
     configurationHistoryRoutes(app, services)
-    mcpRoutes(app, { ...services, version, publicUrl })
-    a2aRoutes(app, { ...services, version, address: options.address })
+    mcpRoutes(app, { ...services, version, publicUrl, metadata, limits: options.limits })
+    resourceMetadataRoutes(app, metadata)
+    const a2a = { ...services, version, address: options.address }
+    a2aRoutes(app, a2a)
+    a2aHttpRoutes(app, a2a)
     accessRoutes(app, { ...services, adminTenant })
     keyRoutes(app, services)
     consoleSessionRoutes(app, { ...services, verifier: options.verifier, now: Date.now })
     healthRoutes(app, services)
     consoleRoutes(app, bundle)
-    openApiRoute(app)
+    documentationRoutes(app, options.documentationFolder ?? path.join(packageRoot, 'dist/docs'))
+    openApiRoute(app, { publicUrl })
   })
   rootRoute(app)
-  await docsRoutes(app)
+  apiPageRoutes(app)
   await app.ready()
   return { app, take: inherited.take }
 }

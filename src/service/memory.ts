@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { Embedder } from '../agent/embedder.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import { createMemoryCache } from '../memory/memory-cache.ts'
 import { createLearning } from '../memory/learn.ts'
@@ -12,6 +13,8 @@ import { createMemoryStore } from '../store/memory/memories.ts'
 
 interface MemoryOptions {
   agent: CurrentAgent
+  /** The encoder of search by meaning. */
+  encoder(): Embedder | undefined
   jobs: Jobs
   now(): number
   newId(): string
@@ -26,7 +29,7 @@ interface OpenMemory extends Pick<RunPorts, 'recall'> {
 const learners = 4
 
 /** Wires memory: learning after runs, recall before runs. */
-export function openMemory(database: Database, { agent, jobs, now, newId, log }: MemoryOptions): OpenMemory {
+export function openMemory(database: Database, { agent, encoder, jobs, now, newId, log }: MemoryOptions): OpenMemory {
   const store = createMemoryStore(database)
   const feedback = createFeedbackStore(database)
   const cache = createMemoryCache(store, { now })
@@ -36,17 +39,20 @@ export function openMemory(database: Database, { agent, jobs, now, newId, log }:
   for (const kind of ['retain', 'feedback'] as const) {
     const learn = kind === 'retain' ? learning.learnFromRun : learning.learnFromFeedback
     jobs.handle(kind, learners, async ({ tenant, data: { owner, requestId } }, signal) => {
-      await learn({ tenant, owner }, requestId, agent(), signal)
+      const { config, small, embedder } = agent()
+      // Fewer memories are all shown, so that the embedded encoder need not start.
+      const vectors = embedder ? { embedder } : { embedder: encoder(), vectorsAbove: config.memory.recall }
+      await learn({ tenant, owner }, requestId, { small, ...vectors }, signal)
       return { kind: 'done' }
     })
   }
   return {
     memories: createMemories({ store, feedback, cache, now, newId, wake: () => jobs.wake('feedback') }),
-    recall: ({ key, input, request, agent: { config, embedder }, signal }) => {
+    recall: ({ key, input, request, agent: { config }, signal }) => {
       const limit = config.memory.recall
       // The cache answers at once for the many callers without memories.
       const loading = limit === 0 ? undefined : cache.get(key)
-      return loading && recall(loading, input, { limit, embedder, withoutTools: request.filters.length > 0, signal })
+      return loading && recall(loading, input, { limit, embedder: encoder(), withoutTools: request.filters.length > 0, signal })
     },
   }
 }

@@ -1,5 +1,4 @@
 import type { Logger } from 'pino'
-import type { ConsoleStore } from '../access/console/console-store.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import type { Jobs } from '../runs/jobs.ts'
 import { prune, type ExpiredItems } from '../runs/retention/retention.ts'
@@ -7,10 +6,16 @@ import type { Settings } from '../settings/settings.ts'
 import type { Database } from '../store/database.ts'
 import { createRetentionStore } from '../store/sessions/retention.ts'
 
+interface Expiring {
+  /** Removes at most about `limit` expired rows in a transaction; resolves with their number. */
+  removeExpired(now: number, limit: number): Promise<number>
+}
+
 interface RetentionOptions {
   agent: CurrentAgent
   database: Database
-  consoleStore: Pick<ConsoleStore, 'removeExpired'>
+  /** Stores whose rows have an expiry of their own. */
+  expiring: readonly Expiring[]
   jobs: Jobs
   settings: Settings
   now(): number
@@ -18,31 +23,37 @@ interface RetentionOptions {
   log: Logger
 }
 
-const everyMs = 3_600_000
+const pruneEveryMs = 3_600_000
+/** Rows with an expiry of their own are found by one index lookup, so they are removed more often. */
+const expireEveryMs = 300_000
 /** Delay of the first run: a start has more urgent work. */
 const firstMs = 60_000
 /** Time limit of one job; another process may continue afterwards. */
 const limitMs = 60_000
 const againMs = 1000
-/** Codes and sessions of the console, removed in one transaction when they have expired. */
-const consoleBatch = 500
-const consolePauseMs = 50
+/** Rows with an expiry of their own, removed in one transaction. */
+const expiredBatch = 500
+const expiredPauseMs = 50
 /** Pause factor: pruning takes at most a fifth of the time. */
 const restFactor = 4
 
 /** Prunes old data in a single process at a time, through a permanent job. */
-export async function keepPruned({ agent, database, jobs, settings, consoleStore, now, sleep, log }: RetentionOptions): Promise<void> {
+export async function keepPruned({ agent, database, jobs, settings, expiring, now, sleep, log }: RetentionOptions): Promise<void> {
   const store = createRetentionStore(database)
   const onRemoved = (things: ExpiredItems) => log.info(things, 'retention')
+  let nextPrune = 0
   jobs.handle('retention', 1, async (_job, signal) => {
     try {
-      while (!signal.aborted && (await consoleStore.removeExpired(now(), consoleBatch)) > 0) await sleep(consolePauseMs)
+      for (const store of expiring)
+        while (!signal.aborted && (await store.removeExpired(now(), expiredBatch)) > 0) await sleep(expiredPauseMs)
+      if (now() < nextPrune) return { kind: 'again', at: now() + expireEveryMs }
       const { retention } = agent().config
       const isDone = await prune({ store, retention, now, sleep, restFactor, signal, limitMs, onRemoved })
-      return { kind: 'again', at: now() + (isDone ? everyMs : againMs) }
+      if (isDone) nextPrune = now() + pruneEveryMs
+      return { kind: 'again', at: now() + (isDone ? expireEveryMs : againMs) }
     } catch (err) {
       log.error({ err }, 'retention')
-      return { kind: 'again', at: now() + everyMs }
+      return { kind: 'again', at: now() + expireEveryMs }
     }
   })
   await jobs.add([{ id: 'retention', kind: 'retention', tenant: settings.adminTenant, data: {}, dueAt: now() + firstMs }])

@@ -5,7 +5,7 @@ import type { FilesRoot } from '../files/root.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import { watchLoad } from '../metrics/load.ts'
 import { createAdmission, type AdmissionDependencies } from '../runs/intake/admission.ts'
-import { createApprovals, type Approvals } from '../runs/approvals/approvals.ts'
+import { createApprovals, type Approvals, type ApprovalsDependencies } from '../runs/approvals/approvals.ts'
 import type { ApprovalStore } from '../runs/approvals/approval-store.ts'
 import { createAttachments } from '../runs/attachments/attachments.ts'
 import { createRuns, type RunsDependencies, type Runs } from '../runs/runs.ts'
@@ -13,6 +13,7 @@ import { createDirectExecution, type DirectExecution, type DirectExecutionDepend
 import type { ExecutionStore } from '../runs/tool-executions/execution-store.ts'
 import type { Jobs } from '../runs/jobs.ts'
 import { logEnd, logFault, logSummary } from '../runs/run-log.ts'
+import { createClientWaits } from '../runs/execution/client-waits.ts'
 import { createObservedRuns } from '../runs/trace/observed-runs.ts'
 import { createRunTraces, type RunTraces } from '../runs/trace/run-traces.ts'
 import { createSummaries } from '../runs/window/summary.ts'
@@ -22,12 +23,25 @@ import { createRunTails } from '../store/runs/tails.ts'
 import { createSubAgentStore } from '../store/sub-agents.ts'
 import { createSummaryStore } from '../store/sessions/summaries.ts'
 import { createSubAgents, type SubAgents } from '../sub-agents/sub-agents.ts'
+import { createCallerSchemas } from '../tools/caller-schemas/caller-schemas.ts'
+import { createClientTools } from '../tools/client-tools.ts'
 import { createReadOf } from '../tools/files/read-file.ts'
+import type { Uploads } from '../uploads/uploads.ts'
 
 /** Dependencies of runs, without the parts made in `openRuns`. */
 type SharedDependencies = Omit<
   RunsDependencies,
-  'admission' | 'attachments' | 'images' | 'readTool' | 'subAgents' | 'onFault' | 'onEnd' | 'jobs'
+  | 'admission'
+  | 'attachments'
+  | 'images'
+  | 'readTool'
+  | 'clientTools'
+  | 'schemas'
+  | 'clientWaits'
+  | 'subAgents'
+  | 'onFault'
+  | 'onEnd'
+  | 'jobs'
 >
 
 interface RunsOptions extends SharedDependencies, Pick<DirectExecutionDependencies, 'files' | 'onExecuted'> {
@@ -37,6 +51,7 @@ interface RunsOptions extends SharedDependencies, Pick<DirectExecutionDependenci
   executions: ExecutionStore
   agent: CurrentAgent
   root: FilesRoot
+  uploads: Uploads
   log: Logger
 }
 
@@ -60,7 +75,7 @@ const expiryConcurrency = 4
 
 /** Wires runs, direct tool executions and summaries. */
 export function openRuns(stack: AsyncDisposableStack, options: RunsOptions): OpenRuns {
-  const { database, executions, root, files, onExecuted, limits, log, ...runPorts } = options
+  const { database, executions, root, files, uploads, onExecuted, limits, log, ...runPorts } = options
   const { agent, store, jobs, now } = runPorts
   const documents = createDocumentCache()
   const images = createImages()
@@ -69,14 +84,19 @@ export function openRuns(stack: AsyncDisposableStack, options: RunsOptions): Ope
   const subAgents = createSubAgents({ ...runPorts, store: createSubAgentStore(database), isShared, onFault: onSubAgentFault })
   const load = stack.adopt(watchLoad(), (watch) => watch.close())
   const admission = createAdmission({ agent, ...load, ...limits })
+  const openCalls = createApprovalStore(database)
+  const schemas = stack.adopt(createCallerSchemas(), ({ close }) => close())
   const runs = createRuns({
     ...runPorts,
+    clientWaits: createClientWaits((owner) => openCalls.countClientWaits(owner, now())),
     ...(isShared ? { tails: createRunTails(database) } : {}),
     admission,
     subAgents,
-    attachments: createAttachments({ files: root, documents, images }),
+    attachments: createAttachments({ files: root, documents, images, uploads }),
     images,
     readTool: createReadOf({ files: root, documents }),
+    clientTools: createClientTools(schemas),
+    schemas,
     onFault: logFault(log),
     onEnd: logEnd(log, now),
   })
@@ -88,8 +108,9 @@ export function openRuns(stack: AsyncDisposableStack, options: RunsOptions): Ope
   stack.adopt(setInterval(requeue, requeueEveryMs).unref(), clearInterval)
   requeue()
   const stopWork = jobs.handle('run', () => agent().config.limits.async_concurrency, runs.work)
-  const openCalls = createApprovalStore(database)
-  const approvals = createApprovals({ store: openCalls, runStore: store, runs, agent, now })
+  // The schema comes from an MCP server, and is no more trusted than a caller's.
+  const checkAnswer: ApprovalsDependencies['checkAnswer'] = async (...asked) => (await schemas.faultsOf('input', ...asked))[0]
+  const approvals = createApprovals({ store: openCalls, runStore: store, runs, agent, checkAnswer, now })
   jobs.handle('approval_expiry', expiryConcurrency, async ({ tenant, data: { owner, requestId, fence } }) => {
     await runs.expire({ tenant, owner, requestId }, fence)
     return { kind: 'done' }

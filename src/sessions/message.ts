@@ -16,6 +16,8 @@ export interface MessageData {
   steps?: AnswerStep[]
   reasoning?: string[]
   planning?: string[]
+  /** ai: the passages that the answer rests on; absent for none. */
+  citations?: Citation[]
   /** ai: the transcript of model and tools, when more than the text. */
   transcript?: Message[]
   /** ai: files made by tools, in the order of creation. */
@@ -44,6 +46,27 @@ export interface UsageEntry {
   usage: number
   unit: 'tokens' | 'USD' | 'seconds'
   details?: { input: number; output: number; cached_input: number; reasoning: number }
+}
+
+/** A part of an answer, and the passage of a document that says it. Ends are exclusive. */
+export interface Citation {
+  /** The tool that returned the passage. */
+  tool: string
+  file: string
+  /** Id of an uploaded document. */
+  documentId?: string
+  /** Empty for a passage before the first heading. */
+  heading: string
+  /** Page or slide, from 1. */
+  page?: number
+  /** Characters in the text of the document. */
+  start: number
+  end: number
+  /** The quoted text of the document. */
+  text: string
+  /** Characters in the answer. */
+  answerStart: number
+  answerEnd: number
 }
 
 /** A step of an answer, in the callers' view. */

@@ -2,6 +2,7 @@ import { isAdmin, type Principal } from '../access/principal.ts'
 import type { Artifact } from '../agent/artifact.ts'
 import { invalid, ServiceError } from '../errors.ts'
 import { mediaTypeOf } from '../files/media-type.ts'
+import { toCitationContext, toContext, type AdditionalContext } from './additional-context.ts'
 import type { MessageData } from './message.ts'
 import type { SessionMessage, SessionRecord, SessionStore } from './session-store.ts'
 
@@ -20,7 +21,7 @@ export interface MessageView {
   timestamp: number
   images?: AttachedView[]
   context_files?: AttachedView[]
-  additional_context?: { context_type: 'reasoning' | 'planning'; items: { content: string }[] }[]
+  additional_context?: AdditionalContext[]
   response_metadata?: Record<string, unknown>
 }
 
@@ -51,6 +52,8 @@ export interface Sessions {
   /** Throws `not_found`, also for another caller's session. */
   read(principal: Principal, sessionId: string): Promise<SessionView>
   list(principal: Principal, query: ListQuery): Promise<SessionList>
+  /** Whether the caller has a session of this id with messages. */
+  isStarted(principal: Principal, sessionId: string): Promise<boolean>
 }
 
 /** Words of a search; each is compared with every message. */
@@ -69,6 +72,11 @@ export function createSessions(store: SessionStore): Sessions {
         updated_at: toIso(session.updatedAt),
         messages: messages.map(toMessageView),
       }
+    },
+
+    async isStarted(principal, sessionId) {
+      const session = await store.find(principal, sessionId, { anyOwner: false })
+      return session !== undefined && session.messageCount > 0
     },
 
     async list(principal, { limit, before, q }) {
@@ -102,13 +110,10 @@ function toSummary(session: SessionRecord): SessionList['sessions'][number] {
 function toMessageView({ role, content, createdAt, data }: SessionMessage): MessageView {
   const view: MessageView = { role, content, timestamp: Math.floor(createdAt / 1000) }
   if (role === 'human') return { ...view, ...toAttachedViews(data) }
-  const context = (['reasoning', 'planning'] as const).flatMap((type) => {
-    const items = (data?.[type] ?? []).map((text) => ({ content: text }))
-    return items.length > 0 ? [{ context_type: type, items }] : []
-  })
+  const thoughts = [...toContext('reasoning', data?.reasoning), ...toContext('planning', data?.planning)]
   return {
     ...view,
-    additional_context: context,
+    additional_context: [...thoughts, ...toCitationContext(data?.citations)],
     response_metadata: {
       ...(data?.model ? { request_id: data.requestId, model: data.model, finish_reason: data.finishReason } : {}),
       usage: data?.usage ?? [],

@@ -1,4 +1,5 @@
 import { list, type Reader } from './values.ts'
+import type { VariableName } from './variables.ts'
 
 /** Bucket that keeps artifacts instead of the data directory, on Amazon S3 or a compatible server. */
 export interface S3Settings {
@@ -36,7 +37,7 @@ export function readArtifactStore(read: Reader, problems: string[]): S3Settings 
   const store = read.location('ARTIFACT_STORE', (text) => storePattern.test(text), storeRule)
   const endpoint = readEndpoint(read, 'S3_ENDPOINT')
   const publicEndpoint = readEndpoint(read, 'S3_PUBLIC_ENDPOINT')
-  const region = ['S3_REGION', 'AWS_REGION', 'AWS_DEFAULT_REGION']
+  const region = (['S3_REGION', 'AWS_REGION', 'AWS_DEFAULT_REGION'] as const)
     .map((name) => readRegion(read, name))
     .find((region) => region !== undefined)
   const pathStyle = read.oneOf('S3_PATH_STYLE', ['true', 'false'])
@@ -53,17 +54,17 @@ export function readArtifactStore(read: Reader, problems: string[]): S3Settings 
   }
 }
 
-function readEndpoint(read: Reader, name: string): string | undefined {
+function readEndpoint(read: Reader, name: VariableName): string | undefined {
   return read.address(name)?.replace(/(?<!\/)\/+$/, '')
 }
 
-function readRegion(read: Reader, name: string): string | undefined {
+function readRegion(read: Reader, name: VariableName): string | undefined {
   return read.checked(name, (text) => /^[A-Za-z0-9-]{1,63}$/.test(text), 'a region like eu-central-1')
 }
 
 function readCredentials(read: Reader, problems: string[]): S3Credentials | undefined {
   const names = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'] as const
-  const [accessKeyId, secretAccessKey, sessionToken] = [...names, 'AWS_SESSION_TOKEN'].map((name) =>
+  const [accessKeyId, secretAccessKey, sessionToken] = ([...names, 'AWS_SESSION_TOKEN'] as const).map((name) =>
     read.secret(name, (text) => /^\S+$/.test(text), 'a text without spaces and line ends'),
   )
   const setNames = names.filter((name) => read.text(name) !== undefined)

@@ -1,4 +1,5 @@
 import type { Reader } from './values.ts'
+import type { VariableName } from './variables.ts'
 
 /** The sign-in of the console at the identity provider. */
 export interface ConsoleSignInSettings {
@@ -19,7 +20,7 @@ export function readConsoleSignIn(
   problems: string[],
   provider: { issuer: string } | undefined,
 ): ConsoleSignInSettings | undefined {
-  const isSet = (name: string) => read.text(name) !== undefined
+  const isSet = (name: VariableName) => read.text(name) !== undefined
   const clientId = read.text('CONSOLE_CLIENT_ID')
   const settings = {
     clientSecret: read.text('CONSOLE_CLIENT_SECRET'),

@@ -20,6 +20,7 @@ test('an empty environment gives the documented defaults, frozen, with absolute 
     port: 8080,
     host: '127.0.0.1',
     publicUrl: undefined,
+    corsOrigins: [],
     dataDir: '/srv/.agent-core',
     agentConfig: '/srv/agent.yaml',
     filesRoot: '/srv/files',
@@ -33,6 +34,7 @@ test('an empty environment gives the documented defaults, frozen, with absolute 
     adminTenant: 'default',
     configEnv: [],
     configCode: 'deny',
+    embeddedEncoder: true,
     outboundAllow: [],
     callbackSecrets: [],
     callbackRetryMs: [5000, 30_000, 120_000, 600_000, 3_600_000, 14_400_000, 43_200_000],
@@ -52,6 +54,7 @@ test('every variable is read', () => {
       PORT: '0',
       HOST: '::',
       PUBLIC_URL: 'https://agents.example/base/',
+      CORS_ORIGINS: 'https://app.example, http://localhost:3000 capacitor://localhost',
       DATA_DIR: '/var/lib/agent',
       AGENT_CONFIG: 'conf/a.yaml',
       FILES_ROOT: '../shared',
@@ -65,6 +68,7 @@ test('every variable is read', () => {
       ACCESS_ROLES_CLAIM: 'realm_access.roles',
       CALLBACK_SECRET: whsec(32),
       CALLBACK_RETRY_SECONDS: '1,2',
+      ACCESS_SCOPES: 'api://agents/chat profile',
       ACCESS_TENANT: 'acme',
       CONSOLE_CLIENT_ID: 'console',
       CONSOLE_CLIENT_SECRET: 'c-secret',
@@ -90,6 +94,7 @@ test('every variable is read', () => {
     port: 0,
     host: '::',
     publicUrl: 'https://agents.example/base',
+    corsOrigins: ['https://app.example', 'http://localhost:3000', 'capacitor://localhost'],
     dataDir: '/var/lib/agent',
     agentConfig: '/srv/app/conf/a.yaml',
     filesRoot: '/srv/shared',
@@ -101,9 +106,10 @@ test('every variable is read', () => {
     accessProvider: {
       jwksUrl: 'https://id.example/keys?p=policy',
       issuer: 'https://id.example',
-      audience: 'agents',
+      audience: ['agents', 'https://agents.example/base', 'https://agents.example/base/mcp'],
       rolesClaim: 'realm_access.roles',
       tenant: 'acme',
+      scopes: ['api://agents/chat', 'profile'],
     },
     consoleSignIn: {
       clientId: 'console',
@@ -115,6 +121,7 @@ test('every variable is read', () => {
     adminTenant: 'ops',
     configEnv: ['OPENAI_API_KEY', 'GITHUB_TOKEN'],
     configCode: 'allow',
+    embeddedEncoder: true,
     callbackSecrets: [whsec(32)],
     callbackRetryMs: [1000, 2000],
     outboundAllow: ['internal.example', '10.0.0.0/8', '[::1]:8080', 'localhost:3000', 'fd00::/8', '::1'],
@@ -142,9 +149,9 @@ test('all problems are reported at once, a line each with the variable, the rule
     METRICS_PUBLIC: '1',
   })
   assert.deepEqual(problems, [
+    'PUBLIC_URL must be an http:// or https:// address without user, query and fragment, but is "agents.example".',
     'PORT must be a whole number from 0 to 65535, but is "80a".',
     'HOST must be a host name or an IP address, without scheme and port, but is "http://x".',
-    'PUBLIC_URL must be an http:// or https:// address without user, query and fragment, but is "agents.example".',
     'CONFIG_ENV must be names of environment variables, separated by commas, but has "B-C".',
     'CONFIG_CODE must be allow or deny, but is "yes".',
     'OUTBOUND_ALLOW must be hosts, host:port or CIDR blocks, separated by commas, but has "10.0.0.0/33".',
@@ -154,6 +161,23 @@ test('all problems are reported at once, a line each with the variable, the rule
     'LOG_FORMAT must be pretty or json, but is "xml".',
     'METRICS_PUBLIC must be true or false, but is "1".',
   ])
+})
+
+test('CORS_ORIGINS lists exact origins, as browsers write them', () => {
+  const rule = 'origins like https://app.example.com or https://example.com:8443: scheme, host and port, in lower case and without a path'
+  const problems = (text: string) => problemsOf({ CORS_ORIGINS: text })
+  for (const origin of [
+    '*',
+    'null',
+    'https://*.example',
+    'app.example',
+    'https://App.example',
+    'https://app.example/',
+    'https://app.example:443',
+  ])
+    assert.deepEqual(problems(origin), [`CORS_ORIGINS must be ${rule}, separated by commas, but has "${origin}".`])
+  for (const origin of ['https://app.example', 'http://[::1]:3000', 'chrome-extension://abc', 'https://xn--bcher-kva.example'])
+    assert.deepEqual(problems(origin), [])
 })
 
 test('the path of PUBLIC_URL must be plain', () => {

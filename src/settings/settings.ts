@@ -2,7 +2,8 @@ import path from 'node:path'
 import type { Environment } from '../configuration/references.ts'
 import { readArtifactStore, type S3Settings } from './artifacts.ts'
 import { readConsoleSignIn, type ConsoleSignInSettings } from './console.ts'
-import { isHost, isOutboundTarget, isPathPrefix, list, readers, type Reader } from './values.ts'
+import type { VariableName } from './variables.ts'
+import { isHost, isOrigin, isOutboundTarget, isPathPrefix, list, readers, type Reader } from './values.ts'
 
 /** Settings of the process, from environment variables. Paths are absolute, sizes in bytes. */
 export interface Settings {
@@ -11,6 +12,8 @@ export interface Settings {
   host: string
   /** Base address of the service for clients, without a trailing slash. Undefined: `http://HOST:PORT` as bound. */
   publicUrl: string | undefined
+  /** Origins whose browser pages may call the service, as browsers send them in the header `origin`. */
+  corsOrigins: readonly string[]
   dataDir: string
   agentConfig: string
   filesRoot: string
@@ -30,6 +33,8 @@ export interface Settings {
   /** Environment variables to which a configuration sent by PUT may refer. */
   configEnv: readonly string[]
   configCode: 'allow' | 'deny'
+  /** Search by meaning may use the embedded encoder. */
+  embeddedEncoder: boolean
   /** Hosts, `host:port` or CIDR blocks, in lower case. */
   outboundAllow: readonly string[]
   /** Secrets that sign callbacks, the newest first. Empty: the first start generates a secret. */
@@ -56,7 +61,10 @@ export interface TracingSettings {
 export interface AccessProviderSettings {
   jwksUrl: string
   issuer: string
-  audience: string
+  /** `ACCESS_AUDIENCE`, and with `PUBLIC_URL` the addresses of the service and of its MCP endpoint. */
+  audience: readonly string[]
+  /** OAuth scopes that clients request; empty for none configured. */
+  scopes: readonly string[]
   /** A dotted path. */
   rolesClaim: string | undefined
   /** Tenant of tokens without a tenant claim. */
@@ -85,12 +93,14 @@ export class SettingsError extends Error {
 export function loadSettings(environment: Environment, cwd = '.'): Readonly<Settings> {
   const problems: string[] = []
   const read = readers(environment, problems)
-  const folder = (name: string, fallback: string) => path.resolve(cwd, read.text(name) ?? fallback)
-  const accessProvider = readProvider(read, problems)
+  const folder = (name: VariableName, fallback: string) => path.resolve(cwd, read.text(name) ?? fallback)
+  const publicUrl = read.address('PUBLIC_URL')?.replace(/(?<!\/)\/+$/, '')
+  const accessProvider = readProvider(read, problems, publicUrl)
   const settings: Settings = {
     port: read.integer('PORT', { fallback: 8080, min: 0, max: 65_535 }),
     host: read.checked('HOST', isHost, 'a host name or an IP address, without scheme and port') ?? '127.0.0.1',
-    publicUrl: read.address('PUBLIC_URL')?.replace(/(?<!\/)\/+$/, ''),
+    publicUrl,
+    corsOrigins: read.list('CORS_ORIGINS', isOrigin, originRule),
     dataDir: folder('DATA_DIR', '.agent-core'),
     agentConfig: folder('AGENT_CONFIG', 'agent.yaml'),
     filesRoot: folder('FILES_ROOT', 'files'),
@@ -104,6 +114,7 @@ export function loadSettings(environment: Environment, cwd = '.'): Readonly<Sett
     adminTenant: read.checked('ADMIN_TENANT', isName, nameRule) ?? 'default',
     configEnv: read.list('CONFIG_ENV', (name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name), 'names of environment variables'),
     configCode: read.oneOf('CONFIG_CODE', ['allow', 'deny']) ?? 'deny',
+    embeddedEncoder: read.oneOf('EMBEDDED_ENCODER', ['on', 'off']) !== 'off',
     outboundAllow: read.list('OUTBOUND_ALLOW', isOutboundTarget, 'hosts, host:port or CIDR blocks').map((target) => target.toLowerCase()),
     callbackSecrets: readCallbackSecrets(read),
     callbackRetryMs: readCallbackRetries(read, problems),
@@ -148,7 +159,7 @@ export function findExposed({ filesRoot, dataDir, agentConfig }: Pick<Settings, 
   })
 }
 
-function readProvider(read: Reader, problems: string[]): AccessProviderSettings | undefined {
+function readProvider(read: Reader, problems: string[], publicUrl: string | undefined): AccessProviderSettings | undefined {
   const provider = {
     // Some identity providers name the policy in the query.
     jwksUrl: read.address('ACCESS_JWKS_URL', { query: true }),
@@ -160,15 +171,19 @@ function readProvider(read: Reader, problems: string[]): AccessProviderSettings 
       'a claim or a path like realm_access.roles',
     ),
     tenant: read.checked('ACCESS_TENANT', isName, nameRule),
+    scopes: read.list('ACCESS_SCOPES', (scope) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope), 'OAuth scopes'),
   }
   const needed = ['ACCESS_JWKS_URL', 'ACCESS_ISSUER', 'ACCESS_AUDIENCE'] as const
-  const isSet = (name: string) => read.text(name) !== undefined
-  if (![...needed, 'ACCESS_ROLES_CLAIM', 'ACCESS_TENANT'].some(isSet)) return undefined
+  const isSet = (name: VariableName) => read.text(name) !== undefined
+  if (!([...needed, 'ACCESS_ROLES_CLAIM', 'ACCESS_TENANT', 'ACCESS_SCOPES'] as const).some(isSet)) return undefined
   for (const name of needed.filter((name) => !isSet(name))) {
     problems.push(`${name} is not set. An identity provider needs ${list(needed)}.`)
   }
   const { jwksUrl, issuer, audience } = provider
-  return jwksUrl && issuer && audience ? { ...provider, jwksUrl, issuer, audience } : undefined
+  if (!jwksUrl || !issuer || !audience) return undefined
+  // Clients of `/mcp` name its address as the resource of their token (RFC 8707).
+  const own = publicUrl === undefined ? [] : [publicUrl, `${publicUrl}/mcp`]
+  return { ...provider, jwksUrl, issuer, audience: [...new Set([audience, ...own])] }
 }
 
 const defaultCallbackRetries = [5, 30, 120, 600, 3600, 14_400, 43_200]
@@ -215,6 +230,9 @@ function readTracing(read: Reader): TracingSettings | undefined {
   const captureContent = read.oneOf('OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT', ['true', 'false']) === 'true'
   return endpoint === undefined ? undefined : { endpoint, serviceName, captureContent }
 }
+
+const originRule =
+  'origins like https://app.example.com or https://example.com:8443: scheme, host and port, in lower case and without a path'
 
 const nameRule = 'a name of 1 to 256 characters without control characters'
 

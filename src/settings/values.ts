@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import type { Environment } from '../configuration/references.ts'
+import type { VariableName } from './variables.ts'
 
 /** Reads single variables. An invalid value adds a line to `problems`, and the result is then undefined or the fallback. */
 export type Reader = ReturnType<typeof readers>
@@ -7,13 +8,13 @@ export type Reader = ReturnType<typeof readers>
 const units: Readonly<Record<string, number>> = { '': 1, b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
 
 export function readers(environment: Environment, problems: string[]) {
-  const text = (name: string): string | undefined => environment[name] || undefined
+  const text = (name: VariableName): string | undefined => environment[name] || undefined
 
-  const refuse = (name: string, value: string, rule: string) => {
+  const refuse = (name: VariableName, value: string, rule: string) => {
     problems.push(`${name} must be ${rule}, but is ${JSON.stringify(value)}.`)
   }
 
-  function checked(name: string, fits: (value: string) => boolean, rule: string): string | undefined {
+  function checked(name: VariableName, fits: (value: string) => boolean, rule: string): string | undefined {
     const value = text(name)
     if (value === undefined || fits(value)) return value
     refuse(name, value, rule)
@@ -21,7 +22,7 @@ export function readers(environment: Environment, problems: string[]) {
   }
 
   /** Like `checked`, for addresses other than http(s): the problem hides user and query. */
-  function location(name: string, fits: (value: string) => boolean, rule: string): string | undefined {
+  function location(name: VariableName, fits: (value: string) => boolean, rule: string): string | undefined {
     const value = text(name)
     if (value === undefined || fits(value)) return value
     refuse(name, hideSecrets(value), rule)
@@ -29,30 +30,30 @@ export function readers(environment: Environment, problems: string[]) {
   }
 
   /** Like `checked`, but the problem never shows the value. */
-  function secret(name: string, fits: (value: string) => boolean, rule: string): string | undefined {
+  function secret(name: VariableName, fits: (value: string) => boolean, rule: string): string | undefined {
     const value = text(name)
     if (value === undefined || fits(value)) return value
     problems.push(`${name} is not ${rule}.`)
     return undefined
   }
 
-  function oneOf<T extends string>(name: string, choices: readonly T[]): T | undefined {
+  function oneOf<T extends string>(name: VariableName, choices: readonly T[]): T | undefined {
     return checked(name, (value) => (choices as readonly string[]).includes(value), list(choices, 'or')) as T | undefined
   }
 
-  function integer(name: string, { fallback, min, max }: { fallback: number; min: number; max: number }): number {
+  function integer(name: VariableName, { fallback, min, max }: { fallback: number; min: number; max: number }): number {
     const fits = (value: string) => /^\d{1,9}$/.test(value) && Number(value) >= min && Number(value) <= max
     return Number(checked(name, fits, `a whole number from ${min} to ${max}`) ?? fallback)
   }
 
-  function size(name: string, { fallback, max }: { fallback: number; max: number }): number {
+  function size(name: VariableName, { fallback, max }: { fallback: number; max: number }): number {
     const fits = (value: string) => isBetween(toBytes(value), 1, max)
     const value = checked(name, fits, `a size up to ${max / units['mb']!}mb, like 64mb, 10kb or 4096 (bytes)`)
     return (value === undefined ? undefined : toBytes(value)) ?? fallback
   }
 
   /** An http(s) address. User and query may hold secrets: the problem hides them, and an address with a user is refused. */
-  function address(name: string, { query = false } = {}): string | undefined {
+  function address(name: VariableName, { query = false } = {}): string | undefined {
     const value = text(name)
     if (value === undefined) return undefined
     const url = URL.canParse(value) ? new URL(value) : undefined
@@ -63,7 +64,7 @@ export function readers(environment: Environment, problems: string[]) {
   }
 
   /** Items separated by commas or spaces. */
-  function listOf(name: string, fits: (item: string) => boolean, rule: string): string[] {
+  function listOf(name: VariableName, fits: (item: string) => boolean, rule: string): string[] {
     const items = (text(name) ?? '').split(/[\s,]+/).filter((item) => item !== '')
     for (const item of items.filter((item) => !fits(item))) {
       problems.push(`${name} must be ${rule}, separated by commas, but has ${JSON.stringify(hideSecrets(item))}.`)
@@ -99,6 +100,12 @@ export function isPathPrefix(path: string): boolean {
 }
 
 const maxPrefix = 256
+
+/** An origin as browsers write it: scheme, host and a port other than the default. Wildcards and `null` are none. */
+export function isOrigin(text: string): boolean {
+  if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]+$/.test(text)) return false
+  return !/^https?:/.test(text) || URL.parse(text)?.origin === text
+}
 
 export function isHost(text: string): boolean {
   return isIP(text) !== 0 || isHostName(text)

@@ -123,6 +123,7 @@ function eventsOf({ subAgent, surroundings, below, context, inner, terminated }:
       filters: common.filters,
       question: task,
       search: agent.tools.search,
+      find: agent.tools.find,
     }),
     allTools: tools,
     maxIterations: agent.config.max_iterations,
@@ -149,6 +150,7 @@ function outputAfter(output: string, event: AgentEvent): string {
     case 'instruction':
     case 'nested':
     case 'approved_start':
+    case 'suspension':
     case 'interrupt':
     case 'end':
       return output
@@ -161,6 +163,7 @@ function toRunEvent(event: AgentEvent, { name }: SubAgent, { callId, log }: Tool
     case 'step_start':
     case 'nested':
     case 'approved_start':
+    case 'suspension':
       return event
     case 'step_end':
       // The end of a tool call is part of its `result`.

@@ -62,7 +62,7 @@ export class RunSpans implements RunTrace {
       this.root.setAttributes(endAttributes(this.run, end, this.withContent))
       const error = errorOf(end)
       if (end.reason === 'timeout') fail(this.root, 'timeout')
-      else if (error && end.reason === 'error') fail(this.root, error.details?.error_type ?? 'error', error.body)
+      else if (error && end.error) fail(this.root, error.details?.error_type ?? 'error', error.body)
     } else if (isWaiting) this.root.setAttribute('agent_core.waits_for_approval', true)
     else fail(this.root, 'given_up')
     this.root.end()

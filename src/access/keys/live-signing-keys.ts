@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Bus } from '../../replicas/bus.ts'
+import { watchEvery, type Watch } from '../../replicas/watch.ts'
 import type { SharedSecret } from './shared-secret.ts'
 import { openSigningKeys, toSigningKeys, type SigningKeys } from './signing-keys.ts'
 
@@ -17,6 +18,8 @@ export interface LiveSigningKeysOptions {
   /** Reports a failed poll: the known keys stay in force. */
   onError(error: unknown): void
   intervalMs?: number
+  /** Default: polls at the interval. */
+  watch?: Watch
 }
 
 /**
@@ -30,6 +33,7 @@ const pauseMs = 200
 /** Loads the keys, makes the first one when there is none, and keeps them fresh until `close`. */
 export async function openLiveSigningKeys(secret: SharedSecret, options: LiveSigningKeysOptions): Promise<LiveSigningKeys> {
   const { now, bus, onError, intervalMs = defaultIntervalMs } = options
+  const { watch = watchEvery(intervalMs) } = options
   const listeners = new Set<() => void>()
   let keys = await openSigningKeys(secret, now)
   let text = await secret.load()
@@ -37,11 +41,11 @@ export async function openLiveSigningKeys(secret: SharedSecret, options: LiveSig
   let nextPoll: Promise<void> | undefined
   let polledAt = 0
   let failure = ''
-  let isWaiting = false
+  let waiting: Promise<void> | undefined
   let isClosed = false
 
   async function poll(): Promise<void> {
-    isWaiting = false
+    waiting = undefined
     if (isClosed) return
     const current = await secret.load()
     // A missing secret means a restore of a backup, or a deletion by mistake. Processes with keys continue with them.
@@ -61,17 +65,18 @@ export async function openLiveSigningKeys(secret: SharedSecret, options: LiveSig
    * Reports the same error once. While the store does not answer, one poll waits behind the running one, however often
    * a poll is requested.
    */
-  function refreshInBackground(): void {
-    if (isWaiting) return
-    isWaiting = true
-    refresh().then(
-      () => (failure = ''),
+  function refreshAndReport(): Promise<void> {
+    return (waiting ??= refresh().then(
+      () => void (failure = ''),
       (error: unknown) => {
         if (String(error) !== failure) onError(error)
         failure = String(error)
+        throw error
       },
-    )
+    ))
   }
+
+  const refreshInBackground = () => void refreshAndReport().catch(() => undefined)
 
   /** Starts a poll after the pause; all calls before the start share the poll. */
   async function pollAgain(): Promise<void> {
@@ -80,9 +85,7 @@ export async function openLiveSigningKeys(secret: SharedSecret, options: LiveSig
     await refresh()
   }
 
-  const endings = [bus.subscribe('signing_keys', refreshInBackground), bus.onGap(refreshInBackground)]
-  const timer = setInterval(refreshInBackground, intervalMs)
-  timer.unref()
+  const endings = [bus.subscribe('signing_keys', refreshInBackground), bus.onGap(refreshInBackground), watch(refreshAndReport)]
 
   return {
     newest: () => keys.newest(),
@@ -95,7 +98,6 @@ export async function openLiveSigningKeys(secret: SharedSecret, options: LiveSig
     onChange: (listener) => void listeners.add(listener),
     async close() {
       isClosed = true
-      clearInterval(timer)
       for (const end of endings) end()
       await polling.catch(() => undefined)
     },

@@ -6,6 +6,9 @@ export interface ConfigData {
   readonly [key: string]: unknown
 }
 
+/** Fields that are replaced whole: half of one JSON Schema in another is a schema that nobody wrote, and `null` is a value in it. */
+const wholeKeys: ReadonlySet<string> = new Set(['response_schema'])
+
 /**
  * RFC 7396: objects merge, `null` removes, everything else replaces. An absent target starts as the default of the schema, so that a patch of
  * `llms.fallback` keeps the default primary model. The arguments are not modified.
@@ -16,6 +19,7 @@ export function mergePatch(target: unknown, patch: unknown, defaults?: unknown):
   const merged: Record<string, unknown> = { ...base }
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) delete merged[key]
+    else if (wholeKeys.has(key)) merged[key] = value
     else merged[key] = mergePatch(ownValue(base, key), value, ownValue(defaults, key))
   }
   return merged
@@ -25,6 +29,7 @@ export function mergePatch(target: unknown, patch: unknown, defaults?: unknown):
 export function prunePatch(patch: unknown, effective: unknown): unknown {
   if (!isObject(patch) || !isObject(effective)) return isDeepStrictEqual(patch, effective) ? undefined : patch
   const entries = Object.entries(patch).flatMap(([key, value]) => {
+    if (wholeKeys.has(key)) return isDeepStrictEqual(value, ownValue(effective, key)) ? [] : [[key, value] as const]
     const pruned = prunePatch(value, ownValue(effective, key))
     return pruned === undefined ? [] : [[key, pruned] as const]
   })
@@ -37,7 +42,7 @@ export function patchBetween(before: ConfigData, after: ConfigData): ConfigData 
   const changed = Object.entries(after).flatMap(([key, value]) => {
     const old = ownValue(before, key)
     if (isDeepStrictEqual(old, value)) return []
-    return [[key, isObject(old) && isObject(value) ? patchBetween(old, value) : value] as const]
+    return [[key, isObject(old) && isObject(value) && !wholeKeys.has(key) ? patchBetween(old, value) : value] as const]
   })
   return Object.fromEntries([...removed.map((key) => [key, null] as const), ...changed])
 }

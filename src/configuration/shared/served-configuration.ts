@@ -6,6 +6,7 @@ import { ConfigError } from '../problems.ts'
 import type { AgentConfig } from '../schema.ts'
 import type { LoadedConfiguration, LatestConfiguration } from './latest-configuration.ts'
 import { settlesWithin } from '../../concurrency/settles-within.ts'
+import { reachState } from '../../states.ts'
 
 /** A configuration with a prepared agent. */
 export interface ReadyConfiguration {
@@ -23,6 +24,8 @@ export interface ServedConfiguration {
   take(ready: ReadyConfiguration): void
   /** Prepares and serves the newest configuration. Faults are logged once. Never rejects. */
   follow(): Promise<void>
+  /** True when the newest configuration could not be read, or cannot be used by this process. */
+  readonly hasProblem: boolean
 }
 
 interface ServedDependencies {
@@ -64,6 +67,7 @@ export function createServedConfiguration(
     if (newest.n <= configuration.n) return forget()
     const parts = createAgent(newest.used.config, newest.version)
     await settlesWithin(parts.tools.settling() ?? Promise.resolve(), settleMs)
+    reachState('configuration-followed')
     take({ configuration: newest, parts })
     log.info({ version: newest.version }, 'A new configuration is in use')
   }
@@ -93,6 +97,9 @@ export function createServedConfiguration(
     agents,
     get faults() {
       return faults
+    },
+    get hasProblem() {
+      return loggedProblem !== undefined
     },
     take,
     follow() {

@@ -15,7 +15,9 @@ import { createLatestConfiguration, type LoadedConfiguration, type LatestConfigu
 import { createSharedFile } from './shared-file.ts'
 import type { SharedDependencies } from './shared-dependencies.ts'
 import { startWith } from './start.ts'
+import { watchEvery } from '../../replicas/watch.ts'
 import { createMutex } from '../../concurrency/mutex.ts'
+import { reachState } from '../../states.ts'
 
 export interface SharedConfiguration extends Configuration {
   readonly agents: Agents
@@ -56,6 +58,7 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
       for (let tries = 0; tries < maxTries; tries++) {
         const updated = await tryUpdate(request, unusedParts)
         if (updated) return updated
+        reachState('configuration-raced')
       }
       throw new ServiceError('overloaded', 'Concurrent changes prevented this change; nothing was changed.', { retryAfter: 1 })
     } finally {
@@ -68,8 +71,10 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
     const { change, mode, expects, actor } = request
     const newest = await readNewest(latest)
     const { version } = newest
-    if (!expects(version))
+    if (!expects(version)) {
+      reachState('configuration-refused')
       throw new ServiceError('precondition_failed', `The configuration has changed. The current version is ${version}.`)
+    }
     const isStored = mode !== 'memory'
     const requested = await toRequestedChange(change, store)
     const place = placeOf(change)
@@ -112,15 +117,20 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
   }
 
   function follow(): void {
-    const onNewConfiguration = () => void served.follow().then(() => syncNewConfiguration())
-    const timer = setInterval(onNewConfiguration, pollMs).unref()
+    const onNewConfiguration = () => void followAndSync().catch(() => undefined)
     const watching = deps.file.watch(() => void file.sync(served.take))
     stops.push(
       bus.subscribe('configuration', onNewConfiguration),
       bus.onGap(onNewConfiguration),
-      () => clearInterval(timer),
+      (deps.watch ?? watchEvery(pollMs))(followAndSync),
       () => watching.close(),
     )
+  }
+
+  async function followAndSync(): Promise<void> {
+    await served.follow()
+    syncNewConfiguration()
+    if (served.hasProblem) throw new Error('The newest configuration is not in use yet.')
   }
 
   let syncedNumber = first.configuration.n

@@ -2,14 +2,18 @@ import { settlesWithin } from '../../concurrency/settles-within.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import type { Configuration } from '../../configuration/configuration.ts'
 import type { Environment } from '../../configuration/references.ts'
+import type { KnowledgeStore } from '../../knowledge/knowledge-store.ts'
 import { checkModels, type Finding } from '../../models/check-models.ts'
+import type { Search } from '../../search/retriever.ts'
 import type { Settings } from '../../settings/settings.ts'
 import type { Database } from '../../store/database.ts'
 import { checkArtifacts } from './artifacts.ts'
 import { checkDataDir, checkFilesRoot } from './folders.ts'
+import { checkKnowledge } from './knowledge.ts'
 import { checkOutbound } from './outbound.ts'
+import { checkSearch, toIndexFindings } from './search.ts'
 import { checkSecretsOf } from './secrets.ts'
-import { describeSettings } from './settings.ts'
+import { checkPublicUrl, describeSettings } from './settings.ts'
 import { checkPostgres, checkSqlite } from './store.ts'
 import { toToolFindings } from './tool-findings.ts'
 
@@ -29,6 +33,8 @@ interface RunningService {
   agent: CurrentAgent
   configuration: Pick<Configuration, 'show'>
   database: Database
+  search: Pick<Search, 'progress'>
+  knowledge: Pick<KnowledgeStore, 'counts'>
   address(): string
 }
 
@@ -39,11 +45,20 @@ export const checkMs = 10_000
 const keptMs = 10_000
 
 /** The checks of `doctor`, for a service that runs: its own database, configuration and tools are checked as they are. */
-export function checksOf({ settings, environment, agent, configuration, database, address }: RunningService): ServiceCheck[] {
+export function checksOf({
+  settings,
+  environment,
+  agent,
+  configuration,
+  database,
+  search,
+  knowledge,
+  address,
+}: RunningService): ServiceCheck[] {
   const { databaseUrl } = settings
   const ping = () => database.ping()
   return [
-    { name: 'settings', keptMs, check: async () => [describeSettings(settings)] },
+    { name: 'settings', keptMs, check: async () => [describeSettings(settings), ...checkPublicUrl(settings)] },
     {
       name: 'data_directory',
       keptMs,
@@ -61,6 +76,12 @@ export function checksOf({ settings, environment, agent, configuration, database
       check: () => checkModels(agent().config, { environment, timeoutMs: modelMs }),
     },
     { name: 'tools', keptMs: 0, check: async () => checkTools(agent) },
+    {
+      name: 'search',
+      keptMs: 0,
+      check: async () => [checkSearch({ settings, embedding: agent().config.llms.embedding }), ...toIndexFindings(search.progress())],
+    },
+    { name: 'knowledge', keptMs, check: () => checkKnowledge(knowledge) },
     { name: 'outbound', keptMs: 60_000, check: async () => [await checkOutbound(settings)] },
   ]
 }

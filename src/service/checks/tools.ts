@@ -1,36 +1,57 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { pino } from 'pino'
 import { settlesWithin } from '../../concurrency/settles-within.ts'
 import type { Environment } from '../../configuration/references.ts'
 import type { AgentConfig, ToolConfig } from '../../configuration/schema.ts'
+import type { LoginStore } from '../../configuration/tool-logins/login-store.ts'
 import { createPinMemory } from '../../configuration/tool-pins/pin-store.ts'
 import { openFilesRoot, type FilesRoot } from '../../files/root.ts'
 import type { Finding } from '../../models/check-models.ts'
 import { createGuardedFetch } from '../../outbound/guarded-fetch.ts'
+import { noDocuments } from '../../knowledge/tenant-documents.ts'
+import { createSearch } from '../../search/search.ts'
 import type { Settings } from '../../settings/settings.ts'
-import { createToolCatalog } from '../../tools/catalog.ts'
+import { createToolCatalog, type ToolCatalog } from '../../tools/catalog.ts'
 import { findKnowledgeFault } from '../../tools/knowledge/find-fault.ts'
 import { exists } from './folders.ts'
 import { toToolFindings } from './tool-findings.ts'
 
 interface ToolTrial {
   environment: Environment
+  logins: LoginStore
   timeoutMs: number
 }
 
 /** Builds each tool with a temporary cache folder, so that a running service is not affected. */
-export async function checkTools(config: AgentConfig, settings: Settings, { environment, timeoutMs }: ToolTrial): Promise<Finding[]> {
+export async function checkTools(
+  config: AgentConfig,
+  settings: Settings,
+  { environment, logins, timeoutMs }: ToolTrial,
+): Promise<Finding[]> {
   const { filesRoot, agentConfig, outboundAllow } = settings
   if (!(await exists(filesRoot))) return []
   const cacheDir = await mkdtemp(path.join(tmpdir(), 'agent-core-doctor-'))
   const outbound = createGuardedFetch({ allowed: outboundAllow })
-  const toolContext = { cacheDir, configDir: path.dirname(path.resolve(agentConfig)), environment, outbound, pins: createPinMemory() }
+  const toolContext = {
+    cacheDir,
+    configDir: path.dirname(path.resolve(agentConfig)),
+    environment,
+    outbound,
+    search: createSearch(),
+    documents: noDocuments,
+    pins: createPinMemory(),
+    logins,
+  }
   const files = await openFilesRoot(filesRoot)
   const catalog = createToolCatalog(config, { files, ...toolContext, log: pino({ level: 'silent' }) })
   try {
-    await settlesWithin(catalog.ready(), timeoutMs)
+    await settlesWithin(
+      catalog.ready().then(() => untilIndexed(catalog)),
+      timeoutMs,
+    )
     const listings = [...Map.groupBy(catalog.list(), ({ name, entry = name }) => entry)]
     const findings = listings.map(async ([entry, listed]) => {
       const isReady = listed.every(({ status }) => status === 'ready')
@@ -50,10 +71,18 @@ export async function checkTools(config: AgentConfig, settings: Settings, { envi
   }
 }
 
+/** Resolves when no tool prepares data in the background any more. */
+async function untilIndexed(catalog: ToolCatalog): Promise<void> {
+  while (catalog.list().some(({ tool }) => tool?.state?.().progress !== undefined)) await setTimeout(pollMs)
+}
+
+const pollMs = 50
+
 /** Reports a knowledge search without documents, which is ready but finds nothing. Undefined if there are documents, or for tools of another type. */
 async function checkDocuments(tool: ToolConfig | undefined, files: FilesRoot): Promise<Finding[] | undefined> {
   if (!tool || (tool.type ?? tool.name) !== 'knowledge_search') return undefined
-  const fault = await findKnowledgeFault(tool.config?.['paths'] as string[], files)
+  const paths = tool.config?.['paths'] as string[] | undefined
+  const fault = paths && (await findKnowledgeFault(paths, files))
   const advice = `Put documents there, or correct "paths" of the entry ${tool.name} in agent.yaml.`
   return fault === undefined ? undefined : [{ state: 'fail', text: `tool ${tool.name}: no documents: ${fault}`, advice }]
 }

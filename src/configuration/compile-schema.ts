@@ -1,0 +1,27 @@
+import { Ajv, type Options, type ValidateFunction } from 'ajv'
+import { toClosed, type Schema } from './schema-walk.ts'
+
+export const ajvOptions: Options = {
+  allErrors: true,
+  useDefaults: true,
+  strict: true,
+  strictRequired: false,
+  allowUnionTypes: true,
+  verbose: true,
+  validateSchema: false,
+}
+
+/** Compiling a schema takes much longer than validating, so compiled schemas are cached. */
+const compiled = new Map<string, ValidateFunction>()
+
+/**
+ * The function that checks a value by a schema, and fills in its defaults. `name`: a name from `configurationSchemas`. The build replaces
+ * this module by functions that it has compiled, because every start would wait 80 ms for Ajv.
+ */
+export function compileSchema(name: string, schema: Schema): ValidateFunction {
+  const known = compiled.get(name)
+  if (known) return known
+  const validate = new Ajv(ajvOptions).compile(toClosed(schema))
+  compiled.set(name, validate)
+  return validate
+}

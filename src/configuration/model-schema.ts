@@ -1,0 +1,103 @@
+import { Type, type Static } from 'typebox'
+import { providers, type Provider } from './providers.ts'
+import { Address, Headers, optional, Secret, strict } from './schema-parts.ts'
+
+/** The schema of `llms`. Fields marked `writeOnly` are secrets. */
+
+const Prices = Type.Object(
+  {
+    input: Type.Number({ minimum: 0, description: 'USD per million input tokens.' }),
+    output: Type.Number({ minimum: 0, description: 'USD per million output tokens, reasoning included.' }),
+    cached_input: optional(
+      Type.Number({
+        minimum: 0,
+        description: 'USD per million input tokens that the provider had in its cache. Default: the price of `input`.',
+      }),
+    ),
+  },
+  { ...strict, description: 'Prices of the model in USD per million tokens. With prices, runs and metrics state their cost.' },
+)
+
+const timeLimit = (description: string) => optional(Type.Number({ exclusiveMinimum: 0, maximum: 3600, description }))
+
+const modelFields = {
+  provider: Type.Enum(Object.keys(providers) as Provider[], {
+    description:
+      'Who serves the model. `embedded` is the demonstration model of the service, which works by rules; `openai-compatible` is any server with the chat completions of OpenAI, at `base_url`.',
+  }),
+  model: Type.String({ minLength: 1, description: 'The name of the model at the provider; for `azure` the name of the deployment.' }),
+  api_key: optional(
+    Type.String({ ...Secret, description: 'The key for the provider: a value, or `${NAME}` for an environment variable.' }),
+  ),
+  base_url: optional(
+    Type.String({
+      ...Address,
+      description:
+        'The http(s) address of the server, which may contain `${NAME}`. Required for `azure` and `openai-compatible`. Default: the address of the provider.',
+    }),
+  ),
+  headers: optional(Headers),
+  temperature: optional(
+    Type.Number({ minimum: 0, maximum: 2, description: 'How much the answers vary; 0 varies least. Default: as the provider decides.' }),
+  ),
+  max_output_tokens: optional(
+    Type.Integer({ minimum: 1, description: 'The longest answer of one model call, in tokens. Default: as the provider decides.' }),
+  ),
+  reasoning_effort: optional(
+    Type.Enum(['minimal', 'low', 'medium', 'high'], {
+      description: 'How much a reasoning model thinks before it answers. Default: as the provider decides.',
+    }),
+  ),
+  images: optional(Type.Boolean({ description: 'Whether the model accepts images. Default: true, for `embedded` false.' })),
+  write_tools: optional(
+    Type.Boolean({
+      description:
+        'For `embedded` under `fallback`: whether it may call tools that change something. Default: false, because it works by rules. As the primary model it may.',
+    }),
+  ),
+  prices: optional(Prices),
+  api_version: optional(Type.String({ description: 'For `azure`: the `api-version` of requests. Default: the newest stable version.' })),
+  // The region becomes part of a host name, so the pattern excludes dots and slashes.
+  region: optional(Type.String({ pattern: '^[A-Za-z0-9-]{1,64}$', description: 'For `amazon-bedrock`: the AWS region.' })),
+  access_key_id: optional(Type.String({ ...Secret, description: 'For `amazon-bedrock`: the id of the AWS access key, or `${NAME}`.' })),
+  secret_access_key: optional(
+    Type.String({ ...Secret, description: 'For `amazon-bedrock`: the secret of the AWS access key, or `${NAME}`.' }),
+  ),
+  session_token: optional(
+    Type.String({ ...Secret, description: 'For `amazon-bedrock`: the session token of temporary AWS credentials, or `${NAME}`.' }),
+  ),
+  connect_timeout: timeLimit('Seconds until a connection to the server stands. Default: 10.'),
+  first_token_timeout: timeLimit('Seconds until the answer begins. Default: 120.'),
+  idle_timeout: timeLimit('Seconds of silence inside an answer. Default: 60.'),
+}
+
+/** The schema of one model, described by its part. */
+function modelFor(description: string) {
+  return Type.Object(modelFields, { ...strict, description })
+}
+
+const Model = modelFor('A model.')
+
+export const Models = Type.Object(
+  {
+    primary: modelFor('The model that answers.'),
+    fallback: Type.Array(Model, {
+      default: [],
+      maxItems: 50,
+      description: 'Models that are tried in order when the primary model fails, after its retries.',
+    }),
+    small: optional(modelFor('The model that summarises long sessions and extracts memories. Default: the primary model.')),
+    embedding: optional(
+      modelFor(
+        'The embedding model, with which documents, memories and tools are also found by meaning. `anthropic` and `embedded` have none. Default: the embedded encoder, for English.',
+      ),
+    ),
+  },
+  {
+    ...strict,
+    default: { primary: { provider: 'embedded', model: 'rules-1' } },
+    description: 'The language models. A failed call is retried, then the next model of `fallback` answers.',
+  },
+)
+
+export type ModelConfig = Static<typeof Model>
