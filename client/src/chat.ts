@@ -1,3 +1,4 @@
+import { answerCalls, withTools, type ClientTools } from './client-tools.ts'
 import { AgentCoreError } from './error.ts'
 import { newId } from './ids.ts'
 import type { CallOptions, Reply, RequestOptions, Schema } from './operation.ts'
@@ -21,7 +22,12 @@ interface ChatIds {
 
 export interface ChatOptions extends ChatIds, CallOptions, RetryOptions {}
 
-export interface ChatStreamOptions extends ChatIds, StreamOptions {
+interface ToolOptions {
+  /** Tools of this program, in addition to those of the agent. Their calls are run here, and the chat goes on by itself. */
+  tools?: ClientTools | undefined
+}
+
+export interface ChatStreamOptions extends ChatIds, StreamOptions, ToolOptions {
   /** Headers of the chat, such as `stix-...` headers for the tools. */
   headers?: CallOptions['headers']
 }
@@ -47,7 +53,7 @@ export interface Chat {
    * the same request id, so that nothing runs twice. If calls need approval, the answer has `approval_required`: decide the calls with
    * `approvals.decide`, then send the same chat with the same request id.
    */
-  chat(request: ChatRequest, options?: ChatOptions): Promise<ChatAnswer>
+  chat(request: ChatRequest, options?: ChatOptions & ToolOptions): Promise<ChatAnswer>
   /**
    * Asks a question and yields the answer chunk by chunk. A broken or silent connection is replaced, and the stream resumes after the
    * last chunk. The last chunk has a `finish_reason` other than `"null"`. The last chunk of a failed run has `error`.
@@ -61,9 +67,16 @@ export function createChat(transport: Transport, defaults: RetryOptions): Chat {
   return {
     async chat(request, options = {}) {
       const ids = toHeaders(options, request)
-      const sent = { body: request, headers: { ...options.headers, ...ids }, signal: options.signal }
-      const send = () => transport.exchange('POST', '/core/v1/chain', sent)
-      const { body, headers } = await repeat(send, withDefaults(options, defaults), options.signal)
+      const { tools, signal } = options
+      const sent = { body: withTools(request, tools), headers: { ...options.headers, ...ids }, signal }
+      const send = () => repeat(() => transport.exchange('POST', '/core/v1/chain', sent), withDefaults(options, defaults), signal)
+      let reply = await send()
+      for (let calls = callsIn(reply.body); tools && calls; calls = callsIn(reply.body)) {
+        const waiting = calls
+        await repeat(() => answerCalls(transport, waiting, tools, signal), withDefaults(options, defaults), signal)
+        reply = await send()
+      }
+      const { body, headers } = reply
       return { ...body, request_id: ids['request-id'], session_id: headers.get('session-id') ?? ids['session-id'] ?? '' }
     },
 
@@ -71,14 +84,17 @@ export function createChat(transport: Transport, defaults: RetryOptions): Chat {
       const ids = toHeaders(options, request)
       const headers = { ...options.headers, ...ids }
       const requestId = ids['request-id']
+      const { tools } = options
+      const body = withTools(request, tools)
       const source = {
         requestId,
         sessionId: ids['session-id'],
         after: 0,
-        start: (signal: AbortSignal) => transport.send('POST', '/core/v1/chain_streaming', { body: request, headers, signal }),
+        start: (signal: AbortSignal) => transport.send('POST', '/core/v1/chain_streaming', { body, headers, signal }),
         resume: (after: number, signal: AbortSignal) => resumeRun(transport, { requestId, after, signal }),
       }
-      return createRunStream(source, withDefaults(options, defaults))
+      const answer = tools && ((calls: Schema<'ClientToolCalls'>) => answerCalls(transport, calls, tools, options.signal))
+      return createRunStream({ ...source, ...(answer ? { answer } : {}) }, withDefaults(options, defaults))
     },
 
     async async(request, { url, source = 'agent-core-client', eventId = newId() } = {}, options = {}) {
@@ -91,6 +107,11 @@ export function createChat(transport: Transport, defaults: RetryOptions): Chat {
       throw new AgentCoreError('The reply acknowledges no event.', { status: 200, errorType: 'InvalidReply' })
     },
   }
+}
+
+/** The calls that the client runs; undefined for none. */
+function callsIn(body: Reply<'POST', '/core/v1/chain'>): Schema<'ClientToolCalls'> | undefined {
+  return 'client_tool_calls' in body ? body.client_tool_calls : undefined
 }
 
 /** A repeated request id belongs to the session of its first request, which only the service knows. */

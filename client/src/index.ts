@@ -1,5 +1,6 @@
 /** The public interface of the client. */
 export { createClient, type Client, type ClientOptions } from './client.ts'
+export type { ClientTool, ClientTools } from './client-tools.ts'
 export { AgentCoreError, type ErrorDetails, type FieldFault } from './error.ts'
 export type { Method, PathOf, Reply, RequestOptions, Schema } from './operation.ts'
 export type { Exchange } from './transport.ts'

@@ -6,7 +6,7 @@ interface Envelope {
   specversion: '1.0'
   /** Address of the service. */
   source: string
-  /** The request id of the run. */
+  /** The request id of the run; `<request id>:interrupt:<n>` for an interruption. */
   id: string
   /** The session id. */
   subject: string
@@ -21,11 +21,21 @@ interface Ids {
   session_id: string
 }
 
-/** The body of a callback. */
+interface Interruption extends Ids {
+  /** The answer so far. */
+  body: Reply<'POST', '/core/v1/chain'>['body']
+  /** Calls that wait for a decision. */
+  approval_required?: Schema<'ApprovalRequired'>
+  /** Calls that wait for the output of a client tool. */
+  client_tool_calls?: Schema<'ClientToolCalls'>
+}
+
+/** The body of a callback. Interruptions are sent where `callback_events` of the chat lists them. */
 export type CallbackEvent = Envelope &
   (
     | { type: 'ai.service.agent.chain.completed'; data: Ids & { body: Reply<'POST', '/core/v1/chain'>['body'] } }
     | { type: 'ai.service.agent.chain.failed'; data: Ids & { error: Schema<'Error'> } }
+    | { type: 'ai.service.agent.chain.interrupted'; data: Interruption }
   )
 
 export interface ReceivedCallback {

@@ -58,6 +58,23 @@ test('chat: 429 and 503 are repeated with the same request id', async (t) => {
   assert.equal(service.model.requests.length, 1)
 })
 
+test('chat, stream: an answer with a schema is JSON; one that does not fit is an error, and is not asked for again', async (t) => {
+  const response_schema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }
+  const script = [{ text: '{"n":"x"}' }, { text: '{"n":1}' }, { text: '{"n":2}' }, { text: 'none' }]
+  const { client, service } = await start(t, { script })
+  const stream = client.stream({ ...ask('How many?'), response_schema })
+  await collect(stream)
+  assert.deepEqual(JSON.parse(stream.output), { n: 1 })
+  assert.deepEqual((await client.runs.get(stream.requestId)).outcome?.structured_output, { n: 1 })
+  assert.deepEqual((await client.chat({ ...ask('And now?'), response_schema })).body.structured_output, { n: 2 })
+  const error: unknown = await client.chat({ ...ask('And now?'), response_schema }).catch((thrown: unknown) => thrown)
+  assert.ok(error instanceof AgentCoreError)
+  assert.deepEqual(
+    [error.status, error.errorType, error.details['output'], service.model.requests.length],
+    [502, 'SchemaMismatch', 'none', 6],
+  )
+})
+
 test('stream: a run is followed from its start by its chat, and by a second reader from any chunk', async (t) => {
   const { client } = await start(t, {
     script: [{ ...callOf('look'), text: 'I look.' }, { text: 'Seen.' }],

@@ -18,6 +18,7 @@ const expected = [
   /calculator success\n[\s\S]*\n\d+ characters\n$/,
   /\*\*4\*\*\.$/,
   /^2 \+ 2 is \*\*4\*\*\.\n$/,
+  /clear\n[\s\S]*clear/,
   /^404 NotFound There is no run unknown\. [\w-]+\n$/,
   /^$/,
   /^.*calculator.*\n[\w-]+ \d\n$/,

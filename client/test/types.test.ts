@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createClient, type Reply, type Schema } from '../src/index.ts'
+import { createClient, type CallbackEvent, type Reply, type Schema } from '../src/index.ts'
 
 /** Expectations that the compiler checks. Nothing is sent: the function is never called. */
 export async function checkTypes(): Promise<unknown[]> {
@@ -36,7 +36,26 @@ export async function checkTypes(): Promise<unknown[]> {
   const names: string[] = tools.tools.map((tool) => tool.name)
   const chunk: Schema<'StreamChunk'>['finish_reason'] = 'stop'
   const sessions: Reply<'GET', '/core/v1/sessions'>['count'] = 1
-  return [status, missing, path, method, parameter, name, query, extra, body, role, output, stream, headers, names, chunk, sessions]
+  const callsOf = (event: CallbackEvent) => (event.type === 'ai.service.agent.chain.interrupted' ? event.data.client_tool_calls?.calls : [])
+  return [
+    status,
+    missing,
+    path,
+    method,
+    parameter,
+    name,
+    query,
+    extra,
+    body,
+    role,
+    output,
+    stream,
+    headers,
+    names,
+    chunk,
+    sessions,
+    callsOf,
+  ]
 }
 
 test('the types of requests are checked by the compiler', () => assert.equal(typeof checkTypes, 'function'))

@@ -27,11 +27,6 @@ export function isLast({ finish_reason: reason }: Chunk): boolean {
   return reason !== 'null'
 }
 
-/** True if the run continues after this last chunk, when the waiting calls are decided. */
-export function isInterruption(chunk: Chunk): boolean {
-  return chunk.approval_required !== undefined
-}
-
 /** Error types of a process that stops, or has lost the database. The run itself has not ended: another process resumes the run. */
 const handOvers = new Set(['Overloaded', 'StoreUnavailable'])
 

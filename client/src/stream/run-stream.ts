@@ -1,6 +1,7 @@
 import { networkError } from '../error.ts'
 import { createAttempts, type RetryOptions } from '../retry.ts'
-import { createPosition, handOverOf, isInterruption, isLast, toChunk, type Chunk } from './chunk.ts'
+import type { Schema } from '../operation.ts'
+import { createPosition, handOverOf, isLast, toChunk, type Chunk } from './chunk.ts'
 import { createConnection } from './connection.ts'
 
 export interface StreamOptions extends RetryOptions {
@@ -31,6 +32,8 @@ export interface StreamSource {
   after: number
   /** Sends the chat that starts the run; absent for an existing run. The same chat is sent again until the first event arrives. */
   start?: (signal: AbortSignal) => Promise<Response>
+  /** Runs the calls of client tools, after which the run goes on. Absent: the stream ends with them. */
+  answer?: (calls: Schema<'ClientToolCalls'>) => Promise<void>
   /** Requests the events after a number. */
   resume: (after: number, signal: AbortSignal) => Promise<Response>
 }
@@ -84,8 +87,13 @@ export function createRunStream(source: StreamSource, options: StreamOptions): R
       } finally {
         connection.close(last !== undefined)
       }
-      if (last && !(throughApprovals && isInterruption(last))) return
-      if (last) continue
+      if (last) {
+        const { client_tool_calls: calls, approval_required: approval } = last
+        if (calls && source.answer) await source.answer(calls)
+        const goesOn = approval ? throughApprovals : calls !== undefined && source.answer !== undefined
+        if (!goesOn) return
+        continue
+      }
       if (connection.ageMs() >= stableMs) attempts.succeed()
       await attempts.waitAfter(failure)
     }
