@@ -11,11 +11,11 @@ import { Attempts } from './attempts.tsx'
 import { useResend, type Delivery } from './queries.ts'
 import styles from './deliveries.module.css'
 
-/** One callback in a row that opens to its attempts. */
+/** One callback or push notification in a row that opens to its attempts. */
 export function DeliveryRow({ delivery }: { delivery: Delivery }) {
   const [isOpen, setOpen] = useState(false)
   const me = useMe().data
-  const { url, status, attempts, next_attempt_at: next, created_at: created, sub, issuer } = delivery
+  const { url, status, attempts, next_attempt_at: next, created_at: created, config_id: config, sub, issuer } = delivery
   const isOwn = sub === me?.sub && issuer === me.issuer
   return (
     <article className={styles.delivery}>
@@ -26,6 +26,7 @@ export function DeliveryRow({ delivery }: { delivery: Delivery }) {
         </button>
         <StatusBadge status={status} />
         <span className={styles.facts}>
+          {config ? 'A2A task · ' : ''}
           {isOwn ? '' : `for ${sub} · `}
           accepted <Timestamp at={created} /> · {attempts.length} {attempts.length === 1 ? 'attempt' : 'attempts'}
           {next && status === 'pending' && (
@@ -38,7 +39,7 @@ export function DeliveryRow({ delivery }: { delivery: Delivery }) {
         <Link href={runAddress(delivery, me)} className={styles.link}>
           Run
         </Link>
-        {isOwn && status !== 'delivered' && <Resend delivery={delivery} />}
+        {isOwn && !config && status !== 'delivered' && <Resend delivery={delivery} />}
       </div>
       {isOpen && <Attempts attempts={attempts} />}
     </article>

@@ -9,7 +9,7 @@ import { idOf, statuses, useDeliveries } from './queries.ts'
 
 const options = [{ value: '', label: 'Any status' }, ...statuses.map((value) => ({ value, label: value }))]
 
-/** Callbacks of asynchronous chats: where each went, every attempt, what was sent and answered. */
+/** Callbacks of asynchronous chats and push notifications of A2A tasks: where each went, every attempt, what was sent and answered. */
 export function DeliveriesPage() {
   const [{ status }, setFilter] = useFilters(['status'])
   const deliveries = useDeliveries(status)
@@ -26,7 +26,8 @@ export function DeliveriesPage() {
   return (
     <>
       <PageHeader title="Deliveries" actions={filter}>
-        Callbacks of asynchronous chats, newest first. An undelivered one is sent again for about a day.
+        Callbacks of asynchronous chats and push notifications of A2A tasks, newest first. Those that are not delivered are sent again for
+        about a day.
       </PageHeader>
       <PagedList
         label="Deliveries"

@@ -8,10 +8,10 @@ type Query = NonNullable<RequestOptions<'GET', '/core/v1/callbacks'>['query']>
 
 export const statuses: readonly Delivery['status'][] = ['pending', 'delivered', 'failed', 'gone']
 
-/** Names a callback among those of all callers. */
-export const idOf = ({ request_id: id, issuer, sub }: Delivery): string => JSON.stringify([id, issuer, sub])
+/** Names a delivery among those of all callers. */
+export const idOf = ({ request_id: id, issuer, sub, config_id: config }: Delivery): string => JSON.stringify([id, issuer, sub, config])
 
-/** Callbacks that the caller may see, newest first. */
+/** Callbacks and push notifications that the caller may see, newest first. */
 export function useDeliveries(status: string | undefined) {
   return usePages<Delivery>({
     queryKey: ['callbacks', status],

@@ -86,11 +86,9 @@ function toAnswer({ content, additional_context: context = [], response_metadata
   const hasThoughts = steps.some(({ type }) => type === 'reasoning' || type === 'planning')
   const thoughts = hasThoughts
     ? []
-    : context.map(({ context_type, items }) => ({
-        type: 'thought' as const,
-        kind: context_type,
-        text: items.map((item) => item.content).join('\n\n'),
-      }))
+    : context.flatMap(({ context_type: kind, items }) =>
+        kind === 'citations' ? [] : [{ type: 'thought' as const, kind, text: items.map((item) => item.content).join('\n\n') }],
+      )
   return {
     parts: [...thoughts, ...parts],
     status: 'ended',

@@ -103,7 +103,7 @@ function stateAfter(chunk: Chunk): Partial<Answer> {
   const { finish_reason: reason, approval_required: approval, error, usage } = chunk
   if (reason === 'null') return { status: 'running', finishReason: null, approval: undefined, error: undefined }
   if (reason === 'approval_required') return { status: 'waiting', finishReason: null, approval, usage }
-  const { generated_artifacts: artifacts = [] } = chunk as { generated_artifacts?: Artifact[] }
+  const { generated_artifacts: artifacts = [] } = chunk
   return { status: 'ended', finishReason: reason, approval: undefined, error, usage, artifacts }
 }
 

@@ -6,6 +6,7 @@ import { useTools } from '../../api/tools.ts'
 import { JsonView } from '../json/json-view.tsx'
 import { SchemaForm } from '../schema-form/schema-form.tsx'
 import { useDecide } from './queries.ts'
+import { toQuestion, type Question } from './question.ts'
 import styles from './call-decision.module.css'
 
 /** A call that waits for approval. */
@@ -26,19 +27,22 @@ interface CallDecisionProps {
 export function CallDecision({ requestId, call, isDecided = false, mayDecide }: CallDecisionProps) {
   const [mode, setMode] = useState<'view' | 'edit' | 'reject'>('view')
   const decide = useDecide(requestId)
+  const question = toQuestion(call)
   const send = (decision: 'approve' | 'reject', rest: { tool_input?: Record<string, unknown>; reason?: string } = {}) =>
     decide.mutate({ tool_call_id: call.tool_call_id, decision, ...rest })
   return (
     <>
+      {question && <QuestionText question={question} />}
       {mode === 'edit' ? (
         <EditedInput
           call={call}
+          question={question}
           isSending={decide.isPending}
           onApprove={(input) => send('approve', { tool_input: input })}
           onClose={() => setMode('view')}
         />
       ) : (
-        <JsonView value={call.tool_input} label="Input" />
+        !question && <JsonView value={call.tool_input} label="Input" />
       )}
       {decide.error && (
         <Text size="sm" role="alert" className={styles.error}>
@@ -55,7 +59,15 @@ export function CallDecision({ requestId, call, isDecided = false, mayDecide }: 
         </Text>
       ) : (
         <>
-          {mode === 'view' && <Buttons isSending={decide.isPending} onApprove={() => send('approve')} onMode={setMode} />}
+          {mode === 'view' && (
+            <Buttons
+              labels={question ? questionLabels : callLabels}
+              isSending={decide.isPending}
+              onApprove={question?.schema ? undefined : () => send('approve')}
+              onEdit={question && !question.schema ? undefined : () => setMode('edit')}
+              onReject={() => (question ? send('reject') : setMode('reject'))}
+            />
+          )}
           {mode === 'reject' && (
             <Rejection
               isSending={decide.isPending}
@@ -69,27 +81,51 @@ export function CallDecision({ requestId, call, isDecided = false, mayDecide }: 
   )
 }
 
-function Buttons({
-  isSending,
-  onApprove,
-  onMode,
-}: {
+const callLabels = { approve: 'Approve', edit: 'Change input', reject: 'Reject', send: 'Approve with this input' }
+const questionLabels = { approve: 'Confirm', edit: 'Answer', reject: 'Decline', send: 'Send the answer' }
+
+interface ButtonsProps {
+  labels: typeof callLabels
   isSending: boolean
-  onApprove: () => void
-  onMode: (mode: 'edit' | 'reject') => void
-}) {
+  onApprove: (() => void) | undefined
+  onEdit: (() => void) | undefined
+  onReject: () => void
+}
+
+function Buttons({ labels, isSending, onApprove, onEdit, onReject }: ButtonsProps) {
   return (
     <Group gap="xs">
-      <Button size="sm" leftSection={<CheckIcon />} loading={isSending} onClick={onApprove}>
-        Approve
-      </Button>
-      <Button size="sm" variant="default" leftSection={<PencilIcon />} disabled={isSending} onClick={() => onMode('edit')}>
-        Change input
-      </Button>
-      <Button size="sm" variant="default" leftSection={<XIcon />} disabled={isSending} onClick={() => onMode('reject')}>
-        Reject
+      {onApprove && (
+        <Button size="sm" leftSection={<CheckIcon />} loading={isSending} onClick={onApprove}>
+          {labels.approve}
+        </Button>
+      )}
+      {onEdit && (
+        <Button size="sm" variant={onApprove ? 'default' : 'filled'} leftSection={<PencilIcon />} disabled={isSending} onClick={onEdit}>
+          {labels.edit}
+        </Button>
+      )}
+      <Button size="sm" variant="default" leftSection={<XIcon />} disabled={isSending} onClick={onReject}>
+        {labels.reject}
       </Button>
     </Group>
+  )
+}
+
+/** The address of a page is shown as text: the person decides whether to open it. */
+function QuestionText({ question: { server, text, url } }: { question: Question }) {
+  return (
+    <div>
+      <Text size="sm" c="dimmed">
+        The server {server} asks:
+      </Text>
+      <Text style={{ whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' }}>{text}</Text>
+      {url !== undefined && (
+        <Text ff="monospace" size="sm" style={{ overflowWrap: 'anywhere' }}>
+          {url}
+        </Text>
+      )}
+    </div>
   )
 }
 
@@ -121,16 +157,18 @@ function Rejection({ isSending, onReject, onClose }: { isSending: boolean; onRej
 
 interface EditedInputProps {
   call: PendingCall
+  /** Present for a question, whose answer is edited in place of an input. */
+  question: Question | undefined
   isSending: boolean
   onApprove: (input: Record<string, unknown>) => void
   onClose: () => void
 }
 
-function EditedInput({ call, isSending, onApprove, onClose }: EditedInputProps) {
+function EditedInput({ call, question, isSending, onApprove, onClose }: EditedInputProps) {
   const tools = useTools()
-  const [input, setInput] = useState<unknown>(call.tool_input)
+  const [input, setInput] = useState<unknown>(question ? {} : call.tool_input)
   const [isValid, setIsValid] = useState(true)
-  const schema = tools.data?.find(({ name }) => name === call.tool)?.schema ?? {}
+  const schema = question?.schema ?? tools.data?.find(({ name }) => name === call.tool)?.schema ?? {}
   const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
   if (tools.isLoading) return null
   return (
@@ -138,7 +176,7 @@ function EditedInput({ call, isSending, onApprove, onClose }: EditedInputProps) 
       <SchemaForm schema={schema} value={input} onChange={setInput} onValidity={setIsValid} disabled={isSending} />
       <Group gap="xs" mt="sm">
         <Button size="sm" disabled={!isValid || !isObject} loading={isSending} onClick={() => onApprove(input as Record<string, unknown>)}>
-          Approve with this input
+          {(question ? questionLabels : callLabels).send}
         </Button>
         <Button size="sm" variant="default" onClick={onClose}>
           Back
