@@ -1,6 +1,6 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 
 /** Starts, pins, measures and ends the processes of the benchmark, by process id only. */
@@ -19,6 +19,9 @@ const cores = availableParallelism()
 
 /** Cores by role. Relay and service share the core `measured`, because they are never loaded at the same time. */
 export const pins = hasTaskset && cores > 1 ? { measured: '0', model: '1', load: cores > 2 ? '2' : '1' } : undefined
+
+/** Undoes the pin that a child process inherits from the load generator. */
+export const allCores = hasTaskset ? `0-${cores - 1}` : undefined
 
 export function describePins(): string {
   if (!pins) return 'processes are not pinned, because taskset is missing or the machine has a single core'
@@ -75,6 +78,32 @@ export function cpuMs(pid: number): number | undefined {
     ?.replace(/^.*\) /s, '')
     .split(' ')
   return fields && (Number(fields[11]) + Number(fields[12])) * msPerTick
+}
+
+/** Processor time of the running threads of a process, in milliseconds, finer than `cpuMs`. NaN without `/proc`. */
+export function threadsCpuMs(pid: number): number {
+  const times = threads(pid).map((thread) => Number(readProc(pid, `task/${thread}/schedstat`)?.split(' ')[0] ?? NaN))
+  return times.length === 0 ? NaN : times.reduce((sum, ns) => sum + ns, 0) / 1e6
+}
+
+/** Times of the main thread in milliseconds: on a core, and waiting for a core. NaN without `/proc`. */
+export function mainThreadMs(pid: number): { runMs: number; delayMs: number } {
+  const [runNs = NaN, delayNs = NaN] = (readProc(pid, `task/${pid}/schedstat`) ?? '').split(' ').map(Number)
+  return { runMs: runNs / 1e6, delayMs: delayNs / 1e6 }
+}
+
+/** Ids of a process and its descendants; the process alone without `/proc`. */
+export function processTree(pid: number): number[] {
+  const children = threads(pid).flatMap((thread) => readProc(pid, `task/${thread}/children`)?.match(/\d+/g) ?? [])
+  return [pid, ...children.flatMap((child) => processTree(Number(child)))]
+}
+
+function threads(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`)
+  } catch {
+    return []
+  }
 }
 
 /** Resident memory in MB; undefined without `/proc`. */

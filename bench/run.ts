@@ -4,11 +4,12 @@ import { describePins, pinLoad, pins, residentMb, start, type Part } from './pro
 import { number, printTable, type Figure } from './report.ts'
 import { lists } from './scenarios/lists.ts'
 import { postgres } from './scenarios/postgres.ts'
+import { profile } from './scenarios/profile.ts'
 import { processes } from './scenarios/processes.ts'
 import { chats, tools } from './scenarios/chats.ts'
 import { sessions } from './scenarios/sessions.ts'
 import { slowStreams } from './scenarios/slow-streams.ts'
-import { startUp } from './scenarios/start-up.ts'
+import { starts } from './scenarios/start.ts'
 import { firstToken, streams } from './scenarios/streams.ts'
 import { makeFolder, startService, untilToolsReady, writeAgent } from './service.ts'
 import { relaySide, serviceSide, type Bench } from './sides.ts'
@@ -30,7 +31,7 @@ interface ScenarioInput {
 }
 
 const scenarios: Record<string, Scenario> = {
-  'start-up': { title: 'Start-up', run: startUp },
+  start: { title: 'Start', sides: ['bare', 'service'], run: starts },
   'first-token': { title: 'First token', run: withService([], firstToken) },
   chats: { title: 'JSON chats of 8 tokens', run: withService([], chats) },
   streams: { title: 'Streams', run: withService([], streams) },
@@ -43,15 +44,20 @@ const scenarios: Record<string, Scenario> = {
 }
 
 const { values } = parseArgs({
-  options: { only: { type: 'string' }, seconds: { type: 'string', default: '2' }, runs: { type: 'string', default: '1000000' } },
+  options: {
+    only: { type: 'string' },
+    profile: { type: 'boolean', default: false },
+    seconds: { type: 'string', default: '2' },
+    runs: { type: 'string', default: '1000000' },
+  },
 })
-const only = values.only?.split(',') ?? Object.keys(scenarios)
+const only = values.only?.split(',') ?? (values.profile ? [] : Object.keys(scenarios))
 const unknown = only.find((name) => !(name in scenarios))
 const seconds = Number(values.seconds)
 const runs = Number(values.runs)
 if (unknown !== undefined || !(seconds > 0 && seconds <= 30) || !(runs >= 100_000)) {
   console.error(
-    `Usage: npm run bench -- [--only ${Object.keys(scenarios).join(',')}] [--seconds 1-30 per round] [--runs 100000 or more, for lists]`,
+    `Usage: npm run bench -- [--profile] [--only ${Object.keys(scenarios).join(',')}] [--seconds 1-30 per round] [--runs 100000 or more, for lists]`,
   )
   process.exit(2)
 }
@@ -61,6 +67,7 @@ const toPath = (file: string) => fileURLToPath(new URL(file, import.meta.url))
 const model = await start('model', [toPath('model-server.ts')], { core: pins?.model })
 const relay = await start('relay', [toPath('relay.ts'), model.firstLine], { core: pins?.measured })
 console.log(`Node ${process.version}; ${describePins()}. Rounds of ${seconds} s, alternating between relay and service; medians.`)
+if (values.profile) await profile(model, seconds)
 for (const [name, { title, sides, run }] of Object.entries(scenarios)) {
   if (only.includes(name)) printTable(title, await run({ model, relay, seconds, runs }), sides)
 }

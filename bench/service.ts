@@ -13,8 +13,6 @@ export interface StartedService {
   port: number
   /** Access key with all permissions. */
   key: string
-  /** Milliseconds from the start of the process until `/health` answered. */
-  healthyMs: number
 }
 
 /** Creates a folder on a real disk, because a commit to a file system in memory costs nothing. */
@@ -58,12 +56,10 @@ export async function startService(folder: string, { core = pins?.measured, env:
     ...settingsOf(folder),
     ...extraEnv,
   }
-  const startedAt = performance.now()
   const part = await start('service', [main, 'serve', '--init'], { core, env, cwd: folder, logFile: path.join(folder, 'log') })
   await untilOk(`http://127.0.0.1:${port}/health`, {}, folder)
-  const healthyMs = performance.now() - startedAt
   const key = (await readFile(path.join(folder, 'data', 'admin.key'), 'utf8')).trim()
-  return { part, port, key, healthyMs }
+  return { part, port, key }
 }
 
 /** Resolves when all tools have been initialized. */

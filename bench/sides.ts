@@ -30,7 +30,7 @@ export function serviceSide({ part, port, key }: StartedService): Side {
   return {
     part,
     port,
-    json: { request: json, end: '}]}}' },
+    json: { request: json, end: '"generated_artifacts":[]}}' },
     stream: {
       request: (order) => toRequest({ port, path: '/core/v1/chain_streaming', headers: access }, order),
       end: '"finish_reason":"stop"',

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { pins, type Part } from '../processes.ts'
 import { startPostgres } from '../postgres-server.ts'
 import { number, type Figure } from '../report.ts'
 import { makeFolder, startService, untilToolsReady, writeAgent, type StartedService } from '../service.ts'
 import { compare, connectTo, expectTokens, quantile, serviceSide, type Bench, type Side } from '../sides.ts'
-import { meterWire } from '../wire-meter.ts'
+import { meterWire, type WireMeter } from '../wire-meter.ts'
 import { tokenText } from '../wire.ts'
 import { busy } from './chats.ts'
 
@@ -94,6 +95,25 @@ async function firstToken(bench: Bench): Promise<Figure> {
   }
 }
 
+/** Time for the work that follows chats, and length of the measurement, in milliseconds. */
+const settleMs = 70_000
+const idleMs = 30_000
+const aimOfIdle = 2
+
+/** Counts the statements of a service without requests. */
+async function idle(meter: WireMeter): Promise<Figure> {
+  await sleep(settleMs)
+  meter.count()
+  await sleep(idleMs)
+  const perSecond = (meter.count().statements / idleMs) * 1000
+  return {
+    label: 'statements per second without requests',
+    service: number(perSecond),
+    aim: `<= ${aimOfIdle}`,
+    isMet: perSecond <= aimOfIdle,
+  }
+}
+
 const measuredChats = 200
 /** Sessions used in turns, because a long session would also make summaries. */
 const sessionCount = 40
@@ -126,6 +146,7 @@ async function wire(folder: string, databaseUrl: string): Promise<Figure[]> {
     await cost('tool', 'bench:tools 1', () => ({ 'session-id': randomUUID() })),
   ]
   client!.close()
+  figures.push(await idle(meter))
   await service.part.stop()
   meter.close()
   return figures
