@@ -5,8 +5,6 @@ export interface Balancer {
   url: string
   /** Number of forwarded requests by replica port. */
   readonly passed: ReadonlyMap<number, number>
-  /** Ids of requests repeated after a 503. */
-  readonly repeated: ReadonlySet<string>
   close(): void
 }
 
@@ -15,11 +13,11 @@ const safe = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
  * Starts a small reverse proxy with round robin over ready replicas. Undeliverable requests and requests answered with 503 go to the next
- * replica. Streams are forwarded without buffering.
+ * replica. Streams are forwarded without buffering. Answers name their process (`nameOf` its port) in `x-replica`, and in `x-tries` the number
+ * of replicas that the request was sent to.
  */
-export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
+export async function startBalancer(ports: readonly number[], nameOf: (port: number) => string): Promise<Balancer> {
   const passed = new Map<number, number>()
-  const repeated = new Set<string>()
   let ready = new Set(ports)
   let last = 0
 
@@ -38,21 +36,27 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readAll(request)
+    let tries = 0
+    let refusal: { answer: IncomingMessage; body: Buffer; port: number } | undefined
     for (const port of inTurn()) {
       const answer = await send(request, response, body, port)
       if (answer === 'unreached') continue
+      tries++
       if (answer === 'broken') break
       if (answer.statusCode === 503 && !response.headersSent) {
-        answer.resume()
-        repeated.add(String(request.headers['request-id']))
+        refusal = { answer, body: await readAll(answer), port }
         continue
       }
       passed.set(port, (passed.get(port) ?? 0) + 1)
-      response.writeHead(answer.statusCode ?? 502, answer.headers)
+      response.writeHead(answer.statusCode ?? 502, { ...answer.headers, 'x-replica': nameOf(port), 'x-tries': tries })
       answer.on('error', () => response.destroy())
       answer.on('aborted', () => response.destroy())
       answer.pipe(response)
       return
+    }
+    if (refusal && !response.headersSent) {
+      response.writeHead(503, { ...refusal.answer.headers, 'x-replica': nameOf(refusal.port), 'x-tries': tries })
+      return void response.end(refusal.body)
     }
     if (!response.headersSent) response.writeHead(502, { 'content-type': 'application/json' })
     response.end(JSON.stringify({ body: 'No replica took the request.', status_code: 502 }))
@@ -64,7 +68,6 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     passed,
-    repeated,
     close() {
       clearInterval(checks)
       server.close()

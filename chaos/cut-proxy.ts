@@ -7,12 +7,15 @@ export interface CutProxy {
   cut(): void
   /** Holds all traffic in both directions for `ms` milliseconds without closing connections, like a network that drops packets. */
   drop(ms: number): void
+  /** For `ms` milliseconds, breaks one connection in ten while a request is under way: the server executes the request, and its answer is lost. */
+  loseAnswers(ms: number): void
   close(): void
 }
 
-export async function startCutProxy(target: number): Promise<CutProxy> {
+export async function startCutProxy(target: number, random: () => number): Promise<CutProxy> {
   const pairs = new Set<[Socket, Socket]>()
   let dropsUntil = 0
+  let losesUntil = 0
 
   const server = createServer((near) => {
     const far = connect(target, '127.0.0.1')
@@ -22,6 +25,7 @@ export async function startCutProxy(target: number): Promise<CutProxy> {
       source.on('data', (bytes) => {
         if (Date.now() < dropsUntil) return hold(source, bytes, destination)
         destination.write(bytes)
+        if (source === near && Date.now() < losesUntil && random() < lossShare) loseAnswer(near, far)
       })
       source.on('error', () => undefined)
       source.on('close', () => {
@@ -30,6 +34,11 @@ export async function startCutProxy(target: number): Promise<CutProxy> {
       })
     }
   })
+
+  function loseAnswer(near: Socket, far: Socket): void {
+    far.removeAllListeners('data').resume()
+    setTimeout(() => near.destroy(), lossMs)
+  }
 
   /** Delays bytes until the drop ends, like retransmitted packets. */
   function hold(source: Socket, bytes: Buffer, destination: Socket): void {
@@ -52,6 +61,7 @@ export async function startCutProxy(target: number): Promise<CutProxy> {
         far.destroy()
       }
     },
+    loseAnswers: (ms) => void (losesUntil = Date.now() + ms),
     drop: (ms) => void (dropsUntil = Date.now() + ms),
     close() {
       server.close()
@@ -62,3 +72,7 @@ export async function startCutProxy(target: number): Promise<CutProxy> {
     },
   }
 }
+
+/** Share of the requests whose answers are lost, and the time for the server to execute such a request. */
+const lossShare = 0.1
+const lossMs = 100

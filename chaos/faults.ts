@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CutProxy } from './cut-proxy.ts'
+import type { History } from './history/history.ts'
 import type { Outside } from './outside.ts'
 import type { Replica } from './replica.ts'
 
@@ -13,13 +14,17 @@ export interface Scene {
   /** Terminates all database connections at the server. */
   terminateBackends(): Promise<void>
   random(): number
+  history: History
   /** Violated guarantees, as texts. */
   violations: string[]
 }
 
-type Fault = (scene: Scene, index: number) => Promise<void>
+/** A fault of one replica. Faults of one replica never overlap. */
+type ReplicaFault = (scene: Scene, index: number) => Promise<void>
+/** A fault of the database or the model. */
+type SharedFault = (scene: Scene) => Promise<void>
 
-const faults: Record<string, Fault> = {
+const replicaFaults: Record<string, ReplicaFault> = {
   'replica killed': async ({ replicas, random }, index) => {
     await replicas[index]!.end('SIGKILL')
     await sleep(random() * 3000)
@@ -35,23 +40,34 @@ const faults: Record<string, Fault> = {
     await sleep(3000 + random() * 15_000)
     replicas[index]!.resume()
   },
-  'database restarted': ({ restartPostgres }) => restartPostgres(),
-  'connections ended': ({ terminateBackends }) => terminateBackends(),
   'connections cut': async ({ proxies }, index) => proxies[index]!.cut(),
+  'answers lost': async ({ proxies, random }, index) => {
+    const ms = 500 + random() * 1500
+    proxies[index]!.loseAnswers(ms)
+    await sleep(ms)
+  },
   'network dropped': async ({ proxies, random }, index) => {
     const ms = 2000 + random() * 15_000
     proxies[index]!.drop(ms)
     await sleep(ms)
   },
+}
+
+const sharedFaults: Record<string, SharedFault> = {
+  'database restarted': ({ restartPostgres }) => restartPostgres(),
+  'connections ended': ({ terminateBackends }) => terminateBackends(),
   'model failing': ({ outside, random }) => misbehave(outside, 'fails', random),
   'model breaking off': ({ outside, random }) => misbehave(outside, 'breaks', random),
 }
 
 async function misbehave(outside: Outside, mode: 'fails' | 'breaks', random: () => number): Promise<void> {
   outside.setModel(mode)
-  await sleep(500 + random() * 2500)
+  await sleep(500 + random() * 5000)
   outside.setModel('well')
 }
+
+/** Kills are the most frequent fault, because kills reach the most states. */
+const round = [...Object.keys(replicaFaults), ...Object.keys(sharedFaults), ...Array.from({ length: 5 }, () => 'replica killed')]
 
 /**
  * Injects faults, often two at a time, until `until` (epoch milliseconds). Each kind is used before any kind is repeated. Resolves with the
@@ -63,25 +79,36 @@ export async function makeFaults(scene: Scene, until: number): Promise<Map<strin
   const running = new Set<Promise<void>>()
   let order: string[] = []
   while (Date.now() < until) {
-    await sleep(500 + scene.random() * 2000)
-    if (order.length === 0) order = shuffled(Object.keys(faults), scene.random)
-    const name = order.pop()!
+    await sleep(200 + scene.random() * 1300)
+    if (order.length === 0) order = shuffled(round, scene.random)
+    const name = order.at(-1)!
     const free = scene.replicas.map((_, index) => index).filter((index) => !busy.has(index))
-    const index = free[Math.floor(scene.random() * free.length)]
+    const index = sharedFaults[name] ? undefined : free[Math.floor(scene.random() * free.length)]
     // At least one replica stays untouched.
-    if (index === undefined || free.length === 1) continue
-    busy.add(index)
+    if (!sharedFaults[name] && (index === undefined || free.length === 1)) continue
+    order.pop()
+    if (index !== undefined) busy.add(index)
     faultCounts.set(name, (faultCounts.get(name) ?? 0) + 1)
-    const activeFault = faults[name]!(scene, index)
-      .catch((error: unknown) => void scene.violations.push(`${name}: ${error instanceof Error ? error.message : String(error)}`))
-      .finally(() => {
-        busy.delete(index)
-        running.delete(activeFault)
-      })
+    const activeFault = injectFault(name, index, scene).finally(() => {
+      if (index !== undefined) busy.delete(index)
+      running.delete(activeFault)
+    })
     running.add(activeFault)
   }
   await Promise.all(running)
   return faultCounts
+}
+
+async function injectFault(name: string, index: number | undefined, scene: Scene): Promise<void> {
+  const replica = index === undefined ? undefined : scene.replicas[index]!.name
+  await scene.history.record('faults', 'fault', { name, replica }, async () => {
+    try {
+      await (index === undefined ? sharedFaults[name]!(scene) : replicaFaults[name]!(scene, index))
+    } catch (error) {
+      scene.violations.push(`${name}: ${error instanceof Error ? error.message : String(error)}`)
+    }
+    return { result: 'ok' }
+  })
 }
 
 function shuffled<T>(list: readonly T[], random: () => number): T[] {
@@ -92,13 +119,11 @@ function shuffled<T>(list: readonly T[], random: () => number): T[] {
 }
 
 /** Restarts the replicas one after another until `until` (epoch milliseconds). Resolves with the number of restarts. */
-export async function roll({ replicas, violations }: Pick<Scene, 'replicas' | 'violations'>, until: number): Promise<Map<string, number>> {
+export async function roll(scene: Scene, until: number): Promise<Map<string, number>> {
   let count = 0
   while (Date.now() < until) {
-    for (const replica of replicas) {
-      const code = await replica.end('SIGTERM')
-      if (code !== 0) violations.push(`${replica.name} ended with ${code} after SIGTERM.`)
-      await replica.start()
+    for (const index of scene.replicas.keys()) {
+      await injectFault('replica stopped', index, scene)
       count++
       await sleep(1000)
     }

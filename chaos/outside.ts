@@ -3,19 +3,17 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
 import { startModelServer, type ModelAnswer, type ModelServerRequest } from '../test/fixtures/model-server.ts'
+import type { History } from './history/history.ts'
+import type { ChatKind } from './history/operations.ts'
 
-/** Stand-ins for the external services (model, ledger, receiver of callbacks), which record all requests. */
+/** Stand-ins for external services: model, ledger, receiver of callbacks. Their requests are recorded in the history. */
 export interface Outside {
   modelUrl: string
-  /** URL of an OpenAPI service with the operations `record` (write) and `look` (read). */
+  /** URL of an OpenAPI service with the operations `record` and `seal` (write) and `look` (read). */
   ledgerUrl: string
   callbackUrl: string
   /** `host:port` of the callback receiver. */
   callbackHost: string
-  /** Number of writes by request id and idempotency key. */
-  writes: ReadonlyMap<string, Map<string, number>>
-  /** Callbacks by request id: received `webhook-id`s, and number of accepted deliveries. */
-  callbacks: ReadonlyMap<string, { ids: Set<string>; deliveries: number }>
   /** Invalid requests, as texts. */
   violations: string[]
   /** Sets how the model answers until the next call. */
@@ -25,19 +23,17 @@ export interface Outside {
 
 export const callbackSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
-export async function startOutside(random: () => number): Promise<Outside> {
+export async function startOutside(random: () => number, history: History): Promise<Outside> {
   const violations: string[] = []
   let mode: Parameters<Outside['setModel']>[0] = 'well'
-  const model = await startModelServer((request) => answer(request, mode, random))
-  const ledger = await startLedger(random)
-  const receiver = await startReceiver(random, violations)
+  const model = await startModelServer((request, index) => answer(request, { index, mode, random, history }))
+  const ledger = await startLedger(random, history)
+  const receiver = await startReceiver(random, history, violations)
   return {
     modelUrl: model.url,
     ledgerUrl: ledger.url,
     callbackUrl: `${receiver.url}/hook`,
     callbackHost: new URL(receiver.url).host,
-    writes: ledger.writes,
-    callbacks: receiver.callbacks,
     violations,
     setModel: (next) => void (mode = next),
     async close() {
@@ -48,21 +44,45 @@ export async function startOutside(random: () => number): Promise<Outside> {
   }
 }
 
-/** Tool calls wanted by a chat. The text of a chat is `<request id> <kind>`. */
-export type ChatKind = 'talk' | 'read' | 'write' | 'both'
+interface Script {
+  /** Number of the call, part of every answer: a second execution of a run has another answer. */
+  index: number
+  mode: string
+  random(): number
+  history: History
+}
 
-function answer({ body }: ModelServerRequest, mode: string, random: () => number): ModelAnswer {
+function answer(request: ModelServerRequest, { index, mode, random, history }: Script): ModelAnswer {
+  const { messages } = request.body
   if (mode === 'fails') return { status: 503, body: { error: { message: 'overloaded' } } }
   if (mode === 'hangs') return { silentAfter: 1 }
-  const last = body.messages.at(-1)
+  const last = messages.at(-1)
+  const text = textOf(last.content)
+  if (textOf(messages[0].content).includes('memory of an assistant')) return { text: memoriesOf(text) }
   const breakOptions = mode === 'breaks' || random() < 0.03 ? { breakAfter: 2 + Math.floor(random() * 4) } : {}
-  if (last.role !== 'tool') {
-    const [, requestId = '', kind = 'talk'] = /(\S+) (talk|read|write|both)\b/.exec(textOf(last.content)) ?? []
-    const calls = callsOf(kind as ChatKind, requestId)
-    if (calls.length > 0) return { text: ['I ', 'look ', 'at ', 'it.'], calls, delayMs: random() * 40, ...breakOptions }
-  }
-  const pieces = ['It ', 'is ', 'done', ', ', 'as ', 'far ', 'as ', 'I ', 'can ', 'tell', '.']
-  return { text: pieces, delayMs: random() * 40, pauseMs: 5 + random() * 60, usage: { input: 100, output: 11 }, ...breakOptions }
+  const [, requestId = '', kind = 'talk'] = /(\S+) (talk|read|write|both|seal|slow|long)\b/.exec(last.role === 'tool' ? '' : text) ?? []
+  const calls = callsOf(kind as ChatKind, requestId)
+  if (calls.length > 0) return { text: ['I ', 'look ', 'at ', 'it.'], calls, delayMs: random() * 40, ...breakOptions }
+  const isSlow = kind === 'slow'
+  if (isSlow) recordCall(request, requestId, history)
+  const pieces = ['Answer ', `${index} `, 'is ', 'done', ', ', 'as ', 'far ', 'as ', 'I ', 'can ', 'tell', '.']
+  const pauseMs = isSlow ? 150 : kind === 'long' ? longMs / pieces.length : 5 + random() * 40
+  return { text: pieces, delayMs: random() * 40, pauseMs, usage: { input: 100, output: 11 }, ...(isSlow ? {} : breakOptions) }
+}
+
+/** Duration of a long answer: longer than a stopping process waits for its runs. */
+export const longMs = 40_000
+
+/** Records the duration of a model call: a period of certain execution of the run. */
+function recordCall({ closedEarly }: ModelServerRequest, requestId: string, history: History): void {
+  const invokedAt = performance.now()
+  void closedEarly.then((isCut) => history.add('model', 'model call', { requestId }, { invokedAt, result: isCut ? 'unknown' : 'ok' }))
+}
+
+/** Statements of the caller for the memory, different in each chat, without contradictions. */
+function memoriesOf(text: string): string {
+  const [, requestId] = /(\S+) talk\b/.exec(text) ?? []
+  return requestId ? JSON.stringify([{ kind: 'fact', content: `The user has number ${requestId.replaceAll('-', '')}.` }]) : '[]'
 }
 
 function textOf(content: unknown): string {
@@ -70,14 +90,26 @@ function textOf(content: unknown): string {
 }
 
 function callsOf(kind: ChatKind, requestId: string) {
-  const call = (name: string) => ({ name: `ledger__${name}`, arguments: JSON.stringify({ what: requestId }) })
-  if (kind === 'read') return [call('look'), call('look')]
-  if (kind === 'write') return [call('record')]
-  return kind === 'both' ? [call('look'), call('record')] : []
+  const call = (name: string) => ({ name, arguments: JSON.stringify({ what: requestId }) })
+  const [look, record, seal] = [call('ledger__look'), call('ledger__record'), call('vault__seal')]
+  switch (kind) {
+    case 'read':
+      return [look, look]
+    case 'write':
+      return [record]
+    case 'both':
+      return [look, record]
+    case 'seal':
+      return [look, seal]
+    case 'talk':
+    case 'slow':
+    case 'long':
+      return []
+  }
 }
 
-/** OpenAPI document of the ledger. */
-export function ledgerDocument(url: string) {
+/** OpenAPI documents of the ledger and of the vault, whose calls wait for an approval. */
+export function documentOf(name: 'ledger' | 'vault', url: string) {
   const operation = (operationId: string) => ({
     operationId,
     parameters: [{ name: 'what', in: 'query', required: true, schema: { type: 'string' } }],
@@ -85,32 +117,29 @@ export function ledgerDocument(url: string) {
   })
   return {
     openapi: '3.1.0',
-    info: { title: 'Ledger', version: '1' },
+    info: { title: name, version: '1' },
     servers: [{ url }],
-    paths: { '/entries': { post: operation('record'), get: operation('look') } },
+    paths:
+      name === 'ledger' ? { '/entries': { post: operation('record'), get: operation('look') } } : { '/seals': { post: operation('seal') } },
   }
 }
 
-async function startLedger(random: () => number) {
-  const writes = new Map<string, Map<string, number>>()
-  const { url, close } = await listen(async (request, response) => {
-    const requestId = new URL(request.url ?? '', 'http://ledger').searchParams.get('what') ?? ''
+async function startLedger(random: () => number, history: History) {
+  return listen(async (request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://ledger')
+    const requestId = searchParams.get('what') ?? ''
     request.resume()
-    if (request.method === 'POST') {
-      const key = String(request.headers['idempotency-key'])
-      const requestWrites = writes.get(requestId) ?? new Map<string, number>()
-      writes.set(requestId, requestWrites.set(key, (requestWrites.get(key) ?? 0) + 1))
-    }
-    await sleep(random() < 0.2 ? random() * 1000 : random() * 30)
+    const operation = pathname === '/seals' ? 'seal' : 'record'
+    if (request.method === 'POST')
+      history.add('ledger', 'effect', { requestId, operation, key: String(request.headers['idempotency-key']) })
+    await sleep(random() < 0.3 ? random() * 1500 : random() * 30)
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ what: requestId }))
   })
-  return { url, close, writes }
 }
 
-async function startReceiver(random: () => number, violations: string[]) {
-  const callbacks = new Map<string, { ids: Set<string>; deliveries: number }>()
+async function startReceiver(random: () => number, history: History, violations: string[]) {
   const webhook = new Webhook(callbackSecret)
-  const { url, close } = await listen(async (request, response) => {
+  return listen(async (request, response) => {
     let text = ''
     for await (const chunk of request.setEncoding('utf8')) text += chunk
     try {
@@ -119,14 +148,11 @@ async function startReceiver(random: () => number, violations: string[]) {
       violations.push('A callback has an invalid signature.')
     }
     const { data } = JSON.parse(text) as { data: { request_id: string } }
-    const callback = callbacks.get(data.request_id) ?? { ids: new Set(), deliveries: 0 }
-    callbacks.set(data.request_id, callback)
-    callback.ids.add(String(request.headers['webhook-id']))
     const isAccepted = random() > 0.2
-    if (isAccepted) callback.deliveries++
+    const args = { requestId: data.request_id, id: String(request.headers['webhook-id']) }
+    history.add('receiver', 'callback', args, { result: isAccepted ? 'ok' : 'fail' })
     response.writeHead(isAccepted ? 204 : 500).end()
   })
-  return { url, close, callbacks }
 }
 
 async function listen(serve: (request: IncomingMessage, response: ServerResponse) => Promise<void>) {

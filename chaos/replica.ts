@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 const main = fileURLToPath(new URL('../scripts/sources.mjs', import.meta.url))
+const recorder = new URL('state-recorder.ts', import.meta.url).href
 
 const running = new Set<ChildProcess>()
 process.on('exit', () => {
@@ -25,8 +26,11 @@ export interface ReplicaOptions {
 export class Replica {
   readonly name: string
   readonly port: number
+  /** File with the rare states of all processes of the replica. */
+  readonly statesFile: string
   /** Number of exits without a call of `end`. */
   crashes = 0
+  private starts = 0
   private readonly options: ReplicaOptions
   private readonly log: WriteStream
   private child: ChildProcess | undefined
@@ -36,6 +40,7 @@ export class Replica {
     this.options = options
     this.name = options.name
     this.port = options.port
+    this.statesFile = path.join(options.folder, `${options.name}.states`)
     this.log = createWriteStream(path.join(options.folder, `${options.name}.log`), { flags: 'a' })
   }
 
@@ -51,9 +56,11 @@ export class Replica {
   /** False when the process refused to start. */
   private async tryStart(until: number): Promise<boolean> {
     const { folder, name, port, environment } = this.options
-    const env = { PATH: process.env['PATH'], HOME: folder, PORT: String(port), DATA_DIR: path.join(folder, name), ...environment }
-    const child = spawn(process.execPath, [main, 'serve'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const files = { HOME: folder, PORT: String(port), DATA_DIR: path.join(folder, name), STATES_FILE: this.statesFile }
+    const env = { PATH: process.env['PATH'], ...files, ...environment }
+    const child = spawn(process.execPath, ['--import', recorder, main, 'serve'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
     this.child = child
+    this.starts++
     this.isEndRequested = false
     for (const output of [child.stdout, child.stderr]) output.pipe(this.log, { end: false })
     running.add(child)
@@ -70,6 +77,11 @@ export class Replica {
     }
     isStarting = false
     return true
+  }
+
+  /** Name of the current process. */
+  get process(): string {
+    return `${this.name}#${this.starts}`
   }
 
   get isRunning(): boolean {

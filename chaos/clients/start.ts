@@ -1,0 +1,77 @@
+import { configure, revoke, type Target } from './administrator.ts'
+import { exceedRate, exceedRuns } from './limited.ts'
+import { leave } from './leaver.ts'
+import { remember } from './memories.ts'
+import { rush } from './rusher.ts'
+import { talk } from './talker.ts'
+import { send, type Caller, type Load } from './service.ts'
+
+/** Roles and limits of the callers, for agent.yaml. */
+export const access = {
+  roles: { narrow: ['chat', 'sessions.read', 'runs.read'] },
+  rate_limits: { viewer: { requests_per_minute: 40 }, narrow: { concurrent_runs: 2 } },
+}
+
+/** Limits of concurrent runs by caller. */
+export const concurrencyLimits = new Map([['narrow', 2]])
+
+/** Number of clients with the same limited key, or in the same sessions. */
+const crowd = 3
+
+export interface ClientsOptions {
+  count: number
+  administrator: Caller
+  callbackUrl: string
+  targets: readonly Target[]
+  /** Independent random numbers for each client. */
+  randomOf(client: string): () => number
+  isActive(): boolean
+  msLeft(): number
+}
+
+/** Runs all clients until `isActive` is false: `count` talkers, and a few for each other part of the interface. Resolves with the callers by name. */
+export async function runClients({
+  count,
+  administrator,
+  callbackUrl,
+  targets,
+  randomOf,
+  isActive,
+  msLeft,
+}: ClientsOptions): Promise<Map<string, Caller>> {
+  const loadOf = (client: string, caller = administrator): Load => ({ caller, callbackUrl, isActive, msLeft, random: randomOf(client) })
+  const [viewer, narrow, user] = await Promise.all([
+    createCaller(administrator, 'viewer', 'viewer'),
+    createCaller(administrator, 'narrow', 'narrow'),
+    createCaller(administrator, 'rememberer', 'user'),
+  ])
+  const clients: Client[] = [
+    ...named('c', count, (client) => talk(client, loadOf(client))),
+    ...named('configurer', 2, (client) => configure(client, loadOf(client))),
+    ...named('slow', crowd, (client) => exceedRuns(client, loadOf(client, narrow))),
+    ...named('leaver', 2, (client) => leave(client, loadOf(client))),
+    ...named('rusher', crowd, (client) => rush(client, loadOf(client))),
+    ...named('revoker', 1, (client) => revoke(client, loadOf(client), targets)),
+    ...named('viewer', 1, (client) => exceedRate(client, loadOf(client, viewer), access.rate_limits.viewer.requests_per_minute)),
+    ...named('rememberer', 1, (client) => remember(client, loadOf(client, user))),
+  ]
+  await Promise.all(clients.map(([name, work]) => work(name)))
+  return new Map([administrator, viewer, narrow, user].map((caller) => [caller.name, caller]))
+}
+
+type Client = [name: string, work: (client: string) => Promise<void>]
+
+function named(name: string, count: number, work: Client[1]): Client[] {
+  return Array.from({ length: count }, (_, index) => [`${name}${index + 1}`, work])
+}
+
+async function createCaller(administrator: Caller, name: string, role: string): Promise<Caller> {
+  let key = ''
+  const request = { method: 'POST', path: '/core/v1/keys', body: { sub: name, roles: [role] } }
+  const { reply } = await send(administrator, ['setup', 'create key', { caller: name }], request, (body) => {
+    key = body.key
+    return { key: body.jti }
+  })
+  if (!reply) throw new Error(`The key of ${name} could not be created.`)
+  return { ...administrator, name, key }
+}

@@ -1,0 +1,51 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { lastReader } from './checker/streams.ts'
+import { follow } from './clients/chat.ts'
+import { readRun, readSession } from './clients/reads.ts'
+import type { Caller, Load } from './clients/service.ts'
+import { ofKind } from './history/operations.ts'
+
+/** Queries the database directly. */
+export type Query = (sql: string) => Promise<Record<string, unknown>[]>
+
+const settleMs = 90_000
+/** Concurrent reads. */
+const readers = 12
+
+/** Waits until all runs have ended and all callbacks are delivered. Returns the duration in milliseconds. */
+export async function settle(query: Query): Promise<number> {
+  const startedAt = Date.now()
+  for (const until = startedAt + settleMs; Date.now() < until; await sleep(250)) {
+    const [runs] = await query(`select count(*)::int as n from runs where status in ('pending', 'running')`)
+    const [callbacks] = await query(`select count(*)::int as n from callbacks where status = 'pending'`)
+    if (runs?.['n'] === 0 && callbacks?.['n'] === 0) break
+  }
+  return Date.now() - startedAt
+}
+
+/** Reads every session, run and stream of the history once more, as operations of their callers. */
+export async function readAll(load: Load, callers: ReadonlyMap<string, Caller>): Promise<void> {
+  const { history } = load.caller
+  const chats = ofKind(history.operations, 'chat').map(({ args }) => args)
+  const requests = new Map(chats.map((chat) => [chat.requestId, chat]))
+  const sessions = new Map(chats.map((chat) => [chat.session, chat]))
+  const work = [
+    ...[...sessions.values()].map(
+      ({ session, caller }) =>
+        () =>
+          readSession(callers.get(caller)!, lastReader, session, true),
+    ),
+    ...[...requests.values()].map(({ requestId, caller, mode }) => async () => {
+      const caller_ = callers.get(caller)!
+      const { reply } = await readRun(caller_, lastReader, requestId, true)
+      if (reply && mode === 'stream')
+        await follow({ requestId, reader: lastReader, after: 0 }, { ...load, caller: caller_ }, { client: lastReader, isBeyondPause: true })
+    }),
+  ]
+  const next = work.values()
+  await Promise.all(
+    Array.from({ length: readers }, async () => {
+      for (const read of next) await read()
+    }),
+  )
+}

@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { states } from './states.ts'
+
+const src = fileURLToPath(new URL('../src/', import.meta.url))
+
+test('each rare state has a name of its own, and is published by its file alone', () => {
+  assert.equal(new Set(states.map(({ name }) => name)).size, states.length)
+  const published = globSync('**/*.ts', { cwd: src, exclude: ['**/*.test.ts'] }).flatMap((file) =>
+    [...readFileSync(src + file, 'utf8').matchAll(/reachState\(([^\n]*)/g)].flatMap(([, rest]) =>
+      [...rest!.matchAll(/'([a-z-]+)'/g)].map(([, name]) => `${name} ${file}`),
+    ),
+  )
+  assert.deepEqual([...new Set(published)].toSorted(), states.map(({ name, file }) => `${name} ${file}`).toSorted())
+})
