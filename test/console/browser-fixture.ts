@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { test, type TestContext } from 'node:test'
-import { chromium, type BrowserContext, type Page } from 'playwright-core'
+import { after, test, type TestContext } from 'node:test'
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
 import type { KeyClaims } from '../../src/access/keys/keys.ts'
 import { startService, type ServiceOptions, type TestService, type Who } from '../fixtures/service.ts'
 import { buildConsole } from './console-build.ts'
 
-const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
+export const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 const isMissing = !existsSync(executablePath) && process.env['CI'] !== 'true'
 
 /** A test in a real browser. It is skipped where there is no Chromium, except in CI. */
@@ -39,24 +39,48 @@ export interface Console {
   checkAccessibility(): Promise<void>
 }
 
+let browser: Promise<Browser> | undefined
+after(async () => (await browser)?.close())
+
+/** The browser of a test file: each page has a context of its own in it. */
+function launchBrowser(): Promise<Browser> {
+  browser ??= chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+  return browser
+}
+
+const openPages = new WeakMap<TestContext, (() => Promise<void>)[]>()
+
+/**
+ * What closes the pages of a test at its end. Hooks run in order of registration: called before the service starts, the pages are closed
+ * before the service, whose end they would report.
+ */
+function pagesOf(t: TestContext): (() => Promise<void>)[] {
+  const known = openPages.get(t)
+  if (known !== undefined) return known
+  const pages: (() => Promise<void>)[] = []
+  openPages.set(t, pages)
+  t.after(() => Promise.all(pages.map((close) => close())))
+  return pages
+}
+
 /**
  * Starts a service with a scripted model, builds the console if its sources have changed, and opens a page of Chromium. The test fails
  * at its end if the page requested another host, violated its content security policy, threw an error or logged one.
  */
 export async function openConsole(t: TestContext, options: ConsoleOptions = {}): Promise<Console> {
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+  const browser = await launchBrowser()
   const problems: string[] = []
   let found: string[] = []
-  // Hooks run in order of registration: the browser is closed before the service, whose end the page would report.
-  t.after(async () => {
+  let context: BrowserContext | undefined
+  pagesOf(t).push(async () => {
     found = [...problems]
-    await browser.close()
+    await context?.close()
   })
   const { who, allowed = [], viewport = { width: 1280, height: 800 }, colorScheme = 'light', hosts = [], ...serviceOptions } = options
   const service = options.service ?? (await startService(t, { consoleFolder: await buildConsole(), ...serviceOptions }))
   // The last hook: one that fails keeps those behind it from running, and the service would stay open.
   t.after(() => assert.deepEqual(found, [], 'the page reports no problem'))
-  const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' })
+  context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' })
   await cutNetwork(context, [new URL(service.url).host, ...hosts], problems)
   if (who !== null) await signIn(context, service, who)
   const page = await context.newPage()
@@ -72,6 +96,7 @@ export async function openConsole(t: TestContext, options: ConsoleOptions = {}):
 
 /** Starts a service that several pages use; `openConsole` takes it as `service`. */
 export async function startConsoleService(t: TestContext, options: ServiceOptions = {}): Promise<TestService> {
+  pagesOf(t)
   return startService(t, { consoleFolder: await buildConsole(), ...options })
 }
 

@@ -1,68 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Role, TaskState, type Message, type Part, type StreamResponse, type Task } from '@a2a-js/sdk'
-import { ClientFactory, ClientFactoryOptions, DefaultAgentCardResolver, JsonRpcTransportFactory, type Client } from '@a2a-js/sdk/client'
-import { TaskNotCancelableError, TaskNotFoundError } from '@a2a-js/sdk/errors'
-import { startService, type TestService, type Who } from '../fixtures/service.ts'
+import { TaskState, type Part, type StreamResponse } from '@a2a-js/sdk'
+import { ContentTypeNotSupportedError, TaskNotCancelableError, TaskNotFoundError } from '@a2a-js/sdk/errors'
+import { all, answerOf, ask, atOnce, connect, naming, taskOf, text, textOf } from '../fixtures/a2a-client.ts'
+import { makePdf } from '../fixtures/make-documents.ts'
+import { startService, type TestService } from '../fixtures/service.ts'
 import { callOf, fakeTool } from '../fixtures/tools.ts'
 
 const drawing = fakeTool('drawing', async (_input, context) => {
   await context.artifact('plan.svg', 'image/svg+xml', Buffer.from('<svg/>'))
   return 'drawn'
 })
-
-/** A real client, which discovers the agent by its card. */
-async function connect(service: TestService, who?: Who, headers: Record<string, string> = {}): Promise<Client> {
-  const { key } = await service.key(who)
-  const fetchImpl: typeof fetch = (url, init) => {
-    const all = new Headers(init?.headers)
-    for (const [name, value] of Object.entries({ 'x-service-access': key, ...headers })) all.set(name, value)
-    return fetch(url, { ...init, headers: all })
-  }
-  const options = ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
-    transports: [new JsonRpcTransportFactory({ fetchImpl })],
-    cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
-  })
-  return new ClientFactory(options).createFromUrl(service.url)
-}
-
-const text = (value: string): Part => ({ content: { $case: 'text', value }, metadata: undefined, filename: '', mediaType: 'text/plain' })
-
-let count = 0
-function ask(parts: string | Part[], place: { contextId?: string; taskId?: string } = {}) {
-  const rest = { role: Role.ROLE_USER, metadata: undefined, extensions: [], referenceTaskIds: [] }
-  const message: Message = {
-    messageId: `m${++count}`,
-    contextId: '',
-    taskId: '',
-    ...place,
-    parts: typeof parts === 'string' ? [text(parts)] : parts,
-    ...rest,
-  }
-  return { tenant: '', message, configuration: undefined, metadata: undefined }
-}
-
-const atOnce = { acceptedOutputModes: [], taskPushNotificationConfig: undefined, returnImmediately: true }
-
-const naming = (id: string) => ({ tenant: '', id, metadata: undefined })
-
-function isTask(result: Message | Task): result is Task {
-  return 'id' in result
-}
-
-async function taskOf(sent: Promise<Message | Task>): Promise<Task> {
-  const result = await sent
-  assert.ok(isTask(result))
-  return result
-}
-
-function answerOf({ artifacts }: Task): string {
-  return artifacts.flatMap(({ artifactId, parts }) => (artifactId === 'answer' ? parts.map(textOf) : [])).join('')
-}
-
-function textOf({ content }: Part): string {
-  return content?.$case === 'text' ? content.value : ''
-}
 
 /** The final task of a stream, assembled by the rules of the protocol. */
 function read(events: readonly StreamResponse[]) {
@@ -81,12 +29,6 @@ function read(events: readonly StreamResponse[]) {
     artifacts.set(artifact!.artifactId, before + artifact!.parts.map(textOf).join(''))
   }
   return { states, steps, answer: artifacts.get('answer'), artifacts }
-}
-
-async function all<T>(events: AsyncIterable<T>): Promise<T[]> {
-  const found: T[] = []
-  for await (const event of events) found.push(event)
-  return found
 }
 
 async function untilAsked({ model }: TestService): Promise<void> {
@@ -108,6 +50,8 @@ test('A2A: the agent card is public and reveals no data', async (t) => {
   )
   assert.deepEqual(card.supportedInterfaces, [
     { url: 'https://agents.example/base/a2a', protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+    { url: 'https://agents.example/base/a2a/v1', protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
+    { url: 'https://agents.example/base/a2a', protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
   ])
   assert.deepEqual(card.skills[0].examples, ['What were the sales?'])
   assert.ok(body.includes('sales') && !body.includes('Atlantis'))
@@ -313,11 +257,21 @@ test('A2A: text, images and text files are accepted, other parts are refused by 
   await assert.rejects(client.sendMessage(ask([long])), /at most 200000 characters/)
 
   await assert.rejects(client.sendMessage(ask([text('x'), data])), /part of type data is not supported/)
-  await assert.rejects(client.sendMessage(ask([{ ...image, mediaType: 'application/pdf' }])), /application\/pdf is not supported/)
+  await assert.rejects(client.sendMessage(ask([{ ...image, mediaType: 'application/zip' }])), /application\/zip is not supported/)
+  await assert.rejects(client.sendMessage(ask([{ ...image, mediaType: 'application/pdf' }])), ContentTypeNotSupportedError)
   await assert.rejects(client.sendMessage(ask([{ ...image, content: { $case: 'raw', value: Buffer.from('no image') } }])), /image/)
   await assert.rejects(client.sendMessage(ask([])), /must have a text/)
   await assert.rejects(client.sendMessage(ask('x', { contextId: '../up' })), /contextId/)
   assert.equal(service.model.requests.length, 2)
+
+  const pdf: Part = {
+    ...file,
+    content: { $case: 'raw', value: makePdf(['The total is 42.']) },
+    filename: 'a.pdf',
+    mediaType: 'application/pdf',
+  }
+  await client.sendMessage(ask([text('Total?'), pdf]))
+  assert.match(service.model.requests[2]!.body.messages.at(-1).content, /name="a\.pdf"[^>]*>[^]*The total is 42\.[^]*Total\?$/)
 })
 
 test('A2A: the context from headers and metadata reaches the tools', async (t) => {
@@ -327,7 +281,7 @@ test('A2A: the context from headers and metadata reaches the tools', async (t) =
     return 1
   })
   const service = await startService(t, { script: [callOf('look'), { text: 'Seen.' }], tools: [look] })
-  const client = await connect(service, undefined, { 'stix-team': 'red' })
+  const client = await connect(service, undefined, { headers: { 'stix-team': 'red' } })
   await client.sendMessage({ ...ask('Look.'), metadata: { 'Stix-Desk': '7', other: 1 } })
   assert.deepEqual(
     seen.map((headers) => ({ ...headers })),
@@ -367,8 +321,4 @@ test('Errors: over A2A a failing model is a failed task, and refusals are JSON-R
   )
   assert.equal(await codeOf({ jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: '../x' } }), -32001)
   assert.equal(await codeOf({ jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: 'x' } }, { 'a2a-version': '0.3' }), -32009)
-  assert.equal(
-    await codeOf({ jsonrpc: '2.0', id: 1, method: 'CreateTaskPushNotificationConfig', params: { taskId: 'x', url: 'http://a' } }),
-    -32003,
-  )
 })

@@ -11,6 +11,10 @@ const routes = [
   ['POST', '/core/v1/chain_streaming', 'chat'],
   ['POST', '/core/v1/chain_async', 'chat'],
   ['GET', '/core/v1/context_files', 'chat'],
+  ['GET', '/core/v1/knowledge', 'knowledge.read'],
+  ['POST', '/core/v1/knowledge', 'knowledge.write'],
+  ['GET', '/core/v1/knowledge/{document_id}', 'knowledge.read'],
+  ['DELETE', '/core/v1/knowledge/{document_id}', 'knowledge.write'],
   ['GET', '/core/v1/sessions', 'sessions.read'],
   ['GET', '/core/v1/sessions/{session_id}', 'sessions.read'],
   ['DELETE', '/core/v1/sessions/{session_id}', 'sessions.write'],
@@ -23,7 +27,7 @@ const routes = [
   ['DELETE', '/core/v1/runs/{request_id}', 'runs.write'],
   ['POST', '/core/v1/runs/{request_id}/callback', 'runs.write'],
   ['POST', '/core/v1/runs/{request_id}/feedback', 'runs.write'],
-  ['POST', '/core/v1/runs/{request_id}/approvals', 'runs.write', 'runs.approve'],
+  ['POST', '/core/v1/runs/{request_id}/approvals', 'chat', 'runs.write', 'runs.approve'],
   ['GET', '/core/v1/approvals', 'runs.read', 'runs.write', 'runs.approve'],
   ['GET', '/core/v1/tools', 'tools.read'],
   ['POST', '/core/v1/tool/execute', 'tools.execute'],
@@ -59,6 +63,25 @@ const routes = [
   ['DELETE', '/core/v1/keys/{jti}', 'keys.manage'],
   ['POST', '/mcp', 'chat'],
   ['POST', '/a2a', 'chat'],
+  ['POST', '/ag-ui', 'chat'],
+  ['POST', '/ui/chat', 'chat'],
+  ['GET', '/ui/chat/{id}/stream', 'runs.read'],
+] as const
+
+/** Paths whose errors are `google.rpc.Status`. */
+const a2aRoutes = [
+  ['POST', '/a2a/v1/message:send', 'chat'],
+  ['POST', '/a2a/v1/message:stream', 'chat'],
+  ['GET', '/a2a/v1/tasks', 'runs.read'],
+  ['GET', '/a2a/v1/tasks/{id}', 'runs.read'],
+  ['POST', '/a2a/v1/tasks/{id}:cancel', 'runs.write'],
+  ['POST', '/a2a/v1/tasks/{id}:subscribe', 'runs.read'],
+  ['GET', '/a2a/v1/tasks/{id}:subscribe', 'runs.read'],
+  ['POST', '/a2a/v1/tasks/{id}/pushNotificationConfigs', 'runs.write'],
+  ['GET', '/a2a/v1/tasks/{id}/pushNotificationConfigs', 'runs.read'],
+  ['GET', '/a2a/v1/tasks/{id}/pushNotificationConfigs/{configId}', 'runs.read'],
+  ['DELETE', '/a2a/v1/tasks/{id}/pushNotificationConfigs/{configId}', 'runs.write'],
+  ['GET', '/a2a/v1/extendedAgentCard', 'any_key'],
 ] as const
 
 /** Paths whose errors have the shape of OpenAI's API. */
@@ -66,11 +89,30 @@ const openAiRoutes = [
   ['GET', '/v1/models', 'chat'],
   ['GET', '/v1/models/{model}', 'chat'],
   ['POST', '/v1/chat/completions', 'chat'],
+  ['POST', '/v1/embeddings', 'chat'],
   ['POST', '/v1/responses', 'chat'],
+  ['GET', '/v1/responses/{response_id}', 'runs.read'],
+  ['DELETE', '/v1/responses/{response_id}', 'sessions.write'],
+  ['POST', '/v1/responses/{response_id}/cancel', 'runs.write'],
+  ['GET', '/v1/responses/{response_id}/input_items', 'runs.read'],
+  ['POST', '/v1/conversations', 'sessions.write'],
+  ['GET', '/v1/conversations/{conversation_id}', 'sessions.read'],
+  ['POST', '/v1/conversations/{conversation_id}', 'sessions.write'],
+  ['DELETE', '/v1/conversations/{conversation_id}', 'sessions.write'],
+  ['GET', '/v1/conversations/{conversation_id}/items', 'sessions.read'],
+  ['POST', '/v1/conversations/{conversation_id}/items', 'sessions.write'],
+  ['GET', '/v1/conversations/{conversation_id}/items/{item_id}', 'sessions.read'],
+  ['POST', '/v1/files', 'chat'],
+  ['GET', '/v1/files', 'chat'],
+  ['GET', '/v1/files/{file_id}', 'chat'],
+  ['GET', '/v1/files/{file_id}/content', 'chat'],
+  ['DELETE', '/v1/files/{file_id}', 'chat'],
 ] as const
 
 const publicRoutes = [
   '/.well-known/agent-card.json',
+  '/.well-known/oauth-protected-resource',
+  '/.well-known/oauth-protected-resource/mcp',
   '/console/session',
   '/console/sign-in-options',
   '/core/v1/agent/config/schema',
@@ -116,7 +158,7 @@ test('Access: health, the OpenAPI document and its page need no key', async (t) 
   const { url } = await startService(t, { script: {} })
   const health = await fetch(`${url}/health`)
   assert.deepEqual({ status: health.status, json: await health.json() }, { status: 200, json: {} })
-  for (const path of ['/health/ready', '/openapi.json', '/docs']) assert.equal((await fetch(url + path)).status, 200, path)
+  for (const path of ['/health/ready', '/openapi.json', '/docs/api/']) assert.equal((await fetch(url + path)).status, 200, path)
 })
 
 test('Access: every operation of the OpenAPI document needs the permission of its role, and no other is open', async (t) => {
@@ -132,7 +174,7 @@ test('Access: every operation of the OpenAPI document needs the permission of it
   const open = described.filter(({ isPublic }) => isPublic).map(({ path }) => path)
   assert.deepEqual([...new Set(open)].toSorted(), publicRoutes)
   const closed = described.filter(({ isPublic }) => !isPublic).map(({ name }) => name)
-  const all = [...routes, ...openAiRoutes]
+  const all = [...routes, ...openAiRoutes, ...a2aRoutes]
   assert.deepEqual(closed.toSorted(), all.map(([method, path]) => `${method} ${path}`).toSorted())
   for (const role of ['viewer', 'user', 'operator', 'admin']) {
     const client = await as({ sub: role, roles: [role] })
@@ -150,7 +192,7 @@ test('Access: a route accepts exactly the permissions that the table lists for i
   const { as } = await startService(t, { script: {}, config: { access: { roles } } })
   for (const permission of permissions) {
     const client = await as({ sub: permission, roles: [permission] })
-    for (const [method, path, ...sufficient] of [...routes, ...openAiRoutes]) {
+    for (const [method, path, ...sufficient] of [...routes, ...openAiRoutes, ...a2aRoutes]) {
       const { status, text } = await client.request(method, addressOf(path))
       const place = `${permission} ${method} ${path}: ${status} ${text}`
       assert.equal(

@@ -105,7 +105,7 @@ test('Approval: an interrupted response is incomplete and gives the reason', asy
   const second = await openai.responses.create({ model, input: 'Write to Bob.' })
   assert.deepEqual(
     { status: second.status, output_text: second.output_text, waitingOf: waitingOf(second) },
-    { status: 'completed', output_text: 'It is done.', waitingOf: undefined },
+    { status: 'completed', output_text: 'One moment.\n\nIt is done.', waitingOf: undefined },
   )
 })
 

@@ -45,7 +45,10 @@ async function foldersOf(s3: S3Server): Promise<string[]> {
 test('Artifacts: on S3 the link is presigned, works without a key, and is deleted with its session', async (t) => {
   const s3 = await openS3(t)
   const { client, settings, share } = await startWriter(t, s3)
-  await client.chat('write', { 'session-id': 's' })
+  const { body: answer } = await client.chat('write', { 'session-id': 's' })
+  const [answerFile] = answer.body.generated_artifacts
+  assert.equal(new URL(answerFile.download_url).searchParams.get('X-Amz-Expires'), '900')
+  assert.equal(await (await fetch(answerFile.download_url)).text(), '# Notes')
   const { status, body } = await download(client)
   assert.deepEqual(
     { status, file_name: body.body.file_name, file_type: body.body.file_type },

@@ -40,6 +40,7 @@ test('Async: the event is acknowledged at once; the signed answer is retried unt
     output: 'It is 3.',
     intermediate_steps: [],
     usage: [{ costAttribute: 'scripted', usage: 5, unit: 'tokens', details: { input: 2, output: 3, cached_input: 0, reasoning: 0 } }],
+    generated_artifacts: [],
   }
   for (const received of receiver.received) {
     assert.equal(received.headers['content-type'], 'application/cloudevents+json')

@@ -56,7 +56,7 @@ const spec = { name: 'tool', timeoutMs: 30_000, maxOutputCharacters: 20_000, con
 const files = await openFilesRoot(tmpdir())
 const deps = dependenciesOf({ files, cacheDir: tmpdir() })
 
-test('tools refuse names and paths that are too long, and name the parameter', () => {
+test('tools refuse names and paths that are too long, and name the parameter', async () => {
   const long = 'a'.repeat(1_000_000)
   const refused = [
     [createWriteFile(spec).tool, { file_name: long, content: '' }, 'file_name'],
@@ -65,7 +65,7 @@ test('tools refuse names and paths that are too long, and name the parameter', (
     [createCurrentTime(spec).tool, { timezone: long }, 'timezone'],
   ] as const
   for (const [tool, input, parameter] of refused) {
-    assert.match(tool.check(input) ?? '', new RegExp(`^${parameter} must NOT have more than \\d+ characters$`))
+    assert.match((await tool.check(input)) ?? '', new RegExp(`^${parameter} must NOT have more than \\d+ characters$`))
   }
 })
 

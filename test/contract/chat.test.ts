@@ -21,7 +21,7 @@ test('Chat: the answer has input, output, steps in order of start, and usage', a
   const { status, body } = await client.chat('1 + 2?')
   assert.equal(status, 200)
   assert.deepEqual(Object.keys(body), ['body'])
-  assert.deepEqual(Object.keys(body.body), ['input', 'output', 'intermediate_steps', 'usage'])
+  assert.deepEqual(Object.keys(body.body), ['input', 'output', 'intermediate_steps', 'usage', 'generated_artifacts'])
   assert.deepEqual({ input: body.body.input, output: body.body.output }, { input: '1 + 2?', output: 'It is 3.' })
   const [step] = body.body.intermediate_steps
   const { execution_time, started_at, ...rest } = step

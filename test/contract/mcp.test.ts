@@ -233,14 +233,52 @@ test('MCP: invalid messages are refused before anything runs', async (t) => {
   assert.match(textOf(unfit), /stix-a/)
   assert.equal(service.model.requests.length, 0)
 
-  const batch = await service.client.request('POST', '/mcp', { body: [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }] })
-  assert.deepEqual({ status: batch.status, code: batch.body.error.code }, { status: 400, code: -32600 })
+  const batch = (body: unknown[], revision: string) =>
+    service.client.request('POST', '/mcp', { body, headers: { 'mcp-protocol-version': revision } })
+  for (const [messages, revision] of [
+    [[{ jsonrpc: '2.0', id: 1, method: 'tools/list' }], '2025-06-18'],
+    [[{ jsonrpc: '2.0', id: 1, method: 'initialize' }], '2025-03-26'],
+    [[], '2025-03-26'],
+    [[7], '2025-03-26'],
+  ] as const) {
+    const refused = await batch([...messages], revision)
+    assert.deepEqual({ status: refused.status, code: refused.body.error.code }, { status: 400, code: -32600 })
+  }
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
   const from = (origin: string) =>
     service.client.request('POST', '/mcp', { body: list, headers: { origin, accept: 'application/json, text/event-stream' } })
   assert.equal((await from('https://evil.example')).status, 403)
   assert.equal((await from('https://agents.example')).status, 200)
   assert.equal((await service.client.request('GET', '/mcp')).status, 405)
+})
+
+test('MCP: a batch of revision 2025-03-26 is answered message by message, and each message counts as a request', async (t) => {
+  const limits = { access: { rate_limits: { default: { requests_per_minute: 4 } } } }
+  const service = await startService(t, { script: { text: 'Hello.' }, tools: [drawing], config: limits })
+  const { key } = await service.key()
+  const post = async (body: object[]) => {
+    const response = await fetch(`${service.url}/mcp`, {
+      method: 'POST',
+      headers: { 'x-service-access': key, 'content-type': 'application/json', 'mcp-protocol-version': '2025-03-26', 'request-id': 'batch' },
+      body: JSON.stringify(body),
+    })
+    const lines = (await response.text()).split('\n').filter((line) => line.startsWith('data: '))
+    return { status: response.status, messages: lines.map((line) => JSON.parse(line.slice('data: '.length))) }
+  }
+  const call = (id: number, params: object) => ({ jsonrpc: '2.0', id, method: 'tools/call', params })
+  const ask = { name: 'ask', arguments: { message: 'Hi' } }
+  const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' }
+  const { messages } = await post([initialized, call(1, ask), call(2, { name: 'nothing' }), call(3, ask), call(4, ask)])
+  assert.deepEqual(
+    messages.map(({ id, result, error }) => [id, result?.structuredContent.request_id ?? error.code]),
+    [
+      [1, 'batch:1'],
+      [2, -32602],
+      [3, 'batch:3'],
+      [4, -32000],
+    ],
+  )
+  assert.match(messages[3].error.message, /More than 4 requests/)
 })
 
 test('Tools: a tool that needs approval is not run through /mcp, and its description says so', async (t) => {

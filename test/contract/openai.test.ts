@@ -114,7 +114,7 @@ test('OpenAI: a response has the answer as its output text', async (t) => {
   const response = await openai.responses.create({ model, input: '1 + 2?', instructions: 'Be brief.', metadata: { team: 'blue' } })
   assert.deepEqual(
     { status: response.status, output_text: response.output_text, outputCount: response.output.length },
-    { status: 'completed', output_text: 'It is 3.', outputCount: 1 },
+    { status: 'completed', output_text: 'Let me add.\n\nIt is 3.', outputCount: 2 },
   )
   assert.deepEqual(
     { instructions: response.instructions, metadata: response.metadata },
@@ -151,7 +151,7 @@ test('OpenAI: a streamed response has typed events, numbered from 0, and a messa
   const said = last.response.output.map((item) => item.type === 'message' && [item.phase, item.status, item.content[0]])
   const text = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] })
   assert.deepEqual(said, [
-    ['commentary', 'completed', text('Let me add.')],
+    ['commentary', 'completed', text('Let me add.\n\n')],
     ['final_answer', 'completed', text('It is 3.')],
   ])
   assert.equal(last.response.usage?.total_tokens, 42)
@@ -257,15 +257,13 @@ test('OpenAI: images reach the model as data: URLs; other URLs are not fetched',
 test('OpenAI: an unsupported parameter is a 400 that names it, and nothing runs', async (t) => {
   const { service, openai } = await startOpenAi(t)
   const messages = [user('hello')]
-  const tool = { type: 'function', function: { name: 'f', parameters: {} } }
   const completions: [object, string][] = [
-    [{ tools: [tool] }, 'tools'],
     [{ tool_choice: 'required' }, 'tool_choice'],
     [{ function_call: { name: 'f' } }, 'function_call'],
     [{ functions: [{ name: 'f' }] }, 'functions'],
     [{ store: true }, 'store'],
     [{ n: 2 }, 'n'],
-    [{ response_format: { type: 'json_object' } }, 'response_format'],
+    [{ response_format: { type: 'grammar' } }, 'response_format.type'],
     [{ messages: [] }, 'messages'],
     [{ messages: [{ role: 'tool', content: 'x', tool_call_id: 'c' }] }, 'messages[0].role'],
     [{ messages: [user('a'), { role: 'assistant', content: 'b' }] }, 'messages[1].role'],
@@ -284,17 +282,28 @@ test('OpenAI: an unsupported parameter is a 400 that names it, and nothing runs'
   const parts = Array.from({ length: 2001 }, () => ({ type: 'text' as const, text: 'a' }))
   const tooMany = openai.chat.completions.create({ model, messages: [{ role: 'user', content: parts }] })
   await assert.rejects(tooMany, { message: '400 messages[0].content: must NOT have more than 2000 items' })
+  const format = { type: 'json_schema', name: 'x', schema: { type: 'nothing' } }
   const responses: [object, string][] = [
-    [{ tools: [tool] }, 'tools'],
-    [{ tool_choice: { type: 'function', name: 'f' } }, 'tool_choice'],
-    [{ previous_response_id: 'resp_1' }, 'previous_response_id'],
-    [{ store: true }, 'store'],
-    [{ background: true }, 'background'],
-    [{ conversation: 'conv_1' }, 'conversation'],
-    [{ text: { format: { type: 'json_object' } } }, 'text'],
+    [{ tools: [{ type: 'web_search' }] }, 'tools[0].type'],
+    [{ tools: [{ type: 'function', name: 'f', parameters: { type: 'array' } }] }, 'tools[0].parameters.type'],
+    [{ tool_choice: 'required' }, 'tool_choice'],
+    [{ tool_choice: { type: 'web_search' } }, 'tool_choice'],
+    [{ previous_response_id: 'resp_1', conversation: 'conv_1' }, 'previous_response_id'],
+    [{ background: true, store: false }, 'background'],
+    [{ truncation: 'disabled' }, 'truncation'],
+    [{ service_tier: 'flex' }, 'service_tier'],
+    [{ top_logprobs: 2 }, 'top_logprobs'],
+    [{ max_tool_calls: 2 }, 'max_tool_calls'],
+    [{ toString: 1 }, 'toString'],
+    [{ tools: [{ type: 'function', name: 'f', parameters: { $ref: '#' } }] }, 'tools[0].parameters'],
+    [{ prompt: { id: 'p' } }, 'prompt'],
+    [{ include: ['message.output_text.logprobs'] }, 'include[0]'],
+    [{ text: { format } }, 'text.format.schema.type'],
+    [{ text: { verbosity: 'low' } }, 'text.verbosity'],
     [{ text: 'json' }, 'text'],
-    [{ input: [{ role: 'assistant', content: 'x' }] }, 'input[0].role'],
-    [{ input: [{ type: 'function_call_output', call_id: 'c', output: 'x' }] }, 'input[0].type'],
+    [{ unheard_of: 1 }, 'unheard_of'],
+    [{ input: [{ role: 'assistant', content: 'x' }] }, 'input[0]'],
+    [{ input: [{ type: 'function_call_output', call_id: 'c', output: 'x' }] }, 'input[0].call_id'],
     [{ input: undefined }, 'input'],
   ]
   for (const [more, param] of responses) {
@@ -388,7 +397,7 @@ test('OpenAI: every error below /v1 has the error shape of OpenAI’s API', asyn
     constructor: OpenAI.PermissionDeniedError,
     code: 'insufficient_permissions',
   })
-  await assert.rejects(openai.embeddings.create({ model, input: 'x' }), { constructor: OpenAI.NotFoundError, code: 'not_found' })
+  await assert.rejects(openai.images.generate({ model, prompt: 'x' }), { constructor: OpenAI.NotFoundError, code: 'not_found' })
   const long = { model, messages: [user('hello, who are you?')] }
   await assert.rejects(openai.chat.completions.create(long), { status: 413, code: 'input_too_large', type: 'invalid_request_error' })
   const operator = await as({ roles: ['operator'] })

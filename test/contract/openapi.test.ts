@@ -6,13 +6,18 @@ interface Parameter {
   in: string
   name: string
   required: boolean
+  description?: string
+  example?: unknown
+  schema: { examples?: unknown[] }
 }
 
 interface Operation {
   operationId?: string
   summary?: string
+  description?: string
+  tags?: string[]
   parameters?: Parameter[]
-  requestBody?: { content: Record<string, { schema: any }> }
+  requestBody?: { content: Record<string, { schema: any; examples?: object }> }
   responses: Record<string, { description: string; headers?: object }>
 }
 
@@ -41,9 +46,28 @@ test('OpenAPI: each operation documents its input and its errors', async (t) => 
     assert.ok(Object.keys(operation.responses).length > 0, name)
     for (const response of Object.values(operation.responses)) assert.ok(response.description && response.headers, name)
     if (method === 'post' || method === 'put')
-      // Routes for OpenAI clients have no 422.
-      for (const status of [413, 415, path.startsWith('/v1/') ? 400 : 422]) assert.ok(operation.responses[status], `${name} ${status}`)
+      // Routes for OpenAI and A2A clients have no 422.
+      for (const status of [413, 415, /^\/(a2a\/)?v1\//.test(path) ? 400 : 422]) assert.ok(operation.responses[status], `${name} ${status}`)
   }
+})
+
+test('OpenAPI: each operation is described, with examples of its parameters and its body', async (t) => {
+  const { url } = await startService(t, { script: {} })
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as {
+    tags: { name: string; description: string }[]
+    servers: { url: string }[]
+    paths: Record<string, Record<string, Operation>>
+  }
+  assert.deepEqual(document.servers[0]!.url, '.')
+  const tags = new Set(document.tags.map(({ name }) => name))
+  const operations = Object.values(document.paths).flatMap((of) => Object.values(of))
+  for (const { operationId, description, parameters = [], requestBody, tags: own = [] } of operations) {
+    assert.ok(operationId && description && own.length === 1 && tags.has(own[0]!), operationId)
+    for (const { name, description: meaning, example, schema } of parameters)
+      assert.ok(meaning && (example ?? schema.examples?.[0]) !== undefined, `${operationId} ${name}`)
+    for (const { examples } of Object.values(requestBody?.content ?? {})) assert.ok(Object.keys(examples ?? {}).length > 0, operationId)
+  }
+  assert.deepEqual([...new Set(operations.flatMap(({ tags: own = [] }) => own))].toSorted(), [...tags].toSorted())
 })
 
 test('OpenAPI: the document requires no optional field', async (t) => {
@@ -52,7 +76,9 @@ test('OpenAPI: the document requires no optional field', async (t) => {
   const demanded = Object.values(paths).flatMap((of) =>
     Object.values(of).flatMap(({ parameters = [] }) => parameters.filter((one) => one.required)),
   )
-  assert.deepEqual([...new Set(demanded.filter((one) => one.in !== 'path').map((one) => one.name))], ['session-id'])
+  const names = new Set(demanded.filter((one) => one.in !== 'path').map((one) => one.name))
+  // Those of a signed link, which is used as it is.
+  assert.deepEqual([...names], ['session-id', 'name', 'type', 'expires', 'signature'])
   assert.deepEqual(paths['/core/v1/chain/sub_agents']!['post']!.requestBody!.content['application/json']!.schema.required, ['name'])
 })
 
@@ -78,7 +104,9 @@ test('OpenAPI: a stream is described by the schema of its events', async (t) => 
     ['/core/v1/runs/{request_id}/stream', 'get'],
   ] as const) {
     const { content, description } = paths[path]![method].responses[200]
-    assert.deepEqual(content, { 'text/event-stream': { schema: { $ref: '#/components/schemas/StreamChunk' } } })
+    assert.deepEqual(Object.keys(content), ['text/event-stream'])
+    assert.deepEqual(content['text/event-stream'].schema, { $ref: '#/components/schemas/StreamChunk' })
+    assert.deepEqual(Object.keys(content['text/event-stream'].examples), ['tool-begins', 'tool-ends', 'answer', 'last-chunk'])
     assert.match(description, /`id: <request id>:<number>`/)
   }
   assert.equal(paths['/v1/chat/completions']!['post'].responses[200].content['text/event-stream'].schema.type, 'object')

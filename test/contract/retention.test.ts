@@ -29,11 +29,13 @@ test('Retention: old sessions are deleted with their files, old runs of kept ses
   const { client, settings } = service
   for (const id of ['old', 'kept', 'young']) await client.chat('write', { 'session-id': id, 'request-id': `r-${id}` })
   const folders = async () => (await readdir(path.join(settings.dataDir, 'artifacts'))).filter((name) => !name.startsWith('.'))
-  assert.equal((await folders()).length, 3)
+  const unstored = await client.request('POST', '/v1/responses', { body: { model: 'agent-core', input: 'write', store: false } })
+  assert.equal((await folders()).length, 4)
   const operator = await service.as({ sub: 'olga', roles: ['operator'] })
   const before = (await operator.request('GET', '/core/v1/metrics')).body
   age(service, 'old', 31)
   age(service, 'kept', 8)
+  age(service, unstored.headers.get('session-id')!, 1)
   await service.restart()
 
   const run = (id: string) => service.client.request('GET', `/core/v1/runs/r-${id}`)

@@ -19,13 +19,15 @@ for (const [path, status] of [
       const { text: said, ...refusal } = await send(text)
       assert.deepEqual({ refusal, said }, { refusal: { status, code: -32_700 }, said: 'The body is not valid JSON.' })
     }
-    for (const value of ['[]', '7', 'null', '""', JSON.stringify([message])]) {
+    // Revision 2025-03-26 of MCP has batches.
+    const batch = JSON.stringify([path === '/mcp' ? 7 : message])
+    for (const value of ['[]', '7', 'null', '""', batch]) {
       const { text, ...refusal } = await send(value)
       assert.deepEqual(refusal, { status, code: -32_600 }, value)
-      assert.match(text, /^body: must be object/)
+      assert.match(text, /^body(\.0)?: must (be object|NOT have fewer than 1 items)/, value)
     }
     const xml = await send('<a/>', { 'content-type': 'application/xml' })
-    assert.deepEqual({ status: xml.status, code: xml.code }, { status: 415, code: -32_600 })
+    assert.deepEqual({ status: xml.status, code: xml.code }, { status: 415, code: path === '/a2a' ? -32_005 : -32_600 })
     const header = await send(message, { 'session-id': '../up' })
     assert.deepEqual({ status: header.status, code: header.code }, { status: 422, code: -32_600 })
     assert.match(header.text, /^header\.session-id: /)
@@ -40,6 +42,14 @@ for (const [path, status] of [
     assert.deepEqual({ status: refused.status, error_type: refused.body.details.error_type }, { status: 403, error_type: 'Forbidden' })
   })
 }
+
+test('/mcp: a method that is no text is an invalid request', async (t) => {
+  const { client } = await startService(t, { script: {} })
+  for (const method of [5, null, [], { toString: 1, valueOf: 1 }]) {
+    const reply = await client.request('POST', '/mcp', { body: { jsonrpc: '2.0', id: 1, method } })
+    assert.deepEqual({ status: reply.status, code: reply.body.error.code }, { status: 400, code: -32_600 }, reply.text)
+  }
+})
 
 test('/a2a: an object that is not a JSON-RPC request is an invalid request, and the error names the fault', async (t) => {
   const service = await startService(t, { script: {} })

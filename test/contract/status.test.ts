@@ -25,7 +25,7 @@ test('Status: the checks of doctor, this process and its jobs, for operators of 
   const checks = body.checks as ListedCheck[]
   assert.deepEqual(
     [...new Set(checks.map(({ name }) => name))],
-    ['settings', 'data_directory', 'store', 'configuration', 'files', 'models', 'tools', 'outbound'],
+    ['settings', 'data_directory', 'store', 'configuration', 'files', 'models', 'tools', 'search', 'outbound'],
   )
   const sales = checks.find(({ message }) => message.startsWith('tool sales: '))
   assert.deepEqual([sales?.status, typeof sales?.remedy], ['error', 'string'])

@@ -95,10 +95,16 @@ test('Artifacts: a link signed by one replica is valid on all, also after a rota
     script: ({ body }) => (body.messages.at(-1).role === 'tool' ? { text: 'done' } : write),
     config: { tools: [{ name: 'write_file' }] },
   })
-  await a.client.chat('go', { 'session-id': 's' })
+  await a.client.chat('go', { 'session-id': 's', 'request-id': 'r' })
   const download = () => a.client.request('GET', '/core/v1/download_artifact/1/0', { headers: { 'session-id': 's' } })
   const link = new URL(((await download()).body as { body: { download_url: string } }).body.download_url)
   const statusOf = async ({ url }: TestService, search = link.search) => (await fetch(new URL(link.pathname + search, url))).status
+  const lastChunk = (await (await b.client.follow('r')).rest()).at(-1)!.chunk
+  const [outcomeFile] = (await b.client.run('r')).body.outcome.generated_artifacts
+  for (const url of [lastChunk.generated_artifacts![0]!.download_url!, outcomeFile.download_url]) {
+    assert.equal(new URL(url).origin, b.url)
+    assert.equal(await statusOf(a, new URL(url).search), 200)
+  }
   // The bytes are on the second replica's disk.
   assert.deepEqual([await statusOf(a), await statusOf(b), await statusOf(b, `${link.search}x`)], [200, 404, 403])
   await cli('rotate')

@@ -144,7 +144,9 @@ test('readers on other replicas are not affected when connections to the databas
   }
   const [here, there] = await Promise.all([stream.rest(), other.rest()])
   assert.equal(readWhole([...told, ...here]), counted(100))
-  assert.deepEqual([...read, ...there], [...told, ...here])
+  // A link names the replica that sends it.
+  const withoutLinks = (events: unknown[]) => JSON.stringify(events).replaceAll(/"download_url":"[^"]+",/g, '')
+  assert.equal(withoutLinks([...read, ...there]), withoutLinks([...told, ...here]))
 })
 
 test('a process suspended until it lost its run sends its readers the events of the new process', async () => {

@@ -4,9 +4,9 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { parseSync } from 'oxc-parser'
 
-const ground = ['package-root', 'errors', 'concurrency', 'json']
+const ground = ['package-root', 'errors', 'concurrency', 'json', 'states']
 const core = [...ground, 'replicas', 'agent', 'access', 'configuration']
-const nouns = ['files', 'sessions', 'artifacts', 'memory', 'sub-agents']
+const nouns = ['files', 'sessions', 'artifacts', 'memory', 'sub-agents', 'uploads', 'knowledge']
 const belowRuns = [...core, 'processes', 'search', ...nouns]
 const edges = ['http', 'store', 'models', 'tools', 'outbound', 'metrics', 'tracing']
 /** What each of the edges may import: an edge never imports another. */
@@ -14,15 +14,27 @@ const belowEdges = [...belowRuns, 'runs', 'settings', 'tool-module']
 
 /** What a folder of `src/`, or a file in it, may import besides itself: imports point inward only. */
 const allowed: Record<string, readonly string[]> = {
-  ...{ 'package-root': [], errors: [], concurrency: [], json: [], 'tool-module': [], replicas: ground, agent: ground },
+  ...{
+    'package-root': [],
+    'error-types': [],
+    errors: ['error-types'],
+    concurrency: [],
+    json: [],
+    states: [],
+    'tool-module': [],
+    replicas: ground,
+    agent: ground,
+  },
   access: [...ground, 'replicas', 'agent'],
   configuration: [...ground, 'replicas', 'agent', 'access'],
   settings: [...ground, 'configuration'],
   processes: [...ground, 'agent', 'access'],
-  search: [...ground, 'agent'],
+  search: [...ground, 'agent', 'access', 'processes'],
   ...Object.fromEntries(nouns.map((noun) => [noun, belowRuns])),
   runs: belowRuns,
   ...Object.fromEntries(edges.map((edge) => [edge, belowEdges])),
+  'demo-model': [...ground, 'agent'],
+  models: [...belowEdges, 'demo-model'],
   service: [...belowEdges, ...edges],
   cli: [...belowEdges, ...edges, 'service', 'client'],
   main: ['cli'],

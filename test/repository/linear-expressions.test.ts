@@ -19,30 +19,20 @@ const bounded: Record<string, string> = {
   'tools/module/fault.ts (?:(file:\\/\\/[^\\s()]+?)|(?:^| |\\()(\\/[^()]+?)):(\\d+)(?::\\d+)?\\)?$':
     'a line of a stack, in the process of a module, which is ended when it takes too long',
   'tools/web/decode-text.ts <meta[^>]+charset\\s*=\\s*["\']?([\\w-]+)': 'the first 1,024 bytes',
-  'models/embedded/arguments.ts [\\w.+-]+@[\\w-]+(?:\\.[\\w-]+)+': part,
-  'models/embedded/arguments.ts https?:\\/\\/\\S+|\\S+@\\S+': part,
-  'models/embedded/arguments.ts (?<![\\w/])(?:[\\w-]+\\/)*[\\w-]+\\.[a-z][a-z0-9]{1,4}\\b|(?<![\\w/])[\\w-]+(?:\\/[\\w.-]+)+\\/?': part,
-  'models/embedded/arguments.ts \\bfiles?\\b.*\\b(?:in|under|inside)\\s+(?:the\\s+)?(?:folder\\s+|directory\\s+)?["\'`]?([\\w./-]*\\w)["\'`]?\\W*$':
+  'demo-model/question.ts "[^"\\n]*"|“[^”\\n]*”|`[^`\\n]*`': part,
+  'demo-model/question.ts \\b(of|from|to|by|with|double|half|twice|add|subtract|multiply|divide)\\b.*\\b(that|it|this|the (result|total|sum|answer))\\b|\\b(that|it|the (result|total|answer))\\b (plus|minus|times|divided|multiplied|squared)':
     part,
-  'models/embedded/arguments.ts "([^"]+)"|“([^”]+)”|`([^`]+)`|(?<!\\w)\'([^\']+)\'(?!\\w)': part,
-  'models/embedded/expression.ts \\s*,\\s*(?:and\\s+)?|\\s+and\\s+': part,
-  'models/embedded/expression.ts (\\d[\\d.]*)\\s*(?:degrees?\\s+)?(°?\\p{L}+)\\s+(?:in|into|to|as)\\s+(?:degrees?\\s+)?(°?\\p{L}+)': part,
-  'models/embedded/question.ts "[^"\\n]*"|“[^”\\n]*”|`[^`\\n]*`': part,
-  'models/embedded/question.ts \\b(of|from|to|by|with|double|half|twice|add|subtract|multiply|divide)\\b.*\\b(that|it|this|the (result|total|sum|answer))\\b|\\b(that|it|the (result|total|answer))\\b (plus|minus|times|divided|multiplied|squared)':
-    part,
-  'models/embedded/answers/remembered.ts \\b(?:know|remember|learned|learnt)\\b[^?.!]*\\b(?:about|of) me\\b|^\\W*who am i\\b':
+  'demo-model/answers/remembered.ts \\b(?:know|remember|learned|learnt)\\b[^?.!]*\\b(?:about|of) me\\b|^\\W*who am i\\b':
     'a question of at most 600 characters',
-  'models/embedded/answers/rows.ts  WHERE (.*?)(?: GROUP BY | ORDER BY | LIMIT |$)': 'a query that the embedded model wrote itself',
-  'models/embedded/sql/tables.ts ^"?(.+?)"?\\s+([A-Z][A-Z0-9_]*(?: [A-Z]+)*(?:\\([^()]*\\))?(?:\\[\\d*\\])*)(?:\\s+\\((.*)\\))?$':
+  'demo-model/sql/tables.ts ^"?(.+?)"?\\s+([A-Z][A-Z0-9_]*(?: [A-Z]+)*(?:\\([^()]*\\))?(?:\\[\\d*\\])*)(?:\\s+\\((.*)\\))?$':
     'a column in the description of a tool; descriptions are bounded',
-  'models/embedded/sql/values.ts "([^"]+)"|“([^”]+)”': part,
 }
 
 /** The same for expressions that a file makes of parts. */
 const boundedParts: Record<string, string> = {
-  'models/embedded/expression.ts': part,
-  'models/embedded/question.ts': part,
-  'models/embedded/sql/numbers.ts': part,
+  'demo-model/expression.ts': part,
+  'demo-model/question.ts': part,
+  'demo-model/sql/calendar.ts': part,
 }
 
 /** Files in which expressions are made of a text that is known only when they run, and why that is bounded. */
@@ -50,14 +40,11 @@ const madeLater: Record<string, string> = {
   'configuration/redact.ts': 'the linear pattern of references',
   'configuration/schema-walk.ts': 'patterns of the schema of the configuration itself',
   'files/context-text.ts': 'a literal around a mark of letters; a lazy text that is looked through once',
-  'models/embedded/arguments.ts': part,
-  'models/embedded/choose-tool.ts': part,
-  'models/embedded/named-call.ts': 'the name of a parameter, and one value behind it',
-  'models/embedded/sql/dates.ts': part,
-  'models/embedded/sql/values.ts': part,
+  'http/other-methods.ts': 'the paths of routes, matched with the paths of other routes when the service starts',
+  'json/schema/guarded-compiler.ts': 'patterns of a server or a caller, checked in a context with a time limit',
+  'demo-model/arguments.ts': 'the name of a parameter, and one value behind it',
   'tools/chart/expressions.ts': 'in the process of charts, which is ended when it takes too long',
   'tools/chart/functions.ts': 'in the process of charts, which is ended when it takes too long',
-  'tools/mcp/guarded-check.ts': 'patterns of a server, checked in a context with a time limit',
   'tools/module/definition.ts': "the author's own file, in the process of a module",
   'tools/module/fault.ts': "the author's own file, in the process of a module",
 }

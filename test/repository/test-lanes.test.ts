@@ -6,12 +6,13 @@ import { fileURLToPath } from 'node:url'
 
 const cwd = fileURLToPath(new URL('../..', import.meta.url))
 
-test('each test file runs in one of the two lanes, test:unit or test:system', async () => {
+test('each test file runs in one of the three lanes, test:unit, test:contract or test:system', async () => {
   const { scripts } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    scripts: Record<'test:unit' | 'test:system', string>
+    scripts: Record<'test:unit' | 'test:contract' | 'test:system', string>
   }
   const filesOf = (script: string) => [...script.matchAll(/"([^"]+\.test\.ts)"/g)].flatMap(([, pattern]) => globSync(pattern!, { cwd }))
-  const all = globSync('{src,client,test,scripts,bench,chaos,console}/**/*.test.ts', { cwd })
-  const run = [...filesOf(scripts['test:unit']), ...filesOf(scripts['test:system'])]
+  const all = globSync('{src,client,test,scripts,bench,chaos,hostile,disk-faults,soak,console}/**/*.test.ts', { cwd })
+  const lanes = [scripts['test:unit'], scripts['test:contract'], scripts['test:system']]
+  const run = lanes.flatMap(filesOf)
   assert.deepEqual(run.toSorted(), all.toSorted())
 })

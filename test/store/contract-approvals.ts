@@ -35,7 +35,7 @@ function standsAt(turn: Turn, calls: PendingCall[], change: Partial<Interruption
 }
 
 const by: TakeOver = { holder: 'process-2', queueOrder: 9, now: hour + 20, messages: [human('hello')] }
-const approve = (change: Partial<NewDecision> = {}): NewDecision => ({
+const approve = (change: Partial<Extract<NewDecision, { decision: 'approve' | 'reject' }>> = {}): NewDecision => ({
   decision: 'approve',
   input: undefined,
   reason: undefined,
@@ -81,6 +81,31 @@ function registerApprovalContract(database: () => Database): void {
     await assert.rejects(store.interrupt(run, 1, standsAt(turn, [callOf('c')], { step: 2 })), FenceLost)
     await assert.rejects(store.checkpoint(run, 1, 2, standsAt(turn, []).data), FenceLost)
     await assert.rejects(store.finish(run, 1, endOf(turn)), FenceLost)
+  })
+
+  test('calls of client tools are found by their ids and counted by their runs, and are on no list of approvals', async () => {
+    const { store, approvals, mine, interrupted } = setUp()
+    const { run, key } = await interrupted([callOf('a', 'client'), callOf('b', 'client'), callOf('c')])
+    assert.deepEqual((await approvals.clientCalls(mine, ['a', 'b', 'c', 'x'])).map(({ callId }) => callId).sort(), ['a', 'b'])
+    assert.deepEqual(await approvals.clientCalls({ ...mine, owner: 'agent-core bob' }, ['a']), [])
+    assert.equal(await approvals.countClientWaits(mine, hour + 20), 1)
+    assert.equal(await approvals.countClientWaits(mine, hour + 2000), 0, 'an expired call does not count')
+    const listed = await approvals.list(mine, { limit: 9, before: undefined, now: hour + 20 })
+    assert.deepEqual(
+      listed?.map(({ callId }) => callId),
+      ['c'],
+    )
+    const output = { text: 'a\0b', list: [null] }
+    await approvals.decide(key('a'), { decision: 'output', output, decidedBy: mine.owner }, by)
+    await approvals.decide(key('b'), { decision: 'error', error: 'No.', decidedBy: mine.owner }, by)
+    assert.equal(await approvals.countClientWaits(mine, hour + 20), 0)
+    const times = { requestedAt: hour + 10, decidedAt: hour + 20 }
+    assert.deepEqual(Object.fromEntries(await store.decisions(run)), {
+      a: { decision: 'output', output, ...times },
+      b: { decision: 'error', error: 'No.', ...times },
+    })
+    const [first, second] = (await approvals.clientCalls(mine, ['a', 'b'])).sort((one, other) => (one.callId < other.callId ? -1 : 1))
+    assert.deepEqual([first?.output, second?.error], [output, 'No.'])
   })
 
   test('a process that lost its run cannot interrupt the run', async () => {
@@ -196,7 +221,7 @@ function registerApprovalContract(database: () => Database): void {
     const waits = newRun()
     await store.begin(waits)
     await store.interrupt(run, 1, standsAt(turn, [callOf('a')]))
-    const refused = { code: 'session_interrupted' }
+    const refused = { code: 'session_interrupted', message: new RegExp(`^Request ${run.requestId} of session ${run.sessionId} waits`) }
     await assert.rejects(store.begin(newRun({ images: [{ mediaType: 'image/png', data: 'aa' }] })), refused)
     await assert.rejects(store.begin(newRun({ operation: 'chain_async', event: { key: 'k', id: 'e', callbackUrl: 'https://x' } })), refused)
     assert.equal(await store.findEvent(run, 'k'), undefined)

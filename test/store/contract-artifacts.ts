@@ -60,6 +60,25 @@ export function testArtifactBytes(name: string, open: () => ArtifactBytes): void
     await bytes.deleteAll(place.folder)
   })
 
+  test(title('a file that arrives in chunks is stored whole, or not at all'), async () => {
+    const bytes = open()
+    const folder = randomUUID()
+    async function* arriving(chunks: number, fault?: Error) {
+      for (let n = 0; n < chunks; n++) yield Buffer.alloc(700_001, n)
+      if (fault) throw fault
+    }
+    for (const [n, chunks] of [0, 1, 12, 24, 30].entries()) {
+      await bytes.put({ folder, id: `a${n}` }, arriving(chunks))
+      const read = await buffer((await bytes.open({ folder, id: `a${n}` }))!.read())
+      assert.deepEqual([read.length, read.at(-1)], [chunks * 700_001, chunks === 0 ? undefined : chunks - 1])
+    }
+    for (const chunks of [0, 1, 30]) {
+      await assert.rejects(bytes.put({ folder, id: 'broken' }, arriving(chunks, new Error('gone'))), /gone/)
+      assert.equal(await bytes.has({ folder, id: 'broken' }), false)
+    }
+    await bytes.deleteAll(folder)
+  })
+
   test(title('a reader that stops early leaves nothing open'), async () => {
     const bytes = open()
     const place = { folder: randomUUID(), id: randomUUID() }

@@ -6,12 +6,14 @@ import type { NewRun } from '../../src/runs/run-store.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createCallbackListStore } from '../../src/store/runs/callback-list.ts'
 import { createCallbackStore } from '../../src/store/runs/callbacks.ts'
+import { createNotificationStore } from '../../src/store/runs/notifications.ts'
 import { hour, storeOf } from './fixture.ts'
 import { storeContract } from './suites.ts'
 
 function callbacksOf(database: Database) {
   const { store, newRun, tenant } = storeOf(database)
   const callbacks = createCallbackStore(database)
+  const notifications = createNotificationStore(database)
   const list = createCallbackListStore(database)
   const ann = { tenant, owner: 'agent-core ann' }
   const add = async (requestId: string, change: Partial<NewRun> = {}) => {
@@ -23,7 +25,7 @@ function callbacksOf(database: Database) {
   const pageOf = (page: Partial<CallbackPage>) =>
     list.list(ann, { status: undefined, limit: 100, anyOwner: true, before: undefined, ...page })
   const idsOf = async (page: Partial<CallbackPage> = {}) => (await pageOf(page)).map(({ requestId }) => requestId)
-  return { callbacks, list, ann, add, pageOf, idsOf, tenant }
+  return { callbacks, notifications, list, ann, add, pageOf, idsOf, tenant }
 }
 
 storeContract('the list of callbacks', (database) => {
@@ -54,6 +56,45 @@ storeContract('the list of callbacks', (database) => {
     assert.deepEqual(pages, whole)
     const anyPage = { status: undefined, limit: 9, anyOwner: true, before: undefined }
     assert.deepEqual(await list.list({ ...ann, tenant: 'other' }, anyPage), [])
+  })
+
+  test('notifications of tasks are listed with the callbacks, in pages without gaps', async () => {
+    const { callbacks, notifications, add, pageOf } = callbacksOf(database())
+    const config = { url: 'https://ann:hidden@x/a2a', links: false }
+    const [first, second] = [await add('r1'), await add('r2')]
+    await add('r3', { owner: 'idp bob', notifications: [{ ...config, id: 'b' }] })
+    for (const run of [first, second])
+      for (const id of ['a', 'b']) await notifications.add(run, { ...config, id }, { max: 9, now: run.now })
+    const namesOf = async (page: Partial<CallbackPage>) =>
+      (await pageOf(page)).map(({ requestId, configId }) => `${requestId} ${configId || 'callback'}`)
+    const whole = ['r3 b', 'r3 callback', 'r2 b', 'r2 a', 'r2 callback', 'r1 b', 'r1 a', 'r1 callback']
+    assert.deepEqual(await namesOf({}), whole)
+    assert.deepEqual(await namesOf({ anyOwner: false }), whole.slice(2))
+    assert.deepEqual(await namesOf({ status: 'pending' }), whole)
+    for (let at = 0; at < whole.length; at++) {
+      const page = await pageOf({ limit: at + 1 })
+      assert.deepEqual(await namesOf({ before: page.at(-1) }), whole.slice(at + 1))
+    }
+
+    await notifications.record(first, 'a', 0, { at: 1, status: 500, requestBody: 'sent' }, { status: 'pending', nextAt: hour })
+    await notifications.record(first, 'a', 0, { at: 2, status: 410 }, { status: 'gone' })
+    await callbacks.record(first, 0, { at: 1, status: 410 }, { status: 'gone' })
+    for (const anyOwner of [true, false]) assert.deepEqual(await namesOf({ status: 'gone', anyOwner }), ['r1 a', 'r1 callback'])
+    const [listed] = await pageOf({ status: 'gone' })
+    assert.deepEqual(listed, {
+      ...{ tenant: first.tenant, owner: first.owner, requestId: 'r1', configId: 'a', eventId: '', url: 'https://x/a2a', status: 'gone' },
+      attempts: [
+        { at: 1, status: 500, requestBody: 'sent' },
+        { at: 2, status: 410 },
+      ],
+      ...{ createdAt: first.now, nextAttemptAt: undefined },
+    })
+    // A new address begins without attempts.
+    await notifications.add(first, { ...config, id: 'a', url: 'https://y' }, { max: 9, now: first.now })
+    assert.deepEqual(
+      (await pageOf({})).flatMap(({ url, attempts }) => (url.startsWith('https://y') ? [attempts] : [])),
+      [[]],
+    )
   })
 
   test('the next attempt is listed until the last, and again after a resend', async () => {

@@ -19,7 +19,8 @@ function registerConfigurationContract(database: () => Database): void {
     openConfigurationStore(database(), { box: createSecretBox(keys.length > 0 ? keys : [old]), now: () => hour })
   afterEach(() =>
     database().all.unit(async (connection) => {
-      for (const table of ['configurations', 'configuration_texts', 'secrets']) await connection.execute(`delete from ${table}`, [])
+      for (const table of ['configurations', 'configuration_texts', 'secrets', 'task_notifications'])
+        await connection.execute(`delete from ${table}`, [])
     }),
   )
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { RunFilters, RunPage } from '../../src/runs/list/run-list-store.ts'
 import type { NewRun } from '../../src/runs/run-store.ts'
-import type { Database } from '../../src/store/database.ts'
+import { query, type Database } from '../../src/store/database.ts'
 import { createExecutionStore } from '../../src/store/runs/executions.ts'
 import { createRunListStore } from '../../src/store/runs/run-list.ts'
 import { createSessionStore } from '../../src/store/sessions/sessions.ts'
@@ -137,5 +137,15 @@ storeContract('the list of runs', (database) => {
     await createSessionStore(database()).remove(ann, 'removed', { jobId: randomUUID(), now: hour + 9 })
     for (const filter of [{}, { anyOwner: false }]) assert.deepEqual(await idsOf(filter), ['kept'])
     assert.deepEqual(await idsOf({ tool: 't' }), [])
+  })
+
+  test('a tombstone of an earlier version, which kept the sub, is not listed', async () => {
+    const { add, idsOf, tenant } = listOf(database())
+    await add('kept')
+    await add('removed')
+    const { db, forTenant } = database()
+    const mark = db.updateTable('runs').set({ status: 'gone', session: null, gone_at: hour })
+    await query(forTenant(tenant).write, mark.where('tenant', '=', tenant).where('request_id', '=', 'removed'))
+    for (const filter of [{}, { anyOwner: false }, { version: '1' }]) assert.deepEqual(await idsOf(filter), ['kept'])
   })
 })

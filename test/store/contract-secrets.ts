@@ -6,7 +6,9 @@ import type { Database } from '../../src/store/database.ts'
 import { createSecretBox, WrongSecretKey } from '../../src/store/secrets/secret-box.ts'
 import { createSecrets } from '../../src/store/secrets/secrets.ts'
 import { checkEncrypted, reencryptAll } from '../../src/store/secrets/encrypted.ts'
-import { hour } from './fixture.ts'
+import { hour, storeOf } from './fixture.ts'
+import { createNotificationStore } from '../../src/store/runs/notifications.ts'
+import { createRunStore } from '../../src/store/runs/runs.ts'
 import { storeContract } from './suites.ts'
 
 storeContract('secrets', registerSecretContract)
@@ -20,7 +22,8 @@ function registerSecretContract(database: () => Database): void {
 
   async function remove(): Promise<void> {
     await database().all.unit(async (connection) => {
-      for (const table of ['secrets', 'configurations', 'configuration_texts']) await connection.execute(`delete from ${table}`, [])
+      for (const table of ['secrets', 'configurations', 'configuration_texts', 'task_notifications'])
+        await connection.execute(`delete from ${table}`, [])
     })
   }
 
@@ -55,6 +58,9 @@ function registerSecretContract(database: () => Database): void {
       await open(old)
         .secret(name)
         .change(() => `text of ${name}`)
+    const receiver = { id: 'a', url: 'https://x/hook', token: 'known', links: false }
+    const run = storeOf(database()).newRun({ notifications: [receiver] })
+    await createRunStore(database(), { box: createSecretBox([old]) }).begin(run)
     await assert.rejects(renew(next), WrongSecretKey)
     await assert.rejects(open(next).secret(names[0]!).load(), WrongSecretKey)
     await assert.rejects(
@@ -64,11 +70,13 @@ function registerSecretContract(database: () => Database): void {
       WrongSecretKey,
     )
     assert.equal(await renew(old), 0)
-    assert.deepEqual(await checkEncrypted(database(), createSecretBox([next, old])), { total: 2, older: 2 })
-    assert.equal(await renew(next, old), 2)
-    assert.deepEqual(await checkEncrypted(database(), createSecretBox([next])), { total: 2, older: 0 })
+    assert.deepEqual(await checkEncrypted(database(), createSecretBox([next, old])), { total: 3, older: 3 })
+    assert.equal(await renew(next, old), 3)
+    assert.deepEqual(await checkEncrypted(database(), createSecretBox([next])), { total: 3, older: 0 })
     assert.equal(await renew(next, old), 0)
     for (const name of names) assert.equal(await open(next).secret(name).load(), `text of ${name}`)
+    const reading = createNotificationStore(database(), { box: createSecretBox([next]) })
+    assert.equal((await reading.find(run, 'a'))?.token, 'known')
     await assert.rejects(renew(old), WrongSecretKey)
     await remove()
   })

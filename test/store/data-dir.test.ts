@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { after, test } from 'node:test'
@@ -14,10 +14,11 @@ after(() => rmSync(root, { recursive: true, force: true }))
 
 const inUse = (folder: string) => ({ message: `Another agent-core is using ${folder}. Stop it, or set DATA_DIR to another folder.` })
 
-test('the data directory is created for its owner only', () => {
+test('the data directory is created for its owner only, and no git repository takes its keys', () => {
   const folder = path.join(root, 'deep', 'down')
   const held = holdDataDir(folder)
   assert.equal(statSync(folder).mode & 0o777, 0o700)
+  assert.equal(readFileSync(path.join(folder, '.gitignore'), 'utf8'), '*\n')
   held.release()
 })
 

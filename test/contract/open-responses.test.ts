@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { ModelAnswer, ModelServerRequest } from '../fixtures/model-server.ts'
+import { faultsOfEvent, faultsOfResponse } from '../fixtures/open-responses.ts'
+import { startService, type TestService } from '../fixtures/service.ts'
+import { makeImage } from '../fixtures/make-images.ts'
+
+/*
+ * The acceptance cases of the Open Responses specification: each request as its suite describes it, each answer and event checked against the
+ * required shapes. Left out: cases over WebSocket and of `/responses/compact`, which the service does not offer.
+ */
+
+let service: TestService
+const ends: (() => unknown)[] = []
+
+function script({ body }: ModelServerRequest): ModelAnswer {
+  const asksWeather = JSON.stringify(body.messages.at(-1).content).includes('weather')
+  if (asksWeather && body.tools) return { calls: [{ name: 'get_weather', arguments: ['{"location":', '"San Francisco, CA"}'] }] }
+  return { reasoning: 'Hm.', text: ['One, ', 'two.'], usage: { input: 10, output: 4 } }
+}
+
+before(async () => {
+  service = await startService({ after: (end: () => unknown) => void ends.push(end) }, { script })
+})
+after(async () => {
+  for (const end of ends) await end()
+})
+
+const message = (role: string, content: unknown, fields: object = {}) => ({ type: 'message', role, content, ...fields })
+
+const tools = [
+  {
+    type: 'function',
+    name: 'get_weather',
+    description: 'The current weather of a place',
+    parameters: { type: 'object', properties: { location: { type: 'string', description: 'City and state' } }, required: ['location'] },
+  },
+]
+
+interface Event {
+  type: string
+  sequence_number: number
+  [field: string]: any
+}
+
+async function respond(body: object): Promise<any> {
+  const { status, body: response } = await service.client.request('POST', '/v1/responses', { body: { model: 'agent-core', ...body } })
+  assert.equal(status, 200, JSON.stringify(response))
+  assert.deepEqual(faultsOfResponse(response), [])
+  assert.ok(response.output.length > 0)
+  return response
+}
+
+async function stream(body: object): Promise<Event[]> {
+  const { key } = await service.key()
+  const reply = await fetch(`${service.url}/v1/responses`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'agent-core', stream: true, ...body }),
+  })
+  assert.match(reply.headers.get('content-type') ?? '', /^text\/event-stream/)
+  const blocks = (await reply.text()).split('\n\n').filter((block) => block.startsWith('event: '))
+  return blocks.map((block) => {
+    const [name, data] = block.split('\n').map((line) => line.slice(line.indexOf(': ') + 2))
+    const event: Event = JSON.parse(data!)
+    assert.equal(event.type, name)
+    assert.deepEqual(faultsOfEvent(event), [], event.type)
+    return event
+  })
+}
+
+test('Open Responses: a text', async () => {
+  const response = await respond({ input: [message('user', 'Greet me in three words.')] })
+  assert.equal(response.status, 'completed')
+})
+
+test('Open Responses: phases of earlier assistant messages', async () => {
+  const input = [
+    message('assistant', 'I take the saved number.', { phase: 'commentary' }),
+    message('assistant', 'It is four.', { phase: 'final_answer' }),
+    message('user', 'Only the number.'),
+  ]
+  const response = await respond({ input })
+  assert.deepEqual([response.status, response.output.at(-1).phase], ['completed', 'final_answer'])
+})
+
+test('Open Responses: a stream', async () => {
+  const events = await stream({ input: [message('user', 'Count to two.')], reasoning: { summary: 'auto' } })
+  assert.deepEqual(
+    events.map((event) => event.sequence_number),
+    events.map((_, index) => index),
+  )
+  assert.deepEqual(
+    [events[0]?.type, events.at(-1)?.type, events.at(-1)?.response.status],
+    ['response.created', 'response.completed', 'completed'],
+  )
+  const types = new Set(events.map(({ type }) => type))
+  assert.ok(types.has('response.reasoning_summary_text.delta') && types.has('response.output_text.delta'))
+})
+
+test('Open Responses: a system message', async () => {
+  const response = await respond({ input: [message('system', 'Talk like a pirate.'), message('user', 'Greet me.')] })
+  assert.equal(response.status, 'completed')
+})
+
+test('Open Responses: a call of a function', async () => {
+  const response = await respond({ input: [message('user', 'How is the weather in San Francisco?')], tools })
+  assert.ok(response.output.some(({ type }: { type: string }) => type === 'function_call'))
+  assert.deepEqual(response.tools[0].parameters, tools[0]!.parameters)
+})
+
+test('Open Responses: a streamed call of a function', async () => {
+  const events = await stream({ input: [message('user', 'How is the weather in San Francisco?')], tools })
+  const steps = events.filter((event) => event.type.startsWith('response.function_call') || event['item']?.type === 'function_call')
+  assert.deepEqual(
+    steps.map(({ type }) => type.slice('response.'.length)),
+    ['output_item.added', 'function_call_arguments.delta', 'function_call_arguments.done', 'output_item.done'],
+  )
+  assert.equal(steps.at(-1)?.['item'].arguments, '{"location":"San Francisco, CA"}')
+})
+
+test('Open Responses: an image', async () => {
+  const image = `data:image/png;base64,${(await makeImage('png')).toString('base64')}`
+  const content = [
+    { type: 'input_text', text: 'What is this?' },
+    { type: 'input_image', image_url: image },
+  ]
+  const response = await respond({ input: [message('user', content)] })
+  assert.equal(response.status, 'completed')
+})
+
+test('Open Responses: several turns', async () => {
+  const input = [message('user', 'I am Ann.'), message('assistant', 'Hello Ann.'), message('user', 'Who am I?')]
+  const response = await respond({ input })
+  assert.equal(response.status, 'completed')
+})

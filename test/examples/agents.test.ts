@@ -1,0 +1,12 @@
+import { freePort } from '../fixtures/postgres-server.ts'
+import { copyExample, exampleTest, makeCheckout, runReadme } from './example.ts'
+
+exampleTest('custom-tool: its tests pass, the command checks it, and the agent uses it', async (t) => {
+  await runReadme(t, await copyExample(await makeCheckout(t), 'custom-tool', {}))
+})
+
+exampleTest('shop-support: each customer sees own orders alone, and a refund waits for a colleague', async (t) => {
+  const [agent, shop] = [await freePort(), await freePort()]
+  const folder = await copyExample(await makeCheckout(t), 'shop-support', { 8080: agent, 9100: shop })
+  await runReadme(t, folder, { PORT: String(agent), AGENT_CORE_URL: `http://127.0.0.1:${agent}` })
+})
