@@ -62,6 +62,8 @@ test('each example of an intent is read by this intent first', async (t) => {
 const sentences: [sentence: string, isPlain: boolean | undefined][] = [
   ['Cancel order O-1002', true],
   ['Please cancel order O-1002.', true],
+  ['pls cancel order O-1002', true],
+  ['pls dont cancel order O-1002', false],
   ['Cancel order O-1002?', false],
   ['Can you cancel order O-1002?', false],
   ['I want to cancel order O-1002', false],

@@ -1,10 +1,11 @@
-import type { JsonObject } from '../agent/messages.ts'
+import type { JsonObject, JsonSchema } from '../agent/messages.ts'
 import type { ToolOffer } from '../agent/model.ts'
-import { listed } from '../json/schema/schema-nodes.ts'
-import { fillArguments, type FilledArguments } from './arguments.ts'
+import { listed, named } from '../json/schema/schema-nodes.ts'
+import { claimText, prefixOf } from './argument-words.ts'
+import { fillArguments, isFreeText, typeOf, type FilledArguments } from './arguments.ts'
 import { withDigits } from './language/number-words.ts'
 import { claimWhere, claim, findPhrase, phrases } from './language/phrases.ts'
-import { setOf, readWords, stem, unusedOf, wordsOf, type Word } from './language/words.ts'
+import { setOf, readWords, stem, stemsOf, unusedOf, wordsOf, type Word } from './language/words.ts'
 
 /** Decides whether a sentence orders a call that changes something. Anything less than a plain order is asked back. */
 
@@ -17,6 +18,10 @@ export interface Order {
   isPlain: boolean
   /** True for "do not ...". */
   isNegated: boolean
+  /** Parameters whose value is not written like a name. */
+  unverified: string[]
+  /** Identifiers of which the sentence may mean any. */
+  choices?: readonly string[]
   /** Words that neither the tool nor its input explains. */
   unused: string[]
 }
@@ -29,13 +34,15 @@ const sameVerbs = [
   'send email mail',
   'cancel abort',
 ].map((line) => new Set(line.split(' ').map(stem)))
-const courtesies = setOf("please now then ok okay hey hi hello and also just kindly so well yes agent do not don't never")
+const courtesies = setOf("please pls plz now then ok okay hey hi hello and also just kindly so well yes agent do not don't dont never")
 const requests = phrases(
   "can you|could you|would you|will you|can i|i want to|i want you to|i would like to|i would like you to|i like you to|i need to|i need you to|let's|we need to|we should|you should|you can|you may|i like to",
 )
-const negations = setOf(
-  "not don't never no without stop avoid cannot can't won't shouldn't doesn't didn't isn't neither nor hardly unless if when",
-)
+const negations = setOf('not never no without stop avoid cannot neither nor hardly')
+const contraction = /^(?:do|does|did|is|are|was|were|has|have|ca|wo|would|should|could|must|need)n'?t$/
+/** A condition is for the person to judge: the call is proposed. */
+const conditions = setOf('if when unless once until')
+const wishes = phrases('wants|want|wishes|would like|needs')
 const generic = new Set('make issue do give process create start run perform place book request'.split(' ').map(stem))
 
 /** The order that a sentence gives to one of the tools that change something; undefined for any other sentence. */
@@ -46,8 +53,10 @@ export function readOrder(sentence: string, tools: readonly ToolOffer[]): Order 
 }
 
 function readOrderFor(sentence: string, tool: ToolOffer): Order | undefined {
-  const words = readWords(withDigits(sentence))
-  const { rest, isRequest } = headOf(words)
+  const words = readWords(withDigits(sentence.replace(/\bset up\b/i, 'create')))
+  const [, main = sentence] = /^(?:if|when|unless|once) [^,]*,(?: then)? (.+)$/is.exec(sentence) ?? []
+  const own = words.slice(-readWords(withDigits(main)).length)
+  const { rest, isRequest } = headOf(own)
   const passive = passiveOf(words)
   const verb = passive ?? rest[0]
   const name = wordsOf(tool.name.split('__').at(-1)!)
@@ -61,18 +70,36 @@ function readOrderFor(sentence: string, tool: ToolOffer): Order | undefined {
   const objects = isNamed ? name.slice(1) : name
   const isAbout = objects.every((object) => words.some((word) => word.stem === stem(object)))
   const filled = fillArguments(tool.schema, sentence, words)
+  const unverified = isNamed ? addObject(filled, tool, { sentence, words, verb, objects }) : []
+  const stated = new Set([...filled.stated, ...objectsOf(filled.input, words, verb, objects), ...unverified])
   // "Delete the file" is no order for a tool that deletes customers.
-  if (!isAbout && filled.stated.length === 0) return undefined
+  if (!isAbout && stated.size === 0) return undefined
   const stems = new Set(objects.map(stem))
   claimWhere(words, 'order', (word) => stems.has(word.stem))
-  addAddress(filled, tool, sentence, words)
+  for (const part of addAddress(filled, tool, sentence, words)) stated.add(part)
+  dropGuessedTexts(filled, tool, stated)
   const { input, missing } = filled
-  const stated = new Set([...filled.stated, ...objectsOf(input, words, verb, objects)])
-  const isNegated = words.some(({ lower }) => negations.has(lower))
-  const isImperative = isVerb && !passive && !isRequest && !isNegated && !sentence.includes('?')
+  // "Cancel O-1, the customer does not want it any more": what a reason denies is not the order.
+  const reason = /,\s+(?:because|since|as|the|an?|he|she|they)\s[^]*$/i.exec(sentence)?.[0] ?? ''
+  const isNegated = own.slice(0, own.length - readWords(withDigits(reason)).length).some(isNegation)
+  const isQualified = words.some((word) => isNegation(word) || conditions.has(word.lower)) || sentence.includes('?')
+  const isImperative = isVerb && !passive && !isRequest && !isQualified
   const isWhole = missing.length === 0 && Object.keys(input).every((key) => stated.has(key))
-  const unused = unusedOf(words).map(({ text }) => text)
-  return { tool, input, missing, isNegated, isPlain: isImperative && isWhole && unused.length === 0, unused }
+  const explained = stemsOf(tool.description)
+  const unused = unusedOf(words).flatMap((word) => (explained.has(word.stem) ? [] : [word.text]))
+  return { tool, input, missing, isNegated, isPlain: isImperative && isWhole && unused.length === 0, unverified, unused }
+}
+
+function isNegation({ lower }: Word): boolean {
+  return negations.has(lower) || contraction.test(lower)
+}
+
+/** A text that the sentence does not state is never guessed: the person is asked for it. */
+function dropGuessedTexts({ input, missing }: FilledArguments, tool: ToolOffer, stated: ReadonlySet<string>): void {
+  for (const name of Object.keys(input).filter((each) => isFreeText(each) && !stated.has(each))) {
+    delete input[name]
+    if (listed(tool.schema, 'required').includes(name)) missing.push(name)
+  }
 }
 
 /** The parameter that stands directly behind the verb: in "Restock Mint Garden" the product of `restock_product`. */
@@ -83,24 +110,46 @@ function objectsOf(input: JsonObject, words: readonly Word[], verb: Word, object
   )
 }
 
-/** "to 14 Mill Lane, Glasgow": as many texts as the sentence has not stated yet, divided by commas. */
-function addAddress(filled: FilledArguments, tool: ToolOffer, sentence: string, words: readonly Word[]): void {
-  const [, behind = ''] = /^[^]* to ([^]*?)[.!]?$/.exec(sentence.slice(0, 2_000)) ?? []
-  const parts = behind.split(',').map((part) => part.trim())
-  const required = listed(tool.schema, 'required').map(String)
-  const names = required.filter((name) => !filled.stated.includes(name))
-  if (parts.length < 2 || names.length !== parts.length || parts.includes('')) return
-  for (const [index, name] of names.entries()) filled.input[name] = parts[index]!
-  filled.stated.push(...names)
-  filled.missing = []
-  const inside = new Set(readWords(withDigits(behind)).map(({ lower }) => lower))
-  claimWhere(words, 'argument', ({ lower }) => inside.has(lower) || lower === 'to')
+interface OrderWords {
+  sentence: string
+  words: readonly Word[]
+  verb: Word
+  objects: readonly string[]
 }
 
-/** The verb of "order O-3347 should be cancelled". */
+/** The same without capitals, "restock mint garden, 5 pieces": the words may be no name, so the value has to be verified. */
+function addObject({ input, missing }: FilledArguments, { schema }: ToolOffer, { sentence, words, verb, objects }: OrderWords): string[] {
+  const properties = named(schema, 'properties') as Record<string, JsonSchema>
+  const name = missing.find((each) => wordsOf(each).some((part) => objects.includes(part)) && typeOf(properties[each]) === 'string')
+  const behind = sentence.slice(sentence.indexOf(verb.text) + verb.text.length)
+  const [, value] = /^ (?:the )?([\p{L}][\p{L} '’-]*?)(?=,|[.!?]*$| (?:\d|by |with |to |for |from |at |in ))/u.exec(behind) ?? []
+  if (name === undefined || value === undefined || prefixOf(properties[name]!) !== '' || stemsOf(value).size === 0) return []
+  input[name] = value
+  missing.splice(missing.indexOf(name), 1)
+  claimText(value, words)
+  return [name]
+}
+
+/** "to 14 Mill Lane, Glasgow": as many texts as the sentence has not stated yet, divided by commas. Returns their parameters. */
+function addAddress(filled: FilledArguments, tool: ToolOffer, sentence: string, words: readonly Word[]): string[] {
+  const [, behind = ''] = /^[^]* to ([^]*?)[.!]?$/.exec(sentence.slice(0, 2_000)) ?? []
+  const parts = behind.split(',').map((part) => part.trim())
+  const names = listed(tool.schema, 'required')
+    .map(String)
+    .filter((name) => !filled.stated.includes(name))
+  if (parts.length < 2 || names.length !== parts.length || parts.includes('')) return []
+  for (const [index, name] of names.entries()) filled.input[name] = parts[index]!
+  filled.missing = []
+  claimText(`to ${behind}`, words)
+  return names
+}
+
+/** The verb of "order O-3347 should be cancelled" and of "she wants order O-3347 cancelled". */
 function passiveOf(words: readonly Word[]): Word | undefined {
   const found = findPhrase(words, phrases('should be|must be|shall be|to be'))
-  return found && found.at > 0 ? words[found.at + 2] : undefined
+  if (found && found.at > 0) return words[found.at + 2]
+  const wish = findPhrase(words, wishes)
+  return wish && words.slice(wish.at + 2).findLast(({ lower }) => lower.endsWith('ed'))
 }
 
 function isSame(a: string, b: string): boolean {
@@ -117,39 +166,4 @@ function headOf(words: readonly Word[]): { rest: readonly Word[]; isRequest: boo
     else if (!courtesies.has(rest[0]?.lower ?? '')) return { rest, isRequest }
     rest = rest.slice(request?.at === 0 ? request.words.length : 1)
   }
-}
-
-const asks = 'Shall I run'
-const needs = 'Please tell me the'
-
-/** The question before a call that was not ordered plainly. */
-export function proposalOf({ tool, input, missing }: Order): string {
-  if (missing.length > 0)
-    return `${needs} ${missing.map((name) => name.replaceAll('_', ' ')).join(' and the ')}: \`${tool.name}\` needs it.`
-  const parts = Object.entries(input).map(([name, value]) => `${name} ${typeof value === 'string' ? `“${value}”` : JSON.stringify(value)}`)
-  return `${asks} \`${tool.name}\`${parts.length > 0 ? ` with ${parts.join(', ')}` : ''}? Please answer yes or no.`
-}
-
-/** True for an answer that asked whether to make a call. */
-export function isProposal(answer: string): boolean {
-  return answer.startsWith(asks)
-}
-
-/** True for an answer that asked for input. */
-export function asksForMore(answer: string): boolean {
-  return answer.startsWith(needs)
-}
-
-const consents = /^(?:y|yes|yep|yeah|sure|ok|okay|do|go|please do|confirm|confirmed|correct|of course|run|i confirm)\b/
-const consenting = setOf(
-  'y yes yep yeah sure ok okay do it that go ahead on for please confirm confirmed correct of course run i am is right',
-)
-const refusals = /^(?:n|no|nope|stop|cancel|do not|don't|never mind)(?: thanks| thank you| do not| don't)?$/
-
-/** True for a plain yes, false for a plain no, undefined for anything else. */
-export function readConsent(text: string): boolean | undefined {
-  if (text.length > 40 || text.includes('?')) return undefined
-  const words = readWords(text).map(({ lower }) => lower)
-  if (refusals.test(words.join(' '))) return false
-  return consents.test(words.join(' ')) && words.every((word) => consenting.has(word)) ? true : undefined
 }

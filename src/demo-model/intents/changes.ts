@@ -1,8 +1,10 @@
-import type { ToolMessage } from '../../agent/messages.ts'
+import type { JsonValue, ToolMessage } from '../../agent/messages.ts'
 import type { ToolOffer } from '../../agent/model.ts'
 import { describeResult } from '../answers/answer.ts'
+import { isFreeText } from '../arguments.ts'
 import { setOf, isStopWord, readWords, stem } from '../language/words.ts'
-import { asksForMore, isProposal, proposalOf, readConsent, readOrder, type Order } from '../orders.ts'
+import { readOrder, type Order } from '../orders.ts'
+import { asksForMore, isProposal, proposalOf, readConsent } from '../proposals.ts'
 import { scores, type Part, type Reading, type Turn } from '../part.ts'
 import { findWith, isReader, isSubAgent } from '../tools.ts'
 
@@ -25,7 +27,7 @@ export function readConsentTo(part: Part): Reading | undefined {
   if (!consents) return { score: scores.order, work: () => said('All right, I have not changed anything.') }
   const orders = ordersOf(before.question, part.turns.slice(0, -1), writers(part))
   if (orders.length === 0 || !before.answer.endsWith(orders.map(proposalOf).join(' '))) return undefined
-  return { score: scores.order, work: () => run(orders, part.text) }
+  return { score: scores.order, work: () => run(orders, part, true) }
 }
 
 function lastOf({ answer }: Turn): string {
@@ -35,26 +37,41 @@ function lastOf({ answer }: Turn): string {
 /** The orders of a sentence. What it lacks may be in the order before that was not complete, or, for "it", in the question before. */
 function ordersOf(text: string, turns: readonly Turn[], tools: readonly ToolOffer[]): Order[] {
   const open = turns.slice(turns.findLastIndex((turn) => !asksForMore(lastOf(turn))) + 1).map(({ question }) => question)
-  const order = readOrder([...open, text].join(' '), tools)
   const before = turns.at(-1)?.question
+  const order = readOrder([...open, text].join(' '), tools)
   const refers = readWords(text).some(({ lower }) => ['it', 'that', 'this', 'them', 'him', 'her', 'they'].includes(lower))
-  if (open.length === 0 && !(order && order.missing.length > 0 && refers && before !== undefined)) return several(text, order, tools)
-  const whole = open.length > 0 ? order : (readOrder(`${text} ${namesIn(before!)}`, tools) ?? order)
+  const isWhole = open.length === 0 && !((!order || order.missing.length > 0) && refers && before !== undefined)
+  if (isWhole) return several(text, order, tools)
+  const whole =
+    open.length > 0
+      ? (withText(text, readOrder(open.join(' '), tools)) ?? order)
+      : (readOrder(`${text} ${namesIn(before!)}`, tools) ?? order)
   // An order that was put together from several messages is never plain.
-  return whole ? [{ ...whole, isPlain: false }] : []
+  return whole ? [{ ...whole, isPlain: false, choices: alike(whole) }] : []
+}
+
+/** The order that lacks nothing but a text, with the message that answers the question for it. */
+function withText(text: string, order: Order | undefined): Order | undefined {
+  const [name = '', ...others] = order?.missing ?? []
+  return order && isFreeText(name) && others.length === 0 ? { ...order, input: { ...order.input, [name]: text }, missing: [] } : undefined
 }
 
 /** "Cancel the orders O-1 and O-2": one order for each identifier of the same form. */
 function several(text: string, order: Order | undefined, tools: readonly ToolOffer[]): Order[] {
-  const isAlike = (a: string, b: unknown) => a !== b && /\d/.test(a) && a.replace(/\d/g, '0') === String(b).replace(/\d/g, '0')
-  const value = Object.values(order?.input ?? {}).find((input) => order?.unused.some((word) => isAlike(word, input)))
-  if (!order || typeof value !== 'string') return order ? [order] : []
-  const ids = [value, ...order.unused.filter((word) => isAlike(word, value))]
+  const ids = order ? alike(order) : []
+  if (!order || ids.length === 0) return order ? [order] : []
   const all = ids.map((own) => {
     const sentence = ids.filter((id) => id !== own).reduce((rest, id) => rest.replace(id, ''), text)
     return readOrder(sentence, tools)
   })
   return all.every((each) => each?.tool === order.tool) ? all.map((each) => each!) : [order]
+}
+
+/** The identifiers of the same form, if there are several: that of the input, and those that it leaves out. */
+function alike({ input, unused }: Order): string[] {
+  const formOf = (id: JsonValue) => String(id).replace(/\d/g, '0')
+  const value = Object.values(input).find((own) => unused.some((word) => word !== own && /\d/.test(word) && formOf(word) === formOf(own)))
+  return value === undefined ? [] : [String(value), ...unused.filter((word) => word !== value && formOf(word) === formOf(value))]
 }
 
 /** Identifiers and names of a question, in order. */
@@ -69,43 +86,54 @@ const changes = new Set(
 const skipped = setOf("please now just and then do not don't never")
 
 export function readChange(part: Part): Reading | undefined {
+  if (readConsent(part.text) !== undefined) return undefined
   const orders = ordersOf(part.text, part.turns, writers(part))
   const before = part.turns.at(-1)
   const isQuestion = part.text.includes('?')
   // An open order is not continued by a question about something else.
   if (orders.length > 0 && !(isQuestion && before && asksForMore(lastOf(before))))
-    return { score: scores.order - 1, work: () => decide(orders, part.text, findWith(part.tools, 'sql')) }
+    return { score: scores.order - 1, work: () => decide(orders, part) }
   const first = readWords(part.text).find(({ lower }) => !skipped.has(lower))
   if (!first || !changes.has(first.stem) || isQuestion || part.texts.length > 0 || /\d\s*(?:%|percent|to|by|from)\s*\d/.test(part.text))
     return undefined
   return { score: scores.exact, work: () => said(`I cannot do that: none of my tools can ${first.lower} anything.`) }
 }
 
-function* decide(orders: readonly Order[], text: string, tables: ToolOffer | undefined): Work {
+function decide(orders: readonly Order[], part: Part): Work {
   const [first] = orders
-  if (first?.isNegated) return sure(`I have not run \`${first.tool.name}\`: nothing was changed.`)
-  if (!orders.every(({ isPlain }) => isPlain)) return sure(orders.map(proposalOf).join(' '))
-  const unknown = orders.length === 1 && tables ? yield* findUnknown(first!, tables) : undefined
-  if (unknown !== undefined) return sure(`I found no “${unknown}” in the tables. Did you mean something else?`)
-  return yield* run(orders, text)
+  if (first?.isNegated) return said(`I have not run \`${first.tool.name}\`: nothing was changed.`)
+  return orders.every(({ isPlain }) => isPlain) ? run(orders, part, false) : said(orders.map(proposalOf).join(' '))
 }
 
-/** A name in the order that a column of the tables should have, but has not: "Restock Lemon Drops". */
-function* findUnknown({ input }: Order, tool: ToolOffer): Generator<Call, string | undefined, ToolMessage> {
+function* run(orders: readonly Order[], part: Part, isConfirmed: boolean): Work {
+  const tables = findWith(part.tools, 'sql')
+  const verified: Order[] = []
+  for (const order of orders) {
+    const own = tables ? yield* verify(order, tables) : order
+    if (typeof own === 'string') return sure(`I found no “${own}” in the tables. Did you mean something else?`)
+    verified.push(own)
+  }
+  if (!isConfirmed && verified.some(({ unverified }) => unverified.length > 0)) return sure(verified.map(proposalOf).join(' '))
+  const texts: string[] = []
+  for (const { tool, input } of verified) texts.push(describeResult(part.text, input, yield { tool, input, evidence: [tool.name] }))
+  return sure(texts.join('\n\n'))
+}
+
+/** The order with its names as the tables write them, or a name that a column should have, but has not: "Restock Lemon Drops". */
+function* verify(order: Order, tool: ToolOffer): Generator<Call, Order | string, ToolMessage> {
+  const input = { ...order.input }
   for (const [name, value] of Object.entries(input)) {
     const tables = parseFacts(tool).tables.map((table) => ({ ...table, columns: table.columns.filter((column) => column.name === name) }))
     const columns = tables.flatMap((table) => table.columns).filter(({ kind }) => kind === 'text')
     if (typeof value !== 'string' || columns.length === 0 || columns.some(({ values }) => values.includes(value))) continue
-    const words = readWords(value).map(({ text }) => text)
-    const sql = writeLookup(tables, words)
+    const sql = writeLookup(
+      tables,
+      readWords(value).map(({ text }) => text),
+    )
     const rows = sql === undefined ? undefined : rowsOf(yield { tool, input: { sql }, evidence: [value] })
-    if (rows && !rows.rows.some((row) => String(row[2]).toLowerCase() === value.toLowerCase())) return value
+    const found = rows?.rows.map((row) => String(row[2])).find((own) => own.toLowerCase() === value.toLowerCase())
+    if (rows && found === undefined) return value
+    input[name] = found ?? value
   }
-  return undefined
-}
-
-function* run(orders: readonly Order[], text: string): Work {
-  const texts: string[] = []
-  for (const { tool, input } of orders) texts.push(describeResult(text, input, yield { tool, input, evidence: [tool.name] }))
-  return sure(texts.join('\n\n'))
+  return { ...order, input, unverified: order.unverified.filter((name) => input[name] === order.input[name]) }
 }

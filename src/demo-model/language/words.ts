@@ -38,7 +38,7 @@ const synonyms = toSynonyms([
   'list enumerate',
   'file document',
   'revenue turnover income',
-  'customer client',
+  'customer client member',
   'staff employee',
   'password passphrase',
 ])
@@ -63,7 +63,7 @@ function cut(word: string): string {
   if (short.length > 5 && short.endsWith('ing')) short = short.slice(0, -3)
   else if (short.length > 4 && short.endsWith('ied')) short = `${short.slice(0, -3)}y`
   else if (short.length > 4 && short.endsWith('ed')) short = short.slice(0, -2)
-  if (short.at(-1) === short.at(-2) && 'bdglmnprt'.includes(short.at(-1)!)) short = short.slice(0, -1)
+  if (short.length > 3 && short.at(-1) === short.at(-2) && 'bdglmnprt'.includes(short.at(-1)!)) short = short.slice(0, -1)
   return short.length > 4 && short.endsWith('e') ? short.slice(0, -1) : short
 }
 
