@@ -3,7 +3,7 @@ import { withDigits } from '../language/number-words.ts'
 import { findPhrase, isNumber, phrases } from '../language/phrases.ts'
 import { readWords, wordsOf } from '../language/words.ts'
 import { scores, type Part, type Reading } from '../part.ts'
-import { describeSpan, readSpan } from '../sql/calendar.ts'
+import { readSpan, toDay } from '../sql/calendar.ts'
 import { findTimeZones } from '../time-zones.ts'
 import { sure, unsure, type Work } from '../work.ts'
 import type { ToolOffer } from '../../agent/model.ts'
@@ -71,8 +71,6 @@ function* addDays(tool: ToolOffer, days: number): Work {
   return sure(`It is **${date.toISOString().slice(0, 10)}**, a ${weekdayOf(date)}.`)
 }
 
-const holidays = { 'christmas eve': '24 December', christmas: '25 December', "new year's eve": '31 December', 'new year': '1 January' }
-
 function* countDays(tool: ToolOffer, text: string): Work {
   const today = /\d{4}-\d{2}-\d{2}/.exec((yield { tool, input: {}, evidence: ['days'] }).text)?.[0]
   const date = today === undefined ? undefined : dateIn(text, today)
@@ -84,17 +82,14 @@ function* countDays(tool: ToolOffer, text: string): Work {
 
 /** The date that a text names; the next one where it names no year. */
 function dateIn(text: string, today: string): string | undefined {
-  const lower = text.toLowerCase().replaceAll('’', "'").replaceAll('?', '')
-  const [holiday = '', date = ''] = Object.entries(holidays).find(([name]) => lower.includes(name)) ?? []
-  const plain = lower.replace(holiday, date)
+  const words = readWords(text)
+  const days = [...words.keys()].flatMap((at) => {
+    const read = readSpan(words, at)
+    return typeof read === 'object' && read.span.grain === 'day' ? [read.span] : []
+  })
+  const [day] = days
+  if (!day || 'start' in day) return day?.start
   const year = Number(today.slice(0, 4))
-  for (const candidate of [plain, `${plain} ${year}`, `${plain} ${year + 1}`]) {
-    const words = readWords(candidate)
-    for (const at of words.keys()) {
-      const read = readSpan(words, at)
-      if (typeof read !== 'object' || read.span.grain !== 'day' || !('start' in read.span)) continue
-      if (candidate === plain || read.span.start >= today) return describeSpan(read.span)
-    }
-  }
-  return undefined
+  const dates = [year, year + 1].map((own) => toDay(String(own), day.first, String(day.day)))
+  return dates.flatMap((date) => (typeof date === 'object' && 'start' in date && date.start >= today ? [date.start] : []))[0]
 }

@@ -49,12 +49,12 @@ function readTablesOf(profile: Profile, part: Part): Reading | undefined {
     (isAddressed ? 8 : 0)
   if (score <= 0) return undefined
   if (/^(?:and )?why\b/i.test(part.text)) return { score, work: () => said('I cannot tell why: the tables have no reasons.', false) }
-  if (/^which (?:one|of them) (?:was|is|were|did)/i.test(part.text) && query.groups.length === 0)
+  const before = readChain({ questions: earlier, facts })
+  if (/^which (?:one|of them) (?:was|is|were|did)/i.test(part.text) && query.groups.length === 0 && !before?.rows)
     return { score, work: () => said('Which ones do you mean? Please name them.', false) }
   const clock = part.profiles.find(({ parameters, required }) => parameters.includes('timezone') && required.length === 0)?.tool
   const draw = plain === part.text ? undefined : (_: unknown, result: ToolMessage) => drawChart(part, result)
   // A follow-up of a question about tables is not looked up in documents.
-  const before = readChain({ questions: earlier, facts })
   const isBound = before !== undefined && before.unused.length === 0 && weighQuery(before) > 2.5
   return { score, work: () => bound(isBound, answerQuery({ tool: profile.tool, questions, facts, clock }, draw)) }
 }

@@ -1,3 +1,9 @@
+/** Function words that are written without a vowel, or with another: `mny`, `frm`. */
+export function sameConsonants(word: string, candidates: Iterable<string>): string[] {
+  const bare = (text: string) => text.slice(0, 1) + text.slice(1).replace(/[aeiou]/g, '')
+  return word.length > 4 || word.length < 3 ? [] : [...new Set(candidates)].filter((each) => each.length <= 4 && bare(each) === bare(word))
+}
+
 /** Candidates that a mistyped word may stand for: one wrong, missing, additional or swapped letter, two in long words. */
 export function closest(word: string, candidates: Iterable<string>): string[] {
   const limit = word.length >= 8 ? 2 : word.length >= 4 ? 1 : 0

@@ -2,7 +2,7 @@ import type { ToolMessage } from '../../agent/messages.ts'
 import type { ToolOffer } from '../../agent/model.ts'
 import { describeResult } from '../answers/answer.ts'
 import type { Rows } from '../answers/rows.ts'
-import { closest } from '../language/closest.ts'
+import { closest, sameConsonants } from '../language/closest.ts'
 import { isStopWord, readWords, wordsOf } from '../language/words.ts'
 import { sure, unsure, type Answer, type Call, type Work } from '../work.ts'
 import { describeFigures, scopeOf } from './describe.ts'
@@ -103,7 +103,9 @@ export function correct(question: string, unused: readonly string[], { tables }:
   let corrected = question
   const readings: string[] = []
   for (const word of unused.filter((each) => question.includes(each))) {
-    const candidates = closest(word.toLowerCase(), vocabulary)
+    const near = closest(word.toLowerCase(), vocabulary)
+    const candidates =
+      near.length > 0 || isStopWord(word.toLowerCase()) ? near : sameConsonants(word.toLowerCase(), [...functionWords, 'from'])
     if (candidates.length !== 1) continue
     corrected = corrected.replace(word, candidates[0]!)
     readings.push(`“${word}” as “${candidates[0]!}”`)

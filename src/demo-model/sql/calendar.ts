@@ -4,8 +4,8 @@ import type { Word } from '../language/words.ts'
 
 export type Grain = 'day' | 'week' | 'month' | 'quarter' | 'year'
 
-/** From `start` to before `end` as ISO dates, or the months `first` to `last` of every year. */
-export type Span = { grain: Grain } & ({ start: string; end: string } | { first: number; last: number })
+/** From `start` to before `end` as ISO dates, or the months `first` to `last` of every year, or a `day` of the month. */
+export type Span = { grain: Grain } & ({ start: string; end: string } | { first: number; last: number; day?: number })
 
 export interface ReadSpan {
   span: Span
@@ -19,6 +19,13 @@ const day = '(\\d{1,2})(?:st|nd|rd|th)?'
 const year = '((?:19|20)\\d{2})'
 const ordinals = 'first 1st second 2nd third 3rd fourth 4th fifth 5th'.split(' ')
 
+const holidays: Record<string, [month: number, day: string]> = {
+  'christmas eve': [12, '24'],
+  christmas: [12, '25'],
+  'new year eve': [12, '31'],
+  'new year': [1, '1'],
+}
+
 type Parts = (string | undefined)[]
 
 /** The forms of a span. A text is the reason why there is no such time: "There is no Q5: a year has four quarters." */
@@ -30,8 +37,9 @@ const forms = (
       ([before, letter, digit, ordinal = '', noun = letter, behind]) =>
         toPart(noun?.[0] === 'q' ? 3 : 6, digit ? Number(digit) : Math.floor(ordinals.indexOf(ordinal) / 2) + 1, before ?? behind),
     ],
-    [`${day} (?:of )?${month} ${year}`, ([date, name, own]) => toDay(own, monthOf(name), date)],
-    [`${month} ${day} ${year}`, ([name, date, own]) => toDay(own, monthOf(name), date)],
+    [`${day} (?:of )?${month}(?: ${year})?`, ([date, name, own]) => toDay(own, monthOf(name), date)],
+    [`${month} ${day}(?: ${year})?`, ([name, date, own]) => toDay(own, monthOf(name), date)],
+    [`(christmas eve|christmas|new year eve|new year)(?: day)?(?: ${year})?`, ([name = '', own]) => toDay(own, ...holidays[name]!)],
     [`${month}(?: (?:of |in )?${year})?`, ([name, own]) => toMonth(monthOf(name), own)],
     [`(?:the year )?${year}`, ([own]) => inYear(1, 12, 'year', Number(own))],
   ] satisfies [string, (parts: Parts) => Span | string][]
@@ -82,7 +90,9 @@ function toPart(months: number, number: number, own: string | undefined): Span |
   return own ? inYear(first, last, grain, Number(own)) : { first, last, grain }
 }
 
-function toDay(own: string | undefined, number: number, date: string | undefined): Span | string {
+/** A day of a year, or of every year. */
+export function toDay(own: string | undefined, number: number, date: string | undefined): Span | string {
+  if (own === undefined) return { first: number, last: number, day: Number(date), grain: 'day' }
   const start = new Date(Date.UTC(Number(own), number - 1, Number(date)))
   if (start.getUTCMonth() !== number - 1) return `There is no ${Number(date)} ${nameOf(number)} ${own}.`
   return { start: toIso(start), end: toIso(new Date(start.getTime() + dayMs)), grain: 'day' }
@@ -118,6 +128,7 @@ export function rollingSpan(date: string, grain: Grain, count: number): { start:
 export function describeSpan(span: Span): string {
   if ('first' in span) {
     const { first, last } = span
+    if (span.day !== undefined) return `${span.day} ${nameOf(first)}`
     if (first === last) return nameOf(first)
     return span.grain === 'quarter' ? `Q${last / 3}` : `${nameOf(first)} to ${nameOf(last)}`
   }

@@ -1,6 +1,6 @@
-import { claim, findPhrase, phrases, takePhrase } from '../language/phrases.ts'
+import { claim, findPhrase, isNumber, phrases, takePhrase } from '../language/phrases.ts'
 import type { Word } from '../language/words.ts'
-import { describeSpan, inYear, readSpan, rollingSpan, textAt, unitOf, type Grain, type Span } from './calendar.ts'
+import { describeSpan, inYear, readSpan, rollingSpan, textAt, toDay, unitOf, type Grain, type Span } from './calendar.ts'
 import { quoteName, type Column } from './tables.ts'
 
 /** Reads the times of a question as a condition on a column of dates. */
@@ -67,7 +67,11 @@ export function readDates(words: readonly Word[], column: Column, now: Today): D
 }
 
 function spanAt(words: readonly Word[], at: number): Time | undefined {
-  const isAmount = at > 0 && findPhrase(words.slice(at - 1, at), amounts) && !['last', 'first'].includes(words[at + 1]?.lower ?? '')
+  const isAmount =
+    at > 0 &&
+    isNumber(words[at]!) &&
+    findPhrase(words.slice(at - 1, at), amounts) &&
+    !['last', 'first'].includes(words[at + 1]?.lower ?? '')
   const read = isAmount ? undefined : readSpan(words, at)
   return typeof read === 'string' ? { length: 0, fault: read } : read
 }
@@ -94,7 +98,11 @@ function relativeAt(words: readonly Word[], at: number, { latest, today }: Today
 const joints = new Set(['and', 'to', 'until', 'till', 'through', '-'])
 
 function rangeAt(words: readonly Word[], at: number, name: string): Time | undefined {
-  const first = ['between', 'from'].includes(words[at]!.lower) ? readSpan(words, at + 1) : undefined
+  if (!['between', 'from'].includes(words[at]!.lower)) return undefined
+  // "Between 1 and 7 November": the month of the second day is the month of the first.
+  const isDay = joints.has(words[at + 2]?.lower ?? '') && /^\d\d?$/.test(words[at + 3]?.lower ?? '')
+  const day = isDay ? readSpan([words[at + 1]!, ...words.slice(at + 4)], 0) : undefined
+  const first = typeof day === 'object' ? { ...day, length: 1 } : readSpan(words, at + 1)
   if (typeof first !== 'object') return undefined
   const joint = at + 1 + first.length
   const last = joints.has(words[joint]?.lower ?? '') ? readSpan(words, joint + 1) : undefined
@@ -111,12 +119,14 @@ function toRange(first: Span, last: Span): Span | undefined {
   return 'first' in a && 'first' in b && a.first <= b.last ? { first: a.first, last: b.last, grain: 'month' } : undefined
 }
 
-const bounds = phrases('since|after|from|before|until|till|up to|starting|as of|by the end of|later than|earlier than|prior to')
+const bounds = phrases(
+  'since the beginning of|since the start of|since|after|from|before|until|till|up to|starting|as of|by the end of|later than|earlier than|prior to',
+)
 
 function boundAt(words: readonly Word[], at: number, name: string): Time | undefined {
   const found = findPhrase(words.slice(at, at + 4), bounds)
   const read = found?.at === 0 ? readSpan(words, at + found.words.length) : undefined
-  if (!found || typeof read !== 'object') return undefined
+  if (!found || typeof read !== 'object' || ('first' in read.span && read.span.day !== undefined)) return undefined
   const end = at + found.words.length + read.length
   const length = end - at + (['on', 'onwards'].includes(words[end]?.lower ?? '') ? 1 : 0)
   return { length, term: bounded(name, found.phrase, read.span) }
@@ -139,8 +149,14 @@ function bounded(name: string, phrase: string, span: Span): Term {
 function shareYear(spans: readonly Span[]): Span[] {
   const year = spans.flatMap((span) => ('start' in span ? [Number(span.start.slice(0, 4))] : [])).at(-1)
   return spans
-    .map((span) => ('first' in span && year ? inYear(span.first, span.last, span.grain, year) : span))
+    .map((span) => ('first' in span && year ? ofYear(span, year) : span))
     .filter(({ grain }) => grain !== 'year' || spans.every((span) => span.grain === 'year'))
+}
+
+function ofYear(span: Extract<Span, { first: number }>, year: number): Span {
+  const { first, last, grain, day } = span
+  const own = day === undefined ? inYear(first, last, grain, year) : toDay(String(year), first, String(day))
+  return typeof own === 'string' ? span : own
 }
 
 function oneOf(name: string, spans: readonly Span[]): Term {
@@ -151,6 +167,7 @@ function oneOf(name: string, spans: readonly Span[]): Term {
 
 function within(name: string, span: Span): Term {
   const text = `in ${describeSpan(span)}`
+  if ('first' in span && span.day !== undefined) return { sql: `(month(${name}) = ${span.first} AND day(${name}) = ${span.day})`, text }
   if ('first' in span) return { sql: `month(${name}) BETWEEN ${span.first} AND ${span.last}`, text }
   return { sql: `(${name} >= DATE '${span.start}' AND ${name} < DATE '${span.end}')`, text }
 }

@@ -1,6 +1,6 @@
 import { findPhrase, phrases } from '../language/phrases.ts'
 import { setOf, isStopWord, stem, wordsOf, type Word } from '../language/words.ts'
-import { hasRevenue, joinColumn, priceMeasure, type Column, type Table } from './tables.ts'
+import { hasRevenue, joinColumn, isStock, nameColumn, priceMeasure, type Column, type Table } from './tables.ts'
 
 /** Finds the tables, columns and column values mentioned in a question. */
 
@@ -21,7 +21,7 @@ export interface Mention {
 
 /** Words for the main money column of a table. */
 export const revenueWords = setOf(
-  'sale sales sold sell selling seller sellers revenue revenues turnover income earn earned earnings money takings proceeds spend spent turned',
+  'sale sales sold sell selling seller sellers revenue revenues turnover income earn earned earnings money takings proceeds spend spent turned turn',
 )
 
 /** Parts of column names that are too general to identify a column. */
@@ -63,6 +63,8 @@ function valueCandidates(table: Table, column: Column): Candidate[] {
     const words = wordsOf(value).slice(0, maxValueWords)
     const isText = words.length > 4
     const fronts = words.map((_, at) => words.slice(0, at + 1)).filter((front) => !isText || front.length === words.length)
+    // "The large stove kettle" is the "Stove Kettle Large".
+    if (words.length > 2 && !isText) fronts.push([words.at(-1)!, ...words.slice(0, -1)])
     const others = isText ? [] : words.slice(1).filter((word) => word.length > 3 && !isStopWord(word))
     return [...fronts, ...others.map((word) => [word])].map((part) => ({ key: part.join(' '), value }))
   })
@@ -110,7 +112,12 @@ function withoutOverlap(mentions: Mention[]): Mention[] {
 const prices = phrases(
   'expensive|cheap|cheapest|priciest|dear|dearer|cheaper|price|prices|cost|costs|how much is|how much are|how much does|how much do',
 )
+/** Words that ask how much of a thing is there. */
+export const stockPhrases = phrases('do we have|do we still have|have left|are left|is left|are there|is there|in stock|pieces of')
 const ranks = phrases('best|worst|top|bottom|strongest|weakest|performing')
+
+/** Pronouns for the rows of a table of people or companies. */
+export const persons = setOf('anybody anyone somebody someone')
 
 /** The table that the question is about; undefined if the question mentions nothing of any table. */
 export function chooseTable(
@@ -136,7 +143,9 @@ export function chooseTable(
     const price = !asksRevenue && !hasRevenue(table) && priceMeasure(table) && findPhrase(words, prices) ? 1.5 : 0
     const dated = hasDate && table.columns.some(({ kind }) => kind === 'date') ? 1.5 : 0
     const ranked = hasRevenue(table) && findPhrase(words, ranks) ? 1.5 : 0
-    return mentioned + price + (mentioned > 0 ? dated + ranked : 0)
+    const stocked = table.columns.some(isStock) && findPhrase(words, stockPhrases) ? 1.5 : 0
+    const peopled = nameColumn(table)?.name === 'name' && words.some(({ lower }) => persons.has(lower)) ? 1.5 : 0
+    return mentioned + price + peopled + (mentioned > 0 ? dated + ranked + stocked : 0)
   })
   const best = Math.max(0, ...scores)
   return best > 0 ? tables[scores.indexOf(best)] : undefined

@@ -1,13 +1,14 @@
-import { claim } from '../language/phrases.ts'
+import { claim, findPhrase, phrases } from '../language/phrases.ts'
 import { withDigits } from '../language/number-words.ts'
 import { readWords, unusedOf, type Word } from '../language/words.ts'
 import { readDates, takeGrain, type DateReading, type Today } from './dates.ts'
-import { chooseTable, findMentions, revenueWords, type Mention } from './mentions.ts'
+import { chooseTable, findMentions, persons, type Mention } from './mentions.ts'
 import { readNumbers } from './numbers.ts'
 import { emptyQuery, type Query } from './query.ts'
 import { hasTimeNear, isFollowedByValue, isGrouping, previousWord, readPresence, readValues, separators } from './roles.ts'
-import { hasRevenue, isAdditive, joinColumn, mainMeasure, nameIsRow, priceMeasure, stemsOfName, type Column, type Table } from './tables.ts'
-import { claimLightWords, pushOnce, readFigureWords, readImplied, readStock } from './vocabulary.ts'
+import { hasRevenue, joinColumn, priceMeasure, stemsOfName, type Column, type Table } from './tables.ts'
+import { dropImplied, groupByPerson, nameGroups, readSubject } from './subject.ts'
+import { claimLightWords, pushOnce, readFigureWords, readImplied, readStock, readStockOfOne } from './vocabulary.ts'
 
 /** What is known of the data besides the description of the tables. */
 export interface DataFacts extends Today {
@@ -45,9 +46,11 @@ function read(question: string, facts: DataFacts, previous: Table | undefined): 
   readImplied(query, words, namesNumber)
   for (const mention of mentions) readMention(query, words, mentions, mention)
   readValues(query, words, mentions)
+  groupByPerson(query, words)
   nameGroups(query)
   groupByTime(query, words, dates)
   readSubject(query, words, mentions)
+  readStockOfOne(query, words)
   query.isListed = words.some(({ lower }) => lower === 'by')
   dropImplied(query)
   query.hits.push(...words.flatMap(({ lower, use = 'phrase' }) => (use === 'phrase' ? [] : [lower])))
@@ -55,7 +58,12 @@ function read(question: string, facts: DataFacts, previous: Table | undefined): 
   query.unused = unusedOf(words).map(({ text }) => text)
   // "Who spent the most?" is not answered by the largest amount.
   if (words[0]?.lower === 'who' && query.groups.length === 0 && !query.rows && query.columns.length === 0) query.unused.push(words[0].text)
-  const isUnderstood = mentions.length > 0 || query.conditions.size > 0 || query.groups.length > 0 || query.measures.length > 0
+  const isUnderstood =
+    mentions.length > 0 ||
+    words.some(({ lower }) => persons.has(lower)) ||
+    query.conditions.size > 0 ||
+    query.groups.length > 0 ||
+    query.measures.length > 0
   return isUnderstood || previous ? query : undefined
 }
 
@@ -66,6 +74,12 @@ function tableOf(words: readonly Word[], tables: readonly Table[], previous: Tab
   const hasDate = anyDate !== undefined && readDates(copies, anyDate, { today: '2000-01-01' }).text !== ''
   const hasGrain = takeGrain(copies, true) !== undefined
   if (previous && (hasDate || hasGrain || mentions.some(({ table }) => table.name === previous.name))) return previous
+  // "What was bought in order O-1001?" asks for the lines of the order.
+  const isBought = words[0]?.lower === 'what' && findPhrase(words, phrases('bought|ordered|purchased|is in|was in'))
+  const lines = mentions.find(({ table, column, kind }) => {
+    return isBought && kind === 'value' && tables.some((other) => other !== table && joinColumn(table, other)?.name === column?.name)
+  })
+  if (lines) return lines.table
   const chosen = chooseTable(tables, mentions, words, hasDate) ?? previous
   // "Which month was the best?" mentions only time: the question is about the table with revenue.
   return chosen ?? (hasGrain ? tables.find((table) => hasRevenue(table) && table.columns.some(({ kind }) => kind === 'date')) : undefined)
@@ -74,7 +88,9 @@ function tableOf(words: readonly Word[], tables: readonly Table[], previous: Tab
 /** Reads the times as a condition on the column of dates that is named, as in "shipped in May", else on the first. */
 function readTimes(query: Query, words: readonly Word[], now: Today): (DateReading & { column: Column }) | undefined {
   const { table, tables } = query
-  const stems = new Set(words.map((word) => word.stem))
+  // "Shipping" is its own column, and no "shipped on".
+  const others = new Set(table.columns.flatMap(({ name, kind }) => (kind === 'date' ? [] : [name])))
+  const stems = new Set(words.flatMap(({ lower, stem: own }) => (others.has(lower) ? [] : [own])))
   for (const part of stemsOfName(table.name)) stems.delete(part)
   const joined = tables.filter((other) => other !== table && joinColumn(table, other))
   const dates =
@@ -122,18 +138,6 @@ function readMention(query: Query, words: readonly Word[], mentions: readonly Me
   else if (column.kind === 'date' ? !hasTimeNear(words, at) : !isFollowedByValue(mentions, mention)) query.columns.push(column)
 }
 
-/** Groups by names of customers instead of the keys by which orders refer to them, and by no column twice. */
-function nameGroups(query: Query): void {
-  const { table, tables } = query
-  const named = query.groups.map((group) => {
-    const other = tables.find((candidate) => candidate !== table && joinColumn(table, candidate)?.name === group.column.name)
-    const name = other?.columns.find((candidate) => candidate.kind === 'text' && candidate.name.toLowerCase() === 'name')
-    return { ...group, column: group.column.table === table.name ? (name ?? group.column) : group.column }
-  })
-  query.groups = named.filter(({ column }, at) => named.findIndex((other) => other.column.name === column.name) === at)
-  query.columns = query.columns.filter(({ name }) => !named.some(({ column }) => column.name === name))
-}
-
 function groupByTime(query: Query, words: readonly Word[], dates: ReturnType<typeof readTimes>): void {
   if (!dates) return
   const { compares, groups, order } = query
@@ -144,36 +148,4 @@ function groupByTime(query: Query, words: readonly Word[], dates: ReturnType<typ
   const shown = spans ?? (compares === 'growth' ? (rangeGrain ?? (sql ? undefined : 'month')) : undefined)
   if (grain) groups.push({ column, grain, isEach: groups.length > 0 })
   else if (shown && (groups.length === 0 || compares)) groups.push({ column, grain: shown })
-}
-
-/** "Orders by city" counts orders, and "orders from Lisbon" lists them, unless the name of the table stands for money, as "sales" does. */
-function readSubject(query: Query, words: readonly Word[], mentions: readonly Mention[]): void {
-  const { table, aggregate, measures, conditions } = query
-  const isOwn = mentions.some(
-    (each) => each.kind === 'table' && each.table === table && each.isExact && !revenueWords.has(words[each.at]!.lower),
-  )
-  query.countsRows = isOwn && measures.length === 0 && ['count', 'sum', undefined].includes(aggregate)
-  if (query.countsRows && !aggregate && query.groups.length === 0 && !query.order && !query.share) query.rows = true
-  // "Has order O-1007 been cancelled?": the order is shown with its status, because a condition on both would hide the answer.
-  const isYesNo = ['is', 'are', 'was', 'were', 'has', 'have', 'did', 'does'].includes(words[0]?.lower ?? '')
-  const texts = [...conditions.values()].filter(({ column }) => column.kind === 'text')
-  const key = texts.find(({ column, isSingle }) => isSingle && nameIsRow(table, column))
-  if (!isYesNo || !key) return
-  for (const { column } of texts.filter((condition) => condition !== key)) {
-    conditions.delete(column.name)
-    query.columns.push(column)
-  }
-  query.aggregate = undefined
-  query.rows = true
-}
-
-/** Drops measures that are only limited, and an order for which there is no measure, such as "the highest wages". */
-function dropImplied(query: Query): void {
-  const { table, groups, aggregate, numbers } = query
-  const measures = query.measures.filter(({ name }) => !numbers.some(({ column }) => column?.name === name))
-  const isList = query.measures.every((column) => column.table === table.name && !hasRevenue(table)) && aggregate === undefined
-  if (measures.length > 0 || (groups.length === 0 && !isList)) query.measures = measures
-  if (query.columns.some((column) => nameIsRow(table, column)) && aggregate === 'count') query.columns = []
-  const main = mainMeasure(table)
-  if (query.measures.length === 0 && groups.length === 0 && !query.byTime && !aggregate && !(main && isAdditive(main))) delete query.order
 }

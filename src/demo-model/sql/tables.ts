@@ -79,6 +79,11 @@ export function pieceMeasure(table: Table): Column | undefined {
   return numbersOf(table).find(({ name }) => countNames.includes(name.toLowerCase()))
 }
 
+/** True for the number of pieces that are there. */
+export function isStock({ name, kind }: Column): boolean {
+  return kind === 'number' && /stock|inventory/i.test(name)
+}
+
 /** The column of prices, or of costs if there are no prices. */
 export function priceMeasure(table: Table): Column | undefined {
   return named(['price', 'fee', 'cost'], numbersOf(table))

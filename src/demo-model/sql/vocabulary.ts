@@ -1,7 +1,7 @@
 import { claim, findPhrase, phrases, takePhrase } from '../language/phrases.ts'
 import { setOf, isStopWord, type Word } from '../language/words.ts'
-import { hasRevenue, mainMeasure, pieceMeasure, priceMeasure, quoteName, type Column } from './tables.ts'
-import { revenueWords } from './mentions.ts'
+import { hasRevenue, isStock, mainMeasure, nameIsRow, pieceMeasure, priceMeasure, quoteName, type Column } from './tables.ts'
+import { revenueWords, stockPhrases } from './mentions.ts'
 import type { Query } from './query.ts'
 
 /** The words of figures: what they make of a query. Each row claims its words. */
@@ -16,7 +16,7 @@ const figures: [names: string, set: (query: Query) => void][] = [
   ['compare|compared to|compared with|comparison|by how much|by how many percent', () => {}],
   ['on average|average|mean|avg|typical|typically', (query) => (query.aggregate ??= 'avg')],
   ['median', (query) => (query.aggregate ??= 'median')],
-  ['how many|number of|count of|count|how often', (query) => (query.aggregate ??= 'count')],
+  ['how many|number of|count of|count|how often|often', (query) => (query.aggregate ??= 'count')],
   ['in total|total|totals|sum|overall|altogether|combined|together|all together|in all', (query) => (query.aggregate ??= 'sum')],
   ['what share|share|percentage|percent|proportion|what fraction|fraction|what part', (query) => (query.share = true)],
 ]
@@ -51,7 +51,7 @@ const light = new Set(
     'hello hi hey thanks thank exactly there do per entire whole system database listed registered recorded is it they them those these that ours own owns ' +
     'class classes break comes still gets anything everything anyone left list used so kind type types included including include versus vs against find see ' +
     'look check wonder wondering curious interested think today store shop work works cost costs offer stock sort sorted ordered rank ranked ranking joined ' +
-    'join signed registered became started created since belong belongs called named name id number'
+    'join signed registered became started created since belong belongs called named name id number anybody somebody someone quick method already yet still'
   ).split(' '),
 )
 /** Verbs of buying mean the rows of a table with revenue, or of orders; elsewhere they ask for what the table does not have. */
@@ -75,6 +75,11 @@ export function readFigureWords(query: Query, words: readonly Word[]): void {
   claim(list?.words.filter(({ lower }) => !isStopWord(lower)) ?? [], 'phrase')
 }
 
+/** A copy of a word for phrases whose words another reader may have claimed. */
+function asUnused({ text, lower, stem }: Word): Word {
+  return { text, lower, stem }
+}
+
 const priceWords = setOf('expensive cheap cheapest priciest dear dearer dearest cheaper')
 
 /** Adds measures implied by words: prices by "cheap", quantities by "how many ... sold", money by "sales". */
@@ -90,6 +95,8 @@ export function readImplied(query: Query, words: readonly Word[], namesNumber: b
   const main = mainMeasure(table)
   const money = words.filter(({ lower, use }) => revenueWords.has(lower) && (use === undefined || use === 'table'))
   if (pieces) pushOnce(query.measures, pieces)
+  // "How many were sold, and for how much?" asks for both.
+  if (pieces && main && findPhrase(words.map(asUnused), phrases('how much'))) pushOnce(query.measures, main)
   if (money.length === 0 || (!hasRevenue(table) && !pieces)) return
   for (const word of money) word.use ??= 'measure'
   const asksRows = (query.rows && query.numbers.length > 0) || has('rows records entries transactions')
@@ -109,6 +116,17 @@ export function readStock(query: Query, words: readonly Word[]): void {
   if (asksNumber) return pushOnce(query.measures, column)
   const sql = isNumber ? `${quoteName(column.name)} ${out ? '<= 0' : '> 0'}` : `${quoteName(column.name)} = ${out ? 'false' : 'true'}`
   query.conditions.set(column.name, { sql, column, isSingle: false, text: found.phrase })
+}
+
+/** "Do we still have the kettle?": of a single product the question asks for the stock. */
+export function readStockOfOne(query: Query, words: readonly Word[]): void {
+  const { table, measures, conditions, columns } = query
+  const stock = table.columns.find(isStock)
+  const isOne = [...conditions.values()].some(({ column, isSingle }) => isSingle && nameIsRow(table, column))
+  const asks = findPhrase(words.map(asUnused), stockPhrases)
+  if (!stock || !isOne || !asks || measures.length > 0 || columns.length > 0) return
+  measures.push(stock)
+  delete query.aggregate
 }
 
 /** Claims words without a meaning for the query, once all others have been read. */

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { correct } from './answer-query.ts'
+import { readQuery } from './read-query.ts'
+import { writeSelect } from './select.ts'
+import { parseTables } from './tables.ts'
+
+const tables =
+  parseTables(`- orders: order_id VARCHAR (O-3344), customer_id VARCHAR (K-220), ordered_on DATE, shipping VARCHAR (express, pickup), shipped_on DATE, total DOUBLE
+- order_lines: order_id VARCHAR (O-3344), product VARCHAR (Stove Kettle, Stove Kettle Large), quantity BIGINT, amount DOUBLE
+- products: product VARCHAR (Stove Kettle, Stove Kettle Large), price DOUBLE, stock BIGINT
+- customers: customer_id VARCHAR (K-220), name VARCHAR (Ruth Abbott), city VARCHAR (Leeds)`)
+
+const questions: [question: string, sql: RegExp][] = [
+  ['Who spent the most in 2026?', /^SELECT "name", round\(sum\("total"\), 2\).* GROUP BY 1 ORDER BY "total" DESC/],
+  ['What was bought in order O-3344?', /^SELECT \* FROM "order_lines" WHERE "order_id" = 'O-3344'/],
+  ['Do we still have the large stove kettle?', /"stock" FROM "products" WHERE "product" = 'Stove Kettle Large'/],
+  ['How many stove kettles were sold, and for how much money?', /^SELECT sum\("quantity"\) .*, round\(sum\("amount"\), 2\)/],
+  ['Number of orders per shipping method in 2026', /GROUP BY 1/],
+  ['orders on Christmas Eve 2025', /"ordered_on" >= DATE '2025-12-24' AND "ordered_on" < DATE '2025-12-25'/],
+  ['orders on the 24th of December', /\(month\("ordered_on"\) = 12 AND day\("ordered_on"\) = 24\)/],
+  ['How many orders between 1 and 7 November 2026?', /"ordered_on" >= DATE '2026-11-01' AND "ordered_on" < DATE '2026-11-08'/],
+  ['How many orders since the beginning of 2026?', /"ordered_on" >= DATE '2026-01-01'/],
+  ['do we have anybody in Leeds?', /FROM "customers" WHERE "city" = 'Leeds'/],
+]
+
+test('questions about orders, their lines, persons and days become queries', async (t) => {
+  for (const [question, sql] of questions)
+    await t.test(question, () => {
+      const query = readQuery(question, { tables })
+      assert.ok(query)
+      assert.deepEqual(query.unused, [])
+      assert.match(writeSelect(query), sql)
+    })
+})
+
+test('"shipping" is a column, not the date "shipped on"', () => {
+  assert.match(writeSelect(readQuery('orders per shipping in 2026', { tables })!), /WHERE \("ordered_on"/)
+})
+
+test('a short function word without its vowels is corrected, and no other word', () => {
+  assert.equal(correct('how mny orders frm Leeds', ['mny', 'frm'], { tables }).question, 'how many orders from Leeds')
+  assert.deepEqual(correct('how many', ['many'], { tables }).notes, [])
+})
