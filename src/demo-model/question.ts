@@ -1,5 +1,6 @@
 import { findPhrase, phrases } from './language/phrases.ts'
 import { setOf, readWords, stemsOf } from './language/words.ts'
+import { smallTalk } from './talk.ts'
 
 /** Splits a message into the question, its parts, and the texts sent with the question. */
 
@@ -80,10 +81,17 @@ export function splitParts(text: string): string[] {
   const quotes: string[] = []
   const masked = text.replace(/"[^"\n]*"|“[^”\n]*”|`[^`\n]*`/g, (quote) => `\uE000${quotes.push(quote) - 1}\uE001`)
   const whole = (part: string) => part.replace(/\uE000(\d+)\uE001/g, (_, index: string) => quotes[Number(index)] ?? '').trim()
-  const [first = '', ...others] = masked.split(borders).map(whole)
+  const [first = '', ...others] = masked
+    .split(borders)
+    .map(whole)
+    .filter((part, at, all) => all.length === 1 || at > 0 || !smallTalk(part))
   const rest = others.map((part) => part.replace(/^(?:and|also|then|after that|finally)\b(?:,\s*|\s+)(?!(?:for|in|by)\b)/i, '').trim())
   // "I lost my laptop. What now?" is a single question.
-  const isSingle = rest.length === 1 && stemsOf(rest[0]!).size <= 1 && !first.includes('?') && /^(?:i|my|a|the|we|our)\b/i.test(first)
+  const isSingle =
+    rest.length === 1 &&
+    (stemsOf(rest[0]!).size <= 1 || isFollowUp(rest[0]!)) &&
+    !first.includes('?') &&
+    /^(?:i|my|a|the|we|our)\b/i.test(first)
   return (isSingle ? [whole(masked)] : [first, ...rest]).filter((part) => /[\p{L}\p{N}]/u.test(part)).slice(0, 8)
 }
 

@@ -11,6 +11,7 @@ test('an order to write has a file name and content', () => {
     'Write a file todo.txt: call Ada': ['todo.txt', 'call Ada'],
     'write "hi" to a file': ['note.txt', 'hi'],
     'Make a CSV file with the sales by region': ['table.csv', 'the sales by region'],
+    'Save the list of customers as a csv, please': ['table.csv', 'the list of customers'],
     'Create report.md with the top 3 products': ['report.md', 'the top 3 products'],
   }
   for (const [request, [fileName, content]] of Object.entries(orders)) {

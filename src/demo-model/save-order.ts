@@ -19,7 +19,7 @@ const maxOrder = 20_000
 
 /** The file that a request orders to write; undefined without such an order. */
 export function readSaveOrder(request: string): SaveOrder | undefined {
-  const ordered = request.length > maxOrder ? undefined : order.exec(request.trim())?.[1]
+  const ordered = request.length > maxOrder ? undefined : order.exec(request.trim().replace(/,? please\W*$/i, ''))?.[1]
   const target = ordered === undefined ? undefined : findTarget(ordered)
   if (ordered === undefined || !target) return undefined
   const rest = `${ordered.slice(0, target.start)} ${ordered.slice(target.end)}`.trim()
@@ -33,11 +33,13 @@ function findTarget(text: string): { name: string; start: number; end: number } 
   const words = [...text.matchAll(/\S+/g)].map(({ 0: word, index }) => ({ word, start: index, end: index + word.length }))
   const bare = words.map(({ word }) => word.replace(/^["'`“]|["'`”]?[.,:]?$/g, ''))
   const named = bare.findLastIndex((word) => fileName.test(word))
-  const at = named < 0 ? bare.findIndex((word) => word.toLowerCase() === 'file') : named
+  const file = bare.findIndex((word) => word.toLowerCase() === 'file')
+  const kindAt = bare.findIndex((word, index) => word.toLowerCase() in kinds && ['as', 'a'].includes(bare[index - 1] ?? ''))
+  const at = named >= 0 ? named : file >= 0 ? file : kindAt
   if (at < 0) return undefined
   let first = at
   while (first > 0 && connectors.has(bare[first - 1]!.toLowerCase())) first--
-  const kind = bare.slice(first, at).find((word) => word.toLowerCase() in kinds)
+  const kind = bare.slice(first, at + 1).find((word) => word.toLowerCase() in kinds)
   const end = words[at]!.end - (words[at]!.word.endsWith(':') ? 1 : 0)
   return { name: named < 0 ? (kinds[kind?.toLowerCase() ?? ''] ?? 'note.txt') : bare[at]!, start: words[first]!.start, end }
 }
