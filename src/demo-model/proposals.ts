@@ -8,7 +8,7 @@ const which = 'Which one do you mean'
 const needs = 'Please tell me the'
 
 /** The question before a call that was not ordered plainly. */
-export function proposalOf({ tool, input, missing, choices = [] }: Order): string {
+export function proposalOf({ tool, input, missing, choices = [] }: Pick<Order, 'tool' | 'input' | 'missing' | 'choices'>): string {
   if (choices.length > 0) return `${which}: ${choices.join(' or ')}?`
   if (missing.length > 0)
     return `${needs} ${missing.map((name) => name.replaceAll('_', ' ')).join(' and the ')}: \`${tool.name}\` needs it.`

@@ -50,6 +50,12 @@ test('"it" behind two orders is asked about', () => {
   assert.match(lastCall('What is the status of O-1002 and O-1003?', 'cancel it'), /^Which one do you mean: O-1002 or O-1003\?/)
 })
 
+test('"it" without anything before is asked for, and no tool is said to be missing', () => {
+  assert.equal(lastCall('Cancel it'), 'Please tell me the order id: `cancel_order` needs it.')
+  assert.match(lastCall('Cancel it', 'O-1002'), /^Shall I run `cancel_order` with order_id “O-1002”/)
+  assert.equal(lastCall('Pay it'), 'I cannot do that: none of my tools can pay anything.')
+})
+
 test('wishes of others and conditions are proposed, and reasons do not forbid', () => {
   for (const sentence of [
     'Mrs Strand says she wants order O-1002 cancelled',

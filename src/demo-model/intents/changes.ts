@@ -2,7 +2,8 @@ import type { JsonValue, ToolMessage } from '../../agent/messages.ts'
 import type { ToolOffer } from '../../agent/model.ts'
 import { describeResult } from '../answers/answer.ts'
 import { isFreeText } from '../arguments.ts'
-import { setOf, isStopWord, readWords, stem } from '../language/words.ts'
+import { setOf, isStopWord, readWords, stem, wordsOf, type Word } from '../language/words.ts'
+import { listed } from '../../json/schema/schema-nodes.ts'
 import { readOrder, type Order } from '../orders.ts'
 import { asksForMore, isProposal, proposalOf, readConsent } from '../proposals.ts'
 import { scores, type Part, type Reading, type Turn } from '../part.ts'
@@ -96,7 +97,15 @@ export function readChange(part: Part): Reading | undefined {
   const first = readWords(part.text).find(({ lower }) => !skipped.has(lower))
   if (!first || !changes.has(first.stem) || isQuestion || part.texts.length > 0 || /\d\s*(?:%|percent|to|by|from)\s*\d/.test(part.text))
     return undefined
-  return { score: scores.exact, work: () => said(`I cannot do that: none of my tools can ${first.lower} anything.`) }
+  return { score: scores.exact, work: () => said(askFor(first, writers(part))) }
+}
+
+/** "Refund it": what a tool with this verb needs, or that no tool has it. */
+function askFor(verb: Word, tools: readonly ToolOffer[]): string {
+  const tool = tools.find(({ name }) => stem(wordsOf(name.split('__').at(-1)!)[0] ?? '') === verb.stem)
+  const missing = tool ? listed(tool.schema, 'required').map(String) : []
+  if (!tool || missing.length === 0) return `I cannot do that: none of my tools can ${verb.lower} anything.`
+  return proposalOf({ tool, input: {}, missing })
 }
 
 function decide(orders: readonly Order[], part: Part): Work {
