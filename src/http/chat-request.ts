@@ -13,6 +13,7 @@ import type { ChatMessage, ChatRequest, Operation } from '../runs/run.ts'
 import type { Unstored } from '../runs/unstored.ts'
 import { contextHeaders, isId, traceparentOf } from './request-headers.ts'
 import type { ChatBody } from './schemas.ts'
+import { timesOfNewRun } from './server-timing.ts'
 
 const roles = { user: 'user', human: 'user', assistant: 'assistant', ai: 'assistant', system: 'system' } as const
 
@@ -101,6 +102,7 @@ export function toNewChat(
     },
     ...(attachments ? { attachments } : {}),
     onDisconnect,
+    times: timesOfNewRun(request),
     ...(afterMessages === undefined ? {} : { afterMessages }),
     ...(unstored ? { unstored } : {}),
     at,

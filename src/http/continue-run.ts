@@ -13,6 +13,7 @@ import { filesForReader } from './answer-files.ts'
 import { principalOf } from './authenticate.ts'
 import { disconnectSignal } from './connection.ts'
 import type { OpenChat } from './open-chat.ts'
+import { waitsForRun } from './server-timing.ts'
 
 /** Services of doors whose clients answer the calls of an interrupted run with a further chat request. */
 export interface ContinueServices {
@@ -66,6 +67,7 @@ export async function continueRun(
   const left = new Set(others.map(({ callId }) => callId))
   const disconnected = disconnectSignal(reply)
   const opened = await runs.follow(key, disconnected)
+  waitsForRun(request, opened)
   void reply.header('request-id', opened.requestId)
   const number = await interruptionOf(opened.log, new Set(decisions.map(({ callId }) => callId)), disconnected)
   const after = left.size > 0 ? number - 1 : number

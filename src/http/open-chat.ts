@@ -12,6 +12,7 @@ import { principalOf } from './authenticate.ts'
 import { toNewChat, type ChatSource } from './chat-request.ts'
 import { isId, setSessionId } from './request-headers.ts'
 import { disconnectSignal } from './connection.ts'
+import { waitsForRun } from './server-timing.ts'
 
 /** Services of every route that starts chats. */
 export interface ChatServices {
@@ -63,6 +64,7 @@ async function open(
   request.body = undefined
   const run = await opening
   request.releaseBody()
+  waitsForRun(request, run)
   return { run, disconnected, toFiles }
 }
 

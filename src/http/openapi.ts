@@ -32,7 +32,7 @@ export function describeRoute({ schema, url, route }: DescribedRoute): { schema:
       headers: withRequestId(schema.headers),
       ...(schema.body ? { body: withoutDefaulted(schema.body) } : {}),
       ...(schema.querystring ? { querystring: withoutDefaulted(schema.querystring) } : {}),
-      response: Object.fromEntries(Object.entries(response).map(([status, reply]) => [status, describeReply(status, reply)])),
+      response: Object.fromEntries(Object.entries(response).map(([status, reply]) => [status, describeReply(status, reply, isPublic)])),
     },
   }
 }
@@ -91,6 +91,10 @@ const idHeaders = {
   'session-id': text('The id of the session. Absent when the request has no session.'),
 }
 
+const timingText =
+  'W3C Server Timing: where the time of the request went, as `name;dur=<milliseconds>`. With a run `queue`, `store`, `model`, `tools`, `own` and `total`, otherwise `store`, `own` and `total`; `total` alone while another process executes the run. A stream has the times until its start.'
+const serverTiming = { 'server-timing': text(timingText) }
+
 const retryAfter = { 'retry-after': text('Seconds to wait before trying again.') }
 
 /** Response headers by status, beside the ids. */
@@ -121,17 +125,21 @@ const statusDescriptions: Record<string, string> = {
   503: 'The service cannot do this now; try again later.',
 }
 
-function describeReply(status: string, reply: Schema): Schema {
+function describeReply(status: string, reply: Schema, isPublic: boolean): Schema {
   const isNamed = Object.values(namedSchemas).some((schema) => schema === reply)
   const description = isNamed || reply['description'] === undefined ? statusDescriptions[status] : reply['description']
-  const headers = { ...idHeaders, ...statusHeaders[status], ...(reply['headers'] as Schema | undefined) }
+  const ownHeaders = reply['headers'] as Schema | undefined
+  const headers = { ...idHeaders, ...(isPublic || status === '401' ? {} : serverTiming), ...statusHeaders[status], ...ownHeaders }
   const described = reply['content'] === undefined ? { 'x-response-description': description } : { description }
   return { ...reply, ...described, headers }
 }
 
 /** Response headers in the form of the document's components. */
 const namedHeaders = Object.fromEntries(
-  Object.entries({ ...idHeaders, ...retryAfter }).map(([name, { type, description }]) => [name, { schema: { type }, description }]),
+  Object.entries({ ...idHeaders, ...serverTiming, ...retryAfter }).map(([name, { type, description }]) => [
+    name,
+    { schema: { type }, description },
+  ]),
 )
 
 /** Replaces each named schema and header in the document by a reference to its component. */

@@ -20,6 +20,7 @@ import { errorShapeOf, notFound, replyWithErrors, sendError } from './error-repl
 import { configurePrefix, prefixStripper } from './prefix.ts'
 import { echoSessions, isId } from './request-headers.ts'
 import { readBodies, type ReadText } from './read-bodies.ts'
+import { sendTimings } from './server-timing.ts'
 import { defaultKeepAliveMs } from './sse.ts'
 import { readYamlBodies } from './yaml-bodies.ts'
 import { validateWith } from './validation.ts'
@@ -110,6 +111,7 @@ export function createServer({
   app.addHook('onRequest', (request, reply, done) =>
     done(request.is404 ? (refuseOtherMethod(request, reply) ?? notFound(request)) : undefined),
   )
+  sendTimings(app)
   authenticate(app, { verifier, limits, keyUse, consoleSessions })
   logRequests(app, meter)
   return app

@@ -130,7 +130,7 @@ function fakeReply() {
   const heads: object[] = []
   const headers: Record<string, string> = {}
   const raw = { writeHead: (_status: number, head: object) => heads.push(head), write: () => true }
-  const reply = { server: { streamKeepAliveMs: 100 }, elapsedTime: 0, hijack: () => undefined, getHeaders: () => headers, raw }
+  const reply = { request: {}, server: { streamKeepAliveMs: 100 }, elapsedTime: 0, hijack: () => undefined, getHeaders: () => headers, raw }
   return { reply: reply as unknown as FastifyReply, headers, heads }
 }
 

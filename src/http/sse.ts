@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
+import { serverTimingOf } from './server-timing.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -19,6 +20,12 @@ export const sseHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store',
   'x-accel-buffering': 'no',
+}
+
+/** The headers of a reply that becomes a stream, with the times that are known now. */
+export function toStreamHeaders(reply: FastifyReply): Record<string, string> {
+  const timing = serverTimingOf(reply)
+  return { ...(reply.getHeaders() as Record<string, string>), ...(timing !== undefined && { 'server-timing': timing }), ...sseHeaders }
 }
 
 /** The start of a stream. Before the start a failure is an ordinary HTTP error, afterwards an event. */
@@ -47,7 +54,7 @@ export function startInTime(reply: FastifyReply, settled: Promise<void> = Promis
     if (hasBegun) return
     hasBegun = true
     reply.hijack()
-    reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...sseHeaders })
+    reply.raw.writeHead(200, toStreamHeaders(reply))
   }
 
   function beginSilent(): void {

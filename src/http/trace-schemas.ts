@@ -23,6 +23,20 @@ const SpanMessage = Type.Object({
   tool_call_id: Type.Optional(Type.String({ description: 'The call that a message with role `tool` answers.' })),
 })
 
+const Timing = Type.Object(
+  {
+    queue: Type.Number({ description: 'Waiting for the turn in the session, for admission or for a worker.' }),
+    store: Type.Number({ description: 'Waiting for the database, without the commit of the end.' }),
+    model: Type.Number({ description: "Model calls of the run's own agent." }),
+    tools: Type.Number({ description: 'Tool calls, with everything inside of them; overlapping calls count once.' }),
+    own: Type.Number({ description: 'The rest of the processing.' }),
+  },
+  {
+    description:
+      'Of a run that has ended or is interrupted: the seconds that it has spent in each phase. Waits for approvals, client tools and readers are in none.',
+  },
+)
+
 const Attributes = Type.Object(
   {
     truncated: Type.Optional(Type.Boolean({ description: 'Present if a value was cut; `?span=<id>` returns it whole.' })),
@@ -31,6 +45,7 @@ const Attributes = Type.Object(
     session_id: Type.Optional(Type.String()),
     finish_reason: Type.Optional(Type.String({ description: 'Of a run or a model call.' })),
     model_calls: Type.Optional(Type.Integer({ description: 'Of a run: the number of its model calls so far.' })),
+    timing: Type.Optional(Timing),
     model: Type.Optional(Type.String({ description: 'The model that answered, or was asked last.' })),
     fallback: Type.Optional(Type.Boolean({ description: 'Whether that model stood in for the first one.' })),
     attempts: Type.Optional(Type.Array(Attempt)),

@@ -1,4 +1,5 @@
 import type { ClientTool } from '../agent/client-tools.ts'
+import type { PhaseTimes } from '../concurrency/phase-times.ts'
 import type { Agent } from '../configuration/agent.ts'
 import type { Fault } from '../errors.ts'
 import type { RequestedAttachments } from './attachments/attachments.ts'
@@ -22,6 +23,8 @@ export interface NewChat {
   /** Checked before anything is stored; references to the checked attachments are added to `request`. */
   attachments?: RequestedAttachments
   onDisconnect: 'cancel' | 'continue'
+  /** Measures the run, if the chat starts one, from the arrival of the request. */
+  times: PhaseTimes
   /** Present where the chat continues a free session with this number of messages; otherwise `SessionMoved` is thrown. */
   afterMessages?: number
   /** Absent: the run is kept. */

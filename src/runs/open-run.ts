@@ -1,3 +1,4 @@
+import type { PhaseTimes } from '../concurrency/phase-times.ts'
 import type { EventLog } from './log/event-log.ts'
 import type { StoredRun } from './run-store.ts'
 
@@ -11,6 +12,8 @@ export interface OpenRun {
   log: EventLog
   /** Resolves when the log has its last event. */
   ended: Promise<void>
+  /** Present where this process executes the run. */
+  times?: PhaseTimes
   /** Present where the run waits for approval: resolves with the same run when the run was resumed or has ended. */
   whenResumed?(disconnected: AbortSignal): Promise<OpenRun>
 }

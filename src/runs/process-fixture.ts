@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { toTool } from '../agent/client-tools.ts'
 import type { Model } from '../agent/model.ts'
 import type { Tool, ToolListing } from '../agent/tool.ts'
+import { PhaseTimes } from '../concurrency/phase-times.ts'
 import type { Agent } from '../configuration/agent.ts'
 import { toAgentConfig } from '../configuration/parse.ts'
 import { localBus, type Bus } from '../replicas/bus.ts'
@@ -30,6 +31,7 @@ export function chatOf(text: string, change: Partial<NewChat> = {}): NewChat {
     request: { messages: [{ role: 'user', content: text }], filters: [], headers: {} },
     onDisconnect: 'cancel',
     at: ['body'],
+    times: new PhaseTimes(),
     ...change,
   }
 }

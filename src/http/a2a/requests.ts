@@ -30,6 +30,7 @@ import { fieldsOf } from '../../json/shape.ts'
 import type { RecentRun, RecentRunStore } from '../../runs/list/recent-run-store.ts'
 import type { NotificationConfig } from '../../runs/notifications/notification-store.ts'
 import type { SubAgents } from '../../sub-agents/sub-agents.ts'
+import { waitsForRun } from '../server-timing.ts'
 
 export interface A2aServices extends CardOptions, PushServices {
   agent: CurrentAgent
@@ -109,7 +110,9 @@ export function createRequestHandler(
     // The parts may hold megabytes of images, and the answer may take minutes: do not keep them that long.
     message.parts = []
     delete fieldsOf(caller.request.body)['params']
-    return { run: await opening }
+    const run = await opening
+    waitsForRun(caller.request, run)
+    return { run }
   }
 
   /** A message to an interrupted task decides its pending calls. The task resumes after the last decision. */
@@ -123,7 +126,9 @@ export function createRequestHandler(
       if (config) await notifications.add(run, config, { max: maxConfigs, now: Date.now() })
     }
     await applyDecisions(message, { principal, run, open: await openCalls.openOf(run), approvals, prepare })
-    return { run: await runs.follow(run, caller.disconnected), after: run.log?.events ? fromCompact(run.log.events).length : 0 }
+    const followed = await runs.follow(run, caller.disconnected)
+    waitsForRun(caller.request, followed)
+    return { run: followed, after: run.log?.events ? fromCompact(run.log.events).length : 0 }
   }
 
   const following = (requestId: string) => ({

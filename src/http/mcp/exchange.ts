@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { sendEvents, sseHeaders } from '../sse.ts'
+import { sendEvents, toStreamHeaders } from '../sse.ts'
 
 /** Converts a request for the MCP library. The body is parsed already, and access keys are not passed on. */
 export function toFetchRequest({ headers, method }: FastifyRequest, signal: AbortSignal): Request {
@@ -27,7 +27,7 @@ export async function sendResponse(reply: FastifyReply, response: Response): Pro
     return reply.code(status).send(text === '' ? undefined : JSON.parse(text))
   }
   reply.hijack()
-  reply.raw.writeHead(status, { ...(reply.getHeaders() as Record<string, string>), ...sseHeaders })
+  reply.raw.writeHead(status, toStreamHeaders(reply))
   reply.raw.flushHeaders()
   await sendEvents(reply.raw, body.pipeThrough(new TextDecoderStream()), reply.server.streamKeepAliveMs)
   return reply

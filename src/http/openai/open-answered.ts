@@ -3,6 +3,7 @@ import { filesForReader } from '../answer-files.ts'
 import { disconnectSignal } from '../connection.ts'
 import type { ChatServices, OpenChat, Opening } from '../open-chat.ts'
 import { isId, setSessionId } from '../request-headers.ts'
+import { waitsForRun } from '../server-timing.ts'
 import type { AnsweredRun } from './answered-run.ts'
 
 interface Following {
@@ -21,6 +22,9 @@ export function openAnswered(
   if (!isId(request.headers['request-id'])) void reply.header('request-id', key.requestId)
   const disconnected = disconnectSignal(reply)
   const toFiles = filesForReader(artifacts, request)
-  const chat = runs.follow(key, disconnected).then((run): OpenChat => ({ run, disconnected, toFiles }))
+  const chat = runs.follow(key, disconnected).then((run): OpenChat => {
+    waitsForRun(request, run)
+    return { run, disconnected, toFiles }
+  })
   return { chat, settled: Promise.resolve() }
 }

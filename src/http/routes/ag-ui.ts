@@ -19,7 +19,7 @@ export function agUiRoutes(app: FastifyInstance, services: PageServices): void {
   app.post(
     '/ag-ui',
     {
-      config: { access: accessTo.chat, hasSession: true },
+      config: { access: accessTo.chat, hasSession: true, startsRun: true },
       schema: {
         tags: ['Protocols'],
         summary: 'The agent for pages and clients of AG-UI 1.0',

@@ -23,7 +23,7 @@ export function chatCompletionRoutes(app: FastifyInstance, services: CompletionS
   app.post(
     '/v1/chat/completions',
     {
-      config: { access: accessTo.chat, errorShape: 'openai', hasSession: true },
+      config: { access: accessTo.chat, errorShape: 'openai', hasSession: true, startsRun: true },
       schema: {
         tags: ['OpenAI'],
         summary: 'Chat, compatible with OpenAI’s chat completions',

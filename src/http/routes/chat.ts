@@ -13,7 +13,7 @@ export function chatRoutes(app: FastifyInstance, services: ChatServices): void {
   app.post(
     '/core/v1/chain',
     {
-      config: { access: accessTo.chat, hasSession: 'body', validationShape: 'error' },
+      config: { access: accessTo.chat, hasSession: 'body', startsRun: true, validationShape: 'error' },
       schema: {
         tags: ['Chat'],
         summary: 'Chat, with the answer as JSON',
@@ -42,7 +42,7 @@ export function chatRoutes(app: FastifyInstance, services: ChatServices): void {
   app.post(
     '/core/v1/chain_streaming',
     {
-      config: { access: accessTo.chat, hasSession: 'body' },
+      config: { access: accessTo.chat, hasSession: 'body', startsRun: true },
       schema: {
         tags: ['Chat'],
         summary: 'Chat, with the answer as server-sent events',

@@ -6,6 +6,7 @@ import { ServiceError } from '../../errors.ts'
 import { disconnectSignal } from '../connection.ts'
 import { EmbeddingBody, EmbeddingList, createEmbeddings } from '../openai/embeddings.ts'
 import { openAiRefusals } from '../openai/replies.ts'
+import { duringPhase } from '../server-timing.ts'
 
 /** Vectors of texts by the model of `llms.embedding`, for OpenAI clients. */
 export function embeddingRoutes(app: FastifyInstance, { agent }: { agent: CurrentAgent }): void {
@@ -26,7 +27,8 @@ export function embeddingRoutes(app: FastifyInstance, { agent }: { agent: Curren
       const body = request.body as EmbeddingBody
       if (!embedder || body.model !== config.llms.embedding?.model) throw noModel(body.model, config)
       refuseLong(body, config.limits.max_input_characters)
-      return reply.type('application/json; charset=utf-8').send(await embeddings.create(embedder, body, disconnectSignal(reply)))
+      const create = () => embeddings.create(embedder, body, disconnectSignal(reply))
+      return reply.type('application/json; charset=utf-8').send(await duringPhase(request, 'model', create))
     },
   )
 }

@@ -16,7 +16,7 @@ export function responseRoutes(app: FastifyInstance, services: CreateServices): 
   app.post(
     '/v1/responses',
     {
-      config: { access: accessTo.chat, errorShape: 'openai', hasSession: true },
+      config: { access: accessTo.chat, errorShape: 'openai', hasSession: true, startsRun: true },
       schema: {
         tags: ['OpenAI'],
         summary: 'Chat, compatible with OpenAI’s responses',

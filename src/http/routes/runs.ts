@@ -21,6 +21,7 @@ import type { OpenChat } from '../open-chat.ts'
 import { ChainAnswer, ErrorReply, eventStream, Id, InterruptedEvent, refusals, ValidationReply, waitingFields } from '../schemas.ts'
 import { sendRun } from '../send-run.ts'
 import { chunksOf } from '../stream-chunks.ts'
+import { waitsForRun } from '../server-timing.ts'
 
 export interface RunServices {
   artifacts: Pick<Artifacts, 'toAnswerFiles'>
@@ -175,6 +176,7 @@ export function runRoutes(app: FastifyInstance, services: RunServices): void {
     const disconnected = disconnectSignal(reply)
     await findReadable(key)
     const run = await runs.follow(key, disconnected)
+    waitsForRun(request, run)
     void reply.header('session-id', run.sessionId).header('request-id', run.requestId)
     return { run, disconnected, toFiles: filesForReader(services.artifacts, request) }
   }

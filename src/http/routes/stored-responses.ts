@@ -19,6 +19,7 @@ import { upToPart } from '../openai/responses/parts.ts'
 import { Deleted, ItemList, ResponseEvent, ResponseReply } from '../openai/responses/replies.ts'
 import { findResponse, readResponse, type StoredResponse } from '../openai/responses/stored.ts'
 import { sendRun } from '../send-run.ts'
+import { waitsForRun } from '../server-timing.ts'
 
 export interface StoredResponseServices extends Pick<ChatServices, 'artifacts'> {
   runs: Pick<Runs, 'follow' | 'cancel'>
@@ -62,6 +63,7 @@ export function storedResponseRoutes(app: FastifyInstance, services: StoredRespo
   async function follow(stored: StoredResponse, request: FastifyRequest, reply: FastifyReply): Promise<OpenChat> {
     const disconnected = disconnectSignal(reply)
     const run = await runs.follow(stored.run, disconnected)
+    waitsForRun(request, run)
     return { run: upToPart(run, stored.key.part), disconnected, toFiles: filesForReader(artifacts, request) }
   }
 

@@ -12,6 +12,7 @@ import { hashOf, toFilters } from '../chat-request.ts'
 import { contextHeaders, isId, setSessionId, traceparentOf } from '../request-headers.ts'
 import { disconnectSignal } from '../connection.ts'
 import { DataFilterHints, ErrorReply, GeneratedArtifact, IdHeaders, refusals } from '../schemas.ts'
+import { duringPhase } from '../server-timing.ts'
 
 export interface ToolServices {
   agent: CurrentAgent
@@ -82,7 +83,8 @@ export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: To
       const toolRequest = toToolRequest(request)
       // A tool may take minutes: keep only its input, not the whole body.
       request.body = undefined
-      const { sessionId, result } = await execution.execute(principalOf(request), toolRequest, disconnectSignal(reply))
+      const execute = () => execution.execute(principalOf(request), toolRequest, disconnectSignal(reply))
+      const { sessionId, result } = await duringPhase(request, 'tools', execute)
       setSessionId(request, reply, sessionId)
       return { ...result, output: toObject(result.output) }
     },

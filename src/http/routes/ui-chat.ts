@@ -13,6 +13,7 @@ import { sendRun } from '../send-run.ts'
 import { isAnswer, rejectedIn, toChatBody, toDecisions } from '../ui-chat/input.ts'
 import { UiChatBody, UiMessageChunk } from '../ui-chat/schemas.ts'
 import { uiMessageOf } from '../ui-chat/stream.ts'
+import { waitsForRun } from '../server-timing.ts'
 
 const tags = ['Protocols']
 const versionHeader = 'x-vercel-ai-ui-message-stream'
@@ -30,7 +31,7 @@ export function uiChatRoutes(app: FastifyInstance, services: PageServices): void
   app.post(
     '/ui/chat',
     {
-      config: { access: accessTo.chat, hasSession: true },
+      config: { access: accessTo.chat, hasSession: true, startsRun: true },
       schema: {
         tags,
         summary: 'Chat, for `useChat` of the AI SDK',
@@ -87,6 +88,7 @@ async function follow(
   const { tenant, owner } = principalOf(request)
   const disconnected = disconnectSignal(reply)
   const run = await runs.follow({ tenant, owner, requestId }, disconnected)
+  waitsForRun(request, run)
   void reply.header('session-id', run.sessionId).header('request-id', run.requestId)
   return { run, disconnected, toFiles: filesForReader(artifacts, request) }
 }

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { PhaseTimes } from '../../concurrency/phase-times.ts'
 import { ModelError } from '../../agent/model.ts'
-import { say, ScriptedModel, type ScriptedReply } from '../../agent/scripted-model.ts'
+import { fakeTool } from '../../agent/react-fixture.ts'
+import { call, say, ScriptedModel, type ScriptedReply } from '../../agent/scripted-model.ts'
+import type { Tool } from '../../agent/tool.ts'
 import { MemoryRunStore } from '../memory-run-store-fixture.ts'
 import { agentOf, keyOf, newRun, portsOf } from '../process-fixture.ts'
 import { FenceLost, type Turn } from '../run-store.ts'
@@ -10,13 +13,13 @@ import { endAs, execute } from './execute.ts'
 import { EndNotStored } from './finish.ts'
 
 /** A run that has its session, as `execute` gets it. */
-async function begin(replies: ScriptedReply[], change: Partial<LiveRunOptions> = {}) {
+async function begin(replies: ScriptedReply[], change: Partial<LiveRunOptions> = {}, tools: readonly Tool[] = []) {
   const store = new MemoryRunStore()
   const begun = await store.begin(newRun('r'))
   if (begun.kind !== 'running') throw new Error(`The run is ${begun.kind}.`)
   const { sessionId, operation, bodyHash, request, onDisconnect } = newRun('r')
   const model = new ScriptedModel(...replies)
-  const agent = agentOf({ model })
+  const agent = agentOf({ model, tools })
   const run = new LiveRun({ key: keyOf('r'), sessionId, operation, bodyHash, request, onDisconnect, agent, fence: 1, ...change })
   const faults: unknown[] = []
   const ports = portsOf(store, (_run, error) => faults.push(error))
@@ -106,4 +109,32 @@ test('an orphaned run that does not go on ends as ProcessLost, and may be repeat
   await endAs('orphaned', run, turn, ports)
   assert.equal(endOf(run)?.error?.details?.error_type, 'ProcessLost')
   assert.equal((await stored()).continuable, true)
+})
+
+test('the time of a run is divided into store, model, tools and the rest, and recorded for its trace', async () => {
+  let now = 0
+  const pass = (ms: number) => void (now += ms)
+  const bothRun = Promise.withResolvers<void>()
+  let started = 0
+  // Both calls run when the time passes.
+  const look = async () => {
+    started++
+    if (started === 2) pass(50)
+    if (started === 2) bothRun.resolve()
+    await bothRun.promise
+    return 'seen'
+  }
+  const replies = [
+    { ...say('', call('look', {}), call('look', {})), before: () => pass(7) },
+    { ...say('Good day.'), before: () => pass(20) },
+  ]
+  const times = new PhaseTimes({ clock: () => now })
+  const { store, run, turn, ports } = await begin(replies, { times }, [fakeTool('look', { execute: look })])
+  const { checkpoint, finish } = store
+  store.checkpoint = (...of) => (pass(3), checkpoint.apply(store, of))
+  store.finish = (...of) => (pass(100), finish.apply(store, of))
+  await execute(run, turn, ports)
+  const recorded = run.trace.all().findLast(({ type }) => type === 'times')
+  assert.deepEqual(recorded, { type: 'times', queue: 0, store: 3, model: 27, tools: 50, people: 0, own: 0 })
+  assert.equal(run.times.read().store, 103)
 })

@@ -4,7 +4,7 @@ import type { KeepArtifact } from '../../agent/artifact.ts'
 import { ModelError } from '../../agent/model.ts'
 import { planExecute } from '../../agent/plan.ts'
 import { react } from '../../agent/react.ts'
-import { forwardTrace } from '../../agent/trace.ts'
+import { forwardTrace, type RunTrace } from '../../agent/trace.ts'
 import { callsWithoutResult } from '../../agent/history.ts'
 import { isOfPlan } from '../../agent/plan-position.ts'
 import type { ShowImage, Tool } from '../../agent/tool.ts'
@@ -47,9 +47,12 @@ export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise
     await requireHints(run)
     // Memories are read in parallel with the history. Most callers have no memories and do not wait.
     const recalling = deps.recall(run)
-    const [subAgents] = await Promise.all([deps.subAgents.listForRun(run.key), load(run, progress, deps)])
+    const [, subAgents] = await Promise.all([
+      load(run, progress, deps),
+      run.times.during('store', () => deps.subAgents.listForRun(run.key)),
+    ])
     recordHolder(run, turn, begunAt, deps)
-    if (recalling) addMemories(progress, await recalling)
+    if (recalling) addMemories(progress, await run.times.during('store', () => recalling))
     for await (const event of agentEvents(run, progress, subAgents, deps)) {
       const stored = keepEvent(event, run, progress, deps)
       if (stored) await stored
@@ -129,8 +132,9 @@ function reasonOfStop({ stopCause }: LiveRun): 'timeout' | 'cancelled' {
 async function load(run: LiveRun, progress: Progress, deps: RunPorts, { asksModel } = { asksModel: true }): Promise<void> {
   const { store } = deps
   const { turn } = progress
+  const { times } = run
   const { config } = run.agent
-  progress.history = isFirst(run, turn) ? [ownMessage(run)] : await readWindow(run, turn, store)
+  progress.history = isFirst(run, turn) ? [ownMessage(run)] : await times.during('store', () => readWindow(run, turn, store))
   const { contextFiles, documents, filters } = run.request
   const isFiltered = filters.length > 0
   // Files and images are slow to read and needed only for model calls.
@@ -138,7 +142,8 @@ async function load(run: LiveRun, progress: Progress, deps: RunPorts, { asksMode
   if (context?.tool) progress.extraTools = [context.tool]
   if (asksModel && run.request.clientTools) progress.clientTools = deps.clientTools.create(run.request.clientTools, run.key)
   const history = isFiltered ? underFilters(filters, progress.history) : progress.history
-  const images = asksModel && mayHaveImages(run, history) ? await loadImages(run, turn, history, store) : undefined
+  const images =
+    asksModel && mayHaveImages(run, history) ? await times.during('store', () => loadImages(run, turn, history, store)) : undefined
   const { messages, system } = toTranscript({
     history,
     summary: isFiltered ? summaryUnder(filters, turn.summary) : turn.summary,
@@ -155,13 +160,13 @@ async function load(run: LiveRun, progress: Progress, deps: RunPorts, { asksMode
   progress.messages = [...messages, ...(run.request.continuation ?? []).flatMap(toBroughtMessages)]
   progress.storedMessages = progress.messages.length
   if (run.fence > 1) {
-    const [checkpoints, decisions] = await Promise.all([store.checkpoints(run.key), store.decisions(run.key)])
+    const [checkpoints, decisions] = await times.during('store', () => Promise.all([store.checkpoints(run.key), store.decisions(run.key)]))
     restore(run, progress, checkpoints)
     reachState(checkpoints.length > 0 ? 'resumed-with-progress' : 'resumed-without-progress')
     if (callsWithoutResult(progress.messages).length > 0) reachState('resumed-in-tool')
     progress.decisions = decisions
   }
-  if (images) await loadResultImages(run, progress, images.results, store)
+  if (images) await times.during('store', () => loadResultImages(run, progress, images.results, store))
 }
 
 /** False for a new run without images, in a session whose window has no attachments and no tool results. */
@@ -200,7 +205,7 @@ function agentEvents(
   const { traceparent } = request
   const tracer = observer?.traceOf?.(run) ?? (traceparent === undefined ? undefined : forwardTrace(traceparent))
   const common = {
-    trace: run.trace.over(tracer, now),
+    trace: measured(run, run.trace.over(tracer, now)),
     headers: request.headers,
     filters: request.filters,
     caller: { tenant: key.tenant, owner: key.owner },
@@ -246,6 +251,18 @@ function agentEvents(
     earlierMessages: (callId) => earlierIn(progress, callId),
     signal,
   })
+}
+
+/** A trace that counts the model calls of the run's own agent. Those of other agents are a part of their tool call. */
+function measured({ times }: LiveRun, trace: RunTrace): RunTrace {
+  return {
+    ...trace,
+    modelCall(callId) {
+      if (callId === undefined) times.endAll('model')
+      if (callId === undefined) times.begin('model')
+      return trace.modelCall(callId)
+    },
+  }
 }
 
 /** Creates a function when it is first called: most runs keep no artifacts and show no images of tools. */

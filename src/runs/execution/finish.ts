@@ -25,11 +25,12 @@ export async function finish(run: LiveRun, progress: Progress, error: ErrorBody 
   const endedAt = deps.now()
   const end = toEnd(run, progress, endedAt, error)
   run.trace.close(endedAt)
+  run.recordTimes()
   const ended = toEndedRun(run, progress, end, deps)
   try {
     // A repeat continues from the last checkpoint and repeats no finished call.
     if (ended.continuable && hasUnstored(progress)) await checkpoint(run, progress, deps.store)
-    const next = await deps.store.finish(run.key, run.fence, ended)
+    const next = await run.times.during('store', () => deps.store.finish(run.key, run.fence, ended))
     run.log.append(end)
     if (ended.jobs.length > 0) deps.jobs.wake(...ended.jobs.map(({ kind }) => kind))
     return next

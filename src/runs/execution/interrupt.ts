@@ -41,6 +41,7 @@ export async function interrupt(
       data: { ...data, n: countInterruptions(run) + 1, at: now },
       dueAt: now,
     })
+  run.recordTimes()
   const storeInterruption = () =>
     storeNext(run, progress, event, (step, checkpoint) =>
       store.interrupt(key, fence, {
@@ -62,7 +63,8 @@ export async function interrupt(
         jobs: newJobs,
       }),
     )
-  await (calls.some(({ by }) => by === 'client') ? clientWaits.add(key, agent, storeInterruption) : storeInterruption())
+  const isForClient = calls.some(({ by }) => by === 'client')
+  await run.times.during('store', () => (isForClient ? clientWaits.add(key, agent, storeInterruption) : storeInterruption()))
   reachState('run-interrupted')
   log.append(event)
   // The new jobs may be the earliest of their kinds.

@@ -18,6 +18,7 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
       return waitForReaders(run, deps)
     case 'step_start':
       deps.observer?.saw(run, event)
+      if (isCall(event.step)) run.times.begin('tools')
       // Readers pair starts with ends: a start from before the takeover is not repeated.
       if (progress.startedBefore.has(event.step.id)) return undefined
       run.log.append(event)
@@ -27,6 +28,7 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
       return endStep(withLoggedStart(event.step, progress), run, progress, deps)
     case 'turn':
       deps.observer?.saw(run, event)
+      run.times.endAll('model')
       run.trace.endTurn(event)
       progress.iterations++
       progress.usage.models.push(event.usage)
@@ -46,7 +48,7 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
       if (event.message.instruction) run.trace.instruct(event.message.instruction, deps.now())
       return event.message.instruction === 'plan' ? undefined : checkpoint(run, progress, store)
     case 'approved_start':
-      return store.startApproved(run.key, run.fence, event.callId, deps.now())
+      return run.times.during('store', () => store.startApproved(run.key, run.fence, event.callId, deps.now()))
     case 'suspension':
       progress.suspensions.push(event.suspension)
       // A suspended call is stored with the interruption. A write that goes on is stored before it starts, so no write is repeated.
@@ -60,14 +62,20 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
   }
 }
 
+/** False for the making of a plan, which is a model call. */
+function isCall({ type }: Pick<Step, 'type'>): boolean {
+  return type === 'tool_call' || type === 'sub_agent_call'
+}
+
 /** Waits for slow readers, and records the wait for the trace of the run. */
 function waitForReaders(run: LiveRun, { now }: RunPorts): Promise<void> | undefined {
   const waiting = run.log.waitForReaders(run.signal)
-  return waiting && run.trace.waitFor(waiting, now)
+  return waiting && run.times.during('people', () => run.trace.waitFor(waiting, now))
 }
 
 function keepResult(event: ResultEvent, run: LiveRun, progress: Progress, { store, now }: RunPorts): Promise<void> | undefined {
   const { message, effect } = event
+  if (isCall(event.step)) run.times.end('tools')
   run.trace.endCall(message.callId, now())
   if (run.signal.aborted && message.isError) {
     progress.results.push(message)
@@ -86,7 +94,8 @@ function keepResult(event: ResultEvent, run: LiveRun, progress: Progress, { stor
 /** Stores the bytes of pictures before a message refers to the pictures. */
 function keepImages(message: Message, run: LiveRun, { turn }: Progress, store: RunStore): Promise<void> | undefined {
   if (message.role !== 'tool' || !message.images) return undefined
-  return store.keepResultImages(run.key, run.fence, turn.session, message.images)
+  const { images } = message
+  return run.times.during('store', () => store.keepResultImages(run.key, run.fence, turn.session, images))
 }
 
 /** The step with the start time that readers have received. */

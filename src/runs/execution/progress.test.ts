@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { PhaseTimes } from '../../concurrency/phase-times.ts'
 import type { Step, StepStart } from '../../agent/events.ts'
 import { ScriptedModel } from '../../agent/scripted-model.ts'
 import { agentOf } from '../process-fixture.ts'
@@ -25,7 +26,14 @@ test('a restored log has the events of the live one, one for one', async () => {
   const newRun = () => {
     const log = new EventLog()
     const trace = new TraceRecorder({ log, agent: agentOf({ model: new ScriptedModel() }) })
-    return { key: { tenant: 't', owner: 'o', requestId: 'r' }, fence: 1, log, trace, markProgress: () => undefined } as unknown as LiveRun
+    return {
+      key: { tenant: 't', owner: 'o', requestId: 'r' },
+      fence: 1,
+      log,
+      trace,
+      times: new PhaseTimes(),
+      markProgress: () => undefined,
+    } as unknown as LiveRun
   }
   const run = newRun()
   const progress = emptyProgress(turn)

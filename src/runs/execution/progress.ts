@@ -9,6 +9,7 @@ import type { KeptFiles } from '../../artifacts/answer-files.ts'
 import { fromCompact, toCompact } from '../log/compact-log.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import type { LoggedEvent } from '../run.ts'
+import type { TimesRecord } from '../trace/records.ts'
 import type { Checkpoint, HistoryMessage, NestedMessage, RunStore, Turn, UsageSoFar } from '../run-store.ts'
 
 /** The progress of a run, and the part of the progress in checkpoints. */
@@ -89,7 +90,7 @@ export function emptyProgress(turn: Turn): Progress {
 
 /** Stores the progress since the last checkpoint. `next` is an event that readers receive after the commit. */
 export async function checkpoint(run: LiveRun, progress: Progress, store: RunStore, next?: LoggedEvent): Promise<void> {
-  await storeNext(run, progress, next, (n, data) => store.checkpoint(run.key, run.fence, n, data))
+  await storeNext(run, progress, next, (n, data) => run.times.during('store', () => store.checkpoint(run.key, run.fence, n, data)))
   run.markProgress()
 }
 
@@ -167,6 +168,8 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
     progress.nested.push(...(stored.nested ?? []))
     progress.suspensions.push(...(stored.suspensions ?? []))
     run.trace.restore(stored.trace ?? [])
+    const times = stored.trace?.findLast(({ type }) => type === 'times')
+    if (times) run.times.restore(times as TimesRecord)
   }
   const events = checkpoints.flatMap((stored) => fromCompact(stored.events))
   run.log.restore(events, run.resumed ? run.resumed.restoredAt : events.length)

@@ -5,7 +5,7 @@ import type { Attachments, CheckedAttachments } from '../attachments/attachments
 import type { NewChat, OpenTarget } from '../new-chat.ts'
 import { contextOpening, questionOf } from '../../files/context-text.ts'
 import type { ChatMessage, ChatRequest } from '../run.ts'
-import type { Begun, RunStore } from '../run-store.ts'
+import type { Begun, NewRun, RunStore } from '../run-store.ts'
 import { toNewMessages } from '../window/transcript.ts'
 
 interface BeginRunDependencies {
@@ -27,9 +27,9 @@ export function createBeginRun({ store, attachments, intake, holder, now, newId 
     const checked = chat.attachments && (await attachments.check(chat.attachments, scope, chat.at))
     const requested = withDefaultSchema(chat.request, agent.config.response_schema)
     const request = checked ? withAttachments(requested, checked) : requested
-    const { operation, bodyHash, onDisconnect } = chat
-    const run = new LiveRun({ key, sessionId, operation, bodyHash, request, agent, onDisconnect, fence: 1 })
-    const stored = await store.begin({
+    const { operation, bodyHash, onDisconnect, times } = chat
+    const run = new LiveRun({ key, sessionId, operation, bodyHash, request, agent, onDisconnect, fence: 1, times })
+    const newRun: NewRun = {
       ...key,
       sessionId,
       operation,
@@ -50,7 +50,8 @@ export function createBeginRun({ store, attachments, intake, holder, now, newId 
       ...(chat.notifications ? { notifications: chat.notifications } : {}),
       ...(chat.afterMessages === undefined ? {} : { afterMessages: chat.afterMessages }),
       ...(chat.unstored ? { unstored: chat.unstored } : {}),
-    })
+    }
+    const stored = await times.during('store', () => store.begin(newRun))
     return { run, stored }
   }
 }

@@ -61,7 +61,7 @@ export function createOpen(dependencies: OpenDependencies): Open {
 
   async function openWith(agent: Agent, caller: Caller, chat: NewChat, disconnected: AbortSignal, onSession?: OnSession): Promise<OpenRun> {
     const settling = agent.tools.settling()
-    if (settling) await settling
+    if (settling) await chat.times.during('queue', () => settling)
     const key = { tenant: caller.tenant, owner: caller.owner, requestId: chat.requestId }
     let sessionId = chat.sessionId ?? chat.newSessionId
     for (;;) {
@@ -126,10 +126,10 @@ export function createOpen(dependencies: OpenDependencies): Open {
     }
     const admitting = admission.refuseRun(caller, load)
     // A chat waits here only in the rare case of a question to the store.
-    const refusal = admitting instanceof Promise ? await admitting : admitting
+    const refusal = admitting instanceof Promise ? await chat.times.during('queue', () => admitting) : admitting
     // A repeat is never refused, and not checked again, because files and tools may have changed since.
     const hasChecks = chat.attachments ?? hasSchemas(chat)
-    const earlier = (refusal ?? hasChecks) && (await store.findRequest(target.key))
+    const earlier = (refusal ?? hasChecks) && (await chat.times.during('store', () => store.findRequest(target.key)))
     if (earlier) return locationOf(earlier, holder)
     if (refusal) throw refusal
     if (hasSchemas(chat)) await checkSchemas(chat, { ...dependencies, own: target.agent.tools, caller: target.key })

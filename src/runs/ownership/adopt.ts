@@ -1,3 +1,4 @@
+import { PhaseTimes } from '../../concurrency/phase-times.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import type { Bus } from '../../replicas/bus.ts'
 import type { Ending } from '../execution/execute.ts'
@@ -96,6 +97,7 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
   ): LiveRun {
     const { tenant, owner, requestId, status, log, losses } = run
     const isResumed = status === 'interrupted' || options.isResumed === true
+    const moved = toMove(run, isResumed)
     const liveRun = new LiveRun({
       ...run,
       key: { tenant, owner, requestId },
@@ -105,7 +107,9 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
       // A repeat gets the full execution time.
       ranMs: run.endedAt === undefined ? run.ranMs : 0,
       ...(isResumed ? { resumed: { restoredAt: log?.restoredAt } } : {}),
-      moved: toMove(run, isResumed),
+      moved,
+      // An accepted run has waited for a worker since its request.
+      ...(moved.cause ? {} : { times: new PhaseTimes({ queuedMs: Math.max(0, now() - run.createdAt) }) }),
     })
     if (needsReader) reachState('orphan-adopted')
     // The client may have lost its connection with the process. The reconnect grace starts now.

@@ -1,3 +1,4 @@
+import { PhaseTimes } from '../../concurrency/phase-times.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { EventLog } from '../log/event-log.ts'
 import type { ChatRequest, Operation, RunKey } from '../run.ts'
@@ -30,6 +31,8 @@ export interface LiveRunOptions {
   resumed?: { restoredAt: number | undefined }
   /** The process before, and why the run has moved; absent for a new run. */
   moved?: Pick<HeldRecord, 'from' | 'cause'>
+  /** Default: times that begin now. */
+  times?: PhaseTimes | undefined
 }
 
 /** A run in the memory of the local process: in its session's queue, or running. */
@@ -49,6 +52,7 @@ export class LiveRun {
   readonly moved: Pick<HeldRecord, 'from' | 'cause'>
   readonly log = new EventLog()
   readonly trace: TraceRecorder
+  readonly times: PhaseTimes
   /** Resolves when the run has its session; rejects when the run leaves the queue without a turn. */
   started: Promise<Turn> = never
   /** Resolves when the last event is in the log. */
@@ -91,6 +95,7 @@ export class LiveRun {
     this.resumed = options.resumed
     this.moved = options.moved ?? {}
     this.trace = new TraceRecorder(this)
+    this.times = options.times ?? new PhaseTimes()
   }
 
   /** No client waits for an async run. */
@@ -119,6 +124,13 @@ export class LiveRun {
 
   get hasReaders(): boolean {
     return this.readers > 0
+  }
+
+  /** Ends the phases of the loop, and records the times so far for the trace of the run. */
+  recordTimes(): void {
+    this.times.endAll('model')
+    this.times.endAll('tools')
+    this.trace.measured(this.times.readAll())
   }
 
   stop(cause: StopCause): void {

@@ -84,7 +84,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
   function waitForTurn(run: LiveRun): Promise<Turn> {
     reachState('queue-entered')
     const messages = (): NewMessage[] => toNewMessages(run.request, run.key.requestId, now())
-    return queue.wait(run, messages, run.agent.config.limits.max_session_wait * 1000)
+    return run.times.during('queue', () => queue.wait(run, messages, run.agent.config.limits.max_session_wait * 1000))
   }
 
   async function join(run: LiveRun, disconnected: AbortSignal): Promise<OpenRun> {
@@ -94,14 +94,14 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
     // An async run may start much later: readers are answered at once.
     if (!run.isAsync) await run.started.catch((error: unknown) => throwUnlessElsewhere(run, error))
     const ended = run.ended.then(() => run.elsewhere)
-    const { key, sessionId, input, request, log } = run
-    return { requestId: key.requestId, sessionId, input, hasSchema: Boolean(request.responseSchema), log, ended }
+    const { key, sessionId, input, request, log, times } = run
+    return { requestId: key.requestId, sessionId, input, hasSchema: Boolean(request.responseSchema), log, ended, times }
   }
 
   async function drive(run: LiveRun, turn: Turn, ending: Promise<Ending | undefined>): Promise<void> {
     run.startedAt = now()
     try {
-      const end = endingOf(run, await ending)
+      const end = endingOf(run, await (ending === noEnding ? ending : run.times.during('people', () => ending)))
       const next = await (end ? endAs(end, run, turn, ports) : execute(run, turn, ports))
       if (next) queue.wake(next)
       if (run.log.interrupted) queue.announceInterrupted(run)

@@ -98,7 +98,7 @@ function statusOf(parts: readonly Part[], isOpen: boolean): SpanStatus {
   return parts.some(({ status }) => status === 'cancelled') ? 'cancelled' : 'success'
 }
 
-function toRoot({ run, events }: TraceSource, models: readonly Part[]): Part {
+function toRoot({ run, events, records }: TraceSource, models: readonly Part[]): Part {
   const { status, operation, sessionId, createdAt, endedAt } = run
   const last = events.at(-1)
   const end = endedAt === undefined ? undefined : isLastEvent(last) ? last : endWithoutSession
@@ -120,8 +120,18 @@ function toRoot({ run, events }: TraceSource, models: readonly Part[]): Part {
       input_tokens: sum('input_tokens'),
       output_tokens: sum('output_tokens'),
       cost: hasCost ? sum('cost') : null,
+      timing: toTiming(records),
       error_type: error?.details?.error_type,
       error: error?.body,
     },
   }
+}
+
+/** Seconds in each phase; undefined for a run that has not stopped, and for one of an earlier version. */
+function toTiming(records: TraceSource['records']): JsonValue | undefined {
+  const times = records.findLast((record) => record.type === 'times')
+  if (!times) return undefined
+  const { queue, store, model, tools, own } = times
+  const seconds = (ms: number) => Math.round(ms * 100) / 100_000
+  return { queue: seconds(queue), store: seconds(store), model: seconds(model), tools: seconds(tools), own: seconds(own) }
 }

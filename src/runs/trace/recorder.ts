@@ -2,6 +2,7 @@ import type { TurnEvent } from '../../agent/events.ts'
 import type { Instruction } from '../../agent/messages.ts'
 import type { ModelAttempt, ModelCallTrace } from '../../agent/model.ts'
 import type { RunTrace } from '../../agent/trace.ts'
+import { roundSums, type PhaseSums } from '../../concurrency/phase-times.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { costOfCall } from '../execution/usage.ts'
 import type { AttemptRecord, HeldRecord, ModelRecord, TraceRecord, WaitRecord } from './records.ts'
@@ -92,6 +93,11 @@ export class TraceRecorder {
       ...(cost === undefined ? {} : { cost }),
       ...(message.toolCalls.length > 0 ? { calls: message.toolCalls.map(({ id }) => id) } : {}),
     })
+  }
+
+  /** Records the times of the run so far, with those of earlier attempts. */
+  measured(sums: PhaseSums): void {
+    this.complete.push({ type: 'times', ...roundSums(sums) })
   }
 
   cutOff(callId: string): void {

@@ -1,3 +1,4 @@
+import type { PhaseSums } from '../../concurrency/phase-times.ts'
 import type { Instruction } from '../../agent/messages.ts'
 import type { ModelErrorCode, ModelReply, ModelUsage } from '../../agent/model.ts'
 
@@ -5,7 +6,7 @@ import type { ModelErrorCode, ModelReply, ModelUsage } from '../../agent/model.t
  * Parts of a run's trace that the numbered events do not hold. The records of a run are stored with its checkpoints and its log, in order;
  * times are epoch milliseconds.
  */
-export type TraceRecord = HeldRecord | ModelRecord | InstructionRecord | WaitRecord | CutOffRecord
+export type TraceRecord = HeldRecord | ModelRecord | InstructionRecord | WaitRecord | CutOffRecord | TimesRecord
 
 /** A process has begun to execute the run. */
 export interface HeldRecord {
@@ -83,4 +84,9 @@ export interface WaitRecord {
 export interface CutOffRecord {
   type: 'cut_off'
   callId: string
+}
+
+/** Milliseconds in each phase of the run, with those of earlier attempts; the last record counts. */
+export interface TimesRecord extends PhaseSums {
+  type: 'times'
 }

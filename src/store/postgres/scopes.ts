@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { waitForStore } from '../../concurrency/phase-times.ts'
 import { CommitUnknown, type Scope } from '../database.ts'
 import { faultOf, isStale, RetryableFault, withRetries, storeUnavailable } from './faults.ts'
 import type { Connection } from '../statement.ts'
@@ -141,9 +142,9 @@ export function createScopes(pool: pg.Pool): Scopes {
 
   return {
     forTenant: (tenant) => ({
-      read: { execute: (sql, values) => withRetries(upTo(retryForMs), () => execute(tenant, sql, values)) },
-      write: { execute: (sql, values) => withRetries(upTo(retryForMs), () => executeOnce(tenant, sql, values)) },
-      unit: (work, options) => withRetries(upTo(options?.retryForMs ?? retryForMs), () => attempt(tenant, work)),
+      read: { execute: (sql, values) => waitForStore(() => withRetries(upTo(retryForMs), () => execute(tenant, sql, values))) },
+      write: { execute: (sql, values) => waitForStore(() => withRetries(upTo(retryForMs), () => executeOnce(tenant, sql, values))) },
+      unit: (work, options) => waitForStore(() => withRetries(upTo(options?.retryForMs ?? retryForMs), () => attempt(tenant, work))),
     }),
     writeOnce: { execute: (sql, values) => withRetries(0, () => executeOnce(everyTenant, sql, values)) },
     async connectAll() {

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { Kysely, SqliteDialect } from 'kysely'
+import { waitForStore } from '../../concurrency/phase-times.ts'
 import { makeDataDir, makePrivate } from './data-dir.ts'
 import type { Database } from '../database.ts'
 import { tableJobs } from '../jobs/table.ts'
@@ -26,11 +27,12 @@ export async function openSqlite(dataDir: string): Promise<Database> {
   const reading = connect(reader)
   const read: Connection = {
     // A result that is returned now may not be lost later.
-    async execute(sql, parameters) {
-      const result = await reading.execute<never>(sql, parameters).catch((error: unknown) => Promise.reject(toStoreError(error)))
-      await units.durable()
-      return result
-    },
+    execute: (sql, parameters) =>
+      waitForStore(async () => {
+        const result = await reading.execute<never>(sql, parameters).catch((error: unknown) => Promise.reject(toStoreError(error)))
+        await units.durable()
+        return result
+      }),
   }
   const write: Connection = { execute: (sql, values) => units.unit((connection) => connection.execute(sql, values)) }
   const scope = { read, write, unit: units.unit }

@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { waitForStore } from '../../concurrency/phase-times.ts'
 import type { UnitOptions } from '../database.ts'
 import type { Connection, SyncConnection } from '../statement.ts'
 import { isBusy, isDiskFault, toStoreError } from './faults.ts'
@@ -42,7 +43,7 @@ export function createUnits(database: DatabaseSync, connection: Connection & Syn
   const retries = new Set<Promise<void>>()
 
   function unit<T>(work: (connection: Connection & SyncConnection) => T | Promise<T>, options?: UnitOptions): Promise<T> {
-    return new Promise<T>((resolve, reject) => enqueue({ work, resolve, reject, options }))
+    return waitForStore(() => new Promise<T>((resolve, reject) => enqueue({ work, resolve, reject, options })))
   }
 
   function enqueue(pendingUnit: PendingUnit): void {

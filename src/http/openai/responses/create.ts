@@ -22,6 +22,7 @@ import { withoutReferences } from './references.ts'
 import type { ResponseBody } from './request.ts'
 import type { ResponseHead } from './response.ts'
 import { upToPart } from './parts.ts'
+import { waitsForRun } from '../../server-timing.ts'
 
 export type CreateServices = ChatServices & CallServices & PlaceServices
 
@@ -178,7 +179,9 @@ function acceptChat(services: CreateServices, { request, reply }: Exchange, sour
     })
     request.body = undefined
     request.releaseBody()
-    return { run: await services.runs.follow({ tenant, owner, requestId: request.id }, disconnected), disconnected, toFiles }
+    const run = await services.runs.follow({ tenant, owner, requestId: request.id }, disconnected)
+    waitsForRun(request, run)
+    return { run, disconnected, toFiles }
   }
   return { chat: open(), settled: Promise.resolve() }
 }
