@@ -45,6 +45,8 @@ const labels: Readonly<Record<string, string>> = {
   model: 'The name of the model.',
   direction: '`input` or `output`.',
   tool: 'The name of the tool; `sub_agent` for tasks of sub-agents, `unknown` for tools that do not exist, `other` beyond 500 names.',
+  phase:
+    '`queue`: waiting for the turn in the session, for admission or for a worker. `store`: waiting for the database. `model`: model calls of the agent. `tools`: tool calls, with those of sub-agents and their model calls; overlapping calls count once. `own`: the rest.',
   method: 'The HTTP method.',
   route: 'The pattern of the route, without ids.',
 }

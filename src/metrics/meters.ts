@@ -16,6 +16,9 @@ const runSeconds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 60, 120, 300, 600, 18
 const toolSeconds = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 const firstTokenSeconds = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120]
 
+const phaseSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+const phaseNames = ['queue', 'store', 'model', 'tools', 'own'] as const
+
 export function createRunMeter(registers: Registry[], now: () => number): RunMeter {
   const runs = new Histogram({
     name: 'agent_core_run_duration_seconds',
@@ -48,6 +51,20 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
   function countTokens({ model, input, output }: ModelUsage): void {
     tokens.inc({ model, direction: 'input' }, input)
     tokens.inc({ model, direction: 'output' }, output)
+  }
+
+  const phases = new Histogram({
+    name: 'agent_core_run_phase_seconds',
+    help: 'Time that each run that ended has spent in a phase. Waits for approvals, client tools and readers are in none.',
+    labelNames: ['phase'],
+    buckets: phaseSeconds,
+    registers,
+  })
+  const phaseMeters = phaseNames.map((phase) => ({ phase, meter: phases.labels({ phase }) }))
+
+  function observePhases({ times }: LiveRun): void {
+    const sums = times.readAll()
+    for (const { phase, meter } of phaseMeters) meter.observe(sums[phase] / 1000)
   }
 
   const labelled = new Set<string>()
@@ -86,7 +103,9 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
       const isFirst = run.ranMs === 0
       if (isFirst && firstTextAt !== undefined) firstTokens.observe({ operation }, (firstTextAt - startedAt) / 1000)
       const end = log.events.at(-1)
-      if (end?.type === 'end') runs.observe({ operation, status: statusOfEnd(end.reason) }, run.elapsedMs(now()) / 1000)
+      if (end?.type !== 'end') return
+      runs.observe({ operation, status: statusOfEnd(end.reason) }, run.elapsedMs(now()) / 1000)
+      observePhases(run)
     },
   }
   return { observer, executed: observeCall }
