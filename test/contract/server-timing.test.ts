@@ -139,6 +139,16 @@ test('Server timing: refusals of a caller have the header, and answers without a
   for (const { headers } of [invalid, ...answers]) assert.equal(headers.get('timing-allow-origin'), null)
 })
 
+test('Server timing: a page on another origin cannot read the header', async (t) => {
+  const origin = 'https://app.example'
+  const { client } = await startService(t, { script: {}, environment: { CORS_ORIGINS: origin } })
+  const reply = await client.chat('hello', { origin })
+  assert.equal(reply.headers.get('access-control-allow-origin'), origin)
+  assert.deepEqual(namesOf(reply), ofRun)
+  assert.doesNotMatch(reply.headers.get('access-control-expose-headers') ?? '', /timing|\*/)
+  assert.equal(reply.headers.get('timing-allow-origin'), null)
+})
+
 test('Server timing: the trace of a run has the times of all of its attempts, without the wait for a decision', async (t) => {
   const { tool } = sending()
   const { client } = await startService(t, { script: [sendTo('ada'), { text: 'sent' }], tools: [tool] })
