@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as tick } from 'node:timers/promises'
 import { say, ScriptedModel } from '../agent/scripted-model.ts'
+import { ServiceError } from '../errors.ts'
 import { collect } from './log/outcome.ts'
 import { MemoryRunStore } from './memory-run-store-fixture.ts'
 import type { OpenRun } from './open-run.ts'
@@ -92,31 +93,31 @@ test('a run is cancelled where it is: in memory, unclaimed, or held by a process
   )
 })
 
+const interruption = {
+  session: 'k',
+  sessionId: 's',
+  step: 1,
+  data: { messages: [], iterations: 1, events: [], usage: { models: [], thoughts: [] } },
+  log: { input: '', events: [] },
+  calls: [],
+  ranMs: 1,
+  now: 1,
+  expiresAt: 2,
+  jobs: [],
+}
+
 test('a run that waits for approval is cancelled also where another process takes it over before its end is stored', async () => {
   const store = new MemoryRunStore()
   const { runs } = createProcess({ model: new ScriptedModel(), store })
-  const data = { messages: [], iterations: 1, events: [], usage: { models: [], thoughts: [] } }
-  const waits = {
-    session: 'k',
-    sessionId: 's',
-    step: 1,
-    data,
-    log: { input: '', events: [] },
-    calls: [],
-    ranMs: 1,
-    now: 1,
-    expiresAt: 2,
-    jobs: [],
-  }
   await store.begin(newRun('r', { holder: 'p2' }))
-  await store.interrupt(keyOf('r'), 1, waits)
+  await store.interrupt(keyOf('r'), 1, interruption)
   const { finish } = store
   let isTaken = false
   store.finish = async (key, fence, ended) => {
     if (!isTaken) {
       isTaken = true
       await store.takeOver(key, { fence, status: 'running' }, { holder: 'p2', queueOrder: 1, now: 2, messages: [] })
-      await store.interrupt(key, fence + 1, waits)
+      await store.interrupt(key, fence + 1, interruption)
     }
     return finish(key, fence, ended)
   }
@@ -124,6 +125,28 @@ test('a run that waits for approval is cancelled also where another process take
   const { status, fence } = (await store.find(keyOf('r')))!
   assert.deepEqual({ status, fence }, { status: 'cancelled', fence: 4 })
 })
+
+for (const [where, operation] of [
+  ['waits for approval', 'chain'],
+  ['was handed over', 'chain_async'],
+] as const)
+  test(`a run that ${where} is cancelled when its cancellation is answered, also where the store failed on the way`, async () => {
+    const store = new MemoryRunStore()
+    const { runs } = createProcess({ model: new ScriptedModel(), store, change: { onFault: () => undefined } })
+    await store.begin(newRun('r', { holder: 'p2', operation, onDisconnect: 'continue' }))
+    if (operation === 'chain') await store.interrupt(keyOf('r'), 1, interruption)
+    else await store.release(keyOf('r'), { fence: 1, status: 'running' })
+    const { checkpoints } = store
+    let hasFailed = false
+    store.checkpoints = async (key) => {
+      if (hasFailed) return checkpoints(key)
+      hasFailed = true
+      throw new ServiceError('store_unavailable', 'The database cannot be reached at the moment.')
+    }
+    await runs.cancel(keyOf('r'))
+    assert.ok(hasFailed)
+    assert.equal((await store.find(keyOf('r')))?.status, 'cancelled')
+  })
 
 test('neither an ended run can be cancelled, nor one that is not there', async () => {
   const { runs } = createProcess({ model: new ScriptedModel(say('done')) })

@@ -20,7 +20,7 @@ interface InterruptedRunsDependencies {
 export interface InterruptedRuns {
   /** Calls `write` to store a decision, and resumes the run after the last missing decision. */
   decide(run: StoredRun, write: (takeOver: TakeOver) => Promise<DecisionResult | undefined>): Promise<DecisionResult | undefined>
-  /** Cancels the run; false when the run does not wait for approval any more, or another process has taken the run over before its end. */
+  /** Cancels the run; false when the run does not wait for approval any more, or its end is not stored: another process has taken the run over, or the store failed. */
   cancel(run: StoredRun): Promise<boolean>
   /** Cancels a run whose decision has timed out. Does nothing when the run was resumed since, which changes the fence. */
   expire(key: RunKey, fence: number): Promise<void>
@@ -50,8 +50,8 @@ export function createInterruptedRuns({ store, adoption, mutex, intake, jobs }: 
     const ending = await mutex.run(run, () => adoption.takeOver(run, { ending: 'cancelled' }))
     if (ending) reachState('interruption-cancelled')
     await ending?.ended
-    // Another process may have taken the run over before the end was stored.
-    return ending !== undefined && ending.elsewhere === undefined
+    // Another process may have taken the run over before the end was stored, or the store may have failed.
+    return ending !== undefined && (await store.find(run))?.status === 'cancelled'
   }
 
   async function expire(key: RunKey, fence: number): Promise<void> {

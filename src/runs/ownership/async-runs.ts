@@ -53,7 +53,8 @@ export function createAsyncRuns(dependencies: AsyncRunsDependencies): AsyncRuns 
     if (run.messageIndex !== undefined) {
       const ending = await mutex.run(run, () => adoption.takeOver(run, { ending: 'cancelled' }))
       await ending?.ended
-      return ending !== undefined && ending.elsewhere === undefined
+      // Another process may have taken the run over before the end was stored, or the store may have failed.
+      return ending !== undefined && (await store.find(run))?.status === 'cancelled'
     }
     reachState('cancel-unclaimed')
     const end = leavingEnd('cancelled', inputOf(run), run.request)
