@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const folders = ['', 'docs/decisions', 'deploy', 'bench', 'chaos', 'hostile', 'disk-faults', 'soak']
+const folders = ['', 'docs/decisions', 'deploy', 'bench', 'chaos', 'hostile', 'disk-faults', 'soak', 'interleavings']
 const pages = (await Promise.all(folders.map(listPages))).flat()
 
 async function listPages(folder: string): Promise<string[]> {

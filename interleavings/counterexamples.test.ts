@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Plan } from './plan.ts'
+import { simulate } from './simulate.ts'
+
+/** Schedules that broke an invariant before a change of the product, as small as they were found. */
+const counterexamples: [what: string, plan: Plan][] = [
+  [
+    'a cancelled run that waits for approval has ended when the cancellation is answered, also after a failure of the database',
+    {
+      steps: [
+        { kind: 'chat', process: 0, session: 0, question: 'approve', way: 'waits' },
+        { kind: 'kill', process: 0, during: 'tool' },
+        { kind: 'cancel', process: 1, run: 0 },
+        { kind: 'fail', process: 1, after: 2, isStored: false },
+        { kind: 'stall', process: 0 },
+      ],
+      picks: [],
+    },
+  ],
+]
+
+for (const [what, plan] of counterexamples)
+  test(what, async () => {
+    assert.deepEqual((await simulate(plan)).faults, [])
+  })
+
+test('a schedule is the same each time', async () => {
+  const [, plan] = counterexamples[0]!
+  const [first, second] = [await simulate(plan), await simulate(plan)]
+  assert.deepEqual(first, second)
+  assert.ok(first.tasks > 50)
+})

@@ -1,0 +1,72 @@
+import fc from 'fast-check'
+
+/** What a client or a fault does. `process` is the place of a process, `run` the number of an earlier chat, counted modulo the chats so far. */
+export type Step =
+  | { kind: 'chat'; process: number; session: number; question: Question; way: 'waits' | 'async' | 'detached' }
+  | { kind: 'repeat' | 'cancel' | 'follow'; process: number; run: number }
+  | { kind: 'decide'; process: number; run: number; decision: 'approve' | 'reject' }
+  | { kind: 'leave'; run: number }
+  | { kind: 'kill'; process: number; during: 'anything' | 'tool' }
+  | { kind: 'stop' | 'stall'; process: number }
+  | { kind: 'deafen'; process: number; messages: number }
+  | { kind: 'fail'; process: number; after: number; isStored: boolean }
+
+/** `plain`: answered at once. `write`: calls a tool that changes something. `approve`: the same tool, after an approval. */
+export type Question = 'plain' | 'write' | 'approve'
+
+/** One schedule: the steps, which begin in this order, and which of the waiting tasks is executed next, as a number modulo their count. */
+export interface Plan {
+  steps: Step[]
+  /** After the last pick the tasks are executed in the order of their arrival. */
+  picks: number[]
+}
+
+/** Number of places of processes. A process that was killed or stopped is replaced in its place. */
+export const places = 2
+
+const process = fc.nat(places - 1)
+const run = fc.nat(7)
+const chat = fc.record({
+  kind: fc.constant('chat' as const),
+  process,
+  session: fc.constantFrom(0, 0, 0, 1),
+  question: fc.constantFrom<Question[]>('plain', 'write', 'approve'),
+  way: fc.constantFrom<('waits' | 'async' | 'detached')[]>('waits', 'async', 'detached'),
+})
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: chat },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('repeat' as const), process, run }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('cancel' as const), process, run }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('follow' as const), process, run }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('decide' as const),
+      process,
+      run,
+      decision: fc.constantFrom<('approve' | 'reject')[]>('approve', 'reject'),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('leave' as const), run }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('kill' as const),
+      process,
+      during: fc.constantFrom<('anything' | 'tool')[]>('anything', 'tool'),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('stop' as const), process }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('stall' as const), process }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('deafen' as const), process, messages: fc.integer({ min: 1, max: 3 }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('fail' as const), process, after: fc.nat(6), isStored: fc.boolean() }),
+  },
+)
+
+export const plans: fc.Arbitrary<Plan> = fc.record({
+  steps: fc.tuple(chat, fc.array(step, { minLength: 1, maxLength: 9, size: 'max' })).map(([first, others]) => [first, ...others] as Step[]),
+  picks: fc.array(fc.nat(63), { minLength: 0, maxLength: 160, size: 'max' }),
+})
