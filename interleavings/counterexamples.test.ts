@@ -18,6 +18,20 @@ const counterexamples: [what: string, plan: Plan][] = [
       picks: [],
     },
   ],
+  [
+    'a cancellation is refused where the run on another process was ended by its client, so that a repeat may continue the run',
+    {
+      steps: [
+        { kind: 'chat', process: 1, session: 0, question: 'plain', way: 'waits' },
+        { kind: 'cancel', process: 0, run: 0 },
+        { kind: 'leave', run: 0 },
+        { kind: 'kill', process: 0, during: 'tool' },
+        { kind: 'repeat', process: 0, run: 0 },
+        { kind: 'chat', process: 0, session: 0, question: 'plain', way: 'waits' },
+      ],
+      picks: [62, 0, 17, 37, 0, 0, 0, 13, 0, 11, 0, 56, 0, 0, 15, 17, 35, 0, 0, 54, 7, 34, 18],
+    },
+  ],
 ]
 
 for (const [what, plan] of counterexamples)

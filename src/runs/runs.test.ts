@@ -6,6 +6,7 @@ import { ServiceError } from '../errors.ts'
 import { collect } from './log/outcome.ts'
 import { MemoryRunStore } from './memory-run-store-fixture.ts'
 import type { OpenRun } from './open-run.ts'
+import type { EndedRun } from './run-store.ts'
 import { ann, chatOf, connected, createProcess, keyOf, newRun } from './process-fixture.ts'
 
 async function outputOf(run: OpenRun): Promise<string> {
@@ -147,6 +148,20 @@ for (const [where, operation] of [
     assert.ok(hasFailed)
     assert.equal((await store.find(keyOf('r')))?.status, 'cancelled')
   })
+
+test('a run of another process that has ended because its client left is not cancelled: a repeat may continue the run', async () => {
+  const store = new MemoryRunStore()
+  const { runs } = createProcess({ model: new ScriptedModel(), store })
+  store.alive.add('p2')
+  await store.begin(newRun('r', { holder: 'p2' }))
+  const { takeOver } = store
+  store.takeOver = async (...args) => {
+    const ended = { status: 'cancelled', continuable: true, endedAt: 2, log: { input: '', events: [] }, jobs: [] }
+    await store.finish(keyOf('r'), 1, ended as unknown as EndedRun)
+    return takeOver(...args)
+  }
+  await assert.rejects(runs.cancel(keyOf('r')), { code: 'run_ended' })
+})
 
 test('neither an ended run can be cancelled, nor one that is not there', async () => {
   const { runs } = createProcess({ model: new ScriptedModel(say('done')) })

@@ -56,7 +56,8 @@ export function createCancellation(dependencies: CancelDependencies): Cancellati
           isRequested = (await stopLive(location.run)) || isRequested
           break
         case 'ended':
-          if (isRequested && location.run.status === 'cancelled') return
+          // A run that ended because its client left may be continued by a repeat: such an end is no cancellation.
+          if (isRequested && location.run.status === 'cancelled' && !location.run.continuable) return
           reachState('cancel-too-late')
           throw new ServiceError('run_ended', `Run ${key.requestId} has ended.`)
         case 'interrupted':
