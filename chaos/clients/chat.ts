@@ -88,7 +88,7 @@ async function sendStream(chat: NewChat, load: Load): Promise<Result | undefined
   const sent = await history.record(...recorded(chat, load), async () => {
     const stream = await createClient(url, key).stream(body, headers)
     const answer = toAnswer<'chat'>(stream)
-    return stream.status === 200 ? withEnd(answer, await readEvents(stream, chat.requestId, startSecond)) : answer
+    return stream.status === 200 ? withEnd(answer, await readEvents(stream, { requestId: chat.requestId, after: 0 }, startSecond)) : answer
   })
   const events = sent.reply?.events ?? []
   if (events.length === 0) return toResult(sent)
@@ -133,7 +133,7 @@ export async function follow(
       const stream = await createClient(url, key).follow(requestId, at === 0 ? undefined : `${requestId}:${at}`)
       const answer = toAnswer<'follow'>(stream)
       if (stream.status === 204) return { ...answer, reply: { events: [] } }
-      return stream.status === 200 ? withEnd(answer, await readEvents(stream, requestId)) : answer
+      return stream.status === 200 ? withEnd(answer, await readEvents(stream, { requestId, after: at })) : answer
     })
     const { status, error, reply } = operation
     if (status === 204) return { finish: 'stop' }

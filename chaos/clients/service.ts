@@ -70,17 +70,22 @@ export async function untilKnown<K extends Kind>(
 
 const maxTries = 200
 
-/** Reads a stream to its end, or until the connection breaks. `onFirst` is called at the first event. */
+/**
+ * Reads a stream of a client that has the events up to number `after`, to its end or until the connection breaks. A failure of reading, which
+ * has the number of the event before, counts as a broken connection. `onFirst` is called at the first event.
+ */
 export async function readEvents(
   stream: OpenStream,
-  requestId: string,
+  { requestId, after }: { requestId: string; after: number },
   onFirst?: () => void,
 ): Promise<{ events: SeenEvent[]; waits?: string }> {
   const events: SeenEvent[] = []
   let waits: string | undefined
   try {
     for (let event = await stream.next(); event; event = await stream.next()) {
-      events.push(toSeen(event, requestId))
+      const seen = toSeen(event, requestId)
+      if (seen.finish === 'error' && seen.number === (events.at(-1)?.number ?? after)) break
+      events.push(seen)
       waits = event.chunk.approval_required?.calls[0]?.tool_call_id
       if (events.length === 1) onFirst?.()
     }

@@ -240,6 +240,21 @@ test('stream: a process that stops has handed the run over, so the stream goes o
   assert.deepEqual({ status: failure.status, errorType: failure.errorType }, { status: 503, errorType: 'Overloaded' })
 })
 
+test('stream: a failure of reading has the number of the event before, and the stream goes on behind that event', async (t) => {
+  const failed = (number: number, status_code: number, error_type: string) =>
+    event(number, '', { finish_reason: 'error', error: { body: 'Cannot read.', status_code, details: { error_type } } })
+  const lost = events([event(1, 'a'), retrying(0), event(1, 'b'), failed(1, 503, 'StoreUnavailable')])
+  const { client, sent } = await start(t, [lost, events([failed(1, 503, 'Overloaded')]), events([event(2, 'c'), last(3)])])
+  assert.deepEqual(await read(client.stream(question, ids)), ['1 a', '0 retrying', '1 b', '2 c', '3 stop'])
+  assert.deepEqual(sent(), [started, `${resumed} r1:1`, `${resumed} r1:1`])
+  const unread = await start(t, [events([failed(0, 503, 'Overloaded')]), events([event(1, 'a'), last(2)])])
+  assert.deepEqual(await read(unread.client.stream(question, ids)), ['1 a', '2 stop'])
+  assert.deepEqual(unread.sent(), [started, started])
+  const broken = await start(t, [events([event(1, 'a'), failed(1, 500, 'Exception')])])
+  const failure = await failureOf(read(broken.client.stream(question, ids)))
+  assert.deepEqual({ status: failure.status, errorType: failure.errorType }, { status: 500, errorType: 'Exception' })
+})
+
 test('stream: an interruption ends the stream, or is followed by the rest once the calls are decided', async (t) => {
   const call = { tool_call_id: 'c1', tool: 'send', tool_input: {} }
   const interruption = event(2, '', { finish_reason: 'approval_required', approval_required: { request_id: 'r1', calls: [call] } })

@@ -87,7 +87,7 @@ export async function outcomeOf({ run, disconnected, toFiles }: OpenChat): Promi
   const release = run.log.suspendBackpressure()
   disconnected.addEventListener('abort', release, { once: true })
   await run.ended
-  const outcome = collect(run.input, run.log.events)
+  const outcome = collect(run.input, run.log.eventsAndFault)
   const { answer, end } = outcome
   const files = end.files ? await toFiles(end.files) : []
   return { ...outcome, body: { ...answer, generated_artifacts: files }, error: errorOf(end) }

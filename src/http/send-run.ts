@@ -1,19 +1,11 @@
 import type { FastifyReply } from 'fastify'
-import { toErrorBody } from '../errors.ts'
 import type { OpenRun } from '../runs/open-run.ts'
 import type { EventLog } from '../runs/log/event-log.ts'
-import { errorOf } from '../runs/log/outcome.ts'
+import { errorOf, isReadFailure, toFailedEnd } from '../runs/log/outcome.ts'
 import { sendFailure } from './error-reply.ts'
 import type { Opening } from './open-chat.ts'
 import { sendEvents, startInTime, type StreamStart } from './sse.ts'
-import { toTexts, type ChunkReader, type ToChunk } from './stream-chunks.ts'
-
-/** A run in the form of a protocol. */
-export interface RunStream {
-  toChunk: ToChunk
-  /** Text that is sent at once, before the first event; default: none. */
-  opening?: string
-}
+import { toFaultText, toTexts, type ChunkReader, type RunStream, type ToChunk } from './stream-chunks.ts'
 
 interface RunReader {
   /** Number of the last event that the client has received. 0: none. */
@@ -39,7 +31,7 @@ export async function sendRun(
     const { run, disconnected, toFiles } = await chat
     const { log, whenResumed } = run
     stream = render(run.hasSchema)
-    const { toChunk, opening = '' } = stream
+    const { opening = '' } = stream
     if (opening !== '') {
       start.begin()
       reply.raw.write(opening)
@@ -47,20 +39,20 @@ export async function sendRun(
     // A browser's EventSource reconnects after every end; only a 204 stops the reconnecting.
     if (hasCompleteLog(log, after) && !start.hasBegun) return await reply.code(204).send()
     await firstEvent(log, disconnected, start)
-    const [first] = log.events
+    const first = log.events[0] ?? log.fault
     const error = first?.type === 'end' ? errorOf(first) : undefined
     const hasFailed = first?.type === 'end' && first.error !== undefined && after === 0
     if (error && hasFailed && !failsInStream && !start.hasBegun) return sendFailure(reply, error)
     // A client that reconnects to a silent run gets the headers at once.
     if (log.events.length <= after) start.beginSilent()
     else start.begin()
-    const reader = { toChunk, after, disconnected, toFiles }
+    const reader = { stream, after, disconnected, toFiles }
     const isInterrupted = whenResumed !== undefined && after >= log.events.length
     await sendEvents(reply.raw, isInterrupted ? resumedTexts(whenResumed, reader) : toTexts(log, reader), reply.server.streamKeepAliveMs)
     return reply
   } catch (error) {
     if (!start.hasBegun) throw error
-    await sendEvents(reply.raw, [toFailedChunk(error, after, (stream ?? render(false)).toChunk)], reply.server.streamKeepAliveMs)
+    await sendEvents(reply.raw, [toFailedText(error, after, stream ?? render(false))], reply.server.streamKeepAliveMs)
     return reply
   } finally {
     start.stop()
@@ -70,7 +62,7 @@ export async function sendRun(
 /** Sends a failure before the first event as a stream with one event, for protocols with `failsInStream`. */
 export async function sendFailedStream(reply: FastifyReply, error: unknown, toChunk: ToChunk): Promise<FastifyReply> {
   startInTime(reply).begin()
-  await sendEvents(reply.raw, [toFailedChunk(error, 0, toChunk)], reply.server.streamKeepAliveMs)
+  await sendEvents(reply.raw, [toFailedText(error, 0, { toChunk })], reply.server.streamKeepAliveMs)
   return reply
 }
 
@@ -79,19 +71,21 @@ function hasCompleteLog({ events }: EventLog, after: number): boolean {
   return after === events.length && events.at(-1)?.type === 'end'
 }
 
-function toFailedChunk(error: unknown, after: number, toChunk: ToChunk): string {
-  return toChunk(after + 1, { type: 'end', reason: 'error', usage: [], thoughts: [], error: toErrorBody(error) }, true)
+/** The failure of a run that could not be opened, for a client that has received the events up to number `after`. */
+function toFailedText(error: unknown, after: number, stream: RunStream): string {
+  const end = toFailedEnd(error)
+  return isReadFailure(error) ? toFaultText(stream, after, end) : stream.toChunk(after + 1, end, true)
 }
 
 /** Waits until an interrupted run resumes, then yields its events. The client has received all events up to the interruption. */
 async function* resumedTexts(whenResumed: NonNullable<OpenRun['whenResumed']>, reader: ChunkReader): AsyncGenerator<string, void> {
-  const { toChunk, after, disconnected } = reader
+  const { stream, after, disconnected } = reader
   let log: EventLog
   try {
     log = (await whenResumed(disconnected)).log
   } catch (error) {
     // The session was deleted, or the service is stopping.
-    return yield toFailedChunk(error, after, toChunk)
+    return yield toFailedText(error, after, stream)
   }
   yield* toTexts(log, reader)
 }

@@ -12,8 +12,17 @@ import type { ToReaderFiles } from './answer-files.ts'
  */
 export type ToChunk = (number: number, event: LoggedEvent, isLast: boolean, files?: readonly AnswerFile[]) => string
 
-export interface ChunkReader {
+/** A run in the form of a protocol. */
+export interface RunStream {
   toChunk: ToChunk
+  /** Renders a failure that is no event of the run. Default: an `end` with the number of the last event that the reader has received. */
+  toFault?: (fault: EndEvent) => string
+  /** Text that is sent at once, before the first event; default: none. */
+  opening?: string
+}
+
+export interface ChunkReader {
+  stream: RunStream
   /** Number of the last event that the reader has received. */
   after: number
   disconnected: AbortSignal
@@ -79,13 +88,18 @@ function filesField(files: readonly AnswerFile[] | undefined): string {
 
 const maxTextLength = 65_536
 
-/** Yields the text of all events since the previous text, in pieces of at most about `maxTextLength` characters. */
-export async function* toTexts(log: EventLog, { toChunk, after, disconnected, toFiles }: ChunkReader): AsyncGenerator<string, void> {
+/**
+ * Yields the text of all events since the previous text, in pieces of at most about `maxTextLength` characters. A fault of the log is the last
+ * text.
+ */
+export async function* toTexts(log: EventLog, { stream, after, disconnected, toFiles }: ChunkReader): AsyncGenerator<string, void> {
+  const { toChunk } = stream
+  let received = after
   for await (const { first, events } of log.follow(after, disconnected)) {
     let text = ''
     let number = first
     for (const event of events) {
-      const isLast = number === log.events.length && log.ended
+      const isLast = number === log.events.length && log.isComplete
       const files = isLast && isLastEvent(event) && event.files ? await toFiles(event.files) : undefined
       text += toChunk(number++, event, isLast, files)
       // A client that joins late gets a long log in pieces, so that no socket buffers the whole log.
@@ -94,5 +108,15 @@ export async function* toTexts(log: EventLog, { toChunk, after, disconnected, to
       text = ''
     }
     if (text !== '') yield text
+    received = number - 1
   }
+  if (log.fault) yield toFaultText(stream, received, log.fault)
+}
+
+/**
+ * Renders a failure of reading for a client that has received the events up to number `received`. The client resumes after this number, so
+ * the failure must not use the number of an event that is still to come.
+ */
+export function toFaultText({ toChunk, toFault }: RunStream, received: number, fault: EndEvent): string {
+  return toFault ? toFault(fault) : toChunk(received, fault, true)
 }

@@ -30,11 +30,16 @@ export function isLast({ finish_reason: reason }: Chunk): boolean {
 /** Error types of a process that stops, or has lost the database. The run itself has not ended: another process resumes the run. */
 const handOvers = new Set(['Overloaded', 'StoreUnavailable'])
 
-/** Returns the error of a process that has handed the run over; undefined for any other chunk. */
-export function handOverOf({ error }: Chunk): AgentCoreError | undefined {
-  const errorType = error?.details?.error_type
-  if (!error || error.status_code !== 503 || errorType === undefined || !handOvers.has(errorType)) return undefined
-  return new AgentCoreError(error.body, { status: 503, errorType, details: error.details })
+/**
+ * Returns the error of a process that cannot send the rest of a run, although the run goes on; undefined for any other chunk. Such a chunk
+ * has the number of the event before. Earlier versions of the service send the next number.
+ */
+export function readFailureOf({ number, error }: Chunk, after: number): AgentCoreError | undefined {
+  if (!error) return undefined
+  const { body, status_code: status, details = { error_type: 'Exception' } } = error
+  const isHandOver = status === 503 && handOvers.has(details.error_type)
+  if (number > after && !isHandOver) return undefined
+  return new AgentCoreError(body, { status, errorType: details.error_type, details })
 }
 
 /** Position of a reader in the log of a run. */

@@ -1,7 +1,7 @@
 import { networkError } from '../error.ts'
 import { createAttempts, type RetryOptions } from '../retry.ts'
 import type { Schema } from '../operation.ts'
-import { createPosition, handOverOf, isLast, toChunk, type Chunk } from './chunk.ts'
+import { createPosition, isLast, readFailureOf, toChunk, type Chunk } from './chunk.ts'
 import { createConnection } from './connection.ts'
 
 export interface StreamOptions extends RetryOptions {
@@ -72,8 +72,8 @@ export function createRunStream(source: StreamSource, options: StreamOptions): R
         if (response.status === 204) return
         for await (const event of connection.events(response)) {
           const chunk = toChunk(event)
-          const handOver = handOverOf(chunk)
-          if (handOver) throw handOver
+          const readFailure = readFailureOf(chunk, position.number)
+          if (readFailure) throw readFailure
           if (!position.accept(chunk)) continue
           attempts.succeed()
           keep(chunk)

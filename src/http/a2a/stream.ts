@@ -103,13 +103,13 @@ async function* updatesOf({ log, ...run }: OpenRun, position: Position, disconne
 /** Yields the files and the final status of a run, or the calls that wait for approval. */
 async function* lastUpdatesOf({ log, ...run }: OpenRun, { toArtifacts, openCalls }: FollowOptions): Updates {
   const taskRef = taskRefOf(run)
-  const end = log.events.at(-1)
-  if (end?.type === 'interrupt' && log.ended) {
+  const end = log.last
+  if (end?.type === 'interrupt') {
     const calls = await openCalls()
     return yield toUpdate(taskRef, toWaitingStatus(taskRef, calls), { finish_reason: interruptReason(calls) })
   }
   if (end?.type !== 'end') return
-  const { structured_output: structured } = collect(run.input, log.events).answer
+  const { structured_output: structured } = collect(run.input, log.eventsAndFault).answer
   // The data follows the text of the answer, which the reader has.
   if (structured !== undefined) yield toArtifactUpdate(taskRef, toAnswerArtifact([dataPart(structured)]), true)
   for (const artifact of await toArtifacts(filesOf(log.events))) {

@@ -13,7 +13,7 @@ type AnswerArtifacts = Pick<Artifacts, 'toAnswerFiles' | 'read'>
 
 /** The answer of a run that has ended, or waits for approval, as the result of `ask`. */
 export async function toAskResult(artifacts: AnswerArtifacts, principal: Principal, run: OpenRun): Promise<CallToolResult> {
-  const { answer, end } = collect(run.input, run.log.events)
+  const { answer, end } = collect(run.input, run.log.eventsAndFault)
   const error = errorOf(end)
   if (error) return toFailure(error)
   const mayRead = permits(principal, accessTo.linkArtifact)

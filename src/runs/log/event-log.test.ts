@@ -1,7 +1,7 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { EventLog, type EventBatch } from './event-log.ts'
-import type { LoggedEvent } from '../run.ts'
+import type { EndEvent, LoggedEvent } from '../run.ts'
 
 const text = (piece: string): LoggedEvent => ({ type: 'text', label: 'answer', text: piece })
 const end: LoggedEvent = { type: 'end', reason: 'stop', usage: [], thoughts: [] }
@@ -246,4 +246,24 @@ test('a rewind past the last event revokes nothing, and an interrupt from before
   assert.equal(log.ended, false)
   log.append(end)
   assert.deepEqual(await reading, ['1: a', '2: interrupt', '3: end'])
+})
+
+test('a fault ends the log for its readers after the events, without being an event', async () => {
+  const log = logOf(text('a'))
+  const reading = read(log)
+  const ahead = read(log, 5)
+  await settled()
+  const fault: EndEvent = { type: 'end', reason: 'error', usage: [], thoughts: [] }
+  log.fail(fault)
+  assert.deepEqual(await Promise.all([reading, ahead, read(log)]), [['1: a'], [], ['1: a']])
+  assert.deepEqual(
+    { ended: log.ended, isComplete: log.isComplete, last: log.last, count: log.events.length, all: log.eventsAndFault },
+    { ended: true, isComplete: false, last: fault, count: 1, all: [text('a'), fault] },
+  )
+})
+
+test('a log with its last event has no fault', () => {
+  const log = logOf(text('a'), end)
+  log.fail({ type: 'end', reason: 'error', usage: [], thoughts: [] })
+  assert.deepEqual({ fault: log.fault, last: log.last }, { fault: undefined, last: end })
 })

@@ -1,4 +1,4 @@
-import type { LoggedEvent } from '../run.ts'
+import { isLastEvent, type EndEvent, type LastEvent, type LoggedEvent } from '../run.ts'
 import { reachState } from '../../states.ts'
 
 /** Back-pressure: limit of characters by which a run may be ahead of its fastest reader before the run waits. */
@@ -20,7 +20,7 @@ interface Reader {
 
 /**
  * The events of one run, numbered from 1 without gaps, for any number of independent readers. The log ends with the `end` event, or with an
- * `interrupt` event while the run waits for approval.
+ * `interrupt` event while the run waits for approval. A log also ends with a fault, where the local process cannot read on.
  */
 export class EventLog {
   readonly events: LoggedEvent[] = []
@@ -32,6 +32,8 @@ export class EventLog {
   private readonly readers = new Set<Reader>()
   /** Number of events from before the current attempt. */
   restored = 0
+  /** Why the local readers cannot read on, although the run has not ended. A fault is no event and has no number. */
+  fault: EndEvent | undefined
   /** Cumulative characters up to each event, to compute how far the run is ahead of its readers. */
   private readonly characters: number[] = [0]
   private suspensions = 0
@@ -71,8 +73,25 @@ export class EventLog {
     return this.characters[Math.min(number, this.events.length)]!
   }
 
+  /** True if nothing follows for the local readers: the log is complete, or has a fault. */
   get ended(): boolean {
+    return this.isComplete || this.fault !== undefined
+  }
+
+  /** True if the last event ends the log: the run has ended, or waits for approval. */
+  get isComplete(): boolean {
     return this.events.at(-1)?.type === 'end' || this.interrupted
+  }
+
+  /** What ends the log for the local readers: the fault or the last event. Undefined while the log goes on. */
+  get last(): LastEvent | undefined {
+    const last = this.events.at(-1)
+    return this.fault ?? (this.isComplete && isLastEvent(last) ? last : undefined)
+  }
+
+  /** The events, and the fault as the end. */
+  get eventsAndFault(): readonly LoggedEvent[] {
+    return this.fault ? [...this.events, this.fault] : this.events
   }
 
   /** True if the run waits for approval after its last event. An `interrupt` from before the current attempt does not count. */
@@ -87,6 +106,13 @@ export class EventLog {
     if (this.events.length === 1) return this.wakeReaders()
     this.waking = true
     setImmediate(() => this.wakeReaders())
+  }
+
+  /** Ends the log for the local readers, who may read on elsewhere after the last event that they have received. */
+  fail(fault: EndEvent): void {
+    if (this.ended) return
+    this.fault = fault
+    this.wakeReaders()
   }
 
   /**
@@ -113,7 +139,7 @@ export class EventLog {
   }
 
   /**
-   * Yields batches of events after number `after` as the events arrive. Ends after the last event, or when `signal` is aborted. A reader
+   * Yields batches of events after number `after` as the events arrive. Ends after the last event, at a fault, or when `signal` is aborted. A reader
    * that has received events of a lost attempt first gets a `retrying` event: the answer starts again from there.
    */
   async *follow(after: number, signal: AbortSignal): AsyncGenerator<EventBatch, void> {
@@ -157,7 +183,7 @@ export class EventLog {
    */
   private restartOf(after: number): number | undefined {
     if (this.restoredAt !== undefined && after > this.restoredAt) return this.restoredAt
-    return this.ended && after > this.events.length ? 0 : undefined
+    return this.isComplete && after > this.events.length ? 0 : undefined
   }
 
   private push(event: LoggedEvent): void {

@@ -1,7 +1,7 @@
 import type { Step } from '../../agent/events.ts'
 import type { JsonValue } from '../../agent/messages.ts'
 import type { AnswerFile } from '../../artifacts/answer-files.ts'
-import { ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
+import { ServiceError, statusOf, toErrorBody, type ErrorBody } from '../../errors.ts'
 import { toCitationContext, type AdditionalContext } from '../../sessions/additional-context.ts'
 import type { AnswerStep, UsageEntry } from '../../sessions/message.ts'
 import { isLastEvent, type EndEvent, type LastEvent, type LoggedEvent } from '../run.ts'
@@ -29,13 +29,19 @@ export interface Outcome {
   end: LastEvent
 }
 
+/** The end of a run, or of its reading, with an error and without usage. */
+export function toFailedEnd(error: unknown): EndEvent {
+  return { type: 'end', reason: 'error', usage: [], thoughts: [], error: toErrorBody(error) }
+}
+
 /** The end of a resumed run that did not get the session and has no log any more. */
-export const endWithoutSession: EndEvent = {
-  type: 'end',
-  reason: 'error',
-  usage: [],
-  thoughts: [],
-  error: toErrorBody(new ServiceError('session_busy', 'The run failed, and did not get its session to go on. It can be repeated.')),
+export const endWithoutSession = toFailedEnd(
+  new ServiceError('session_busy', 'The run failed, and did not get its session to go on. It can be repeated.'),
+)
+
+/** True for an error of the local process, such as a stop or a lost database: the run goes on, and can be read elsewhere. */
+export function isReadFailure(error: unknown): boolean {
+  return !(error instanceof ServiceError) || statusOf(error.code) >= 500
 }
 
 /** Collects the outcome of a log that has ended or is interrupted. */

@@ -1,10 +1,10 @@
 import { settlesWithin } from '../../concurrency/settles-within.ts'
-import { ServiceError, toErrorBody } from '../../errors.ts'
+import { ServiceError } from '../../errors.ts'
 import type { Bus } from '../../replicas/bus.ts'
 import { endAs, execute, type Ending } from '../execution/execute.ts'
 import { EndNotStored } from '../execution/finish.ts'
 import type { RunPorts } from '../execution/ports.ts'
-import { serviceStopping } from '../log/outcome.ts'
+import { isReadFailure, serviceStopping, toFailedEnd } from '../log/outcome.ts'
 import type { OpenRun } from '../open-run.ts'
 import { FenceLost, type NewMessage, type Turn } from '../run-store.ts'
 import { toNewMessages } from '../window/transcript.ts'
@@ -65,7 +65,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
       if (isSuperseded(run, reason)) {
         reachState('queue-left-fence-lost')
         run.elsewhere = remote.followElsewhere(run)
-      } else appendEnd(run, reason)
+      } else endLog(run, reason)
       throw reason
     })
     run.ended = run.started
@@ -137,7 +137,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
       return void (run.elsewhere = remote.followElsewhere(run))
     }
     if (!isFenceLost && run.stopCause !== 'handed_over') onFault(run, error)
-    appendEnd(run, await reasonOf(run, error))
+    endLog(run, await reasonOf(run, error))
   }
 
   async function storeEnd(run: LiveRun, { ended }: EndNotStored): Promise<void> {
@@ -187,14 +187,14 @@ function endingOf(run: LiveRun, ending: Ending | undefined): Ending | undefined 
   return ending ?? (run.resumed && run.stopCause === 'cancelled' ? 'cancelled' : undefined)
 }
 
-/** Appends the end of a run that left the session queue or was handed over. */
-function appendEnd(run: LiveRun, error: unknown): void {
-  if (run.log.ended) return
-  const isHandedOver = run.stopCause === 'handed_over'
-  if (error instanceof ServiceError && error.code === 'cancelled' && !isHandedOver)
-    return run.log.append({ type: 'end', reason: 'cancelled', usage: [], thoughts: [] })
-  const reason = isHandedOver ? serviceStopping() : error
-  run.log.append({ type: 'end', reason: 'error', usage: [], thoughts: [], error: toErrorBody(reason) })
+/** Ends the log of a run that left the session queue or was handed over. Where another process resumes the run, the end is no event of the run. */
+function endLog({ log, stopCause }: LiveRun, error: unknown): void {
+  if (log.ended) return
+  if (stopCause === 'handed_over') log.fail(toFailedEnd(serviceStopping()))
+  else if (isReadFailure(error)) log.fail(toFailedEnd(error))
+  else if (error instanceof ServiceError && error.code === 'cancelled')
+    log.append({ type: 'end', reason: 'cancelled', usage: [], thoughts: [] })
+  else log.append(toFailedEnd(error))
 }
 
 /** Another process has taken the run over; local readers follow the run there. */

@@ -1,8 +1,8 @@
 import { errorOf } from '../../../runs/log/outcome.ts'
-import { isLastEvent, type LastEvent } from '../../../runs/run.ts'
+import { isLastEvent, type EndEvent, type LastEvent } from '../../../runs/run.ts'
 import type { UsageEntry } from '../../../sessions/message.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
-import type { RunStream } from '../../send-run.ts'
+import type { RunStream } from '../../stream-chunks.ts'
 import { isPartEnd } from './parts.ts'
 import { createOutput, endedResponse, openResponse, type ResponseHead } from './response.ts'
 import { endStatusOf } from './state.ts'
@@ -65,6 +65,17 @@ export function streamResponse(head: ResponseHead, options: StreamOptions): RunS
     event(`response.${type}`, { response: endedResponse(head, items, { end: last, endedAt, files, usageBefore }) })
   }
 
+  /** Sends `response.failed` with the number of the last event that the reader has: the events that would close the items are still to come. */
+  function fail(fault: EndEvent): void {
+    if (part < head.part) {
+      part = head.part
+      begin()
+    }
+    const response = endedResponse(head, output.completed(), { end: fault, endedAt, files: undefined, usageBefore })
+    const fields = { type: 'response.failed', sequence_number: Math.max(number - 1, startingAfter), response }
+    text += `event: response.failed\ndata: ${JSON.stringify(fields)}\n\n`
+  }
+
   function flush(): string {
     const flushed = text
     text = ''
@@ -95,6 +106,10 @@ export function streamResponse(head: ResponseHead, options: StreamOptions): RunS
       } else output.take(logged)
       // The reader has events of a lost attempt, which the current attempt has made anew.
       if (eventNumber === restoredAt) startingAfter = Math.min(startingAfter, number - 1)
+      return flush()
+    },
+    toFault(fault) {
+      fail(fault)
       return flush()
     },
   }

@@ -1,10 +1,10 @@
-import { ServiceError, toErrorBody } from '../../../errors.ts'
+import { ServiceError } from '../../../errors.ts'
 import type { Bus } from '../../../replicas/bus.ts'
 import { fromCompact } from '../../log/compact-log.ts'
 import { EventLog } from '../../log/event-log.ts'
 import type { LiveRun } from '../live-run.ts'
 import type { RunRegistry } from '../registry.ts'
-import { endWithoutSession } from '../../log/outcome.ts'
+import { endWithoutSession, toFailedEnd } from '../../log/outcome.ts'
 import type { LoggedEvent, RunKey } from '../../run.ts'
 import type { HeldRun, RunStore, StoredRun } from '../../run-store.ts'
 import type { Attempt, TailStore } from './tail-store.ts'
@@ -72,12 +72,12 @@ export class RemoteRun {
     this.ring?.()
   }
 
-  /** Ends the copy: no local reader is left, or the service is stopping. */
+  /** Ends the copy: no local reader is left, or the service is stopping. The run goes on, so the reason is no event of the run. */
   close(reason: ServiceError): void {
     if (this.log.ended) return
     this.closing.abort()
     this.deps.bus.publish('unread', { ...this.key, reader: this.reader })
-    this.endAs(reason)
+    this.log.fail(toFailedEnd(reason))
   }
 
   private async follow(): Promise<void> {
@@ -91,7 +91,7 @@ export class RemoteRun {
         this.isReadable = false
         while (await this.readTail());
       } catch (error) {
-        if (isFinal(error)) this.endAs(error)
+        if (isFinal(error)) this.append([toFailedEnd(error)])
         // The store is away: the readers wait for the store, as the run does.
         else pollMs = lastPollMs
       }
@@ -170,12 +170,14 @@ export class RemoteRun {
         this.append(events.slice(Math.max(0, this.log.events.length - first + 1)))
         await this.log.waitForReaders(this.closing.signal)
       }
+      if (run.log.fault) this.log.fail(run.log.fault)
     } finally {
       detach()
     }
   }
 
   private end({ fence, log: stored }: StoredRun): void {
+    if (this.log.ended) return
     const events = stored ? fromCompact(stored.events) : [endWithoutSession]
     const { restoredAt } = stored ?? {}
     const count = this.log.events.length
@@ -195,10 +197,6 @@ export class RemoteRun {
   private append(events: readonly LoggedEvent[]): void {
     if (this.log.ended) return
     for (const event of events) this.log.append(event)
-  }
-
-  private endAs(error: unknown): void {
-    if (!this.log.ended) this.log.append({ type: 'end', reason: 'error', usage: [], thoughts: [], error: toErrorBody(error) })
   }
 }
 

@@ -56,3 +56,18 @@ test('the readers of a run that moved here, and on to another process, get the e
     events.slice(1),
   )
 })
+
+test('a copy that is closed while its run goes on ends with a fault, not with an event', { timeout: 5000 }, async () => {
+  const registry = createRunRegistry({ bus: localBus, sleep })
+  const tails = {
+    read: async () => [{ first: 1, last: 1, attempt: { restored: 0, restoredAt: undefined }, events: [textOf('a')] as never[] }],
+  }
+  const store = { find: async () => storedRun(1) }
+  const remote = createRemoteRuns({ store, registry, tails, bus: localBus, newId: () => 'reader', sleep })
+  const opened = remote.open(storedRun(1), new AbortController().signal)
+  while (opened.log.events.length === 0) await delay(5)
+  await remote.drain(0)
+  await opened.ended
+  assert.deepEqual(opened.log.events, [textOf('a')])
+  assert.equal(opened.log.fault?.error?.details?.error_type, 'Overloaded')
+})

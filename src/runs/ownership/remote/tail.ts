@@ -90,7 +90,7 @@ export class Tail {
   async follow(): Promise<void> {
     const { log } = this.run
     for await (const { first, events } of log.follow(0, this.closing.signal)) {
-      const isEnd = log.ended && isLastEvent(events.at(-1))
+      const isEnd = log.isComplete && isLastEvent(events.at(-1))
       const { to } = this.covered ?? { to: 0 }
       this.add({ from: to, to: first - 1 + events.length - (isEnd ? 1 : 0) })
       await this.waitForReaders()
