@@ -294,6 +294,8 @@ export interface Checkpoint {
   suspensions?: Suspension[]
   /** Absent for none. */
   trace?: TraceRecord[]
+  /** `EventLog.restoredAt` of the attempt that stored this; absent for none, and in checkpoints of earlier versions. */
+  restoredAt?: number
 }
 
 /** A message of an agent inside a tool call. */

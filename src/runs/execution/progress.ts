@@ -116,6 +116,7 @@ export async function storeNext(
       ? { suspensions: progress.suspensions.slice(progress.storedSuspensions) }
       : {}),
     ...(trace.length > 0 ? { trace } : {}),
+    ...(run.log.restoredAt === undefined ? {} : { restoredAt: run.log.restoredAt }),
   }
   const upTo = {
     nested: progress.nested.length,
@@ -172,7 +173,7 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
     if (times) run.times.restore(times as TimesRecord)
   }
   const events = checkpoints.flatMap((stored) => fromCompact(stored.events))
-  run.log.restore(events, run.resumed ? run.resumed.restoredAt : events.length)
+  run.log.restore(events, restoredAtOf(run, checkpoints, events.length))
   for (const event of events) {
     if (event.type === 'step_start') progress.startedBefore.set(event.step.id, event.step.startedAt)
     if (event.type !== 'step_end') continue
@@ -188,6 +189,16 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
   progress.storedNested = progress.nested.length
   progress.storedSuspensions = progress.suspensions.length
   progress.storedRecords = run.trace.count
+}
+
+/**
+ * The smallest number at which this attempt or an earlier one went on from checkpoints. `count`: number of events that this attempt restores.
+ * Undefined where no reader can know events that were made again.
+ */
+function restoredAtOf({ earlier }: LiveRun, checkpoints: readonly Checkpoint[], count: number): number | undefined {
+  const numbers = [earlier.restoredAt, ...checkpoints.map(({ restoredAt }) => restoredAt), earlier.hasUnstored ? count : undefined]
+  const restarts = numbers.filter((number) => number !== undefined)
+  return restarts.length === 0 ? undefined : Math.min(...restarts)
 }
 
 /** Files from the tools of a run, in order of creation. An agent inside of a call and the call may both report the same file. */

@@ -42,7 +42,9 @@ test('the job of an accepted run executes the run, once', async () => {
     attempt: 1,
   }
   assert.deepEqual(await runs.work(job), { kind: 'done' })
-  assert.equal((await store.find(keyOf('r')))?.status, 'success')
+  const { status, fence, log } = (await store.find(keyOf('r')))!
+  assert.deepEqual({ status, fence }, { status: 'success', fence: 2 })
+  assert.equal(log?.restoredAt, undefined, 'no reader knows events of an attempt before')
   assert.deepEqual(await runs.work(job), { kind: 'done' })
 })
 

@@ -226,7 +226,7 @@ test('after a rewind, readers with later events get retrying once, and all reade
   const ahead = read(log, 7)
   const slower = read(log, 1)
   await settled()
-  log.rewind(1, 1)
+  log.rewind({ restored: 1, restoredAt: 1 }, 1)
   log.append(text('B'))
   await settled()
   log.append(end)
@@ -240,12 +240,28 @@ test('a rewind past the last event revokes nothing, and an interrupt from before
   const log = logOf(text('a'))
   const reading = read(log)
   await settled()
-  log.rewind(2, undefined)
+  log.rewind({ restored: 2, restoredAt: undefined }, 2)
   log.append({ type: 'interrupt', calls: [], usage: [], thoughts: [] })
   await settled()
   assert.equal(log.ended, false)
   log.append(end)
   assert.deepEqual(await reading, ['1: a', '2: interrupt', '3: end'])
+})
+
+test('a copy that missed an attempt drops what that attempt made again, also an interrupt that the run restored', async () => {
+  const interrupt: LoggedEvent = { type: 'interrupt', calls: [], usage: [], thoughts: [] }
+  const log = logOf(text('a'), text('old'), text('old'))
+  const reading = read(log)
+  const before = read(log, 1)
+  await settled()
+  log.rewind({ restored: 3, restoredAt: 1 }, 1)
+  log.append(text('b'))
+  log.append(interrupt)
+  await settled()
+  assert.equal(log.ended, false, 'the run went on after the interrupt')
+  log.append(end)
+  assert.deepEqual(await reading, ['1: a old old', '1: retrying', '2: b interrupt', '4: end'])
+  assert.deepEqual(await before, ['2: old old', '1: retrying', '2: b interrupt', '4: end'])
 })
 
 test('a fault ends the log for its readers after the events, without being an event', async () => {

@@ -25,8 +25,8 @@ interface Reader {
 export class EventLog {
   readonly events: LoggedEvent[] = []
   /**
-   * Number of the last event that the current attempt took over from a lost process; undefined when no process was lost. A reader may
-   * know higher numbers from the lost attempt, which the current attempt uses again.
+   * The smallest number after which an attempt made events again that readers may know: number of the last event that the attempt took over
+   * from a lost process. Undefined when no process was lost. A reader may know higher numbers from any of the lost attempts.
    */
   restoredAt: number | undefined
   private readonly readers = new Set<Reader>()
@@ -52,16 +52,16 @@ export class EventLog {
     for (const event of events) this.append(event)
   }
 
-  /** Continues with an attempt of another process. Drops the events after number `restored`, which belong to a lost attempt. */
-  rewind(restored: number, restoredAt: number | undefined): void {
+  /** Continues with an attempt of another process. Drops the events after number `valid`, which belong to a lost attempt. */
+  rewind({ restored, restoredAt }: Pick<EventLog, 'restored' | 'restoredAt'>, valid: number): void {
     this.restored = restored
     this.restoredAt = restoredAt
-    if (this.events.length <= restored) return
-    this.events.length = restored
-    this.characters.length = restored + 1
+    if (this.events.length <= valid) return
+    this.events.length = valid
+    this.characters.length = valid + 1
     for (const reader of this.readers) {
-      if (reader.at <= restored) continue
-      reader.at = restored
+      if (reader.at <= valid) continue
+      reader.at = valid
       reader.mustRetry = true
     }
     this.wakeReaders()

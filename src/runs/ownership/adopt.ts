@@ -95,7 +95,7 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
     taken: TakenOver,
     { needsReader = false, ending, ...options }: TakeOverOptions = {},
   ): LiveRun {
-    const { tenant, owner, requestId, status, log, losses } = run
+    const { tenant, owner, requestId, status, losses } = run
     const isResumed = status === 'interrupted' || options.isResumed === true
     const moved = toMove(run, isResumed)
     const liveRun = new LiveRun({
@@ -106,7 +106,8 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
       losses: losses?.count ?? 0,
       // A repeat gets the full execution time.
       ranMs: run.endedAt === undefined ? run.ranMs : 0,
-      ...(isResumed ? { resumed: { restoredAt: log?.restoredAt } } : {}),
+      isResumed,
+      earlier: { restoredAt: run.log?.restoredAt, hasUnstored: !isResumed && hasBegun(run) },
       moved,
       // An accepted run has waited for a worker since its request.
       ...(moved.cause ? {} : { times: new PhaseTimes({ queuedMs: Math.max(0, now() - run.createdAt) }) }),
@@ -192,6 +193,11 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
   }
 
   return { takeOver, toTakeOver, resume, adopt, stop: () => void (isStopped = true) }
+}
+
+/** False for a run that no process has executed yet, so that its readers know no events. */
+function hasBegun({ fence, status, endedAt }: OrphanedRun): boolean {
+  return fence > 1 || status !== 'pending' || endedAt !== undefined
 }
 
 /** Where a run comes from. An accepted run that no process has executed yet comes from nowhere. */

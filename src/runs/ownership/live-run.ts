@@ -14,6 +14,14 @@ import { reachState } from '../../states.ts'
  */
 export type StopCause = 'timeout' | 'cancelled' | 'disconnected' | 'orphaned' | 'handed_over' | 'superseded'
 
+/** What readers may know from the attempts before this one. */
+export interface EarlierAttempts {
+  /** As `EventLog.restoredAt`. */
+  restoredAt: number | undefined
+  /** True where readers may know events that were not stored, and that this attempt makes again. */
+  hasUnstored: boolean
+}
+
 export interface LiveRunOptions {
   key: RunKey
   sessionId: string
@@ -27,8 +35,10 @@ export interface LiveRunOptions {
   ranMs?: number
   /** How often in a row the run has lost its process. Default: 0. */
   losses?: number
-  /** Present where the run continues after an interruption; `restoredAt` as in `EventLog`. Absent for a new run and for a run that lost its process. */
-  resumed?: { restoredAt: number | undefined }
+  /** True where the run continues after an interruption. Default: false. */
+  isResumed?: boolean
+  /** Default: the run has lost a process for the first time. */
+  earlier?: EarlierAttempts
   /** The process before, and why the run has moved; absent for a new run. */
   moved?: Pick<HeldRecord, 'from' | 'cause'>
   /** Default: times that begin now. */
@@ -48,7 +58,8 @@ export class LiveRun {
   /** Milliseconds that the run was executed before an interruption. Waiting for approval does not count. */
   readonly ranMs: number
   readonly losses: number
-  readonly resumed: LiveRunOptions['resumed']
+  readonly isResumed: boolean
+  readonly earlier: EarlierAttempts
   readonly moved: Pick<HeldRecord, 'from' | 'cause'>
   readonly log = new EventLog()
   readonly trace: TraceRecorder
@@ -92,7 +103,8 @@ export class LiveRun {
     this.fence = options.fence
     this.ranMs = options.ranMs ?? 0
     this.losses = options.losses ?? 0
-    this.resumed = options.resumed
+    this.isResumed = options.isResumed ?? false
+    this.earlier = options.earlier ?? { restoredAt: undefined, hasUnstored: true }
     this.moved = options.moved ?? {}
     this.trace = new TraceRecorder(this)
     this.times = options.times ?? new PhaseTimes()

@@ -184,7 +184,7 @@ const handOverMs = 2000
 function endingOf(run: LiveRun, ending: Ending | undefined): Ending | undefined {
   const isStopped = run.signal.aborted && run.stopCause !== 'orphaned'
   if (ending === 'orphaned' && isStopped) return undefined
-  return ending ?? (run.resumed && run.stopCause === 'cancelled' ? 'cancelled' : undefined)
+  return ending ?? (run.isResumed && run.stopCause === 'cancelled' ? 'cancelled' : undefined)
 }
 
 /** Ends the log of a run that left the session queue or was handed over. Where another process resumes the run, the end is no event of the run. */

@@ -39,3 +39,8 @@ test('a later part whose run cannot be read begins, then fails with the number o
     [0, 'response.failed'],
   ])
 })
+
+test('a reader of a lost attempt without a checkpoint gets all events after the beginning again', () => {
+  const { toChunk } = streamResponse(head(), { hasSchema: false, startingAfter: 40, isReplay: true, restoredAt: 0 })
+  assert.match(toChunk(1, text('a'), false), /^event: response.in_progress\ndata: .*"sequence_number":1,/)
+})

@@ -83,6 +83,7 @@ export function streamResponse(head: ResponseHead, options: StreamOptions): RunS
   }
 
   if (head.part === 1) begin()
+  if (restoredAt === 0) startingAfter = Math.min(startingAfter, number - 1)
   let isFirst = true
   return {
     opening: isReplay || head.fields.background ? flush() : '',

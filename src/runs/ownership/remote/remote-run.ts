@@ -7,7 +7,7 @@ import type { RunRegistry } from '../registry.ts'
 import { endWithoutSession, toFailedEnd } from '../../log/outcome.ts'
 import type { LoggedEvent, RunKey } from '../../run.ts'
 import type { HeldRun, RunStore, StoredRun } from '../../run-store.ts'
-import type { Attempt, TailStore } from './tail-store.ts'
+import { countCommon, type Attempt, type TailStore } from './tail-store.ts'
 import { reachState } from '../../../states.ts'
 
 export interface RemoteRunDependencies {
@@ -165,7 +165,7 @@ export class RemoteRun {
         this.newestFence = run.fence
         this.begin(run.fence, run.log)
         const isRewound = hasBegun && first <= this.log.events.length && events[0]?.type === 'retrying'
-        if (isRewound) this.log.rewind(first, first)
+        if (isRewound) this.log.rewind(run.log, first)
         hasBegun = true
         this.append(events.slice(Math.max(0, this.log.events.length - first + 1)))
         await this.log.waitForReaders(this.closing.signal)
@@ -188,10 +188,10 @@ export class RemoteRun {
     this.append(events.slice(this.log.events.length))
   }
 
-  private begin(fence: number, { restored, restoredAt }: Attempt): void {
+  private begin(fence: number, attempt: Attempt): void {
     if (this.fence === fence) return
+    this.log.rewind(attempt, countCommon(attempt, this.fence, fence))
     this.fence = fence
-    this.log.rewind(restored, restoredAt)
   }
 
   private append(events: readonly LoggedEvent[]): void {

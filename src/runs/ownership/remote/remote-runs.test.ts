@@ -71,3 +71,33 @@ test('a copy that is closed while its run goes on ends with a fault, not with an
   assert.deepEqual(opened.log.events, [textOf('a')])
   assert.equal(opened.log.fault?.error?.details?.error_type, 'Overloaded')
 })
+
+test(
+  'a copy of the first attempt drops the events that the second attempt, which the copy has missed, made again',
+  { timeout: 5000 },
+  async () => {
+    const registry = createRunRegistry({ bus: localBus, sleep })
+    let stored = storedRun(1)
+    const batches = {
+      1: { first: 1, last: 6, attempt: { restored: 0, restoredAt: undefined }, events: Array(6).fill(textOf('old')) },
+      3: { first: 3, last: 6, attempt: { restored: 4, restoredAt: 2 }, events: Array(4).fill(textOf('new')) },
+    }
+    const tails = {
+      read: async (_key: unknown, fence: number, after: number) => {
+        const batch = batches[fence as 1 | 3]
+        return batch && batch.last > after ? [batch as never] : []
+      },
+    }
+    const remote = createRemoteRuns({ store: { find: async () => stored }, registry, tails, bus: localBus, newId: () => 'reader', sleep })
+    const leaving = new AbortController()
+    const opened = remote.open(stored, leaving.signal)
+    while (opened.log.events.length < 6) await delay(5)
+    stored = storedRun(3)
+    while (opened.log.restoredAt === undefined || opened.log.events.length < 6) await delay(5)
+    assert.deepEqual(
+      opened.log.events.map((event) => event.type === 'text' && event.text),
+      ['old', 'old', 'new', 'new', 'new', 'new'],
+    )
+    leaving.abort()
+  },
+)

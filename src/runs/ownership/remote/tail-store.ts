@@ -28,3 +28,11 @@ export interface Attempt {
   /** As `EventLog.restoredAt`. */
   restoredAt: number | undefined
 }
+
+/**
+ * Number of events that an attempt, which runs under the fence `to`, has in common with an earlier attempt under the fence `from`. Where
+ * attempts in between are unknown, the events after `restoredAt` may be theirs.
+ */
+export function countCommon({ restored, restoredAt = restored }: Attempt, from: number, to: number): number {
+  return from === to - 1 ? restored : Math.min(restored, restoredAt)
+}

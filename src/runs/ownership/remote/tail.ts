@@ -1,7 +1,7 @@
 import { toCompact } from '../../log/compact-log.ts'
 import type { LiveRun } from '../live-run.ts'
 import { isLastEvent, type LoggedEvent } from '../../run.ts'
-import type { TailBatch } from './tail-store.ts'
+import { countCommon, type TailBatch } from './tail-store.ts'
 
 /** A reader publishes its position every few seconds; without that it is removed after this time. */
 const readerExpiryMs = 10_000
@@ -108,9 +108,10 @@ export class Tail {
     this.unwritten.unshift(...batches.map(({ first, last }) => ({ from: first - 1, to: last })))
   }
 
-  /** Events that the run restored are the same under every fence; later events of another fence do not count. */
+  /** Events that the run has in common with the attempt of the reader count; later events of another fence do not. */
   private positionOf({ fence, after }: ReadPosition): number {
-    return fence === this.run.fence ? after : Math.min(after, this.run.log.restored)
+    const { run } = this
+    return fence === run.fence ? after : Math.min(after, countCommon(run.log, fence, run.fence))
   }
 
   private add(range: Range): void {
