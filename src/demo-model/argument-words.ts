@@ -97,7 +97,7 @@ function isName({ text, lower }: Word): boolean {
 /** The words behind a preposition that are written like names, or the first such words. */
 export function objectOf(words: readonly Word[]): string | undefined {
   const prepositions = setOf('in for of about from to at on with called named')
-  const isOpen = (word: Word | undefined) => word !== undefined && word.use === undefined && isName(word)
+  const isOpen = (word: Word | undefined) => word !== undefined && word.use === undefined && isName(word) && !isNumber(word)
   const after = words.findIndex((word, at) => isOpen(word) && at > 0 && prepositions.has(words[at - 1]!.lower))
   const start = after >= 0 ? after : words.findIndex((word, at) => at > 0 && isOpen(word))
   if (start < 0) return undefined

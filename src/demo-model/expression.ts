@@ -36,7 +36,7 @@ const anyPhrase = new RegExp(`\\b(?:the )?(${[...phrases.keys()].join('|')})(?![
 /** Sentences with an order of operands that differs from the formula, `#` for a number. Multiplying before dividing stays exact. */
 const sentences = [
   ['#% off( of)? #', '$3 * (100 - $1) / 100'],
-  ['# (?:\\p{L}+ ){0,5}#% off', '$1 * (100 - $2) / 100'],
+  ['(?<=^[^\\d]*)# (?:\\p{L}+ ){0,5}#% off(?![^]*\\d)', '$1 * (100 - $2) / 100'],
   ['#% (?:more|higher) than #', '$2 * (100 + $1) / 100'],
   ['#% (?:less|lower) than #', '$2 * (100 - $1) / 100'],
   ['(?:increase|raise) # by #%', '$1 * (100 + $2) / 100'],

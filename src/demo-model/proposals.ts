@@ -30,7 +30,8 @@ const consents = /^(?:y|yes|yep|yeah|sure|ok|okay|do|go|please do|confirm|confir
 const consenting = setOf(
   'y yes yep yeah sure ok okay do it that go ahead on for please confirm confirmed correct of course run i am is right',
 )
-const refusals = /^(?:n|no|nope|stop|cancel|do not|don't|never mind)(?: thanks| thank you| do not| don't)?$/
+const refusals =
+  /^(?:n|no|nope|stop|cancel|do not|don't|never mind|forget it|leave it)(?: (?:thanks|thank you|do not|don't|stop|never mind|forget it|leave it))*$/
 
 /** True for a plain yes, false for a plain no, undefined for anything else. */
 export function readConsent(text: string): boolean | undefined {

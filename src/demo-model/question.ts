@@ -124,7 +124,7 @@ function refersBack(part: string, words: readonly string[]): boolean {
   if (words.some((word) => references.has(word))) return !words.includes('time')
   return words.some((word, at) => {
     const before = words[at - 1] ?? ''
-    return (word === 'that' || word === 'it') && (leads.has(before) || (at === words.length - 1 && before !== 'is'))
+    return ['that', 'it', 'there'].includes(word) && (leads.has(before) || (at === words.length - 1 && before !== 'is' && before !== 'are'))
   })
 }
 

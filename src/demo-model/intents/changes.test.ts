@@ -40,6 +40,10 @@ test('a text that an order lacks is asked for, and is what the next message says
   assert.deepEqual(third!.calls, [{ name: 'add_note', arguments: '{"order_id":"O-1002","text":"ring the bell twice"}' }])
 })
 
+test('a refusal is no text', () => {
+  assert.equal(lastCall('Add a note to order O-1002', 'no, never mind'), 'All right.')
+})
+
 test('"it" is the order of the question before, and is proposed', () => {
   const asked = 'What is the status of O-1002?'
   assert.match(lastCall(asked, 'ok then cancel it please'), /^Shall I run `cancel_order` with order_id “O-1002”/)

@@ -54,7 +54,10 @@ function ordersOf(text: string, turns: readonly Turn[], tools: readonly ToolOffe
 /** The order that lacks nothing but a text, with the message that answers the question for it. */
 function withText(text: string, order: Order | undefined): Order | undefined {
   const [name = '', ...others] = order?.missing ?? []
-  return order && isFreeText(name) && others.length === 0 ? { ...order, input: { ...order.input, [name]: text }, missing: [] } : undefined
+  const isRefusal = /^(?:no|stop|cancel|never|forget|leave|wait)\b/i.test(text)
+  return order && !isRefusal && isFreeText(name) && others.length === 0
+    ? { ...order, input: { ...order.input, [name]: text }, missing: [] }
+    : undefined
 }
 
 /** "Cancel the orders O-1 and O-2": one order for each identifier of the same form. */

@@ -27,7 +27,7 @@ function readTablesOf(profile: Profile, part: Part): Reading | undefined {
   const plain = withoutChart(part.text)
   const isRead = part.isFollowUp || readChain({ questions: [plain], facts }) !== undefined
   const words = readWords(plain).map((word) => word.text)
-  const text = isRead ? plain : correct(plain, words, facts).question
+  const text = isRead ? plain : correct(plain, words, facts, false).question
   const earlier = part.isFollowUp ? part.earlier.map(withoutChart) : []
   const questions = [...earlier, ...(text === '' ? [] : [text])]
   const query = readChain({ questions, facts })

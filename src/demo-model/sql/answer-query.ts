@@ -95,10 +95,15 @@ function* completeFacts({ tool, clock, ...question }: QuestionOfTables): Generat
   return query && { query, facts, notes }
 }
 
-/** Replaces mistyped words by the only word that they can stand for. */
-export function correct(question: string, unused: readonly string[], { tables }: DataFacts): { question: string; notes: string[] } {
+/** Replaces mistyped words by the only word that they can stand for. Before the values are looked up, no word stands for a value. */
+export function correct(
+  question: string,
+  unused: readonly string[],
+  { tables }: DataFacts,
+  knowsValues = true,
+): { question: string; notes: string[] } {
   const columns = tables.flatMap((table) => table.columns)
-  const names = [...tables, ...columns].map(({ name }) => name).concat(columns.flatMap(({ values }) => values))
+  const names = [...tables, ...columns].map(({ name }) => name).concat(knowsValues ? columns.flatMap(({ values }) => values) : [])
   const vocabulary = new Set([...functionWords, ...names.flatMap(wordsOf)])
   let corrected = question
   const readings: string[] = []

@@ -1,4 +1,4 @@
-import { claim, findPhrase, phrases } from '../language/phrases.ts'
+import { claim, claimWhere, findPhrase, phrases } from '../language/phrases.ts'
 import { withDigits } from '../language/number-words.ts'
 import { readWords, unusedOf, type Word } from '../language/words.ts'
 import { readDates, takeGrain, type DateReading, type Today } from './dates.ts'
@@ -6,7 +6,7 @@ import { chooseTable, findMentions, persons, type Mention } from './mentions.ts'
 import { readNumbers } from './numbers.ts'
 import { emptyQuery, type Query } from './query.ts'
 import { hasTimeNear, isFollowedByValue, isGrouping, previousWord, readPresence, readValues, separators } from './roles.ts'
-import { hasRevenue, joinColumn, priceMeasure, stemsOfName, type Column, type Table } from './tables.ts'
+import { hasRevenue, joinColumn, nameColumn, priceMeasure, stemsOfName, type Column, type Table } from './tables.ts'
 import { dropImplied, groupByPerson, nameGroups, readSubject } from './subject.ts'
 import { claimLightWords, pushOnce, readFigureWords, readImplied, readStock, readStockOfOne } from './vocabulary.ts'
 
@@ -56,8 +56,9 @@ function read(question: string, facts: DataFacts, previous: Table | undefined): 
   query.hits.push(...words.flatMap(({ lower, use = 'phrase' }) => (use === 'phrase' ? [] : [lower])))
   claimLightWords(words, query)
   query.unused = unusedOf(words).map(({ text }) => text)
-  // "Who spent the most?" is not answered by the largest amount.
-  if (words[0]?.lower === 'who' && query.groups.length === 0 && !query.rows && query.columns.length === 0) query.unused.push(words[0].text)
+  // "Who sold the most?" is not answered by rows or amounts without persons.
+  const hasPersons = query.groups.length > 0 || query.columns.length > 0 || nameColumn(table)?.name === 'name'
+  if (words[0]?.lower === 'who' && !hasPersons) query.unused.push(words[0].text)
   const isUnderstood =
     mentions.length > 0 ||
     words.some(({ lower }) => persons.has(lower)) ||
@@ -75,7 +76,7 @@ function tableOf(words: readonly Word[], tables: readonly Table[], previous: Tab
   const hasGrain = takeGrain(copies, true) !== undefined
   if (previous && (hasDate || hasGrain || mentions.some(({ table }) => table.name === previous.name))) return previous
   // "What was bought in order O-1001?" asks for the lines of the order.
-  const isBought = words[0]?.lower === 'what' && findPhrase(words, phrases('bought|ordered|purchased|is in|was in'))
+  const isBought = words[0]?.lower === 'what' && findPhrase(words, phrases('bought|ordered|purchased|is in|was in|what in'))
   const lines = mentions.find(({ table, column, kind }) => {
     return isBought && kind === 'value' && tables.some((other) => other !== table && joinColumn(table, other)?.name === column?.name)
   })
@@ -103,6 +104,13 @@ function readTimes(query: Query, words: readonly Word[], now: Today): (DateReadi
   for (const { at, length } of values) claim(words.slice(at, at + length), 'held')
   const reading = readDates(words, column, now)
   for (const word of words) if (word.use === 'held') delete word.use
+  // "Shipped in March" names the column, not the status.
+  const parts = stemsOfName(column.name)
+  claimWhere(
+    words,
+    'date',
+    (word) => word.use === undefined && parts.includes(word.stem) && isNamed(word.stem) && hasTimeNear(words, words.indexOf(word)),
+  )
   if (reading.sql) query.conditions.set(column.name, { sql: reading.sql, column, isSingle: !reading.grain, text: reading.text })
   query.fault = reading.fault
   query.notes.push(...[reading.note ?? []].flat())

@@ -91,6 +91,7 @@ export function readValues(query: Query, words: readonly Word[], mentions: reado
     if (query.share && !isNot) query.hits.push(...values)
     else query.conditions.set(column.name, { sql, column, isSingle: values.length === 1 && !isNot, text })
     const isTogether = words.some(({ lower }) => ['combined', 'together'].includes(lower))
-    if (query.share || (own.length > 1 && values.length > 1 && !isNot && !isTogether)) query.groups.push({ column })
+    const asksRows = query.rows && query.measures.length === 0 && query.aggregate === undefined
+    if (query.share || (!asksRows && own.length > 1 && values.length > 1 && !isNot && !isTogether)) query.groups.push({ column })
   }
 }

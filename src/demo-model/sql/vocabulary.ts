@@ -50,7 +50,7 @@ const light = new Set(
     'brought generate generated achieve achieved perform performed performing performance result results say calculate compute question far right now please ' +
     'hello hi hey thanks thank exactly there do per entire whole system database listed registered recorded is it they them those these that ours own owns ' +
     'class classes break comes still gets anything everything anyone left list used so kind type types included including include versus vs against find see ' +
-    'look check wonder wondering curious interested think today store shop work works cost costs offer stock sort sorted ordered rank ranked ranking joined ' +
+    'look check wonder wondering curious interested think today store shop work works cost costs offer sort sorted ordered rank ranked ranking joined ' +
     'join signed registered became started created since belong belongs called named name id number anybody somebody someone quick method already yet still'
   ).split(' '),
 )
