@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../agent/messages.ts'
+import type { JsonObject, JsonSchema } from '../agent/messages.ts'
 import { withDigits } from './language/number-words.ts'
 import { claimWhere, claim, isNumber } from './language/phrases.ts'
 import { setOf, isStopWord, readWords, stem, wordsOf, type Word } from './language/words.ts'
@@ -8,6 +8,8 @@ import { setOf, isStopWord, readWords, stem, wordsOf, type Word } from './langua
 export interface Request {
   text: string
   words: readonly Word[]
+  /** The JSON object in the text. */
+  json?: JsonObject | undefined
 }
 
 /** Claims the words of a text inside of the request. */

@@ -4,7 +4,7 @@ import { findExpression } from './expression.ts'
 import { withDigits } from './language/number-words.ts'
 import { claim, isNumber } from './language/phrases.ts'
 import { setOf, readWords, stem, wordsOf, type Word } from './language/words.ts'
-import { isPath, quotedIn, textBehindColon, urlIn } from './literals.ts'
+import { codeIn, isPath, jsonIn, quotedIn, textBehindColon, urlIn } from './literals.ts'
 import {
   claimed,
   claimText,
@@ -35,26 +35,41 @@ type ReadValue = (name: string, property: JsonSchema, request: Request) => JsonV
 /** Characters that are read word by word. A longer request contains a text. */
 const maxRequest = 2_400
 
+/** Reads the input from words. With `isNamed` the request names the tool, so that JSON, code and quotes in it are its input. */
 export function fillArguments(
   schema: JsonSchema,
   text: string,
-  words: readonly Word[] = readWords(withDigits(text.slice(0, maxRequest))),
+  { words = readWords(withDigits(text.slice(0, maxRequest))), isNamed = false }: { words?: readonly Word[]; isNamed?: boolean } = {},
 ): FilledArguments {
   const required = listed(schema, 'required').map(String)
   const properties = Object.entries(named(schema, 'properties')) as [string, JsonSchema][]
+  const json = isNamed ? jsonIn(text) : undefined
+  const isWhole =
+    json && required.every((name) => name in json) && Object.keys(json).every((key) => properties.some(([name]) => name === key))
+  if (isWhole) return { input: json, stated: Object.keys(json), missing: [] }
+  // Names inside of the JSON are not names of parameters.
+  const spoken = json ? text.slice(0, text.indexOf('{')) + text.slice(text.lastIndexOf('}') + 1) : text
   const values = new Map<string, JsonValue>()
   const stated: string[] = []
   // Stated values first, so that a guess takes only what is left.
-  for (const read of [pairValue, statedValue, guessedValue] satisfies ReadValue[])
+  for (const read of [pairValue, statedValue, onlyValue, guessedValue] satisfies ReadValue[])
     for (const [name, property] of properties) {
-      const value =
-        values.has(name) || (read === guessedValue && !required.includes(name)) ? undefined : read(name, property, { text, words })
+      const isOpen = !values.has(name) && (read === pairValue || read === statedValue || required.includes(name))
+      const isOnly = isNamed && required.length === 1
+      const value = isOpen && (read !== onlyValue || isOnly) ? read(name, property, { text: spoken, words, json }) : undefined
       if (value === undefined) continue
       values.set(name, value)
       if (read !== guessedValue) stated.push(name)
     }
   const input = Object.fromEntries(properties.flatMap(([name]) => (values.has(name) ? [[name, values.get(name)!]] : [])))
   return { input, stated, missing: required.filter((name) => !values.has(name)) }
+}
+
+/** The only text that a named tool requires. */
+function onlyValue(name: string, property: JsonSchema, { text }: Request): JsonValue | undefined {
+  if (typeOf(property) !== 'string' || Array.isArray(property['enum'])) return undefined
+  const url = /ur[il]|link/i.test(name) ? urlIn(text) : undefined
+  return url ?? codeIn(text)?.code ?? quotedIn(text) ?? textBehindColon(text)
 }
 
 export function typeOf(property: JsonSchema | undefined): unknown {
@@ -113,6 +128,7 @@ function statedValue(name: string, property: JsonSchema, request: Request): Json
   const type = typeOf(property)
   if (type === 'boolean') return booleanValue(name, request)
   if (type === 'integer' || type === 'number') return labelledNumber(name, property, request)
+  if (type === 'object') return request.json
   if (type !== 'string') return undefined
   const form = formOf(name, property)
   if (form) return form(request, wordsOf(name))

@@ -2,9 +2,9 @@ import { fitName } from '../agent/tool-names.ts'
 import { findToolsName } from '../agent/tool-offer.ts'
 import type { JsonObject, JsonSchema } from '../agent/messages.ts'
 import type { ToolOffer } from '../agent/model.ts'
-import { listed, named } from '../json/schema/schema-nodes.ts'
-import { fillArguments, isFreeText, typeOf } from './arguments.ts'
-import { codeIn, jsonIn, quotedIn, textBehindColon, urlIn } from './literals.ts'
+import { listed } from '../json/schema/schema-nodes.ts'
+import { fillArguments, isFreeText } from './arguments.ts'
+import { codeIn, jsonIn, urlIn } from './literals.ts'
 import type { Call } from './work.ts'
 
 /** Reads orders that name a tool, or contain input that only one tool accepts: code, an address or a specification. */
@@ -48,28 +48,12 @@ function findNamed(message: string, tools: readonly ToolOffer[]): NamedTool | un
   return undefined
 }
 
-/** The arguments as JSON, as text for the only required text, or by name. Undefined if required input is missing, or a text would be guessed. */
+/** The input; undefined if a required part is missing, or if a text would be guessed: words may give a number, a place or a date only. */
 function inputIn(text: string, schema: JsonSchema): JsonObject | undefined {
-  const properties = named(schema, 'properties') as Record<string, JsonSchema>
-  const required = listed(schema, 'required').map(String)
-  const json = jsonIn(text)
-  if (json) {
-    const only = required.filter((name) => typeOf(properties[name]) === 'object')
-    const isInput = Object.keys(json).every((key) => key in properties)
-    const input = isInput ? json : only.length === 1 ? { [only[0]!]: json } : {}
-    if (required.every((name) => name in input)) return input
-  }
-  const { input, stated, missing } = fillArguments(schema, text)
-  const isText = (name: string) => typeOf(properties[name]) === 'string' && (isFreeText(name) || !stated.includes(name))
-  const open = required.filter((name) => missing.includes(name) || isText(name))
+  const { input, stated, missing } = fillArguments(schema, text, { isNamed: true })
+  const isGuessed = listed(schema, 'required').some((name) => isFreeText(String(name)) && !stated.includes(String(name)))
   const isNothing = Object.keys(input).length === 0 && /["`{]/.test(text)
-  if (open.every((name) => stated.includes(name))) return isNothing ? undefined : input
-  const url = /ur[il]|link/i.test(open[0]!) ? urlIn(text) : undefined
-  const only =
-    open.length === 1 && required.length === 1 ? (url ?? codeIn(text)?.code ?? quotedIn(text) ?? textBehindColon(text)) : undefined
-  if (only !== undefined) return { [open[0]!]: only }
-  // Words may give a number, a place or a date, but never a free text.
-  return missing.length === 0 && !open.some(isFreeText) ? input : undefined
+  return isNothing || isGuessed || missing.length > 0 ? undefined : input
 }
 
 /** Matches requests to read an address, but not requests that only mention an address. */

@@ -69,7 +69,7 @@ function readOrderFor(sentence: string, tool: ToolOffer): Order | undefined {
   claim([verb, ...words.filter(({ lower }) => courtesies.has(lower))], 'order')
   const objects = isNamed ? name.slice(1) : name
   const isAbout = objects.every((object) => words.some((word) => word.stem === stem(object)))
-  const filled = fillArguments(tool.schema, sentence, words)
+  const filled = fillArguments(tool.schema, sentence, { words })
   const unverified = isNamed ? addObject(filled, tool, { sentence, words, verb, objects }) : []
   const stated = new Set([...filled.stated, ...objectsOf(filled.input, words, verb, objects), ...unverified])
   // "Delete the file" is no order for a tool that deletes customers.
