@@ -1,7 +1,7 @@
 import type { JsonObject, JsonSchema } from '../agent/messages.ts'
 import { withDigits } from './language/number-words.ts'
 import { claimWhere, claim, isNumber } from './language/phrases.ts'
-import { setOf, isStopWord, readWords, stem, wordsOf, type Word } from './language/words.ts'
+import { currencies, setOf, isStopWord, readWords, stem, wordsOf, type Word } from './language/words.ts'
 
 /** Finds and claims the words of a request that are the value of a parameter. */
 
@@ -23,8 +23,6 @@ export function claimed(word: Word | undefined): string | undefined {
   return word?.text
 }
 
-const moneyWords = '€ eur euro euros $ usd dollar dollars £ gbp pound pounds'.split(' ')
-
 export function openNumbers(property: JsonSchema, words: readonly Word[]): Word[] {
   const isWhole = [property['type']].flat()[0] === 'integer'
   return words.filter((word) => isNumber(word) && word.use === undefined && (!isWhole || Number.isInteger(Number(word.lower))))
@@ -39,9 +37,9 @@ export function labelledNumber(name: string, property: JsonSchema, { words }: Re
   const parts = wordsOf(name)
   const percent = words.find(({ lower, use }) => use === undefined && /^\d+(\.\d+)?%$/.test(lower))
   if (percent && parts.some((part) => ['percent', 'percentage', 'discount', 'rate'].includes(part))) return numberOf(percent)
-  const isMoney = parts.some((part) => ['amount', 'price', 'total', 'sum', 'value'].includes(part) || moneyWords.includes(part))
+  const isMoney = parts.some((part) => ['amount', 'price', 'total', 'sum', 'value'].includes(part) || currencies.has(part))
   const isLimit = /^(?:limit|top_?k?|max|max_?results|n|(?:page_?)?size)$/i.test(name)
-  const labels = new Set([...parts.map(stem), ...(isMoney ? moneyWords : []), ...(isLimit ? ['top', 'first', 'result', 'passage'] : [])])
+  const labels = new Set([...parts.map(stem), ...(isMoney ? currencies : []), ...(isLimit ? ['top', 'first', 'result', 'passage'] : [])])
   const isLabel = (word: Word | undefined) => word !== undefined && (labels.has(word.stem) || labels.has(word.lower))
   const numbers = openNumbers(property, words)
   const near = numbers.find((word) => isLabel(words[words.indexOf(word) + 1])) ?? numbers.find((word) => isLabel(labelBefore(words, word)))

@@ -5,7 +5,8 @@ import { readWords, wordsOf } from '../language/words.ts'
 import { scores, type Part, type Reading } from '../part.ts'
 import { readSpan, toDay } from '../sql/calendar.ts'
 import { findTimeZones } from '../time-zones.ts'
-import { sure, unsure, type Work } from '../work.ts'
+import { sure, unsure, type Call, type Work } from '../work.ts'
+import type { ToolMessage } from '../../agent/messages.ts'
 import type { ToolOffer } from '../../agent/model.ts'
 import { named } from '../../json/schema/schema-nodes.ts'
 
@@ -53,9 +54,14 @@ function* tellTime(tool: ToolOffer, text: string, zones: readonly string[]): Wor
   return sure(times.join('\n\n'))
 }
 
+/** The date of the clock. */
+function* todayOf(tool: ToolOffer): Generator<Call, string | undefined, ToolMessage> {
+  return /\d{4}-\d{2}-\d{2}/.exec((yield { tool, input: {}, evidence: ['date'] }).text)?.[0]
+}
+
 /** The weekday of another date. */
 function* tellDay(tool: ToolOffer, text: string): Work {
-  const today = /\d{4}-\d{2}-\d{2}/.exec((yield { tool, input: {}, evidence: ['day'] }).text)?.[0]
+  const today = yield* todayOf(tool)
   const date = today === undefined ? undefined : dateIn(text, today)
   return date === undefined ? undefined : sure(`${date} is a **${weekdayOf(new Date(date))}**.`)
 }
@@ -65,14 +71,14 @@ function weekdayOf(date: Date): string {
 }
 
 function* addDays(tool: ToolOffer, days: number): Work {
-  const today = /\d{4}-\d{2}-\d{2}/.exec((yield { tool, input: {}, evidence: ['date'] }).text)?.[0]
+  const today = yield* todayOf(tool)
   if (today === undefined) return undefined
   const date = new Date(Date.parse(today) + days * 86_400_000)
   return sure(`It is **${date.toISOString().slice(0, 10)}**, a ${weekdayOf(date)}.`)
 }
 
 function* countDays(tool: ToolOffer, text: string): Work {
-  const today = /\d{4}-\d{2}-\d{2}/.exec((yield { tool, input: {}, evidence: ['days'] }).text)?.[0]
+  const today = yield* todayOf(tool)
   const date = today === undefined ? undefined : dateIn(text, today)
   if (today === undefined || date === undefined) return unsure('Until which date shall I count? Please write it like 24 December 2026.')
   const days = Math.round((Date.parse(date) - Date.parse(today)) / 86_400_000)

@@ -15,6 +15,8 @@ export function setOf(words: string): ReadonlySet<string> {
   return new Set(words.split(' '))
 }
 
+export const currencies = setOf('€ $ £ eur euro euros usd dollar dollars gbp pound pounds')
+
 const stopWords = new Set(
   (
     'a an the this that these those is are was were be been being am do does did done have has had having will would can could shall should ' +

@@ -1,5 +1,5 @@
 import { claim, findPhrase, isNumber, phrases } from '../language/phrases.ts'
-import { setOf, stem, wordsOf, type Word } from '../language/words.ts'
+import { currencies, setOf, stem, wordsOf, type Word } from '../language/words.ts'
 import { isMonth } from './calendar.ts'
 import type { Column } from './tables.ts'
 
@@ -23,7 +23,6 @@ const operators: [string, string][] = [
 const operatorOf = new Map(operators.flatMap(([sign, names]) => names.split('|').map((name): [string, string] => [name, sign])))
 const comparisons = phrases([...operatorOf.keys()].join('|'))
 const between = phrases('between # and #|from # to #')
-const currencies = setOf('€ $ £ eur euro euros usd dollar dollars gbp pound pounds')
 const factors: Record<string, number> = { k: 1_000, m: 1_000_000, thousand: 1_000, million: 1_000_000 }
 const articles = setOf('the its their of a')
 

@@ -1,6 +1,6 @@
 import type { Grain } from './calendar.ts'
 import type { NumberCondition } from './numbers.ts'
-import type { Column, Table } from './tables.ts'
+import { isStock, type Column, type Table } from './tables.ts'
 
 export type Aggregate = 'sum' | 'avg' | 'median' | 'count' | 'max' | 'min'
 
@@ -91,7 +91,7 @@ export function mergeQueries(before: Query, next: Query): Query {
   }
   if (hasFigure && !next.counted) delete query.counted
   if (next.aggregate !== 'count' || hasFigure || next.counted) return query
-  const stock = before.table.columns.find(({ name, kind }) => kind === 'number' && name.toLowerCase().includes('stock'))
+  const stock = before.table.columns.find(isStock)
   query.measures = stock && before.conditions.size > 0 && !next.countsRows ? [stock] : []
   if (stock) delete query.aggregate
   return query
