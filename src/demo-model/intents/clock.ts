@@ -33,7 +33,7 @@ export function readClock(part: Part): Reading | undefined {
   const before = part.isFollowUp && zones.length > 0 ? (part.earlier.at(-1) ?? '') : ''
   if (!findPhrase(words, asksTime) && !findPhrase(readWords(before), asksTime)) return undefined
   if (findPhrase(words, asksDay) && dateIn(part.text, '2000-01-01') !== undefined)
-    return { score: otherDate * 2, work: () => tellDay(tool, part.text) }
+    return { score: otherDate, work: () => tellDay(tool, part.text) }
   const isOtherDate = words.some(({ lower }) => /^\d{4}-\d{2}-\d{2}$/.test(lower))
   return { score: words.length <= 14 && !isOtherDate ? scores.exact : otherDate, work: () => tellTime(tool, part.text, zones) }
 }
