@@ -9,13 +9,13 @@ export interface Scored {
 /** How much meaning counts beside words. Chosen on the tuning questions of `test/retrieval/`. */
 export const mixture = {
   /** Weight of the meaning in a passage's score; the words have the rest. */
-  weight: 0.5,
+  weight: 0.7,
   /** Weight of related words in the meaning; the vectors have the rest. Related words change the order of hits, and alone make none. */
-  related: 0.4,
+  related: 0.5,
   /** Cosine of texts that have nothing to do with each other. */
   floor: 0.1,
   /** A passage without a word of the query is a hit from this cosine on. */
-  least: 0.25,
+  least: 0.2,
   /** Such a passage also has at least this part of the best score: where words fit well, the others are noise. */
   part: 0.5,
 }

@@ -25,5 +25,6 @@ export async function openKnowledgeTools(cacheDir: string): Promise<{ search: Se
 
 async function openTool(corpus: Corpus, cacheDir: string) {
   const spec = { name: corpus, timeoutMs: 30_000, maxOutputCharacters: 20_000, config: { paths: ['**'] } }
-  return createKnowledgeSearch(spec, dependenciesOf({ files: await openFilesRoot(corpora[corpus]), cacheDir }))
+  // All documents are indexed before the first question, however busy the machine is.
+  return createKnowledgeSearch(spec, dependenciesOf({ files: await openFilesRoot(corpora[corpus]), cacheDir }), { maxWaitMs: 60_000 })
 }

@@ -13,7 +13,7 @@ after(() => searches.close())
 
 /** The least shares of held-out questions for the mix. No word of a paraphrase is in its passage: the encoder and related words decide there. */
 const bounds: Partial<Record<Kind, Partial<Recall>>> = {
-  paraphrases: { first: 0.42, firstThree: 0.6 },
+  paraphrases: { first: 0.44, firstThree: 0.65 },
   'mixed-words': { first: 0.87, firstThree: 0.95 },
   'own-words': { first: 1, firstThree: 1 },
 }
