@@ -23,6 +23,9 @@ export function readNames(part: Part): Reading | undefined {
   return { score: scores.order, work: () => reported(call, part.text) }
 }
 
+/** What stands for the answer before. */
+const pronoun = /^(?:that|this|it|them|these|those|the (?:table|list|result|answer|figures))$/i
+
 /** Files: with a text that the order gives, or with the figures that it asks for. */
 export function readSave(part: Part): Reading | undefined {
   const tool = findWith(part.tools, 'file_name', 'content')
@@ -30,6 +33,11 @@ export function readSave(part: Part): Reading | undefined {
   if (!tool || !order) return undefined
   const { fileName, content, isQuoted } = order
   const save = (text: string) => reported({ tool, input: { file_name: fileName, content: text }, evidence: ['write', fileName] }, '')
+  if (!isQuoted && pronoun.test(content)) {
+    const answer = part.turns.at(-1)?.answer
+    const text = fileName.endsWith('.csv') ? shownTable(answer ?? '') : answer
+    return { score: scores.order, work: () => (text ? save(text) : said(`What should \`${fileName}\` hold?`)) }
+  }
   const source = findWith(part.tools, 'sql')
   const facts = source && parseFacts(source)
   const query = facts && !isQuoted ? readChain({ questions: [content], facts }) : undefined
@@ -44,6 +52,23 @@ export function readSave(part: Part): Reading | undefined {
           )}\n`,
     )
   return { score: scores.order, work: () => answerQuery({ tool: source, questions: [content], facts }, write) }
+}
+
+/** The table of an answer as CSV, with plain numbers; empty where it has none. */
+function shownTable(answer: string): string {
+  const lines = answer.split('\n').filter((line) => line.startsWith('|') && !/^[|:\s-]+$/.test(line))
+  const cells = lines.map((line) =>
+    line
+      .slice(1, -1)
+      .split('|')
+      .map((cell) => toPlain(cell.trim())),
+  )
+  return cells.length > 1 ? toCsv({ columns: cells[0]!, rows: cells.slice(1) }) : ''
+}
+
+function toPlain(cell: string): string {
+  if (cell === '–') return ''
+  return /^-?\d{1,3}(?:,\d{3})+(?:\.\d+)?$/.test(cell) ? cell.replaceAll(',', '') : cell
 }
 
 function toCsv({ columns, rows }: Rows): string {
