@@ -7,13 +7,18 @@ import { respond, type NextStep } from '../respond.ts'
 const text = { type: 'string' }
 const order = { ...text, pattern: '^O-[0-9]{4}$' }
 
-function writer(name: string, description: string, properties: Record<string, { type: string }>): ToolOffer {
+function writer(name: string, description: string, properties: Record<string, { type: string; pattern?: string }>): ToolOffer {
   return { name, description, effect: 'write', schema: { type: 'object', properties, required: Object.keys(properties) } }
 }
 
 const tools: ToolOffer[] = [
   writer('cancel_order', 'Cancels an order.', { order_id: order }),
   writer('add_note', 'Adds a note to an order.', { order_id: order, text }),
+  writer('change_address', "Changes a customer's address.", {
+    customer_id: { ...text, pattern: '^K-[0-9]{3}$' },
+    street: text,
+    city: text,
+  }),
   writer('restock_product', 'Restocks a product: adds pieces to its stock.', { product: text, pieces: { type: 'integer' } }),
 ]
 
@@ -42,6 +47,11 @@ test('a text that an order lacks is asked for, and is what the next message says
 
 test('a refusal is no text', () => {
   assert.equal(lastCall('Add a note to order O-1002', 'no, never mind'), 'All right.')
+})
+
+test('several texts that an order lacks are answered with commas, in the order in which they were asked for', () => {
+  assert.equal(lastCall('Change the address of K-212'), 'Please tell me the street and the city: `change_address` needs it.')
+  assert.match(lastCall('Change the address of K-212', '5 Harbour Street, Leith'), /street “5 Harbour Street”, city “Leith”\?/)
 })
 
 test('"it" is the order of the question before, and is proposed', () => {

@@ -1,9 +1,9 @@
-import type { JsonValue, ToolMessage } from '../../agent/messages.ts'
+import type { JsonSchema, JsonValue, ToolMessage } from '../../agent/messages.ts'
 import type { ToolOffer } from '../../agent/model.ts'
 import { describeResult } from '../answers/answer.ts'
-import { isFreeText } from '../arguments.ts'
+import { isFreeText, typeOf } from '../arguments.ts'
 import { setOf, isStopWord, readWords, stem, wordsOf, type Word } from '../language/words.ts'
-import { listed } from '../../json/schema/schema-nodes.ts'
+import { listed, named } from '../../json/schema/schema-nodes.ts'
 import { readOrder, type Order } from '../orders.ts'
 import { asksForMore, isProposal, proposalOf, readConsent } from '../proposals.ts'
 import { scores, type Part, type Reading, type Turn } from '../part.ts'
@@ -45,19 +45,22 @@ function ordersOf(text: string, turns: readonly Turn[], tools: readonly ToolOffe
   if (isWhole) return several(text, order, tools)
   const whole =
     open.length > 0
-      ? (withText(text, readOrder(open.join(' '), tools)) ?? order)
+      ? (withTexts(text, readOrder(open.join(' '), tools)) ?? order)
       : (readOrder(`${text} ${namesIn(before!)}`, tools) ?? order)
   // An order that was put together from several messages is never plain.
   return whole ? [{ ...whole, isPlain: false, choices: alike(whole) }] : []
 }
 
-/** The order that lacks nothing but a text, with the message that answers the question for it. */
-function withText(text: string, order: Order | undefined): Order | undefined {
-  const [name = '', ...others] = order?.missing ?? []
-  const isRefusal = /^(?:no|stop|cancel|never|forget|leave|wait)\b/i.test(text)
-  return order && !isRefusal && isFreeText(name) && others.length === 0
-    ? { ...order, input: { ...order.input, [name]: text }, missing: [] }
-    : undefined
+/** The order that lacks nothing but a text, or texts, with the message that answers the question for them: "14 Mill Lane, Glasgow". */
+function withTexts(text: string, order: Order | undefined): Order | undefined {
+  const names = order?.missing ?? []
+  if (!order || /^(?:no|stop|cancel|never|forget|leave|wait)\b/i.test(text)) return undefined
+  const properties = named(order.tool.schema, 'properties') as Record<string, JsonSchema>
+  const isText = (name: string) => typeOf(properties[name]) === 'string' && properties[name]?.['pattern'] === undefined
+  const parts = names.length === 1 ? [text] : text.split(',').map((part) => part.trim())
+  const fits = names.length === 1 ? isFreeText(names[0]!) : parts.length === names.length && names.every(isText)
+  if (!fits || names.length === 0 || parts.includes('')) return undefined
+  return { ...order, input: { ...order.input, ...Object.fromEntries(names.map((name, at) => [name, parts[at]!])) }, missing: [] }
 }
 
 /** "Cancel the orders O-1 and O-2": one order for each identifier of the same form. */
