@@ -27,12 +27,18 @@ function checkRates(requests: readonly OperationOf<'limited request'>[]): string
   })
 }
 
-/** A successful run with a single model call was certainly executed during the call, in the process of the chat's answer. */
+/**
+ * A successful run with a single model call was certainly executed during the call, in the process of the chat's answer, unless the chat was
+ * sent again: another process answers from what is stored.
+ */
 function checkConcurrency(history: Facts['history'], limits: ConcurrencyLimits): string[] {
   const calls = Map.groupBy(ofKind(history, 'model call'), ({ args }) => args.requestId)
-  const runs = ofKind(history, 'chat').flatMap(({ args, process, reply, tries }) => {
+  const chats = ofKind(history, 'chat')
+  const sent = Map.groupBy(chats, ({ args }) => args.requestId)
+  const runs = chats.flatMap(({ args, process, reply, tries }) => {
     const [call, ...furtherCalls] = calls.get(args.requestId) ?? []
-    const isCertain = call && furtherCalls.length === 0 && reply?.finish === 'stop' && tries === undefined
+    const isOnce = tries === undefined && sent.get(args.requestId)!.length === 1
+    const isCertain = call && furtherCalls.length === 0 && reply?.finish === 'stop' && isOnce
     return isCertain && limits.has(args.caller) ? [{ name: `${args.caller} at ${process}`, caller: args.caller, call }] : []
   })
   return [...Map.groupBy(runs, ({ name }) => name)].flatMap(([name, group]) => {
