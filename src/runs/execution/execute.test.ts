@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate as tick } from 'node:timers/promises'
 import { PhaseTimes } from '../../concurrency/phase-times.ts'
 import { ModelError } from '../../agent/model.ts'
 import { fakeTool } from '../../agent/react-fixture.ts'
 import { call, say, ScriptedModel, type ScriptedReply } from '../../agent/scripted-model.ts'
-import type { Tool } from '../../agent/tool.ts'
+import type { Tool, ToolListing } from '../../agent/tool.ts'
 import { MemoryRunStore } from '../memory-run-store-fixture.ts'
 import { agentOf, keyOf, newRun, portsOf } from '../process-fixture.ts'
 import { FenceLost, type Turn } from '../run-store.ts'
@@ -45,6 +46,22 @@ test('a run ends with the answer: in its log, in its row and in its session', as
     messages.map(({ role, content }) => `${role}: ${content}`),
     ['human: hello', 'ai: Good day.'],
   )
+})
+
+test('a run waits for the tools of its process, which may have just started', async () => {
+  const built: ToolListing[] = []
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const agent = agentOf({ model: new ScriptedModel(say('', call('look', {})), say('Seen.')) })
+  const tools = { ...agent.tools, list: () => built, settling: () => (built.length > 0 ? undefined : promise) }
+  const { run, turn, ports } = await begin([], { agent: { ...agent, tools } })
+  const executed = execute(run, turn, ports)
+  // Time enough for a run that does not wait.
+  for (let turns = 0; turns < 50; turns++) await tick()
+  built.push(...agentOf({ model: new ScriptedModel(), tools: [fakeTool('look')] }).tools.list())
+  resolve()
+  await executed
+  const step = run.log.events.find((event) => event.type === 'step_end')
+  assert.deepEqual([step?.type === 'step_end' && step.step.status, endOf(run)?.reason], ['success', 'stop'])
 })
 
 test('a run whose model fails ends in an error that its caller may repeat, and no fault of ours', async () => {

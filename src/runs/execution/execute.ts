@@ -44,7 +44,7 @@ export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise
   deps.observer?.started(run)
   let error: ErrorBody | undefined
   try {
-    await requireHints(run)
+    await requireTools(run)
     // Memories are read in parallel with the history. Most callers have no memories and do not wait.
     const recalling = deps.recall(run)
     const [, subAgents] = await Promise.all([
@@ -89,11 +89,14 @@ function recordHolder(run: LiveRun, { windowStart }: Turn, begunAt: number, { ho
 /** Less time passes between the takeover of a run and its execution without a wait. */
 const shortestWaitMs = 20
 
-/** Checks the hints again: a resumed run may have other tools than the tools at its begin. */
-async function requireHints({ request, agent }: LiveRun): Promise<void> {
-  if (request.filters.length === 0) return
-  await agent.tools.settling()
-  checkHints(request.filters, agent.tools)
+/**
+ * A resumed run may begin before its process has built the tools, and an approved call must find its tool. The hints are checked again: the
+ * tools may have changed since the begin of the run.
+ */
+async function requireTools({ request, agent }: LiveRun): Promise<void> {
+  const settling = agent.tools.settling()
+  if (settling) await settling
+  if (request.filters.length > 0) checkHints(request.filters, agent.tools)
 }
 
 /** The end of a run without further execution. `orphaned`: the process died and the client did not reconnect. `cancelled`: during an interruption. */
