@@ -15,8 +15,8 @@ export function boundResponse(response: FetchResponse, maxBytes: number, onTooLo
   // The `Response` constructor throws for a body with one of these status codes.
   if (response.body === null || [204, 205, 304].includes(status)) return new Response(null, init)
   const isStream = headers.get('content-type')?.startsWith('text/event-stream') ?? false
-  const pieces = isStream ? eventsOf(response.body, maxBytes) : piecesOf(response.body, maxBytes)
-  return new Response(ReadableStream.from(reportTooLong(pieces, onTooLong)), init)
+  const split = isStream ? eventsOf : piecesOf
+  return new Response(ReadableStream.from(readBody(response, (body) => split(body, maxBytes), onTooLong)), init)
 }
 
 /** A response of any `fetch`: the types of Node's own fetch and of undici differ. */
@@ -34,12 +34,14 @@ class MessageTooLong extends Error {
   }
 }
 
-async function* reportTooLong(
-  pieces: AsyncGenerator<Uint8Array, void>,
+/** Holds the response until its body is read: `fetch` cancels the unread body of a response that is garbage collected. */
+async function* readBody(
+  response: FetchResponse,
+  split: (body: AsyncIterable<Uint8Array>) => AsyncGenerator<Uint8Array, void>,
   onTooLong: (reason: string) => void,
 ): AsyncGenerator<Uint8Array, void> {
   try {
-    yield* pieces
+    if (response.body !== null) yield* split(response.body)
   } catch (error) {
     if (error instanceof MessageTooLong) onTooLong(error.message)
     throw error
