@@ -19,6 +19,7 @@ interface Request {
 interface SentChat {
   chat: NewChat
   isAsync: boolean
+  process: SimulatedProcess
   client: AbortController
 }
 
@@ -74,7 +75,7 @@ export class Clients {
       case 'decide':
         return this.about(step)
       case 'leave':
-        return this.chats[step.run % this.chats.length]?.client.abort()
+        return this.leave(this.chats[step.run % this.chats.length]!)
       case 'kill':
         return world.kill(step.during === 'tool' && this.placeWithTool >= 0 ? this.placeWithTool : step.process)
       case 'stop': {
@@ -107,9 +108,14 @@ export class Clients {
       operation: way === 'async' ? 'chain_async' : 'chain',
       onDisconnect: way === 'waits' ? 'cancel' : 'continue',
     })
-    const sent = { chat, isAsync: way === 'async', client: new AbortController() }
+    const sent = { chat, isAsync: way === 'async', process: this.world.processes[process]!, client: new AbortController() }
     this.chats.push(sent)
-    this.ask(this.world.processes[process]!, sent, sent.client.signal)
+    this.ask(sent.process, sent, sent.client.signal)
+  }
+
+  /** Breaks the connection to the process, which notices it. */
+  private leave({ process, client }: SentChat): void {
+    currentActor.run(process, () => client.abort())
   }
 
   private about(step: StepOf<'repeat' | 'follow' | 'cancel' | 'decide'>): void {

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { getEventListeners } from 'node:events'
 import { setImmediate as turnOfEventLoop } from 'node:timers/promises'
 
 /** The owner of timers: a simulated process. Timers of a process that is gone never fire. */
@@ -86,7 +87,8 @@ type Callback = (...args: unknown[]) => void
  */
 export function installClock(random: () => number): () => void {
   const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate } = globalThis
-  const { timeout } = AbortSignal
+  const { timeout, any } = AbortSignal
+  const combinedSignals: AbortSignal[] = []
   const { random: realRandom } = Math
   const realNow = performance.now.bind(performance)
   const simulate = (real: (callback: Callback, ms?: number, ...args: unknown[]) => unknown, isRepeated: boolean) => {
@@ -117,12 +119,24 @@ export function installClock(random: () => number): () => void {
     actor.clock.add(actor, ms, () => controller.abort(new DOMException('The time is over.', 'TimeoutError')))
     return controller.signal
   }
+  AbortSignal.any = (signals) => {
+    const signal = any.call(AbortSignal, signals)
+    if (currentActor.getStore()) combinedSignals.push(signal)
+    return signal
+  }
   performance.now = () => currentActor.getStore()?.clock.now ?? realNow()
   Math.random = () => (currentActor.getStore() ? random() : realRandom())
   return () => {
     Object.assign(globalThis, { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate })
     AbortSignal.timeout = timeout
+    AbortSignal.any = any
     Math.random = realRandom
     delete (performance as { now?: unknown }).now
+    combinedSignals.forEach(release)
   }
+}
+
+/** Node keeps a combined signal as long as it has listeners, and with it the code of processes that have died while they listened. */
+function release(signal: AbortSignal): void {
+  for (const listener of getEventListeners(signal, 'abort')) signal.removeEventListener('abort', listener as () => void)
 }

@@ -47,7 +47,8 @@ export class SimulatedProcess implements Actor {
   /** Resolves when the schedule has picked the task; never for a process that is gone. */
   readonly point = async (label: string): Promise<void> => {
     await this.world.schedule.point(`${this.holder} ${label}`)
-    if (!this.isAlive) await never
+    // A promise of its own: one that all shared would keep the waiting code of every process that has died.
+    if (!this.isAlive) await new Promise<never>(() => {})
   }
 
   private start(): Runs {
@@ -175,8 +176,6 @@ export class SimulatedProcess implements Actor {
     return failure.after > 0 ? undefined : failure
   }
 }
-
-const never = new Promise<never>(() => {})
 
 function isFunctionOfRuns(name: string): boolean {
   return !name.endsWith('Job') && name !== 'decide'

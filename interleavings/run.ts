@@ -54,6 +54,7 @@ function report(seconds: number): void {
       .map(([name, count]) => `${name} ${count}`)
       .join(', ')}`,
   )
+  console.log(`  memory    ${Math.round(process.resourceUsage().maxRSS / 1024)} MB at most`)
   const failed = batches.filter(({ counterexample }) => counterexample)
   for (const { seed: batchSeed, counterexample } of failed) {
     console.log(`\nFAULT, seed ${batchSeed}:\n  ${counterexample!.faults.join('\n  ')}\n  ${counterexample!.labels.join('\n  ')}`)
