@@ -19,6 +19,7 @@ const tools: ToolOffer[] = [
     street: text,
     city: text,
   }),
+  writer('create_discount', 'Creates a discount code.', { code: text, percent: { type: 'number' } }),
   writer('restock_product', 'Restocks a product: adds pieces to its stock.', { product: text, pieces: { type: 'integer' } }),
 ]
 
@@ -52,6 +53,14 @@ test('a refusal is no text', () => {
 test('several texts that an order lacks are answered with commas, in the order in which they were asked for', () => {
   assert.equal(lastCall('Change the address of K-212'), 'Please tell me the street and the city: `change_address` needs it.')
   assert.match(lastCall('Change the address of K-212', '5 Harbour Street, Leith'), /street “5 Harbour Street”, city “Leith”\?/)
+})
+
+test('a number beside its unit is no text', () => {
+  assert.equal(lastCall('Create a discount code of 15 percent'), 'Please tell me the code: `create_discount` needs it.')
+  assert.match(
+    lastCall('Create a discount code of 15 percent', 'WINTER15'),
+    /^Shall I run `create_discount` with code “WINTER15”, percent 15\?/,
+  )
 })
 
 test('"it" is the order of the question before, and is proposed', () => {

@@ -5,6 +5,7 @@ import { parseFacts } from '../sql/facts.ts'
 import { findWith } from '../tools.ts'
 import { reported, said } from '../work.ts'
 import { toTable, type Rows } from '../answers/rows.ts'
+import { readShownTable } from '../answers/shown-table.ts'
 import { readSaveOrder } from '../save-order.ts'
 
 /** Orders that name a tool, and orders to write a file. */
@@ -34,8 +35,9 @@ export function readSave(part: Part): Reading | undefined {
   const { fileName, content, isQuoted } = order
   const save = (text: string) => reported({ tool, input: { file_name: fileName, content: text }, evidence: ['write', fileName] }, '')
   if (!isQuoted && pronoun.test(content)) {
-    const answer = part.turns.at(-1)?.answer
-    const text = fileName.endsWith('.csv') ? shownTable(answer ?? '') : answer
+    const { answer = '' } = part.turns.at(-1) ?? {}
+    const shown = fileName.endsWith('.csv') ? readShownTable(answer) : undefined
+    const text = shown ? toCsv({ columns: shown.titles, rows: shown.rows }) : fileName.endsWith('.csv') ? '' : answer
     return { score: scores.order, work: () => (text ? save(text) : said(`What should \`${fileName}\` hold?`)) }
   }
   const source = findWith(part.tools, 'sql')
@@ -52,23 +54,6 @@ export function readSave(part: Part): Reading | undefined {
           )}\n`,
     )
   return { score: scores.order, work: () => answerQuery({ tool: source, questions: [content], facts }, write) }
-}
-
-/** The table of an answer as CSV, with plain numbers; empty where it has none. */
-function shownTable(answer: string): string {
-  const lines = answer.split('\n').filter((line) => line.startsWith('|') && !/^[|:\s-]+$/.test(line))
-  const cells = lines.map((line) =>
-    line
-      .slice(1, -1)
-      .split('|')
-      .map((cell) => toPlain(cell.trim())),
-  )
-  return cells.length > 1 ? toCsv({ columns: cells[0]!, rows: cells.slice(1) }) : ''
-}
-
-function toPlain(cell: string): string {
-  if (cell === '–') return ''
-  return /^-?\d{1,3}(?:,\d{3})+(?:\.\d+)?$/.test(cell) ? cell.replaceAll(',', '') : cell
 }
 
 function toCsv({ columns, rows }: Rows): string {

@@ -6,10 +6,10 @@ import { quotePassage, quotePassages, type Passage } from '../answers/passages.t
 import { fillArguments } from '../arguments.ts'
 import { findPhrase, phrases } from '../language/phrases.ts'
 import { setOf, isStopWord, readWords, stemsOf } from '../language/words.ts'
-import type { Part, Reading } from '../part.ts'
+import { scores, type Part, type Reading } from '../part.ts'
 import { isSearch, weigh } from '../tools.ts'
 import { toTopic } from '../topic.ts'
-import { sure, unsure, type Answer, type Call, type Work } from '../work.ts'
+import { said, sure, unsure, type Answer, type Call, type Work } from '../work.ts'
 
 /** Beginnings of questions about what is allowed, owed or done. Documents answer them, even if a table has the same words. */
 const policy = phrases(
@@ -23,6 +23,7 @@ const asks = setOf(
 
 /** Questions that documents answer. Several search tools are several readings. */
 export function readDocuments(part: Part): Reading[] {
+  if (asksSource.test(part.text)) return [{ score: scores.exact, work: () => nameSources(part.turns.at(-1)?.answer ?? '') }]
   const words = readWords(part.text)
   const isPolicy = findPhrase(words.slice(0, 3), policy) !== undefined
   const isAsked = (part.text.includes('?') || asks.has(words[0]?.lower ?? '') || part.isFollowUp) && stemsOf(part.text).size > 0
@@ -31,6 +32,15 @@ export function readDocuments(part: Part): Reading[] {
     if (score < 2 && !isAsked) return []
     return { score: Math.max(score, 1) + (isPolicy ? 4 : 0), work: () => search(tool, part, evidence) }
   })
+}
+
+const asksSource =
+  /^(?:and )?where (?:does it|does that|is it|is that|is this|did you|do you|was that)\b.*\b(?:says?|written|stands?|find|found|read|from)(?: so| that| this)?\W*$/i
+
+/** "Where does it say so?": the passages that the answer before quotes. */
+function nameSources(answer: string): Work {
+  const sources = [...answer.matchAll(/^\*\*(.+)\*\* \(`(.+)`\)$/gm)].map(([, heading, file]) => `in \`${file}\` under “${heading}”`)
+  return said(sources.length > 0 ? `It is ${sources.join(', and ')}.` : 'My last answer quotes no document.')
 }
 
 /** Searches for the topic of the part, and where that finds nothing, for it together with the question before. */

@@ -1,7 +1,8 @@
+import { readShownTable } from '../answers/shown-table.ts'
 import type { ToolMessage } from '../../agent/messages.ts'
 import { chooseChart } from '../chart.ts'
 import { setOf, readWords } from '../language/words.ts'
-import type { Part, Reading } from '../part.ts'
+import { scores, type Part, type Reading } from '../part.ts'
 import { answerQuery, correct, readChain, weighQuery } from '../sql/answer-query.ts'
 import { parseFacts } from '../sql/facts.ts'
 import { findWith, weigh, type Profile } from '../tools.ts'
@@ -14,7 +15,26 @@ const fillers = setOf('a an as it please show make create of the that this with 
 /** Questions about figures and rows in tables, and charts of them. Each tool with tables is a reading. */
 export function readTables(part: Part): Reading[] {
   if (isReport(part.text)) return []
-  return part.profiles.flatMap((profile) => (profile.parameters.includes('sql') ? (readTablesOf(profile, part) ?? []) : []))
+  const [, noun] = theThing.exec(part.text) ?? []
+  const text = noun === undefined ? part.text : withShownKey(part.text, noun, part.turns.at(-1)?.answer ?? '')
+  return part.profiles.flatMap((profile) => {
+    if (!profile.parameters.includes('sql')) return []
+    const isTable = parseFacts(profile.tool).tables.some(({ name }) => name === `${noun?.toLowerCase()}s`)
+    // "Who is the customer?" without a customer before does not ask for all of them.
+    if (text === part.text && isTable) return { score: scores.given, work: () => said(`Which ${noun} do you mean?`) }
+    return readTablesOf(profile, { ...part, text }) ?? []
+  })
+}
+
+const theThing = /^(?:and )?(?:who|what|which|where) (?:is|was) the (\w+)\W*$/i
+
+/** "Who is the customer?" behind one row with a "Customer id": the question with the value. */
+function withShownKey(text: string, noun: string, answer: string): string {
+  const shown = readShownTable(answer)
+  const key = `${noun.toLowerCase()} id`
+  const at = shown?.rows.length === 1 ? shown.titles.findIndex((title) => title.toLowerCase() === key) : -1
+  const value = shown?.rows[0]?.[at]
+  return value ? `${text.replace(/\W*$/, '')} ${value}` : text
 }
 
 /** "A customer emailed us", "Mrs Strand wants O-1 cancelled": what somebody did or wants is no question about rows. */

@@ -71,15 +71,17 @@ export function mergeQueries(before: Query, next: Query): Query {
   const hasFigure = next.measures.length > 0
   const asksAnew = hasFigure || next.aggregate !== undefined
   const isGrouped = next.groups.length > 0
+  // "Which of them sold best?" ranks the groups before, and asks for no rows.
+  const ranksGroups = next.order !== undefined && next.rows && before.groups.length > 0 && !isGrouped
   const query: Query = {
     ...before,
     ...next,
     table: before.table,
     conditions: new Map([...before.conditions, ...next.conditions]),
     measures: hasFigure ? next.measures : before.measures,
-    groups: isGrouped ? next.groups : asksAnew && before.rows ? [] : before.groups.filter((group) => !isReplaced(group)),
+    groups: isGrouped ? next.groups : asksAnew && before.rows && !ranksGroups ? [] : before.groups.filter((group) => !isReplaced(group)),
     numbers: next.numbers.length > 0 ? next.numbers : before.numbers,
-    rows: next.rows || (before.rows && !asksAnew),
+    rows: (next.rows && !ranksGroups) || (before.rows && !asksAnew),
     columns: next.columns.length > 0 && !isGrouped ? next.columns : asksAnew || isGrouped ? [] : before.columns,
     share: next.share || before.share,
     byTime: next.order ? next.byTime : before.byTime,

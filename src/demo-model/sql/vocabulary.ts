@@ -97,6 +97,8 @@ export function readImplied(query: Query, words: readonly Word[], namesNumber: b
   if (pieces) pushOnce(query.measures, pieces)
   // "How many were sold, and for how much?" asks for both.
   if (pieces && main && findPhrase(words.map(asUnused), phrases('how much'))) pushOnce(query.measures, main)
+  // "Compare the regions" compares their revenue.
+  if (main && hasRevenue(table) && has('compare comparison') && query.aggregate !== 'count' && !namesNumber) pushOnce(query.measures, main)
   if (money.length === 0 || (!hasRevenue(table) && !pieces)) return
   for (const word of money) word.use ??= 'measure'
   const asksRows = (query.rows && query.numbers.length > 0) || has('rows records entries transactions')

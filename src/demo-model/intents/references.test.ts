@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ToolOffer } from '../../agent/model.ts'
+import { respond } from '../respond.ts'
+
+const text = { type: 'string' }
+const reader = (name: string, description: string, parameter: string): ToolOffer => {
+  return { name, description, effect: 'read', schema: { type: 'object', properties: { [parameter]: text }, required: [parameter] } }
+}
+const tools = [
+  reader(
+    'shop',
+    'Queries tables with SQL. Tables:\n- orders: order_id VARCHAR (O-1), customer_id VARCHAR (K-209), total DOUBLE\n- customers: customer_id VARCHAR (K-209), name VARCHAR (Freya Olsen)',
+    'sql',
+  ),
+  reader('handbook', 'Searches the handbook.', 'query'),
+]
+
+/** What is done for a request after an answer: the input of the call, or the text. */
+function after(answer: string, request: string): string {
+  const messages = [
+    { role: 'user' as const, text: 'Show me order O-1' },
+    { role: 'assistant' as const, text: answer, toolCalls: [] },
+    { role: 'user' as const, text: request },
+  ]
+  const step = respond('rules-1', { system: '', messages, tools })
+  return step.calls[0]?.arguments ?? step.text
+}
+
+test('"the customer" is the one of the row that was shown, and is asked for where there is none', () => {
+  const row = '| Order id | Customer id | Total |\n|---|---|---:|\n| O-1 | K-209 | 29.07 |'
+  assert.match(after(row, 'Who is the customer?'), /FROM \\"customers\\" WHERE \\"customer_id\\" = 'K-209'/)
+  assert.equal(after(`${row}\n| O-2 | K-210 | 1 |`, 'Who is the customer?'), 'Which customer do you mean?')
+})
+
+test('"where does it say so" names the documents that the answer before quotes', () => {
+  const quote = '**Leave > Sick leave** (`handbook/leave.md`)\n\nTell your manager before 10:00.'
+  assert.equal(after(quote, 'Where does it say so?'), 'It is in `handbook/leave.md` under “Leave > Sick leave”.')
+  assert.equal(after('The total is **12**.', 'And where is that written?'), 'My last answer quotes no document.')
+})
