@@ -131,6 +131,7 @@ async function anotherUserSignsIn(t: TestContext, service: TestService): Promise
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('button', { name: 'eve' }).waitFor()
   assert.equal(await page.getByText('A secret of ann.').count(), 0)
+  assert.doesNotMatch(page.url(), /[0-9a-f]{8}-/, 'the address does not name the session of ann')
   assert.equal(service.model.requests.length, asked)
 }
 

@@ -1,4 +1,5 @@
 import { useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query'
+import { consolePath } from './address.ts'
 import { client, type Reply } from './client.ts'
 import { noteSession } from './session-state.ts'
 
@@ -17,9 +18,9 @@ export function callerOf({ tenant, issuer, sub }: { tenant: string; issuer: stri
   return JSON.stringify([tenant, issuer, sub])
 }
 
-/** Loads the console again: nothing that the page holds may be seen or sent by another caller. */
+/** Loads the first page of the console: nothing that this page holds or names may be seen or sent by another caller. */
 function startOver(): Promise<never> {
-  location.reload()
+  location.replace(`${consolePath}/`)
   return new Promise(() => undefined)
 }
 
