@@ -66,7 +66,9 @@ function cut(word: string): string {
   else if (short.length > 4 && short.endsWith('ied')) short = `${short.slice(0, -3)}y`
   else if (short.length > 4 && short.endsWith('ed')) short = short.slice(0, -2)
   if (short.length > 3 && short.at(-1) === short.at(-2) && 'bdglmnprt'.includes(short.at(-1)!)) short = short.slice(0, -1)
-  return short.length > 4 && short.endsWith('e') ? short.slice(0, -1) : short
+  if (short.length > 4 && short.endsWith('e')) short = short.slice(0, -1)
+  // "Knives" are more than one "knife".
+  return short.length > 3 && short.endsWith('v') ? `${short.slice(0, -1)}f` : short
 }
 
 const gaps = /[\s"“”`(){}[\]<>,;!?|*=‘]+/u
