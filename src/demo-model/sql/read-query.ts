@@ -55,7 +55,8 @@ function read(question: string, facts: DataFacts, previous: Table | undefined): 
   dropImplied(query)
   query.hits.push(...words.flatMap(({ lower, use = 'phrase' }) => (use === 'phrase' ? [] : [lower])))
   claimLightWords(words, query)
-  query.unused = unusedOf(words).map(({ text }) => text)
+  // A time that does not exist is the answer, whatever else is not understood.
+  query.unused = query.fault === undefined ? unusedOf(words).map(({ text }) => text) : []
   // "Who sold the most?" is not answered by rows or amounts without persons.
   const hasPersons = query.groups.length > 0 || query.columns.length > 0 || nameColumn(table)?.name === 'name'
   if (words[0]?.lower === 'who' && !hasPersons) query.unused.push(words[0].text)
@@ -72,7 +73,8 @@ function tableOf(words: readonly Word[], tables: readonly Table[], previous: Tab
   const mentions = findMentions(words, tables)
   const anyDate = tables.flatMap(({ columns }) => columns).find(({ kind }) => kind === 'date')
   const copies = words.map((word) => ({ ...word }))
-  const hasDate = anyDate !== undefined && readDates(copies, anyDate, { today: '2000-01-01' }).text !== ''
+  const dates = anyDate && readDates(copies, anyDate, { today: '2000-01-01' })
+  const hasDate = dates !== undefined && (dates.text !== '' || dates.fault !== undefined)
   const hasGrain = takeGrain(copies, true) !== undefined
   if (previous && (hasDate || hasGrain || mentions.some(({ table }) => table.name === previous.name))) return previous
   // "What was bought in order O-1001?" asks for the lines of the order.
