@@ -10,16 +10,19 @@ const reader = (name: string, description: string, parameter: string): ToolOffer
 const tools = [
   reader(
     'shop',
-    'Queries tables with SQL. Tables:\n- orders: order_id VARCHAR (O-1), customer_id VARCHAR (K-209), total DOUBLE\n- customers: customer_id VARCHAR (K-209), name VARCHAR (Freya Olsen)',
+    `Queries tables with SQL. Tables:
+- orders: order_id VARCHAR (O-1), customer_id VARCHAR (K-209), product VARCHAR (Bread Knife), ordered DATE, total DOUBLE
+- customers: customer_id VARCHAR (K-209), name VARCHAR (Freya Olsen)
+- products: product VARCHAR (Bread Knife), stock INTEGER`,
     'sql',
   ),
   reader('handbook', 'Searches the handbook.', 'query'),
 ]
 
-/** What is done for a request after an answer: the input of the call, or the text. */
-function after(answer: string, request: string): string {
+/** What is done for a request after a question and its answer: the input of the call, or the text. */
+function after(answer: string, request: string, question = 'Show me order O-1'): string {
   const messages = [
-    { role: 'user' as const, text: 'Show me order O-1' },
+    { role: 'user' as const, text: question },
     { role: 'assistant' as const, text: answer, toolCalls: [] },
     { role: 'user' as const, text: request },
   ]
@@ -37,4 +40,19 @@ test('"where does it say so" names the documents that the answer before quotes',
   const quote = '**Leave > Sick leave** (`handbook/leave.md`)\n\nTell your manager before 10:00.'
   assert.equal(after(quote, 'Where does it say so?'), 'It is in `handbook/leave.md` under “Leave > Sick leave”.')
   assert.equal(after('The total is **12**.', 'And where is that written?'), 'My last answer quotes no document.')
+})
+
+test('a chart without a figure of its own draws the figure of the question before', () => {
+  const sql =
+    /SELECT \\"product\\", round\(sum\(\\"total\\"\), 2\).* FROM \\"orders\\" WHERE month\(\\"ordered\\"\) BETWEEN 4 AND 4 GROUP BY 1/
+  assert.match(after('The total is **12**.', 'Draw a bar chart by product', 'What is the total in April?'), sql)
+})
+
+test('a time that does not exist is told behind another question, too', () => {
+  const before = 'What is the total in April?'
+  assert.equal(after('The total is **12**.', 'What about the fifth quarter?', before), 'There is no Q5: a year has four quarters.')
+})
+
+test('a plural in -ves stands for the value in -fe', () => {
+  assert.match(after('', 'How many Bread Knives are in stock?'), /WHERE \\"product\\" = 'Bread Knife'/)
 })

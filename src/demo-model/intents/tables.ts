@@ -5,6 +5,7 @@ import { setOf, readWords } from '../language/words.ts'
 import { scores, type Part, type Reading } from '../part.ts'
 import { answerQuery, correct, readChain, weighQuery } from '../sql/answer-query.ts'
 import { parseFacts } from '../sql/facts.ts'
+import type { DataFacts } from '../sql/read-query.ts'
 import { findWith, weigh, type Profile } from '../tools.ts'
 import { reported, said, type Work } from '../work.ts'
 
@@ -48,7 +49,8 @@ function readTablesOf(profile: Profile, part: Part): Reading | undefined {
   const isRead = part.isFollowUp || readChain({ questions: [plain], facts }) !== undefined
   const words = readWords(plain).map((word) => word.text)
   const text = isRead ? plain : correct(plain, words, facts, false).question
-  const earlier = part.isFollowUp ? part.earlier.map(withoutChart) : []
+  const isDrawn = plain !== part.text
+  const earlier = part.isFollowUp || (isDrawn && drawsMore(text, part, facts)) ? part.earlier.map(withoutChart) : []
   const questions = [...earlier, ...(text === '' ? [] : [text])]
   const query = readChain({ questions, facts })
   if (!query) return undefined
@@ -73,10 +75,20 @@ function readTablesOf(profile: Profile, part: Part): Reading | undefined {
   if (/^which (?:one|of them) (?:was|is|were|did)/i.test(part.text) && query.groups.length === 0 && !before?.rows)
     return { score, work: () => said('Which ones do you mean? Please name them.', false) }
   const clock = part.profiles.find(({ parameters, required }) => parameters.includes('timezone') && required.length === 0)?.tool
-  const draw = plain === part.text ? undefined : (_: unknown, result: ToolMessage) => drawChart(part, result)
+  const draw = isDrawn ? (_: unknown, result: ToolMessage) => drawChart(part, result) : undefined
   // A follow-up of a question about tables is not looked up in documents.
   const isBound = before !== undefined && before.unused.length === 0 && weighQuery(before) > 2.5
   return { score, work: () => bound(isBound, answerQuery({ tool: profile.tool, questions, facts, clock }, draw)) }
+}
+
+/** "Draw a chart by product" has no figure of its own, and draws the figures of the question before. */
+function drawsMore(text: string, { earlier }: Part, facts: DataFacts): boolean {
+  const before = readChain({ questions: earlier.map(withoutChart), facts })
+  const alone = readChain({ questions: [text], facts })
+  const next = before && readChain({ questions: [...earlier.map(withoutChart), text], facts })
+  return (
+    next !== undefined && before!.measures.length > 0 && alone?.measures.length === 0 && next.groups.length > 0 && next.unused.length === 0
+  )
 }
 
 function* bound(isBound: boolean, work: Work): Work {
