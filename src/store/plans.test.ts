@@ -18,6 +18,7 @@ import type { RunPage } from '../runs/list/run-list-store.ts'
 import { createRunReports } from './reports/run-reports.ts'
 import { runStatements } from './runs/statements.ts'
 import { createRunStore } from './runs/runs.ts'
+import { createEmbeddedChat } from './runs/embedded-chat.ts'
 import { createArtifactStore } from './sessions/artifacts.ts'
 import { searchSessions } from './sessions/search-sessions.ts'
 import { createSeriesStore } from './reports/series.ts'
@@ -28,8 +29,9 @@ import { retentionKinds } from '../runs/retention/retention-store.ts'
 import { removeRunDetails, removeSessions } from './sessions/remove-session.ts'
 import { createRetentionStore } from './sessions/retention.ts'
 import { openSqlite } from './sqlite/sqlite.ts'
-import type { Connection } from './statement.ts'
+import type { Connection, SyncConnection } from './statement.ts'
 import { hasWord, wordFunction } from './words.ts'
+import { endOf } from '../../test/store/fixture.ts'
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'agent-core-plans-'))
 let database: Database
@@ -167,16 +169,40 @@ test('series are read from covering indexes, newest first, without a sort', asyn
   assert.match(tools, /^SEARCH run_tools USING INDEX run_tools_ended \(tenant=\? AND ended_at>\? AND ended_at<\?\)$/)
 })
 
+test('the end of a simple chat writes no entry of the lists of runs', async () => {
+  const updates: string[] = []
+  const connection: SyncConnection = { rows: () => [], change: (sql) => updates.push(sql) }
+  const chat = createEmbeddedChat(database.db, { unit: async (work) => work(connection) })
+  const key = { ...caller, requestId: 'r' }
+  await chat.finish({ key, fence: 1, ended: endOf({ session: 's', messageIndex: 0, messageCount: 1, windowStart: 0 }), hourRow: 0 })
+  const end = updates.find((sql) => sql.startsWith('update "runs"'))!
+  const indexOf = explainer.prepare(`select name from sqlite_master where type = 'index' and rootpage = ?`)
+  const opened = explainer.prepare(`explain ${end}`).all()
+  const written = opened.filter(({ opcode }) => opcode === 'OpenWrite').map(({ p2 }) => indexOf.get(p2 as number)?.name)
+  assert.ok(written.includes('runs_ended'))
+  for (const list of ['runs_listed', 'runs_listed_by_sub', 'runs_listed_by_version']) assert.ok(!written.includes(list), list)
+})
+
+/** The plan of a page of runs of all operations: parts of an index in the order of the list, merged without a sort. */
+function merged(index: string, columns: string): RegExp {
+  const part = `SEARCH runs USING INDEX ${index} \\(${columns}[^;]*\\)`
+  return new RegExp(`^MERGE \\(UNION ALL\\); LEFT; MERGE \\(UNION ALL\\); LEFT; ${part}; RIGHT; ${part}; RIGHT; ${part}$`)
+}
+
 test('a page of runs is read from the index of its first filter, in order, at any position', async () => {
   const whole = { status: undefined, sessionId: undefined, operation: undefined, sub: undefined, tool: undefined, version: undefined }
   const unbounded = { since: undefined, until: undefined, before: undefined, limit: 9, anyOwner: true }
   const page = (change: Partial<RunPage>) => plansOf((on) => createRunListStore(on).list(caller, { ...whole, ...unbounded, ...change }))
   const indexes: [Partial<RunPage>, RegExp][] = [
-    [{}, /^SEARCH runs USING INDEX runs_listed \(tenant=\?/],
-    [{ status: 'success', operation: 'chain' }, /^SEARCH runs USING INDEX runs_listed \(tenant=\?/],
+    [{}, merged('runs_listed', 'tenant=\\? AND operation=\\?')],
+    [{ status: 'success', operation: 'chain' }, /^SEARCH runs USING INDEX runs_listed \(tenant=\? AND operation=\?/],
     [{ anyOwner: false }, /^SEARCH runs USING INDEX runs_listed_by_sub \(tenant=\? AND sub=\?/],
     [{ sub: 's', version: 'v' }, /^SEARCH runs USING INDEX runs_listed_by_sub \(tenant=\? AND sub=\?/],
-    [{ version: 'v' }, /^SEARCH runs USING INDEX runs_listed \(tenant=\?/],
+    [{ version: 'v' }, merged('runs_listed_by_version', 'tenant=\\? AND config_version=\\? AND operation=\\?')],
+    [
+      { version: 'v', operation: 'chain' },
+      /^SEARCH runs USING INDEX runs_listed_by_version \(tenant=\? AND config_version=\? AND operation=\?/,
+    ],
     [{ status: 'error', tool: 't', sub: 's', version: 'v' }, /^SEARCH runs USING INDEX runs_listed_by_status \(tenant=\? AND status=\?/],
     [{ status: 'interrupted', anyOwner: false }, /^SEARCH runs USING INDEX runs_listed_by_status \(tenant=\? AND status=\?/],
     [

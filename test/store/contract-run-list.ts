@@ -59,7 +59,8 @@ storeContract('the list of runs', (database) => {
   test('pages follow each other without gaps, newest first, also among runs of one moment', async () => {
     const { ann, add, idsOf, list } = listOf(database())
     const times = [1, 2, 2, 2, 3, 4, 4]
-    for (const [n, time] of times.entries()) await add(`r${n}`, { now: hour + time }, { tools: usesOf('t') })
+    const operations = ['chain', 'chain_streaming', 'chain_async'] as const
+    for (const [n, time] of times.entries()) await add(`r${n}`, { now: hour + time, operation: operations[n % 3]! }, { tools: usesOf('t') })
     await add('r3', { now: hour + 2, owner: 'idp ann' }, { tools: usesOf('t') })
     const whole = ['r6', 'r5', 'r4', 'r3', 'r3', 'r2', 'r1', 'r0']
     for (const filter of [{}, { sub: 'ann' }, { tool: 't' }, { version: '1' }, { since: hour }]) {
@@ -126,6 +127,16 @@ storeContract('the list of runs', (database) => {
       assert.deepEqual(await idsOf({ tool }), ['r'])
       assert.deepEqual([await idsOf({ tool, version: '1' }), await idsOf({ tool, version: '2' })], [[], ['r']])
     }
+  })
+
+  test('a run that ends with another version of the configuration than it began with is listed under the later one', async () => {
+    const { add, idsOf, store, ann } = listOf(database())
+    const { turn } = await add('r', { configVersion: 'v1' }, { configVersion: 'v2', tools: usesOf('t') })
+    for (const tool of [undefined, 't']) {
+      assert.deepEqual([await idsOf({ version: 'v1', tool }), await idsOf({ version: 'v2', tool })], [[], ['r']])
+    }
+    assert.equal((await store.find({ ...ann, requestId: 'r' }))?.status, 'success')
+    assert.equal((await store.history(ann.tenant, turn.session, 0)).length, 2)
   })
 
   test('direct executions and runs of deleted sessions are not listed', async () => {

@@ -29,6 +29,7 @@ const migrations: Record<string, () => Promise<Migration>> = {
   '0026-notification-attempts': () => import('./0026-notification-attempts.ts'),
   '0027-unstored-runs': () => import('./0027-unstored-runs.ts'),
   '0028-uploads': () => import('./0028-uploads.ts'),
+  '0029-runs-by-version': () => import('./0029-runs-by-version.ts'),
 }
 
 export const migrationNames: readonly string[] = Object.keys(migrations)

@@ -82,7 +82,7 @@ export function createEmbeddedChat(db: Kysely<Tables>, { unit }: EmbeddedDatabas
     const { tenant, requestId } = key
     const { session, message, messageCount } = ended
     if (!message || statements.findWaiting(connection, { tenant, session }).length > 0) return undefined
-    // A run with notifications, or taken over by another process.
+    // A run with notifications, taken over by another process, or ended with another version of the configuration than it began with.
     if (statements.endRun(connection, toEndedRow(key, fence, ended)) === 0) return undefined
     // The session was deleted meanwhile.
     if (statements.leaveSession(connection, { ...ended, tenant, requestId, now: ended.endedAt }) === 0) throw new NotSimple()
@@ -160,12 +160,14 @@ function chatStatements(database: Kysely<Tables>) {
         .limit(sql.lit(1)),
     ),
 
+    /** Compares the version of the configuration instead of setting the column: SQLite rewrites the entry of every index that names a set column. */
     endRun: syncChange(database, (db, param: Param<EndedRunRow>) =>
       db
         .updateTable('runs')
         .set({ ...endedRun(param), error: param('error') })
         .where((is) => is.and(whereRun(param)))
         .where('fence', '=', param('fence'))
+        .where('config_version', '=', param('config_version'))
         .where(whereChat)
         .where(sql<boolean>`status = 'running'`)
         .where('has_notifications', 'is', null),

@@ -50,14 +50,15 @@ type ListedRow = Pick<
 >
 
 /** The filter of a page whose index gives the order: the first in this list. */
-type Path = 'session' | 'active' | 'status' | 'tool' | 'sub' | 'time'
+type Path = 'session' | 'active' | 'status' | 'tool' | 'sub' | 'version' | 'time'
 
-function pathOf({ tool, sessionId, status, anyOwner, sub }: RunPage): Path {
+function pathOf({ tool, sessionId, status, anyOwner, sub, version }: RunPage): Path {
   if (sessionId !== undefined) return 'session'
   if (status === 'pending' || status === 'running') return 'active'
   if (status !== undefined && status !== 'success') return 'status'
   if (tool !== undefined) return 'tool'
-  return !anyOwner || sub !== undefined ? 'sub' : 'time'
+  if (!anyOwner || sub !== undefined) return 'sub'
+  return version === undefined ? 'time' : 'version'
 }
 
 const indexes: Record<Path, string> = {
@@ -67,18 +68,29 @@ const indexes: Record<Path, string> = {
   status: 'runs_listed_by_status',
   tool: 'run_tools_listed',
   sub: 'runs_listed_by_sub',
+  version: 'runs_listed_by_version',
   time: 'runs_listed',
 }
 
-function pageOf({ db, isShared }: Pick<Database, 'db' | 'isShared'>, caller: Owner, page: RunPage) {
+function pageOf(database: Pick<Database, 'db' | 'isShared'>, caller: Owner, page: RunPage) {
   const path = pathOf(page)
-  const conditions = [isListed, isKept, ...ofCaller(caller, page, path), ...filtersOf(caller, page, path), ...boundsOf(page, path)]
-  const position = positionOf(path).map((column) => sql`${column} desc`)
-  return (isShared ? fromPostgres(db, path) : fromSqlite(db, path))
-    .select(columns)
-    .where((is) => is.and(conditions))
-    .orderBy(sql.join(position))
+  if (page.operation !== undefined || (path !== 'version' && path !== 'time')) {
+    const position = positionOf(path).map((column) => sql`${column} desc`)
+    return runsOf(database, caller, page, path).orderBy(sql.join(position)).limit(page.limit)
+  }
+  const [first, ...others] = listedOperations.map((operation) => runsOf(database, caller, { ...page, operation }, path))
+  return others
+    .reduce((merged, runs) => merged.unionAll(runs), first!)
+    .orderBy(sql`created_at desc, request_id desc, owner desc`)
     .limit(page.limit)
+}
+
+/** The indexes of the paths `version` and `time` have the operation before the order: a list of all operations merges these. */
+const listedOperations: readonly Operation[] = ['chain', 'chain_streaming', 'chain_async']
+
+function runsOf({ db, isShared }: Pick<Database, 'db' | 'isShared'>, caller: Owner, page: RunPage, path: Path) {
+  const conditions = [isListed, isKept, ...ofCaller(caller, page, path), ...filtersOf(caller, page, path), ...boundsOf(page, path)]
+  return (isShared ? fromPostgres(db, path) : fromSqlite(db, path)).select(columns).where((is) => is.and(conditions))
 }
 
 type Source = SelectQueryBuilder<Tables, 'runs', object>

@@ -168,6 +168,7 @@ function singleStatements(database: Kysely<Tables>) {
             // A run with notifications, or taken over by another process, would get a null status: the constraint of the column fails the whole statement.
             .set({
               ...endedRun(param),
+              config_version: param('config_version'),
               // A resumed run still has the error of its first end.
               error: null,
               status: sql<string>`case when fence = ${param('fence')} and status = 'running' and has_notifications is null then ${param('status')} end`,

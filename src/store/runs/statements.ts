@@ -196,7 +196,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
     endRun: statement(database, (db, param: Param<EndedRunRow>) =>
       db
         .updateTable('runs')
-        .set({ ...endedRun(param), error: param('error') })
+        .set({ ...endedRun(param), error: param('error'), config_version: param('config_version') })
         .where((is) => is.and(whereRun(param)))
         .where('fence', '=', param('fence'))
         .where(whereChat)
@@ -395,8 +395,8 @@ export function newRun(param: Param<Omit<NewRunRow, 'session' | 'status' | 'mess
   }
 }
 
-/** The columns of an ended run, without the error. */
-export function endedRun(param: Param<Omit<EndedRunRow, 'error'>>) {
+/** The columns of an ended run, without the error and the version of the configuration. */
+export function endedRun(param: Param<Omit<EndedRunRow, 'error' | 'config_version'>>) {
   return {
     status: param('status'),
     finish_reason: param('finish_reason'),
@@ -409,7 +409,6 @@ export function endedRun(param: Param<Omit<EndedRunRow, 'error'>>) {
     latency_ms: param('latency_ms'),
     ended_at: param('ended_at'),
     log: param('log'),
-    config_version: param('config_version'),
     cost: param('cost'),
   }
 }
