@@ -14,11 +14,14 @@ export interface Target {
   port: number
   path: string
   headers?: Record<string, string>
+  /** Fields of the body besides the messages. */
+  fields?: object
 }
 
-/** Serializes a complete chat request in advance, so that sending costs no processor time. */
-export function toRequest({ path, headers = {} }: Target, message: string): Buffer {
-  const body = JSON.stringify({ messages: [{ role: 'user', content: message }] })
+/** Serializes a complete chat request in advance, so that sending costs no processor time. Without `message`, `fields` are the whole body. */
+export function toRequest({ path, headers = {}, fields }: Target, message?: string): Buffer {
+  const messages = message === undefined ? {} : { messages: [{ role: 'user', content: message }] }
+  const body = JSON.stringify({ ...fields, ...messages })
   const lines = Object.entries({ 'content-type': 'application/json', 'content-length': body.length, ...headers })
   return Buffer.from(`POST ${path} HTTP/1.1\r\nhost: bench\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`)
 }

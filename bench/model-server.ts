@@ -1,10 +1,11 @@
 import { createServer, type Socket } from 'node:net'
-import { closing, opening, shortAnswer, token, toolAnswer } from './wire.ts'
+import { closing, jsonAnswer, opening, shortAnswer, token, toolAnswer } from './wire.ts'
 
 /**
  * Scripted model of the benchmark: a minimal chat-completions server on bare sockets, so that the model is never the bottleneck. The last
  * order in the request selects the answer: `bench:short`, `bench:tokens <n>` (as fast as the client reads), `bench:slow <n> <ms>` (a token
- * every `ms` milliseconds), or `bench:tools <n>` (`n` tool calls, then a short answer). Prints the port.
+ * every `ms` milliseconds), or `bench:tools <n>` (`n` tool calls, then a short answer). A request without `"stream": true` is answered with
+ * the short answer as JSON. Prints the port.
  */
 
 interface Stream {
@@ -48,6 +49,7 @@ setInterval(() => {
 }, 5)
 
 function answer(socket: Socket, body: string): void {
+  if (!/"stream": ?true/.test(body)) return void socket.write(jsonAnswer)
   const at = body.lastIndexOf('bench:')
   const [kind, count = '0', everyMs = '0'] = /^[\w ]+/.exec(body.slice(at + 6, at + 40))?.[0].split(' ') ?? []
   if (kind === 'short') return void socket.write(shortAnswer)

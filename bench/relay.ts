@@ -3,7 +3,8 @@ import { Agent, createServer, request, type IncomingMessage, type ServerResponse
 /**
  * Baseline of the benchmark: bare `node:http` in front of the same model, without store, access control or logs.
  * `/stream` forwards the model's bytes; `/json` does the minimum required for a JSON answer from a streaming model: read and parse the
- * events, join the text, answer once. The argument is the model's port. Prints the relay's port.
+ * events, join the text, answer once. The first argument is the model's port, the second the relay's, which is free to choose without it.
+ * Prints the relay's port.
  */
 const model = { host: '127.0.0.1', port: Number(process.argv[2]), method: 'POST', path: '/v1/chat/completions' }
 const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
@@ -53,7 +54,7 @@ function outputOf(events: string): string {
 
 const server = createServer((incoming, response) => (incoming.url === '/json' ? collect : pass)(incoming, response))
 server.keepAliveTimeout = 72_000
-server.listen({ port: 0, host: '127.0.0.1', backlog: 8192 }, () => {
+server.listen({ port: Number(process.argv[3] ?? 0), host: '127.0.0.1', backlog: 8192 }, () => {
   const bound = server.address()
   console.log(typeof bound === 'object' ? bound?.port : bound)
 })

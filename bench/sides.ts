@@ -15,11 +15,13 @@ export interface Side {
 
 export function relaySide(part: Part): Side {
   const port = Number(part.firstLine)
+  // The relay forwards the body, and the model streams only if the request says so.
+  const fields = { stream: true }
   return {
     part,
     port,
-    json: { request: (order) => toRequest({ port, path: '/json' }, order), end: `${tokenText}"}` },
-    stream: { request: (order) => toRequest({ port, path: '/stream' }, order), end: '[DONE]' },
+    json: { request: (order) => toRequest({ port, path: '/json', fields }, order), end: `${tokenText}"}` },
+    stream: { request: (order) => toRequest({ port, path: '/stream', fields }, order), end: '[DONE]' },
   }
 }
 

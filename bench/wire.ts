@@ -34,6 +34,13 @@ export const closing = Buffer.concat([chunk(tail('stop')), last])
 /** Short answer of eight tokens, written at once. */
 export const shortAnswer = Buffer.concat([opening, chunk(delta({ content: tokenText }).repeat(8)), closing])
 
+const message = { role: 'assistant', content: tokenText.repeat(8) }
+const completion = { id, object: 'chat.completion', created: 1_700_000_000, model: 'bench', usage }
+const json = JSON.stringify({ ...completion, choices: [{ index: 0, message, finish_reason: 'stop' }] })
+
+/** The short answer as JSON, for requests that do not ask for a stream. */
+export const jsonAnswer = Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${json.length}\r\n\r\n${json}`)
+
 /** Builds an answer with `count` calls of `current_time`. */
 export function toolAnswer(count: number): Buffer {
   const calls = Array.from({ length: count }, (_, index) => ({
