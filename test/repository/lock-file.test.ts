@@ -15,7 +15,9 @@ const unchecked = /^node_modules\/@(oxc-parser|oxfmt|oxlint|oxlint-tsgolint)\//
 /** Links to folders of the repository. */
 const isLink = ({ resolved }: LockedPackage) => resolved !== undefined && !resolved.startsWith('https:')
 
-for (const file of ['package-lock.json', 'examples/package-lock.json']) {
+const peers = ['mastra', 'portkey', 'voltagent'].map((name) => `bench/peers/${name}/package-lock.json`)
+
+for (const file of ['package-lock.json', 'examples/package-lock.json', ...peers]) {
   test(`${file}: each package is locked to its checksum, and to no registry but the public one`, async () => {
     const lock = JSON.parse(await readFile(new URL(`../../${file}`, import.meta.url), 'utf8')) as {
       packages: Record<string, LockedPackage>
