@@ -21,9 +21,9 @@ const noFilters: RunFilters = {
   until: undefined,
 }
 
-function listOf(database: Database) {
+function listOf(database: Database, fewRuns?: number) {
   const stored = storeOf(database)
-  const list = createRunListStore(database)
+  const list = createRunListStore(database, fewRuns)
   const ann = { tenant: stored.tenant, owner: 'agent-core ann' }
   const idsOf = async (page: Partial<RunPage> = {}, caller = ann) => {
     const runs = await list.list(caller, { ...noFilters, limit: 100, anyOwner: true, before: undefined, ...page })
@@ -78,8 +78,11 @@ storeContract('the list of runs', (database) => {
     assert.deepEqual(await idsOf({ anyOwner: false }), ['r6', 'r5', 'r4', 'r3', 'r2', 'r1', 'r0'])
   })
 
-  test('each filter selects, alone and together with the others', async () => {
-    const { add, idsOf, ann } = listOf(database())
+  for (const fewRuns of [0, 1, 2, undefined])
+    test(`each filter selects, alone and together with the others, with ${fewRuns ?? 'the usual number of'} few runs`, () =>
+      verifyFilters(listOf(database(), fewRuns)))
+
+  async function verifyFilters({ add, idsOf, ann }: ReturnType<typeof listOf>): Promise<void> {
     const bob = { owner: 'idp bob' }
     await add('done', { now: hour + 1, configVersion: 'v1' }, { configVersion: 'v1', tools: usesOf('sales', 'chart') })
     await add('failed', { now: hour + 2, operation: 'chain_streaming' }, { ...failed, configVersion: 'v1', tools: usesOf('sales') })
@@ -113,7 +116,7 @@ storeContract('the list of runs', (database) => {
     ]
     for (const [filter, expected] of cases) assert.deepEqual(await idsOf(filter), expected, JSON.stringify(filter))
     assert.deepEqual(await idsOf({ anyOwner: false }, { ...ann, ...bob }), ['running', 'of bob'])
-  })
+  }
 
   test('tools are stored once per run, also when the end is not a single statement', async () => {
     const { store, start, idsOf } = listOf(database())

@@ -4,13 +4,15 @@ import type { ListedRun, RunListStore, RunPage } from '../../runs/list/run-list-
 import type { Operation, RunStatus } from '../../runs/run.ts'
 import { query, type Database } from '../database.ts'
 import { parseJson } from '../rows.ts'
+import { choosePath, indexes, isListed, isUnsuccessful, type Path } from './run-list-paths.ts'
 import type { RunRow, RunToolRow, Tables } from '../tables.ts'
 
-/** `RunListStore` on either database. */
-export function createRunListStore(database: Database): RunListStore {
+/** `RunListStore` on either database. A page reads at most `fewRuns` runs one by one if one of its filters selects no more. */
+export function createRunListStore(database: Database, fewRuns = 2000): RunListStore {
   return {
     async list(caller, page) {
-      const { rows } = await query(database.forTenant(caller.tenant).read, pageOf(database, caller, page))
+      const path = await choosePath(database, caller, page, fewRuns)
+      const { rows } = await query(database.forTenant(caller.tenant).read, pageOf(database, caller, page, path))
       return rows.map((row) => toListedRun(caller.tenant, row))
     },
   }
@@ -49,36 +51,9 @@ type ListedRow = Pick<
   | 'config_version'
 >
 
-/** The filter of a page whose index gives the order: the first in this list. */
-type Path = 'session' | 'active' | 'status' | 'tool' | 'sub' | 'version' | 'time'
-
-function pathOf({ tool, sessionId, status, anyOwner, sub, version }: RunPage): Path {
-  if (sessionId !== undefined) return 'session'
-  if (status === 'pending' || status === 'running') return 'active'
-  if (status !== undefined && status !== 'success') return 'status'
-  if (tool !== undefined) return 'tool'
-  if (!anyOwner || sub !== undefined) return 'sub'
-  return version === undefined ? 'time' : 'version'
-}
-
-const indexes: Record<Path, string> = {
-  session: 'runs_of_session',
-  // Few runs are active at a time, so a sort of all of them is cheaper than an index that each chat enters and leaves.
-  active: 'runs_active',
-  status: 'runs_listed_by_status',
-  tool: 'run_tools_listed',
-  sub: 'runs_listed_by_sub',
-  version: 'runs_listed_by_version',
-  time: 'runs_listed',
-}
-
-function pageOf(database: Pick<Database, 'db' | 'isShared'>, caller: Owner, page: RunPage) {
-  const path = pathOf(page)
-  if (page.operation !== undefined || (path !== 'version' && path !== 'time')) {
-    const position = positionOf(path).map((column) => sql`${column} desc`)
-    return runsOf(database, caller, page, path).orderBy(sql.join(position)).limit(page.limit)
-  }
-  const [first, ...others] = listedOperations.map((operation) => runsOf(database, caller, { ...page, operation }, path))
+function pageOf(database: Pick<Database, 'db' | 'isShared'>, caller: Owner, page: RunPage, path: Path) {
+  if (page.operation !== undefined || (path !== 'version' && path !== 'time')) return inOrder(database, caller, page, path)
+  const [first, ...others] = listedOperations.map((operation) => partOf(database, caller, { ...page, operation }, path))
   return others
     .reduce((merged, runs) => merged.unionAll(runs), first!)
     .orderBy(sql`created_at desc, request_id desc, owner desc`)
@@ -88,9 +63,20 @@ function pageOf(database: Pick<Database, 'db' | 'isShared'>, caller: Owner, page
 /** The indexes of the paths `version` and `time` have the operation before the order: a list of all operations merges these. */
 const listedOperations: readonly Operation[] = ['chain', 'chain_streaming', 'chain_async']
 
+/** SQLite merges parts without a limit while it reads them; Postgres would read and sort them as a whole. */
+function partOf(database: Pick<Database, 'db' | 'isShared'>, caller: Owner, page: RunPage, path: Path) {
+  if (!database.isShared) return runsOf(database, caller, page, path)
+  return database.db.selectFrom(inOrder(database, caller, page, path).as('part')).selectAll() as unknown as ReturnType<typeof runsOf>
+}
+
+function inOrder(database: Pick<Database, 'db' | 'isShared'>, caller: Owner, page: RunPage, path: Path) {
+  const position = positionOf(path).map((column) => sql`${column} desc`)
+  return runsOf(database, caller, page, path).orderBy(sql.join(position)).limit(page.limit)
+}
+
 function runsOf({ db, isShared }: Pick<Database, 'db' | 'isShared'>, caller: Owner, page: RunPage, path: Path) {
-  const conditions = [isListed, isKept, ...ofCaller(caller, page, path), ...filtersOf(caller, page, path), ...boundsOf(page, path)]
-  return (isShared ? fromPostgres(db, path) : fromSqlite(db, path)).select(columns).where((is) => is.and(conditions))
+  const ofPage = [...ofCaller(caller, page, path, isShared), ...filtersOf(caller, page, path), ...boundsOf(page, path)]
+  return (isShared ? fromPostgres(db, path) : fromSqlite(db, path)).select(columns).where((is) => is.and([isListed, isKept, ...ofPage]))
 }
 
 type Source = SelectQueryBuilder<Tables, 'runs', object>
@@ -112,11 +98,8 @@ function fromSqlite(db: Kysely<Tables>, path: Path): Source {
 
 const isRunOfTool = sql<boolean>`(runs.tenant, runs.owner, runs.request_id) = (run_tools.tenant, run_tools.owner, run_tools.request_id)`
 
-/** The words of the partial indexes: only with these words are the indexes used. */
-const isListed = sql<boolean>`runs.sub is not null`
 /** Tombstones that an earlier version has made during an upgrade still have a `sub`. */
 const isKept = sql<boolean>`runs.status <> 'gone' and runs.unstored is null`
-const isUnsuccessful = sql<boolean>`runs.sub is not null and runs.status not in ('success', 'gone', 'pending', 'running')`
 const isActive = sql<boolean>`runs.status in ('pending', 'running')`
 
 /** The order of the list. Tools have the columns too, so that their index gives the order. */
@@ -125,7 +108,7 @@ function positionOf(path: Path) {
   return [sql.ref(`${table}.created_at`), sql.ref(`${table}.request_id`), sql.ref(`${table}.owner`)]
 }
 
-function ofCaller({ tenant, owner }: Owner, { anyOwner, tool, sub }: RunPage, path: Path) {
+function ofCaller({ tenant, owner }: Owner, { anyOwner, tool, sub }: RunPage, path: Path, isShared: boolean) {
   const table = sql.ref(path === 'tool' ? 'run_tools' : 'runs')
   // Without an index by tenant for a session and for active runs, which are few: their tenant may have a million runs.
   const ofTenant =
@@ -133,7 +116,9 @@ function ofCaller({ tenant, owner }: Owner, { anyOwner, tool, sub }: RunPage, pa
   const conditions = [ofTenant]
   const isOfTool = sql<boolean>`run_tools.tool = ${tool}`
   if (path === 'tool') conditions.push(isOfTool)
-  else if (tool !== undefined) conditions.push(sql<boolean>`exists (select 1 from run_tools where ${isRunOfTool} and ${isOfTool})`)
+  // The offset makes Postgres look the tool up for each run of the page, instead of joining all runs of the tool.
+  else if (tool !== undefined)
+    conditions.push(sql<boolean>`exists (select 1 from run_tools where ${isRunOfTool} and ${isOfTool} ${isShared ? sql`offset 0` : sql``})`)
   if (!anyOwner) conditions.push(sql<boolean>`${table}.owner = ${owner}`)
   if (!anyOwner && path === 'sub') conditions.push(sql<boolean>`runs.sub = ${subOf({ tenant, owner })}`)
   if (sub !== undefined) conditions.push(sql<boolean>`${table}.sub = ${sub}`)
@@ -160,7 +145,8 @@ function boundsOf({ since, until, before }: RunPage, path: Path) {
   const position = positionOf(path)
   const conditions: RawBuilder<boolean>[] = []
   if (since !== undefined) conditions.push(sql<boolean>`${position[0]} >= ${since}`)
-  if (until !== undefined) conditions.push(sql<boolean>`${position[0]} < ${until}`)
+  // SQLite reads from one of two upper bounds, so only the lower one is given.
+  if (until !== undefined && !(before && before.createdAt < until)) conditions.push(sql<boolean>`${position[0]} < ${until}`)
   if (before) conditions.push(sql<boolean>`(${sql.join(position)}) < (${before.createdAt}, ${before.requestId}, ${before.owner})`)
   return conditions
 }
