@@ -32,9 +32,9 @@ export function toFacts(history: readonly Operation[]): Facts {
   }
 }
 
-/** A stream is acknowledged by its first event. */
+/** A stream is acknowledged by its first event. An error may come first, where the stream had begun while the chat waited and was then refused. */
 function isAcknowledged({ result, reply }: OperationOf<'chat'>): boolean {
-  return result === 'ok' || (reply?.events ?? []).some(({ finish }) => finish !== 'error')
+  return reply?.events ? reply.events.some(({ finish }) => finish !== 'error') : result === 'ok'
 }
 
 /** True where a deletion of the session may have begun before `at`. */

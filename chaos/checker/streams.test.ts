@@ -76,3 +76,16 @@ test('streams: a reader that knows events of a lost process goes back with a ret
   assert.deepEqual(found([...lost, back, ...final.slice(1)]), [])
   assert.match(found([...lost, ...final.slice(2)]).join(), /event 2 is \["answer","one",null\]/)
 })
+
+test('streams: a chat that was refused after its stream had begun is no run', () => {
+  const found = (first: SeenEvent) =>
+    anomaliesOf(({ add }) => {
+      const chat = { requestId: 'r1', session: 's', mode: 'stream', kind: 'talk', position: 0, caller: 'admin' } as const
+      const { endedAt } = add('c', 'chat', chat, { reply: { events: [first] } })
+      const times = { invokedAt: endedAt + 1, endedAt: endedAt + 2 }
+      add('c', 'follow', { requestId: 'r1', reader: 'a', after: 0 }, { result: 'fail', status: 404, error: 'NotFound', ...times })
+    })
+  const event: SeenEvent = { number: 1, label: 'answer', token: '', finish: 'error' }
+  assert.deepEqual(found(event), [])
+  assert.match(found({ ...event, finish: undefined }).join(), /is refused/)
+})
