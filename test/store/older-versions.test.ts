@@ -34,16 +34,24 @@ describe('an older database on Postgres', () => {
   let server: PostgresServer
   before(async () => void (server = await startPostgres()))
   after(() => server.stop())
-  registerUpgrades(async (last, rows) => {
-    const template = await server.createDatabase()
-    const name = `older_${randomUUID().replaceAll('-', '')}`
-    const client = new pg.Client(template)
-    await client.connect()
-    await client.query(`create database ${name}`)
-    await client.end()
-    const url = template.replace(/[^/]+$/, name)
+  const createOlder = async (last: string, rows: string) => {
+    const url = await server.createEmptyDatabase()
     await createOlderPostgres(url, last, rows)
-    return openPostgres(url, { connections: 4 })
+    return url
+  }
+  registerUpgrades(async (last, rows) => openPostgres(await createOlder(last, rows), { connections: 4 }))
+
+  test('a migration that Postgres ends because of a deadlock with a process of the older version is made again', async (t) => {
+    const url = await createOlder('0015-tool-pins', insertSession('s', 'r1', []))
+    const client = new pg.Client(url)
+    await client.connect()
+    t.after(() => client.end())
+    await client.query(`create sequence attempts; create function end_by_deadlock() returns event_trigger language plpgsql as $$
+      begin if nextval('attempts') <= 2 then raise exception 'deadlock detected' using errcode = 'deadlock_detected'; end if; end $$;
+      create event trigger end_by_deadlock on ddl_command_start execute function end_by_deadlock()`)
+    await (await openPostgres(url, { connections: 4 })).close()
+    const { rows } = await client.query('select last_value > 2 as "isRepeated" from attempts')
+    assert.deepEqual(rows, [{ isRepeated: true }])
   })
 })
 

@@ -2,6 +2,7 @@ import { Kysely, PostgresDialect } from 'kysely'
 import type pg from 'pg'
 import { migrate } from '../migrations/migrate.ts'
 import { bossSchema, prepareBoss } from '../jobs/pg-boss-schema.ts'
+import { faultOf } from './faults.ts'
 import { everyTenant } from './scopes.ts'
 import { grantSchema, grantTables, openServiceRole, enableRowSecurity } from './row-security.ts'
 
@@ -22,8 +23,8 @@ export async function prepare(client: pg.Client, connect: () => Promise<pg.Clien
     // Row-level security hides rows even from the owner of a table, so migrations need access to all tenants.
     await client.query("select set_config('agent_core.tenant', $1, false)", [everyTenant])
     const role = await openServiceRole(client)
-    const migrated = await migrate(toKysely(client))
-    await enableRowSecurity(client)
+    const migrated = await withoutDeadlock(client, () => migrate(toKysely(client)))
+    await withoutDeadlock(client, () => enableRowSecurity(client))
     await prepareBoss(client)
     if (role !== undefined) {
       await grantTables(client)
@@ -77,6 +78,22 @@ async function withAdvisoryLock<T>(client: pg.Client, work: () => Promise<T>): P
     return await work()
   } finally {
     await client.query(unlock).catch(() => undefined)
+  }
+}
+
+/** Attempts to change the tables while processes of an earlier version work on them. Each deadlock is found after `deadlock_timeout`, by default 1 s. */
+const maxDeadlocks = 30
+
+/** Repeats `change`, which Postgres rolls back where it and a process of an earlier version wait for the locks of each other. */
+async function withoutDeadlock<T>(client: pg.Client, change: () => Promise<T>): Promise<T> {
+  for (let deadlocks = 0; ; deadlocks++) {
+    try {
+      return await change()
+    } catch (error) {
+      const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
+      if (faultOf(cause) !== 'undone' || deadlocks === maxDeadlocks) throw error
+      await client.query('rollback')
+    }
   }
 }
 
