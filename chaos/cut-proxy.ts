@@ -7,15 +7,17 @@ export interface CutProxy {
   cut(): void
   /** Holds all traffic in both directions for `ms` milliseconds without closing connections, like a network that drops packets. */
   drop(ms: number): void
-  /** For `ms` milliseconds, breaks one connection in ten while a request is under way: the server executes the request, and its answer is lost. */
+  /** For `ms` milliseconds, breaks one connection in five while a request is under way: the server executes the request, and its answer is lost. */
   loseAnswers(ms: number): void
+  /** Breaks every connection on which a request is under way, and holds all traffic from then on: for `ms` milliseconds nobody learns the outcome. */
+  isolate(ms: number): void
   close(): void
 }
 
 export async function startCutProxy(target: number, random: () => number): Promise<CutProxy> {
   const pairs = new Set<[Socket, Socket]>()
-  let dropsUntil = 0
-  let losesUntil = 0
+  let drops = { from: 0, until: 0 }
+  let losses = { until: 0, share: 0 }
 
   const server = createServer((near) => {
     const far = connect(target, '127.0.0.1')
@@ -23,9 +25,10 @@ export async function startCutProxy(target: number, random: () => number): Promi
     pairs.add(pair)
     for (const [source, destination] of [pair, [far, near] as const]) {
       source.on('data', (bytes) => {
-        if (Date.now() < dropsUntil) return hold(source, bytes, destination)
+        const now = Date.now()
+        if (now >= drops.from && now < drops.until) return hold(source, bytes, destination)
         destination.write(bytes)
-        if (source === near && Date.now() < losesUntil && random() < lossShare) loseAnswer(near, far)
+        if (source === near && now < losses.until && random() < losses.share) loseAnswer(near, far)
       })
       source.on('error', () => undefined)
       source.on('close', () => {
@@ -48,7 +51,7 @@ export async function startCutProxy(target: number, random: () => number): Promi
         if (destination.writable) destination.write(bytes)
         source.resume()
       },
-      Math.max(0, dropsUntil - Date.now()),
+      Math.max(0, drops.until - Date.now()),
     )
   }
 
@@ -61,8 +64,13 @@ export async function startCutProxy(target: number, random: () => number): Promi
         far.destroy()
       }
     },
-    loseAnswers: (ms) => void (losesUntil = Date.now() + ms),
-    drop: (ms) => void (dropsUntil = Date.now() + ms),
+    loseAnswers: (ms) => void (losses = { until: Date.now() + ms, share: lossShare }),
+    drop: (ms) => void (drops = { from: Date.now(), until: Date.now() + ms }),
+    isolate(ms) {
+      const from = Date.now() + isolationMs
+      losses = { until: from, share: 1 }
+      drops = { from, until: from + ms }
+    },
     close() {
       server.close()
       for (const [near, far] of pairs) {
@@ -74,5 +82,7 @@ export async function startCutProxy(target: number, random: () => number): Promi
 }
 
 /** Share of the requests whose answers are lost, and the time for the server to execute such a request. */
-const lossShare = 0.1
+const lossShare = 0.2
 const lossMs = 100
+/** Time in which the connections break before nothing passes any more. */
+const isolationMs = 300

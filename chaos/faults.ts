@@ -27,7 +27,7 @@ type SharedFault = (scene: Scene) => Promise<void>
 const replicaFaults: Record<string, ReplicaFault> = {
   'replica killed': async ({ replicas, random }, index) => {
     await replicas[index]!.end('SIGKILL')
-    await sleep(random() * 3000)
+    await sleep(random() * 1500)
     await replicas[index]!.start()
   },
   'replica stopped': async ({ replicas, violations }, index) => {
@@ -60,6 +60,16 @@ const sharedFaults: Record<string, SharedFault> = {
   'model breaking off': ({ outside, random }) => misbehave(outside, 'breaks', random),
 }
 
+/** In every third round, because nothing works meanwhile: longer than the service looks for the outcome of a commit. */
+const longFaults: Record<string, SharedFault> = {
+  'database away': async ({ proxies, random }) => {
+    const ms = 16_000 + random() * 4000
+    for (const proxy of proxies) proxy.isolate(ms)
+    await sleep(ms)
+  },
+}
+const roundsPerLongFault = 3
+
 async function misbehave(outside: Outside, mode: 'fails' | 'breaks', random: () => number): Promise<void> {
   outside.setModel(mode)
   await sleep(500 + random() * 5000)
@@ -67,7 +77,7 @@ async function misbehave(outside: Outside, mode: 'fails' | 'breaks', random: () 
 }
 
 /** Kills are the most frequent fault, because kills reach the most states. */
-const round = [...Object.keys(replicaFaults), ...Object.keys(sharedFaults), ...Array.from({ length: 5 }, () => 'replica killed')]
+const round = [...Object.keys(replicaFaults), ...Object.keys(sharedFaults), ...Array.from({ length: 9 }, () => 'replica killed')]
 
 /**
  * Injects faults, often two at a time, until `until` (epoch milliseconds). Each kind is used before any kind is repeated. Resolves with the
@@ -78,14 +88,17 @@ export async function makeFaults(scene: Scene, until: number): Promise<Map<strin
   const busy = new Set<number>()
   const running = new Set<Promise<void>>()
   let order: string[] = []
+  let rounds = 0
   while (Date.now() < until) {
     await sleep(200 + scene.random() * 1300)
-    if (order.length === 0) order = shuffled(round, scene.random)
+    if (order.length === 0)
+      order = shuffled(++rounds % roundsPerLongFault === 0 ? [...round, ...Object.keys(longFaults)] : round, scene.random)
     const name = order.at(-1)!
     const free = scene.replicas.map((_, index) => index).filter((index) => !busy.has(index))
-    const index = sharedFaults[name] ? undefined : free[Math.floor(scene.random() * free.length)]
+    const isShared = name in sharedFaults || name in longFaults
+    const index = isShared ? undefined : free[Math.floor(scene.random() * free.length)]
     // At least one replica stays untouched.
-    if (!sharedFaults[name] && (index === undefined || free.length === 1)) continue
+    if (!isShared && (index === undefined || free.length === 1)) continue
     order.pop()
     if (index !== undefined) busy.add(index)
     faultCounts.set(name, (faultCounts.get(name) ?? 0) + 1)
@@ -99,11 +112,12 @@ export async function makeFaults(scene: Scene, until: number): Promise<Map<strin
   return faultCounts
 }
 
-async function injectFault(name: string, index: number | undefined, scene: Scene): Promise<void> {
+/** Injects one fault, and records its duration. `index`: the replica of a fault of one replica. */
+export async function injectFault(name: string, index: number | undefined, scene: Scene): Promise<void> {
   const replica = index === undefined ? undefined : scene.replicas[index]!.name
   await scene.history.record('faults', 'fault', { name, replica }, async () => {
     try {
-      await (index === undefined ? sharedFaults[name]!(scene) : replicaFaults[name]!(scene, index))
+      await (index === undefined ? (sharedFaults[name] ?? longFaults[name]!)(scene) : replicaFaults[name]!(scene, index))
     } catch (error) {
       scene.violations.push(`${name}: ${error instanceof Error ? error.message : String(error)}`)
     }

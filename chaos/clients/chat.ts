@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createClient } from '../../test/fixtures/service-client.ts'
+import { createClient, type Reply } from '../../test/fixtures/service-client.ts'
+import type { Answer } from '../history/history.ts'
 import type { ChatKind, ChatMode, OperationOf, SeenEvent } from '../history/operations.ts'
 import { readEvents, send, toAnswer, type Load } from './service.ts'
 
@@ -66,14 +67,17 @@ function sendJson(chat: NewChat, load: Load): Promise<OperationOf<'chat'>> {
   const { url, key, history } = load.caller
   const { headers, body } = requestOf(chat)
   return history.record(...recorded(chat, load), async () => {
-    const reply = await createClient(url, key).chat(body, headers, AbortSignal.timeout(timeoutMs))
-    const answer = toAnswer<'chat'>(reply)
-    if (reply.status === 200) return { ...answer, reply: { output: reply.body.body.output, finish: 'stop' } }
-    const waits = reply.body?.approval_required?.calls[0]?.tool_call_id
-    if (reply.status === 202) return { ...answer, reply: { finish: 'approval_required', waits } }
-    // An accepted chat was cancelled.
-    return answer.error === 'Cancelled' ? { ...answer, result: 'unknown', reply: { finish: 'cancelled' } } : answer
+    return toJsonAnswer(await createClient(url, key).chat(body, headers, AbortSignal.timeout(timeoutMs)))
   })
+}
+
+export function toJsonAnswer(reply: Reply): Answer<'chat'> {
+  const answer = toAnswer<'chat'>(reply)
+  if (reply.status === 200) return { ...answer, reply: { output: reply.body.body.output, finish: 'stop' } }
+  const waits = reply.body?.approval_required?.calls[0]?.tool_call_id
+  if (reply.status === 202) return { ...answer, reply: { finish: 'approval_required', waits } }
+  // An accepted chat was cancelled.
+  return answer.error === 'Cancelled' ? { ...answer, result: 'unknown', reply: { finish: 'cancelled' } } : answer
 }
 
 /** Sends the request for the stream, and continues the stream where the connection breaks. */

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { decideOrCancel } from './approver.ts'
 import { createClient } from '../../test/fixtures/service-client.ts'
 import { longMs } from '../outside.ts'
-import { recorded, requestOf, sendChat, type NewChat } from './chat.ts'
+import { recorded, requestOf, sendChat, toJsonAnswer, type NewChat } from './chat.ts'
 import { send, toAnswer, toSeen, untilKnown, type Load } from './service.ts'
 
 /** Longer than `limits.reconnect_grace`, after which a run without its client is cancelled. */
@@ -17,7 +18,7 @@ export async function leave(client: string, load: Load): Promise<void> {
       session,
       position: 0,
       mode: load.random() < 0.5 ? 'json' : 'stream',
-      kind: 'slow',
+      kind: load.random() < 0.3 ? 'seal' : 'slow',
     } as const
     // Only in long tests, so that the end of a short test waits for no long run.
     const isLong = load.random() < 0.1 && load.msLeft() > 2 * longMs
@@ -25,10 +26,21 @@ export async function leave(client: string, load: Load): Promise<void> {
     if (load.random() < 0.15) await deleteSession(client, session, load)
     else {
       await sleep(load.random() < 0.5 ? load.random() * 1000 : load.random() * longestAwayMs)
-      if (!isLong) await sendChat(chat, load)
+      if (!isLong) await comeBack(chat, load)
     }
   }
 }
+
+/** Sends the chat again, often several times at once, so that processes continue its run at the same time. */
+async function comeBack(chat: NewChat, load: Load): Promise<void> {
+  const copies = load.random() < 0.6 ? 3 : 1
+  const results = await Promise.all(Array.from({ length: copies }, () => sendChat(chat, load)))
+  const waiting = results.find(({ outcome }) => outcome === 'waits')
+  if (waiting) await decideOrCancel(chat, waiting.waits, load)
+}
+
+/** The error of an operation whose client did not wait for the answer. */
+export const left = 'Left'
 
 /** Sends a chat and closes the connection while the run is executed. */
 async function leaveOnce(chat: NewChat, load: Load): Promise<void> {
@@ -36,12 +48,21 @@ async function leaveOnce(chat: NewChat, load: Load): Promise<void> {
   const { headers, body } = requestOf(chat)
   const awayAt = 200 + load.random() * 1500
   await history.record(...recorded(chat, load), async () => {
-    if (chat.mode === 'json') return toAnswer<'chat'>(await createClient(url, key).chat(body, headers, AbortSignal.timeout(awayAt)))
+    if (chat.mode === 'json') {
+      // A timeout takes whole milliseconds.
+      const away = AbortSignal.timeout(Math.round(awayAt))
+      const reply = await createClient(url, key)
+        .chat(body, headers, away)
+        .catch((error: unknown) => {
+          if (!away.aborted) throw error
+        })
+      return reply ? toJsonAnswer(reply) : { result: 'unknown', error: left }
+    }
     const stream = await createClient(url, key).stream(body, headers)
     const first = stream.status === 200 ? await stream.next() : undefined
     await sleep(awayAt / 2)
     stream.leave()
-    return { ...toAnswer<'chat'>(stream), result: 'unknown', reply: { events: first ? [toSeen(first, chat.requestId)] : [] } }
+    return { ...toAnswer<'chat'>(stream), result: 'unknown', error: left, reply: { events: first ? [toSeen(first, chat.requestId)] : [] } }
   })
 }
 

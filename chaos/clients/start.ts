@@ -17,6 +17,8 @@ export const concurrencyLimits = new Map([['narrow', 2]])
 
 /** Number of clients with the same limited key, or in the same sessions. */
 const crowd = 3
+/** Number of crowds in shared sessions. */
+const groups = 2
 
 export interface ClientsOptions {
   count: number
@@ -49,8 +51,8 @@ export async function runClients({
     ...named('c', count, (client) => talk(client, loadOf(client))),
     ...named('configurer', 2, (client) => configure(client, loadOf(client))),
     ...named('slow', crowd, (client) => exceedRuns(client, loadOf(client, narrow))),
-    ...named('leaver', 2, (client) => leave(client, loadOf(client))),
-    ...named('rusher', crowd, (client) => rush(client, loadOf(client))),
+    ...named('leaver', 4, (client) => leave(client, loadOf(client))),
+    ...named('rusher', groups * crowd, (client, index) => rush(client, index % groups, loadOf(client))),
     ...named('revoker', 1, (client) => revoke(client, loadOf(client), targets)),
     ...named('viewer', 1, (client) => exceedRate(client, loadOf(client, viewer), access.rate_limits.viewer.requests_per_minute)),
     ...named('rememberer', 1, (client) => remember(client, loadOf(client, user))),
@@ -61,8 +63,8 @@ export async function runClients({
 
 type Client = [name: string, work: (client: string) => Promise<void>]
 
-function named(name: string, count: number, work: Client[1]): Client[] {
-  return Array.from({ length: count }, (_, index) => [`${name}${index + 1}`, work])
+function named(name: string, count: number, work: (client: string, index: number) => Promise<void>): Client[] {
+  return Array.from({ length: count }, (_, index) => [`${name}${index + 1}`, (client) => work(client, index)])
 }
 
 async function createCaller(administrator: Caller, name: string, role: string): Promise<Caller> {

@@ -28,7 +28,7 @@ export async function talk(client: string, load: Load): Promise<void> {
     const chat = { client, requestId: `${client}-${n}`, session, position, mode: pick(modes), kind, fields }
     earlier.push(chat)
     await converse(chat, load)
-    for (let reads = 0; reads < 4; reads++) await readSomething(pick(earlier.slice(-30)), client, load)
+    for (let reads = 0; reads < 12; reads++) await readSomething(pick(earlier.slice(-30)), client, load)
     if (random() < 0.05) await sendChat(pick(earlier.slice(-5)), load)
     if ((n + 1) % chatsPerSession === 0 && random() < 0.2) {
       await deleteSession(client, own, load)
