@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 
 const usage =
-  'Usage: npm run chaos -- [--minutes 1-60 | --seconds 5-3600] [--replicas 2-8] [--clients 1-200] [--seed N] [--rolling] [--keep]'
+  'Usage: npm run chaos -- [--minutes 1-60 | --seconds 5-3600] [--replicas 2-8] [--clients 1-200] [--seed N] [--rolling] [--from CHECKOUT] [--keep]'
 
 export interface Options {
   seconds: number
@@ -10,6 +10,8 @@ export interface Options {
   seed: number
   /** Processes are restarted one at a time, and no request may fail. */
   isRolling: boolean
+  /** Checkout of an earlier version, with its packages, from which the replicas are upgraded under load. */
+  from: string | undefined
   /** True to keep logs and history of a run without anomalies. */
   keepsFiles: boolean
 }
@@ -21,9 +23,10 @@ export function readOptions(): Options {
       minutes: { type: 'string' },
       seconds: { type: 'string', default: '120' },
       replicas: { type: 'string', default: '3' },
-      clients: { type: 'string', default: '12' },
+      clients: { type: 'string', default: '24' },
       seed: { type: 'string' },
       rolling: { type: 'boolean', default: false },
+      from: { type: 'string' },
       keep: { type: 'boolean', default: false },
     },
   })
@@ -37,5 +40,5 @@ export function readOptions(): Options {
     console.error(usage)
     process.exit(2)
   }
-  return { seconds, replicas, clients, seed, isRolling: values.rolling, keepsFiles: values.keep }
+  return { seconds, replicas, clients, seed, isRolling: values.rolling, from: values.from, keepsFiles: values.keep }
 }

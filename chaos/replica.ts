@@ -5,7 +5,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
-const main = fileURLToPath(new URL('../scripts/sources.mjs', import.meta.url))
+const current = fileURLToPath(new URL('..', import.meta.url))
 const recorder = new URL('state-recorder.ts', import.meta.url).href
 
 const running = new Set<ChildProcess>()
@@ -20,6 +20,8 @@ export interface ReplicaOptions {
   /** Folder of `agent.yaml`, with a separate data directory for each replica. */
   folder: string
   environment: Record<string, string>
+  /** Checkout whose program runs until `upgrade`. Default: this one. */
+  checkout?: string | undefined
 }
 
 /** Process of the service that can be ended and restarted. */
@@ -35,10 +37,12 @@ export class Replica {
   private readonly log: WriteStream
   private child: ChildProcess | undefined
   private isEndRequested = false
+  private checkout: string
 
   constructor(options: ReplicaOptions) {
     this.options = options
     this.name = options.name
+    this.checkout = options.checkout ?? current
     this.port = options.port
     this.statesFile = path.join(options.folder, `${options.name}.states`)
     this.log = createWriteStream(path.join(options.folder, `${options.name}.log`), { flags: 'a' })
@@ -58,6 +62,7 @@ export class Replica {
     const { folder, name, port, environment } = this.options
     const files = { HOME: folder, PORT: String(port), DATA_DIR: path.join(folder, name), STATES_FILE: this.statesFile }
     const env = { PATH: process.env['PATH'], ...files, ...environment }
+    const main = path.join(this.checkout, 'scripts', 'sources.mjs')
     const child = spawn(process.execPath, ['--import', recorder, main, 'serve'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
     this.child = child
     this.starts++
@@ -82,6 +87,16 @@ export class Replica {
   /** Name of the current process. */
   get process(): string {
     return `${this.name}#${this.starts}`
+  }
+
+  /** True if the program is that of this checkout. */
+  get isCurrent(): boolean {
+    return this.checkout === current
+  }
+
+  /** The next start runs the program of this checkout. */
+  upgrade(): void {
+    this.checkout = current
   }
 
   get isRunning(): boolean {

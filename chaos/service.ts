@@ -25,12 +25,15 @@ interface ServiceOptions {
   count: number
   outside: Outside
   random(): number
+  /** See `Options`. */
+  from: string | undefined
 }
 
 /** Prepares replicas with a new shared database, without a start of the processes. `folder`: for all files. */
-export async function openService(folder: string, { count, outside, random }: ServiceOptions): Promise<Service> {
+export async function openService(folder: string, { count, outside, random, from }: ServiceOptions): Promise<Service> {
   const postgres = await startPostgres()
-  const databaseUrl = await postgres.createDatabase()
+  // An earlier version refuses a database of this one, and makes its own.
+  const databaseUrl = await (from === undefined ? postgres.createDatabase() : postgres.createEmptyDatabase())
   const proxies = await Promise.all(Array.from({ length: count }, () => startCutProxy(Number(new URL(databaseUrl).port), random)))
   const replicas = await Promise.all(proxies.map(({ port }, index) => openReplica(`replica-${index + 1}`, toAddress(databaseUrl, port))))
 
@@ -51,7 +54,7 @@ export async function openService(folder: string, { count, outside, random }: Se
       OUTBOUND_ALLOW: outside.callbackHost,
       LOG_FORMAT: 'json',
     }
-    return new Replica({ name, port: await freePort(), folder, environment })
+    return new Replica({ name, port: await freePort(), folder, environment, checkout: from })
   }
 
   async function query(sql: string): Promise<Record<string, unknown>[]> {
@@ -69,10 +72,11 @@ export async function openService(folder: string, { count, outside, random }: Se
     proxies,
     query,
     restartPostgres: () => postgres.restart(),
-    terminateBackends: async () =>
-      void (await query(
-        'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
-      )),
+    terminateBackends: async () => {
+      const end = 'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()'
+      // A database that is being restarted has ended its connections.
+      await query(end).catch(() => undefined)
+    },
     async stop() {
       for (const replica of replicas) await replica.end('SIGKILL')
       for (const proxy of proxies) proxy.close()
