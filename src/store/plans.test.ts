@@ -28,6 +28,7 @@ import { createSessionStore } from './sessions/sessions.ts'
 import { retentionKinds } from '../runs/retention/retention-store.ts'
 import { removeRunDetails, removeSessions } from './sessions/remove-session.ts'
 import { createRetentionStore } from './sessions/retention.ts'
+import { createUploadStore } from './uploads/uploads.ts'
 import { openSqlite } from './sqlite/sqlite.ts'
 import type { Connection, SyncConnection } from './statement.ts'
 import { hasWord, wordFunction } from './words.ts'
@@ -140,6 +141,16 @@ test('a page of files is read from an index, at any position, and a file by its 
   )
   const plan = await plansOf((on) => createArtifactStore(on).find(caller, 'a', { anyOwner: true }))
   assert.match(plan, /^SEARCH artifacts USING INDEX artifacts_id \(tenant=\? AND id=\?\)/)
+})
+
+test('a page of uploads is read from the index of their owner, also with a purpose', async () => {
+  for (const purpose of [undefined, 'vision']) {
+    for (const after of [undefined, 'id']) {
+      const page = { limit: 9, order: 'newest_first', after, purpose } as const
+      const plan = await plansOf((on) => createUploadStore(on).list({ kind: 'own', ...caller }, page, 1))
+      assert.match(plan, /^SEARCH uploads USING INDEX uploads_owner \(tenant=\? AND owner=\?( AND id<\?)?\)$/)
+    }
+  }
 })
 
 test('the messages of a search are read by the keys of their sessions', async () => {
@@ -305,6 +316,11 @@ test('logs and metrics are read from an index, and counts from the index only', 
   const far = await of((reports) => reports.ended('t', { ...whole, limit: 10, offset: 5000 }))
   assert.match(far, /SEARCH metrics USING INDEX \S+ \(tenant=\? AND hour>\? AND hour<\?\)/)
   assert.doesNotMatch(far, /SCAN (runs|metrics)/)
+  for (const page of [whole, span])
+    assert.match(
+      await of((reports) => reports.withRequestId('t', 'r', page)),
+      /^SEARCH runs USING INDEX \S+ \(tenant=\? AND request_id=\?\)/,
+    )
   for (const page of [whole, span]) {
     const plan = await of((reports) => reports.ended('t', { ...page, limit: 10, offset: 0 }))
     assert.match(plan, /USING INDEX runs_ended/)

@@ -108,9 +108,20 @@ function registerReportContract(database: () => Database): void {
 
   test('counts and offsets of any span are exact, with whole hours and partial hours', async () => {
     const { tenant, ended, reports } = reportsOf()
-    const times = Array.from({ length: 1100 }, (_, n) => hour + Math.floor((n * 7 * hourMs) / 1100))
+    // Seven hours, with a midnight among them.
+    const start = hour + 20 * hourMs
+    const times = Array.from({ length: 1100 }, (_, n) => start + Math.floor((n * 7 * hourMs) / 1100))
     for (const [n, time] of times.entries()) await ended(time, 10, n % 3 ? {} : failed)
-    const edges = [undefined, hour, hour + 1, hour + hourMs - 1, hour + hourMs, hour + 2.5 * hourMs, hour + 6 * hourMs, hour + 7 * hourMs]
+    const edges = [
+      undefined,
+      start,
+      start + 1,
+      start + hourMs - 1,
+      start + hourMs,
+      start + 2.5 * hourMs,
+      start + 6 * hourMs,
+      start + 7 * hourMs,
+    ]
     for (const from of edges) {
       for (const to of edges) {
         const inSpan = times.filter((time) => time >= (from ?? 0) && time <= (to ?? Infinity))
@@ -120,7 +131,7 @@ function registerReportContract(database: () => Database): void {
     const newest = times.toReversed()
     for (const [from, to] of [
       [undefined, undefined],
-      [hour + 1, hour + 6.5 * hourMs],
+      [start + 1, start + 6.5 * hourMs],
     ] as const) {
       const inSpan = newest.filter((time) => time >= (from ?? 0) && time <= (to ?? Infinity))
       for (const offset of [998, 1000, 1013, 1050, inSpan.length - 1, inSpan.length, 5000]) {

@@ -51,17 +51,30 @@ export async function narrowSpan(
   const { hours, tail } = partsOf(span)
   const newest = tail ? await countLogs(db, read, tenant, tail) : 0
   if (!hours || offset < newest) return { ...span, offset }
-  const result = await query(read, { compile: () => hourOfOffset(tenant, hours, offset - newest).compile(db) })
-  const hour = result.rows[0]
-  if (!hour) return { ...span, offset }
-  return { from: span.from, to: hour.start + hourMs - 1, offset: offset - newest - hour.before }
+  const find = async (unitMs: number, part: Hours, skipped: number) => {
+    const found = await query(read, { compile: () => unitOfOffset(unitMs, tenant, part, skipped).compile(db) })
+    return found.rows[0]
+  }
+  const day = await find(dayMs, hours, offset - newest)
+  if (!day) return { ...span, offset }
+  const ofDay = { from: Math.max(hours.from ?? 0, day.start), end: Math.min(hours.end ?? Infinity, day.start + dayMs) }
+  const rest = offset - newest - day.before
+  const hour = await find(hourMs, ofDay, rest)
+  return hour
+    ? { from: span.from, to: hour.start + hourMs - 1, offset: rest - hour.before }
+    : { from: span.from, to: ofDay.end - 1, offset: rest }
 }
 
-/** The oldest hour with at most `offset` newer entries in the span, and the number of newer entries (`before`). */
-function hourOfOffset(tenant: string, hours: Hours, offset: number): RawBuilder<{ start: number; before: number }> {
+const dayMs = 24 * hourMs
+
+/**
+ * The oldest day or hour (`unitMs`) with at most `offset` newer entries in the hours, and the number of newer entries (`before`). A year has
+ * few days, which are sorted in a fraction of the time of its hours.
+ */
+function unitOfOffset(unitMs: number, tenant: string, hours: Hours, offset: number): RawBuilder<{ start: number; before: number }> {
   return sql`select start, before from (
       select start, cast(sum(count) over (order by start desc) - count as bigint) as before from (
-        select hour - hour % ${sql.lit(hourMs)} as start, sum(${entries}) as count from metrics
+        select hour - hour % ${sql.lit(unitMs)} as start, sum(${entries}) as count from metrics
           where tenant = ${tenant} and hour >= ${hours.from ?? 0} and hour < ${hours.end ?? Number.MAX_SAFE_INTEGER} group by 1
       ) as counted
     ) as placed where before <= ${offset} order by before desc, start limit 1`

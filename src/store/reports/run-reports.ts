@@ -4,6 +4,7 @@ import { query, type Database } from '../database.ts'
 import { countLogs, endedIn, narrowSpan } from './log-counts.ts'
 import { hourMs, hourOf, parseJson } from '../rows.ts'
 import type { MetricsRow, RunRow, Tables } from '../tables.ts'
+import { whereChat } from '../runs/where-chat.ts'
 
 /** `RunReports` on either database. */
 export function createRunReports({ db, forTenant }: Database): RunReports {
@@ -57,10 +58,13 @@ export function createRunReports({ db, forTenant }: Database): RunReports {
     count: (tenant, span) => countLogs(db, forTenant(tenant).read, tenant, span),
 
     async withRequestId(tenant, requestId, span) {
+      // The request id finds the runs: a sum is in no index, or SQLite would read all ended runs of the tenant.
+      const endedAt = sql<number>`ended_at + 0`
       const entriesOfRequest = entries()
-        .where(endedIn(tenant, span))
-        .where('request_id', '=', requestId)
-        .orderBy('ended_at', 'desc')
+        .where((is) => is.and({ tenant, request_id: requestId }))
+        .where(whereChat)
+        .where(sql<boolean>`${endedAt} between ${span.from ?? 0} and ${span.to ?? Number.MAX_SAFE_INTEGER}`)
+        .orderBy(endedAt, 'desc')
         .orderBy('owner')
       return (await query(forTenant(tenant).read, entriesOfRequest)).rows.map(toRecord)
     },

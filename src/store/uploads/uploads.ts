@@ -72,7 +72,9 @@ export function createUploadStore(database: Database): UploadStore {
 
     async list(scope, { limit, order, after, purpose }, now) {
       const direction = order === 'newest_first' ? 'desc' : 'asc'
-      const own = purpose === undefined ? stored(scope, now) : stored(scope, now).where('purpose', '=', purpose)
+      // Without an index by purpose: SQLite would read all uploads of the tenant with this purpose.
+      const ofPurpose = sql<boolean>`purpose || '' = ${purpose}`
+      const own = purpose === undefined ? stored(scope, now) : stored(scope, now).where(ofPurpose)
       const rest = after === undefined ? own : own.where('id', direction === 'desc' ? '<' : '>', after)
       const page = rest.selectAll().orderBy('id', direction).limit(limit)
       return (await query(forTenant(scope.tenant).read, page)).rows.map(toUpload)
