@@ -109,6 +109,7 @@ const store: Row[] = [
   ['commit-found', 'store/postgres/scopes.ts', 'A commit without an answer is not made twice'],
   ['commit-not-found', 'store/postgres/scopes.ts', 'A commit that was lost is made again', 600],
   ['commit-unknown', 'store/postgres/scopes.ts', 'A commit whose outcome cannot be found is an error'],
+  ['begin-not-durable', 'runs/ownership/live-runs.ts', 'A run whose begin is not stored answers nothing and stores nothing'],
   ['begin-found', 'store/runs/runs.ts', 'A begin without an answer belongs to its process'],
   ['unit-retried', 'store/postgres/faults.ts', 'A transaction that failed is repeated as a whole', 60],
   ['store-away', 'store/postgres/faults.ts', 'Nothing is acknowledged while the database is away', 60],

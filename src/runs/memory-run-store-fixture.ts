@@ -39,7 +39,7 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
   private readonly questionImages = new Map<string, readonly Image[]>()
   private readonly returnedImages = new Map<string, string>()
 
-  begin = async (run: NewRun): Promise<Begun> => {
+  begin = async (run: NewRun, onCommitted?: (turn: Turn) => void): Promise<Begun> => {
     const { event, messages } = run
     const eventKey = event && JSON.stringify([run.tenant, run.owner, event.key])
     const accepted = eventKey && this.events.get(eventKey)
@@ -59,7 +59,10 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
     if (run.images) this.questionImages.set(runKeyText(run), run.images)
     if (event && isFree) this.addJob(row)
     if (event || !isFree) return { kind: 'waiting', fence: 1 }
-    return { kind: 'running', fence: 1, turn: this.enter(row, session, messages, run.now) }
+    const turn = this.enter(row, session, messages, run.now)
+    await Promise.resolve()
+    onCommitted?.(turn)
+    return { kind: 'running', fence: 1, turn }
   }
 
   findEvent = async ({ tenant, owner }: Owner, event: string): Promise<Accepted | undefined> =>

@@ -61,8 +61,11 @@ export interface PostgresServer {
 
 /** Access that only a database in this process offers. */
 export interface EmbeddedDatabase {
-  /** Like `Scope.unit`, for work that runs all of its statements at once. */
-  unit<T>(work: (connection: SyncConnection) => T): Promise<T>
+  /**
+   * Like `Scope.unit`, for work that runs all of its statements at once. `onCommitted` is called with the result when the transaction is
+   * committed, before the commit is durable; the promise may still reject.
+   */
+  unit<T>(work: (connection: SyncConnection) => T, options?: { onCommitted?(result: T): void }): Promise<T>
 }
 
 /** The connection was lost between a commit and its answer, and the outcome of the commit could not be determined. */

@@ -54,6 +54,7 @@ export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise
     recordHolder(run, turn, begunAt, deps)
     if (recalling) addMemories(progress, await run.times.during('store', () => recalling))
     for await (const event of agentEvents(run, progress, subAgents, deps)) {
+      if (run.storing) await run.storing
       const stored = keepEvent(event, run, progress, deps)
       if (stored) await stored
     }
@@ -69,12 +70,14 @@ export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise
     if (progress.end.mismatch) error = toErrorBody(schemaMismatch(progress.end.mismatch))
   } catch (thrown) {
     // A handed over run gets no end here: another process resumes the run.
-    if (thrown instanceof FenceLost || run.stopCause === 'handed_over') throw thrown
+    if (thrown instanceof FenceLost || run.stopCause === 'handed_over' || run.stopCause === 'unstored') throw thrown
     if (!(thrown instanceof ModelError || thrown instanceof ServiceError)) deps.onFault(run, thrown)
     error = toErrorBody(toServiceError(thrown))
   } finally {
     clearTimeout(deadline)
   }
+  // The model may fail, or the run be stopped, while the begin is still on its way to the disk.
+  if (run.storing) await run.storing
   return finish(run, progress, error, deps)
 }
 

@@ -5,7 +5,7 @@ import type { Attachments, CheckedAttachments } from '../attachments/attachments
 import type { NewChat, OpenTarget } from '../new-chat.ts'
 import { contextOpening, questionOf } from '../../files/context-text.ts'
 import type { ChatMessage, ChatRequest } from '../run.ts'
-import type { Begun, NewRun, RunStore } from '../run-store.ts'
+import type { Begun, NewRun, RunStore, Turn } from '../run-store.ts'
 import { toNewMessages } from '../window/transcript.ts'
 
 interface BeginRunDependencies {
@@ -18,11 +18,18 @@ interface BeginRunDependencies {
   newId(): string
 }
 
-/** Checks the attachments of a chat, then stores the run. `run` is to be launched where `stored` is `running` or `waiting`. */
-export type BeginRun = (chat: NewChat, target: OpenTarget) => Promise<{ run: LiveRun; stored: Begun }>
+/**
+ * Checks the attachments of a chat, then stores the run. `run` is to be launched where `stored` is `running` or `waiting`. `onCommitted` may be
+ * called before the promise resolves, with the turn of a running run and the promise of `RunStore.begin`.
+ */
+export type BeginRun = (
+  chat: NewChat,
+  target: OpenTarget,
+  onCommitted?: (run: LiveRun, turn: Turn, storing: Promise<unknown>) => void,
+) => Promise<{ run: LiveRun; stored: Begun }>
 
 export function createBeginRun({ store, attachments, intake, holder, now, newId }: BeginRunDependencies): BeginRun {
-  return async (chat, { key, sessionId, agent, event }) => {
+  return async (chat, { key, sessionId, agent, event }, onCommitted) => {
     const scope = { caller: key, agent, filters: chat.request.filters }
     const checked = chat.attachments && (await attachments.check(chat.attachments, scope, chat.at))
     const requested = withDefaultSchema(chat.request, agent.config.response_schema)
@@ -51,8 +58,8 @@ export function createBeginRun({ store, attachments, intake, holder, now, newId 
       ...(chat.afterMessages === undefined ? {} : { afterMessages: chat.afterMessages }),
       ...(chat.unstored ? { unstored: chat.unstored } : {}),
     }
-    const stored = await times.during('store', () => store.begin(newRun))
-    return { run, stored }
+    const storing = times.during('store', () => store.begin(newRun, (turn) => onCommitted?.(run, turn, storing)))
+    return { run, stored: await storing }
   }
 }
 

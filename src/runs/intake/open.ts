@@ -134,7 +134,10 @@ export function createOpen(dependencies: OpenDependencies): Open {
     if (refusal) throw refusal
     if (hasSchemas(chat)) await checkSchemas(chat, { ...dependencies, own: target.agent.tools, caller: target.key })
     if (chat.request.clientTools) await clientWaits.refuse(target.key, target.agent)
-    const { run, stored } = await beginRun(chat, target)
+    let launched: LiveRun | undefined
+    const { run, stored } = await beginRun(chat, target, (begun, turn, storing) => {
+      launched = live.launchCommitted(begun, turn, storing)
+    })
     switch (stored.kind) {
       case 'known':
         return locationOf(stored.run, holder)
@@ -143,7 +146,7 @@ export function createOpen(dependencies: OpenDependencies): Open {
       case 'waiting':
         return { kind: 'here', run: live.launch(run, undefined) }
       case 'running':
-        return { kind: 'here', run: live.launch(run, stored.turn) }
+        return { kind: 'here', run: launched ?? live.launch(run, stored.turn) }
     }
   }
 

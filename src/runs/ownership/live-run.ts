@@ -10,9 +10,9 @@ import { reachState } from '../../states.ts'
 /**
  * Why a run was stopped. `disconnected`: the client disconnected and did not reconnect within the grace. `orphaned`: the process of the run
  * died, and the client did not reconnect. `handed_over`: the local process ends, and another process resumes the run. `superseded`: another
- * process has taken over the run, or the session was deleted.
+ * process has taken over the run, or the session was deleted. `unstored`: the begin of the run did not become durable.
  */
-export type StopCause = 'timeout' | 'cancelled' | 'disconnected' | 'orphaned' | 'handed_over' | 'superseded'
+export type StopCause = 'timeout' | 'cancelled' | 'disconnected' | 'orphaned' | 'handed_over' | 'superseded' | 'unstored'
 
 /** What readers may know from the attempts before this one. */
 export interface EarlierAttempts {
@@ -66,6 +66,8 @@ export class LiveRun {
   readonly times: PhaseTimes
   /** Resolves when the run has its session; rejects when the run leaves the queue without a turn. */
   started: Promise<Turn> = never
+  /** Set while the begin of the run is committed but not durable: no event may be kept, and no end stored. Rejects when the begin fails. */
+  storing: Promise<unknown> | undefined
   /** Resolves when the last event is in the log. */
   ended: Promise<void> = never
   /** Resolves when the local process has stored a checkpoint of the run. */
@@ -145,8 +147,9 @@ export class LiveRun {
     this.trace.measured(this.times.readAll())
   }
 
+  /** The first cause counts, except that a run which is not stored has no end at all. */
   stop(cause: StopCause): void {
-    if (this.stopCause || this.log.ended) return
+    if ((this.stopCause && cause !== 'unstored') || this.log.ended) return
     this.stopCause = cause
     this.controller.abort()
   }

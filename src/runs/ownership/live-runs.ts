@@ -30,6 +30,11 @@ interface LiveRunsDependencies {
 export interface LiveRuns {
   /** Registers a run. Without a `turn` the run waits in the session queue. `ending`: the run ends in this way at its turn, without execution. */
   launch(run: LiveRun, turn: Turn | undefined, ending?: Promise<Ending | undefined>): LiveRun
+  /**
+   * Launches a run whose begin is committed but not durable yet: the model is asked meanwhile, and no event is kept before `storing` resolves.
+   * When `storing` rejects, the run stops without an end.
+   */
+  launchCommitted(run: LiveRun, turn: Turn, storing: Promise<unknown>): LiveRun
   /** Resolves when the run has its session. The caller counts as a reader from now on, also while the run waits. */
   join(run: LiveRun, disconnected: AbortSignal): Promise<OpenRun>
   /** Waits `ms` at most for the runs, then hands over the rest without an end, for another process to resume. */
@@ -53,12 +58,9 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
   })
 
   function launch(run: LiveRun, turn: Turn | undefined, ending: Promise<Ending | undefined> = noEnding): LiveRun {
-    registry.add(run)
+    const leave = enter(run)
     if (run.fence > 1) bus.publish('moved', run.key)
-    // A run accepted during the drain is handed over at once.
-    if (handingOver.signal.aborted) run.stop('handed_over')
     run.isQueued = !turn || run.isAsync
-    const releaseAgent = run.agent.hold()
     run.started = (turn ? Promise.resolve(turn) : waitForTurn(run)).catch(async (error: unknown) => {
       registry.remove(run)
       const reason = await reasonOf(run, error)
@@ -73,12 +75,43 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
         (startedTurn) => drive(run, startedTurn, ending),
         () => undefined,
       )
-      .finally(() => {
-        releaseAgent()
-        // The end of a run with the first fence concerns another process only if the run is watched.
-        if (run.fence > 1 || run.isWatched) bus.publish('moved', run.key)
-      })
+      .finally(leave)
     return run
+  }
+
+  function launchCommitted(run: LiveRun, turn: Turn, storing: Promise<unknown>): LiveRun {
+    const leave = enter(run)
+    run.storing = storing
+    run.started = storing.then(
+      () => {
+        run.storing = undefined
+        return turn
+      },
+      (error: unknown) => {
+        reachState('begin-not-durable')
+        run.stop('unstored')
+        registry.remove(run)
+        run.log.fail(toFailedEnd(error))
+        throw error
+      },
+    )
+    // Often nobody has joined a run that is not stored.
+    run.started.catch(() => undefined)
+    run.ended = drive(run, turn, noEnding).finally(leave)
+    return run
+  }
+
+  /** Registers a run. The returned function is called at its end. */
+  function enter(run: LiveRun): () => void {
+    registry.add(run)
+    // A run accepted during the drain is handed over at once.
+    if (handingOver.signal.aborted) run.stop('handed_over')
+    const releaseAgent = run.agent.hold()
+    return () => {
+      releaseAgent()
+      // The end of a run with the first fence concerns another process only if the run is watched.
+      if (run.fence > 1 || run.isWatched) bus.publish('moved', run.key)
+    }
   }
 
   function waitForTurn(run: LiveRun): Promise<Turn> {
@@ -123,6 +156,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
 
   /** An end that could not be stored (disk full, database away) is sent to the readers at once, and retried in the store. */
   async function handleFailure(run: LiveRun, error: unknown): Promise<void> {
+    if (run.stopCause === 'unstored') return
     if (error instanceof EndNotStored) {
       reachState('end-not-stored')
       onFault(run, error.cause)
@@ -167,7 +201,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
     await settlesWithin(Promise.all(registry.all().map((run) => run.ended)), ms, sleep)
   }
 
-  return { launch, join, drain }
+  return { launch, launchCommitted, join, drain }
 }
 
 const noEnding = Promise.resolve(undefined)

@@ -1,5 +1,5 @@
 import { sql, type Kysely } from 'kysely'
-import type { Begun, NewRun } from '../../runs/run-store.ts'
+import type { Begun, NewRun, Turn } from '../../runs/run-store.ts'
 import type { EmbeddedDatabase } from '../database.ts'
 import { json, toEndedRow, toListedRow, toMetrics, toText, toToolRows, toWindow } from '../rows.ts'
 import {
@@ -22,6 +22,8 @@ import { syncChange, syncRows, type Param, type SyncConnection } from '../statem
 import type { Tables } from '../tables.ts'
 import { whereChat } from './where-chat.ts'
 
+type RunningBegun = Extract<Begun, { kind: 'running' }>
+
 /** Thrown inside of a unit to undo its changes: the chat is stored step by step. */
 class NotSimple extends Error {}
 
@@ -32,13 +34,17 @@ class NotSimple extends Error {}
 export function createEmbeddedChat(db: Kysely<Tables>, { unit }: EmbeddedDatabase): FastPath {
   const statements = chatStatements(db)
 
-  function begin(newRun: NewRun): Promise<Attempt<Begun>> {
+  function begin(newRun: NewRun, onCommitted?: (turn: Turn) => void): Promise<Attempt<Begun>> {
     const [message] = newRun.messages
     if (!message || !isSimpleBegin(newRun)) return unchanged
-    return attempt(unit((connection) => insert(connection, newRun, message)))
+    return attempt(
+      unit((connection) => insert(connection, newRun, message), {
+        onCommitted: (begun) => begun && onCommitted?.(begun.turn),
+      }),
+    )
   }
 
-  function insert(connection: SyncConnection, newRun: NewRun, message: NewRun['messages'][number]): Begun | undefined {
+  function insert(connection: SyncConnection, newRun: NewRun, message: NewRun['messages'][number]): RunningBegun | undefined {
     const session = claimSession(connection, newRun)
     if (!session) return undefined
     const row = {

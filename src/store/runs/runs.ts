@@ -13,6 +13,7 @@ import {
   type NextRun,
   type RunStore,
   type StoredRun,
+  type Turn,
 } from '../../runs/run-store.ts'
 import { runApprovals } from './run-approvals.ts'
 import { asyncEvents } from './async-events.ts'
@@ -50,8 +51,8 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
   /** Number of runs of this process that are storing their end. */
   let endingRuns = 0
 
-  async function begin(newRun: NewRun): Promise<Begun> {
-    const attempt = await fastPath?.begin(newRun)
+  async function begin(newRun: NewRun, onCommitted?: (turn: Turn) => void): Promise<Begun> {
+    const attempt = await fastPath?.begin(newRun, onCommitted)
     if (attempt?.kind === 'done') return attempt.result
     if (newRun.event) await prepare()
     try {

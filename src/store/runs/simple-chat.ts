@@ -1,4 +1,4 @@
-import type { Begun, EndedRun, NewRun, StoredRun } from '../../runs/run-store.ts'
+import type { Begun, EndedRun, NewRun, StoredRun, Turn } from '../../runs/run-store.ts'
 import type { RunKey } from '../../runs/run.ts'
 
 /** Chats without special conditions, which each database stores with fewer statements than others. */
@@ -18,7 +18,8 @@ export interface Ending {
 export type Attempt<R> = { kind: 'done'; result: R } | { kind: 'unchanged' } | { kind: 'unknown' }
 
 export interface FastPath {
-  begin(newRun: NewRun): Promise<Attempt<Begun>>
+  /** `onCommitted`: as in `RunStore.begin`. */
+  begin(newRun: NewRun, onCommitted?: (turn: Turn) => void): Promise<Attempt<Begun>>
   /** Resolves an `unknown` begin: the run stored with the request id is the begun one when this process holds it. */
   findBegun?(newRun: NewRun, storedRun: StoredRun): Promise<Begun | undefined>
   finish(ending: Ending): Promise<Attempt<unknown>>

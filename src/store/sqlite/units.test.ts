@@ -86,6 +86,32 @@ test('a unit that throws rolls back only itself', async () => {
   assert.deepEqual({ rows: rows(), commits: commits() }, { rows: ['a', 'c'], commits: 1 })
 })
 
+test('a unit learns of its commit before the disk has it, and settles afterwards', async () => {
+  const durable = Promise.withResolvers<void>()
+  const { unit, rows } = setUp(() => durable.promise)
+  const order: string[] = []
+  const committed = Promise.withResolvers<void>()
+  const onCommitted = (x: string) => {
+    order.push(`${x} committed, rows ${rows().join()}`)
+    committed.resolve()
+  }
+  const settled = unit((on) => (on.change("insert into t values ('a')", []), 'a'), { onCommitted }).then(() => order.push('a durable'))
+  await committed.promise
+  await nextTurn()
+  assert.deepEqual(order, ['a committed, rows a'])
+  durable.resolve()
+  await settled
+  assert.deepEqual(order, ['a committed, rows a', 'a durable'])
+})
+
+test('a unit that is undone, or whose group is not committed, does not learn of a commit', async () => {
+  const { unit, insert, rows } = setUp()
+  const onCommitted = () => assert.fail()
+  const failing = unit((on) => on.change("insert into t values ('b'), ('b')", []), { onCommitted })
+  await Promise.allSettled([insert('a'), failing])
+  assert.deepEqual(rows(), ['a'])
+})
+
 test('no unit settles before the commit', async () => {
   const { executed, insert } = setUp()
   const order: string[] = []

@@ -10,9 +10,20 @@ interface PendingUnit {
   work(connection: Connection & SyncConnection): unknown
   resolve(value: never): void
   reject(error: unknown): void
-  options: UnitOptions | undefined
+  options: EmbeddedOptions<never> | undefined
   /** Set by the first fault of the disk: the unit is tried again until then, each time alone. */
   retryUntil?: number
+}
+
+interface EmbeddedOptions<T> extends UnitOptions {
+  /** Called with the result after the commit, before the commit is durable. Must not throw. */
+  onCommitted?(result: T): void
+}
+
+/** Settles a unit of a committed group. */
+interface Answer {
+  committed?(): void
+  durable(): void
 }
 
 interface Surroundings {
@@ -42,7 +53,7 @@ export function createUnits(database: DatabaseSync, connection: Connection & Syn
   /** Pauses before another attempt of a unit. */
   const retries = new Set<Promise<void>>()
 
-  function unit<T>(work: (connection: Connection & SyncConnection) => T | Promise<T>, options?: UnitOptions): Promise<T> {
+  function unit<T>(work: (connection: Connection & SyncConnection) => T | Promise<T>, options?: EmbeddedOptions<T>): Promise<T> {
     return waitForStore(() => new Promise<T>((resolve, reject) => enqueue({ work, resolve, reject, options })))
   }
 
@@ -68,8 +79,9 @@ export function createUnits(database: DatabaseSync, connection: Connection & Syn
     try {
       // Savepoints cost a fifth of a unit, and are needed only when a unit throws.
       const answers = (await commitAll(group, runPlain)) ?? (await commitAll(group, runUnderSavepoint)) ?? []
+      for (const { committed } of answers) committed?.()
       await syncing
-      for (const answer of answers) answer()
+      for (const { durable } of answers) durable()
     } catch (error) {
       for (const pendingUnit of group) retryOrReject(pendingUnit, error)
     } finally {
@@ -89,8 +101,8 @@ export function createUnits(database: DatabaseSync, connection: Connection & Syn
   }
 
   /** Commits the units, and returns what settles them. Undefined when a unit must be undone alone: then nothing was committed. */
-  async function commitAll(group: PendingUnit[], run: typeof runPlain): Promise<(() => void)[] | undefined> {
-    const answers: (() => void)[] = []
+  async function commitAll(group: PendingUnit[], run: typeof runPlain): Promise<Answer[] | undefined> {
+    const answers: Answer[] = []
     try {
       await retryBusy(() => database.exec('begin immediate'), limitMs)
       for (const pendingUnit of group) {
@@ -106,11 +118,10 @@ export function createUnits(database: DatabaseSync, connection: Connection & Syn
     return answers
   }
 
-  async function runPlain({ work, resolve }: PendingUnit, isAlone: boolean): Promise<(() => void) | undefined> {
+  async function runPlain(pendingUnit: PendingUnit, isAlone: boolean): Promise<Answer | undefined> {
     try {
-      const result = work(connection)
-      const value = result instanceof Promise ? await result : result
-      return () => resolve(value as never)
+      const result = pendingUnit.work(connection)
+      return answerOf(pendingUnit, result instanceof Promise ? await result : result)
     } catch (error) {
       // The rollback of the transaction undoes a single unit. When SQLite itself ended the transaction (disk full), the whole group is lost.
       if (isAlone || !database.isTransaction) throw error
@@ -118,17 +129,16 @@ export function createUnits(database: DatabaseSync, connection: Connection & Syn
     }
   }
 
-  async function runUnderSavepoint(pendingUnit: PendingUnit): Promise<() => void> {
-    const { work, resolve } = pendingUnit
+  async function runUnderSavepoint(pendingUnit: PendingUnit): Promise<Answer> {
     database.exec('savepoint unit')
     try {
-      const value = await work(connection)
+      const value = await pendingUnit.work(connection)
       database.exec('release unit')
-      return () => resolve(value as never)
+      return answerOf(pendingUnit, value)
     } catch (error) {
       if (!database.isTransaction) throw error
       database.exec('rollback to unit; release unit')
-      return () => retryOrReject(pendingUnit, error)
+      return { durable: () => retryOrReject(pendingUnit, error) }
     }
   }
 
@@ -149,6 +159,11 @@ export function createUnits(database: DatabaseSync, connection: Connection & Syn
       while (flushing || retries.size > 0) await (flushing ?? Promise.all(retries))
     },
   }
+}
+
+function answerOf({ resolve, options }: PendingUnit, value: unknown): Answer {
+  const durable = () => resolve(value as never)
+  return options?.onCommitted ? { committed: () => options.onCommitted?.(value as never), durable } : { durable }
 }
 
 function nextTick(): Promise<void> {
