@@ -85,7 +85,7 @@ export const pageGroups: readonly PageGroup[] = [
   },
   {
     title: 'Compare and migrate',
-    pages: inFolder('compare', ['index', 'from-openai-assistants', 'from-letta', 'from-langgraph']),
+    pages: inFolder('compare', ['index', 'speed-and-size', 'from-openai-assistants', 'from-letta', 'from-langgraph']),
   },
 ]
 
