@@ -51,7 +51,7 @@ export function claim(words: readonly Word[], use: string): void {
 }
 
 /** Claims the words that fit. */
-export function claimWhere(words: readonly Word[], use: string, isClaimed: (word: Word) => boolean): void {
+export function claimWhere(words: readonly Word[], use: string, isClaimed: (word: Word, at: number) => boolean): void {
   claim(words.filter(isClaimed), use)
 }
 

@@ -22,7 +22,7 @@ const stopWords = new Set(
     'a an the this that these those is are was were be been being am do does did done have has had having will would can could shall should ' +
     'may might must i you he she it we they me him her us them my your his its our their of in on at to from by for with about into as and or ' +
     'but if then so than too very just also please tell show give let lets what which who whom whose when where why how there here not no yes ' +
-    'any some all each every s t re ve ll m d get got up out over under again know want need like use using make made many much more both either wait sorry right okay ok he she hers'
+    'any some all each every s t re ve ll m d get got up out over under again know want need like use using make made many much more both either wait sorry right okay ok he she hers pls plz'
   ).split(' '),
 )
 

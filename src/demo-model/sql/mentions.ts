@@ -21,7 +21,7 @@ export interface Mention {
 
 /** Words for the main money column of a table. */
 export const revenueWords = setOf(
-  'sale sales sold sell selling seller sellers revenue revenues turnover income earn earned earnings money takings proceeds spend spent turned turn',
+  'sale sales sold sell selling seller sellers revenue revenues turnover income earn earns earned earnings money takings proceeds spend spent turned turn',
 )
 
 /** Parts of column names that are too general to identify a column. */
@@ -112,6 +112,8 @@ function withoutOverlap(mentions: Mention[]): Mention[] {
 const prices = phrases(
   'expensive|cheap|cheapest|priciest|dear|dearer|cheaper|price|prices|cost|costs|how much is|how much are|how much does|how much do',
 )
+/** What only a question about the stock says. */
+export const leftPhrases = phrases('are left|is left|have left|left in stock|in stock|have enough|still have')
 /** Words that ask how much of a thing is there. */
 export const stockPhrases = phrases('do we have|do we still have|have left|are left|is left|are there|is there|in stock|pieces of')
 const ranks = phrases('best|worst|top|bottom|strongest|weakest|performing')

@@ -43,6 +43,8 @@ export interface Query {
   /** Columns to show unchanged. */
   columns: Column[]
   share: boolean
+  /** True for "how often was each one used": a figure for each of what was shown before. */
+  isEach?: boolean
   /** True if the rows of the table are the subject: "orders by city". */
   countsRows?: boolean
   /** How figures of several rows are compared in the answer. */
@@ -79,7 +81,13 @@ export function mergeQueries(before: Query, next: Query): Query {
     table: before.table,
     conditions: new Map([...before.conditions, ...next.conditions]),
     measures: hasFigure ? next.measures : before.measures,
-    groups: isGrouped ? next.groups : asksAnew && before.rows && !ranksGroups ? [] : before.groups.filter((group) => !isReplaced(group)),
+    groups: isGrouped
+      ? next.groups
+      : next.isEach && before.columns.length > 0
+        ? before.columns.map((column) => ({ column }))
+        : asksAnew && before.rows && !ranksGroups
+          ? []
+          : before.groups.filter((group) => !isReplaced(group)),
     numbers: next.numbers.length > 0 ? next.numbers : before.numbers,
     rows: (next.rows && !ranksGroups) || (before.rows && !asksAnew),
     columns: next.columns.length > 0 && !isGrouped ? next.columns : asksAnew || isGrouped ? [] : before.columns,

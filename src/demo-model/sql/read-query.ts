@@ -2,11 +2,11 @@ import { claim, claimWhere, findPhrase, phrases } from '../language/phrases.ts'
 import { withDigits } from '../language/number-words.ts'
 import { readWords, unusedOf, type Word } from '../language/words.ts'
 import { readDates, takeGrain, type DateReading, type Today } from './dates.ts'
-import { chooseTable, findMentions, persons, type Mention } from './mentions.ts'
+import { chooseTable, findMentions, leftPhrases, persons, type Mention } from './mentions.ts'
 import { readNumbers } from './numbers.ts'
 import { emptyQuery, type Query } from './query.ts'
 import { hasTimeNear, isFollowedByValue, isGrouping, previousWord, readPresence, readValues, separators } from './roles.ts'
-import { hasRevenue, joinColumn, nameColumn, priceMeasure, stemsOfName, type Column, type Table } from './tables.ts'
+import { hasRevenue, isStock, joinColumn, nameColumn, priceMeasure, stemsOfName, type Column, type Table } from './tables.ts'
 import { dropImplied, groupByPerson, nameGroups, readSubject } from './subject.ts'
 import { claimLightWords, pushOnce, readFigureWords, readImplied, readStock, readStockOfOne } from './vocabulary.ts'
 
@@ -34,6 +34,7 @@ function read(question: string, facts: DataFacts, previous: Table | undefined): 
   const table = tableOf(words, facts.tables, previous)
   if (!table) return undefined
   const query = emptyQuery(table, facts.tables)
+  const isAboutStock = asksStock(words)
   query.numbers = readNumbers(words, table.columns)
   // What is "under 50 euros" has a price, where rows have no revenue.
   if (!hasRevenue(table)) for (const condition of query.numbers) condition.column ??= priceMeasure(table)
@@ -51,6 +52,7 @@ function read(question: string, facts: DataFacts, previous: Table | undefined): 
   groupByTime(query, words, dates)
   readSubject(query, words, mentions)
   readStockOfOne(query, words)
+  query.isEach = findPhrase(words, phrases('each one|each of them|each')) !== undefined
   query.isListed = words.some(({ lower }) => lower === 'by')
   dropImplied(query)
   query.hits.push(...words.flatMap(({ lower, use = 'phrase' }) => (use === 'phrase' ? [] : [lower])))
@@ -63,10 +65,16 @@ function read(question: string, facts: DataFacts, previous: Table | undefined): 
   const isUnderstood =
     mentions.length > 0 ||
     words.some(({ lower }) => persons.has(lower)) ||
+    isAboutStock ||
     query.conditions.size > 0 ||
     query.groups.length > 0 ||
     query.measures.length > 0
   return isUnderstood || previous ? query : undefined
+}
+
+/** "How many linen aprons are left?" is about the table with the stock, though nothing in it has been looked up yet. */
+export function asksStock(words: readonly Word[]): boolean {
+  return findPhrase(words, leftPhrases) !== undefined
 }
 
 function tableOf(words: readonly Word[], tables: readonly Table[], previous: Table | undefined): Table | undefined {
@@ -85,6 +93,7 @@ function tableOf(words: readonly Word[], tables: readonly Table[], previous: Tab
   if (lines) return lines.table
   const chosen = chooseTable(tables, mentions, words, hasDate) ?? previous
   // "Which month was the best?" mentions only time: the question is about the table with revenue.
+  if (!chosen && asksStock(words)) return tables.find(({ columns }) => columns.some(isStock))
   return chosen ?? (hasGrain ? tables.find((table) => hasRevenue(table) && table.columns.some(({ kind }) => kind === 'date')) : undefined)
 }
 

@@ -1,7 +1,7 @@
 import { claimWhere } from '../language/phrases.ts'
 import type { Word } from '../language/words.ts'
 import type { Mention } from './mentions.ts'
-import { quoteName, quoteText, nameIsRow } from './tables.ts'
+import { hasRevenue, quoteName, quoteText, nameIsRow } from './tables.ts'
 import type { Query } from './query.ts'
 import { setOf } from '../language/words.ts'
 
@@ -16,7 +16,7 @@ export function isFollowedByValue(mentions: readonly Mention[], { column, at }: 
 
 export const separators = setOf('by per each every across between')
 const leads = setOf(
-  'which what top best worst compare highest lowest strongest weakest largest biggest bottom selling seller the how most least fewest',
+  'which what top best worst compare highest lowest strongest weakest largest biggest bottom selling seller the how most least fewest popular',
 )
 
 /** True for grouping: "by region", "per region and month", "which region", "top 3 regions", "compare regions". */
@@ -31,7 +31,7 @@ export function isGrouping(query: Query, words: readonly Word[], mentions: reado
   if (before === 'and' && words.slice(Math.max(0, at - 4), at).some(({ lower }) => ['by', 'per', 'each'].includes(lower))) return true
   const asksFigure = query.order !== undefined || query.measures.length > 0 || query.numbers.length > 0 || query.share
   const isLed = leads.has(before) || ['date', 'number'].includes(words[at - 1]?.use ?? '')
-  const isOwn = query.table.columns.some(({ name }) => name === column.name)
+  const isOwn = query.table.columns.some(({ name }) => name === column.name) || (hasRevenue(query.table) && column.kind === 'text')
   const namesRow = nameIsRow(query.table, column) && !words.some(({ lower }) => lower === 'compare')
   return column.kind !== 'date' && asksFigure && isLed && query.aggregate !== 'count' && isOwn && !namesRow
 }

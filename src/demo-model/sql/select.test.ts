@@ -108,6 +108,16 @@ const questions: [string, string][] = [
   ['products with a list price above 200', 'select product, list_price from products where list_price > 200'],
   ['how many customers by region?', 'select region, count(*) c from customers group by 1 order by c desc'],
   ['list customers in the North', "select * from customers where region = 'North'"],
+  [
+    'Which category earns us the least in the West?',
+    "select category, round(sum(amount), 2) s from sales join products using (product) where region = 'West' group by 1 order by s",
+  ],
+  [
+    'What is the least popular product at retail, in units?',
+    "select product, sum(units) s from sales where channel = 'Retail' group by 1 order by s",
+  ],
+  ['What did the retail channel bring in during 2025?', "select round(sum(amount), 2) from sales where channel = 'Retail'"],
+  ['how many sales were worth less than 200?', 'select count(*) from sales where amount < 200'],
   ['which customer has the most machines?', 'select name, machines from customers order by machines desc limit 1'],
   ['top 5 customers by machines', 'select name, machines from customers order by machines desc limit 5'],
   [

@@ -9,7 +9,7 @@ const tables =
   parseTables(`- orders: order_id VARCHAR (O-3344), customer_id VARCHAR (K-220), ordered_on DATE, shipping VARCHAR (express, pickup), shipped_on DATE, total DOUBLE
 - order_lines: order_id VARCHAR (O-3344), product VARCHAR (Stove Kettle, Stove Kettle Large), quantity BIGINT, amount DOUBLE
 - products: product VARCHAR (Stove Kettle, Stove Kettle Large), price DOUBLE, stock BIGINT
-- customers: customer_id VARCHAR (K-220), name VARCHAR (Ruth Abbott), city VARCHAR (Ghent, Leeds)`)
+- customers: customer_id VARCHAR (K-220), name VARCHAR (Ruth Abbott), phone VARCHAR, city VARCHAR (Ghent, Leeds)`)
 
 const questions: [question: string, sql: RegExp][] = [
   ['Who spent the most in 2026?', /^SELECT "name", round\(sum\("total"\), 2\).* GROUP BY 1 ORDER BY "total" DESC/],
@@ -24,6 +24,10 @@ const questions: [question: string, sql: RegExp][] = [
   ["What's in order O-3344?", /^SELECT \* FROM "order_lines"/],
   ['orders shipped in March 2026', /WHERE \("shipped_on" >= DATE '2026-03-01'/],
   ['Which customers are in Leeds or Ghent?', /^SELECT \* FROM "customers" WHERE "city" IN/],
+  ['Who placed order O-3344?', /^SELECT .*"name".* FROM "orders" LEFT JOIN .*"customers".* WHERE "order_id" = 'O-3344'/],
+  ['Of which product have we sold the fewest pieces?', /^SELECT "product", sum\("quantity"\).* GROUP BY 1 ORDER BY .* ASC/],
+  ['Phone number of Ruth Abbott?', /^SELECT .*"phone" FROM "customers" WHERE "name" = 'Ruth Abbott'/],
+  ['how many stove kettles are left?', /"stock" FROM "products"/],
   ['do we have anybody in Leeds?', /FROM "customers" WHERE "city" = 'Leeds'/],
 ]
 

@@ -5,12 +5,14 @@ import { hasRevenue, isAdditive, joinColumn, mainMeasure, nameColumn, nameIsRow 
 
 /** What a question is about: rows of the table, persons of a joined table, or figures. */
 
-/** "Who spent the most?" ranks the customers of the orders, not the amounts. */
+/** "Who spent the most?" ranks the customers of the orders, not the amounts, and "who placed order O-1?" asks for the name of one. */
 export function groupByPerson(query: Query, words: readonly Word[]): void {
   const { table, tables, groups, columns, order } = query
-  if (words[0]?.lower !== 'who' || groups.length > 0 || columns.length > 0 || !order) return
+  if (words[0]?.lower !== 'who' || groups.length > 0 || columns.length > 0) return
   const person = tables.find((other) => other !== table && joinColumn(table, other) && nameColumn(other)?.name === 'name')
   if (!person) return
+  if ([...query.conditions.values()].some(({ column, isSingle }) => isSingle && nameIsRow(table, column))) columns.push(nameColumn(person)!)
+  if (!order) return
   groups.push({ column: nameColumn(person)! })
   query.rows = false
 }

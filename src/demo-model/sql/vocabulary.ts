@@ -1,6 +1,6 @@
-import { claim, findPhrase, phrases, takePhrase } from '../language/phrases.ts'
+import { claim, claimWhere, findPhrase, phrases, takePhrase } from '../language/phrases.ts'
 import { setOf, isStopWord, type Word } from '../language/words.ts'
-import { hasRevenue, isStock, mainMeasure, nameIsRow, pieceMeasure, priceMeasure, quoteName, type Column } from './tables.ts'
+import { hasRevenue, isStock, mainMeasure, nameIsRow, pieceMeasure, priceMeasure, quoteName, stemsOfName, type Column } from './tables.ts'
 import { revenueWords, stockPhrases } from './mentions.ts'
 import type { Query } from './query.ts'
 
@@ -21,10 +21,10 @@ const figures: [names: string, set: (query: Query) => void][] = [
   ['what share|share|percentage|percent|proportion|what fraction|fraction|what part', (query) => (query.share = true)],
 ]
 const descending =
-  'highest|largest|biggest|most|maximum|max|best|top|greatest|strongest|priciest|most expensive|expensive|leading|longest|best selling|bestseller|' +
+  'highest|largest|biggest|most|most popular|maximum|max|best|top|greatest|strongest|priciest|most expensive|expensive|leading|longest|best selling|bestseller|' +
   'bestsellers|more|better|higher|dearer|dearest|bigger|larger|dear|richest'
 const ascending =
-  'lowest|smallest|least|minimum|min|worst|fewest|weakest|bottom|poorest|cheapest|least expensive|shortest|less|fewer|lower|cheaper|smaller|worse|cheap|slowest'
+  'lowest|smallest|least|least popular|minimum|min|worst|fewest|weakest|bottom|poorest|cheapest|least expensive|shortest|less|fewer|lower|cheaper|smaller|worse|cheap|slowest'
 const newest = 'latest|newest|most recent|recent|last'
 const oldest = 'oldest|earliest|longest standing|first'
 /** Rankings by word: the order, and whether it is by time. */
@@ -39,7 +39,7 @@ const places = phrases(
 )
 const orders = phrases(ranked.filter((word) => word !== 'last' && word !== 'first').join('|'))
 const lists = phrases(
-  'list|show|display|give me|print|which|who|what are|what|see|name|find|get|look up|are there any|is there any|do we have any|all',
+  'list|show|display|give me|read me|print|which|who|what are|what|see|name|find|get|look up|are there any|is there any|do we have any|all',
 )
 /** Verbs and nouns that say nothing about which rows or figures are meant. */
 const light = new Set(
@@ -51,13 +51,18 @@ const light = new Set(
     'hello hi hey thanks thank exactly there do per entire whole system database listed registered recorded is it they them those these that ours own owns ' +
     'class classes break comes still gets anything everything anyone left list used so kind type types included including include versus vs against find see ' +
     'look check wonder wondering curious interested think today store shop work works cost costs offer sort sorted ordered rank ranked ranking joined ' +
-    'join signed registered became started created since belong belongs called named name id number anybody somebody someone quick method already yet still'
+    'join signed registered became started created since belong belongs called named name id number anybody somebody someone quick method already yet still worth popular enough'
   ).split(' '),
 )
 /** Verbs of buying mean the rows of a table with revenue, or of orders; elsewhere they ask for what the table does not have. */
 const buying = setOf('buy buys bought order ordered orders purchase purchased purchases pieces items item')
 
 export function readFigureWords(query: Query, words: readonly Word[]): void {
+  // "The phone number of Jo" counts nothing.
+  const texts = new Set(
+    query.tables.flatMap(({ columns }) => columns.flatMap(({ name, kind }) => (kind === 'text' ? stemsOfName(name) : []))),
+  )
+  claimWhere(words, 'light', ({ lower }, at) => lower === 'number' && texts.has(words[at - 1]?.stem ?? ''))
   for (const [names, set] of figures) if (takePhrase(words, phrases(names))) set(query)
   if (query.compares) takePhrase(words, phrases('how much'))
   if (hasRevenue(query.table) && findPhrase(words, phrases('what did we|what did you|what have we'))) query.aggregate ??= 'sum'
@@ -70,6 +75,10 @@ export function readFigureWords(query: Query, words: readonly Word[]): void {
   const word = takePhrase(words, orders)
   const found = rank ?? rankings.get((word ?? takePhrase(words, phrases('last|first')))?.phrase ?? '')
   if (found) Object.assign(query, found)
+  if (hasRevenue(query.table) && takePhrase(words, phrases('bring in|brings in|brought in|bring us|brings us|brought us'), 'measure')) {
+    if (!query.order) query.aggregate ??= 'sum'
+    pushOnce(query.measures, mainMeasure(query.table)!)
+  }
   const list = findPhrase(words.slice(0, 5), lists)
   query.rows = list !== undefined && query.aggregate !== 'count' && query.aggregate !== 'sum'
   claim(list?.words.filter(({ lower }) => !isStopWord(lower)) ?? [], 'phrase')
@@ -91,7 +100,7 @@ export function readImplied(query: Query, words: readonly Word[], namesNumber: b
   const asksPrice = isCheap || (!hasRevenue(table) && takePhrase(words, phrases('price|prices|cost|costs|how much')) !== undefined)
   if (price && asksPrice && !namesNumber) pushOnce(query.measures, price)
   const isSold = query.aggregate === 'count' && has('sold sell sells bought buy ordered') && !has('different distinct unique')
-  const pieces = isSold ? pieceMeasure(table) : undefined
+  const pieces = isSold || (query.order && has('pieces')) ? pieceMeasure(table) : undefined
   const main = mainMeasure(table)
   const money = words.filter(({ lower, use }) => revenueWords.has(lower) && (use === undefined || use === 'table'))
   if (pieces) pushOnce(query.measures, pieces)
