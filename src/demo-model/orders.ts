@@ -34,9 +34,11 @@ const sameVerbs = [
   'send email mail',
   'cancel abort',
 ].map((line) => new Set(line.split(' ').map(stem)))
-const courtesies = setOf("please pls plz now then ok okay hey hi hello and also just kindly so well yes agent do not don't dont never")
+const courtesies = setOf(
+  "please pls plz now then ok okay hey hi hello and also just kindly so well yes agent do not don't dont never thank thanks much",
+)
 const requests = phrases(
-  "can you|could you|would you|will you|can i|i want to|i want you to|i would like to|i would like you to|i like you to|i need to|i need you to|let's|we need to|we should|you should|you can|you may|i like to",
+  "can you|could you|would you|will you|can i|i want to|i want you to|i would like to|i would like you to|i like you to|i need to|i have to|i must|i need you to|let's|we need to|we should|you should|you can|you may|i like to",
 )
 const negations = setOf('not never no without stop avoid cannot neither nor hardly')
 const contraction = /^(?:do|does|did|is|are|was|were|has|have|ca|wo|would|should|could|must|need)n'?t$/

@@ -26,9 +26,9 @@ export function asksForMore(answer: string): boolean {
   return answer.startsWith(needs) || answer.startsWith(which)
 }
 
-const consents = /^(?:y|yes|yep|yeah|sure|ok|okay|do|go|please do|confirm|confirmed|correct|of course|run|i confirm)\b/
+const consents = /^(?:y|yes|yep|yeah|sure|ok|okay|do|go|please do|confirm|confirmed|correct|of course|run|i confirm|all right|alright)\b/
 const consenting = setOf(
-  'y yes yep yeah sure ok okay do it that go ahead on for please confirm confirmed correct of course run i am is right',
+  'y yes yep yeah sure ok okay do it that go ahead on for please confirm confirmed correct of course run i am is right all alright',
 )
 const refusals =
   /^(?:n|no|nope|stop|cancel|do not|don't|never mind|forget it|leave it)(?: (?:thanks|thank you|do not|don't|stop|never mind|forget it|leave it))*$/

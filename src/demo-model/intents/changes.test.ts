@@ -46,6 +46,15 @@ test('a text that an order lacks is asked for, and is what the next message says
   assert.deepEqual(third!.calls, [{ name: 'add_note', arguments: '{"order_id":"O-1002","text":"ring the bell twice"}' }])
 })
 
+test('a wish without its order is asked for it, and orders with different verbs are asked for in one question', () => {
+  assert.equal(lastCall('I have to cancel an order'), 'Please tell me the order id: `cancel_order` needs it.')
+  assert.match(
+    lastCall('I have to cancel O-1002 and restock Mint Tea with 5 pieces'),
+    /^Shall I run `cancel_order` with order_id “O-1002”\? .* Shall I run `restock_product` with product “Mint Tea”, pieces 5\?/,
+  )
+  assert.match(lastCall('I have to cancel an order', 'it is O-1002', 'all right, do it'), /^cancel_order/)
+})
+
 test('a refusal is no text', () => {
   assert.equal(lastCall('Add a note to order O-1002', 'no, never mind'), 'All right.')
 })

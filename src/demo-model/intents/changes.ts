@@ -42,7 +42,7 @@ function ordersOf(text: string, turns: readonly Turn[], tools: readonly ToolOffe
   const order = readOrder([...open, text].join(' '), tools)
   const refers = readWords(text).some(({ lower }) => ['it', 'that', 'this', 'them', 'him', 'her', 'they'].includes(lower))
   const isWhole = open.length === 0 && !((!order || order.missing.length > 0) && refers && before !== undefined)
-  if (isWhole) return several(text, order, tools)
+  if (isWhole) return orderEach(text, tools) ?? several(text, order, tools)
   const whole =
     open.length > 0
       ? (withTexts(text, readOrder(open.join(' '), tools)) ?? order)
@@ -61,6 +61,13 @@ function withTexts(text: string, order: Order | undefined): Order | undefined {
   const fits = names.length === 1 ? isFreeText(names[0]!) : parts.length === names.length && names.every(isText)
   if (!fits || names.length === 0 || parts.includes('')) return undefined
   return { ...order, input: { ...order.input, ...Object.fromEntries(names.map((name, at) => [name, parts[at]!])) }, missing: [] }
+}
+
+/** "Cancel O-1 and refund O-2": orders with different verbs. */
+function orderEach(text: string, tools: readonly ToolOffer[]): Order[] | undefined {
+  const orders = text.split(/,?\s+and\s+/i).map((part) => readOrder(part, tools))
+  const whole = orders.flatMap((order) => (order && order.missing.length === 0 ? [order] : []))
+  return whole.length === orders.length && new Set(whole.map(({ tool }) => tool)).size > 1 ? whole : undefined
 }
 
 /** "Cancel the orders O-1 and O-2": one order for each identifier of the same form. */
