@@ -62,6 +62,8 @@ function* search(tool: ToolOffer, part: Part, evidence: readonly string[]): Work
 const minCoverage = 0.5
 /** Score from which a passage fits by its meaning, whatever its words are. */
 const minScore = 0.55
+/** Score from which a passage is shown as the nearest one, without the claim that it fits. */
+const nearScore = 0.1
 
 function* quote(
   tool: ToolOffer,
@@ -77,7 +79,9 @@ function* quote(
   const quoted = quotePassages(withoutFillers(topic), passages)
   if (quoted && quoted.coverage >= minCoverage) return sure(withMissing(quoted.text, topic))
   const [best] = passages
-  return best && (best.score ?? 0) >= minScore ? sure(withMissing(quotePassage(best, [...stemsOf(topic)]), topic)) : undefined
+  if (!best || (best.score ?? 0) < nearScore) return undefined
+  const nearest = withMissing(quotePassage(best, [...stemsOf(topic)]), topic)
+  return (best.score ?? 0) >= minScore ? sure(nearest) : unsure(`No passage surely answers this. The nearest one:\n\n${nearest}`)
 }
 
 /** A quote answers a question only as far as it speaks of the same things: words that it does not have are named. */
