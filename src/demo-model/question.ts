@@ -57,7 +57,7 @@ export function withoutProhibition(question: string): string {
     /^(?:please )?(?:do not|don't|don’t|never|without|instead of|rather than) ([^,;?]{1,200}?)[,;.] +(?:just |but |only )?(\S[^]*)$/i
   const [, front = '', rest] = prohibition.exec(asked) ?? []
   if (rest === undefined) return asked
-  const names = /\b(?:it|its|them|their)\b/i.test(rest) ? front.split(' ').filter((word) => /\d/.test(word)) : []
+  const names = /\b(?:it|its|them|their|he|his|him|she|her|they)\b/i.test(rest) ? front.split(' ').filter((word) => /\d/.test(word)) : []
   return [rest.replace(/\?$/, ''), ...names].join(' ')
 }
 

@@ -1,6 +1,6 @@
 import type { ToolOffer } from '../agent/model.ts'
 import { cut } from './answers/passages.ts'
-import { readWords } from './language/words.ts'
+import { readWords, setOf } from './language/words.ts'
 
 /** Talk about nothing but the model itself. */
 
@@ -21,6 +21,8 @@ const kinds = new Map(
   (Object.entries(talk) as [Talk, string][]).flatMap(([kind, texts]) => texts.split('|').map((text): [string, Talk] => [text, kind])),
 )
 
+const thanks = setOf('thanks thank you thx cheers great perfect cool nice awesome good ok okay many so much very')
+
 /** Longest text that can be small talk. */
 const maxTalk = 80
 
@@ -29,7 +31,8 @@ export function smallTalk(text: string): Talk | undefined {
   if (text.length > maxTalk) return undefined
   const words = readWords(text.replaceAll("'s", ' is')).map(({ lower }) => lower)
   const polite = words.filter((word) => word !== 'please')
-  if (['thanks', 'thank', 'thx'].includes(words[0] ?? '') && words.length <= 6) return 'thanks'
+  const isThanks = words.length > 0 && words.every((word) => thanks.has(word))
+  if (isThanks || (['thanks', 'thank', 'thx'].includes(words[0] ?? '') && words.length <= 6)) return 'thanks'
   return kinds.get(words.join(' ')) ?? kinds.get(polite.join(' '))
 }
 

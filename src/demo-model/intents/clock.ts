@@ -17,7 +17,9 @@ const asksTime = phrases(
 /** A tool of the user that tells weekdays comes first. */
 const otherDate = 3
 const asksDay = phrases('what day|which day|what weekday|which weekday|day of the week|weekday')
-const asksUntil = phrases('days until|days till|days to|days before|days since|weeks until|long until|long till|left until')
+const asksUntil = phrases(
+  'days until|days till|days to|days before|days since|weeks until|days is it until|weeks is it until|days are left until|weeks are left until|days are there until|weeks are there until|long until|long till|left until',
+)
 const asksLater = phrases('in # days|in # weeks|in # week|# days from now|# days from today|# weeks from now|# weeks from today')
 
 /** The time and date, here or elsewhere, the date in some days, and the days until a date. */
@@ -83,7 +85,9 @@ function* countDays(tool: ToolOffer, text: string): Work {
   if (today === undefined || date === undefined) return unsure('Until which date shall I count? Please write it like 24 December 2026.')
   const days = Math.round((Date.parse(date) - Date.parse(today)) / 86_400_000)
   const [from, to] = days < 0 ? [date, today] : [today, date]
-  return sure(`From ${from} to ${to} there are **${Math.abs(days)}** days.`, String(Math.abs(days)))
+  const count = Math.abs(days)
+  const weeks = text.includes('week') ? `, or **${Math.floor(count / 7)}** weeks${count % 7 > 0 ? ` and ${count % 7} days` : ''}` : ''
+  return sure(`From ${from} to ${to} there are **${count}** days${weeks}.`, String(count))
 }
 
 /** The date that a text names; the next one where it names no year. */

@@ -53,6 +53,23 @@ test('a time that does not exist is told behind another question, too', () => {
   assert.equal(after('The total is **12**.', 'What about the fifth quarter?', before), 'There is no Q5: a year has four quarters.')
 })
 
+test('"each one" asks for a figure of each thing that was listed', () => {
+  assert.match(after('', 'And how often was each one ordered?', 'Which products have been ordered?'), /GROUP BY 1/)
+})
+
+test('the person of a prohibition is the one whom the request is about', () => {
+  const asked = 'do not delete K-209, I only want to know his name'
+  assert.match(after('', asked), /\\"customer_id\\" = 'K-209'/)
+})
+
+test('a question about what may be done is no question about rows', () => {
+  assert.match(after('', 'Can it be combined with a customer id?'), /^\{"query":/)
+})
+
+test('thanks in several words are thanks', () => {
+  assert.equal(after('', 'great, cheers'), 'You are welcome.')
+})
+
 test('a plural in -ves stands for the value in -fe', () => {
   assert.match(after('', 'How many Bread Knives are in stock?'), /WHERE \\"product\\" = 'Bread Knife'/)
 })

@@ -5,7 +5,7 @@ import { setOf, readWords } from '../language/words.ts'
 import { scores, type Part, type Reading } from '../part.ts'
 import { answerQuery, correct, readChain, weighQuery } from '../sql/answer-query.ts'
 import { parseFacts } from '../sql/facts.ts'
-import type { DataFacts } from '../sql/read-query.ts'
+import { asksStock, type DataFacts } from '../sql/read-query.ts'
 import { findWith, weigh, type Profile } from '../tools.ts'
 import { reported, said, type Work } from '../work.ts'
 
@@ -27,6 +27,7 @@ export function readTables(part: Part): Reading[] {
   })
 }
 
+const rules = /^(?:and )?(?:can|may|must|should) (?:i|it|one|he|she|they|this|that|a|an|the)\b/i
 const theThing = /^(?:and )?(?:who|what|which|where) (?:is|was) the (\w+)\W*$/i
 
 /** "Who is the customer?" behind one row with a "Customer id": the question with the value. */
@@ -59,13 +60,16 @@ function readTablesOf(profile: Profile, part: Part): Reading | undefined {
   const names = query.unused.filter((word) => /^\p{Lu}|\d/u.test(word)).length * 2
   // "How much is express shipping?" is no question about the sum of orders.
   const isPrice = /^how much (?:is|are|does) /i.test(part.text) && query.measures.length === 0 && query.aggregate === 'sum'
+  // "May it be used with a coupon?" asks for a rule, not for a figure.
+  const isRule = rules.test(part.text)
   const isForeign = part.isFollowUp && query.unused.length > 0 && !readChain({ questions: [text], facts })
   const isAddressed = weigh(profile, part.text, part.profiles).score >= 8
   const score =
     names +
     weighQuery(query) -
     (isPrice ? 6 : 0) -
-    (isForeign ? 10 : 0) +
+    (isForeign || isRule ? 10 : 0) +
+    (asksStock(readWords(text)) ? 4 : 0) +
     (isFigure ? 1.5 : 0) +
     (part.isFollowUp ? 3 : 0) +
     (isAddressed ? 8 : 0)
