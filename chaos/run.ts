@@ -58,10 +58,11 @@ try {
   for (const replica of replicas) if (replica.crashes > 0) violations.push(`${replica.name} exited unexpectedly ${replica.crashes} times`)
   if (isRolling) violations.push(...findDisturbed(history.operations))
   const states = await countStates(replicas.map(({ statesFile }) => statesFile))
+  const faultCount = faults.values().reduce((total, count) => total + count, 0)
   const anomalies = new Map([
     ...check(history.operations, concurrencyLimits),
     ['processes and database are in order', violations],
-    ['rare states are reached', isRolling || from ? [] : findUnreached(states, seconds)],
+    ['rare states are reached', isRolling || from ? [] : findUnreached(states, seconds, faultCount)],
   ])
   printStates(states)
   anomalyCount = printReport({ history: history.operations, faults, anomalies, passed: [...balancer.passed.values()], settledMs })

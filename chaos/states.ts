@@ -31,7 +31,7 @@ const queue: Row[] = [
   ['queue-turn-taken', 'runs/ownership/session-queue.ts', 'Runs of a session keep their order of arrival', 120],
   ['queue-left-busy', 'runs/ownership/session-queue.ts', 'A refused chat leaves no message', 120],
   ['queue-left-stopped', 'runs/ownership/session-queue.ts', 'A run that is stopped in the queue ends once', 600],
-  ['queue-left-fence-lost', 'runs/ownership/live-runs.ts', 'Readers of a waiting run follow it to its new process', 600],
+  ['queue-left-fence-lost', 'runs/ownership/live-runs.ts', 'Readers of a waiting run follow it to its new process'],
   ['queue-next-unclaimed', 'runs/ownership/session-queue.ts', 'A session is handed to an asynchronous run with its job', 600],
   ['queue-next-remote', 'runs/ownership/session-queue.ts', 'The next run of a session starts in its own process', 600],
   ['takeover-in-queue', 'store/runs/moves.ts', 'A run that is taken over in the queue keeps its place', 120],
