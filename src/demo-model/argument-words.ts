@@ -62,9 +62,9 @@ export function dateValue({ words }: Request, parts: readonly string[]): string 
 
 /** A word with the parameter's pattern, or behind the parameter's name: "order O-1001", "city Paris", "named Ada"; a reason behind "because". */
 export function statedText(parts: readonly string[], property: JsonSchema, { text, words }: Request): string | undefined {
-  const reason = parts.includes('reason') ? /\bbecause (?:of )?(.+?)[.!]?$/i.exec(text) : null
+  const reason = parts.includes('reason') ? /\bbecause (?:of )?(.+)/i.exec(text) : null
   if (reason) claimText(reason[0], words)
-  if (reason) return reason[1]
+  if (reason) return reason[1]!.replace(/(?<=.)[.!]$/, '')
   const prefix = prefixOf(property)
   const labels = new Set(parts.filter((part) => part !== 'id' || parts.length === 1).map(stem))
   if (labels.has('name')) for (const label of ['called', 'named']) labels.add(stem(label))

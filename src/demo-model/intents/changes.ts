@@ -65,7 +65,7 @@ function withTexts(text: string, order: Order | undefined): Order | undefined {
 
 /** "Cancel O-1 and refund O-2": orders with different verbs. */
 function orderEach(text: string, tools: readonly ToolOffer[]): Order[] | undefined {
-  const orders = text.split(/,?\s+and\s+/i).map((part) => readOrder(part, tools))
+  const orders = text.split(/(?<!\s)\s+and\s+/i).map((part) => readOrder(part.replace(/,$/, ''), tools))
   const whole = orders.flatMap((order) => (order && order.missing.length === 0 ? [order] : []))
   return whole.length === orders.length && new Set(whole.map(({ tool }) => tool)).size > 1 ? whole : undefined
 }

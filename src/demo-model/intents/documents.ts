@@ -39,7 +39,7 @@ const asksSource =
 
 /** "Where does it say so?": the passages that the answer before quotes. */
 function nameSources(answer: string): Work {
-  const sources = [...answer.matchAll(/^\*\*(.+)\*\* \(`(.+)`\)$/gm)].map(([, heading, file]) => `in \`${file}\` under “${heading}”`)
+  const sources = [...answer.matchAll(/^\*\*(.+)\*\* \(`([^`\n]+)`\)$/gm)].map(([, heading, file]) => `in \`${file}\` under “${heading}”`)
   return said(sources.length > 0 ? `It is ${sources.join(', and ')}.` : 'My last answer quotes no document.')
 }
 
