@@ -90,9 +90,14 @@ function sendOpenAiRefusal(reply: FastifyReply, error: unknown, code: ErrorCode)
   return reply.code(openAiStatus(statusOf(code))).send(toOpenAiError(toErrorBody(error)))
 }
 
+const storeUnavailable = toErrorBody(new ServiceError('store_unavailable', '')).details?.error_type
+/** Seconds after which a run whose end could not be stored may be repeated. */
+const storeRetryAfter = 5
+
 /** Sends the error of a run as an HTTP error. Nothing of the run may have been sent before. */
 export function sendFailure(reply: FastifyReply, error: ErrorBody): FastifyReply {
   const { request } = reply
+  if (error.details?.error_type === storeUnavailable) void reply.header('retry-after', String(storeRetryAfter))
   if (errorShapeOf(request) !== 'openai') return reply.code(error.status_code).send(error)
   if (!mayRetryRun(request)) void reply.header('x-should-retry', 'false')
   return reply.code(openAiStatus(error.status_code)).send(toOpenAiError(error))
