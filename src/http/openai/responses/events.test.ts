@@ -40,7 +40,11 @@ test('a later part whose run cannot be read begins, then fails with the number o
   ])
 })
 
-test('a reader of a lost attempt without a checkpoint gets all events after the beginning again', () => {
-  const { toChunk } = streamResponse(head(), { hasSchema: false, startingAfter: 40, isReplay: true, restoredAt: 0 })
-  assert.match(toChunk(1, text('a'), false), /^event: response.in_progress\ndata: .*"sequence_number":1,/)
+test('a reader of a lost attempt without a checkpoint gets all events after the beginning again, and none of the beginning', () => {
+  const first = (startingAfter: number) => {
+    const { toChunk } = streamResponse(head(), { hasSchema: false, startingAfter, isReplay: true, restoredAt: 0 })
+    return /^event: (\S+)\ndata: .*?"sequence_number":(\d+),/.exec(toChunk(1, text('a'), false))?.slice(1)
+  }
+  assert.deepEqual(first(0), ['response.in_progress', '1'])
+  for (const startingAfter of [1, 2, 40]) assert.deepEqual(first(startingAfter), ['response.output_item.added', '2'])
 })

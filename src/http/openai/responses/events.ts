@@ -83,7 +83,8 @@ export function streamResponse(head: ResponseHead, options: StreamOptions): RunS
   }
 
   if (head.part === 1) begin()
-  if (restoredAt === 0) startingAfter = Math.min(startingAfter, number - 1)
+  // `response.in_progress` comes before all that the run does: it is the next event of a first part, and is never made anew.
+  if (restoredAt === 0) startingAfter = Math.min(startingAfter, head.part === 1 ? number : -1)
   let isFirst = true
   return {
     opening: isReplay || head.fields.background ? flush() : '',
