@@ -24,7 +24,7 @@ export interface RunStore {
    * `pending` in the session queue, without a message. The run of an event is always stored as `pending` and unclaimed, and gets a job
    * as soon as the run has the session. A used request id or event changes nothing. Throws `session_interrupted` while the run that has the
    * session waits for approval, and `SessionMoved` where the session is busy or has not `afterMessages` messages.
-   * || `onCommitted` is called at most once, with the turn of a running run, while the committed transaction is on its way to the disk. The
+   * While the committed transaction is on its way to the disk, `onCommitted` is called at most once, with the turn of a running run. The
    * promise may still reject afterwards. Never called before `begin` has returned its promise, nor by a store that cannot tell the moment.
    */
   begin(run: NewRun, onCommitted?: (turn: Turn) => void): Promise<Begun>
