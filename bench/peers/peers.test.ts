@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bodyOf, deltasOf, fieldOf } from './answers.ts'
 import { formatTurns } from './figures.ts'
-import { createRandom, shuffle, spreadOf } from './statistics.ts'
+import { createRandom } from '../../chaos/random.ts'
+import { shuffle, spreadOf } from './statistics.ts'
 
 test('median and quartiles are interpolated, and do not depend on the order of the values', () => {
   assert.deepEqual(spreadOf([5, 1, 4, 2, 3]), { low: 2, median: 3, high: 4 })

@@ -6,7 +6,8 @@ import { describePins, pinLoad, pins, start } from '../processes.ts'
 import { formatTurns, type Turn } from './figures.ts'
 import { installAgentCore, installPeer, type Installed } from './install.ts'
 import { products } from './products.ts'
-import { createRandom, shuffle } from './statistics.ts'
+import { createRandom } from '../../chaos/random.ts'
+import { shuffle } from './statistics.ts'
 import { measureTurn } from './turn.ts'
 
 /** Compares the service with products that a user might choose instead. Installs them from the npm registry at the first run. */

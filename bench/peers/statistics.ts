@@ -19,17 +19,6 @@ function quantileOf(sorted: readonly number[], q: number): number {
   return lowerValue + ((sorted[lower + 1] ?? lowerValue) - lowerValue) * (position - lower)
 }
 
-/** Generator of numbers from 0 to 1, which a seed repeats (mulberry32). */
-export function createRandom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
 /** Returns the items in random order (Fisher-Yates). */
 export function shuffle<Item>(items: readonly Item[], random: () => number): Item[] {
   const shuffled = [...items]

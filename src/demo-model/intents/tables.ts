@@ -27,7 +27,7 @@ export function readTables(part: Part): Reading[] {
   })
 }
 
-const rules = /^(?:and )?(?:can|may|must|should) (?:i|it|one|he|she|they|this|that|a|an|the)\b/i
+const asksRule = /^(?:and )?(?:can|may|must|should) (?:i|it|one|he|she|they|this|that|a|an|the)\b/i
 const theThing = /^(?:and )?(?:who|what|which|where) (?:is|was) the (\w+)\W*$/i
 
 /** "Who is the customer?" behind one row with a "Customer id": the question with the value. */
@@ -61,7 +61,7 @@ function readTablesOf(profile: Profile, part: Part): Reading | undefined {
   // "How much is express shipping?" is no question about the sum of orders.
   const isPrice = /^how much (?:is|are|does) /i.test(part.text) && query.measures.length === 0 && query.aggregate === 'sum'
   // "May it be used with a coupon?" asks for a rule, not for a figure.
-  const isRule = rules.test(part.text)
+  const isRule = asksRule.test(part.text)
   const isForeign = part.isFollowUp && query.unused.length > 0 && !readChain({ questions: [text], facts })
   const isAddressed = weigh(profile, part.text, part.profiles).score >= 8
   const score =

@@ -92,8 +92,8 @@ function tableOf(words: readonly Word[], tables: readonly Table[], previous: Tab
   })
   if (lines) return lines.table
   const chosen = chooseTable(tables, mentions, words, hasDate) ?? previous
-  // "Which month was the best?" mentions only time: the question is about the table with revenue.
   if (!chosen && asksStock(words)) return tables.find(({ columns }) => columns.some(isStock))
+  // "Which month was the best?" mentions only time: the question is about the table with revenue.
   return chosen ?? (hasGrain ? tables.find((table) => hasRevenue(table) && table.columns.some(({ kind }) => kind === 'date')) : undefined)
 }
 

@@ -5,7 +5,7 @@ import { hasRevenue, isAdditive, joinColumn, mainMeasure, nameColumn, nameIsRow 
 
 /** What a question is about: rows of the table, persons of a joined table, or figures. */
 
-/** "Who spent the most?" ranks the customers of the orders, not the amounts, and "who placed order O-1?" asks for the name of one. */
+/** "Who spent the most?" ranks the customers of the orders, not the amounts, and "who placed order O-1?" asks for the name of its customer. */
 export function groupByPerson(query: Query, words: readonly Word[]): void {
   const { table, tables, groups, columns, order } = query
   if (words[0]?.lower !== 'who' || groups.length > 0 || columns.length > 0) return

@@ -60,8 +60,10 @@ function pageOf(database: Pick<Database, 'db' | 'isShared'>, caller: Owner, page
     .limit(page.limit)
 }
 
+/** All operations but `tool_execute`, whose executions are in no list. */
+const listed: Record<Exclude<Operation, 'tool_execute'>, true> = { chain: true, chain_streaming: true, chain_async: true }
 /** The indexes of the paths `version` and `time` have the operation before the order: a list of all operations merges these. */
-const listedOperations: readonly Operation[] = ['chain', 'chain_streaming', 'chain_async']
+const listedOperations = Object.keys(listed) as Operation[]
 
 /** SQLite merges parts without a limit while it reads them; Postgres would read and sort them as a whole. */
 function partOf(database: Pick<Database, 'db' | 'isShared'>, caller: Owner, page: RunPage, path: Path) {
