@@ -34,7 +34,9 @@ export async function leave(client: string, load: Load): Promise<void> {
 /** Sends the chat again, often several times at once, so that processes continue its run at the same time. */
 async function comeBack(chat: NewChat, load: Load): Promise<void> {
   const copies = load.random() < 0.6 ? 3 : 1
-  const results = await Promise.all(Array.from({ length: copies }, () => sendChat(chat, load)))
+  // Each copy is a reader of its own, which continues its own stream.
+  const clients = Array.from({ length: copies }, (_, n) => (n === 0 ? chat.client : `${chat.client} copy ${n}`))
+  const results = await Promise.all(clients.map((client) => sendChat({ ...chat, client }, load)))
   const waiting = results.find(({ outcome }) => outcome === 'waits')
   if (waiting) await decideOrCancel(chat, waiting.waits, load)
 }
