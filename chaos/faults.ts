@@ -51,6 +51,12 @@ const replicaFaults: Record<string, ReplicaFault> = {
     proxies[index]!.drop(ms)
     await sleep(ms)
   },
+  // Longer than the service looks for the outcome of a commit.
+  'replica isolated': async ({ proxies, random }, index) => {
+    const ms = 16_000 + random() * 4000
+    proxies[index]!.isolate(ms)
+    await sleep(ms)
+  },
 }
 
 const sharedFaults: Record<string, SharedFault> = {
