@@ -1,4 +1,5 @@
 import { errorTypes, type ErrorCode } from './error-types.ts'
+import type { ErrorType } from './error-types/error-type.ts'
 
 export type { ErrorCode } from './error-types.ts'
 
@@ -24,7 +25,7 @@ export interface ErrorOptions {
   faults?: Fault[]
   /** Further fields of `details`. */
   details?: Readonly<Record<string, unknown>>
-  /** Seconds until a retry makes sense, for the header `retry-after`. */
+  /** Seconds until a retry makes sense, for the header `retry-after`. Default: those of the error's type, if it has any. */
   retryAfter?: number
 }
 
@@ -41,7 +42,7 @@ export class ServiceError extends Error {
     this.code = code
     this.faults = options.faults ?? []
     this.details = options.details ?? {}
-    this.retryAfter = options.retryAfter
+    this.retryAfter = options.retryAfter ?? typeOf(code).retryAfter
   }
 }
 
@@ -52,6 +53,15 @@ export function invalid(loc: (string | number)[], msg: string, type = 'value_err
 
 export function statusOf(code: ErrorCode): number {
   return errorTypes[code].status
+}
+
+/** Seconds until a retry makes sense after an error of which only the body is known, such as the stored error of a run. */
+export function retryAfterOf({ details }: ErrorBody): number | undefined {
+  return Object.values<ErrorType>(errorTypes).find(({ errorType }) => errorType === details?.error_type)?.retryAfter
+}
+
+function typeOf(code: ErrorCode): ErrorType {
+  return errorTypes[code]
 }
 
 /** Body of the response for anything thrown. The message of an error other than `ServiceError` stays hidden. */

@@ -2,6 +2,8 @@
 export interface ErrorType {
   status: number
   errorType: string
+  /** Seconds until a retry makes sense, unless the error itself knows better. */
+  retryAfter?: number
   /** The last two fields are for the reference. */
   when: string
   remedy: string

@@ -55,6 +55,8 @@ export const serviceErrors = {
   store_unavailable: {
     status: 503,
     errorType: 'StoreUnavailable',
+    // A transient fault passes, or an operator makes room.
+    retryAfter: 5,
     when: 'The database cannot be reached.',
     remedy: 'Send the request again with the same `request-id`, after the seconds in `retry-after`.',
   },

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ServiceError, statusOf, toErrorBody, type ErrorBody, type ErrorCode } from '../errors.ts'
+import { retryAfterOf, ServiceError, statusOf, toErrorBody, type ErrorBody, type ErrorCode } from '../errors.ts'
 import { a2aStatus, a2aType, isA2aPath, toGoogleStatus } from './a2a/google-status.ts'
 import { isOpenAiPath, mayRetryRun, openAiStatus, toOpenAiError } from './openai/errors.ts'
 import { keepOutOfCaches } from './origin.ts'
@@ -90,14 +90,11 @@ function sendOpenAiRefusal(reply: FastifyReply, error: unknown, code: ErrorCode)
   return reply.code(openAiStatus(statusOf(code))).send(toOpenAiError(toErrorBody(error)))
 }
 
-const storeUnavailable = toErrorBody(new ServiceError('store_unavailable', '')).details?.error_type
-/** Seconds after which a run whose end could not be stored may be repeated. */
-const storeRetryAfter = 5
-
 /** Sends the error of a run as an HTTP error. Nothing of the run may have been sent before. */
 export function sendFailure(reply: FastifyReply, error: ErrorBody): FastifyReply {
   const { request } = reply
-  if (error.details?.error_type === storeUnavailable) void reply.header('retry-after', String(storeRetryAfter))
+  const retryAfter = retryAfterOf(error)
+  if (retryAfter !== undefined) void reply.header('retry-after', String(retryAfter))
   if (errorShapeOf(request) !== 'openai') return reply.code(error.status_code).send(error)
   if (!mayRetryRun(request)) void reply.header('x-should-retry', 'false')
   return reply.code(openAiStatus(error.status_code)).send(toOpenAiError(error))

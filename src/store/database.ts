@@ -71,7 +71,7 @@ export interface EmbeddedDatabase {
 /** The connection was lost between a commit and its answer, and the outcome of the commit could not be determined. */
 export class CommitUnknown extends ServiceError {
   constructor(cause: unknown) {
-    super('store_unavailable', 'It is not known whether this was stored. Send it again with the same request id.', { cause, retryAfter: 5 })
+    super('store_unavailable', 'It is not known whether this was stored. Send it again with the same request id.', { cause })
     this.name = 'CommitUnknown'
   }
 }

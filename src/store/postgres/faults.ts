@@ -61,7 +61,7 @@ export class RetryableFault extends Error {
 }
 
 export function storeUnavailable(cause: unknown): ServiceError {
-  return new ServiceError('store_unavailable', 'The database cannot be reached at the moment.', { cause, retryAfter: 5 })
+  return new ServiceError('store_unavailable', 'The database cannot be reached at the moment.', { cause })
 }
 
 const firstDelayMs = 50

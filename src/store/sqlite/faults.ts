@@ -1,8 +1,5 @@
 import { ServiceError } from '../../errors.ts'
 
-/** Seconds: an operator makes room, or a transient fault of the disk passes. */
-const retryAfter = 5
-
 /** Sentences by primary result code of SQLite: https://www.sqlite.org/rescode.html */
 const sentences: Readonly<Record<number, string>> = {
   // SQLITE_BUSY, SQLITE_READONLY, SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_FULL, SQLITE_CANTOPEN, SQLITE_NOTADB
@@ -18,7 +15,7 @@ const sentences: Readonly<Record<number, string>> = {
 /** The error for the caller of a failed query or commit: `store_unavailable` for a fault of file or disk, every other error unchanged. */
 export function toStoreError(error: unknown): unknown {
   const sentence = sentences[codeOf(error)]
-  return sentence === undefined ? error : new ServiceError('store_unavailable', sentence, { cause: error, retryAfter })
+  return sentence === undefined ? error : new ServiceError('store_unavailable', sentence, { cause: error })
 }
 
 /** True when the disk has refused a call: nothing was stored, and another attempt may succeed. */
