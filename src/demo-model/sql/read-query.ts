@@ -62,14 +62,12 @@ function read(question: string, facts: DataFacts, previous: Table | undefined): 
   // "Who sold the most?" is not answered by rows or amounts without persons.
   const hasPersons = query.groups.length > 0 || query.columns.length > 0 || nameColumn(table)?.name === 'name'
   if (words[0]?.lower === 'who' && !hasPersons) query.unused.push(words[0].text)
-  const isUnderstood =
-    mentions.length > 0 ||
-    words.some(({ lower }) => persons.has(lower)) ||
-    isAboutStock ||
-    query.conditions.size > 0 ||
-    query.groups.length > 0 ||
-    query.measures.length > 0
-  return isUnderstood || previous ? query : undefined
+  const isAboutTables = mentions.length > 0 || words.some(({ lower }) => persons.has(lower)) || isAboutStock
+  return isAboutTables || hasParts(query) || previous ? query : undefined
+}
+
+function hasParts({ conditions, groups, measures }: Query): boolean {
+  return conditions.size > 0 || groups.length > 0 || measures.length > 0
 }
 
 /** "How many linen aprons are left?" is about the table with the stock, though nothing in it has been looked up yet. */
