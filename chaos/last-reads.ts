@@ -8,7 +8,8 @@ import { ofKind } from './history/operations.ts'
 /** Queries the database directly. */
 export type Query = (sql: string) => Promise<Record<string, unknown>[]>
 
-const settleMs = 90_000
+/** Runs that have lost two processes are executed one after the other, and some of them are long. */
+const settleMs = 240_000
 /** Concurrent reads. */
 const readers = 12
 

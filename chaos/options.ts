@@ -23,7 +23,7 @@ export function readOptions(): Options {
       minutes: { type: 'string' },
       seconds: { type: 'string', default: '120' },
       replicas: { type: 'string', default: '3' },
-      clients: { type: 'string', default: '24' },
+      clients: { type: 'string', default: '32' },
       seed: { type: 'string' },
       rolling: { type: 'boolean', default: false },
       from: { type: 'string' },
