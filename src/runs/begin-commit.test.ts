@@ -10,11 +10,15 @@ import { ann, chatOf, connected, createProcess, keyOf } from './process-fixture.
 
 /** A store whose begins are committed at once, and durable when the test says so. */
 class SlowDisk extends MemoryRunStore {
-  readonly durable = Promise.withResolvers<void>()
+  durable = Promise.withResolvers<void>()
 
   constructor() {
     super()
-    const { begin } = this
+    const { begin, history } = this
+    this.history = async (...part) => {
+      await this.durable.promise
+      return history(...part)
+    }
     this.begin = async (run: NewRun, onCommitted?: (turn: Turn) => void): Promise<Begun> => {
       const begun = await begin(run, onCommitted)
       await this.durable.promise
@@ -58,6 +62,26 @@ test('the model is asked while the begin of the run is written to the disk, and 
   await run.ended
   assert.equal(collect(run.input, run.log.events).answer.output, 'done')
   assert.equal((await store.find(keyOf('hello')))?.status, 'success')
+})
+
+test('the model of a later turn is asked with the earlier messages while the begin is written to the disk', async () => {
+  const asked = Promise.withResolvers<string[]>()
+  const before: ScriptedReply['before'] = async ({ messages }) => {
+    if (messages.length > 1) asked.resolve(messages.map(({ text }) => text))
+  }
+  const store = new SlowDisk()
+  const { runs } = createProcess({ model: new ScriptedModel({ ...say('first') }, { ...say('second'), before }), store })
+  store.durable.resolve()
+  await (
+    await runs.open(ann, chatOf('one'), connected)
+  ).ended
+  store.durable = Promise.withResolvers()
+  const opening = runs.open(ann, chatOf('two'), connected)
+  assert.deepEqual(await asked.promise, ['one', 'first', 'two'])
+  store.durable.resolve()
+  const run = await opening
+  await run.ended
+  assert.equal(collect(run.input, run.log.events).answer.output, 'second')
 })
 
 test('a begin that does not become durable cancels the call of the model, and stores no end', async () => {

@@ -50,6 +50,12 @@ export class MemoryRunRows {
     return session
   }
 
+  /** Copies of messages of a session. */
+  protected messagesOf(sessionKey: string, firstIndex: number, limit: number): HistoryMessage[] {
+    const session = [...this.sessions.values()].find(({ key }) => key === sessionKey)
+    return structuredClone(session?.messages.slice(firstIndex, firstIndex + limit) ?? [])
+  }
+
   protected activeOf({ activeRun }: SessionRow, { tenant, owner }: Owner): Row | undefined {
     return activeRun === undefined ? undefined : this.rows.get(runKeyText({ tenant, owner, requestId: activeRun }))
   }

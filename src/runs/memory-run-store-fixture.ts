@@ -116,8 +116,11 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
   countUnclaimed = async (): Promise<number> => this.unended().filter(({ status, holder }) => status === 'pending' && holder === '').length
 
   history = async (_tenant: string, session: string, firstIndex: number, limit = Infinity): Promise<HistoryMessage[]> => {
-    const messages = [...this.sessions.values()].find(({ key }) => key === session)?.messages ?? []
-    return structuredClone(messages.slice(firstIndex, firstIndex + limit))
+    return this.messagesOf(session, firstIndex, limit)
+  }
+
+  historyOfRun = async (_tenant: string, session: string, firstIndex: number, limit = Infinity): Promise<HistoryMessage[]> => {
+    return this.messagesOf(session, firstIndex, limit)
   }
 
   images = async (tenant: string, session: string, requestIds: readonly string[]): Promise<Map<string, Image[]>> => {

@@ -53,6 +53,11 @@ export interface RunStore {
   countUnclaimed(): Promise<number>
   /** At most `limit` messages of a session, starting with index `firstIndex`. */
   history(tenant: string, session: string, firstIndex: number, limit?: number): Promise<HistoryMessage[]>
+  /**
+   * Like `history`, for the run that has the session. The begin of the run may still be on its way to the disk, and the messages may be lost
+   * with the begin: no caller may see anything that follows from the messages before `begin` has resolved.
+   */
+  historyOfRun(tenant: string, session: string, firstIndex: number, limit?: number): Promise<HistoryMessage[]>
   /** Images of human messages in a session, in order, by the request id of the run. */
   images(tenant: string, session: string, requestIds: readonly string[]): Promise<Map<string, Image[]>>
   /** Bytes of pictures from tool results, as base64, by `imageKey`. */

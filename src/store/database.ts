@@ -41,12 +41,17 @@ export interface Scope {
    * A throw rolls back this unit only. When the connection breaks before the commit, `work` runs again from its start: `work` must be
    * repeatable.
    */
-  unit<T>(work: (connection: Connection) => Promise<T>, options?: UnitOptions): Promise<T>
+  unit<T>(work: (connection: Connection) => Promise<T>, options?: UnitOptions<T>): Promise<T>
 }
 
-export interface UnitOptions {
+export interface UnitOptions<T> {
   /** How long the unit is retried while the database is unreachable, in milliseconds. Default: as long as a caller waits. */
   retryForMs?: number
+  /**
+   * Called with the result when the transaction is committed, before the commit is durable; the promise may still reject. Never called by a
+   * database whose commits are durable at once. Must not throw.
+   */
+  onCommitted?(result: T): void
 }
 
 /** Access that only a Postgres server offers. */
@@ -61,11 +66,10 @@ export interface PostgresServer {
 
 /** Access that only a database in this process offers. */
 export interface EmbeddedDatabase {
-  /**
-   * Like `Scope.unit`, for work that runs all of its statements at once. `onCommitted` is called with the result when the transaction is
-   * committed, before the commit is durable; the promise may still reject.
-   */
-  unit<T>(work: (connection: SyncConnection) => T, options?: { onCommitted?(result: T): void }): Promise<T>
+  /** Like `Scope.unit`, for work that runs all of its statements at once. */
+  unit<T>(work: (connection: SyncConnection) => T, options?: UnitOptions<T>): Promise<T>
+  /** Like `Scope.read`, without the wait until the commits that a read sees are durable. */
+  readonly readCommitted: Connection
 }
 
 /** The connection was lost between a commit and its answer, and the outcome of the commit could not be determined. */

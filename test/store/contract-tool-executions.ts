@@ -50,6 +50,7 @@ function registerToolExecutions(database: () => Database): void {
       addMissingJobs: () => store.addMissingJobs(hour),
       countUnclaimed: async () => void (await store.countUnclaimed()),
       history: async () => assert.deepEqual(await store.history(tenant, 's', 0), []),
+      historyOfRun: async () => assert.deepEqual(await store.historyOfRun(tenant, 's', 0), []),
       images: async () => assert.equal((await store.images(tenant, 's', [held.requestId])).size, 0),
       resultImages: async () => assert.equal((await store.resultImages(tenant, 's', [{ requestId: held.requestId, n: 0 }])).size, 0),
       keepResultImages: () => assert.rejects(store.keepResultImages(held, 1, 's', []), FenceLost),

@@ -9,7 +9,9 @@ import { after, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
+import { createRunStore } from '../../src/store/runs/runs.ts'
 import { registerStoreContract } from './contract.ts'
+import { newRun } from './fixture.ts'
 
 const root = mkdtempSync(path.join(os.tmpdir(), 'agent-core-sqlite-'))
 after(() => rmSync(root, { recursive: true, force: true }))
@@ -117,4 +119,20 @@ test('close waits for units of work, and later units are refused', async () => {
   await closed
   await assert.rejects(insert('c'), /not open/)
   await assert.rejects(insert('d'), /not open/)
+})
+
+test('a run reads its session while its begin is on its way to the disk, with images as without', async () => {
+  const database = await openSqlite(newFolder())
+  const store = createRunStore(database)
+  for (const images of [undefined, [{ mediaType: 'image/png', data: 'aa' }] as const]) {
+    const run = newRun({ tenant: images ? 'pictured' : 'plain', ...(images ? { images } : {}) })
+    const order: string[] = []
+    const begun = await store.begin(run, ({ session }) => {
+      order.push('committed')
+      void store.historyOfRun(run.tenant, session, 0).then(([message]) => order.push(`read ${message?.content}`))
+    })
+    order.push(begun.kind)
+    assert.deepEqual(order, ['committed', 'read hello', 'running'])
+  }
+  await database.close()
 })

@@ -16,9 +16,9 @@ export async function readWindow({ key, request }: LiveRun, turn: Turn, store: R
   const { session, messageCount, windowStart, summary } = turn
   const { tenant } = key
   const from = Math.max(windowStart, messageCount - Math.max(maxReadMessages, request.messages.length))
-  const window = await store.history(tenant, session, from)
+  const window = await store.historyOfRun(tenant, session, from)
   // The first message carries the system messages of the session.
-  return from === windowStart || summary ? window : [...(await store.history(tenant, session, 0, 1)), ...window]
+  return from === windowStart || summary ? window : [...(await store.historyOfRun(tenant, session, 0, 1)), ...window]
 }
 
 /** Size of a message in the window. */

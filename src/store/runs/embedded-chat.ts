@@ -31,7 +31,7 @@ class NotSimple extends Error {}
  * The fast path of simple chats on SQLite: each statement does one thing and returns no rows, because `returning` and conflict clauses cost as
  * much as the change itself, and all statements of a unit run without a promise in between.
  */
-export function createEmbeddedChat(db: Kysely<Tables>, { unit }: EmbeddedDatabase): FastPath {
+export function createEmbeddedChat(db: Kysely<Tables>, { unit }: Pick<EmbeddedDatabase, 'unit'>): FastPath {
   const statements = chatStatements(db)
 
   function begin(newRun: NewRun, onCommitted?: (turn: Turn) => void): Promise<Attempt<Begun>> {

@@ -9,6 +9,7 @@ import {
   type Begun,
   type Checkpoint,
   type EndedRun,
+  type HistoryMessage,
   type NewRun,
   type NextRun,
   type RunStore,
@@ -56,7 +57,9 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
     if (attempt?.kind === 'done') return attempt.result
     if (newRun.event) await prepare()
     try {
-      return await database.forTenant(newRun.tenant).unit((connection) => insert(connection, newRun))
+      return await database.forTenant(newRun.tenant).unit((connection) => insert(connection, newRun), {
+        onCommitted: (begun) => begun.kind === 'running' && onCommitted?.(begun.turn),
+      })
     } catch (error) {
       if (!(error instanceof RequestKnown)) throw error
       const storedRun = await findRequest(newRun)
@@ -67,7 +70,7 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
       }
       if (storedRun) return { kind: 'known', run: storedRun }
       // The stored run left its queue in the meantime, so the request id is free again.
-      return begin(newRun)
+      return begin(newRun, onCommitted)
     }
   }
 
@@ -197,6 +200,21 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
     return database.forTenant(tenant).unit(work, runRetry)
   }
 
+  async function readHistory(
+    connection: Connection,
+    tenant: string,
+    session: string,
+    from: number,
+    limit?: number,
+  ): Promise<HistoryMessage[]> {
+    const reading =
+      limit === undefined
+        ? statements.history(connection, { tenant, session, from })
+        : statements.historyPart(connection, { tenant, session, from, limit })
+    const { rows } = await reading
+    return rows.map((row) => ({ idx: row.idx, role: row.role, content: row.content, data: parseJson(row.data) }))
+  }
+
   return {
     begin,
     find,
@@ -207,15 +225,8 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
     ...runApprovals(database, statements, moves, rounds),
     ...runOwners(database),
     addMissingJobs: moves.requeue,
-    async history(tenant, session, from, limit) {
-      const { read } = database.forTenant(tenant)
-      const reading =
-        limit === undefined
-          ? statements.history(read, { tenant, session, from })
-          : statements.historyPart(read, { tenant, session, from, limit })
-      const { rows } = await reading
-      return rows.map((row) => ({ idx: row.idx, role: row.role, content: row.content, data: parseJson(row.data) }))
-    },
+    history: (tenant, ...part) => readHistory(database.forTenant(tenant).read, tenant, ...part),
+    historyOfRun: (tenant, ...part) => readHistory(database.embedded?.readCommitted ?? database.forTenant(tenant).read, tenant, ...part),
     async images(tenant, session, requestIds) {
       const { rows } = await query(database.forTenant(tenant).read, imagesOf(database.db, tenant, session, requestIds))
       const imagesByRun = new Map<string, Image[]>()

@@ -25,11 +25,14 @@ export async function openSqlite(dataDir: string): Promise<Database> {
   const wal = createWalSync(writer, `${file}-wal`)
   const units = createUnits(writer, connect(writer), { sync: wal.sync })
   const reading = connect(reader)
+  const readNow: Connection['execute'] = (sql, parameters) =>
+    reading.execute<never>(sql, parameters).catch((error: unknown) => Promise.reject(toStoreError(error)))
+  const readCommitted: Connection = { execute: (sql, parameters) => waitForStore(() => readNow<never>(sql, parameters)) }
   const read: Connection = {
     // A result that is returned now may not be lost later.
     execute: (sql, parameters) =>
       waitForStore(async () => {
-        const result = await reading.execute<never>(sql, parameters).catch((error: unknown) => Promise.reject(toStoreError(error)))
+        const result = await readNow<never>(sql, parameters)
         await units.durable()
         return result
       }),
@@ -41,7 +44,7 @@ export async function openSqlite(dataDir: string): Promise<Database> {
     db,
     isShared: false,
     migrated,
-    embedded: { unit: units.unit },
+    embedded: { unit: units.unit, readCommitted },
     jobs: tableJobs({ db, all: scope }),
     // SQLite has no row-level security; every query names its tenant.
     forTenant: () => scope,

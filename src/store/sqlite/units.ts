@@ -10,14 +10,9 @@ interface PendingUnit {
   work(connection: Connection & SyncConnection): unknown
   resolve(value: never): void
   reject(error: unknown): void
-  options: EmbeddedOptions<never> | undefined
+  options: UnitOptions<never> | undefined
   /** Set by the first fault of the disk: the unit is tried again until then, each time alone. */
   retryUntil?: number
-}
-
-interface EmbeddedOptions<T> extends UnitOptions {
-  /** Called with the result after the commit, before the commit is durable. Must not throw. */
-  onCommitted?(result: T): void
 }
 
 /** Settles a unit of a committed group. */
@@ -53,7 +48,7 @@ export function createUnits(database: DatabaseSync, connection: Connection & Syn
   /** Pauses before another attempt of a unit. */
   const retries = new Set<Promise<void>>()
 
-  function unit<T>(work: (connection: Connection & SyncConnection) => T | Promise<T>, options?: EmbeddedOptions<T>): Promise<T> {
+  function unit<T>(work: (connection: Connection & SyncConnection) => T | Promise<T>, options?: UnitOptions<T>): Promise<T> {
     return waitForStore(() => new Promise<T>((resolve, reject) => enqueue({ work, resolve, reject, options })))
   }
 
