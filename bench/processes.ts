@@ -98,6 +98,11 @@ export function processTree(pid: number): number[] {
   return [pid, ...children.flatMap((child) => processTree(Number(child)))]
 }
 
+/** Processor time of a process with its child processes, in milliseconds. */
+export function treeCpuMs(pid: number): number {
+  return processTree(pid).reduce((sum, id) => sum + (cpuMs(id) ?? 0), 0)
+}
+
 function threads(pid: number): string[] {
   try {
     return readdirSync(`/proc/${pid}/task`)

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type TimedAnswer } from '../load.ts'
+import { treeCpuMs } from '../processes.ts'
 import { tokenText } from '../wire.ts'
 import { bodyOf } from './answers.ts'
-import { ask, texts, treeCpuMs, treeMb, type Running } from './process.ts'
+import { ask, texts, treeMb, type Running } from './process.ts'
 import type { Kind, Product } from './products.ts'
 
 /** Creates session ids that differ in their last digits only, so that a prepared request can be changed in place. */

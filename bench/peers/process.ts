@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '../load.ts'
-import { cpuMs, pins, processTree, residentMb, start, type Part } from '../processes.ts'
+import { pins, processTree, residentMb, start, treeCpuMs, type Part } from '../processes.ts'
 import { freePort } from '../service.ts'
 import { tokenText } from '../wire.ts'
 import type { Access, Kind, Product } from './products.ts'
@@ -55,11 +55,6 @@ export async function ask(product: Product, kind: Kind, sessionId: string, acces
 async function timeout(): Promise<never> {
   await sleep(startTimeoutMs, undefined, { ref: false })
   throw new Error('no answer')
-}
-
-/** Processor time of a process with its child processes, user and system, in milliseconds. */
-export function treeCpuMs(pid: number): number {
-  return processTree(pid).reduce((sum, id) => sum + (cpuMs(id) ?? 0), 0)
 }
 
 /** Resident memory of a process with its child processes, in MB. */
