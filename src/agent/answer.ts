@@ -1,4 +1,5 @@
 import type { AgentEvent, TextLabel } from './events.ts'
+import { TextBuilder } from './text-builder.ts'
 
 /**
  * Enforces one rule of the event stream: the answer is the `answer` text behind the last event with another label.
@@ -8,7 +9,7 @@ import type { AgentEvent, TextLabel } from './events.ts'
 export class Answer {
   /** The best answer of earlier model calls. */
   private earlier: string
-  private current = ''
+  private readonly current = new TextBuilder()
   private heldTexts: string[] = []
   /**
    * True when another event followed the last answer text. Initially true: a resumed run has steps behind its earlier
@@ -22,7 +23,7 @@ export class Answer {
 
   startTurn(): void {
     this.earlier = this.best
-    this.current = ''
+    this.current.clear()
   }
 
   markStale(): void {
@@ -32,24 +33,24 @@ export class Answer {
   /** Sets the best answer to a text that was not published as `answer`. */
   replaceBest(text: string): void {
     this.earlier = text
-    this.current = ''
+    this.current.clear()
     this.isStale = true
   }
 
   restart(): void {
-    this.current = ''
+    this.current.clear()
     this.heldTexts = []
     this.isStale = true
   }
 
   holdBack(reasoning: string): boolean {
-    if (this.current === '') return false
+    if (this.current.isEmpty) return false
     this.heldTexts.push(reasoning)
     return true
   }
 
   add(label: TextLabel, text: string): AgentEvent {
-    if (label === 'answer') this.current += text
+    if (label === 'answer') this.current.add(text)
     if (text !== '') this.isStale = label !== 'answer'
     return { type: 'text', label, text }
   }
@@ -60,7 +61,7 @@ export class Answer {
 
   /** The best answer so far. Text of an attempt that broke off is void and never an answer. */
   get best(): string {
-    return this.current === '' ? this.earlier : this.current
+    return this.current.isEmpty ? this.earlier : this.current.toText()
   }
 
   get needsRepeat(): boolean {

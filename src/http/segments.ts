@@ -1,4 +1,5 @@
 import type { TextLabel } from '../agent/events.ts'
+import { TextBuilder } from '../agent/text-builder.ts'
 import type { LastEvent, LoggedEvent } from '../runs/run.ts'
 
 /** Text to send. `startsSegment`: another event came between the text and the answer text before. */
@@ -17,7 +18,7 @@ export interface Holding {
  * answer; each uninterrupted stretch of text is a segment, and the last segment is the answer. A segment that only repeats its predecessor is not sent.
  */
 export class Segments {
-  private current = ''
+  private readonly current = new TextBuilder()
   private isBroken = true
   private readonly isHeld: boolean
 
@@ -27,7 +28,7 @@ export class Segments {
 
   /** The answer that was held until the end of its run; empty where none was held, or none fits. */
   heldAnswer(last: LastEvent): string {
-    return this.isHeld && last.type === 'end' && last.structured ? this.current : ''
+    return this.isHeld && last.type === 'end' && last.structured ? this.current.toText() : ''
   }
 
   /** Returns the text to send for an event; undefined for none. */
@@ -52,8 +53,9 @@ export class Segments {
     const startsSegment = this.isBroken
     if (text === '') return undefined
     this.isBroken = false
-    if (startsSegment && text === this.current) return undefined
-    this.current = startsSegment ? text : this.current + text
+    if (startsSegment && text === this.current.toText()) return undefined
+    if (startsSegment) this.current.clear()
+    this.current.add(text)
     return this.isHeld ? undefined : { text, startsSegment }
   }
 }

@@ -6,6 +6,7 @@ import type {
 } from '@ai-sdk/provider'
 import type { JsonValue } from '../../agent/messages.ts'
 import { ModelError, type ModelEvent, type ModelReply, type ModelUsage, type RequestedCall } from '../../agent/model.ts'
+import { TextBuilder } from '../../agent/text-builder.ts'
 import type { VendorPart } from './prompt.ts'
 import { toStreamError, type Origin } from '../failures.ts'
 import { checkCallCount, toTokenCount } from '../reply-limits.ts'
@@ -19,8 +20,8 @@ export class PartCollector {
   private readonly parts: VendorPart[] = []
   /** Unfinished text and reasoning parts by their id in the SDK. */
   private readonly open = new Map<string, VendorPart>()
-  private text = ''
-  private reasoning = ''
+  private readonly text = new TextBuilder()
+  private readonly reasoning = new TextBuilder()
   private end: { reason: LanguageModelV4FinishReason; usage: LanguageModelV4Usage } | undefined
 
   constructor(origin: Origin) {
@@ -72,8 +73,8 @@ export class PartCollector {
     const isWhole = finish === 'stop' || finish === 'tool_calls'
     const hasSignature = isWhole && this.parts.some((part) => part.options !== undefined)
     return {
-      text: this.text,
-      reasoning: this.reasoning,
+      text: this.text.toText(),
+      reasoning: this.reasoning.toText(),
       toolCalls: isWhole ? this.calls : [],
       finish,
       usage: toUsage(model, this.end.usage),
@@ -85,7 +86,7 @@ export class PartCollector {
     const open = this.sign(`text ${id}`, metadata)
     if (delta === '') return undefined
     this.hasBegun = true
-    this.text += delta
+    this.text.add(delta)
     if (open?.type === 'text') open.length += delta.length
     return { type: 'text', text: delta }
   }
@@ -94,7 +95,7 @@ export class PartCollector {
     const open = this.sign(`reasoning ${id}`, metadata)
     if (delta === '') return undefined
     this.hasBegun = true
-    this.reasoning += delta
+    this.reasoning.add(delta)
     if (open?.type === 'reasoning') open.text += delta
     return { type: 'reasoning', text: delta }
   }

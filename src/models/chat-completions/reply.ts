@@ -1,5 +1,6 @@
 import type { ModelEvent, ModelReply, ModelUsage } from '../../agent/model.ts'
 import { ModelError } from '../../agent/model.ts'
+import { TextBuilder } from '../../agent/text-builder.ts'
 import { CallBuilder, type WireCall } from './calls.ts'
 import { toStreamError, type Origin } from '../failures.ts'
 import { checkCallCount, toTokenCount } from '../reply-limits.ts'
@@ -28,8 +29,8 @@ export class ReplyBuilder {
   /** Absent before the first tool call. */
   private calls: CallBuilder | undefined
   private readonly pending: { type: 'text' | 'reasoning'; text: string }[] = []
-  private text = ''
-  private reasoning = ''
+  private readonly text = new TextBuilder()
+  private readonly reasoning = new TextBuilder()
   private finish: string | undefined
   private usage: WireUsage | undefined
   private size = 0
@@ -61,8 +62,8 @@ export class ReplyBuilder {
   take(): ModelEvent | undefined {
     const event = this.pending.shift()
     if (event === undefined) return undefined
-    if (event.type === 'text') this.text += event.text
-    else this.reasoning += event.text
+    if (event.type === 'text') this.text.add(event.text)
+    else this.reasoning.add(event.text)
     this.pendingSize -= event.text.length
     return event
   }
@@ -82,8 +83,8 @@ export class ReplyBuilder {
     }
     const finish = toFinish(this.finish, this.calls !== undefined)
     return {
-      text: this.text,
-      reasoning: this.reasoning,
+      text: this.text.toText(),
+      reasoning: this.reasoning.toText(),
       toolCalls: this.calls?.toCalls(finish === 'tool_calls') ?? [],
       finish,
       usage: toUsage(this.model, this.usage),
