@@ -39,7 +39,7 @@ export async function sendRun(
     // A browser's EventSource reconnects after every end; only a 204 stops the reconnecting.
     if (hasCompleteLog(log, after) && !start.hasBegun) return await reply.code(204).send()
     await firstEvent(log, disconnected, start)
-    const first = log.events[0] ?? log.fault
+    const first = log.events.at(0) ?? log.fault
     const error = first?.type === 'end' ? errorOf(first) : undefined
     const hasFailed = first?.type === 'end' && first.error !== undefined && after === 0
     if (error && hasFailed && !failsInStream && !start.hasBegun) return sendFailure(reply, error)

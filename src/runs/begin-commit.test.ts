@@ -60,7 +60,7 @@ test('the model is asked while the begin of the run is written to the disk, and 
   const [run, repeated] = await Promise.all([opening, repeat])
   assert.equal(repeated.log, run.log)
   await run.ended
-  assert.equal(collect(run.input, run.log.events).answer.output, 'done')
+  assert.equal(collect(run.input, [...run.log.events]).answer.output, 'done')
   assert.equal((await store.find(keyOf('hello')))?.status, 'success')
 })
 
@@ -81,7 +81,7 @@ test('the model of a later turn is asked with the earlier messages while the beg
   store.durable.resolve()
   const run = await opening
   await run.ended
-  assert.equal(collect(run.input, run.log.events).answer.output, 'second')
+  assert.equal(collect(run.input, [...run.log.events]).answer.output, 'second')
 })
 
 test('a begin that does not become durable cancels the call of the model, and stores no end', async () => {

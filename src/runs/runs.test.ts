@@ -11,7 +11,7 @@ import { ann, chatOf, connected, createProcess, keyOf, newRun } from './process-
 
 async function outputOf(run: OpenRun): Promise<string> {
   await run.ended
-  return collect(run.input, run.log.events).answer.output
+  return collect(run.input, [...run.log.events]).answer.output
 }
 
 /** A model that answers when it is told to, and says when it was asked. */
@@ -36,7 +36,7 @@ test('a chat runs once: a repeat joins the run while it lasts, and replays it wh
   assert.equal(await outputOf(first), 'done')
   assert.equal(joined.log, first.log)
   const replayed = await runs.open(ann, chatOf('hello'), connected)
-  assert.deepEqual(replayed.log.events, first.log.events)
+  assert.deepEqual([...replayed.log.events], [...first.log.events])
   assert.equal(model.requests.length, 1)
 })
 

@@ -39,7 +39,7 @@ export function endAttributes(run: LiveRun, end: EndEvent, withContent: boolean)
   return {
     ...usageAttributes({ input: sum('input'), output: sum('output'), cachedInput: sum('cached_input'), reasoning: sum('reasoning') }),
     'gen_ai.response.finish_reasons': [end.reason],
-    ...(withContent && { 'gen_ai.output.messages': toMessage('assistant', [toText(outputOf(run.log.events))], end.reason) }),
+    ...(withContent && { 'gen_ai.output.messages': toMessage('assistant', [toText(outputOf(run.log.events.slice()))], end.reason) }),
   }
 }
 

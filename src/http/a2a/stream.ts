@@ -51,7 +51,7 @@ export async function* subscribe({ task, open, ...options }: Subscription): Upda
   if (isPending) yield { payload: { $case: 'task', value: task } }
   let run = await open()
   const { events } = run.log
-  const answer = isPending ? '' : outputOf(events)
+  const answer = isPending ? '' : outputOf(events.slice())
   const after = isPending ? 0 : events.length
   const position: Position = { after, steps: after, isGrowing: answer !== '' }
   if (!isPending) yield { payload: { $case: 'task', value: { ...task, artifacts: answer === '' ? [] : [toAnswer(answer)] } } }
@@ -112,7 +112,7 @@ async function* lastUpdatesOf({ log, ...run }: OpenRun, { toArtifacts, openCalls
   const { structured_output: structured } = collect(run.input, log.eventsAndFault).answer
   // The data follows the text of the answer, which the reader has.
   if (structured !== undefined) yield toArtifactUpdate(taskRef, toAnswerArtifact([dataPart(structured)]), true)
-  for (const artifact of await toArtifacts(filesOf(log.events))) {
+  for (const artifact of await toArtifacts(filesOf(log.events.slice()))) {
     yield { payload: { $case: 'artifactUpdate', value: { ...taskRef, artifact, append: false, lastChunk: true, metadata: undefined } } }
   }
   yield toUpdate(taskRef, toEndStatus(taskRef, end), { finish_reason: end.reason })

@@ -36,7 +36,7 @@ export function responseRoutes(app: FastifyInstance, services: CreateServices): 
       if (isQueued) return openResponse(head, 'queued')
       const { body, error } = await outcomeOf(chat)
       const { hasSchema, log } = chat.run
-      return error ? sendFailure(reply, error) : toResponse(head, log.events, { hasSchema, files: body.generated_artifacts })
+      return error ? sendFailure(reply, error) : toResponse(head, log.events.slice(), { hasSchema, files: body.generated_artifacts })
     },
   )
 }

@@ -37,7 +37,7 @@ test('a run ends with the answer: in its log, in its row and in its session', as
   const { store, run, turn, ports, stored } = await begin([say(['Good ', 'day.'])])
   assert.equal(await execute(run, turn, ports), undefined)
   assert.deepEqual(
-    run.log.events.map((event) => (event.type === 'text' ? event.text : event.type)),
+    [...run.log.events].map((event) => (event.type === 'text' ? event.text : event.type)),
     ['Good ', 'day.', 'end'],
   )
   assert.equal((await stored()).status, 'success')
@@ -60,7 +60,7 @@ test('a run waits for the tools of its process, which may have just started', as
   built.push(...agentOf({ model: new ScriptedModel(), tools: [fakeTool('look')] }).tools.list())
   resolve()
   await executed
-  const step = run.log.events.find((event) => event.type === 'step_end')
+  const step = [...run.log.events].find((event) => event.type === 'step_end')
   assert.deepEqual([step?.type === 'step_end' && step.step.status, endOf(run)?.reason], ['success', 'stop'])
 })
 

@@ -47,7 +47,7 @@ type FinalEnd = EndEvent & { at: number }
 function toEnd({ agent, log }: LiveRun, progress: Progress, at: number, error: ErrorBody | undefined): FinalEnd {
   const { usage, steps } = progress
   const reason = error ? reasonOfError(error) : progress.end.reason
-  const citations = error ? [] : citationsOf(() => outputOf(log.events), steps)
+  const citations = error ? [] : citationsOf(() => outputOf(log.events.slice()), steps)
   return {
     type: 'end',
     at,

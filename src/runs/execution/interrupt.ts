@@ -72,7 +72,7 @@ export async function interrupt(
 }
 
 function countInterruptions({ log }: LiveRun): number {
-  return log.events.filter(({ type }) => type === 'interrupt').length
+  return [...log.events].filter(({ type }) => type === 'interrupt').length
 }
 
 /** Seconds that a run waits for decisions. A person may need a day; a client that runs its own tools answers soon or never. */

@@ -82,7 +82,7 @@ test('a restored log has the events of the live one, one for one', async () => {
   const next = newRun()
   const restored = emptyProgress(turn)
   restore(next, restored, stored)
-  assert.deepEqual(next.log.events, run.log.events)
+  assert.deepEqual([...next.log.events], [...run.log.events])
   assert.deepEqual(
     restored.steps.map((step) => step.id),
     ['w1', 'w2'],

@@ -29,25 +29,36 @@ interface CompactText {
 
 export function toCompact(events: readonly LoggedEvent[]): CompactLog['events'] {
   const compact: CompactLog['events'] = []
+  let pieces: string[] = []
   for (const event of events) {
+    const last = compact.at(-1)
     switch (event.type) {
-      case 'text': {
-        const last = compact.at(-1)
+      case 'text':
         if (last?.type === 'texts' && last.label === event.label) {
-          last.text += event.text
+          pieces.push(event.text)
           last.lengths.push(event.text.length)
-        } else compact.push({ type: 'texts', label: event.label, text: event.text, lengths: [event.text.length] })
+        } else {
+          completeText(last, pieces)
+          pieces = [event.text]
+          compact.push({ type: 'texts', label: event.label, text: '', lengths: [event.text.length] })
+        }
         break
-      }
       case 'retrying':
       case 'step_start':
       case 'step_end':
       case 'interrupt':
       case 'end':
+        completeText(last, pieces)
         compact.push(event)
     }
   }
+  completeText(compact.at(-1), pieces)
   return compact
+}
+
+/** The pieces are joined at once: a concatenation would keep each of them. */
+function completeText(last: CompactLog['events'][number] | undefined, pieces: readonly string[]): void {
+  if (last?.type === 'texts') last.text = pieces.join('')
 }
 
 /** The inverse of `toCompact`: equal events with equal numbers. */

@@ -194,7 +194,7 @@ test('readers end when the run waits for approval; after a resume they wait for 
   assert.deepEqual(await read(interrupted, 2), [])
   const log = new EventLog()
   const waiting = read(log, 2)
-  log.restore(interrupted.events, undefined)
+  log.restore([...interrupted.events], undefined)
   assert.deepEqual(
     { ended: log.ended, interrupted: log.interrupted, restoredAt: log.restoredAt },
     { ended: false, interrupted: false, restoredAt: undefined },

@@ -1,5 +1,6 @@
 import { isLastEvent, type EndEvent, type LastEvent, type LoggedEvent } from '../run.ts'
 import { reachState } from '../../states.ts'
+import { EventList } from './event-list.ts'
 
 /** Back-pressure: limit of characters by which a run may be ahead of its fastest reader before the run waits. */
 const maxAheadCharacters = 1024 * 1024
@@ -23,7 +24,7 @@ interface Reader {
  * `interrupt` event while the run waits for approval. A log also ends with a fault, where the local process cannot read on.
  */
 export class EventLog {
-  readonly events: LoggedEvent[] = []
+  readonly events = new EventList()
   /**
    * The smallest number after which an attempt made events again that readers may know: number of the last event that the attempt took over
    * from a lost process. Undefined when no process was lost. A reader may know higher numbers from any of the lost attempts.
@@ -34,14 +35,12 @@ export class EventLog {
   restored = 0
   /** Why the local readers cannot read on, although the run has not ended. A fault is no event and has no number. */
   fault: EndEvent | undefined
-  /** Cumulative characters up to each event, to compute how far the run is ahead of its readers. */
-  private readonly characters: number[] = [0]
   private suspensions = 0
   private waking = false
   private resumeWriter: (() => void) | undefined
 
   constructor(restored: { events: LoggedEvent[]; restoredAt?: number | undefined } = { events: [] }) {
-    for (const event of restored.events) this.push(event)
+    for (const event of restored.events) this.events.push(event)
     this.restoredAt = restored.restoredAt
   }
 
@@ -57,8 +56,7 @@ export class EventLog {
     this.restored = restored
     this.restoredAt = restoredAt
     if (this.events.length <= valid) return
-    this.events.length = valid
-    this.characters.length = valid + 1
+    this.events.truncate(valid)
     for (const reader of this.readers) {
       if (reader.at <= valid) continue
       reader.at = valid
@@ -70,7 +68,7 @@ export class EventLog {
 
   /** Approximate number of characters in the events up to this number. */
   charactersTo(number: number): number {
-    return this.characters[Math.min(number, this.events.length)]!
+    return this.events.charactersTo(number)
   }
 
   /** True if nothing follows for the local readers: the log is complete, or has a fault. */
@@ -91,7 +89,7 @@ export class EventLog {
 
   /** The events, and the fault as the end. */
   get eventsAndFault(): readonly LoggedEvent[] {
-    return this.fault ? [...this.events, this.fault] : this.events
+    return this.fault ? [...this.events, this.fault] : this.events.slice()
   }
 
   /** True if the run waits for approval after its last event. An `interrupt` from before the current attempt does not count. */
@@ -100,7 +98,7 @@ export class EventLog {
   }
 
   append(event: LoggedEvent): void {
-    this.push(event)
+    this.events.push(event)
     if (this.waking || this.readers.size === 0) return
     // Deliver the first event at once, for a short time to first byte. Batch later events per turn of the event loop.
     if (this.events.length === 1) return this.wakeReaders()
@@ -186,16 +184,11 @@ export class EventLog {
     return this.isComplete && after > this.events.length ? 0 : undefined
   }
 
-  private push(event: LoggedEvent): void {
-    this.events.push(event)
-    this.characters.push(this.characters.at(-1)! + sizeOf(event))
-  }
-
   /** Characters that the fastest reader has not received yet. */
   private ahead(): number {
     let fastest = 0
     for (const reader of this.readers) fastest = Math.max(fastest, reader.at)
-    return this.characters.at(-1)! - this.charactersTo(fastest)
+    return this.charactersTo(Infinity) - this.charactersTo(fastest)
   }
 
   private wakeReaders(): void {
@@ -208,9 +201,4 @@ export class EventLog {
     this.resumeWriter()
     this.resumeWriter = undefined
   }
-}
-
-/** Approximate size in characters: the length of a text, a typical size for every other event. */
-function sizeOf(event: LoggedEvent): number {
-  return event.type === 'text' ? event.text.length : 1000
 }

@@ -20,7 +20,7 @@ async function storedRun() {
 
 test('a replayed run has the events and numbers of its log', async () => {
   const run = replay({ ...(await storedRun()), log: { input: 'hello', events: toCompact(events) } })
-  assert.deepEqual(run.log.events, events)
+  assert.deepEqual([...run.log.events], events)
   assert.equal(run.input, 'hello')
   await run.ended
 })

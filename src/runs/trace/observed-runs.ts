@@ -38,7 +38,7 @@ export function createObservedRuns(observe: (run: StoredRun) => ObservedRun): Ob
     if (!entry) await firstEvents(log)
     // The run has ended in the meantime: the next look at the store finds its end.
     if (log.ended) close(name)
-    return log.ended || log.events.length < storedEvents.length ? storedEvents : log.events
+    return log.ended || log.events.length < storedEvents.length ? storedEvents : log.events.slice()
   }
 
   return { eventsOf }

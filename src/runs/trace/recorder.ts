@@ -9,7 +9,7 @@ import type { AttemptRecord, HeldRecord, ModelRecord, TraceRecord, WaitRecord } 
 
 export interface RecorderOptions {
   /** The log of the run. */
-  log: { readonly events: readonly unknown[] }
+  log: { readonly events: { readonly length: number } }
   agent: Pick<Agent, 'config'>
 }
 

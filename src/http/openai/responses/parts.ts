@@ -32,7 +32,7 @@ export function partAfterCall(events: readonly LoggedEvent[], callId: string): n
 
 /** The run up to the end of a part. A part that goes on is followed live. */
 export function upToPart(run: OpenRun, part: number): OpenRun {
-  const end = endOfPart(run.log.events, part)
+  const end = endOfPart(run.log.events.slice(), part)
   if (end === undefined) return run
   const log = new EventLog({ events: run.log.events.slice(0, end), restoredAt: run.log.restoredAt })
   const { whenResumed: _, ...rest } = run

@@ -49,7 +49,7 @@ test('the readers of a run that moved here, and on to another process, get the e
   registry.remove(run)
   await remote.followElsewhere(run)
   await Promise.all([opened.ended, reading])
-  assert.deepEqual(opened.log.events, events)
+  assert.deepEqual([...opened.log.events], events)
   assert.deepEqual(seen.find((batch) => batch.events[0]?.type === 'retrying')?.first, 1)
   assert.deepEqual(
     seen.slice(seen.findIndex((batch) => batch.events[0]?.type === 'retrying') + 1).flatMap((batch) => batch.events),
@@ -68,7 +68,7 @@ test('a copy that is closed while its run goes on ends with a fault, not with an
   while (opened.log.events.length === 0) await delay(5)
   await remote.drain(0)
   await opened.ended
-  assert.deepEqual(opened.log.events, [textOf('a')])
+  assert.deepEqual([...opened.log.events], [textOf('a')])
   assert.equal(opened.log.fault?.error?.details?.error_type, 'Overloaded')
 })
 
@@ -95,7 +95,7 @@ test(
     stored = storedRun(3)
     while (opened.log.restoredAt === undefined || opened.log.events.length < 6) await delay(5)
     assert.deepEqual(
-      opened.log.events.map((event) => event.type === 'text' && event.text),
+      [...opened.log.events].map((event) => event.type === 'text' && event.text),
       ['old', 'old', 'new', 'new', 'new', 'new'],
     )
     leaving.abort()
