@@ -117,6 +117,12 @@ export function residentMb(pid: number): number | undefined {
   return kb === undefined ? undefined : Number(kb) / 1024
 }
 
+/** Largest number of files that a process may open; Infinity without `/proc`. Node raises its soft limit to the hard one. */
+export function openFileLimit(): number {
+  const hard = /^Max open files +\d+ +(\d+)/m.exec(readProc(process.pid, 'limits') ?? '')?.[1]
+  return hard === undefined ? Infinity : Number(hard)
+}
+
 function readProc(pid: number, file: string): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8')

@@ -28,6 +28,8 @@ interface ScenarioInput {
   seconds: number
   /** Number of runs in the scenario `lists`. */
   runs: number
+  /** Number of streams in the scenario `slow-streams`. */
+  streams: number
 }
 
 const scenarios: Record<string, Scenario> = {
@@ -35,7 +37,10 @@ const scenarios: Record<string, Scenario> = {
   'first-token': { title: 'First token', run: withService([], firstToken) },
   chats: { title: 'JSON chats of 8 tokens', run: withService([], chats) },
   streams: { title: 'Streams', run: withService([], streams) },
-  'slow-streams': { title: 'Slow streams', run: withService([], slowStreams) },
+  'slow-streams': {
+    title: 'Slow streams',
+    run: (parts) => withService([], slowStreams(parts.streams), { limits: { max_runs: 2 * parts.streams } })(parts),
+  },
   sessions: { title: 'Long session', run: withService([], sessions) },
   tools: { title: 'Tool calls in one turn (relay: a chat without tools)', run: withService(['current_time'], tools) },
   postgres: { title: 'The service on Postgres', sides: ['embedded', 'Postgres'], run: postgres },
@@ -43,21 +48,28 @@ const scenarios: Record<string, Scenario> = {
   processes: { title: 'Processes that share a Postgres (ratio: to a single process)', sides: ['', 'all'], run: processes },
 }
 
+/** A client needs a port of its own for each stream. */
+const maxStreams = 20_000
+
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
     profile: { type: 'boolean', default: false },
     seconds: { type: 'string', default: '2' },
     runs: { type: 'string', default: '1000000' },
+    streams: { type: 'string', default: '2000' },
   },
 })
 const only = values.only?.split(',') ?? (values.profile ? [] : Object.keys(scenarios))
 const unknown = only.find((name) => !(name in scenarios))
 const seconds = Number(values.seconds)
 const runs = Number(values.runs)
-if (unknown !== undefined || !(seconds > 0 && seconds <= 30) || !(runs >= 100_000)) {
+const streamCount = Number(values.streams)
+const isStreamCount = Number.isInteger(streamCount) && streamCount >= 1 && streamCount <= maxStreams
+if (unknown !== undefined || !(seconds > 0 && seconds <= 30) || !(runs >= 100_000) || !isStreamCount) {
   console.error(
-    `Usage: npm run bench -- [--profile] [--only ${Object.keys(scenarios).join(',')}] [--seconds 1-30 per round] [--runs 100000 or more, for lists]`,
+    `Usage: npm run bench -- [--profile] [--only ${Object.keys(scenarios).join(',')}] [--seconds 1-30 per round] ` +
+      `[--runs 100000 or more, for lists] [--streams 1-${maxStreams}, for slow-streams]`,
   )
   process.exit(2)
 }
@@ -69,16 +81,16 @@ const relay = await start('relay', [toPath('relay.ts'), model.firstLine], { core
 console.log(`Node ${process.version}; ${describePins()}. Rounds of ${seconds} s, alternating between relay and service; medians.`)
 if (values.profile) await profile(model, seconds)
 for (const [name, { title, sides, run }] of Object.entries(scenarios)) {
-  if (only.includes(name)) printTable(title, await run({ model, relay, seconds, runs }), sides)
+  if (only.includes(name)) printTable(title, await run({ model, relay, seconds, runs, streams: streamCount }), sides)
 }
 await Promise.all([model.stop(), relay.stop()])
 
 /** Runs the scenario with a new service, so that scenarios do not affect each other. */
-function withService(tools: string[], measure: (bench: Bench) => Promise<Figure[]>): Scenario['run'] {
+function withService(tools: string[], measure: (bench: Bench) => Promise<Figure[]>, extraConfig: object = {}): Scenario['run'] {
   return async ({ model, relay, seconds }) => {
     const { folder, remove } = await makeFolder()
     try {
-      await writeAgent(folder, Number(model.firstLine), tools)
+      await writeAgent(folder, Number(model.firstLine), tools, extraConfig)
       const service = await startService(folder)
       await untilToolsReady(service)
       const figures = await measure({ relay: relaySide(relay), service: serviceSide(service), model, seconds })
