@@ -60,6 +60,11 @@ export interface PostgresServer {
   connect(): Promise<pg.Client>
   /** Like `Database.all.write`, but never repeats a statement, for writes that must not come late. */
   readonly writeOnce: Connection
+  /**
+   * Like `Scope.write`, but never repeats a statement, for a statement about many rows: each row is looked up by an index, however large the
+   * tables have become since the server planned the statement.
+   */
+  writeGroup(tenant: string): Connection
   /** From now on failed queries are repeated for a second at most: the process stops, and the server may be away. */
   shortenRetries(): void
 }

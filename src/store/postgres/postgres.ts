@@ -48,7 +48,7 @@ export async function openPostgres(url: string, { connections = 20, answerMs = m
     clients.add(client)
   })
   pool.on('remove', (client) => clients.delete(client as pg.Client))
-  const { forTenant, writeOnce, ping, connectAll, script, shortenRetries } = createScopes(pool)
+  const { forTenant, writeOnce, writeGroup, ping, connectAll, script, shortenRetries } = createScopes(pool)
   const all = forTenant(everyTenant)
   const db = new Kysely<Tables>({
     dialect: new PostgresDialect({ pool: { connect: connectAll, end: () => pool.end(), options: pool.options } }),
@@ -64,7 +64,7 @@ export async function openPostgres(url: string, { connections = 20, answerMs = m
     isShared: true,
     migrated,
     forTenant,
-    postgres: { connect, writeOnce, shortenRetries },
+    postgres: { connect, writeOnce, writeGroup, shortenRetries },
     ping,
     async close() {
       await jobs.close()

@@ -23,6 +23,8 @@ export interface Scopes {
   ping(): Promise<void>
   /** Writes rows of all tenants; see `PostgresServer`. */
   readonly writeOnce: Connection
+  /** See `PostgresServer`. */
+  writeGroup(tenant: string): Connection
   /** Runs several statements without parameters on a connection for all tenants, and returns the result of the driver. */
   script(text: string): Promise<unknown>
   /** See `PostgresServer`. */
@@ -37,8 +39,8 @@ export function createScopes(pool: pg.Pool): Scopes {
   /** Incremented when tables have changed, so that all statements are prepared anew. */
   let edition = 0
   let isStopping = false
-  /** Tenant that each connection is set to. */
-  const tenants = new WeakMap<pg.PoolClient, string>()
+  /** Settings of each connection. */
+  const settings = new WeakMap<pg.PoolClient, Settings>()
 
   const upTo = (ms: number) => () => (isStopping ? Math.min(ms, stoppingRetryForMs) : ms)
 
@@ -49,10 +51,15 @@ export function createScopes(pool: pg.Pool): Scopes {
     })
   }
 
-  async function withClient<T>(tenant: string, work: (client: pg.PoolClient, isSet: Promise<void>) => Promise<T>): Promise<T> {
+  async function withClient<T>(
+    tenant: string,
+    work: (client: pg.PoolClient, isSet: Promise<void>) => Promise<T>,
+    joins: Settings['joins'] = 'any',
+  ): Promise<T> {
     const client = await connect()
     let isBroken = false
-    const isSet = tenants.get(client) === tenant ? done : setTenant(client, tenant)
+    const current = settings.get(client)
+    const isSet = current?.tenant === tenant && current.joins === joins ? done : set(client, { tenant, joins })
     isSet.catch(() => (isBroken = true))
     try {
       return await work(client, isSet)
@@ -75,9 +82,17 @@ export function createScopes(pool: pg.Pool): Scopes {
     edition++
   }
 
-  async function setTenant(client: pg.PoolClient, tenant: string): Promise<void> {
-    tenants.set(client, tenant)
-    await client.query({ name: 'tenant', text: "select set_config('agent_core.tenant', $1, false)", values: [tenant] })
+  /** Sends the settings that differ; the next query of the connection need not wait for the answer. */
+  async function set(client: pg.PoolClient, { tenant, joins }: Settings): Promise<void> {
+    const before = settings.get(client)
+    settings.set(client, { tenant, joins })
+    const isChanged = joins !== (before?.joins ?? 'any')
+    await Promise.all([
+      before?.tenant === tenant ? undefined : client.query({ name: 'tenant', text: setTenant, values: [tenant] }),
+      isChanged
+        ? client.query({ name: 'joins', text: setJoins, values: joins === 'any' ? ['on', 'auto'] : ['off', 'force_custom_plan'] })
+        : undefined,
+    ])
   }
 
   function on(client: pg.PoolClient): Connection {
@@ -99,16 +114,20 @@ export function createScopes(pool: pg.Pool): Scopes {
     })
 
   /** Executes a statement that commits itself. When the connection is lost, the caller reads back the outcome. */
-  const executeOnce = (tenant: string, ...[sql, values]: Parameters<Connection['execute']>) =>
-    withClient(tenant, async (client, isSet) => {
-      const result = await on(client)
-        .execute<never>(sql, values)
-        .catch((cause: unknown) => {
-          throw faultOf(cause) === 'lost' ? new CommitUnknown(cause) : cause
-        })
-      await isSet
-      return result
-    })
+  const executeOnce = (tenant: string, sql: string, values: readonly unknown[], joins?: Settings['joins']) =>
+    withClient(
+      tenant,
+      async (client, isSet) => {
+        const result = await on(client)
+          .execute<never>(sql, values)
+          .catch((cause: unknown) => {
+            throw faultOf(cause) === 'lost' ? new CommitUnknown(cause) : cause
+          })
+        await isSet
+        return result
+      },
+      joins,
+    )
 
   /** Runs a unit of work once. Rejects with `RetryableFault` when nothing was stored. */
   async function attempt<T>(tenant: string, work: (connection: Connection) => Promise<T>): Promise<T> {
@@ -147,9 +166,10 @@ export function createScopes(pool: pg.Pool): Scopes {
       unit: (work, options) => waitForStore(() => withRetries(upTo(options?.retryForMs ?? retryForMs), () => attempt(tenant, work))),
     }),
     writeOnce: { execute: (sql, values) => withRetries(0, () => executeOnce(everyTenant, sql, values)) },
+    writeGroup: (tenant) => ({ execute: (sql, values) => withRetries(0, () => executeOnce(tenant, sql, values, 'by index')) }),
     async connectAll() {
       const client = await connect()
-      await setTenant(client, everyTenant)
+      await set(client, { tenant: everyTenant, joins: 'any' })
       return client
     },
     script: (text) => withRetries(upTo(retryForMs), () => withClient(everyTenant, (client) => runScript(client, text))),
@@ -159,6 +179,19 @@ export function createScopes(pool: pg.Pool): Scopes {
 }
 
 const done = Promise.resolve()
+
+interface Settings {
+  tenant: string
+  /**
+   * `by index`: each row of a group is looked up by an index. The server plans such a statement at each execution: a kept plan would be one for
+   * empty tables, which reads whole indexes.
+   */
+  joins: 'any' | 'by index'
+}
+
+const setTenant = "select set_config('agent_core.tenant', $1, false)"
+const setJoins = `select ${['hashjoin', 'mergejoin', 'seqscan'].map((name) => `set_config('enable_${name}', $1, false)`).join(', ')},
+  set_config('plan_cache_mode', $2, false)`
 
 /** Runs a script, and rolls back after an error, because the script may have begun a transaction. */
 async function runScript(client: pg.PoolClient, text: string): Promise<unknown> {

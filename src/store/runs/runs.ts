@@ -26,8 +26,8 @@ import { addNotifications, createRounds, type NotificationStoreOptions } from '.
 import { insertArtifacts } from '../sessions/artifacts.ts'
 import { runOwners } from './owners.ts'
 import { createEmbeddedChat } from './embedded-chat.ts'
+import { createGroupedChat } from './grouped-chat.ts'
 import type { Ending, FastPath } from './simple-chat.ts'
-import { createSingleStatementChat } from './single-statement-chat.ts'
 import { parseJson, rowsPerHour, toEndedRow, toListedRow, toMetrics, toStoredRun, toText, toWindow, toToolRows } from '../rows.ts'
 import { runStatements } from './statements.ts'
 import { createTakeOver } from './take-over.ts'
@@ -269,7 +269,7 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
 }
 
 function createFastPath(database: Database): FastPath | undefined {
-  if (database.postgres) return createSingleStatementChat(database)
+  if (database.postgres) return createGroupedChat(database, database.postgres)
   return database.embedded && createEmbeddedChat(database.db, database.embedded)
 }
 

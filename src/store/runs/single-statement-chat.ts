@@ -73,13 +73,13 @@ export function createSingleStatementChat({ db, forTenant }: Database): FastPath
   return { begin, findBegun, finish }
 }
 
-/** The human message is the last message of the session. */
-function toBegun(session: Pick<SessionRow, 'key' | 'message_count' | 'window_start' | 'summary'>): Begun {
+/** The run has begun with the last message of the session. */
+export function toBegun(session: Pick<SessionRow, 'key' | 'message_count' | 'window_start' | 'summary'>): Begun {
   const { key, message_count: messageCount } = session
   return { kind: 'running', fence: 1, turn: { session: key, messageIndex: messageCount - 1, messageCount, ...toWindow(session) } }
 }
 
-function toMessage({ content, createdAt, data }: NewMessage): MessageColumns {
+export function toMessage({ content, createdAt, data }: NewMessage): MessageColumns {
   return { content: toText(content), created_at: createdAt, data: json(data) }
 }
 

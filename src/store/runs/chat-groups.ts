@@ -1,0 +1,90 @@
+import { settlesWithin } from '../../concurrency/settles-within.ts'
+import { CommitUnknown } from '../database.ts'
+import { maxRowLength } from './group-rows.ts'
+import type { Attempt } from './simple-chat.ts'
+
+/** A chat that may share a statement with others. */
+export interface GroupedChat<R> {
+  /** The JSON object of the chat in the statement of its group; see `toRowJson`. */
+  row: string
+  /** A group has no two chats with a common key. */
+  keys: readonly string[]
+  /** Stores this chat with a statement of its own. */
+  alone(): Promise<Attempt<R>>
+}
+
+/** Stores the chats of a JSON array in one transaction. Resolves to the results by position; chats without a result are unchanged. */
+export type StoreGroup<R> = (tenant: string, rows: string) => Promise<ReadonlyMap<number, R>>
+
+interface WaitingChat<R> extends GroupedChat<R> {
+  resolve(attempt: Attempt<R>): void
+  reject(error: unknown): void
+}
+
+const maxGroupLength = 16 * maxRowLength
+const maxChats = 64
+
+/** A group that waits for a lock delays the next group of its tenant for this time at most, in milliseconds. */
+const maxDelayMs = 25
+
+/**
+ * Groups the chats of a tenant (group commit): those that arrive while a group is being stored form the next group. A single chat is stored
+ * alone. When a group fails, nothing of it is stored, and each of its chats is stored alone, so that a failure concerns its own chat only.
+ * When the outcome of a group is unknown, the outcome of each of its chats is.
+ */
+export function createChatGroups<R>(store: StoreGroup<R>): (tenant: string, chat: GroupedChat<R>) => Promise<Attempt<R>> {
+  /** The chats that wait, of each tenant for which groups are being stored. */
+  const waitingOf = new Map<string, WaitingChat<R>[]>()
+
+  async function storeWaiting(tenant: string, waiting: WaitingChat<R>[]): Promise<void> {
+    do {
+      // The other requests and answers that have arrived by now join the group.
+      await new Promise((resolve) => setImmediate(resolve))
+      await settlesWithin(storeGroup(tenant, takeGroup(waiting)), maxDelayMs)
+    } while (waiting.length > 0)
+    waitingOf.delete(tenant)
+  }
+
+  async function storeGroup(tenant: string, group: readonly WaitingChat<R>[]): Promise<void> {
+    if (group.length === 1) return storeAlone(group[0]!)
+    try {
+      const results = await store(tenant, `[${group.map(({ row }) => row).join(',')}]`)
+      for (const [position, { resolve }] of group.entries()) {
+        const result = results.get(position)
+        resolve(result === undefined ? { kind: 'unchanged' } : { kind: 'done', result })
+      }
+    } catch (error) {
+      if (error instanceof CommitUnknown) for (const { resolve } of group) resolve({ kind: 'unknown' })
+      else await Promise.all(group.map(storeAlone))
+    }
+  }
+
+  return (tenant, chat) =>
+    new Promise((resolve, reject) => {
+      const waitingChat = { ...chat, resolve, reject }
+      const waiting = waitingOf.get(tenant)
+      if (waiting) return void waiting.push(waitingChat)
+      const first = [waitingChat]
+      waitingOf.set(tenant, first)
+      void storeWaiting(tenant, first)
+    })
+}
+
+async function storeAlone<R>({ alone, resolve, reject }: WaitingChat<R>): Promise<void> {
+  await alone().then(resolve, reject)
+}
+
+/** Removes the next group from the waiting chats. */
+function takeGroup<R>(waiting: WaitingChat<R>[]): WaitingChat<R>[] {
+  const group: WaitingChat<R>[] = []
+  const keys = new Set<string>()
+  let length = 0
+  for (const chat of waiting.splice(0)) {
+    const fits = group.length < maxChats && length + chat.row.length <= maxGroupLength && !chat.keys.some((key) => keys.has(key))
+    ;(fits ? group : waiting).push(chat)
+    if (!fits) continue
+    length += chat.row.length
+    for (const key of chat.keys) keys.add(key)
+  }
+  return group
+}

@@ -1,0 +1,124 @@
+import { toEndedRow, toMetrics, toToolRows } from '../rows.ts'
+import { recordset, type RowOf } from './group-rows.ts'
+import type { Ending } from './simple-chat.ts'
+import { toMessage } from './single-statement-chat.ts'
+import type { EndedRun } from '../../runs/run-store.ts'
+
+/** The columns of `runs` that an ended run takes from its row. */
+const runColumns = {
+  status: 'text',
+  finish_reason: 'text',
+  continuable: 'integer',
+  request: 'text',
+  model: 'text',
+  prompt_tokens: 'bigint',
+  completion_tokens: 'bigint',
+  total_tokens: 'bigint',
+  latency_ms: 'bigint',
+  ended_at: 'bigint',
+  log: 'text',
+  config_version: 'text',
+  cost: 'double precision',
+} as const
+
+const countColumns = { success: 'bigint', error: 'bigint', cancelled: 'bigint', timeout: 'bigint' } as const
+
+const columns = {
+  ...runColumns,
+  ...countColumns,
+  owner: 'text',
+  request_id: 'text',
+  session: 'text',
+  fence: 'integer',
+  hour: 'bigint',
+  message_count: 'integer',
+  checkpoint_id: 'text',
+  content: 'text',
+  message_at: 'bigint',
+  data: 'text',
+  drops_steps: 'boolean',
+  tools: 'text',
+} as const
+
+export function toFinishRow({ key, fence, ended }: Ending, message: NonNullable<EndedRun['message']>): RowOf<typeof columns> {
+  const { content, created_at, data } = toMessage(message)
+  return {
+    ...toEndedRow(key, fence, ended),
+    // The statement adds the number of the row of the hour.
+    ...toMetrics(key.tenant, ended, 0),
+    request_id: key.requestId,
+    session: ended.session,
+    message_count: ended.messageCount,
+    checkpoint_id: ended.checkpointId,
+    content,
+    message_at: created_at,
+    data,
+    drops_steps: ended.hadCheckpoints && !ended.continuable,
+    tools: ended.tools.length > 0 ? JSON.stringify(toToolRows(ended)) : null,
+  }
+}
+
+const settings = Object.keys(runColumns).map((name) => `${name} = held.${name}`)
+const sums = [...Object.keys(countColumns), 'prompt_tokens', 'completion_tokens', 'total_tokens', 'latency_ms']
+const noRuns = 'metrics.success + metrics.error + metrics.cancelled + metrics.timeout = 0'
+const extremeOf = (extreme: 'min' | 'max', is: '<' | '>') =>
+  `${extreme}_latency_ms = case when excluded.${extreme}_latency_ms ${is} metrics.${extreme}_latency_ms or ${noRuns}
+      then excluded.${extreme}_latency_ms else metrics.${extreme}_latency_ms end`
+
+/**
+ * Ends runs with an answer whose session queue is empty: $1 is the tenant, $2 the JSON array of rows, $3 the number of the row of the hour. Leaves
+ * out a run that another process has taken over, one with notifications, and one whose session or run is locked. A statement sees the rows of
+ * its start, even after a lock, so a session counts only when its `xmin` is unchanged: every join of the queue and every move of a run updates
+ * the session.
+ *
+ * A group may wait for rows of metrics only. All of its other rows are locked by then, and groups lock the rows of metrics in one order. The
+ * lookups are written as in `beginGroup`; the status is compared in a form that cannot use the index of unended runs.
+ */
+export const finishGroup = `
+with input as materialized (
+  select cast($1 as text) as tenant, chat.* from ${recordset(columns)}
+), seen as materialized (
+  select input.n, found.version from input cross join lateral (
+    select xmin as version from sessions where sessions.key = input.session and sessions.tenant = input.tenant offset 0) as found
+), held as materialized (
+  select input.*, found.begun_at, found.sub
+  from input join seen using (n) cross join lateral (
+    select runs.created_at as begun_at, runs.sub
+    from sessions, runs
+    where sessions.key = input.session and sessions.tenant = input.tenant
+      and sessions.active_run = input.request_id and sessions.xmin = seen.version
+      and runs.tenant = input.tenant and runs.request_id = input.request_id and runs.owner = input.owner
+      and runs.fence = input.fence and runs.status || '' = 'running' and runs.operation <> 'tool_execute' and runs.has_notifications is null
+      and not exists (
+        select from runs as waiting where waiting.tenant = input.tenant and waiting.session = input.session and waiting.status = 'pending' offset 0)
+    for update of sessions, runs skip locked) as found
+), session as (
+  update sessions set message_count = held.message_count, checkpoint_id = held.checkpoint_id, updated_at = held.ended_at, active_run = null
+  from held where sessions.key = held.session and sessions.tenant = held.tenant
+), run as (
+  -- A resumed run still has the error of its first end.
+  update runs set ${settings.join(', ')}, error = null
+  from held where runs.tenant = held.tenant and runs.request_id = held.request_id and runs.owner = held.owner
+), message as (
+  insert into messages (tenant, session, idx, role, content, created_at, data)
+  select tenant, session, message_count - 1, 'ai', content, message_at, data from held
+), steps as (
+  delete from run_steps using held
+  where held.drops_steps and run_steps.tenant = held.tenant and run_steps.owner = held.owner and run_steps.request_id = held.request_id
+), tools as (
+  insert into run_tools (tenant, owner, request_id, tool, sub, config_version, created_at, ended_at, calls, errors, durations)
+  select held.tenant, held.owner, held.request_id, used.tool, held.sub, held.config_version, held.begun_at, used.ended_at, used.calls, used.errors, used.durations
+  from held cross join lateral json_to_recordset(cast(held.tools as json))
+    as used (tool text, ended_at bigint, calls integer, errors integer, durations text)
+  on conflict (tenant, owner, request_id, tool) do update set config_version = excluded.config_version, ended_at = excluded.ended_at,
+    calls = excluded.calls, errors = excluded.errors, durations = excluded.durations
+), sums as (
+  insert into metrics (tenant, hour, ${sums.join(', ')}, min_latency_ms, max_latency_ms)
+  select $1, counted_hour, ${sums.map((name) => `sum(${name})`).join(', ')}, min(latency_ms), max(latency_ms)
+  from (select held.*, held.hour + case when held.continuable = 1 then 0 else cast($3 as integer) end as counted_hour from held) as of_group
+  group by counted_hour order by counted_hour
+  on conflict (tenant, hour) do update set ${sums.map((name) => `${name} = metrics.${name} + excluded.${name}`).join(', ')},
+    ${extremeOf('min', '<')},
+    ${extremeOf('max', '>')}
+)
+select n from held`

@@ -1,0 +1,26 @@
+/** The rows of a statement about a group of chats, as a JSON array. */
+
+type ColumnType = 'text' | 'integer' | 'bigint' | 'boolean' | 'double precision'
+
+/** A row of a group: the values of its columns. */
+export type RowOf<Columns extends Readonly<Record<string, ColumnType>>> = {
+  [Column in keyof Columns]: Columns[Column] extends 'text' ? string | null : Columns[Column] extends 'boolean' ? boolean : number | null
+}
+
+/** The rows of a JSON array in the parameter $2, as the table `chat`; the column `n` is the position of the row, from 1. */
+export function recordset(columns: Readonly<Record<string, ColumnType>>): string {
+  const names = Object.keys(columns)
+  const definitions = names.map((name) => `${name} ${columns[name]}`)
+  return `rows from (json_to_recordset(cast($2 as json)) as (${definitions.join(', ')})) with ordinality as chat (${names.join(', ')}, n)`
+}
+
+/** Longer chats are stored alone, so that they delay no others. In characters of JSON. */
+export const maxRowLength = 16_384
+
+/** The JSON of a row; undefined where the row is too long, or where Postgres refuses an escape in it: of NUL or of half a surrogate pair. */
+export function toRowJson(row: object): string | undefined {
+  const text = JSON.stringify(row)
+  return text.length > maxRowLength || refusedEscape.test(text) ? undefined : text
+}
+
+const refusedEscape = /\\u(?:0000|d[89a-f])/
