@@ -8,9 +8,9 @@ import { resumeCalls, turns } from './turns.ts'
  * Reason, act, observe: asks the model, runs the requested tools and appends the results, until the model answers in
  * text alone. Ends with exactly one `end` event; a final model failure is thrown as `ModelError`.
  */
-export async function* react(options: LoopOptions): AsyncGenerator<AgentEvent, void> {
+export function react(options: LoopOptions): AsyncGenerator<AgentEvent, void> {
   const loop = startLoop(options, lastText(options.messages))
-  yield* untilEnd(loop, inSchema(loop, answerTurns(loop)))
+  return untilEnd(loop, inSchema(loop, answerTurns(loop)))
 }
 
 /** Continues a transcript until the answer. */

@@ -1,4 +1,4 @@
-import { askForRepair, countRepairs, isRepair } from './answer-schema.ts'
+import { askForRepair, countRepairs, isRepair, type AnswerSchema } from './answer-schema.ts'
 import type { AgentEvent, EndReason } from './events.ts'
 import { askModel } from './ask-model.ts'
 import type { Loop } from './loop.ts'
@@ -8,10 +8,18 @@ import type { Loop } from './loop.ts'
  * `maxRepairs` times; each repair begins with a `retrying` event. The repairs are in the transcript, so that another process can go on with
  * them. A run without a schema is `work` alone.
  */
-export async function* inSchema(loop: Loop, work: AsyncGenerator<AgentEvent, EndReason>): AsyncGenerator<AgentEvent, EndReason> {
+export function inSchema(loop: Loop, work: AsyncGenerator<AgentEvent, EndReason>): AsyncGenerator<AgentEvent, EndReason> {
+  const { answerSchema } = loop.options
+  return answerSchema ? withRepairs(loop, answerSchema, work) : work
+}
+
+async function* withRepairs(
+  loop: Loop,
+  schema: AnswerSchema,
+  work: AsyncGenerator<AgentEvent, EndReason>,
+): AsyncGenerator<AgentEvent, EndReason> {
   const { options, answer } = loop
-  const { answerSchema: schema, messages } = options
-  if (!schema) return yield* work
+  const { messages } = options
   // A run that failed and is repeated begins with its last answer, and gets new repairs.
   let repairs = isRepair(messages.at(-1)) ? countRepairs(messages) : 0
   let reason = repairs > 0 ? yield* answerAgain(loop) : yield* work
