@@ -2,6 +2,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { createParser, type EventSourceParser } from 'eventsource-parser'
 import type { Dispatcher, Pool } from 'undici'
 import { ModelError } from '../../agent/model.ts'
+import { toWireBody } from './request-body.ts'
 import { maxErrorBytes, toConnectionError, toStatusError, toStreamError, type Origin, type StatusResponse } from '../failures.ts'
 
 /** Receiver of the data of server-sent events. `accept` may throw a `ModelError`. */
@@ -69,7 +70,8 @@ export class EventStream implements Dispatcher.DispatchHandler {
 
   open(pool: Pool, request: StreamRequest): void {
     this.timer = setTimeout(this.onSilence, this.timeouts.firstTokenMs)
-    pool.dispatch({ method: 'POST', path: request.path, headers: request.headers, body: request.body }, this)
+    const { body, headers } = toWireBody(request.body)
+    pool.dispatch({ method: 'POST', path: request.path, headers: [...request.headers, ...headers], body }, this)
   }
 
   /** Resolves when there may be new events. Only one reader at a time. */
@@ -106,7 +108,9 @@ export class EventStream implements Dispatcher.DispatchHandler {
     if (this.isReaderGone) controller.abort(new Error('the reader has disconnected'))
   }
 
-  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
+    // A buffer for each name and value would be kept as long as the response lasts.
+    controller.rawHeaders = null
     if (status < 200) return
     const isStream = status === 200 && !String(headers['content-type'] ?? '').startsWith('application/json')
     if (!isStream) this.errorResponse = { status, headers, body: '', now: Date.now() }

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as tick } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { startModelServer } from '../../../test/fixtures/model-server.ts'
+import type { ModelRequest } from '../../agent/model.ts'
+import { createConnections } from '../connections.ts'
+import { createChatCompletionsModel } from './chat-completions.ts'
+import { toWireBody } from './request-body.ts'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
+const mebibyte = 1024 * 1024
+
+async function open(headers: Record<string, string> = {}) {
+  const server = await startModelServer({ text: ['Hello', ' again'], silentAfter: 2, headers })
+  const connections = createConnections()
+  const model = createChatCompletionsModel({
+    provider: 'openai',
+    model: 'gpt-5-mini',
+    seesImages: true,
+    url: new URL(`${server.url}/chat/completions`),
+    headers: {},
+    timeouts: { connectMs: 10_000, firstTokenMs: 30_000, idleMs: 30_000 },
+    origin: { label: 'openai gpt-5-mini', secrets: [] },
+    connections,
+  })
+  const stopping = new AbortController()
+  return {
+    server,
+    /** Resolves when the answer has begun. */
+    begin: async (request: ModelRequest) => (await model.reply(request, stopping.signal).next()).value,
+    async [Symbol.asyncDispose]() {
+      stopping.abort()
+      await connections.close()
+      await server.close()
+    },
+  }
+}
+
+/** Buffers may be let go some turns of the event loop later. */
+async function assertBuffersBelow(limit: number): Promise<void> {
+  for (let turn = 0; turn < 200 && process.memoryUsage().arrayBuffers > limit; turn++) {
+    await tick()
+    collectGarbage()
+  }
+  assert.ok(process.memoryUsage().arrayBuffers <= limit, `${process.memoryUsage().arrayBuffers} bytes`)
+}
+
+test('a long prompt arrives complete, with its length', async () => {
+  await using answering = await open()
+  const text = 'Größe 😀 '.repeat(20_000)
+  assert.deepEqual(await answering.begin({ system: '', messages: [{ role: 'user', text }], tools: [] }), { type: 'text', text: 'Hello' })
+  const [request] = answering.server.requests
+  assert.equal(request?.body.messages[0].content, text)
+  assert.equal(Number(request?.headers['content-length']) > 20_000 * 12, true)
+  assert.equal(request?.headers['transfer-encoding'], undefined)
+})
+
+test('the bytes of a prompt are not kept while its answer is streamed', async () => {
+  await using answering = await open()
+  const text = 'x'.repeat(mebibyte)
+  const prompts = 16
+  await Promise.all(Array.from({ length: prompts }, () => answering.begin({ system: '', messages: [{ role: 'user', text }], tools: [] })))
+  await assertBuffersBelow((prompts / 4) * mebibyte)
+})
+
+test('the headers of an answer are not kept while the answer is streamed', async () => {
+  const answers = 400
+  const headerBytes = 12_000
+  await using answering = await open({ 'x-padding': 'x'.repeat(headerBytes) })
+  await Promise.all(
+    Array.from({ length: answers }, () => answering.begin({ system: '', messages: [{ role: 'user', text: 'Hi' }], tools: [] })),
+  )
+  await assertBuffersBelow((answers * headerBytes) / 2)
+})
+
+test('a short prompt is sent as it is', () => {
+  assert.deepEqual(toWireBody('{}'), { body: '{}', headers: [] })
+})
