@@ -1,4 +1,5 @@
 import { settlesWithin } from '../../concurrency/settles-within.ts'
+import { reachState } from '../../states.ts'
 import { CommitUnknown } from '../database.ts'
 import { maxRowLength } from './group-rows.ts'
 import type { Attempt } from './simple-chat.ts'
@@ -49,12 +50,15 @@ export function createChatGroups<R>(store: StoreGroup<R>): (tenant: string, chat
     if (group.length === 1) return storeAlone(group[0]!)
     try {
       const results = await store(tenant, `[${group.map(({ row }) => row).join(',')}]`)
+      reachState(results.size < group.length ? 'group-left-chats-out' : 'group-stored')
       for (const [position, { resolve }] of group.entries()) {
         const result = results.get(position)
         resolve(result === undefined ? { kind: 'unchanged' } : { kind: 'done', result })
       }
     } catch (error) {
-      if (error instanceof CommitUnknown) for (const { resolve } of group) resolve({ kind: 'unknown' })
+      const isUnknown = error instanceof CommitUnknown
+      reachState(isUnknown ? 'group-unknown' : 'group-failed')
+      if (isUnknown) for (const { resolve } of group) resolve({ kind: 'unknown' })
       else await Promise.all(group.map(storeAlone))
     }
   }
