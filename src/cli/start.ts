@@ -2,7 +2,6 @@ import type { AddressInfo } from 'node:net'
 import type { MetricsSharing } from '../metrics/snapshots.ts'
 import { createService, type Service } from '../service.ts'
 import type { Settings } from '../settings/settings.ts'
-import { fitGarbageCollection } from './garbage-collection.ts'
 import { hold } from './hold.ts'
 import { addressOf, failToListen } from './listen.ts'
 import { createLogger } from './logger.ts'
@@ -24,7 +23,6 @@ interface StartOptions {
 /** Starts the service in this process. The caller closes it, then releases the data directory. */
 export async function start({ settings, terminal, version, port, isQuiet, mayMakeSample = false }: StartOptions) {
   const { release } = hold(settings)
-  fitGarbageCollection(1)
   try {
     const log = await createLogger(settings, terminal.stdout, { isQuiet: isQuiet ?? false })
     const service = await createService({ settings, environment: terminal.environment, version, log, mayMakeSample })
@@ -65,7 +63,6 @@ export async function startWorker({
   frontDoor,
   mayMakeSample = false,
 }: WorkerStart): Promise<Service> {
-  fitGarbageCollection(settings.workers)
   const log = await createLogger(settings, terminal.stdout, { isQuiet: false, worker })
   try {
     return await createService({ settings, environment: terminal.environment, version, log, frontDoor, mayMakeSample })
