@@ -13,6 +13,10 @@ test('a cancellation is refused where the run on another process was ended by it
   assert.deepEqual((await simulate(cancelledWhileClientLeaves)).faults, [])
 })
 
+test('a waiting run that its process has dropped goes on, although its request is repeated', async () => {
+  assert.deepEqual((await simulate(droppedWhileRepeated)).faults, [])
+})
+
 test('a schedule is the same each time', async () => {
   const [first, second] = [await simulate(cancelledWhileDatabaseFails), await simulate(cancelledWhileDatabaseFails)]
   assert.deepEqual(first, second)
@@ -40,4 +44,22 @@ const cancelledWhileClientLeaves: Plan = {
     { kind: 'chat', process: 0, session: 0, question: 'plain', way: 'waits' },
   ],
   picks: [62, 0, 17, 37, 0, 0, 0, 13, 0, 11, 0, 56, 0, 0, 15, 17, 35, 0, 0, 54, 7, 34, 18],
+}
+
+const droppedWhileRepeated: Plan = {
+  steps: [
+    { kind: 'chat', process: 0, session: 0, question: 'approve', way: 'waits' },
+    { kind: 'follow', process: 0, run: 0 },
+    { kind: 'repeat', process: 0, run: 0 },
+    { kind: 'chat', process: 0, session: 0, question: 'plain', way: 'waits' },
+    { kind: 'follow', process: 0, run: 0 },
+    { kind: 'fail', process: 0, after: 1, isStored: false },
+    { kind: 'kill', process: 1, during: 'anything' },
+    { kind: 'deafen', process: 0, messages: 1 },
+    { kind: 'repeat', process: 0, run: 1 },
+  ],
+  picks: [
+    45, 5, 35, 0, 22, 5, 27, 26, 15, 9, 13, 55, 11, 11, 1, 0, 0, 36, 5, 13, 0, 50, 42, 5, 26, 42, 50, 14, 28, 58, 1, 35, 5, 18, 3, 38, 8,
+    33, 17, 18, 12, 24, 57, 54, 22, 44, 23, 63, 51, 8, 50, 12, 5, 47, 58, 41, 53, 39, 48, 51, 34, 43, 63, 39, 41, 36, 50, 8, 1, 32, 3,
+  ],
 }

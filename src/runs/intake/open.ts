@@ -94,7 +94,7 @@ export function createOpen(dependencies: OpenDependencies): Open {
           reachState('request-of-remote-run')
           return readers.openRemote(location.run, disconnected)
         case 'dropped':
-          await readers.waitToLocate(key, disconnected)
+          await readers.whenNotDropped(key, disconnected)
       }
     }
   }

@@ -26,8 +26,8 @@ export interface Readers {
   openRemote(run: StoredRun, disconnected: AbortSignal): OpenRun
   /** The log so far of a run that waits for approval; `whenResumed` waits for the rest. */
   openInterrupted(run: StoredRun): OpenRun
-  /** Waits a while for a change of the run, after which the run is to be located again. Throws `cancelled` when the caller has disconnected. */
-  waitToLocate(key: RunKey, disconnected: AbortSignal): Promise<void>
+  /** Waits until a run that the local process has dropped is held again, or gone. Throws `cancelled` when the caller has disconnected. */
+  whenNotDropped(key: RunKey, disconnected: AbortSignal): Promise<void>
 }
 
 export function createReaders({ locate, registry, live, remote, intake }: FollowDependencies): Readers {
@@ -48,7 +48,7 @@ export function createReaders({ locate, registry, live, remote, intake }: Follow
           return openRemote(location.run, disconnected)
         case 'dropped':
           reachState('reader-of-dropped-run')
-          await waitToLocate(key, disconnected)
+          await whenNotDropped(key, disconnected)
       }
     }
   }
@@ -86,13 +86,16 @@ export function createReaders({ locate, registry, live, remote, intake }: Follow
     }
   }
 
-  async function waitToLocate(key: RunKey, disconnected: AbortSignal): Promise<void> {
-    intake.assertOpen()
-    await registry.waitForChange(key, pollMs, disconnected)
-    if (disconnected.aborted) throw new ServiceError('cancelled', 'The caller has gone.')
+  /** Only reads, since the sweep leaves out runs that a request is claiming: a repeat that claimed the run again and again would prevent its adoption. */
+  async function whenNotDropped(key: RunKey, disconnected: AbortSignal): Promise<void> {
+    do {
+      intake.assertOpen()
+      await registry.waitForChange(key, pollMs, disconnected)
+      if (disconnected.aborted) throw new ServiceError('cancelled', 'The caller has gone.')
+    } while ((await locate(key))?.kind === 'dropped')
   }
 
-  return { follow, openRemote, openInterrupted, waitToLocate }
+  return { follow, openRemote, openInterrupted, whenNotDropped }
 }
 
 /** Messages on the bus may get lost: a run is located again at this interval. */
