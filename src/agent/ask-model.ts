@@ -71,7 +71,7 @@ async function* relay(
       } else if (event.type === 'text') {
         const text = fence ? fence.take(event.text) : event.text
         if (label !== undefined && (!fence || text !== '')) yield answer.add(label, text)
-      } else if (!answer.holdBack(event.text)) {
+      } else if (event.type === 'reasoning' && !answer.holdBack(event.text)) {
         isPublished = true
         yield answer.add('reasoning', event.text)
       }

@@ -5,6 +5,8 @@ export interface UserMessage {
   role: 'user'
   text: string
   images?: Image[]
+  /** Documents, audio and videos that the model reads itself. */
+  files?: MessageFile[]
   /** Set on a message of the loop itself, not of a person: tells the model what to do next. */
   instruction?: Instruction
   /** Set where `text` or the prompt holds more than the words of the person, for a model that does not read prompts. */
@@ -37,16 +39,27 @@ export interface Image {
   earlier?: { name: string }
 }
 
+/** A file of a question that a model reads itself. */
+export interface MessageFile {
+  name: string
+  /** MIME type, such as `application/pdf`. */
+  mediaType: string
+  /** Base64, without a `data:` prefix. */
+  data: string
+  /** The text for a model that does not read files of this type; absent: such a model gets the name. */
+  text?: string
+}
+
 export interface AssistantMessage {
   role: 'assistant'
   text: string
   reasoning?: string
   toolCalls: ToolCall[]
   /**
-   * Data that the provider wants back unchanged in the next request, such as signed reasoning. Read only by the
-   * provider's adapter.
+   * Data that the provider wants back unchanged in later requests, such as signed reasoning. Read only by the adapter
+   * that made it, and sent only to the model that made it. Stored with the session.
    */
-  vendor?: { provider: string; data: JsonValue }
+  vendor?: { provider: string; model?: string; data: JsonValue }
 }
 
 export interface ToolCall {

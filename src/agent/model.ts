@@ -1,4 +1,4 @@
-import type { AssistantMessage, JsonSchema, Message } from './messages.ts'
+import type { AssistantMessage, JsonObject, JsonSchema, JsonValue, Message } from './messages.ts'
 
 /** Port: how the agent asks a language model for its next message. Adapters live in models/. */
 export interface Model {
@@ -6,6 +6,8 @@ export interface Model {
   readonly name: string
   /** True for a model with vision. */
   readonly seesImages: boolean
+  /** Whether the model reads files of a MIME type, such as `application/pdf` or `audio/wav`; absent: the model reads none. */
+  readsFiles?(mediaType: string): boolean
   /** The server of the model's requests; absent for a model without a server. */
   readonly server?: ModelServer | undefined
   /**
@@ -68,8 +70,17 @@ export interface ModelOptions {
   seed?: number
   presencePenalty?: number
   frequencyPenalty?: number
-  reasoningEffort?: string
+  reasoningEffort?: ReasoningEffort
+  /** The most tokens of reasoning; takes precedence over an effort. */
+  reasoningTokens?: number
+  /** Whether the provider sends a summary of the reasoning. */
+  reasoningSummary?: boolean
 }
+
+/** How much a model thinks before it answers. */
+export type ReasoningEffort = (typeof reasoningEfforts)[number]
+
+export const reasoningEfforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
 /**
  * `auto`: the model decides. `none`: no client tools are offered; the agent keeps its own. `required`: the model must call
@@ -84,6 +95,16 @@ export interface ToolOffer {
   schema: JsonSchema
   /** `write`: the tool may change something. */
   effect: 'read' | 'write'
+  /** Set on a tool that the provider of the model runs; a model without this tool is not offered it. */
+  provider?: ProviderTool
+}
+
+/** A tool that runs at the provider of the model. */
+export interface ProviderTool {
+  /** The kind of the tool, such as `web_search`; the adapter translates it. */
+  tool: string
+  /** Settings of the kind. */
+  config: JsonObject
 }
 
 export type ModelEvent =
@@ -91,6 +112,18 @@ export type ModelEvent =
   | { type: 'reasoning'; text: string }
   /** The text yielded so far is void: another attempt begins. */
   | { type: 'retrying' }
+  /** The provider runs a tool of its own; both events of a call have the same `call`, the end with its whole input. */
+  | { type: 'call_start'; call: ProviderCall }
+  | { type: 'call_end'; call: ProviderCall; output: JsonValue; isError: boolean }
+
+/** A call of a tool that the provider runs. */
+export interface ProviderCall {
+  /** The provider's id, unique in the reply. */
+  id: string
+  /** The name of the offer. */
+  name: string
+  input: JsonValue
+}
 
 /** A call as the model requested it; the loop adds an id. */
 export interface RequestedCall {
@@ -106,14 +139,41 @@ export interface ModelReply {
   finish: 'stop' | 'tool_calls' | 'length' | 'content_filter'
   usage: ModelUsage
   vendor?: AssistantMessage['vendor']
+  /** What the provider names as sources of the text; absent for none. */
+  sources?: ModelSource[]
+  /** Pictures and audio that the model made; absent for none. */
+  files?: ModelFile[]
 }
 
-/** Tokens of one call, as the provider counted them. `cachedInput` is part of `input`, `reasoning` part of `output`. */
+/** A source of an answer, as the provider names it. */
+export interface ModelSource {
+  /** Absent for a document that has no address. */
+  url?: string
+  title: string
+  /** The quoted text; absent when the provider sends none. */
+  text?: string
+  /** Characters in the text of the reply, the end exclusive; absent when the provider names no place. */
+  start?: number
+  end?: number
+}
+
+/** A file that a model made. */
+export interface ModelFile {
+  /** MIME type, such as `image/png`. */
+  mediaType: string
+  /** Base64, without a `data:` prefix. */
+  data: string
+}
+
+/** Tokens of one call, as the provider counted them. `cachedInput` and `cacheWrite` are parts of `input`, `reasoning` part of `output`. */
 export interface ModelUsage {
   model: string
   input: number
   output: number
+  /** Read from the provider's prompt cache. */
   cachedInput: number
+  /** Written to the provider's prompt cache, where the provider has a price for it; absent: none. */
+  cacheWrite?: number
   reasoning: number
 }
 

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { reasoningEfforts } from '../agent/model.ts'
 import { providers, type Provider } from './providers.ts'
 import { Address, Headers, optional, Secret, strict } from './schema-parts.ts'
 
@@ -12,6 +13,12 @@ const Prices = Type.Object(
       Type.Number({
         minimum: 0,
         description: 'USD per million input tokens that the provider had in its cache. Default: the price of `input`.',
+      }),
+    ),
+    cache_write: optional(
+      Type.Number({
+        minimum: 0,
+        description: 'USD per million input tokens that the provider wrote to its cache. Default: the price of `input`.',
       }),
     ),
   },
@@ -44,8 +51,39 @@ const modelFields = {
     Type.Integer({ minimum: 1, description: 'The longest answer of one model call, in tokens. Default: as the provider decides.' }),
   ),
   reasoning_effort: optional(
-    Type.Enum(['minimal', 'low', 'medium', 'high'], {
+    Type.Enum([...reasoningEfforts], {
       description: 'How much a reasoning model thinks before it answers. Default: as the provider decides.',
+    }),
+  ),
+  reasoning_tokens: optional(
+    Type.Integer({
+      minimum: 0,
+      description:
+        'The most tokens that a reasoning model thinks, where the model has such a limit. Takes precedence over `reasoning_effort`.',
+    }),
+  ),
+  reasoning_summary: optional(
+    Type.Enum(['on', 'off'], {
+      description:
+        'Whether the provider sends its reasoning, or a summary of it, as reasoning steps. Default: on, where the provider has it.',
+    }),
+  ),
+  cache: optional(
+    Type.Enum(['on', 'off'], {
+      description:
+        "Whether the unchanging beginning of a prompt is marked for the provider's prompt cache, where a provider wants marks. Default: on.",
+    }),
+  ),
+  wire: optional(
+    Type.Enum(['responses', 'chat-completions'], {
+      description:
+        'Which API of the provider is called. `openai`, `azure` and `xai`: default `responses`. `openai-compatible`: default `chat-completions`. Other providers have one API only.',
+    }),
+  ),
+  extra_body: optional(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description:
+        'Further fields for the provider: merged into the body of each request; for `anthropic`, `google` and `amazon-bedrock` the provider options of the AI SDK. At most 16 KiB as JSON, and no field that the service sets itself.',
     }),
   ),
   images: optional(Type.Boolean({ description: 'Whether the model accepts images. Default: true, for `embedded` false.' })),

@@ -7,6 +7,7 @@ export const providers = {
   openai: {
     wire: 'chat-completions',
     baseUrl: 'https://api.openai.com/v1',
+    responses: 'default',
     maxTokensField: 'max_completion_tokens',
     schemaWithTools: true,
     needs: ['api_key'],
@@ -41,12 +42,22 @@ export const providers = {
   azure: {
     wire: 'chat-completions',
     dialect: 'azure',
+    responses: 'default',
     maxTokensField: 'max_completion_tokens',
     schemaWithTools: true,
     needs: ['base_url', 'api_key'],
     embeds: true,
     otelName: 'azure.ai.openai',
     example: { environment: ['AZURE_OPENAI_API_KEY'], model: 'DEPLOYMENT', settings: 'base_url: "https://RESOURCE.openai.azure.com"' },
+  },
+  xai: {
+    wire: 'chat-completions',
+    baseUrl: 'https://api.x.ai/v1',
+    responses: 'default',
+    needs: ['api_key'],
+    embeds: false,
+    otelName: 'x_ai',
+    example: { environment: ['XAI_API_KEY'], model: 'grok-4.3' },
   },
   'amazon-bedrock': {
     wire: 'ai-sdk',
@@ -63,7 +74,7 @@ export const providers = {
       note: "with the key under these names: AWS_* is the service's own",
     },
   },
-  'openai-compatible': { wire: 'chat-completions', isAnyServer: true, needs: ['base_url'], embeds: true },
+  'openai-compatible': { wire: 'chat-completions', responses: 'optional', isAnyServer: true, needs: ['base_url'], embeds: true },
 } as const satisfies Record<string, ProviderTraits>
 
 export type Provider = keyof typeof providers
@@ -112,6 +123,8 @@ export interface ChatCompletionsTraits extends CommonTraits {
   baseUrl?: string
   /** Only agent.yaml knows the server, so `base_url` is required. */
   isAnyServer?: true
+  /** The provider has OpenAI's responses API too: by default, or with `wire: responses`. Absent: chat completions only. */
+  responses?: 'default' | 'optional'
   /** A server that departs from OpenAI's wire: `azure` in addresses and the header of the key, `mistral` in messages and message ids. */
   dialect?: 'azure' | 'mistral'
   /** Field of a request for the maximum length of the answer; default: `max_tokens`. */

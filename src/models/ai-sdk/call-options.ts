@@ -29,7 +29,7 @@ export function toCallOptions(provider: string, options: ModelOptions = {}): Cal
     ...(seed === undefined ? {} : { seed }),
     ...(presencePenalty === undefined ? {} : { presencePenalty }),
     ...(frequencyPenalty === undefined ? {} : { frequencyPenalty }),
-    ...(reasoningEffort === undefined ? {} : { reasoning: reasoningEffort as NonNullable<CallOptions['reasoning']> }),
+    ...(reasoningEffort === undefined ? {} : { reasoning: reasoningEffort }),
     ...(toolChoice ? { toolChoice } : {}),
     ...(isSingle ? { providerOptions: { anthropic: { disableParallelToolUse: true } } } : {}),
   }

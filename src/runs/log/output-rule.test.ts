@@ -31,7 +31,7 @@ function eventOf(random: Random, name: string): ModelEvent {
 function replyOf(random: Random, turn: number, isLast: boolean): ScriptedReply {
   const events = Array.from({ length: upTo(random, 7) }, (_, at) => eventOf(random, `${turn}.${at} `))
   const valid = events.slice(events.findLastIndex((event) => event.type === 'retrying') + 1)
-  const textOf = (type: string) => valid.map((event) => (event.type !== 'retrying' && event.type === type ? event.text : '')).join('')
+  const textOf = (type: string) => valid.map((event) => ('text' in event && event.type === type ? event.text : '')).join('')
   const toolCalls = isLast ? [] : Array.from({ length: 1 + upTo(random, 3) }, () => call(random() < 0.5 ? 'look' : 'write', {}))
   return { events, reply: { text: textOf('text'), reasoning: textOf('reasoning'), toolCalls } }
 }
