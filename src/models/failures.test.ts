@@ -24,3 +24,29 @@ test('an endlessly nested error is reported without a message', () => {
   const deep: unknown = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000))
   assert.equal(toStreamError(origin, deep).message, 'openai m broke off its answer')
 })
+
+const retryInfo = (retryDelay: unknown) => ({
+  error: {
+    code: 429,
+    message: 'Quota exceeded.',
+    status: 'RESOURCE_EXHAUSTED',
+    details: [{ '@type': 'type.googleapis.com/google.rpc.Help' }, { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay }],
+  },
+})
+const limited = (body: unknown, headers = {}) => toStatusError(origin, { status: 429, headers, now: 0, body: JSON.stringify(body) })
+
+test('the delay in the body of Google is a wait, also in an array', () => {
+  assert.equal(limited(retryInfo('4s')).retryAfterMs, 4000)
+  assert.equal(limited([retryInfo('12.3456s')]).retryAfterMs, 12_346)
+  assert.equal(limited(retryInfo('4s'), { 'retry-after': '7' }).retryAfterMs, 7000)
+  for (const delay of ['4', 'soon', -1, null, '-4s']) assert.equal(limited(retryInfo(delay)).retryAfterMs, undefined)
+})
+
+test('output of the model that the server could not read is worth another attempt', () => {
+  const failure = (code: string) => ({
+    error: { message: 'Failed.', type: 'invalid_request_error', code, failed_generation: '<function=x>' },
+  })
+  const codeOf = (code: string) => toStatusError(origin, { ...answer, body: JSON.stringify(failure(code)) }).code
+  assert.deepEqual(['tool_use_failed', 'json_validate_failed'].map(codeOf), ['unavailable', 'unavailable'])
+  assert.equal(codeOf('context_length_exceeded'), 'refused')
+})

@@ -1,4 +1,6 @@
 import { ModelError, type ModelErrorCode } from '../agent/model.ts'
+import { fieldsOf } from '../json/shape.ts'
+import { readRetryAfter, type ResponseHeaders } from './retry-after.ts'
 
 /** Label of a model for error messages, and the secrets to remove from them: the key, header values, credentials and query of the URL. */
 export interface Origin {
@@ -21,21 +23,20 @@ const maxDepth = 10
 /** An HTTP response without an event stream. `now` is in epoch milliseconds, names of `headers` are lower-case. */
 export interface StatusResponse {
   status: number
-  headers: Headers
+  headers: ResponseHeaders
   body: string
   now: number
 }
 
 /** Converts a response without an event stream to an error with an excerpt of the provider's message. */
 export function toStatusError(origin: Origin, { status, headers, body, now }: StatusResponse): ModelError {
-  const code = codeOf(status)
+  const parsed = parse(body)
+  const code = isWorthAsking(parsed) ? 'unavailable' : codeOf(status)
   // Providers repeat parts of a wrong key in their message, so that message is left out.
-  const message = code === 'unauthorized' ? '' : excerpt(origin, messageIn(body) || (status < 300 ? 'no event stream' : ''))
-  const wait = code === 'rate_limited' || code === 'unavailable' ? retryAfterMs(headers, now) : undefined
+  const message = code === 'unauthorized' ? '' : excerpt(origin, messageIn(parsed, body) || (status < 300 ? 'no event stream' : ''))
+  const wait = code === 'rate_limited' || code === 'unavailable' ? readRetryAfter(headers, parsed, now) : undefined
   return new ModelError(code, `${origin.label} answered ${status}${message === '' ? '' : `: ${message}`}`, { retryAfterMs: wait })
 }
-
-type Headers = Readonly<Record<string, string | string[] | undefined>>
 
 function codeOf(status: number): ModelErrorCode {
   if (status === 401 || status === 403) return 'unauthorized'
@@ -68,13 +69,27 @@ function networkCode(error: unknown): string | undefined {
   return undefined
 }
 
-function messageIn(body: string): string {
+/** Codes of Groq for output of the model that its server could not read. Another attempt makes other output. */
+const outputFailures = new Set<unknown>(['tool_use_failed', 'json_validate_failed'])
+
+/** True for a status 400 whose cause is not the request. */
+function isWorthAsking(body: unknown): boolean {
+  return outputFailures.has(fieldsOf(fieldsOf(body)['error'])['code'])
+}
+
+/** The JSON of a body; undefined for another body. */
+function parse(body: string): unknown {
   try {
-    return messageOf(JSON.parse(body))
+    return JSON.parse(body)
   } catch {
-    // An HTML page of a proxy has no useful message.
-    return body.trimStart().startsWith('<') ? '' : body
+    return undefined
   }
+}
+
+function messageIn(parsed: unknown, body: string): string {
+  if (parsed !== undefined) return messageOf(parsed)
+  // An HTML page of a proxy has no useful message.
+  return body.trimStart().startsWith('<') ? '' : body
 }
 
 /** Finds the message in the error formats of the providers. */
@@ -98,16 +113,4 @@ function excerpt(origin: Origin, text: string): string {
     .replace(/[\p{C}\s]+/gu, ' ')
     .trim()
   return clean.length > maxExcerpt ? `${clean.slice(0, maxExcerpt - 1)}…` : clean
-}
-
-/** Milliseconds to wait, from `retry-after-ms`, or `retry-after` in seconds or as an HTTP date. */
-function retryAfterMs(headers: Headers, now: number): number | undefined {
-  const exact = Number(headers['retry-after-ms'] || NaN)
-  if (exact >= 0) return exact
-  const value = headers['retry-after']
-  if (typeof value !== 'string' || value.trim() === '') return undefined
-  const seconds = Number(value)
-  if (seconds >= 0) return seconds * 1000
-  const date = Date.parse(value)
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }

@@ -174,3 +174,44 @@ test('images of earlier turns become notes for a model without vision', async ()
   assert.deepEqual(first, { role: 'user', text: 'What is it?\n\n[Images that came with this message, not shown here: cat.png, cat.png]' })
   assert.deepEqual(second, last)
 })
+
+test('an empty answer is asked for again, and its tokens are counted', async () => {
+  const usage = { model: 'scripted-1', input: 100, output: 7, cachedInput: 50, cacheWrite: 3, reasoning: 6 }
+  const thoughts = { events: [{ type: 'reasoning' as const, text: 'Hm.' }], reply: { usage } }
+  const model = new ScriptedModel(thoughts, say(' \n'), say('Hello'))
+  const { events, reply, slept } = await ask([model])
+  assert.deepEqual(events, [
+    { type: 'reasoning', text: 'Hm.' },
+    { type: 'retrying' },
+    { type: 'text', text: ' \n' },
+    { type: 'retrying' },
+    { type: 'text', text: 'Hello' },
+  ])
+  assert.deepEqual(reply?.usage, { model: 'scripted-1', input: 120, output: 17, cachedInput: 50, cacheWrite: 3, reasoning: 6 })
+  assert.deepEqual(slept, [500, 1000])
+})
+
+test('after three empty answers the next model answers, or the error says so', async () => {
+  const empty = () => new ScriptedModel(say(''), say(''), say(''))
+  assert.equal((await ask([empty(), new ScriptedModel(say('Hello'))])).reply?.text, 'Hello')
+  const { error } = await ask([empty()])
+  assert.ok(error instanceof ModelError)
+  assert.deepEqual({ code: error.code, message: error.message }, { code: 'unavailable', message: 'scripted-1 gave an empty answer' })
+})
+
+test('an answer without text is complete with calls, files, calls of the provider, or an end that explains itself', async () => {
+  const call = { id: 'c', name: 'search', input: {} }
+  const complete = [
+    say('', { name: 'look', arguments: '{}' }),
+    { events: [], reply: { files: [{ mediaType: 'image/png', data: 'AAAA' }] } },
+    {
+      events: [
+        { type: 'call_start' as const, call },
+        { type: 'call_end' as const, call, output: null, isError: false },
+      ],
+    },
+    { events: [], reply: { finish: 'length' as const } },
+    { events: [], reply: { finish: 'content_filter' as const } },
+  ]
+  for (const scripted of complete) assert.equal((await ask([new ScriptedModel(scripted)])).error, undefined)
+})

@@ -1,5 +1,14 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { ModelError, type Model, type ModelAttempt, type ModelEvent, type ModelReply, type ModelRequest } from '../agent/model.ts'
+import {
+  ModelError,
+  type Model,
+  type ModelAttempt,
+  type ModelEvent,
+  type ModelReply,
+  type ModelRequest,
+  type ModelUsage,
+} from '../agent/model.ts'
+import { EmptyAnswerError, findEmptiness, withSpent } from './empty-answers.ts'
 import { showsImages, withoutImages } from './unseen-images.ts'
 import { reachState } from '../states.ts'
 
@@ -19,14 +28,16 @@ const maxRetryAfterMs = 30_000
 const defaults: RetryOptions = { attempts: 3, sleep: (ms, signal) => wait(ms, undefined, { signal }), random: Math.random }
 
 /**
- * Combines several models. Each model gets a few attempts as long as its errors are retryable, then the next model is used. Throws the last
- * `ModelError`, with the failures of all models in the message. Tokens of failed attempts are unknown and not counted.
+ * Combines several models. Each model gets a few attempts as long as its errors are retryable, then the next model is used. An answer without
+ * content is a failure too. Throws the last `ModelError`, with the failures of all models in the message. Tokens of failed attempts are
+ * unknown and not counted, except those of empty answers of the model that answers in the end.
  */
 export function withRetry(models: readonly Model[], options: Partial<RetryOptions> = {}): Model {
   const { attempts, sleep, random } = { ...defaults, ...options }
 
   async function* reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
     const sent = { hasEvents: false }
+    const spent: ModelUsage[] = []
     const failures: ModelError[] = []
     for (const model of models) {
       if (!model.seesImages && showsImages(request)) {
@@ -37,7 +48,8 @@ export function withRetry(models: readonly Model[], options: Partial<RetryOption
       for (let attempt = 1; ; attempt++) {
         signal.throwIfAborted()
         const outcome = yield* tryOnce(model, fitting, signal, sent)
-        if (!(outcome instanceof ModelError)) return outcome
+        if (!(outcome instanceof ModelError)) return withSpent(outcome, spent)
+        if (outcome instanceof EmptyAnswerError) spent.push(outcome.usage)
         const delay = attempt < attempts ? delayMs(outcome, attempt, random) : undefined
         if (delay === undefined) {
           failures.push(outcome)
@@ -70,13 +82,16 @@ async function* tryOnce(
   const attempt = trace?.attempt(model, plain)
   const replying = model.reply(attempt?.traceparent === undefined ? plain : { ...plain, traceparent: attempt.traceparent }, signal)
   let outcome: Parameters<ModelAttempt['end']>[0] = {}
+  let hasProviderCalls = false
   try {
     for (;;) {
       const next = await replying.next()
       if (next.done) {
-        outcome = { reply: next.value }
-        return next.value
+        const error = hasProviderCalls ? undefined : findEmptiness(model, next.value)
+        outcome = { reply: next.value, ...(error && { error }) }
+        return error ?? next.value
       }
+      hasProviderCalls ||= next.value.type === 'call_start'
       if (!sent.hasEvents) {
         sent.hasEvents = true
         attempt?.onFirstEvent?.()

@@ -23,7 +23,7 @@ export function createModelSpans({ run, tracer, withContent, parent }: ModelSpan
       traceparent: toTraceparent(span),
       end({ reply, error }) {
         if (reply) span.setAttributes(replyAttributes(reply, withContent))
-        else {
+        if (error || !reply) {
           const type = error?.code ?? 'cancelled'
           const message = error === undefined ? {} : { message: error.message }
           span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR, ...message })

@@ -1,0 +1,37 @@
+import { ModelError, type Model, type ModelReply, type ModelUsage } from '../agent/model.ts'
+import { isBlank } from './blank.ts'
+
+/** A complete answer with neither text nor calls nor files. `usage` holds the tokens that the provider counted for it. */
+export class EmptyAnswerError extends ModelError {
+  readonly usage: ModelUsage
+
+  constructor(model: string, usage: ModelUsage) {
+    super('unavailable', `${model} gave an empty answer`)
+    this.usage = usage
+  }
+}
+
+/** The failure of a reply that ended regularly without content; undefined for a reply with content, or with an end that explains itself. */
+export function findEmptiness({ name }: Model, { text, toolCalls, files, finish, usage }: ModelReply): EmptyAnswerError | undefined {
+  const isRegular = finish === 'stop' || finish === 'tool_calls'
+  if (!isRegular || toolCalls.length > 0 || files?.length || !isBlank(text)) return undefined
+  return new EmptyAnswerError(name, usage)
+}
+
+/** Adds the tokens of empty answers of the same model. Another model has other prices, so its tokens cannot be added. */
+export function withSpent(reply: ModelReply, spent: readonly ModelUsage[]): ModelReply {
+  const same = spent.filter(({ model }) => model === reply.usage.model)
+  return same.length > 0 ? { ...reply, usage: same.reduce(add, reply.usage) } : reply
+}
+
+function add(total: ModelUsage, usage: ModelUsage): ModelUsage {
+  const cacheWrite = (total.cacheWrite ?? 0) + (usage.cacheWrite ?? 0)
+  return {
+    model: total.model,
+    input: total.input + usage.input,
+    output: total.output + usage.output,
+    cachedInput: total.cachedInput + usage.cachedInput,
+    ...(cacheWrite > 0 && { cacheWrite }),
+    reasoning: total.reasoning + usage.reasoning,
+  }
+}
