@@ -59,10 +59,16 @@ export function estimateTokens(message: Message): number {
   const calls =
     message.role === 'assistant' ? message.toolCalls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0) : 0
   const images = message.role === 'assistant' ? 0 : (message.images?.length ?? 0) * tokensPerImage
-  return Math.ceil((message.text.length + calls) / charactersPerToken) + images + tokensPerMessage
+  const files = message.role === 'user' ? (message.files?.length ?? 0) * tokensPerFile : 0
+  return Math.ceil((message.text.length + calls) / charactersPerToken) + images + files + tokensPerMessage
 }
 
 export const tokensPerImage = 1000
+/**
+ * A document, audio or video. A flat number: files have limits of their own, and the size of a long document must not push
+ * the turn of the document, and all turns before, out of the window.
+ */
+export const tokensPerFile = 1000
 const tokensPerMessage = 4
 /** Characters that remain of old tool output. Output is cut before whole turns are left out. */
 const oldOutputCharacters = 400

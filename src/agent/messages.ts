@@ -46,8 +46,10 @@ export interface MessageFile {
   mediaType: string
   /** Base64, without a `data:` prefix. */
   data: string
-  /** The text for a model that does not read files of this type; absent: such a model gets the name. */
+  /** The text of a document, for a model that does not read files of this type; absent: such a model cannot answer the question. */
   text?: string
+  /** True for a file of an earlier turn: a model that does not read files of this type gets the name instead. */
+  isEarlier?: true
 }
 
 export interface AssistantMessage {

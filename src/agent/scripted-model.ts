@@ -16,11 +16,17 @@ export interface ScriptedReply {
 export class ScriptedModel implements Model {
   readonly name = 'scripted-1'
   readonly seesImages: boolean = true
+  /** The MIME types of files that the model reads. */
+  fileTypes: readonly string[] = []
   readonly requests: ModelRequest[] = []
   private readonly script: ScriptedReply[]
 
   constructor(...script: ScriptedReply[]) {
     this.script = script
+  }
+
+  readsFiles(mediaType: string): boolean {
+    return this.fileTypes.includes(mediaType)
   }
 
   async *reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {

@@ -141,6 +141,17 @@ test('a model without vision is skipped for a question with images', async () =>
   assert.equal(withRetry([sees, blind]).seesImages, true)
 })
 
+test('the first model decides which files are read, and a fallback that hears no audio is skipped', async () => {
+  const song = { name: 'a.mp3', mediaType: 'audio/mpeg', data: 'AAAA' }
+  const modelRequest: ModelRequest = { ...request, messages: [{ role: 'user', text: 'What is it?', files: [song] }] }
+  const hears = new ScriptedModel(broken('refused'))
+  hears.fileTypes = ['audio/mpeg']
+  const { error } = await ask([hears, new ScriptedModel()], undefined, modelRequest)
+  assert.ok(error instanceof ModelError && error.message.endsWith('is refused; scripted-1 cannot hear audio'))
+  assert.equal(withRetry([hears, new ScriptedModel()]).readsFiles?.('audio/mpeg'), true)
+  assert.equal(withRetry([new ScriptedModel(), hears]).readsFiles?.('audio/mpeg'), false)
+})
+
 test('images of results become notes for a model without vision, and do not skip the model', async () => {
   const image = { ...picture, name: 'a.png', requestId: 'r', n: 100 }
   const result: ModelRequest['messages'][number] = {

@@ -9,7 +9,7 @@ import {
   type ModelUsage,
 } from '../agent/model.ts'
 import { EmptyAnswerError, findEmptiness, withSpent } from './empty-answers.ts'
-import { showsImages, withoutImages } from './unseen-images.ts'
+import { unseenIn, withoutUnseen } from './unseen-media.ts'
 import { reachState } from '../states.ts'
 
 export interface RetryOptions {
@@ -40,11 +40,12 @@ export function withRetry(models: readonly Model[], options: Partial<RetryOption
     const spent: ModelUsage[] = []
     const failures: ModelError[] = []
     for (const model of models) {
-      if (!model.seesImages && showsImages(request)) {
-        failures.push(new ModelError('refused', `${model.name} cannot see images`))
+      const unseen = unseenIn(request, model)
+      if (unseen !== undefined) {
+        failures.push(new ModelError('refused', `${model.name} cannot ${unseen}`))
         continue
       }
-      const fitting = model.seesImages ? request : withoutImages(request)
+      const fitting = withoutUnseen(request, model)
       for (let attempt = 1; ; attempt++) {
         signal.throwIfAborted()
         const outcome = yield* tryOnce(model, fitting, signal, sent)
@@ -63,7 +64,9 @@ export function withRetry(models: readonly Model[], options: Partial<RetryOption
     throw summary(failures)
   }
 
-  return { name: models[0]?.name ?? '', seesImages: models[0]?.seesImages ?? false, reply }
+  const [primary] = models
+  const readsFiles = (mediaType: string) => primary?.readsFiles?.(mediaType) ?? false
+  return { name: primary?.name ?? '', seesImages: primary?.seesImages ?? false, readsFiles, reply }
 }
 
 /** Makes an attempt and returns the reply or the failure. `sent.hasEvents` is true if the reader has text of an attempt that failed. */

@@ -31,8 +31,15 @@ function toParts(message: Message): JsonValue[] {
   if (message.role === 'assistant') return [...textOf(message.text), ...message.toolCalls.map(toCallPart)]
   const textParts =
     message.role === 'tool' ? [{ type: 'tool_call_response', id: message.callId, response: message.text }] : textOf(message.text)
-  // Images appear by type only: their bytes would be most of the trace.
-  return [...textParts, ...(message.images ?? []).map(({ mediaType }) => ({ type: 'blob', modality: 'image', mime_type: mediaType }))]
+  // Images and files appear by type only: their bytes would be most of the trace.
+  const files = message.role === 'user' ? (message.files ?? []) : []
+  return [...textParts, ...[...(message.images ?? []), ...files].map(toBlob)]
+}
+
+/** `modality` is the first part of the type, such as `image` or `audio`; documents have none. */
+function toBlob({ mediaType }: { mediaType: string }): JsonValue {
+  const modality = /^(image|audio|video)\//.exec(mediaType)?.[1]
+  return { type: 'blob', ...(modality !== undefined && { modality }), mime_type: mediaType }
 }
 
 function textOf(text: string): JsonValue[] {
