@@ -226,3 +226,16 @@ test('an answer without text is complete with calls, files, calls of the provide
   ]
   for (const scripted of complete) assert.equal((await ask([new ScriptedModel(scripted)])).error, undefined)
 })
+
+test('a turn whose answer was written before its calls may end without a word', async () => {
+  const said = (text: string): ModelRequest => ({
+    ...request,
+    messages: [
+      { role: 'user', text: 'Look.' },
+      { role: 'assistant', text, toolCalls: [{ id: 'c', name: 'look', arguments: '{}' }] },
+      { role: 'tool', callId: 'c', name: 'look', text: 'Seen.', isError: false },
+    ],
+  })
+  assert.equal((await ask([new ScriptedModel(say(''))], undefined, said('It is red.'))).error, undefined)
+  assert.equal((await ask([new ScriptedModel(say(''), say('Red.'))], undefined, said(''))).reply?.text, 'Red.')
+})

@@ -90,7 +90,7 @@ async function* tryOnce(
     for (;;) {
       const next = await replying.next()
       if (next.done) {
-        const error = hasProviderCalls ? undefined : findEmptiness(model, next.value)
+        const error = hasProviderCalls ? undefined : findEmptiness(model, next.value, request.messages)
         outcome = { reply: next.value, ...(error && { error }) }
         return error ?? next.value
       }
