@@ -1,6 +1,9 @@
-import type { Model, ModelEvent, ModelReply, ModelRequest } from '../../agent/model.ts'
+import type { Pool } from 'undici'
+import type { Model, ModelError, ModelEvent, ModelReply, ModelRequest } from '../../agent/model.ts'
+import { fieldsOf } from '../../json/shape.ts'
 import { ReplyBuilder } from './reply.ts'
-import { toRequestBody, type RequestSettings } from './request.ts'
+import { findQuirk } from './quirks.ts'
+import { formOf, toRequestBody, type RequestSettings, type ServerForm } from './request.ts'
 import type { Connections } from '../connections.ts'
 import { toServer } from '../wire-address.ts'
 import { EventStream, type Timeouts } from './event-stream.ts'
@@ -8,6 +11,8 @@ import type { Origin } from '../failures.ts'
 
 export interface ChatCompletionsOptions extends RequestSettings {
   seesImages: boolean
+  /** Whether the model reads files of a MIME type; absent: the model reads none. */
+  readsFiles?: (mediaType: string) => boolean
   /** Address of the endpoint, including its query. */
   url: URL
   /** Headers with lower-case names. */
@@ -28,33 +33,63 @@ export function createChatCompletionsModel(options: ChatCompletionsOptions): Mod
     return traceparent === undefined || 'traceparent' in options.headers ? headers : [...headers, 'traceparent', traceparent]
   }
 
+  /** What is known of the server. Refusals add to it. */
+  let form: ServerForm = formOf(options.provider, url.hostname)
+  const settings = { ...options, speechFormat: speechFormatOf(options) }
+
+  function start(pool: Pool, request: ModelRequest) {
+    const builder = new ReplyBuilder(settings, origin)
+    const stream = new EventStream(origin, timeouts, builder)
+    stream.open(pool, { path, headers: withTrace(request), body: toRequestBody(options, request, form) })
+    return { builder, stream, form }
+  }
+
+  /** Whether the refused request can be made so that the server takes it. */
+  function learn(refusal: ModelError, sent: ServerForm): boolean {
+    const quirk = findQuirk(sent.quirks, refusal)
+    if (quirk) form = { ...form, quirks: { ...form.quirks, [quirk]: true } }
+    return quirk !== undefined
+  }
+
   async function* reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
     signal.throwIfAborted()
     const pool = await connections.pool(url.origin, timeouts.connectMs)
     signal.throwIfAborted()
-    const builder = new ReplyBuilder(model, origin)
-    const stream = new EventStream(origin, timeouts, builder)
-    const leave = () => stream.leave()
+    let exchange = start(pool, request)
+    const leave = () => exchange.stream.leave()
     signal.addEventListener('abort', leave)
     try {
-      stream.open(pool, { path, headers: withTrace(request), body: toRequestBody(options, request) })
-      while (!builder.isDone && !stream.isOver) {
-        await stream.change()
+      for (;;) {
+        const { builder, stream } = exchange
+        while (!builder.isDone && !stream.isOver) {
+          await stream.change()
+          signal.throwIfAborted()
+          for (let event = builder.take(); event; event = builder.take()) yield event
+        }
         signal.throwIfAborted()
+        if (stream.failure && !builder.hasBegun && learn(stream.failure, exchange.form)) {
+          exchange = start(pool, request)
+          continue
+        }
+        builder.end()
         for (let event = builder.take(); event; event = builder.take()) yield event
+        // After the finish reason only the usage can be missing, so a failure is ignored.
+        if (stream.failure && !builder.isWhole) throw stream.failure
+        return builder.toReply()
       }
-      signal.throwIfAborted()
-      builder.end()
-      for (let event = builder.take(); event; event = builder.take()) yield event
-      // After the finish reason only the usage can be missing, so a failure is ignored.
-      if (stream.failure && !builder.hasFinish) throw stream.failure
-      return builder.toReply()
     } finally {
       signal.removeEventListener('abort', leave)
-      if (builder.isDone) stream.drain()
-      else stream.leave()
+      if (exchange.builder.isDone) exchange.stream.drain()
+      else exchange.stream.leave()
     }
   }
 
-  return { name: model, seesImages: options.seesImages, server: toServer(url), reply }
+  const { readsFiles } = options
+  return { name: model, seesImages: options.seesImages, ...(readsFiles && { readsFiles }), server: toServer(url), reply }
+}
+
+/** The format in which the configuration asks a model to speak. */
+function speechFormatOf({ extraBody }: RequestSettings): string | undefined {
+  const { format } = fieldsOf(extraBody?.['audio'])
+  return typeof format === 'string' ? format : undefined
 }

@@ -8,6 +8,8 @@ import { maxErrorBytes, toConnectionError, toStatusError, toStreamError, type Or
 /** Receiver of the data of server-sent events. `accept` may throw a `ModelError`. */
 export interface EventSink {
   accept(data: string): void
+  /** Accepts the body of a server that answers without a stream. Returns false if the body is no answer. May throw a `ModelError`. */
+  acceptWhole(body: string): boolean
   /** Characters that the reader has not taken yet. */
   readonly pendingSize: number
   /** True once part of the answer has arrived. */
@@ -52,7 +54,7 @@ export class EventStream implements Dispatcher.DispatchHandler {
   private isIdleTimer = false
   private isReaderGone = false
   private wake: (() => void) | undefined
-  /** Present if the response is no event stream. The body becomes the error message. */
+  /** Present if the response is no event stream. The body is a whole answer, or becomes the error message. */
   private errorResponse: StatusResponse | undefined
 
   constructor(origin: Origin, timeouts: Timeouts, sink: EventSink) {
@@ -121,7 +123,8 @@ export class EventStream implements Dispatcher.DispatchHandler {
     const text = this.decoder.write(bytes)
     if (this.errorResponse) {
       this.errorResponse.body += text
-      if (this.errorResponse.body.length > maxErrorBytes) this.fail(toStatusError(this.origin, this.errorResponse))
+      const limit = this.errorResponse.status === 200 ? maxEvent : maxErrorBytes
+      if (this.errorResponse.body.length > limit) this.fail(toStatusError(this.origin, this.errorResponse))
       return
     }
     this.parser.feed(text)
@@ -136,7 +139,7 @@ export class EventStream implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     if (this.isOver) return
-    if (this.errorResponse) this.failure = toStatusError(this.origin, this.errorResponse)
+    if (this.errorResponse) this.failure = this.readWhole(this.errorResponse)
     this.settle()
   }
 
@@ -146,6 +149,17 @@ export class EventStream implements Dispatcher.DispatchHandler {
     if (error instanceof ModelError) this.failure = error
     else this.failure = answer ? toStatusError(this.origin, answer) : toConnectionError(this.origin, error, this.sink.hasBegun)
     this.settle()
+  }
+
+  /** Reads a response without a stream. Returns the failure; undefined if the response is a whole answer. */
+  private readWhole(response: StatusResponse): ModelError | undefined {
+    try {
+      if (response.status === 200 && this.sink.acceptWhole(response.body)) return undefined
+    } catch (error) {
+      if (error instanceof ModelError) return error
+      throw error
+    }
+    return toStatusError(this.origin, response)
   }
 
   private readonly onSilence = (): void => {

@@ -1,14 +1,22 @@
-import type { ModelEvent, ModelReply, ModelUsage } from '../../agent/model.ts'
+import type { ModelEvent, ModelReply } from '../../agent/model.ts'
 import { ModelError } from '../../agent/model.ts'
 import { TextBuilder } from '../../agent/text-builder.ts'
-import { CallBuilder, type WireCall } from './calls.ts'
+import { isObject } from '../../json/shape.ts'
 import { toStreamError, type Origin } from '../failures.ts'
-import { checkCallCount, toTokenCount } from '../reply-limits.ts'
+import { ReplyParts } from './reply-parts.ts'
 import { TextChunk } from './text-chunk.ts'
 import { ThinkTags } from './think-tags.ts'
+import { toUsage, type WireUsage } from './usage.ts'
+import { toVendor, type ReasoningField, type VendorIdentity } from './vendor-data.ts'
+import { onlyTextOf, type WireChoice, type WireChunk, type WireMessage, type WirePart } from './wire-chunk.ts'
 
 /** Limit of an answer, so that an endless answer cannot fill the memory. */
 const maxCharacters = 16 * 1024 * 1024
+
+export interface ReplySettings extends VendorIdentity {
+  /** The format of speech that the requests ask for. */
+  speechFormat?: string | undefined
+}
 
 /** Converts a chat-completions stream to events and a reply. Text that arrives before the reader takes an event is merged. */
 export class ReplyBuilder {
@@ -19,25 +27,30 @@ export class ReplyBuilder {
   /** True after `[DONE]`. */
   isDone = false
 
-  private readonly model: string
+  private readonly settings: ReplySettings
   private readonly origin: Origin
   /** Absent while the text has not begun, or began without a tag. */
   private think: ThinkTags | undefined
   private isPlainText = false
   /** The form of the last chunk with a text and nothing else; absent before. */
   private textChunk: TextChunk | undefined
-  /** Absent before the first tool call. */
-  private calls: CallBuilder | undefined
+  /** The form of the last chunk with reasoning and nothing else; absent before. */
+  private reasoningChunk: TextChunk | undefined
+  private readonly parts: ReplyParts
+  private reasoningField: ReasoningField | undefined
   private readonly pending: { type: 'text' | 'reasoning'; text: string }[] = []
   private readonly text = new TextBuilder()
   private readonly reasoning = new TextBuilder()
   private finish: string | undefined
   private usage: WireUsage | undefined
   private size = 0
+  /** True after an error that belongs to the answer itself. */
+  private isBroken = false
 
-  constructor(model: string, origin: Origin) {
-    this.model = model
+  constructor(settings: ReplySettings, origin: Origin) {
+    this.settings = settings
     this.origin = origin
+    this.parts = new ReplyParts(origin)
   }
 
   /** Accepts the data of a server-sent event. Throws `ModelError` for an error event or invalid JSON. */
@@ -49,13 +62,27 @@ export class ReplyBuilder {
     }
     const text = this.textChunk?.textOf(data)
     if (text !== undefined) return this.addText(text)
+    const reasoning = this.reasoningChunk?.textOf(data)
+    if (reasoning !== undefined) return this.add('reasoning', reasoning)
     const chunk = this.parse(data)
-    const choice = chunk.choices?.[0]
-    if (choice) this.acceptChoice(choice)
-    if (chunk.usage) this.usage = chunk.usage
-    if (chunk.error) throw toStreamError(this.origin, chunk.error)
-    const onlyText = onlyTextOf(chunk)
-    if (onlyText !== undefined) this.textChunk = TextChunk.of(data, onlyText)
+    this.acceptChunk(chunk)
+    const only = onlyTextOf(chunk)
+    if (only?.field === 'content') this.textChunk = TextChunk.of(data, only.text)
+    else if (only) this.reasoningChunk = TextChunk.of(data, only.text, only.field)
+  }
+
+  /** Accepts the body of a server that does not stream. Returns false unless the body is a whole completion. */
+  acceptWhole(body: string): boolean {
+    let chunk: WireChunk
+    try {
+      chunk = JSON.parse(body) as WireChunk
+    } catch {
+      return false
+    }
+    if (!isObject(chunk) || !Array.isArray(chunk.choices) || !isObject(chunk.choices[0]?.message)) return false
+    this.acceptChunk(chunk)
+    this.isDone = true
+    return true
   }
 
   /** Returns the next event, or undefined until more data arrives. */
@@ -76,23 +103,27 @@ export class ReplyBuilder {
     this.add('text', text)
   }
 
-  /** Returns the complete reply. Throws `ModelError` if the stream ended without a finish reason, because calls may be incomplete. */
+  /** Returns the complete reply. Throws `ModelError` if the stream ended without a regular finish reason, because calls may be incomplete. */
   toReply(): ModelReply {
-    if (this.finish === undefined || this.finish === 'error') {
-      throw new ModelError('unavailable', `${this.origin.label} ended before its answer was complete`)
+    if (this.finish === undefined || brokenFinishes.has(this.finish)) {
+      const reason = this.finish === undefined || this.finish === 'error' ? '' : ` (${this.finish})`
+      throw new ModelError('unavailable', `${this.origin.label} ended before its answer was complete${reason}`)
     }
-    const finish = toFinish(this.finish, this.calls !== undefined)
+    const finish = toFinish(this.finish, this.parts.hasCalls)
+    const reply = { text: this.text.toText(), toolCalls: this.parts.toCalls(finish === 'tool_calls'), reasoning: this.reasoning.toText() }
+    const vendor = finish === 'stop' || finish === 'tool_calls' ? this.toVendor(reply) : undefined
     return {
-      text: this.text.toText(),
-      reasoning: this.reasoning.toText(),
-      toolCalls: this.calls?.toCalls(finish === 'tool_calls') ?? [],
+      ...reply,
       finish,
-      usage: toUsage(this.model, this.usage),
+      usage: toUsage(this.settings.model, this.usage),
+      ...(vendor && { vendor }),
+      ...this.parts.toSourcesAndFiles(this.settings.speechFormat),
     }
   }
 
-  get hasFinish(): boolean {
-    return this.finish !== undefined
+  /** True once the answer is whole: a later failure can only lose the usage. */
+  get isWhole(): boolean {
+    return this.finish !== undefined && !brokenFinishes.has(this.finish) && !this.isBroken
   }
 
   private parse(data: string): WireChunk {
@@ -103,26 +134,47 @@ export class ReplyBuilder {
     }
   }
 
-  private acceptChoice({ delta, finish_reason }: WireChoice): void {
-    if (delta) {
-      const reasoning = delta.reasoning_content ?? delta.reasoning
-      if (reasoning) this.add('reasoning', reasoning)
-      if (delta.content) this.addContent(delta.content)
+  private acceptChunk(chunk: WireChunk): void {
+    const choice = chunk.choices?.[0]
+    // OpenRouter ends a broken answer with `length` or `error`, and sends the error with it or behind it.
+    this.isBroken = Boolean(chunk.error) && (Boolean(choice?.finish_reason) || (this.finish !== 'stop' && this.finish !== 'tool_calls'))
+    if (choice) this.acceptChoice(choice)
+    this.usage = chunk.usage ?? choice?.usage ?? chunk.x_groq?.usage ?? this.usage
+    this.parts.acceptSources(chunk)
+    if (chunk.error) throw toStreamError(this.origin, chunk.error)
+  }
+
+  private acceptChoice({ delta, message, finish_reason: finish }: WireChoice): void {
+    const wire = delta ?? message
+    if (wire) {
+      const { size, reasoning, transcript } = this.parts.accept(wire)
+      if (size > 0) this.grow(size)
+      this.acceptReasoning(wire, reasoning)
+      if (wire.content) this.addContent(wire.content)
       // OpenAI's models refuse a question with a schema in a field of its own.
-      if (delta.refusal) this.addText(delta.refusal)
-      if (delta.tool_calls) this.addCalls(delta.tool_calls)
+      if (wire.refusal) this.addText(wire.refusal)
+      this.add('text', transcript)
     }
-    if (finish_reason) this.finish = finish_reason
+    if (finish) this.finish = finish
+  }
+
+  /** OpenRouter sends the text of its details in `reasoning` too. */
+  private acceptReasoning({ reasoning_content: content, reasoning }: WireMessage, textOfDetails: string): void {
+    const text = content || reasoning
+    if (typeof text !== 'string' || text === '') return this.add('reasoning', textOfDetails)
+    this.reasoningField ??= content ? 'reasoning_content' : 'reasoning'
+    this.add('reasoning', text)
   }
 
   private addContent(content: string | WirePart[]): void {
-    if (typeof content !== 'string') {
-      // Mistral's reasoning models send content as parts.
-      for (const part of content) {
-        if (part.type === 'thinking') this.add('reasoning', (part.thinking ?? []).map((inner) => inner.text ?? '').join(''))
-        else if (part.text) this.addContent(part.text)
-      }
-    } else this.addText(content)
+    if (typeof content === 'string') return this.addText(content)
+    // Mistral's reasoning models send content as parts.
+    for (const part of content) {
+      if (part.type === 'thinking') {
+        this.reasoningField ??= 'thinking'
+        this.add('reasoning', (part.thinking ?? []).map((inner) => inner.text ?? '').join(''))
+      } else if (part.text) this.addContent(part.text)
+    }
   }
 
   /** Only a text that may begin with a tag is split. */
@@ -144,27 +196,22 @@ export class ReplyBuilder {
     else this.pending.push({ type, text })
   }
 
-  private addCalls(deltas: WireCall[]): void {
-    if (deltas.length === 0) return
-    const calls = (this.calls ??= new CallBuilder())
-    for (const delta of deltas) this.grow(calls.accept(delta))
-    checkCallCount(calls.count, this.origin)
-  }
-
   private grow(characters: number): void {
     this.hasBegun = true
     this.size += characters
     if (this.size > maxCharacters) throw toStreamError(this.origin, 'the answer is too long')
   }
+
+  private toVendor({ text, toolCalls, reasoning: thoughts }: Pick<ModelReply, 'text' | 'toolCalls' | 'reasoning'>): ModelReply['vendor'] {
+    const field = this.reasoningField
+    const reasoning = field && { field, text: thoughts }
+    const data = { ...(reasoning && { reasoning }), ...this.parts.toVendorData() }
+    return toVendor(this.settings, data, { textLength: text.length, callCount: toolCalls.length })
+  }
 }
 
-/** The text of a chunk with a text and nothing else; undefined for any other chunk. */
-function onlyTextOf({ choices, usage, error }: WireChunk): string | undefined {
-  const { delta, finish_reason: finish } = choices?.[0] ?? {}
-  if (!delta || typeof delta.content !== 'string' || delta.content === '' || choices?.length !== 1 || usage || error || finish)
-    return undefined
-  return delta.refusal || delta.reasoning_content || delta.reasoning || delta.tool_calls ? undefined : delta.content
-}
+/** Finish reasons of an answer that is not whole. DeepSeek sends the second when its servers are full. */
+const brokenFinishes = new Set(['error', 'insufficient_system_resource'])
 
 /** True when the beginning of a text shows that no tag precedes the text. */
 function isWithoutTag(beginning: string): boolean {
@@ -178,44 +225,4 @@ function toFinish(reason: string, hasCalls: boolean): ModelReply['finish'] {
   if (reason === 'content_filter') return 'content_filter'
   // Some servers send `stop` after tool calls, or `tool_calls` without a call.
   return hasCalls ? 'tool_calls' : 'stop'
-}
-
-function toUsage(model: string, usage: WireUsage | undefined): ModelUsage {
-  return {
-    model,
-    input: toTokenCount(usage?.prompt_tokens),
-    output: toTokenCount(usage?.completion_tokens),
-    cachedInput: toTokenCount(usage?.prompt_tokens_details?.cached_tokens),
-    reasoning: toTokenCount(usage?.completion_tokens_details?.reasoning_tokens),
-  }
-}
-
-interface WireChunk {
-  choices?: WireChoice[] | null
-  usage?: WireUsage | null
-  error?: unknown
-}
-
-interface WireChoice {
-  delta?: {
-    content?: string | WirePart[] | null
-    refusal?: string | null
-    reasoning_content?: string | null
-    reasoning?: string | null
-    tool_calls?: WireCall[] | null
-  } | null
-  finish_reason?: string | null
-}
-
-interface WirePart {
-  type: string
-  text?: string
-  thinking?: { text?: string }[]
-}
-
-interface WireUsage {
-  prompt_tokens?: number
-  completion_tokens?: number
-  prompt_tokens_details?: { cached_tokens?: number } | null
-  completion_tokens_details?: { reasoning_tokens?: number } | null
 }

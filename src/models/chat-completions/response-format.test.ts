@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonSchema } from '../../agent/messages.ts'
-import { providers } from '../../configuration/providers.ts'
+import type { ModelAbilities } from '../../configuration/model-abilities.ts'
 import { toResponseFormat } from './response-format.ts'
 
 const tool = { name: 'look', description: 'Looks.', effect: 'read' as const, schema: { type: 'object' } }
@@ -13,18 +13,17 @@ const person: JsonSchema = {
   additionalProperties: false,
 }
 
-function format(responseSchema: JsonSchema, tools = [tool], provider: 'openai' | 'mistral' | 'openai-compatible' = 'openai') {
-  const sent = toResponseFormat({ system: '', messages: [], tools, responseSchema }, providers[provider])
+function format(responseSchema: JsonSchema, tools = [tool], ability: ModelAbilities['structuredOutput'] = 'with_tools') {
+  const sent = toResponseFormat({ tools, responseSchema }, ability)
   return sent as { type: string; json_schema: { name: string; schema: JsonSchema; strict: boolean } } | undefined
 }
 
 test('the schema is sent where it leaves the tools usable', () => {
   const { $schema: _, ...schema } = person
   assert.deepEqual(format(person), { type: 'json_schema', json_schema: { name: 'answer', schema, strict: true } })
-  for (const provider of ['mistral', 'openai-compatible'] as const) {
-    assert.equal(format(person, [tool], provider), undefined)
-    assert.equal(format(person, [], provider)?.json_schema.strict, true)
-  }
+  assert.equal(format(person, [tool], 'without_tools'), undefined)
+  assert.equal(format(person, [], 'without_tools')?.json_schema.strict, true)
+  assert.equal(format(person, [], 'none'), undefined)
   assert.equal(format({ type: 'array', items: person }), undefined)
 })
 

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../agent/messages.ts'
 import type { ModelRequest } from '../../agent/model.ts'
-import type { ChatCompletionsTraits } from '../../configuration/providers.ts'
+import type { ModelAbilities } from '../../configuration/model-abilities.ts'
 import { isObject } from '../../json/shape.ts'
 import { listed, named, nodesOf } from '../../json/schema/schema-nodes.ts'
 
@@ -8,9 +8,13 @@ import { listed, named, nodesOf } from '../../json/schema/schema-nodes.ts'
  * `response_format` of a request with a schema; undefined where the provider's form does not fit. A server that decodes by the schema calls no
  * tools then, so that such a server gets the form only in requests without tools.
  */
-export function toResponseFormat({ responseSchema, tools }: ModelRequest, { schemaWithTools }: ChatCompletionsTraits): object | undefined {
+export function toResponseFormat(
+  { responseSchema, tools }: Pick<ModelRequest, 'responseSchema' | 'tools'>,
+  ability: ModelAbilities['structuredOutput'],
+): object | undefined {
   // OpenAI and most servers accept only objects.
-  if (!responseSchema || responseSchema['type'] !== 'object' || (tools.length > 0 && !schemaWithTools)) return undefined
+  if (!responseSchema || responseSchema['type'] !== 'object') return undefined
+  if (ability === 'none' || (tools.length > 0 && ability !== 'with_tools')) return undefined
   const { $schema: _, ...schema } = responseSchema
   return { type: 'json_schema', json_schema: { name: 'answer', schema, strict: isStrict(schema) } }
 }
@@ -22,7 +26,7 @@ const strictKeywords = new Set([
 ])
 
 /** Whether the provider can enforce the schema: every object names all of its properties, and requires each. */
-function isStrict(schema: JsonSchema): boolean {
+export function isStrict(schema: JsonSchema): boolean {
   return nodesOf(schema).every(({ schema: inner }) => {
     if (!Object.keys(inner).every((keyword) => strictKeywords.has(keyword))) return false
     if (!('type' in inner || 'anyOf' in inner || '$ref' in inner || 'enum' in inner || 'const' in inner)) return false

@@ -1,5 +1,3 @@
-const field = '"content"'
-const opening = `${field}:"`
 /** Characters that end or change a JSON string. */
 // oxlint-disable-next-line no-control-regex
 const special = /["\\\u0000-\u001f]/
@@ -18,8 +16,10 @@ export class TextChunk {
     this.after = after
   }
 
-  /** The form of a chunk whose only content is `text`; undefined when the text cannot be located safely. */
-  static of(data: string, text: string): TextChunk | undefined {
+  /** The form of a chunk whose only content is `text` in the field `name`; undefined when the text cannot be located safely. */
+  static of(data: string, text: string, name = 'content'): TextChunk | undefined {
+    const field = `"${name}"`
+    const opening = `${field}:"`
     const at = data.indexOf(field)
     const start = at + opening.length
     const isOnly = at >= 0 && !data.includes(field, start)

@@ -1,0 +1,67 @@
+import type { AssistantMessage, JsonValue } from '../../agent/messages.ts'
+import { isBlank } from '../blank.ts'
+import { parseArguments } from '../call-arguments.ts'
+import type { Quirks } from './quirks.ts'
+import { readVendor, type VendorData, type VendorIdentity } from './vendor-data.ts'
+
+/** Converts the id of a call to an id that the server accepts. */
+export type ToId = (id: string) => string
+
+export interface AssistantForm {
+  identity: VendorIdentity
+  quirks: Quirks
+  toId: ToId
+}
+
+/** Converts a message of the model, with the reasoning that the server wants back. Undefined for a message without content. */
+export function toWireAssistant(message: AssistantMessage, { identity, quirks, toId }: AssistantForm): object | undefined {
+  const { text, toolCalls } = message
+  if (toolCalls.length === 0 && isBlank(text)) return undefined
+  const data = quirks.refusesReasoning ? {} : (readVendor(identity, message) ?? {})
+  const content = toContent(text, data)
+  const fields = { ...toReasoning(message, data, quirks, toId), role: 'assistant', content }
+  if (toolCalls.length === 0) return fields
+  const extras = toExtras(message, data, quirks)
+  const calls = toolCalls.map((call, index) => ({
+    id: toId(call.id),
+    type: 'function',
+    // Some servers parse the arguments, and would reject every later request of a session with invalid arguments.
+    function: { name: call.name, arguments: parseArguments(call.arguments) ? call.arguments : '{}' },
+    extra_content: extras[index] ?? undefined,
+  }))
+  return { ...fields, tool_calls: calls }
+}
+
+/** Several servers refuse a text of white space. Mistral's reasoning stands in the content. */
+function toContent(text: string, { reasoning }: VendorData): string | object[] | null {
+  if (reasoning?.field !== 'thinking') return isBlank(text) ? null : text
+  const thinking = { type: 'thinking', thinking: [{ type: 'text', text: reasoning.text }] }
+  return isBlank(text) ? [thinking] : [thinking, { type: 'text', text }]
+}
+
+function toReasoning(message: AssistantMessage, { reasoning, details }: VendorData, quirks: Quirks, toId: ToId): object {
+  const { toolCalls } = message
+  const returned = reasoning && reasoning.field !== 'thinking' ? { [reasoning.field]: reasoning.text } : {}
+  const filled = quirks.needsReasoning && !returned['reasoning_content'] ? { reasoning_content: substituteFor(message) } : {}
+  // The server knows the calls by the ids of this request, not by the ids that it gave them.
+  const values = details?.map(({ value, call }) => (call === undefined ? value : { ...value, id: toId(toolCalls[call]?.id ?? '') }))
+  return { ...returned, ...filled, ...(values && { reasoning_details: values }) }
+}
+
+/**
+ * Reasoning for a message that came without: of another model, or of this model while it did not think. The text differs from message to message,
+ * because a model that reads the same text in each of its turns begins to repeat it.
+ */
+function substituteFor({ reasoning = '', text, toolCalls }: AssistantMessage): string {
+  if (!isBlank(reasoning)) return reasoning
+  if (toolCalls.length === 0) return `The answer begins: ${text.trim().slice(0, 80)}`
+  return `The next step: ${toolCalls.map(({ id, name }) => `${name} (${id})`).join(', ')}`
+}
+
+/** Google's documented value for a call without a signature, such as a call of another model. The first call of a message has the signature. */
+const anySignature = { google: { thought_signature: 'skip_thought_signature_validator' } }
+
+function toExtras({ toolCalls }: AssistantMessage, { calls }: VendorData, quirks: Quirks): JsonValue[] {
+  if (calls) return calls
+  return quirks.needsSignatures ? [anySignature, ...toolCalls.slice(1).map(() => null)] : []
+}

@@ -1,0 +1,101 @@
+import type { ReasoningEffort } from '../../agent/model.ts'
+import type { ChatCompletionsProvider } from '../../configuration/providers.ts'
+
+/** How a server departs from OpenAI's chat completions where its address tells who it is. */
+export interface Dialect {
+  /** The fields of a request for the wanted reasoning. */
+  toReasoning(wish: ReasoningWish): object
+  /** True if the server refuses assistant messages without `reasoning_content` while it thinks. */
+  needsReasoning?: true
+}
+
+/** The wanted reasoning; absent fields are left to the server. */
+export interface ReasoningWish {
+  effort?: ReasoningEffort | undefined
+  tokens?: number | undefined
+  summary?: boolean | undefined
+}
+
+/** Finds the dialect of a server: by its host, or else by the provider. */
+export function findDialect(provider: ChatCompletionsProvider, host: string): Dialect {
+  const row = rows.find(([domain]) => host === domain || host.endsWith(`.${domain}`))
+  return row?.[1] ?? (provider === 'mistral' ? mistral : provider === 'xai' ? xai : plain)
+}
+
+/** OpenAI, Azure, vLLM, llama.cpp, Ollama and most others. The effort is sent as configured: servers know different sets of words. */
+const plain: Dialect = { toReasoning: ({ effort }) => ({ reasoning_effort: effort }) }
+
+const openRouter: Dialect = {
+  toReasoning({ effort, tokens, summary }) {
+    const amount = tokens === 0 ? { effort: 'none' } : tokens !== undefined ? { max_tokens: tokens } : { effort: fit(effort, upToXhigh) }
+    const reasoning = { ...amount, exclude: summary === false ? true : undefined }
+    return Object.values(reasoning).some((value) => value !== undefined) ? { reasoning } : {}
+  },
+}
+
+const deepSeek: Dialect = {
+  needsReasoning: true,
+  toReasoning: (wish) => ({ ...toSwitch(wish), reasoning_effort: wish.effort === 'none' || wish.tokens === 0 ? undefined : wish.effort }),
+}
+
+const switched: Dialect = { needsReasoning: true, toReasoning: toSwitch }
+
+const groq: Dialect = {
+  toReasoning: ({ effort, summary }) => ({
+    reasoning_effort: fit(effort, noneToHigh),
+    // A model that does not think refuses these fields, so the fields need a configured setting.
+    include_reasoning: summary === false ? false : undefined,
+  }),
+}
+
+const mistral: Dialect = { toReasoning: ({ effort }) => ({ reasoning_effort: fit(effort, ['none', 'high']) }) }
+
+const xai: Dialect = { toReasoning: ({ effort }) => ({ reasoning_effort: fit(effort, noneToHigh) }) }
+
+const google: Dialect = {
+  toReasoning({ effort, tokens, summary }) {
+    if (tokens === undefined) return { reasoning_effort: fit(effort, ['none', 'minimal', 'low', 'medium', 'high']) }
+    // Google's address takes its own settings under this name, and refuses an effort beside them.
+    return { extra_body: { google: { thinking_config: { thinking_budget: tokens, include_thoughts: summary } } } }
+  },
+}
+
+const alibaba: Dialect = {
+  toReasoning: (wish) => ({ enable_thinking: isOn(wish), thinking_budget: wish.tokens === 0 ? undefined : wish.tokens }),
+}
+
+/** A row counts for the domain and the domains below it. */
+const rows: readonly (readonly [domain: string, dialect: Dialect])[] = [
+  ['openrouter.ai', openRouter],
+  ['deepseek.com', deepSeek],
+  ['moonshot.ai', switched],
+  ['moonshot.cn', switched],
+  ['z.ai', switched],
+  ['bigmodel.cn', switched],
+  ['groq.com', groq],
+  ['mistral.ai', mistral],
+  ['x.ai', xai],
+  ['generativelanguage.googleapis.com', google],
+  ['aliyuncs.com', alibaba],
+]
+
+const noneToHigh: readonly ReasoningEffort[] = ['none', 'low', 'medium', 'high']
+const upToXhigh: readonly ReasoningEffort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh']
+const ascending: readonly ReasoningEffort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
+
+/** The least accepted effort that is not below the wanted effort, or else the greatest. */
+function fit(effort: ReasoningEffort | undefined, accepted: readonly ReasoningEffort[]): ReasoningEffort | undefined {
+  if (effort === undefined) return undefined
+  return accepted.find((candidate) => ascending.indexOf(candidate) >= ascending.indexOf(effort)) ?? accepted.at(-1)
+}
+
+function toSwitch(wish: ReasoningWish): object {
+  const on = isOn(wish)
+  return on === undefined ? {} : { thinking: { type: on ? 'enabled' : 'disabled' } }
+}
+
+/** Whether the model is to think; undefined where nothing is configured. */
+function isOn({ effort, tokens }: ReasoningWish): boolean | undefined {
+  if (tokens !== undefined) return tokens > 0
+  return effort === undefined ? undefined : effort !== 'none'
+}

@@ -1,0 +1,74 @@
+import type { ModelFile } from '../../agent/model.ts'
+import { fieldsOf } from '../../json/shape.ts'
+
+const maxFiles = 50
+const dataUrl = /^data:([a-z]+\/[a-z0-9.+-]{1,100})(?:;[^,;]{1,100})*;base64,/i
+const base64 = /^[A-Za-z0-9+/]+={0,2}$/
+
+/** MIME types of the formats in which a model can be asked to speak. */
+const speechTypes: Readonly<Record<string, string>> = {
+  wav: 'audio/wav',
+  mp3: 'audio/mpeg',
+  flac: 'audio/flac',
+  opus: 'audio/opus',
+  aac: 'audio/aac',
+  pcm16: 'audio/wav',
+}
+
+/** Collects pictures and speech that a model makes. */
+export class FileCollector {
+  private readonly pictures: ModelFile[] = []
+  /** Pieces of speech, each encoded for itself. */
+  private readonly speech: Buffer[] = []
+
+  /** `images` of a message, as OpenRouter sends them. Returns the number of characters. */
+  acceptImages(images: unknown): number {
+    let size = 0
+    for (const image of Array.isArray(images) ? images.slice(0, maxFiles) : []) {
+      const url = fieldsOf(fieldsOf(image)['image_url'])['url']
+      const prefix = typeof url === 'string' ? dataUrl.exec(url) : null
+      const data = prefix ? String(url).slice(prefix[0].length) : ''
+      if (!base64.test(data) || this.pictures.length >= maxFiles) continue
+      this.pictures.push({ mediaType: prefix![1]!.toLowerCase(), data })
+      size += data.length
+    }
+    return size
+  }
+
+  /** A piece of `audio`. Returns its number of characters, and the piece of its transcript. */
+  acceptAudio(audio: unknown): { size: number; transcript: string } {
+    const { data, transcript } = fieldsOf(audio)
+    const size = typeof data === 'string' ? data.length : 0
+    if (size > 0) this.speech.push(Buffer.from(String(data), 'base64'))
+    return { size, transcript: typeof transcript === 'string' ? transcript : '' }
+  }
+
+  /** Undefined for no file. `format` is the format of speech that the request asks for. */
+  toFiles(format = 'wav'): ModelFile[] | undefined {
+    const bytes = Buffer.concat(this.speech)
+    if (bytes.length === 0) return this.pictures.length > 0 ? this.pictures : undefined
+    const whole = format === 'pcm16' ? toWav(bytes) : bytes
+    return [...this.pictures, { mediaType: speechTypes[format] ?? 'audio/wav', data: whole.toString('base64') }]
+  }
+}
+
+/** Bytes per second of OpenAI's `pcm16`: 24,000 samples of two bytes in one channel. */
+const rate = 24_000
+
+/** Adds the header of a WAV file to samples, which no player reads without it. */
+function toWav(samples: Buffer): Buffer {
+  const header = Buffer.alloc(44)
+  header.write('RIFF', 0)
+  header.writeUInt32LE(36 + samples.length, 4)
+  header.write('WAVEfmt ', 8)
+  header.writeUInt32LE(16, 16)
+  header.writeUInt16LE(1, 20)
+  header.writeUInt16LE(1, 22)
+  header.writeUInt32LE(rate, 24)
+  header.writeUInt32LE(rate * 2, 28)
+  header.writeUInt16LE(2, 32)
+  header.writeUInt16LE(16, 34)
+  header.write('data', 36)
+  header.writeUInt32LE(samples.length, 40)
+  return Buffer.concat([header, samples])
+}
