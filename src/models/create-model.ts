@@ -12,6 +12,7 @@ import type { AgentConfig, ModelConfig } from '../configuration/schema.ts'
 import { createAiSdkModel } from './ai-sdk/ai-sdk.ts'
 import { createModelFetch, loadLanguageModel } from './ai-sdk/providers.ts'
 import { createChatCompletionsModel } from './chat-completions/chat-completions.ts'
+import { toConfiguredOptions } from './chat-completions/settings.ts'
 import type { Connections } from './connections.ts'
 import { createDemoModel } from '../demo-model/demo-model.ts'
 import type { Timeouts } from './chat-completions/event-stream.ts'
@@ -74,12 +75,7 @@ function toChatCompletionsModel(
 ): Model {
   const { apiKey, headers, origin } = access
   return createChatCompletionsModel({
-    provider,
-    model: config.model,
-    seesImages: config.images ?? true,
-    temperature: config.temperature,
-    maxOutputTokens: config.max_output_tokens,
-    reasoningEffort: config.reasoning_effort,
+    ...toConfiguredOptions(provider, config),
     url: toWireUrl(provider, config, access.baseUrl, 'chat/completions'),
     headers: { ...toKeyHeader(provider, apiKey), ...headers },
     timeouts: toTimeouts(config),

@@ -447,3 +447,31 @@ test('an answer with too many tool calls is rejected while it arrives', async ()
   const { ask } = await setUp({ calls: calls.slice(1) })
   assert.equal((await ask()).reply.toolCalls.length, 500)
 })
+
+test('a server that answers without a stream is read', async () => {
+  const choices = [{ index: 0, message: { role: 'assistant', content: 'Good morning' }, finish_reason: 'stop' }]
+  const { ask } = await setUp({ body: { choices, usage: { prompt_tokens: 12, completion_tokens: 3 } } })
+  const { events, reply } = await ask()
+  assert.deepEqual(events, [{ type: 'text', text: 'Good morning' }])
+  assert.deepEqual({ text: reply.text, input: reply.usage.input }, { text: 'Good morning', input: 12 })
+})
+
+test('an error behind a cut answer is an error', async () => {
+  const cut = { choices: [{ index: 0, delta: { content: '' }, finish_reason: 'length' }] }
+  const error = await failureOf({ chunks: [cut, { error: { message: 'Provider returned error', code: 502 } }], finish: null })
+  assert.deepEqual(
+    { code: error.code, message: error.message },
+    { code: 'unavailable', message: 'openai gpt-5-mini broke off its answer: Provider returned error' },
+  )
+})
+
+test('a server that refuses enforced schemas of tools is asked without', async () => {
+  const schema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false }
+  const refusal = { status: 400, body: { error: { message: "Invalid schema for function 'look'." } } }
+  const { server, ask } = await setUp([refusal, { text: 'Yes.' }], { strictTools: true })
+  await ask({ ...hello, tools: [{ name: 'look', description: 'Looks.', effect: 'read', schema }] })
+  assert.deepEqual(
+    server.requests.map(({ body }) => body.tools[0].function.strict),
+    [true, undefined],
+  )
+})
