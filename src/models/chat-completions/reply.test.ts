@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ModelError, type ModelReply } from '../../agent/model.ts'
+import { fieldsOf } from '../../json/shape.ts'
 import { ReplyBuilder } from './reply.ts'
 
 const origin = { label: 'openai-compatible m', secrets: [] }
@@ -38,6 +39,7 @@ test('tokens of the cache are read where each server counts them', () => {
 test('reasoning that a server counts beside its completion is part of the output', () => {
   const details = { completion_tokens_details: { reasoning_tokens: 100 } }
   assert.deepEqual(usageOf({ ...details, total_tokens: 114 }), { ...usage, output: 104, reasoning: 100 })
+  assert.deepEqual(usageOf({ total_tokens: 114 }), { ...usage, output: 104, reasoning: 100 })
   assert.deepEqual(usageOf({ completion_tokens: 104, ...details, total_tokens: 114 }), { ...usage, output: 104, reasoning: 100 })
 })
 
@@ -165,7 +167,7 @@ test('pieces of reasoning in the same form are read as JSON.parse reads them', (
   const mixed = [...chunks, delta({ content: 'Text', reasoning_content: null }), delta({ content: ' more', reasoning_content: null })]
   const { reasoning, text, vendor } = finish(build([...mixed, end()]))
   assert.deepEqual({ reasoning, text }, { reasoning: pieces.join(''), text: 'Text more' })
-  assert.deepEqual((vendor?.data as { reasoning: object }).reasoning, { field: 'reasoning_content', text: pieces.join('') })
+  assert.deepEqual(fieldsOf(vendor?.data)['reasoning'], { field: 'reasoning_content', text: pieces.join('') })
 })
 
 test('details without a field of text are shown as reasoning', () => {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { MessageFile } from '../../agent/messages.ts'
+import { ownFields } from '../../configuration/own-fields.ts'
 import type { ModelRequest, ToolOffer } from '../../agent/model.ts'
-import { formOf, ownFields, toRequestBody, type RequestSettings } from './request.ts'
+import { formOf, toRequestBody, type RequestSettings } from './request.ts'
 
 const strictSchema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false }
 const strictTool: ToolOffer = { name: 'look', description: 'Looks.', effect: 'read', schema: { $schema: 'x', ...strictSchema } }

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../agent/messages.ts'
 import type { ModelOptions, ModelRequest, ReasoningEffort, ToolChoice, ToolOffer } from '../../agent/model.ts'
 import type { ModelAbilities } from '../../configuration/model-abilities.ts'
+import { ownFields } from '../../configuration/own-fields.ts'
 import { providers, type ChatCompletionsProvider, type ChatCompletionsTraits } from '../../configuration/providers.ts'
 import { findDialect, type Dialect } from './dialects.ts'
 import { toWireMessages } from './messages.ts'
@@ -31,13 +32,6 @@ export interface ServerForm {
   dialect: Dialect
   quirks: Quirks
 }
-
-/** The fields of a request that the service sets itself. A configuration cannot set them by `extra_body`. */
-export const ownFields: readonly string[] = [
-  ...['model', 'messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'stream', 'stream_options', 'n', 'temperature', 'top_p'],
-  ...['presence_penalty', 'frequency_penalty', 'stop', 'seed', 'random_seed', 'max_tokens', 'max_completion_tokens'],
-  ...['reasoning_effort', 'response_format'],
-]
 
 const ownFieldNames = new Set(ownFields)
 

@@ -22,12 +22,9 @@ export interface WireUsage {
 }
 
 export function toUsage(model: string, usage: WireUsage = {}): ModelUsage {
-  const { prompt_tokens_details: details, total_tokens: total } = usage
+  const { prompt_tokens_details: details } = usage
   const input = toTokenCount(usage.prompt_tokens)
-  const completion = toTokenCount(usage.completion_tokens)
-  const reasoning = toTokenCount(usage.completion_tokens_details?.reasoning_tokens)
-  // xAI counts the reasoning beside the completion, which the total shows.
-  const isBeside = reasoning > 0 && total === input + completion + reasoning
+  const { output, reasoning } = toOutput(usage, input)
   const cacheWrite = toTokenCount(
     details?.cache_write_tokens ??
       details?.cache_creation_tokens ??
@@ -38,9 +35,18 @@ export function toUsage(model: string, usage: WireUsage = {}): ModelUsage {
   return {
     model,
     input,
-    output: isBeside ? completion + reasoning : completion,
+    output,
     cachedInput: toTokenCount(details?.cached_tokens ?? usage.cached_tokens ?? usage.prompt_cache_hit_tokens),
     ...(cacheWrite > 0 && { cacheWrite }),
     reasoning,
   }
+}
+
+/** xAI and Google count the reasoning beside the completion, which only the total shows. Google does not state the reasoning. */
+function toOutput({ completion_tokens, total_tokens, completion_tokens_details: details }: WireUsage, input: number) {
+  const completion = toTokenCount(completion_tokens)
+  const reasoning = toTokenCount(details?.reasoning_tokens)
+  const beside = Math.max(0, toTokenCount(total_tokens) - input - completion)
+  if (reasoning > 0) return { output: beside === reasoning ? completion + reasoning : completion, reasoning }
+  return { output: completion + beside, reasoning: beside }
 }
