@@ -21,6 +21,8 @@ const refusals: readonly (readonly [RegExp, keyof Quirks])[] = [
     'refusesReasoning',
   ],
   [/\b(?:extra|unexpected|unrecognized|unknown)\b.*\breasoning/i, 'refusesReasoning'],
+  // Servers of vLLM's family name the field only in a place that the excerpt of a refusal does not show.
+  [/\bextra inputs are not permitted\b/i, 'refusesReasoning'],
   [/\bstrict\b|schema for function/i, 'refusesStrict'],
 ]
 

@@ -174,3 +174,19 @@ test('details without a field of text are shown as reasoning', () => {
   const { reasoning } = reply(delta({ reasoning_details: [{ type: 'reasoning.summary', summary: 'In short.', index: 0 }] }))
   assert.equal(reasoning, 'In short.')
 })
+
+test('an answer without a finish reason is complete if its usage and the end follow', () => {
+  const closing = { choices: [], usage: { prompt_tokens: 10, completion_tokens: 4 } }
+  const complete = build([delta({ content: 'Hi.' }), closing])
+  complete.accept('[DONE]')
+  assert.equal(finish(complete).finish, 'stop')
+  const cut = [[], [{ ...delta({ content: '.' }), usage: closing.usage }]].map((chunks) => build([delta({ content: 'Hi.' }), ...chunks]))
+  for (const builder of cut) {
+    builder.accept('[DONE]')
+    assert.throws(() => finish(builder), ModelError)
+  }
+  assert.throws(() => finish(build([delta({ content: 'Hi.' }), closing])), ModelError)
+  const whole = build([])
+  whole.acceptWhole(JSON.stringify({ choices: [{ message: { content: 'Hi.' }, finish_reason: '' }] }))
+  assert.equal(finish(whole).finish, 'stop')
+})

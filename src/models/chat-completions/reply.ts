@@ -43,6 +43,8 @@ export class ReplyBuilder {
   private readonly reasoning = new TextBuilder()
   private finish: string | undefined
   private usage: WireUsage | undefined
+  /** True after a chunk with nothing but the usage. */
+  private hasClosingUsage = false
   private size = 0
   /** True after an error that belongs to the answer itself. */
   private isBroken = false
@@ -56,10 +58,7 @@ export class ReplyBuilder {
   /** Accepts the data of a server-sent event. Throws `ModelError` for an error event or invalid JSON. */
   accept(data: string): void {
     if (this.isDone || data === '') return
-    if (data === '[DONE]') {
-      this.isDone = true
-      return
-    }
+    if (data === '[DONE]') return this.acceptEnd()
     const text = this.textChunk?.textOf(data)
     if (text !== undefined) return this.addText(text)
     const reasoning = this.reasoningChunk?.textOf(data)
@@ -81,6 +80,7 @@ export class ReplyBuilder {
     }
     if (!isObject(chunk) || !Array.isArray(chunk.choices) || !isObject(chunk.choices[0]?.message)) return false
     this.acceptChunk(chunk)
+    this.finish ??= 'stop'
     this.isDone = true
     return true
   }
@@ -126,6 +126,12 @@ export class ReplyBuilder {
     return this.finish !== undefined && !brokenFinishes.has(this.finish) && !this.isBroken
   }
 
+  /** Snowflake sends no finish reason, but ends a complete answer with its usage. */
+  private acceptEnd(): void {
+    this.isDone = true
+    if (this.hasClosingUsage) this.finish ??= 'stop'
+  }
+
   private parse(data: string): WireChunk {
     try {
       return (JSON.parse(data) as WireChunk | null) ?? {}
@@ -139,6 +145,7 @@ export class ReplyBuilder {
     // OpenRouter ends a broken answer with `length` or `error`, and sends the error with it or behind it.
     this.isBroken = Boolean(chunk.error) && (Boolean(choice?.finish_reason) || (this.finish !== 'stop' && this.finish !== 'tool_calls'))
     if (choice) this.acceptChoice(choice)
+    this.hasClosingUsage ||= Boolean(chunk.usage) && !choice
     this.usage = chunk.usage ?? choice?.usage ?? chunk.x_groq?.usage ?? this.usage
     this.parts.acceptSources(chunk)
     if (chunk.error) throw toStreamError(this.origin, chunk.error)
