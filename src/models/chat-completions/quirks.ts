@@ -14,7 +14,7 @@ export interface Quirks {
 
 /** Each refusal by its words. The first fitting quirk that the refused request did not respect counts. */
 const refusals: readonly (readonly [RegExp, keyof Quirks])[] = [
-  [/reasoning_content\W.*\b(?:must be passed back|is missing|is required|required)\b/i, 'needsReasoning'],
+  [/reasoning_content\W.*\b(?:must be passed back|is missing|required)\b/i, 'needsReasoning'],
   [/thought_?signature/i, 'needsSignatures'],
   [
     /\breasoning(?:_content|_details)?\b.*\b(?:unsupported|not supported|not permitted|not allowed|unexpected|unrecognized|unknown|extra)/i,
