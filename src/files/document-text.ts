@@ -1,6 +1,6 @@
 import { open, type FileHandle } from 'node:fs/promises'
 import type { Owner } from '../access/owner.ts'
-import { toSection, type Document } from './document.ts'
+import { noTextInPdf, toSection, type Document } from './document.ts'
 import { isUtf16Be, isUtf16Le, kindOf, maxDocumentBytes, mayBeText, type DocumentKind } from './document-kind.ts'
 import { parseInProcess } from './document-process.ts'
 import { readMarkdown } from './markdown.ts'
@@ -48,6 +48,11 @@ export async function readDocumentBytes(bytes: Buffer, kind: DocumentKind, calle
     const text = `The document cannot be read as ${names[kind]}: ${messageOf(error)}`
     throw isTemporary(error) ? new Error(text, { cause: error }) : new DocumentFault(text, { cause: error })
   }
+}
+
+/** True for the fault of a PDF document without text, which has pictures of its pages. */
+export function isScan(error: unknown): boolean {
+  return error instanceof DocumentFault && error.message.includes(noTextInPdf)
 }
 
 function isTemporary(error: unknown): boolean {

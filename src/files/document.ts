@@ -6,6 +6,9 @@ export interface Document {
   metadata: Metadata
 }
 
+/** The fault of a PDF document whose pages are pictures. */
+export const noTextInPdf = 'it has no text: it seems to be scanned'
+
 /** A part of a document. */
 export interface Section extends Place {
   /** The headings above the text, outermost first, joined by ` > `. Empty before the first heading. */

@@ -3,6 +3,7 @@ import type { Sharp } from 'sharp'
 import type { Owner } from '../access/owner.ts'
 import type { Image } from '../agent/messages.ts'
 import { createFairPool } from '../processes/fair-pool.ts'
+import { mediaTypeOfBytes } from './media.ts'
 
 /** A fully decoded image, converted for a model. */
 export interface FittedImage extends Image {
@@ -91,7 +92,7 @@ function tooLarge(): Error {
 type Load = (bytes: Buffer) => Sharp
 
 async function fit(load: Load, bytes: Buffer): Promise<FittedImage> {
-  const format = await formatOf(load(bytes))
+  const format = await formatOf(load(bytes), bytes)
   try {
     const { data, info } = await encode(load(bytes), formats[format])
     const large = data.length > maxFittedBytes
@@ -103,12 +104,21 @@ async function fit(load: Load, bytes: Buffer): Promise<FittedImage> {
   }
 }
 
+/** Why bytes are no image. Callers send documents as images, and need to know where documents belong. */
+function refusalOf(bytes: Buffer): string {
+  const mediaType = mediaTypeOfBytes(bytes)
+  if (mediaType === undefined) return refusal
+  return `${refusal} but a file of the type ${mediaType}, which belongs in \`context_files\`, or in a file part of a message`
+}
+
 /** Reads only the header. */
-async function formatOf(image: Sharp): Promise<Format> {
+async function formatOf(image: Sharp, bytes: Buffer): Promise<Format> {
   const metadata = await image.metadata().catch((cause: Error) => {
-    throw new Error(/pixel limit/.test(cause.message) ? `it has more than ${maxPixels / 1_000_000} million pixels` : refusal, { cause })
+    throw new Error(/pixel limit/.test(cause.message) ? `it has more than ${maxPixels / 1_000_000} million pixels` : refusalOf(bytes), {
+      cause,
+    })
   })
-  if (!Object.hasOwn(formats, metadata.format)) throw new Error(refusal)
+  if (!Object.hasOwn(formats, metadata.format)) throw new Error(refusalOf(bytes))
   return metadata.format as Format
 }
 

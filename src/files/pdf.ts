@@ -1,5 +1,5 @@
 import { extractTextItems, getDocumentProxy, getMeta } from 'unpdf'
-import { toDocument, toMetadata, type Document } from './document.ts'
+import { noTextInPdf, toDocument, toMetadata, type Document } from './document.ts'
 import { splitByType, textOf, titlesByOutline } from './pdf-headings.ts'
 
 /**
@@ -11,7 +11,7 @@ export async function readPdf(bytes: Uint8Array): Promise<Document> {
   const pdf = await getDocumentProxy(Uint8Array.from(bytes), { verbosity: 0 })
   try {
     const { totalPages, items: pages } = await extractTextItems(pdf)
-    if (pages.every((items) => textOf(items).trim() === '')) throw new Error(`it has no text: it seems to be scanned (${totalPages} pages)`)
+    if (pages.every((items) => textOf(items).trim() === '')) throw new Error(`${noTextInPdf} (${totalPages} pages)`)
     const titles = await titlesByOutline(pdf).catch(() => undefined)
     const parts = titles ? pages.map((items, page) => [{ title: titles[page]!, text: textOf(items) }]) : splitByType(pages)
     const sections = parts.flatMap((ofPage, index) => {

@@ -1,7 +1,7 @@
 import type { Decision } from '../agent/approval.ts'
 import type { Image, ToolImage } from '../agent/messages.ts'
 import type { Owner } from '../access/owner.ts'
-import { imageKey } from './attachments/result-images.ts'
+import { firstQuestionFile, imageKey } from './attachments/result-images.ts'
 import { append, jobId, MemoryRunRows, toKey, toRow, toStored } from './memory-run-rows-fixture.ts'
 import { runKeyText, type RunKey } from './run.ts'
 import {
@@ -16,6 +16,7 @@ import {
   type HeldRun,
   type HistoryMessage,
   type Interruption,
+  type MediaPlace,
   type QueueEnd,
   type OrphanedRun,
   type NewMessage,
@@ -57,6 +58,10 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
     const row = toRow(run, session.key)
     this.rows.set(runKeyText(run), row)
     if (run.images) this.questionImages.set(runKeyText(run), run.images)
+    for (const [index, { data }] of (run.files ?? []).entries()) {
+      const { requestId } = run
+      this.returnedImages.set(`${session.key} ${imageKey({ requestId, n: firstQuestionFile + index })}`, data)
+    }
     if (event && isFree) this.addJob(row)
     if (event || !isFree) return { kind: 'waiting', fence: 1 }
     const turn = this.enter(row, session, messages, run.now)
@@ -129,11 +134,11 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
     return new Map(selected.map((row) => [row.requestId, [...(this.questionImages.get(runKeyText(row)) ?? [])]]))
   }
 
-  resultImages = async (_tenant: string, session: string, images: readonly Pick<ToolImage, 'requestId' | 'n'>[]) =>
+  mediaBytes = async (_tenant: string, session: string, places: readonly MediaPlace[]) =>
     new Map(
-      images.flatMap((image) =>
-        this.returnedImages.has(`${session} ${imageKey(image)}`)
-          ? [[imageKey(image), this.returnedImages.get(`${session} ${imageKey(image)}`)!] as const]
+      places.flatMap((place) =>
+        this.returnedImages.has(`${session} ${imageKey(place)}`)
+          ? [[imageKey(place), this.returnedImages.get(`${session} ${imageKey(place)}`)!] as const]
           : [],
       ),
     )

@@ -60,8 +60,8 @@ export interface RunStore {
   historyOfRun(tenant: string, session: string, firstIndex: number, limit?: number): Promise<HistoryMessage[]>
   /** Images of human messages in a session, in order, by the request id of the run. */
   images(tenant: string, session: string, requestIds: readonly string[]): Promise<Map<string, Image[]>>
-  /** Bytes of pictures from tool results, as base64, by `imageKey`. */
-  resultImages(tenant: string, session: string, images: readonly Pick<ToolImage, 'requestId' | 'n'>[]): Promise<Map<string, string>>
+  /** Bytes of pictures from tool results and of files of questions, as base64, by `imageKey`. */
+  mediaBytes(tenant: string, session: string, places: readonly MediaPlace[]): Promise<Map<string, string>>
   /** Stores the bytes of pictures from tool results of a running run. Throws `FenceLost` as `checkpoint` does. */
   keepResultImages(key: RunKey, fence: number, session: string, images: readonly ToolImage[]): Promise<void>
   /** Stores a checkpoint of a running run. Throws `FenceLost` after another process has taken the run over. */
@@ -99,6 +99,9 @@ export interface RunStore {
   /** Unended runs of a process. */
   ownUnended(holder: string): Promise<RunKey[]>
 }
+
+/** Names the bytes of a picture or file in a session: the run that stores them, and their number in that run. */
+export type MediaPlace = Pick<ToolImage, 'requestId' | 'n'>
 
 /** Expected state of a run: a change applies only if the stored run still has this state. */
 export interface RunVersion {
@@ -198,6 +201,8 @@ export interface NewRun extends RunKey {
   messages: readonly NewMessage[]
   /** Images of the human message, in the order of the references. */
   images?: readonly Image[]
+  /** Files of the human message, in the order of the references. */
+  files?: readonly Image[]
   event?: NewEvent
   /** Addresses that are notified when the run waits or has ended. */
   notifications?: readonly NotificationConfig[]

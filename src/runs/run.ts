@@ -9,7 +9,8 @@ import type { KeptFiles } from '../artifacts/answer-files.ts'
 import type { ErrorBody } from '../errors.ts'
 import { callerKey, type Owner } from '../access/owner.ts'
 import type { Citation, ImageReference, UsageEntry } from '../sessions/message.ts'
-import type { SentDocument } from './attachments/sent-files.ts'
+import type { QuestionFile } from './attachments/question-files.ts'
+import type { SentDocument } from './attachments/sent-document.ts'
 
 /** Basic types of runs. */
 
@@ -60,6 +61,8 @@ export interface ChatRequest {
   contextFiles?: string[]
   /** Documents that the caller has sent, as text. */
   documents?: SentDocument[]
+  /** Files that the model reads itself; the bytes are in the store. */
+  files?: QuestionFile[]
   /** Tools that the client runs. */
   clientTools?: ClientTool[]
   /** True where `limits.client_tool_wait` limits the wait for the client, who does not say when it gives up. */

@@ -25,6 +25,8 @@ export interface MessageData {
   /** human: pictures, whose bytes are in the store, and files, by name. */
   images?: ImageReference[]
   contextFiles?: string[]
+  /** human: documents, audio and videos that the model has read itself. */
+  files?: FileReference[]
   /** human: system messages from the caller. */
   system?: string
 }
@@ -38,6 +40,17 @@ export interface ImageReference {
   name: string
   /** MIME type as received; the stored picture may have another type. */
   mediaType: string
+}
+
+/** A file of a message that a model reads itself. The bytes are stored as those of pictures are. */
+export interface FileReference {
+  name: string
+  /** MIME type by the content of the file. */
+  mediaType: string
+  /** Bytes. */
+  size: number
+  /** Estimate of what the file takes of a request to a model. */
+  tokens: number
 }
 
 /** Usage of a run: tokens or USD per model, seconds per tool. */

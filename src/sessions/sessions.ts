@@ -142,9 +142,13 @@ export function toGeneratedArtifact({ id, name, type, size, sha256, tool, create
 
 /** Attachments of a human message, by name and kind; absent for none. */
 function toAttachedViews(data: MessageData | undefined): Pick<MessageView, 'images' | 'context_files'> {
+  const contextFiles = [
+    ...(data?.contextFiles ?? []).map((name) => ({ name, kind: mediaTypeOf(name) })),
+    ...(data?.files ?? []).map(({ name, mediaType }) => ({ name, kind: mediaType })),
+  ]
   return {
     ...(data?.images?.length ? { images: data.images.map(({ name, mediaType }) => ({ name, kind: mediaType })) } : {}),
-    ...(data?.contextFiles?.length ? { context_files: data.contextFiles.map((name) => ({ name, kind: mediaTypeOf(name) })) } : {}),
+    ...(contextFiles.length > 0 ? { context_files: contextFiles } : {}),
   }
 }
 

@@ -82,7 +82,7 @@ function registerImageContract(database: () => Database): void {
     n,
   })
   const bytesOf = async ({ store, tenant }: ReturnType<typeof setUp>, session: string, images: readonly ToolImage[]) =>
-    Object.fromEntries(await store.resultImages(tenant, session, images))
+    Object.fromEntries(await store.mediaBytes(tenant, session, images))
 
   test('images of results are stored beside those of the question, and a number can be reused', async () => {
     const own = setUp()
@@ -99,8 +99,8 @@ function registerImageContract(database: () => Database): void {
       [`${requestId} 101`]: second.data,
     })
     assert.deepEqual((await store.images(tenant, turn.session, [requestId])).get(requestId), images)
-    assert.equal((await store.resultImages('other', turn.session, [first])).size, 0)
-    assert.equal((await store.resultImages(tenant, turn.session, [])).size, 0)
+    assert.equal((await store.mediaBytes('other', turn.session, [first])).size, 0)
+    assert.equal((await store.mediaBytes(tenant, turn.session, [])).size, 0)
     await assert.rejects(store.keepResultImages(run, 2, turn.session, [second]), FenceLost)
   })
 

@@ -38,7 +38,7 @@ test('at most five images are shown: first those of the question, then the newes
 
 test('attachments of an earlier message that are not shown are named', () => {
   const data = { requestId: 'a', images: names(3), contextFiles: ['b.md'] }
-  assert.deepEqual(toEarlierMessage('Look.', data, new Map([['a', [image('AA')]]])), {
+  assert.deepEqual(toEarlierMessage('Look.', data, { images: new Map([['a', [image('AA')]]]) }), {
     role: 'user',
     text: 'Look.\n\n[Images that came with this message, not shown here: 2.png, 3.png]\n\n[Files that came with this message, not shown again: b.md]',
     images: [{ ...image('AA'), earlier: { name: '1.png' } }],

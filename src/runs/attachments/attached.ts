@@ -1,4 +1,4 @@
-import type { Image, ToolImage, UserMessage } from '../../agent/messages.ts'
+import type { Image, MessageFile, ToolImage, UserMessage } from '../../agent/messages.ts'
 import { filesNote, imagesNote, withNotes } from '../../agent/notes.ts'
 import type { MessageData } from '../../sessions/message.ts'
 import type { ChatRequest } from '../run.ts'
@@ -7,20 +7,35 @@ import { resultImagesIn } from './result-images.ts'
 
 /** Attachments of human messages in the transcript. */
 
-export type RequestContent = Pick<ChatRequest, 'messages' | 'images' | 'contextFiles' | 'documents'>
+export type RequestContent = Pick<ChatRequest, 'messages' | 'images' | 'contextFiles' | 'documents' | 'files'>
 
-/** A human message of an earlier turn. Images in `all` (by request id) are shown again; other attachments are only named. */
-export function toEarlierMessage(content: string, data: MessageData, all: ReadonlyMap<string, readonly Image[]>): UserMessage {
-  const names = (data.images ?? []).map(({ name }) => name)
-  const images = (all.get(data.requestId ?? '') ?? [])
-    .slice(0, names.length)
-    .map((image, at): Image => ({ ...image, earlier: { name: names[at] ?? 'an image' } }))
-  const text = withNotes(content, imagesNote(names.slice(images.length)), filesNote(data.contextFiles ?? []))
-  return { role: 'user', text, ...toImages(images) }
+/** Attachments of the human messages of a session that are shown, by request id. */
+export interface ShownAttachments {
+  images?: ReadonlyMap<string, readonly Image[]>
+  files?: ReadonlyMap<string, readonly MessageFile[]>
 }
 
-export function toImages(images: readonly Image[] = []): { images?: Image[] } {
-  return images.length > 0 ? { images: [...images] } : {}
+/** A human message of an earlier turn. Attachments in `shown` are shown again; others are only named. */
+export function toEarlierMessage(content: string, data: MessageData, shown: ShownAttachments): UserMessage {
+  const names = (data.images ?? []).map(({ name }) => name)
+  const images = (shown.images?.get(data.requestId ?? '') ?? [])
+    .slice(0, names.length)
+    .map((image, at): Image => ({ ...image, earlier: { name: names[at] ?? 'an image' } }))
+  const files = shown.files?.get(data.requestId ?? '') ?? []
+  const unshown = (data.files ?? []).filter(({ name }) => !files.some((file) => file.name === name)).map(({ name }) => name)
+  const text = withNotes(content, imagesNote(names.slice(images.length)), filesNote([...(data.contextFiles ?? []), ...unshown]))
+  return { role: 'user', text, ...toMedia({ images, files }) }
+}
+
+/** Images and files as fields of a message; absent for none. */
+export function toMedia({
+  images = [],
+  files = [],
+}: {
+  images?: readonly Image[] | undefined
+  files?: readonly MessageFile[] | undefined
+}) {
+  return { ...(images.length > 0 && { images: [...images] }), ...(files.length > 0 && { files: [...files] }) }
 }
 
 /** Equal to the limit of images per request. */

@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Owner } from '../../access/owner.ts'
 import type { Image } from '../../agent/messages.ts'
@@ -8,13 +7,16 @@ import { invalid, ServiceError, type Fault } from '../../errors.ts'
 import type { DocumentCache } from '../../files/document-cache.ts'
 import type { Document } from '../../files/document.ts'
 import { createFairPool } from '../../processes/fair-pool.ts'
-import { PoolBusy } from '../../processes/fair-queue.ts'
 import type { FittedImage, Images } from '../../files/images.ts'
 import { isHidden } from '../../files/patterns.ts'
 import { PathError, type FilesRoot } from '../../files/root.ts'
 import type { ImageReference } from '../../sessions/message.ts'
 import type { Uploads } from '../../uploads/uploads.ts'
-import { createSentFileReader, isSentImage, withDistinctNames, type SentDocument, type SentFile } from './sent-files.ts'
+import { attempt, refused, valueOf, type Attempt } from './attempts.ts'
+import { createContextReader, type Located } from './context-reader.ts'
+import { selectFiles, tooMuchMedia, type CheckedFile, type QuestionFile } from './question-files.ts'
+import { withDistinctNames, type SentDocument } from './sent-document.ts'
+import { createSentFileReader, isSentImage, type ReadFile, type SentFile } from './sent-files.ts'
 
 /** Images and context files of a chat request, before any check. */
 export interface RequestedAttachments {
@@ -25,12 +27,14 @@ export interface RequestedAttachments {
   sentFiles?: readonly SentFile[]
 }
 
-/** Checked attachments. `pictures` are the bytes of `images`, in the same order. */
+/** Checked attachments. `pictures` are the bytes of `images`, and `fileBytes` those of `files`, in the same order. */
 export interface CheckedAttachments {
   images: ImageReference[]
   pictures: Image[]
   contextFiles: string[]
   documents: SentDocument[]
+  files: QuestionFile[]
+  fileBytes: Image[]
 }
 
 /** The caller, agent and data filters that decide which attachments are permitted. */
@@ -52,23 +56,10 @@ export interface Attachments {
 }
 
 const maxImages = 5
-/** Limit for all context files of one chat together. */
-const maxContextBytes = 100_000_000
-const maxReadMs = 60_000
 /** Context files that are parsed at the same time. */
 const maxParsed = 4
 /** Waiting files per caller. A waiting file costs no more memory than a path. */
 const maxWaiting = 1000
-/** Seconds. */
-const retryAfter = 2
-
-interface Located {
-  /** Normalised path, relative to the files root. */
-  name: string
-  absolute: string
-  /** Path relative to the files root after symbolic links are resolved. */
-  canonical: string
-}
 
 export interface AttachmentDependencies {
   files: FilesRoot
@@ -80,6 +71,7 @@ export interface AttachmentDependencies {
 export function createAttachments({ files, documents, images, uploads }: AttachmentDependencies): Attachments {
   const parsing = createFairPool({ slots: maxParsed, maxWaiting })
   const sentFiles = createSentFileReader({ uploads, images, parsing })
+  const contextReader = createContextReader({ documents, parsing })
 
   async function locate(requestedPath: string): Promise<Located> {
     const name = files.normalise(requestedPath)
@@ -104,41 +96,22 @@ export function createAttachments({ files, documents, images, uploads }: Attachm
       }
     }
     refuseImages(requested.images.length + (requested.sentFiles ?? []).filter(isSentImage).length, use)
-    const contextFiles = await checkContext(contextPaths, use.caller)
+    const { contextFiles, files: ownFiles } = await contextReader.check(contextPaths, use)
     const fitted = await checkImages(requested, imagePaths, use.caller)
-    const sent = await sentFiles.read(requested.sentFiles ?? [], use.caller)
+    const sent = await sentFiles.read(requested.sentFiles ?? [], use)
     const sentImages = sent.flatMap((file) => ('image' in file ? [file] : []))
     refuseImages(requested.images.length + sentImages.length, use)
     const pictures = [...fitted, ...sentImages.map(({ image }) => image)].map(({ mediaType, data }) => ({ mediaType, data }))
     const references = sentImages.map(({ image, name }) => ({ name, mediaType: image.originalType }))
-    const sentDocuments = sent.flatMap((file) => ('document' in file ? [file.document] : []))
+    const { shown, documents } = select(sent, ownFiles, pictures)
     return {
       contextFiles,
       pictures,
       images: [...toReferences(fitted, imagePaths), ...references],
-      documents: withDistinctNames(sentDocuments, contextFiles),
+      documents: withDistinctNames(documents, contextFiles),
+      files: shown.map(({ file }) => file),
+      fileBytes: shown.map(({ file: { mediaType }, data }) => ({ mediaType, data })),
     }
-  }
-
-  /** Reads each distinct file once, so that an unreadable file is refused before the run is stored. */
-  async function checkContext(paths: readonly Attempt<Located>[], caller: Owner): Promise<string[]> {
-    const located = paths.map((file, at) => valueOf(file, `context_files[${at}]`))
-    const unique = [...new Map(located.map((file, at) => [file.absolute, { ...file, at }] as const)).values()]
-    const sizes = await Promise.all(
-      unique.map(({ absolute }) =>
-        stat(absolute).then(
-          ({ size }) => size,
-          () => 0,
-        ),
-      ),
-    )
-    const total = sizes.reduce((sum, size) => sum + size, 0)
-    if (total > maxContextBytes)
-      throw refused('context_files', `the files have ${total} bytes in total, at most ${maxContextBytes} are allowed`)
-    const deadline = AbortSignal.timeout(maxReadMs)
-    const readings = await Promise.all(unique.map(({ absolute }) => attempt(parse(absolute, caller, deadline))))
-    for (const [index, reading] of readings.entries()) valueOf(reading, `context_files[${unique[index]!.at}]: ${unique[index]!.name}`)
-    return unique.map(({ name }) => name)
   }
 
   async function checkImages(
@@ -155,21 +128,32 @@ export function createAttachments({ files, documents, images, uploads }: Attachm
     return readings.map((reading, at) => valueOf(reading, `images[${at}]${located[at] ? `: ${located[at].name}` : ''}`))
   }
 
-  function parse(absolute: string, caller: Owner, deadline?: AbortSignal): Promise<Document> {
-    return parsing.use({ caller }, async () => {
-      if (deadline?.aborted) throw new Error(`Reading the context files took longer than ${maxReadMs / 1000} s.`)
-      return documents.read(absolute, caller)
-    })
-  }
-
   return {
     check,
     async read(name, use) {
       const located = await locate(name)
       refuseWithheld(located, use, (reason) => new ServiceError('invalid_input', `${name}: ${reason}`))
-      return parse(located.absolute, use.caller)
+      return contextReader.parse(located.absolute, use.caller)
     },
   }
+}
+
+/** Divides documents, audio and videos into those that the model reads itself, and those that go as text. */
+function select(
+  sent: readonly ReadFile[],
+  contextFiles: readonly CheckedFile[],
+  pictures: readonly Image[],
+): { shown: CheckedFile[]; documents: SentDocument[] } {
+  const files = [...contextFiles, ...sent.flatMap((each) => ('file' in each ? [each.file] : []))]
+  const imageBytes = pictures.reduce((sum, { data }) => sum + Math.ceil((data.length * 3) / 4), 0)
+  const { shown, asText, refused: refusedFile } = selectFiles(files, imageBytes)
+  if (refusedFile) throw refused(refusedFile.label, tooMuchMedia)
+  const texts = new Set(asText)
+  const documents = sent.flatMap((each) => {
+    if ('document' in each) return [each.document]
+    return 'file' in each && texts.has(each.file) && each.file.file.document ? [each.file.file.document] : []
+  })
+  return { shown, documents }
 }
 
 function refuseImages(count: number, { agent }: AttachmentUse): void {
@@ -197,34 +181,3 @@ function toReferences(fitted: readonly FittedImage[], paths: readonly Attempt<Lo
 
 /** The path of an inline image. */
 const noPath = Promise.resolve(undefined)
-
-type Attempt<T> = { value: T; error?: undefined } | { value?: undefined; error: unknown }
-
-/** Settles without a rejection, so that the caller can report the first fault in request order instead of the first in time. */
-function attempt<T>(work: Promise<T>): Promise<Attempt<T>> {
-  return work.then(
-    (value) => ({ value }),
-    (error: unknown) => ({ error }),
-  )
-}
-
-/** The value of an attempt. Throws its fault with `at`, the position of the attachment in the request. */
-function valueOf<T>(attempted: Attempt<T>, at: string): T {
-  const { value, error } = attempted
-  if (error === undefined) return value as T
-  if (error instanceof PoolBusy) throw new ServiceError('overloaded', `${at}: ${error.message}`, { cause: error, retryAfter })
-  throw refused(at, whyUnreadable(error), error)
-}
-
-/** The reason for a failed read. System errors (with a `code`) get a general text, because their messages name paths on disk. */
-export function whyUnreadable(error: unknown): string {
-  return error instanceof Error && !('code' in error) ? error.message : 'it cannot be read'
-}
-
-/** Characters. A caller that mistakes `base64` for `file_path` sends megabytes as a path. */
-const maxReason = 300
-
-function refused(at: string, reason: string, cause?: unknown): ServiceError {
-  const short = reason.length > maxReason ? `${reason.slice(0, maxReason)} …` : reason.replace(/\.$/, '')
-  return new ServiceError('invalid_input', `${at}: ${short}.`, { cause })
-}

@@ -2,8 +2,10 @@ import type { Tool } from '../../agent/tool.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { arrange, toContextText, type ArrangedFile, type ContextFile } from '../../files/context-text.ts'
 import { createPatterns } from '../../files/patterns.ts'
-import { whyUnreadable, type Attachments } from './attachments.ts'
-import { toDocument, type SentDocument } from './sent-files.ts'
+import type { Attachments } from './attachments.ts'
+import { whyUnreadable } from './attempts.ts'
+import type { QuestionFile } from './question-files.ts'
+import { toDocument, type SentDocument } from './sent-document.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 
 export interface ContextDependencies {
@@ -22,9 +24,11 @@ export interface Context {
   tool: Tool | undefined
 }
 
-/** Loads the current content of a run's context files, and the documents that came with its request. */
-export async function loadContext({ key, request, agent }: LiveRun, deps: ContextDependencies): Promise<Context> {
-  const { contextFiles: names = [], documents = [] } = request
+/** Loads the current content of a run's context files, and the documents that came with its request. Undefined for none. */
+export async function loadContext({ key, request, agent }: LiveRun, deps: ContextDependencies): Promise<Context | undefined> {
+  const { contextFiles = [], documents = [], files: readFiles = [] } = request
+  const names = contextFiles.filter((name) => !readFiles.some((file) => file.isContextFile && file.name === name))
+  if (names.length + documents.length === 0) return undefined
   const files = await Promise.all(
     names.map(async (name): Promise<ContextFile> => {
       // The run was accepted already: a file that has disappeared since must not fail the run.
@@ -40,6 +44,29 @@ export async function loadContext({ key, request, agent }: LiveRun, deps: Contex
   const reader = outlined.length > 0 ? readerFor(outlined, documents, agent, deps) : undefined
   const mark = deps.newId().slice(-12)
   return { text: toContextText(arranged, { mark, tool: reader?.name }), files: arranged, tool: reader?.tool }
+}
+
+/** A file that the model reads itself, as text for another model. */
+export interface FileText {
+  /** Put before the question. */
+  text: string
+  file: ArrangedFile
+}
+
+/** The texts of files that the model reads itself. Long texts become outlines. */
+export function toFileTexts(files: readonly QuestionFile[], agent: Agent, newId: () => string): Map<QuestionFile, FileText> {
+  const readable = files.flatMap((file) => (file.document ? [{ file, content: { ...file, content: toDocument(file.document) } }] : []))
+  const arranged = arrange(
+    readable.map(({ content }) => content),
+    characterLimit(agent),
+  )
+  const mark = newId().slice(-12)
+  return new Map(
+    readable.map(({ file }, index) => {
+      const shown = arranged[index]!
+      return [file, { text: toContextText([shown], { mark, tool: undefined }), file: shown }]
+    }),
+  )
 }
 
 function faultOf(error: unknown): string {

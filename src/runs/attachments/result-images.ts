@@ -6,8 +6,10 @@ import type { RunKey } from '../run.ts'
 
 /** Images that tools return in a run. */
 
-/** The first number of a tool's image. Lower numbers are the images of the question. */
+/** The first number of a tool's image. Lower numbers are the images and files of the question. */
 export const firstResultImage = 100
+/** The first number of a file of the question. Lower numbers are its images. */
+export const firstQuestionFile = 50
 
 /** Limit per run, high enough for an agent with a browser that takes a screenshot before each model call. */
 const maxImages = 40

@@ -1,13 +1,16 @@
 import { buffer } from 'node:stream/consumers'
 import type { Owner } from '../../access/owner.ts'
 import { ServiceError } from '../../errors.ts'
-import type { Document } from '../../files/document.ts'
+import type { Agent } from '../../configuration/agent.ts'
 import { kindOf, maxDocumentBytes } from '../../files/document-kind.ts'
 import { readDocumentBytes } from '../../files/document-text.ts'
 import type { FittedImage, Images } from '../../files/images.ts'
 import type { FairPool } from '../../processes/fair-pool.ts'
+import { mediaKindOf, mediaTypeOfBytes } from '../../files/media.ts'
 import { PoolBusy } from '../../processes/fair-queue.ts'
 import type { Uploads } from '../../uploads/uploads.ts'
+import { textOrScan, toSentDocument, type SentDocument } from './sent-document.ts'
+import { isRead, toCheckedFile, whyUnread, type CheckedFile } from './question-files.ts'
 
 /** A file that a caller sends with a chat, before any check: an upload, or the bytes themselves. */
 export type SentFile = SentUpload | SentBytes
@@ -18,6 +21,8 @@ interface SentUpload {
   label: string
   /** True where the caller calls the file an image. Other files are images by their type. */
   isImage?: boolean
+  /** True for a file of an earlier message: a client sends its whole conversation with each question. */
+  isEarlier?: boolean
 }
 
 interface SentBytes {
@@ -25,24 +30,22 @@ interface SentBytes {
   /** Base64, or a data: URL. */
   content: string
   label: string
+  /** As in `SentUpload`. */
+  isEarlier?: boolean
 }
 
-/**
- * A document of a chat as text, without a copy of the text in each section. The text is stored with the run: an upload that is deleted later
- * is not missed.
- */
-export interface SentDocument {
-  name: string
-  text: string
-  sections: { heading: string; start: number; length: number; page?: number }[]
-}
+/** What a model is shown of a file: an image, its text, or the file itself. `unread`: nothing. */
+export type ReadFile = { image: FittedImage; name: string } | { document: SentDocument } | { file: CheckedFile } | { unread: true }
 
-/** What a model is shown of a file. */
-export type ReadFile = { image: FittedImage; name: string } | { document: SentDocument }
+/** The caller, and the agent whose model reads the files. */
+export interface FileUse {
+  caller: Owner
+  agent: Pick<Agent, 'model'>
+}
 
 export interface SentFileReader {
   /** Throws a `ServiceError` that names the file: `not_found`, `invalid_input`, `artifacts_unavailable` or `overloaded`. */
-  read(files: readonly SentFile[], caller: Owner): Promise<ReadFile[]>
+  read(files: readonly SentFile[], use: FileUse): Promise<ReadFile[]>
 }
 
 interface SentFileDependencies {
@@ -66,25 +69,35 @@ export function createSentFileReader({ uploads, images, parsing }: SentFileDepen
     return { name, size, isImage: file.isImage ?? isPicture(type), read: () => buffer(content.read()), close: () => content.close() }
   }
 
-  async function readOne(file: SentFile, caller: Owner): Promise<ReadFile> {
+  async function readOne(file: SentFile, { caller, agent: { model } }: FileUse): Promise<ReadFile> {
     const { name, size, isImage, read, close } = await open(file, caller)
     try {
       if (size > maxDocumentBytes) throw new Error(`it has ${size} bytes, more than the limit of ${maxDocumentBytes}`)
       const bytes = await read()
       if (isImage) return { image: await images.fromBytes(bytes, caller), name }
-      return { document: toSentDocument(name, await readDocumentBytes(bytes, kindOf(name, bytes), caller)) }
+      const mediaType = mediaTypeOfBytes(bytes)
+      if (mediaType === undefined) return { document: toSentDocument(name, await readDocumentBytes(bytes, kindOf(name, bytes), caller)) }
+      const isDocument = mediaKindOf(mediaType) === 'document'
+      if (isRead(model, mediaType)) {
+        const document = isDocument ? await textOrScan(readDocumentBytes(bytes, 'pdf', caller)) : undefined
+        const pages = Number(document?.metadata['pages'] ?? 0)
+        return { file: toCheckedFile({ ...file, name, mediaType, bytes, document: document && toSentDocument(name, document), pages }) }
+      }
+      if (isDocument) return { document: toSentDocument(name, await readDocumentBytes(bytes, 'pdf', caller)) }
+      if (file.isEarlier) return { unread: true }
+      throw new Error(whyUnread(model, mediaType))
     } finally {
       await close()
     }
   }
 
   return {
-    async read(files, caller) {
+    async read(files, use) {
       if (files.length > maxFiles) throw refusal(`${files.length} files were sent, at most ${maxFiles} are allowed`)
       const readFiles: ReadFile[] = []
       let characters = 0
       for (const file of files) {
-        const content = await parsing.use({ caller }, () => readOne(file, caller)).catch((error: unknown) => rethrow(file, error))
+        const content = await parsing.use({ caller: use.caller }, () => readOne(file, use)).catch((error: unknown) => rethrow(file, error))
         characters += 'document' in content ? content.document.text.length : 0
         if (characters > maxCharacters)
           throw refusal(`${file.label}: the documents have more than ${maxCharacters} characters of text together`)
@@ -126,30 +139,6 @@ export function isSentImage(file: SentFile): boolean {
 /** An SVG file is text: no model takes it as an image. */
 function isPicture(type: string): boolean {
   return type.toLowerCase().startsWith('image/') && !type.toLowerCase().startsWith('image/svg')
-}
-
-function toSentDocument(name: string, { text, sections }: Document): SentDocument {
-  const packed = sections.map(({ heading, start, text: { length }, page }) => ({ heading, start, length, ...(page && { page }) }))
-  return { name, text, sections: packed }
-}
-
-export function toDocument({ text, sections }: SentDocument): Document {
-  return {
-    text,
-    sections: sections.map(({ length, ...place }) => ({ ...place, text: text.slice(place.start, place.start + length) })),
-    metadata: {},
-  }
-}
-
-/** Gives files of the same name different names, so that a tool can read each. */
-export function withDistinctNames(documents: readonly SentDocument[], taken: readonly string[]): SentDocument[] {
-  const names = new Set(taken)
-  return documents.map((document) => {
-    let name = document.name
-    for (let n = 2; names.has(name); n++) name = `${n} ${document.name}`
-    names.add(name)
-    return { ...document, name }
-  })
 }
 
 function rethrow({ label }: SentFile, error: unknown): never {

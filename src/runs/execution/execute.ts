@@ -26,7 +26,7 @@ import type { LiveRun } from '../ownership/live-run.ts'
 import { FenceLost, type HistoryMessage, type NextRun, type Turn } from '../run-store.ts'
 import { loadContext } from '../attachments/context-files.ts'
 import { createShowImage, ownResultImages } from '../attachments/result-images.ts'
-import { loadImages, loadResultImages } from '../attachments/window-images.ts'
+import { loadMedia, loadResultImages } from '../attachments/window-media.ts'
 import { summaryUnder, underFilters } from '../window/restriction.ts'
 import { humanMessageData, toBroughtMessages, toTranscript } from '../window/transcript.ts'
 import { readWindow } from '../window/window.ts'
@@ -148,8 +148,7 @@ async function load(run: LiveRun, progress: Progress, deps: RunPorts, { asksMode
   if (context?.tool) progress.extraTools = [context.tool]
   if (asksModel && run.request.clientTools) progress.clientTools = deps.clientTools.create(run.request.clientTools, run.key)
   const history = isFiltered ? underFilters(filters, progress.history) : progress.history
-  const images =
-    asksModel && mayHaveImages(run, history) ? await times.during('store', () => loadImages(run, turn, history, store)) : undefined
+  const media = asksModel && mayHaveMedia(run, history) ? await times.during('store', () => loadMedia(run, turn, history, deps)) : undefined
   const { messages, system } = toTranscript({
     history,
     summary: isFiltered ? summaryUnder(filters, turn.summary) : turn.summary,
@@ -158,7 +157,7 @@ async function load(run: LiveRun, progress: Progress, deps: RunPorts, { asksMode
     messages: run.request.messages,
     instructions: run.request.instructions,
     tokens: config.memory.history_tokens,
-    ...(images ? { images: images.questions } : {}),
+    ...(media ? { images: media.images, files: media.files, fileTexts: media.texts } : {}),
     ...(context ? { context } : {}),
   })
   progress.system = [config.instructions, system].filter((text) => text !== '').join('\n\n')
@@ -172,12 +171,13 @@ async function load(run: LiveRun, progress: Progress, deps: RunPorts, { asksMode
     if (callsWithoutResult(progress.messages).length > 0) reachState('resumed-in-tool')
     progress.decisions = decisions
   }
-  if (images) await times.during('store', () => loadResultImages(run, progress, images.results, store))
+  if (media) await times.during('store', () => loadResultImages(run, progress, media.results, store))
 }
 
-/** False for a new run without images, in a session whose window has no attachments and no tool results. */
-function mayHaveImages({ fence, request }: LiveRun, history: readonly HistoryMessage[]): boolean {
-  return fence > 1 || request.images !== undefined || history.some(({ data }) => data?.images ?? data?.transcript)
+/** False for a new run without images and files, in a session whose window has no attachments and no tool results. */
+function mayHaveMedia({ fence, request }: LiveRun, history: readonly HistoryMessage[]): boolean {
+  const { images, files } = request
+  return fence > 1 || (images ?? files) !== undefined || history.some(({ data }) => data?.images ?? data?.files ?? data?.transcript)
 }
 
 /** Puts memories before the question of the current run only, so that the beginning of the prompt stays the same and provider caches hit. */

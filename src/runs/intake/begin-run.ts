@@ -52,7 +52,7 @@ export function createBeginRun({ store, attachments, intake, holder, now, newId 
       input: run.input.slice(0, maxInputCharacters).toWellFormed(),
       now: now(),
       messages: toNewMessages(request, key.requestId, now()),
-      ...(checked ? { images: checked.pictures } : {}),
+      ...(checked ? { images: checked.pictures, files: checked.fileBytes } : {}),
       ...(event ? { event } : {}),
       ...(chat.notifications ? { notifications: chat.notifications } : {}),
       ...(chat.afterMessages === undefined ? {} : { afterMessages: chat.afterMessages }),
@@ -68,12 +68,13 @@ function withDefaultSchema(request: ChatRequest, schema: JsonSchema | null | und
   return schema && request.responseSchema === undefined ? { ...request, responseSchema: schema } : request
 }
 
-function withAttachments(request: ChatRequest, { images, contextFiles, documents }: CheckedAttachments): ChatRequest {
+function withAttachments(request: ChatRequest, { images, contextFiles, documents, files }: CheckedAttachments): ChatRequest {
   return {
     ...request,
     ...(images.length > 0 ? { images } : {}),
     ...(contextFiles.length > 0 ? { contextFiles } : {}),
     ...(documents.length > 0 ? { documents } : {}),
+    ...(files.length > 0 ? { files } : {}),
   }
 }
 

@@ -1,9 +1,9 @@
 import { charactersPerToken, fit } from '../../agent/history.ts'
-import type { Image, Message } from '../../agent/messages.ts'
+import type { Message } from '../../agent/messages.ts'
 import { fitName } from '../../agent/tool-names.ts'
 import { withNotes } from '../../agent/notes.ts'
 import type { MessageData } from '../../sessions/message.ts'
-import { toEarlierMessage, toImages, type RequestContent } from '../attachments/attached.ts'
+import { toEarlierMessage, toMedia, type RequestContent, type ShownAttachments } from '../attachments/attached.ts'
 import { digest } from './digest.ts'
 import { fromContextText, type ArrangedFile } from '../../files/context-text.ts'
 import type { ChatMessage } from '../run.ts'
@@ -17,7 +17,7 @@ export interface Transcript {
   messages: Message[]
 }
 
-interface TranscriptInput {
+interface TranscriptInput extends ShownAttachments {
   history: readonly HistoryMessage[]
   /** Summary of the turns before `history`. */
   summary?: RunningSummary | undefined
@@ -29,22 +29,22 @@ interface TranscriptInput {
   /** Instructions for this run alone. */
   instructions?: string | undefined
   tokens: number
-  /** Images to show, with bytes, by request id. */
-  images?: ReadonlyMap<string, readonly Image[]>
   /** Context files, put before the question. */
   context?: { text: string; files: readonly ArrangedFile[] }
+  /** Files of the question that the model reads itself, as text. */
+  fileTexts?: readonly ArrangedFile[]
 }
 
 /** The transcript at the start of a run: the window of the session, additional turns of the request, context files, the human message. */
 export function toTranscript(input: TranscriptInput): Transcript {
-  const { history, summary, messageIndex, requestId, messages: requested, instructions, tokens, images = noImages, context } = input
+  const { history, summary, messageIndex, requestId, messages: requested, instructions, tokens, images, files, context } = input
   const humanMessage = history.find((message) => message.idx === messageIndex)
   // Earlier messages of a resumed run come from the run's checkpoints instead.
   const isOfThisRun = ({ idx, data }: HistoryMessage) => idx === messageIndex || (idx > messageIndex && data?.requestId === requestId)
   const earlier = history.filter((message) => !isOfThisRun(message))
   const areStored = earlier.some((message) => message.data?.requestId === requestId)
   const additional = areStored ? [] : requested.slice(0, -1)
-  const messages = earlier.flatMap((message) => toMessages(message, images))
+  const messages = earlier.flatMap((message) => toMessages(message, { images, files }))
   const system = summary?.system === undefined ? systemOf(history) : [summary.system]
   for (const message of additional) {
     if (message.role === 'system') system.push(message.content)
@@ -53,19 +53,23 @@ export function toTranscript(input: TranscriptInput): Transcript {
   if (instructions !== undefined) system.push(instructions)
   const content = humanMessage?.content ?? requested.at(-1)?.content ?? ''
   const question = context === undefined ? content : withNotes(context.text, content)
-  const questionImages = images.get(requestId)
   // Files and question form a single message, because some models refuse two user messages in a row.
-  messages.push({ role: 'user', text: question, ...(questionImages ? toImages(questionImages) : {}) })
+  messages.push({ role: 'user', text: question, ...toMedia({ images: images?.get(requestId), files: files?.get(requestId) }) })
   const maxSummary = summaryTokens(tokens)
   const fitted = fit(messages, tokens - maxSummary)
   // Turns that do not fit in this run are not in the stored summary yet.
   const omitted = fitted.omitted.flatMap(toDigestMessages)
   const text = omitted.length === 0 ? (summary?.text ?? '') : digest(summary?.text ?? '', omitted, maxSummary * charactersPerToken)
-  addParts(fitted.messages, content, { files: context?.files, summary: text })
+  addParts(fitted.messages, content, { files: partsOf(input), summary: text })
   return {
     system: [...new Set(system), ...(text === '' ? [] : [renderSummary(text)])].join('\n\n'),
     messages: fitted.messages,
   }
+}
+
+/** The files of the question as text; undefined for none. */
+function partsOf({ context, fileTexts = [] }: TranscriptInput): readonly ArrangedFile[] | undefined {
+  return context || fileTexts.length > 0 ? [...(context?.files ?? []), ...fileTexts] : undefined
 }
 
 /** Gives the question its parts, where there is more than the question. */
@@ -103,11 +107,10 @@ function toDigestMessages(message: Message): { role: 'human' | 'ai'; content: st
   return [{ role: message.role === 'user' ? 'human' : 'ai', content: message.text }]
 }
 
-const noImages: ReadonlyMap<string, readonly Image[]> = new Map()
-
-export function toMessages({ role, content, data }: HistoryMessage, images = noImages): Message[] {
+export function toMessages({ role, content, data }: HistoryMessage, shown: ShownAttachments = {}): Message[] {
   if (role === 'ai') return data?.transcript ?? [toMessage('assistant', content)]
-  return [data?.images || data?.contextFiles ? toEarlierMessage(content, data, images) : toMessage('user', content)]
+  const hasAttachments = data?.images ?? data?.contextFiles ?? data?.files
+  return [hasAttachments ? toEarlierMessage(content, data ?? {}, shown) : toMessage('user', content)]
 }
 
 /** A message of the request for the model: behind an assistant message, the results of its calls. */
@@ -125,10 +128,18 @@ function toMessage(role: 'user' | 'assistant', text: string): Message {
 }
 
 /** Data stored with a human message beside its text; undefined when there were no attachments. */
-export function humanMessageData({ images, contextFiles, documents }: RequestContent, requestId: string): MessageData | undefined {
-  const files = [...(contextFiles ?? []), ...(documents ?? []).map(({ name }) => name)]
-  if (!images && files.length === 0) return undefined
-  return { ...(images ? { requestId, images } : {}), ...(files.length > 0 ? { contextFiles: files } : {}) }
+export function humanMessageData(request: RequestContent, requestId: string): MessageData | undefined {
+  const { images, documents = [], files = [] } = request
+  const isReadByModel = (path: string) => files.some(({ name, isContextFile }) => isContextFile && name === path)
+  const paths = (request.contextFiles ?? []).filter((path) => !isReadByModel(path))
+  const contextFiles = [...paths, ...documents.map(({ name }) => name)]
+  if (!images && contextFiles.length === 0 && files.length === 0) return undefined
+  return {
+    ...(images || files.length > 0 ? { requestId } : {}),
+    ...(images ? { images } : {}),
+    ...(contextFiles.length > 0 ? { contextFiles } : {}),
+    ...(files.length > 0 ? { files: files.map(({ name, mediaType, size, tokens }) => ({ name, mediaType, size, tokens })) } : {}),
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { cutOutput, tokensPerImage, totalTokens } from '../../agent/history.ts'
+import { cutOutput, tokensPerFile, tokensPerImage, totalTokens } from '../../agent/history.ts'
 import { summaryTokens, toMessages } from './transcript.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import type { HistoryMessage, RunStore, Turn } from '../run-store.ts'
@@ -36,7 +36,8 @@ export function toSizedMessage(message: HistoryMessage): SizedMessage {
   const messages = toMessages(message)
   const tokens = Math.max(totalTokens(messages.map(cutOutput)), Math.ceil(totalTokens(messages) / fullOutputDivisor))
   const images = (message.data?.images?.length ?? 0) * tokensPerImage
-  return { idx: message.idx, role: message.role, tokens: tokens + images }
+  const files = (message.data?.files?.length ?? 0) * tokensPerFile
+  return { idx: message.idx, role: message.role, tokens: tokens + images + files }
 }
 
 const fullOutputDivisor = 8

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
-import type { ToolImage } from '../../agent/messages.ts'
-import { firstResultImage } from '../../runs/attachments/result-images.ts'
+import type { MediaPlace } from '../../runs/run-store.ts'
+import { firstQuestionFile, firstResultImage } from '../../runs/attachments/result-images.ts'
 import { statement, type Param } from '../statement.ts'
 import type { Tables } from '../tables.ts'
 
@@ -13,7 +13,7 @@ interface ImageValues {
   data: string
 }
 
-/** The statements of images, used by chats with images only. */
+/** The statements of images and files, used by chats with such media only. */
 export function mediaStatements(database: Kysely<Tables>) {
   return {
     insert: statement(database, (db, param: Param<ImageValues>) =>
@@ -73,18 +73,18 @@ export function imagesOf(db: Kysely<Tables>, tenant: string, session: string, re
     .where('tenant', '=', tenant)
     .where('session', '=', session)
     .where('request_id', 'in', requestIds)
-    .where('n', '<', firstResultImage)
+    .where('n', '<', firstQuestionFile)
     .orderBy('request_id')
     .orderBy('n')
 }
 
-/** Selects a superset of the images when several runs have images with the same numbers. */
-export function resultImagesOf(db: Kysely<Tables>, tenant: string, session: string, images: readonly Pick<ToolImage, 'requestId' | 'n'>[]) {
+/** Selects a superset of the places when several runs have media with the same numbers. */
+export function mediaAt(db: Kysely<Tables>, tenant: string, session: string, places: readonly MediaPlace[]) {
   return db
     .selectFrom('media')
     .select(['request_id as requestId', 'n', 'data'])
     .where('tenant', '=', tenant)
     .where('session', '=', session)
-    .where('request_id', 'in', [...new Set(images.map(({ requestId }) => requestId))])
-    .where('n', 'in', [...new Set(images.map(({ n }) => n))])
+    .where('request_id', 'in', [...new Set(places.map(({ requestId }) => requestId))])
+    .where('n', 'in', [...new Set(places.map(({ n }) => n))])
 }

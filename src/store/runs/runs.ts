@@ -19,8 +19,8 @@ import {
 import { runApprovals } from './run-approvals.ts'
 import { asyncEvents } from './async-events.ts'
 import { query, type Database } from '../database.ts'
-import { imageKey } from '../../runs/attachments/result-images.ts'
-import { imagesOf, mediaStatements, resultImagesOf } from './media-statements.ts'
+import { firstQuestionFile, imageKey } from '../../runs/attachments/result-images.ts'
+import { imagesOf, mediaAt, mediaStatements } from './media-statements.ts'
 import { runMoves } from './moves.ts'
 import { addNotifications, createRounds, type NotificationStoreOptions } from './notifications.ts'
 import { insertArtifacts } from '../sessions/artifacts.ts'
@@ -112,6 +112,8 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
     if (newRun.unstored) await markUnstored(database.db, connection, newRun, session.key)
     for (const [n, image] of (newRun.images ?? []).entries())
       await media.insert(connection, { ...newRun, ...image, session: session.key, n })
+    for (const [index, file] of (newRun.files ?? []).entries())
+      await media.insert(connection, { ...newRun, ...file, session: session.key, n: firstQuestionFile + index })
     if (newRun.event) await events.addCallback(connection, newRun, newRun.event)
     if (newRun.notifications) {
       const { notifications: configs, now } = newRun
@@ -235,9 +237,9 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
       }
       return imagesByRun
     },
-    async resultImages(tenant, session, images) {
-      if (images.length === 0) return new Map()
-      const { rows } = await query(database.forTenant(tenant).read, resultImagesOf(database.db, tenant, session, images))
+    async mediaBytes(tenant, session, places) {
+      if (places.length === 0) return new Map()
+      const { rows } = await query(database.forTenant(tenant).read, mediaAt(database.db, tenant, session, places))
       return new Map(rows.map(({ requestId, n, data }) => [imageKey({ requestId, n }), data]))
     },
     keepResultImages: (key, fence, session, images) =>

@@ -28,9 +28,9 @@ export interface FastPath {
 /** The outcome `unchanged`. */
 export const unchanged: Promise<{ kind: 'unchanged' }> = Promise.resolve({ kind: 'unchanged' })
 
-/** False when the run has an event, images, notifications, several messages or a condition, or is unstored. */
-export function isSimpleBegin({ messages, event, images, notifications, afterMessages, unstored }: NewRun): boolean {
-  return messages.length === 1 && !event && !images && !notifications && afterMessages === undefined && !unstored
+/** False when the run has an event, images, files, notifications, several messages or a condition, or is unstored. */
+export function isSimpleBegin({ messages, event, images, files, notifications, afterMessages, unstored }: NewRun): boolean {
+  return messages.length === 1 && !event && !images && !files && !notifications && afterMessages === undefined && !unstored
 }
 
 /** False when the run has no answer, or has an error, jobs, files or result images. */

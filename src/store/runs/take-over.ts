@@ -78,7 +78,7 @@ export function createTakeOver(
     if (row.message_index !== null) return endWaiting(connection, row, { ...row, status: 'error', continuable: 1 }, now)
     const { tenant, session, request_id: requestId } = row
     const isDeleted = (await sessionQueue.deleteRun(connection, { ...row, requestId })).rows.length > 0
-    if (isDeleted && session !== null && hasImages(row)) await media.deleteOfRun(connection, { tenant, session, requestId })
+    if (isDeleted && session !== null && hasMedia(row)) await media.deleteOfRun(connection, { tenant, session, requestId })
     return isDeleted
   }
 
@@ -192,8 +192,9 @@ export function createTakeOver(
   return { takeTurn, leaveQueue, takeOver, claim: takeUp, release: putBack, orphans, unendedIn, ownUnended }
 }
 
-function hasImages({ request }: RunRow): boolean {
-  return (parseJson<ChatRequest>(request)?.images?.length ?? 0) > 0
+function hasMedia({ request }: RunRow): boolean {
+  const { images = [], files = [] } = parseJson<ChatRequest>(request) ?? {}
+  return images.length + files.length > 0
 }
 
 type WaitingEnd = Pick<RunRow, 'continuable' | 'request' | 'error' | 'log'> & { status: 'cancelled' | 'error' }

@@ -57,13 +57,13 @@ async function copyMessages(db: Kysely<Tables>, connection: Connection, sourceKe
     .expression(messages.select(['tenant', to.as('session'), 'idx', 'role', 'content', 'created_at', 'data']))
   await query(connection, copy)
   await copyArtifacts(db, connection, sourceKey, fork)
-  // The data of images in questions and in tool results have this field; few messages have images.
-  const withImages = messages.select('data').where('data', 'like', '%"mediaType":%')
-  const { rows } = await query(connection, withImages)
+  // The data of images and files in questions and of images in tool results have this field; few messages have such media.
+  const withMedia = messages.select('data').where('data', 'like', '%"mediaType":%')
+  const { rows } = await query(connection, withMedia)
   const runs = rows.flatMap(({ data }) => {
-    const { images, transcript, requestId } = parseJson<MessageData>(data) ?? {}
-    const hasImages = images !== undefined || resultImagesIn(transcript ?? []).length > 0
-    return hasImages && requestId !== undefined ? [requestId] : []
+    const { images, files, transcript, requestId } = parseJson<MessageData>(data) ?? {}
+    const hasMedia = images !== undefined || files !== undefined || resultImagesIn(transcript ?? []).length > 0
+    return hasMedia && requestId !== undefined ? [requestId] : []
   })
   for (const requestId of new Set(runs)) {
     const media = db.selectFrom('media').where('tenant', '=', tenant).where('session', '=', sourceKey).where('request_id', '=', requestId)
