@@ -141,7 +141,9 @@ export const Usage = Type.Object(
     usage: Type.Number({ description: 'The amount, in `unit`.' }),
     unit: Type.String({ description: '`tokens` and `USD` of a model (USD where agent.yaml has `prices`), `seconds` of a tool.' }),
     details: Type.Optional(
-      Type.Record(Type.String(), Type.Number(), { description: 'The tokens of a model: `input`, `output`, `cached_input`, `reasoning`.' }),
+      Type.Record(Type.String(), Type.Number(), {
+        description: 'The tokens of a model: `input`, `output`, `cached_input`, `cache_write` (absent for none), `reasoning`.',
+      }),
     ),
   },
   { description: 'The usage of a model or a tool.' },

@@ -51,7 +51,10 @@ const Attributes = Type.Object(
     attempts: Type.Optional(Type.Array(Attempt)),
     input_tokens: nullable(Type.Integer(), 'Of a model call, or summed over a run.'),
     output_tokens: nullable(Type.Integer(), 'Of a model call, or summed over a run.'),
-    cached_input_tokens: nullable(Type.Integer(), 'Part of `input_tokens`.'),
+    cached_input_tokens: nullable(Type.Integer(), 'Part of `input_tokens`: read from the prompt cache of the provider.'),
+    cache_write_tokens: Type.Optional(
+      Type.Integer({ description: 'Part of `input_tokens`: written to the prompt cache, where the provider has a price for it.' }),
+    ),
     reasoning_tokens: nullable(Type.Integer(), 'Part of `output_tokens`.'),
     cost: nullable(Type.Number(), 'USD; null without configured prices.'),
     time_to_first_token: nullable(

@@ -318,7 +318,7 @@ export interface NestedMessage {
 
 /** Sums for the end event. */
 export interface UsageSoFar {
-  models: { model: string; input: number; output: number; cachedInput: number; reasoning: number }[]
+  models: { model: string; input: number; output: number; cachedInput: number; cacheWrite?: number; reasoning: number }[]
   thoughts: Step[]
 }
 

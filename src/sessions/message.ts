@@ -58,7 +58,8 @@ export interface UsageEntry {
   costAttribute: string
   usage: number
   unit: 'tokens' | 'USD' | 'seconds'
-  details?: { input: number; output: number; cached_input: number; reasoning: number }
+  /** Tokens of a model. `cache_write` is absent where none was written to a prompt cache at a price. */
+  details?: { input: number; output: number; cached_input: number; cache_write?: number; reasoning: number }
 }
 
 /** A part of an answer, and the passage of a document that says it. Ends are exclusive. */

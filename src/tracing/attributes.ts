@@ -35,9 +35,11 @@ export function runAttributes(run: LiveRun, withContent: boolean): Attributes {
 
 export function endAttributes(run: LiveRun, end: EndEvent, withContent: boolean): Attributes {
   const details = end.usage.flatMap((entry) => (entry.details ? [entry.details] : []))
-  const sum = (kind: 'input' | 'output' | 'cached_input' | 'reasoning') => details.reduce((total, usage) => total + usage[kind], 0)
+  const sum = (kind: 'input' | 'output' | 'cached_input' | 'cache_write' | 'reasoning') =>
+    details.reduce((total, usage) => total + (usage[kind] ?? 0), 0)
+  const [cachedInput, cacheWrite] = [sum('cached_input'), sum('cache_write')]
   return {
-    ...usageAttributes({ input: sum('input'), output: sum('output'), cachedInput: sum('cached_input'), reasoning: sum('reasoning') }),
+    ...usageAttributes({ input: sum('input'), output: sum('output'), cachedInput, cacheWrite, reasoning: sum('reasoning') }),
     'gen_ai.response.finish_reasons': [end.reason],
     ...(withContent && { 'gen_ai.output.messages': toMessage('assistant', [toText(outputOf(run.log.events.slice()))], end.reason) }),
   }
@@ -106,11 +108,12 @@ export function toolEndAttributes(step: Step, withContent: boolean): Attributes 
   }
 }
 
-function usageAttributes({ input, output, cachedInput, reasoning }: Omit<ModelUsage, 'model'>): Attributes {
+function usageAttributes({ input, output, cachedInput, cacheWrite, reasoning }: Omit<ModelUsage, 'model'>): Attributes {
   return {
     'gen_ai.usage.input_tokens': input,
     'gen_ai.usage.output_tokens': output,
     'gen_ai.usage.cache_read.input_tokens': cachedInput,
+    ...(cacheWrite && { 'gen_ai.usage.cache_creation.input_tokens': cacheWrite }),
     'gen_ai.usage.reasoning.output_tokens': reasoning,
   }
 }

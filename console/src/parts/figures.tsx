@@ -15,6 +15,16 @@ export function Tokens({ count }: { count: number | null | undefined }) {
   return <span title={`${whole.format(count)} tokens`}>{compact.format(count)}</span>
 }
 
+/** Input that a provider read from its prompt cache: "1,200 cached (86 %)"; nothing where there is none. */
+export function CachedInput({ cached, input }: { cached: number | null | undefined; input: number | null | undefined }) {
+  if (!cached || !input) return null
+  return (
+    <span title="Read from the prompt cache of the provider">
+      <Tokens count={cached} /> cached ({Math.round((cached / input) * 100)} %)
+    </span>
+  )
+}
+
 /** A cost in USD, or a dash where no prices are configured. */
 export function Cost({ usd }: { usd: number | null | undefined }) {
   if (usd === null || usd === undefined) return <span>–</span>

@@ -1,15 +1,15 @@
 import { Link } from 'wouter'
-import { Cost, Duration, Tokens } from '../parts/figures.tsx'
+import { CachedInput, Cost, Duration, Tokens } from '../parts/figures.tsx'
 import { StatusBadge } from '../parts/status-badge.tsx'
 import { Timestamp } from '../parts/timestamp.tsx'
 import { operationLabels } from '../runs/labels.ts'
 import type { RunSummary } from '../runs/queries.ts'
 import { RunningDuration } from '../runs/running-duration.tsx'
-import type { Run } from './queries.ts'
+import { useTrace, type Run, type RunKey } from './queries.ts'
 import styles from './run.module.css'
 
 /** The line below the title: state, caller, times, cost. */
-export function Facts({ run, summary }: { run: Run; summary: RunSummary | undefined }) {
+export function Facts({ runKey, run, summary }: { runKey: RunKey; run: Run; summary: RunSummary | undefined }) {
   const { status, session_id: session, created_at: created, started_at: started, ended_at: ended } = run
   return (
     <div className={styles.facts}>
@@ -24,6 +24,7 @@ export function Facts({ run, summary }: { run: Run; summary: RunSummary | undefi
           <Tokens count={summary.tokens} /> tokens
         </span>
       )}
+      {ended && <CachedFact runKey={runKey} />}
       {summary?.cost !== null && summary?.cost !== undefined && <Cost usd={summary.cost} />}
       <Link href={`/chat/${encodeURIComponent(session)}`} className={styles.link}>
         Conversation
@@ -35,4 +36,10 @@ export function Facts({ run, summary }: { run: Run; summary: RunSummary | undefi
       )}
     </div>
   )
+}
+
+/** How much of the run's input came from prompt caches: from the trace, which the timeline loads too. */
+function CachedFact({ runKey }: { runKey: RunKey }) {
+  const root = useTrace(runKey, false).data?.spans.find(({ kind }) => kind === 'run')
+  return root && <CachedInput cached={root.attributes.cached_input_tokens} input={root.attributes.input_tokens} />
 }

@@ -23,7 +23,7 @@ export function RunPage() {
   return (
     <>
       <PageHeader title="Run" actions={<Actions runKey={key} run={run.data} summary={summary ?? undefined} />}>
-        <Facts run={run.data} summary={summary ?? undefined} />
+        <Facts runKey={key} run={run.data} summary={summary ?? undefined} />
       </PageHeader>
       <div className={styles.body}>
         <Answer run={run.data} question={run.data.outcome?.input ?? summary?.input ?? undefined} />

@@ -9,6 +9,7 @@ export function toTokenUsage(usage: readonly UsageEntry[], before: readonly Usag
     const inputTokens = details.input - (earlier?.input ?? 0)
     const outputTokens = details.output - (earlier?.output ?? 0)
     if (inputTokens + outputTokens === 0) return []
+    const cacheWriteInputTokens = (details.cache_write ?? 0) - (earlier?.cache_write ?? 0)
     return [
       {
         model,
@@ -16,6 +17,7 @@ export function toTokenUsage(usage: readonly UsageEntry[], before: readonly Usag
         outputTokens,
         totalTokens: inputTokens + outputTokens,
         cachedInputTokens: details.cached_input - (earlier?.cached_input ?? 0),
+        ...(cacheWriteInputTokens > 0 && { cacheWriteInputTokens }),
         reasoningTokens: details.reasoning - (earlier?.reasoning ?? 0),
       },
     ]

@@ -6,6 +6,7 @@ interface Tokens {
   output: number
   total: number
   cached: number
+  written: number
   reasoning: number
 }
 
@@ -18,18 +19,20 @@ export function tokensSince(before: readonly UsageEntry[], usage: readonly Usage
     output: all.output - earlier.output,
     total: all.total - earlier.total,
     cached: all.cached - earlier.cached,
+    written: all.written - earlier.written,
     reasoning: all.reasoning - earlier.reasoning,
   }
 }
 
 /** The token counts of a run, summed over its models. */
 export function tokensOf(usage: readonly UsageEntry[]): Tokens {
-  const sum: Tokens = { input: 0, output: 0, total: 0, cached: 0, reasoning: 0 }
+  const sum: Tokens = { input: 0, output: 0, total: 0, cached: 0, written: 0, reasoning: 0 }
   for (const { unit, details } of usage) {
     if (unit !== 'tokens' || !details) continue
     sum.input += details.input
     sum.output += details.output
     sum.cached += details.cached_input
+    sum.written += details.cache_write ?? 0
     sum.reasoning += details.reasoning
   }
   return { ...sum, total: sum.input + sum.output }

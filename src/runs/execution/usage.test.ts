@@ -2,7 +2,7 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import type { Step } from '../../agent/events.ts'
 import type { ModelUsage } from '../../agent/model.ts'
-import { toUsage, totalsOf } from './usage.ts'
+import { costOfCall, toUsage, totalsOf } from './usage.ts'
 
 const used = (model: string, input: number, output: number, cachedInput = 0, reasoning = 0): ModelUsage => ({
   model,
@@ -46,6 +46,24 @@ test('a model with prices has its cost behind its tokens, also one that only sto
     usage.map((entry) => `${entry.costAttribute} ${entry.unit}`),
     ['a tokens', 'a USD', 'b tokens', 'b USD'],
   )
+})
+
+test('input that was written to a prompt cache is kept, and has a price of its own', () => {
+  const prices = { input: 2, output: 8, cached_input: 0.5, cache_write: 2.5 }
+  const llms = { primary: { provider: 'anthropic' as const, model: 'a', prices }, fallback: [] }
+  const first = { ...used('a', 1_000_000, 0), cacheWrite: 800_000 }
+  const second = { ...used('a', 1_000_000, 100_000, 800_000), cacheWrite: 200_000 }
+  const details = { input: 2_000_000, output: 100_000, cached_input: 800_000, cache_write: 1_000_000, reasoning: 0 }
+  assert.deepEqual(toUsage([first, second], [], llms), [
+    { costAttribute: 'a', usage: 2_100_000, unit: 'tokens', details },
+    // 0.2 million at 2, 0.8 at 0.5, 1 at 2.5, 0.1 at 8.
+    { costAttribute: 'a', usage: 4.1, unit: 'USD' },
+  ])
+})
+
+test('written input without a price of its own costs what input costs', () => {
+  const llms = { primary: { provider: 'anthropic' as const, model: 'a', prices: { input: 2, output: 8 } }, fallback: [] }
+  assert.equal(costOfCall({ ...used('a', 1_000_000, 0), cacheWrite: 500_000 }, llms), 2)
 })
 
 test('tools are summed by their seconds', () => {

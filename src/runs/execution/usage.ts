@@ -15,8 +15,8 @@ function modelUsage(calls: readonly ModelUsage[], configs: readonly ModelConfig[
   const perModel = new Map<string, ModelUsage>()
   for (const call of calls) perModel.set(call.model, add(perModel.get(call.model), call))
   return [...perModel.values()].flatMap((sum) => {
-    const { model, input, output, cachedInput, reasoning } = sum
-    const details = { input, output, cached_input: cachedInput, reasoning }
+    const { model, input, output, cachedInput, cacheWrite, reasoning } = sum
+    const details = { input, output, cached_input: cachedInput, ...(cacheWrite && { cache_write: cacheWrite }), reasoning }
     const tokens: UsageEntry = { costAttribute: model, usage: input + output, unit: 'tokens', details }
     const prices = configs.find((config) => config.model === model)?.prices
     return prices ? [tokens, { costAttribute: model, usage: costOf(sum, prices), unit: 'USD' } satisfies UsageEntry] : [tokens]
@@ -25,11 +25,13 @@ function modelUsage(calls: readonly ModelUsage[], configs: readonly ModelConfig[
 
 function add(sum: ModelUsage | undefined, call: ModelUsage): ModelUsage {
   if (!sum) return call
+  const cacheWrite = (sum.cacheWrite ?? 0) + (call.cacheWrite ?? 0)
   return {
     model: call.model,
     input: sum.input + call.input,
     output: sum.output + call.output,
     cachedInput: sum.cachedInput + call.cachedInput,
+    ...(cacheWrite > 0 && { cacheWrite }),
     reasoning: sum.reasoning + call.reasoning,
   }
 }
@@ -40,9 +42,11 @@ export function costOfCall(usage: ModelUsage, { primary, fallback }: AgentConfig
   return prices && costOf(usage, prices)
 }
 
-function costOf(usage: ModelUsage, prices: NonNullable<ModelConfig['prices']>): number {
-  const cached = usage.cachedInput * (prices.cached_input ?? prices.input)
-  return ((usage.input - usage.cachedInput) * prices.input + cached + usage.output * prices.output) / tokensPerPrice
+function costOf({ input, output, cachedInput, cacheWrite = 0 }: ModelUsage, prices: NonNullable<ModelConfig['prices']>): number {
+  const cached = cachedInput * (prices.cached_input ?? prices.input)
+  const written = cacheWrite * (prices.cache_write ?? prices.input)
+  const plain = Math.max(input - cachedInput - cacheWrite, 0) * prices.input
+  return (plain + cached + written + output * prices.output) / tokensPerPrice
 }
 
 /** The sum of a run's costs in USD; undefined where no model of the run has a price. */

@@ -119,6 +119,7 @@ function toRoot({ run, events, records }: TraceSource, models: readonly Part[]):
       model_calls: models.length,
       input_tokens: sum('input_tokens'),
       output_tokens: sum('output_tokens'),
+      cached_input_tokens: sum('cached_input_tokens'),
       cost: hasCost ? sum('cost') : null,
       timing: toTiming(records),
       error_type: error?.details?.error_type,

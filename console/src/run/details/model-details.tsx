@@ -1,5 +1,5 @@
 import { CutText } from '../../parts/cut-text.tsx'
-import { Cost, Duration, Tokens } from '../../parts/figures.tsx'
+import { CachedInput, Cost, Duration, Tokens } from '../../parts/figures.tsx'
 import { StatusBadge } from '../../parts/status-badge.tsx'
 import type { Span } from '../queries.ts'
 import { Fact, Section } from './fact.tsx'
@@ -14,8 +14,7 @@ export function ModelDetails({ span: { attributes, messages } }: { span: Span })
       <dl className={styles.facts}>
         <Fact name="Model">{attributes.model ?? '–'}</Fact>
         <Fact name="Input">
-          <Tokens count={attributes.input_tokens} />
-          {attributes.cached_input_tokens ? ` (${attributes.cached_input_tokens} cached)` : ''}
+          <Tokens count={attributes.input_tokens} /> <CachedInput cached={attributes.cached_input_tokens} input={attributes.input_tokens} />
         </Fact>
         <Fact name="Output">
           <Tokens count={attributes.output_tokens} />

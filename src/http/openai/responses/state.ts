@@ -29,7 +29,7 @@ export function usageOf(end: LastEvent, before: readonly UsageEntry[] = []): obj
   const earlier = tokensOf(before)
   return {
     input_tokens: total.input - earlier.input,
-    input_tokens_details: { cached_tokens: total.cached - earlier.cached, cache_write_tokens: 0 },
+    input_tokens_details: { cached_tokens: total.cached - earlier.cached, cache_write_tokens: total.written - earlier.written },
     output_tokens: total.output - earlier.output,
     output_tokens_details: { reasoning_tokens: total.reasoning - earlier.reasoning },
     total_tokens: total.total - earlier.total,
