@@ -38,7 +38,9 @@ const deepSeek: Dialect = {
   toReasoning: (wish) => ({ ...toSwitch(wish), reasoning_effort: wish.effort === 'none' || wish.tokens === 0 ? undefined : wish.effort }),
 }
 
-const switched: Dialect = { needsReasoning: true, toReasoning: toSwitch }
+const moonshot: Dialect = { needsReasoning: true, toReasoning: toSwitch }
+
+const zai: Dialect = { toReasoning: toSwitch }
 
 const groq: Dialect = {
   toReasoning: ({ effort, summary }) => ({
@@ -68,10 +70,10 @@ const alibaba: Dialect = {
 const rows: readonly (readonly [domain: string, dialect: Dialect])[] = [
   ['openrouter.ai', openRouter],
   ['deepseek.com', deepSeek],
-  ['moonshot.ai', switched],
-  ['moonshot.cn', switched],
-  ['z.ai', switched],
-  ['bigmodel.cn', switched],
+  ['moonshot.ai', moonshot],
+  ['moonshot.cn', moonshot],
+  ['z.ai', zai],
+  ['bigmodel.cn', zai],
   ['groq.com', groq],
   ['mistral.ai', mistral],
   ['x.ai', xai],
