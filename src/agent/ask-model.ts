@@ -60,7 +60,7 @@ async function* relay(
         if (!fence) return next.value
         const rest = fence.end()
         if (rest !== '') yield answer.add('answer', rest)
-        return { ...next.value, text: fence.text }
+        return withText(next.value, fence.text)
       }
       const event = next.value
       if (event.type === 'retrying') {
@@ -80,6 +80,13 @@ async function* relay(
     // Leaving the loop early must close the model's socket; after a normal end this call has no effect.
     await replying.return(undefined as never)
   }
+}
+
+/** The reply with a text of the loop. Data of the provider belongs to the text that the model wrote. */
+function withText(reply: ModelReply, text: string): ModelReply {
+  if (reply.text === text) return reply
+  const { vendor: _vendor, ...rest } = reply
+  return { ...rest, text }
 }
 
 function promptOf({ system, answerSchema }: LoopOptions, label: TextLabel | undefined): Pick<ModelRequest, 'system' | 'responseSchema'> {
@@ -107,14 +114,18 @@ function optionsOf({ modelOptions, messages }: LoopOptions, offers: readonly Too
   }
 }
 
-/** Takes tool calls only when tools were offered; other requested calls are dropped. */
+/**
+ * Takes tool calls only when tools were offered; other requested calls are dropped, and the provider's data with them, which
+ * holds the calls too.
+ */
 function toMessage(reply: ModelReply, mayCall: boolean, options: LoopOptions): AssistantMessage {
+  const hasCalls = reply.toolCalls.length > 0
   return {
     role: 'assistant',
     text: reply.text,
-    toolCalls: mayCall && reply.toolCalls.length > 0 ? toCalls(reply.toolCalls, options) : [],
+    toolCalls: mayCall && hasCalls ? toCalls(reply.toolCalls, options) : [],
     ...(reply.reasoning ? { reasoning: reply.reasoning } : {}),
-    ...(reply.vendor ? { vendor: reply.vendor } : {}),
+    ...(reply.vendor && (mayCall || !hasCalls) ? { vendor: reply.vendor } : {}),
   }
 }
 

@@ -1,6 +1,6 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import { estimateTokens, fit as fitTurns, fitOutputs, outcomeUnknown, repair, totalTokens } from './history.ts'
+import { estimateTokens, fit as fitTurns, fitOutputs, maxVendorTokens, outcomeUnknown, repair, totalTokens } from './history.ts'
 import type { Message } from './messages.ts'
 
 const user = (text: string): Message => ({ role: 'user', text })
@@ -119,4 +119,11 @@ test('results of one turn stay together among the newest; when too long they sha
   for (const message of fitted.slice(4)) assert.match(message.text, /^y{7000,}\n\[cut: \d+ of 20000 characters\. Ask for a part of it\.\]$/)
   // However little is left, something of each is told.
   for (const message of fitOutputs(messages, 500).slice(4)) assert.match(message.text, /^y{2000}\n/)
+})
+
+test('data of the provider counts as tokens, up to a limit for each message', () => {
+  const message = { role: 'assistant' as const, text: 'So.', toolCalls: [] }
+  const bare = estimateTokens(message)
+  assert.equal(estimateTokens({ ...message, vendor: { provider: 'p', data: 'x'.repeat(398) } }) - bare, 100)
+  assert.equal(estimateTokens({ ...message, vendor: { provider: 'p', data: 'x'.repeat(1_000_000) } }) - bare, maxVendorTokens)
 })

@@ -60,7 +60,25 @@ export function estimateTokens(message: Message): number {
     message.role === 'assistant' ? message.toolCalls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0) : 0
   const images = message.role === 'assistant' ? 0 : (message.images?.length ?? 0) * tokensPerImage
   const files = message.role === 'user' ? (message.files?.length ?? 0) * tokensPerFile : 0
-  return Math.ceil((message.text.length + calls) / charactersPerToken) + images + files + tokensPerMessage
+  const vendor = message.role === 'assistant' && message.vendor ? vendorTokens(message.vendor) : 0
+  return Math.ceil((message.text.length + calls) / charactersPerToken) + images + files + vendor + tokensPerMessage
+}
+
+/**
+ * Limit of the tokens that the provider data of a message counts for. Encrypted reasoning is longer than the reasoning that a provider
+ * counts, and must not push earlier turns out of the window.
+ */
+export const maxVendorTokens = 8000
+/** Estimates by provider data: a transcript is counted before each model call. */
+const vendorEstimates = new WeakMap<NonNullable<AssistantMessage['vendor']>, number>()
+
+function vendorTokens(vendor: NonNullable<AssistantMessage['vendor']>): number {
+  let tokens = vendorEstimates.get(vendor)
+  if (tokens === undefined) {
+    tokens = Math.min(maxVendorTokens, Math.ceil(JSON.stringify(vendor.data).length / charactersPerToken))
+    vendorEstimates.set(vendor, tokens)
+  }
+  return tokens
 }
 
 export const tokensPerImage = 1000

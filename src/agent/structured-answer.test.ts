@@ -140,3 +140,9 @@ test('a broken stream begins the fence anew', async () => {
   assert.deepEqual(lines, ['answer: "g', 'retrying', 'answer: "good"', 'turn', 'end: stop'])
   assert.deepEqual(messages.at(-1), { role: 'assistant', text: '"good"', toolCalls: [] } satisfies Message)
 })
+
+test('an answer without its fence has no data of the provider, which holds the fence', async () => {
+  const vendor = { provider: 'some', data: { text: 'fenced' } }
+  const { messages } = await run([{ ...say('```json\n"good"\n```'), reply: { vendor } }])
+  assert.deepEqual(messages.at(-1), { role: 'assistant', text: '"good"', toolCalls: [] })
+})

@@ -9,6 +9,7 @@ import type { Tool, ToolListing } from '../../agent/tool.ts'
 import { MemoryRunStore } from '../memory-run-store-fixture.ts'
 import { agentOf, keyOf, newRun, portsOf } from '../process-fixture.ts'
 import { FenceLost, type Turn } from '../run-store.ts'
+import { toTranscript } from '../window/transcript.ts'
 import { LiveRun, type LiveRunOptions } from '../ownership/live-run.ts'
 import { endAs, execute } from './execute.ts'
 import { EndNotStored } from './finish.ts'
@@ -154,4 +155,27 @@ test('the time of a run is divided into store, model, tools and the rest, and re
   const recorded = run.trace.all().findLast(({ type }) => type === 'times')
   assert.deepEqual(recorded, { type: 'times', queue: 0, store: 3, model: 27, tools: 50, people: 0, own: 0 })
   assert.equal(run.times.read().store, 103)
+})
+
+test('what the provider wants back is stored with an answer without calls, and sent with the next question', async () => {
+  const vendor = { provider: 'p', model: 'm', data: { signed: 'x' } }
+  const { store, run, turn, ports } = await begin([{ ...say('Good day.'), reply: { vendor } }])
+  await execute(run, turn, ports)
+  const [human, ai] = await store.history('t', turn.session, 0)
+  assert.deepEqual(ai?.data?.transcript, [{ role: 'assistant', text: 'Good day.', toolCalls: [], vendor }])
+  const { messages } = toTranscript({
+    history: [human!, ai!],
+    messageIndex: 2,
+    requestId: 'r2',
+    messages: [{ role: 'user', content: 'And?' }],
+    tokens: 1000,
+  })
+  assert.deepEqual(messages[1], { role: 'assistant', text: 'Good day.', toolCalls: [], vendor })
+})
+
+test('a plain answer stores no transcript', async () => {
+  const { store, run, turn, ports } = await begin([say('Good day.')])
+  await execute(run, turn, ports)
+  const [, ai] = await store.history('t', turn.session, 0)
+  assert.equal('transcript' in (ai?.data ?? {}), false)
 })

@@ -2,7 +2,6 @@ import { withoutRepairs } from '../../agent/answer-schema.ts'
 import { repair } from '../../agent/history.ts'
 import type { Step } from '../../agent/events.ts'
 import { isOfPlan, planningOf } from '../../agent/plan-position.ts'
-import { withoutImageBytes } from '../../agent/tool-images.ts'
 import { toErrorBody, type ErrorBody } from '../../errors.ts'
 import { ownResultImages } from '../attachments/result-images.ts'
 import { callbackJob } from '../callbacks/callbacks.ts'
@@ -15,6 +14,7 @@ import { reasonOfError } from './answer-schema.ts'
 import { sortSteps, outputOf, toAnswerStep } from '../log/outcome.ts'
 import { artifactsOf, checkpoint, filesOf, hasToolResults, hasUnstored, type Progress } from './progress.ts'
 import { statusOfEnd, type EndEvent } from '../run.ts'
+import { toStoredTranscript } from './stored-transcript.ts'
 import { FenceLost, type EndedRun, type NewMessage, type NextRun } from '../run-store.ts'
 import { costOfRun, toolsOf, toUsage, totalsOf } from './usage.ts'
 import { hintNames } from '../window/restriction.ts'
@@ -128,6 +128,8 @@ function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt:
       ? runMessages
       : [...runMessages, { role: 'assistant' as const, text: content, toolCalls: [] }]
   const hasPlan = runMessages.some(isOfPlan)
+  // Plans matter only within a run.
+  const transcript = hasPlan ? undefined : toStoredTranscript(complete)
   const planning = hasPlan ? planningOf(runMessages) : []
   const thoughts = progress.usage.thoughts.filter((step) => step.subAgent === undefined)
   return {
@@ -145,8 +147,7 @@ function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt:
       ...(thoughts.length > 0 ? { reasoning: thoughts.map(textOfThought) } : {}),
       ...(planning.length > 0 ? { planning } : {}),
       ...(end.citations ? { citations: end.citations } : {}),
-      // The human message is stored separately. Reasoning, provider data and plans matter only within a run.
-      ...(complete.length > 2 && !hasPlan ? { transcript: complete.slice(1).map(withoutReasoning) } : {}),
+      ...(transcript ? { transcript } : {}),
     },
   }
 }
@@ -170,11 +171,6 @@ function toJobs(run: LiveRun, progress: Progress, message: NewMessage | undefine
 
 function textOfThought(step: Step): string {
   return step.log
-}
-
-function withoutReasoning(message: Progress['messages'][number]): Progress['messages'][number] {
-  if (message.role !== 'assistant') return withoutImageBytes(message)
-  return { role: message.role, text: message.text, toolCalls: message.toolCalls }
 }
 
 function modelOf(run: LiveRun, progress: Progress): string {
