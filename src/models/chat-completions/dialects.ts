@@ -16,10 +16,10 @@ export interface ReasoningWish {
   summary?: boolean | undefined
 }
 
-/** Finds the dialect of a server: by its host, or else by the provider. */
+/** Finds the dialect of a server by its host. The efforts of `mistral` and `xai` are fitted to the model before. */
 export function findDialect(provider: ChatCompletionsProvider, host: string): Dialect {
-  const row = rows.find(([domain]) => host === domain || host.endsWith(`.${domain}`))
-  return row?.[1] ?? (provider === 'mistral' ? mistral : provider === 'xai' ? xai : plain)
+  if (provider === 'mistral' || provider === 'xai') return plain
+  return rows.find(([domain]) => host === domain || host.endsWith(`.${domain}`))?.[1] ?? plain
 }
 
 /** OpenAI, Azure, vLLM, llama.cpp, Ollama and most others. The effort is sent as configured: servers know different sets of words. */
@@ -27,7 +27,8 @@ const plain: Dialect = { toReasoning: ({ effort }) => ({ reasoning_effort: effor
 
 const openRouter: Dialect = {
   toReasoning({ effort, tokens, summary }) {
-    const amount = tokens === 0 ? { effort: 'none' } : tokens !== undefined ? { max_tokens: tokens } : { effort: fit(effort, upToXhigh) }
+    const amount =
+      tokens === 0 ? { effort: 'none' } : tokens !== undefined ? { max_tokens: tokens } : { effort: fitEffort(effort, upToXhigh) }
     const reasoning = { ...amount, exclude: summary === false ? true : undefined }
     return Object.values(reasoning).some((value) => value !== undefined) ? { reasoning } : {}
   },
@@ -44,19 +45,19 @@ const zai: Dialect = { toReasoning: toSwitch }
 
 const groq: Dialect = {
   toReasoning: ({ effort, summary }) => ({
-    reasoning_effort: fit(effort, noneToHigh),
+    reasoning_effort: fitEffort(effort, noneToHigh),
     // A model that does not think refuses these fields, so the fields need a configured setting.
     include_reasoning: summary === false ? false : undefined,
   }),
 }
 
-const mistral: Dialect = { toReasoning: ({ effort }) => ({ reasoning_effort: fit(effort, ['none', 'high']) }) }
+const mistral: Dialect = { toReasoning: ({ effort }) => ({ reasoning_effort: fitEffort(effort, ['none', 'high']) }) }
 
-const xai: Dialect = { toReasoning: ({ effort }) => ({ reasoning_effort: fit(effort, noneToHigh) }) }
+const xai: Dialect = { toReasoning: ({ effort }) => ({ reasoning_effort: fitEffort(effort, noneToHigh) }) }
 
 const google: Dialect = {
   toReasoning({ effort, tokens, summary }) {
-    if (tokens === undefined) return { reasoning_effort: fit(effort, ['none', 'minimal', 'low', 'medium', 'high']) }
+    if (tokens === undefined) return { reasoning_effort: fitEffort(effort, ['none', 'minimal', 'low', 'medium', 'high']) }
     // Google's address takes its own settings under this name, and refuses an effort beside them.
     return { extra_body: { google: { thinking_config: { thinking_budget: tokens, include_thoughts: summary } } } }
   },
@@ -85,8 +86,8 @@ const noneToHigh: readonly ReasoningEffort[] = ['none', 'low', 'medium', 'high']
 const upToXhigh: readonly ReasoningEffort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh']
 const ascending: readonly ReasoningEffort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 
-/** The least accepted effort that is not below the wanted effort, or else the greatest. */
-function fit(effort: ReasoningEffort | undefined, accepted: readonly ReasoningEffort[]): ReasoningEffort | undefined {
+/** The least accepted effort that is not below the wanted effort, or else the greatest; undefined where no effort is accepted. */
+export function fitEffort(effort: ReasoningEffort | undefined, accepted: readonly ReasoningEffort[]): ReasoningEffort | undefined {
   if (effort === undefined) return undefined
   return accepted.find((candidate) => ascending.indexOf(candidate) >= ascending.indexOf(effort)) ?? accepted.at(-1)
 }

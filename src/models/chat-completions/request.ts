@@ -3,7 +3,7 @@ import type { ModelOptions, ModelRequest, ReasoningEffort, ToolChoice, ToolOffer
 import type { ModelAbilities } from '../../configuration/model-abilities.ts'
 import { ownFields } from '../../configuration/own-fields.ts'
 import { providers, type ChatCompletionsProvider, type ChatCompletionsTraits } from '../../configuration/providers.ts'
-import { findDialect, type Dialect } from './dialects.ts'
+import { findDialect, fitEffort, type Dialect } from './dialects.ts'
 import { toWireMessages } from './messages.ts'
 import type { Quirks } from './quirks.ts'
 import { isStrict, toResponseFormat } from './response-format.ts'
@@ -15,6 +15,8 @@ export interface RequestSettings {
   temperature?: number
   maxOutputTokens?: number
   reasoningEffort?: ReasoningEffort
+  /** The efforts that the model accepts. Another effort becomes the next greater one. Absent: any effort is sent as it is. */
+  efforts?: readonly ReasoningEffort[]
   /** The most tokens of reasoning; takes precedence over an effort. */
   reasoningTokens?: number
   /** False: the server keeps its reasoning to itself, where it can. */
@@ -81,8 +83,9 @@ function extraFields({ extraBody }: RequestSettings): JsonObject {
 /** An effort of the request replaces configured tokens, because tokens would take precedence. */
 function toWish(settings: RequestSettings, options: ModelOptions) {
   const isAsked = options.reasoningEffort !== undefined || options.reasoningTokens !== undefined
+  const effort = isAsked ? options.reasoningEffort : settings.reasoningEffort
   return {
-    effort: isAsked ? options.reasoningEffort : settings.reasoningEffort,
+    effort: settings.efforts ? fitEffort(effort, settings.efforts) : effort,
     tokens: isAsked ? options.reasoningTokens : settings.reasoningTokens,
     summary: options.reasoningSummary ?? settings.reasoningSummary,
   }

@@ -20,6 +20,8 @@ export function toConfiguredOptions(provider: ChatCompletionsProvider, config: M
     temperature: config.temperature,
     maxOutputTokens: config.max_output_tokens,
     reasoningEffort: config.reasoning_effort,
+    // Models of OpenAI get the effort as configured, and what other servers accept is not known.
+    efforts: provider === 'mistral' || provider === 'xai' ? abilities.efforts : undefined,
     reasoningTokens: config.reasoning_tokens,
     reasoningSummary: summary && summary === 'on',
     extraBody: extraBody as JsonObject | undefined,
