@@ -2,6 +2,20 @@
 
 export type MediaKind = 'document' | 'audio' | 'video'
 
+/** The types that are known by their content. */
+export const mediaTypes: readonly string[] = [
+  'application/pdf',
+  'audio/wav',
+  'audio/mpeg',
+  'audio/ogg',
+  'audio/flac',
+  'audio/mp4',
+  'audio/webm',
+  'video/mp4',
+  'video/webm',
+  'video/quicktime',
+]
+
 /** Bytes at the start of a file that tell its type. The tracks of a WebM video are described within them. */
 export const mediaHeadBytes = 65_536
 

@@ -143,10 +143,13 @@ function digestOf(attachments: RequestedAttachments | undefined): object {
     images: images.map(({ type, content }) => ({ type, content: hash('sha256', content) })),
     contextFiles,
     // Requests of clients without such files keep the hash of earlier versions.
-    ...(sentFiles.length > 0
-      ? { sentFiles: sentFiles.map((file) => ('content' in file ? { ...file, content: hash('sha256', file.content) } : file)) }
-      : {}),
+    ...(sentFiles.length > 0 ? { sentFiles: sentFiles.map(toIdentity) } : {}),
   }
+}
+
+/** Whether a file belongs to an earlier message follows from the messages. */
+function toIdentity(file: SentFile): object {
+  return { ...file, isEarlier: undefined, ...('content' in file && { content: hash('sha256', file.content) }) }
 }
 
 function checkMessages(messages: readonly ChatMessage[], at: Fault['loc']): void {

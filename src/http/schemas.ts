@@ -81,7 +81,8 @@ export const ChatBody = Type.Object(
     ),
     context_files: Type.Optional(
       Type.Union([Type.Array(Type.String(), { maxItems: maxListed }), Type.Null()], {
-        description: 'Paths of files under `FILES_ROOT` that the answer is about.',
+        description:
+          'Files that the answer is about: paths under `FILES_ROOT`, and ids of uploaded files (`POST /v1/files`). A model that reads PDF, audio or videos gets such files themselves.',
       }),
     ),
     images: Type.Optional(Type.Union([Type.Array(Image, { description: 'At most 5 images; more are refused with 400.' }), Type.Null()])),

@@ -211,7 +211,7 @@ test('AG-UI: a run that fails ends in RUN_ERROR; refusals are HTTP errors', asyn
   assert.deepEqual({ status: faulty.status, loc: faulty.body.detail[0].loc }, { status: 422, loc: ['body', 'threadId'] })
 })
 
-test('AG-UI: images of a question reach the model; other files are refused', async (t) => {
+test('AG-UI: images of a question reach the model; files at other addresses are refused', async (t) => {
   const { service, agent } = await start(t, { script: { text: 'A dot.' }, config: {} })
   const value = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
   agent.addMessage({
@@ -227,7 +227,7 @@ test('AG-UI: images of a question reach the model; other files are refused', asy
   const other = await connect(service, 'thread-2')
   other.addMessage({ id: '1', role: 'user', content: [{ type: 'audio', source: { type: 'url', value: 'https://example.org/a.mp3' } }] })
   const { events } = await run(other)
-  assert.match(String(events[1]!['message']), /only text and images are understood/)
+  assert.match(String(events[1]!['message']), /files are not fetched from other addresses/)
 })
 
 const place = {

@@ -219,7 +219,7 @@ test('UI chat: images reach the model, files of the run the page, and the plan i
 
   const faulty = await connect(service, { id: 'chat-2' })
   await faulty.sendMessage({ text: 'Read it.', files: [{ type: 'file', mediaType: 'text/plain', url: 'data:text/plain,a' }] })
-  assert.match(String(faulty.error?.message), /only images are understood/)
+  assert.match(String(faulty.error?.message), /parts\[0\]\.url: its data: URL is not base64/)
 })
 
 test('UI chat: data filters and context files of the body count', async (t) => {

@@ -5,7 +5,7 @@ import type { Agent } from '../../configuration/agent.ts'
 import type { SubAgents } from '../../sub-agents/sub-agents.ts'
 import { chatOptionsExtension } from './chat-options.ts'
 import { legacyVersion } from './legacy.ts'
-import { inputModes } from './parts.ts'
+import { inputModesOf } from './parts.ts'
 import { toDescribedSkills, toPublicSkills, toSubAgentSkill } from './skills.ts'
 
 export interface CardOptions {
@@ -17,7 +17,7 @@ export interface CardOptions {
 /** The path of the HTTP+JSON binding, below which the routes of the specification are. */
 export const httpPath = '/a2a/v1'
 
-type CardAgent = Pick<Agent, 'config' | 'tools'>
+type CardAgent = Pick<Agent, 'config' | 'tools' | 'model'>
 
 /** The public agent card. The card names tools without their own descriptions, which may quote data. */
 export function toCard(agent: CardAgent, options: CardOptions): AgentCard {
@@ -36,7 +36,7 @@ export async function toExtendedCard(
   return withSkills(agent, options, [...skills, ...own.map(toSubAgentSkill)])
 }
 
-function withSkills({ config }: CardAgent, { version, address }: CardOptions, skills: AgentSkill[]): AgentCard {
+function withSkills({ config, model }: CardAgent, { version, address }: CardOptions, skills: AgentSkill[]): AgentCard {
   const { name, description } = config
   const toInterface = (protocolBinding: string, path: string, protocolVersion: string = A2A_PROTOCOL_VERSION) => {
     return { url: address() + path, protocolBinding, tenant: '', protocolVersion }
@@ -57,7 +57,7 @@ function withSkills({ config }: CardAgent, { version, address }: CardOptions, sk
       bearer: { scheme: { $case: 'httpAuthSecurityScheme', value: { description: '', scheme: 'Bearer', bearerFormat: 'JWT' } } },
     },
     securityRequirements: [{ schemes: { key: { list: [] } } }, { schemes: { bearer: { list: [] } } }],
-    defaultInputModes: inputModes,
+    defaultInputModes: inputModesOf(model),
     defaultOutputModes: ['text/plain', 'application/json'],
     skills,
     signatures: [],

@@ -75,7 +75,8 @@ function isTextType(mediaType: string): boolean {
   return textTypes.includes(withoutParameters(mediaType)) && (charset === undefined || /^charset="?(utf-8|us-ascii)"?$/.test(charset))
 }
 
-function withoutParameters(mediaType: string): string {
+/** A media type in lower case, without its parameters. */
+export function withoutParameters(mediaType: string): string {
   const [type = ''] = mediaType.toLowerCase().split(';')
   return type.trim()
 }

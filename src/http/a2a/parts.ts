@@ -1,14 +1,30 @@
 import type { Message, Part } from '@a2a-js/sdk'
 import { ContentTypeNotSupportedError, RequestMalformedError } from '@a2a-js/sdk/errors'
 import type { Owner } from '../../access/owner.ts'
+import type { Model } from '../../agent/model.ts'
+import { toFileName } from '../../artifacts/file-name.ts'
+import { mediaKindOf, mediaTypes } from '../../files/media.ts'
+import { isRead, whyUnread } from '../../runs/attachments/question-files.ts'
+import type { SentFile } from '../../runs/attachments/sent-files.ts'
 import type { ChatBody } from '../schemas.ts'
-import { fileTypes, toMessageFile, withFiles, type MessageFile } from './message-files.ts'
+import { fileTypes, toMessageFile, withFiles, withoutParameters, type MessageFile } from './message-files.ts'
 
 /** Media types that a message may hold, as the agent card lists them. */
-export const inputModes = [...fileTypes, 'image/png', 'image/jpeg', 'image/gif', 'image/webp']
+export function inputModesOf(model: Model): string[] {
+  const media = mediaTypes.filter((type) => mediaKindOf(type) !== 'document' && isRead(model, type))
+  return [...fileTypes, 'image/png', 'image/jpeg', 'image/gif', 'image/webp', ...media]
+}
+
+/** A message as a chat. */
+interface Question {
+  body: Pick<ChatBody, 'messages' | 'images'>
+  /** Files that the model reads itself. */
+  sentFiles: SentFile[]
+}
 
 /** The question of a message: files first, then the texts as lines, and images. Throws for parts of any other type. */
-export async function toQuestion({ parts }: Message, caller: Owner): Promise<Pick<ChatBody, 'messages' | 'images'>> {
+export async function toQuestion({ parts }: Message, caller: Owner, model: Model): Promise<Question> {
+  const sentFiles: SentFile[] = []
   const texts: string[] = []
   const images: { content: string; type: 'base64' }[] = []
   const files: MessageFile[] = []
@@ -16,6 +32,9 @@ export async function toQuestion({ parts }: Message, caller: Owner): Promise<Pic
     if (content?.$case === 'text') texts.push(content.value)
     else if (content?.$case === 'raw' && mediaType.startsWith('image/')) {
       images.push({ content: Buffer.from(content.value).toString('base64'), type: 'base64' })
+    } else if (content?.$case === 'raw' && isMedia(mediaType, model, index)) {
+      const base64 = Buffer.from(content.value).toString('base64')
+      sentFiles.push({ name: toFileName(filename || `file-${index + 1}`), content: base64, label: `message.parts[${index}].raw` })
     } else if (content?.$case === 'raw') {
       files.push(await toMessageFile({ bytes: content.value, filename, mediaType, index }, caller))
     } else {
@@ -25,8 +44,19 @@ export async function toQuestion({ parts }: Message, caller: Owner): Promise<Pic
     }
   }
   const content = withFiles(texts.join('\n'), files)
-  if (content === '' && images.length === 0) throw new RequestMalformedError('message.parts must have a text, an image or a file.')
-  return { messages: [{ role: 'user', content }], ...(images.length > 0 ? { images } : {}) }
+  if (content === '' && images.length + sentFiles.length === 0)
+    throw new RequestMalformedError('message.parts must have a text, an image or a file.')
+  return { body: { messages: [{ role: 'user', content }], ...(images.length > 0 ? { images } : {}) }, sentFiles }
+}
+
+/** Whether a part is a file that the model reads itself. Throws for audio and videos that the model does not take. */
+function isMedia(mediaType: string, model: Model, index: number): boolean {
+  const type = withoutParameters(mediaType)
+  const kind = mediaKindOf(type)
+  if (kind === 'document') return type === 'application/pdf' && isRead(model, type)
+  const takesKind = mediaTypes.some((each) => mediaKindOf(each) === kind && isRead(model, each))
+  if (!takesKind) throw new ContentTypeNotSupportedError(`message.parts[${index}].raw: ${whyUnread(model, type)}.`)
+  return true
 }
 
 export function dataPart(value: unknown): Part {

@@ -89,15 +89,17 @@ export function createRequestHandler(
     const config = push && (await toConfig(push, { principal, refusalOf, isLegacy }))
     if (taskId !== '') return decide(message, config)
     const metadata = { ...request.metadata, ...message.metadata }
+    const question = await toQuestion(message, principal, agent().model)
     const body = {
       ...chatOptionsOf(metadata),
-      ...(await toQuestion(message, principal)),
+      ...question.body,
       ...(contextId === '' ? {} : { session_id: contextId }),
       on_disconnect: 'continue' as const,
     }
     const chat = toNewChat(caller.request, operation, agent().config.limits.max_input_characters, {
       body,
       at,
+      sentFiles: question.sentFiles,
     })
     const headers = contextOf(caller.request, metadata, 'metadata')
     const newChat = {

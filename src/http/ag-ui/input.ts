@@ -1,7 +1,7 @@
 import { invalid, type Fault } from '../../errors.ts'
 import { isObject } from '../../json/shape.ts'
 import type { ChatSource } from '../chat-request.ts'
-import { toImage, toPageChat, type PageMessage } from '../page-chat.ts'
+import { toImage, toPageChat, toPageFile, type PageMessage } from '../page-chat.ts'
 import type { ChatBody } from '../schemas.ts'
 import type { RunAgentInput } from './schemas.ts'
 
@@ -15,8 +15,10 @@ const at: Loc = ['body', 'messages']
 /** The chat of a request. `isStarted`: the session has messages. Throws a validation error for parts that the agent cannot read. */
 export function toSource(input: RunAgentInput, isStarted: boolean): ChatSource {
   const messages = input.messages.flatMap((message, index) => toPageMessage(message, [...at, index]) ?? [])
+  const { body, sentFiles } = toPageChat(messages, isStarted, at)
   return {
-    body: { ...toPageChat(messages, isStarted, at), session_id: input.threadId, client_tools: toClientTools(input) },
+    sentFiles,
+    body: { ...body, session_id: input.threadId, client_tools: toClientTools(input) },
     at: ['body'],
     toolLoc: (index, field) => ['body', 'tools', index, field === 'schema' ? 'parameters' : field],
     instructions: toInstructions(input),
@@ -37,25 +39,34 @@ function toInstructions({ context }: RunAgentInput): string | undefined {
 /** Undefined for messages that the service has itself, or that are only for people: tool results, reasoning, activities. */
 function toPageMessage({ role, content }: Message, loc: Loc): PageMessage | undefined {
   if (role === 'tool' || role === 'reasoning' || role === 'activity') return undefined
-  const message: PageMessage = { role: roles[role], content: '', images: [] }
+  const message: PageMessage = { role: roles[role], content: '', images: [], files: [] }
   if (!Array.isArray(content)) return { ...message, content: typeof content === 'string' ? content : '' }
   const texts: string[] = []
   for (const [index, part] of content.entries()) {
     const partLoc = [...loc, 'content', index]
     if (part.type === 'text') texts.push(part.text ?? '')
-    else message.images.push(toImage(imageUrlOf(part, partLoc), partLoc))
+    else if (isImage(part)) message.images.push(toImage(urlOf(part, partLoc), partLoc))
+    else message.files.push(toPageFile(urlOf(part, partLoc), part.filename ?? nameOf(part, index), partLoc))
   }
   return { ...message, content: texts.join('\n') }
 }
 
-function imageUrlOf({ type, source, mimeType, data, url }: Part, loc: Loc): string {
-  if (type === 'image' && source) return source.type === 'url' ? source.value : toDataUrl(source.mimeType, source.value)
-  const isImage = type === 'binary' && /^image\//i.test(mimeType ?? '')
-  if (isImage && typeof data === 'string') return toDataUrl(mimeType, data)
-  if (isImage && typeof url === 'string') return url
-  throw invalid([...loc, 'type'], 'only text and images are understood')
+function isImage({ type, mimeType }: Part): boolean {
+  return type === 'image' || (type === 'binary' && /^image\//i.test(mimeType ?? ''))
+}
+
+/** A name for a file without one, such as `document-1`. */
+function nameOf({ type }: Part, index: number): string {
+  return `${type === 'binary' ? 'file' : type}-${index + 1}`
+}
+
+function urlOf({ source, mimeType, data, url }: Part, loc: Loc): string {
+  if (source) return source.type === 'url' ? source.value : toDataUrl(source.mimeType, source.value)
+  if (typeof data === 'string') return toDataUrl(mimeType, data)
+  if (typeof url === 'string') return url
+  throw invalid([...loc, 'source'], 'is required', 'missing')
 }
 
 function toDataUrl(mimeType: string | null | undefined, base64: string): string {
-  return `data:${mimeType ?? 'image/png'};base64,${base64}`
+  return `data:${mimeType ?? ''};base64,${base64}`
 }

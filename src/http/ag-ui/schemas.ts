@@ -11,13 +11,17 @@ function maybe<T extends TSchema>(schema: T) {
 
 const Part = Type.Object({
   type: Type.Enum(['text', 'image', 'audio', 'video', 'document', 'binary'], {
-    description: '`text` and images are understood; other parts are refused.',
+    description: 'A text, or a file. Files that the model does not take are refused.',
   }),
   text: maybe(Type.String()),
   source: maybe(
-    Type.Object({ type: Type.Enum(['data', 'url']), value: Type.String(), mimeType: maybe(Type.String()) }, { description: 'An image.' }),
+    Type.Object(
+      { type: Type.Enum(['data', 'url']), value: Type.String(), mimeType: maybe(Type.String()) },
+      { description: 'The bytes of a file in base64, or a data: URL.' },
+    ),
   ),
   mimeType: maybe(Type.String({ description: 'The media type of a `binary` part.' })),
+  filename: maybe(Type.String({ maxLength: 1000, description: 'The name of a `binary` part.' })),
   data: maybe(Type.String({ description: 'The bytes of a `binary` part in base64.' })),
   url: maybe(Type.String({ description: 'The address of a `binary` part: a data: URL.' })),
 })

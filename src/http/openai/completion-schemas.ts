@@ -15,8 +15,15 @@ const refused = (description: string) => Type.Optional(Type.Unknown({ descriptio
 /** A parameter for the operation of OpenAI's own service, which asks for nothing here. */
 const accepted = (description: string) => maybe(Type.String({ description }))
 
+const inputAudio = maybe(
+  Type.Object(
+    { data: maybe(Type.String({ description: 'The bytes in base64.' })), format: maybe(Type.String({ maxLength: 20 })) },
+    { description: 'Audio, for a model that hears audio. The bytes tell the format.' },
+  ),
+)
+
 const Part = Type.Object({
-  type: Type.Enum(['text', 'image_url', 'file', 'refusal']),
+  type: Type.Enum(['text', 'image_url', 'input_audio', 'file', 'refusal']),
   text: maybe(Type.String()),
   refusal: maybe(Type.String()),
   image_url: maybe(Type.Object({ url: Type.String({ description: 'A data: URL; other URLs are refused with 400.' }) })),
@@ -27,9 +34,10 @@ const Part = Type.Object({
         file_data: maybe(Type.String({ description: 'The bytes in base64, or as a data: URL, instead of `file_id`.' })),
         filename: maybe(Type.String({ maxLength: 1000, description: 'Required with `file_data`.' })),
       },
-      { description: 'A document, which the model is shown as text, or an image.' },
+      { description: 'A document, an image, audio or a video. A document goes as text to a model that does not read it itself.' },
     ),
   ),
+  input_audio: inputAudio,
 })
 
 const ToolCall = Type.Object({

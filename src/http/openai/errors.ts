@@ -1,3 +1,4 @@
+import { toParam } from '../field-path.ts'
 import type { FastifyRequest } from 'fastify'
 import type { ErrorBody, Fault } from '../../errors.ts'
 
@@ -79,9 +80,4 @@ function toSnakeCase(name: string): string {
 function mostSpecific(faults: readonly Fault[]): Fault | undefined {
   const specificity = ({ loc, type }: Fault) => loc.length * 2 + (type === 'missing' || type === 'type' ? 0 : 1)
   return faults.reduce<Fault | undefined>((best, fault) => (best && specificity(best) >= specificity(fault) ? best : fault), undefined)
-}
-
-/** The path of a field as OpenAI names it, such as `messages[0].role`. */
-export function toParam(path: readonly (string | number)[]): string {
-  return path.map((segment, index) => (typeof segment === 'number' ? `[${segment}]` : index === 0 ? segment : `.${segment}`)).join('')
 }

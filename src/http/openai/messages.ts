@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import { toFileName } from '../../artifacts/file-name.ts'
 import { invalid, type Fault } from '../../errors.ts'
 import type { SentFile } from '../../runs/attachments/sent-files.ts'
+import { labelOf } from '../field-path.ts'
 import type { ChatBody } from '../schemas.ts'
-import { toParam } from './errors.ts'
 import { withoutFileLinks } from './files.ts'
 import type { FileFields, InputMessage, InputPart } from './schemas.ts'
 import { toUploadId } from './uploaded-files.ts'
@@ -40,8 +40,9 @@ export function newestAttachments(turns: readonly Turn[]): ChatAttachments {
     turns.map((turn) => turn.images),
     maxImages,
   )
+  const question = turns.length - 1
   const files = newestOf(
-    turns.map((turn) => turn.files),
+    turns.map((turn, index) => (index < question ? turn.files.map((file) => ({ ...file, isEarlier: true })) : turn.files)),
     maxFiles,
   )
   const sent = [...images.filter(isSent), ...files]
@@ -89,6 +90,7 @@ export function toTurn({ role, content }: InputMessage, at: Loc): Turn {
     const partLoc = [...at, 'content', index]
     if (isImage(part)) turn.images.push(toImage(part, turn.role, partLoc))
     else if (isFile(part)) turn.files.push(toFile(part, turn.role, partLoc))
+    else if (part.type === 'input_audio') turn.files.push(toAudio(part, turn.role, partLoc))
     else texts.push(toText(part, partLoc))
   }
   return { ...turn, content: texts.join('\n') }
@@ -120,6 +122,13 @@ function toImage({ image_url: image, file_id: fileId }: InputPart, role: Turn['r
   return { type: 'base64', content: url }
 }
 
+function toAudio({ input_audio: audio }: InputPart, role: Turn['role'], at: Loc): SentFile {
+  if (role !== 'user') throw invalid([...at, 'type'], 'only messages of role user may have audio')
+  const { data, format } = audio ?? {}
+  if (typeof data !== 'string') throw invalid([...at, 'input_audio', 'data'], 'is required', 'missing')
+  return { name: toFileName(format ? `audio.${format}` : 'audio'), content: data, label: labelOf(at) }
+}
+
 function toFile(part: InputPart, role: Turn['role'], at: Loc): SentFile {
   if (role !== 'user') throw invalid([...at, 'type'], 'only messages of role user may have files')
   const fields: FileFields = part.type === 'file' ? (part.file ?? {}) : part
@@ -134,9 +143,4 @@ function toFile(part: InputPart, role: Turn['role'], at: Loc): SentFile {
   if (typeof content !== 'string') throw invalid([...loc, 'file_id'], 'is required, or file_data', 'missing')
   if (typeof filename !== 'string') throw invalid([...loc, 'filename'], 'is required with file_data', 'missing')
   return { name: toFileName(filename), content, label: labelOf(at) }
-}
-
-/** The position of a part, as errors name it. */
-function labelOf([, ...path]: Loc): string {
-  return toParam(path)
 }

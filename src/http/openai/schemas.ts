@@ -4,6 +4,8 @@ export interface InputPart extends FileFields {
   text?: string | null
   refusal?: string | null
   image_url?: string | { url: string } | null
+  /** Of a part `input_audio`: base64, and a name such as `wav`. */
+  input_audio?: { data?: string | null; format?: string | null } | null
   /** Of a part `file` of a completion. Responses have the fields in the part itself. */
   file?: FileFields | null
 }

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { invalid } from '../../errors.ts'
 import type { Upload } from '../../uploads/upload-store.ts'
+import { toFileId, uploadIn } from '../../uploads/file-id.ts'
 import type { UploadDescription } from '../../uploads/uploads.ts'
 import type { FormFields } from '../forms.ts'
 
@@ -63,13 +64,9 @@ export const FileList = Type.Object({
 
 export const DeletedFile = Type.Object({ id: Type.String(), object: Type.Literal('file'), deleted: Type.Literal(true) })
 
-export function toFileId(uploadId: string): string {
-  return `file-${uploadId}`
-}
-
 /** The upload of `file-<id>`. Another text gives an id that no upload has. */
 export function toUploadId(fileId: string): string {
-  return /^file-([0-9a-f-]{36})$/.exec(fileId)?.[1] ?? ''
+  return uploadIn(fileId) ?? ''
 }
 
 /** `retentionDays`: 0 means no limit. */

@@ -8,7 +8,8 @@ import type { Uploads } from '../../uploads/uploads.ts'
 import { principalOf } from '../authenticate.ts'
 import { formOf, formRoute } from '../forms.ts'
 import { openAiRefusals } from '../openai/replies.ts'
-import { DeletedFile, File, FileForm, FileList, FileQuery, toDescription, toFile, toFileId, toUploadId } from '../openai/uploaded-files.ts'
+import { DeletedFile, File, FileForm, FileList, FileQuery, toDescription, toFile, toUploadId } from '../openai/uploaded-files.ts'
+import { toFileId } from '../../uploads/file-id.ts'
 import { fileReplies, refuseAsCode, sendFile } from '../send-file.ts'
 
 export interface FileServices {

@@ -10,7 +10,7 @@ import { isId, setSessionId } from '../request-headers.ts'
 import { ErrorReply, Id, IdHeaders, refusals, ValidationReply } from '../schemas.ts'
 import { sendPageRun, type PageRequest, type PageServices } from '../send-page-run.ts'
 import { sendRun } from '../send-run.ts'
-import { isAnswer, rejectedIn, toChatBody, toDecisions } from '../ui-chat/input.ts'
+import { isAnswer, rejectedIn, toDecisions, toSource } from '../ui-chat/input.ts'
 import { UiChatBody, UiMessageChunk } from '../ui-chat/schemas.ts'
 import { uiMessageOf } from '../ui-chat/stream.ts'
 import { waitsForRun } from '../server-timing.ts'
@@ -101,7 +101,7 @@ function toPageRequest(request: FastifyRequest): PageRequest {
     sessionId: request.sessionId,
     toDecisions: isAnswer(body) ? (calls) => toDecisions(request.body as UiChatBody, calls) : undefined,
     hasHistory: body.messages.length > 1,
-    toSource: (isStarted) => ({ body: toChatBody(request.body as UiChatBody, isStarted), at: ['body'] }),
+    toSource: (isStarted) => toSource(request.body as UiChatBody, isStarted),
     render: (run, resumed) => uiMessageOf(run, resumed && { ...resumed, rejected }),
   }
 }

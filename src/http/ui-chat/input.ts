@@ -1,9 +1,9 @@
 import type { JsonValue } from '../../agent/messages.ts'
 import type { RequestedDecision } from '../../runs/approvals/decisions.ts'
 import type { DecidedCall } from '../../runs/trace/source.ts'
-import { invalid, type Fault } from '../../errors.ts'
-import { toImage, toPageChat, type PageMessage } from '../page-chat.ts'
-import type { ChatBody } from '../schemas.ts'
+import type { Fault } from '../../errors.ts'
+import type { ChatSource } from '../chat-request.ts'
+import { toImage, toPageChat, toPageFile, type PageMessage } from '../page-chat.ts'
 import type { UiChatBody } from './schemas.ts'
 
 type Loc = Fault['loc']
@@ -12,23 +12,24 @@ type Part = Message['parts'][number]
 
 const at: Loc = ['body', 'messages']
 
-/** The chat of a request. `isStarted`: the session has messages. Throws a validation error for files that the agent cannot read. */
-export function toChatBody({ id, messages, ...fields }: UiChatBody, isStarted: boolean): ChatBody {
+/** The chat of a request. `isStarted`: the session has messages. Throws a validation error for files that are no data: URL. */
+export function toSource({ id, messages, ...fields }: UiChatBody, isStarted: boolean): ChatSource {
   const pageMessages = messages.map((message, index) => toPageMessage(message, [...at, index]))
-  return { ...fields, session_id: id, images: undefined, ...toPageChat(pageMessages, isStarted, at) }
+  const { body, sentFiles } = toPageChat(pageMessages, isStarted, at)
+  return { body: { ...fields, session_id: id, images: undefined, ...body }, sentFiles, at: ['body'] }
 }
 
 function toPageMessage({ role, parts }: Message, loc: Loc): PageMessage {
   const texts = parts.flatMap(({ type, text }) => (type === 'text' && typeof text === 'string' ? [text] : []))
-  // The files of an answer are links to the service's own files.
-  const images = role === 'user' ? parts.flatMap((part, index) => toPartImage(part, [...loc, 'parts', index])) : []
-  return { role, content: texts.join('\n'), images }
-}
-
-function toPartImage({ type, url, mediaType }: Part, loc: Loc) {
-  if (type !== 'file') return []
-  if (!/^image(\/|$)/i.test(mediaType ?? '')) throw invalid([...loc, 'mediaType'], 'only images are understood')
-  return [toImage(url ?? '', [...loc, 'url'])]
+  const message: PageMessage = { role, content: texts.join('\n'), images: [], files: [] }
+  for (const [index, { type, url, mediaType, filename }] of parts.entries()) {
+    // The files of an answer are links to the service's own files.
+    if (type !== 'file' || role !== 'user') continue
+    const partLoc = [...loc, 'parts', index, 'url']
+    if (/^image(\/|$)/i.test(mediaType ?? '')) message.images.push(toImage(url ?? '', partLoc))
+    else message.files.push(toPageFile(url ?? '', filename ?? undefined, partLoc))
+  }
+  return message
 }
 
 /** Whether a request answers tool calls: its last message is the agent's, which the page has completed. */

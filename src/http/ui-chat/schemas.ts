@@ -10,9 +10,10 @@ function maybe<T extends TSchema>(schema: T) {
 }
 
 const Part = Type.Object({
-  type: Type.String({ description: 'Texts and images of messages are read, and answers to tool calls; other parts are ignored.' }),
+  type: Type.String({ description: 'Texts and files of messages are read, and answers to tool calls; other parts are ignored.' }),
   text: maybe(Type.String()),
-  url: maybe(Type.String({ description: 'The data: URL of an image.' })),
+  url: maybe(Type.String({ description: 'The data: URL of a file.' })),
+  filename: maybe(Type.String({ maxLength: 1000, description: 'The name of a file.' })),
   mediaType: maybe(Type.String()),
   toolCallId: maybe(Type.String()),
   state: maybe(Type.String()),

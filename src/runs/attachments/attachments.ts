@@ -11,6 +11,7 @@ import type { FittedImage, Images } from '../../files/images.ts'
 import { isHidden } from '../../files/patterns.ts'
 import { PathError, type FilesRoot } from '../../files/root.ts'
 import type { ImageReference } from '../../sessions/message.ts'
+import { uploadIn } from '../../uploads/file-id.ts'
 import type { Uploads } from '../../uploads/uploads.ts'
 import { attempt, refused, valueOf, type Attempt } from './attempts.ts'
 import { createContextReader, type Located } from './context-reader.ts'
@@ -21,7 +22,7 @@ import { createSentFileReader, isSentImage, type ReadFile, type SentFile } from 
 /** Images and context files of a chat request, before any check. */
 export interface RequestedAttachments {
   images: readonly { content: string; type: 'base64' | 'file_path' }[]
-  /** Paths under the files root. */
+  /** Paths under the files root, and ids of uploads. */
   contextFiles: readonly string[]
   /** Files that are no paths: documents, and further images. */
   sentFiles?: readonly SentFile[]
@@ -83,7 +84,9 @@ export function createAttachments({ files, documents, images, uploads }: Attachm
   }
 
   async function check(requested: RequestedAttachments, use: AttachmentUse, at: Fault['loc']): Promise<CheckedAttachments> {
-    const contextPaths = await Promise.all(requested.contextFiles.map((name) => attempt(locate(name))))
+    const contextPaths = await Promise.all(
+      requested.contextFiles.map((name) => attempt(uploadIn(name) === undefined ? locate(name) : noPath)),
+    )
     const checkedImages = requested.images.slice(0, maxImages)
     const imagePaths = await Promise.all(checkedImages.map((image) => attempt(image.type === 'file_path' ? locate(image.content) : noPath)))
     // Faults of the request are reported before faults of the files' contents.
@@ -98,7 +101,7 @@ export function createAttachments({ files, documents, images, uploads }: Attachm
     refuseImages(requested.images.length + (requested.sentFiles ?? []).filter(isSentImage).length, use)
     const { contextFiles, files: ownFiles } = await contextReader.check(contextPaths, use)
     const fitted = await checkImages(requested, imagePaths, use.caller)
-    const sent = await sentFiles.read(requested.sentFiles ?? [], use)
+    const sent = await sentFiles.read([...uploadsIn(requested.contextFiles), ...(requested.sentFiles ?? [])], use)
     const sentImages = sent.flatMap((file) => ('image' in file ? [file] : []))
     refuseImages(requested.images.length + sentImages.length, use)
     const pictures = [...fitted, ...sentImages.map(({ image }) => image)].map(({ mediaType, data }) => ({ mediaType, data }))
@@ -172,6 +175,18 @@ function refuseWithheld({ name, canonical }: Located, { agent, filters }: Attach
   if (reader) throw toError(`${name} belongs to the tool ${reader.name}, which has a data filter`)
 }
 
+/** Uploads among the context files. An upload that is named twice counts once. */
+function uploadsIn(contextFiles: readonly string[]): SentFile[] {
+  const uploads = new Map<string, SentFile>()
+  for (const [at, name] of contextFiles.entries()) {
+    const uploadId = uploadIn(name)
+    if (uploadId !== undefined && !uploads.has(uploadId)) {
+      uploads.set(uploadId, { uploadId, label: `context_files[${at}]`, isContextFile: true })
+    }
+  }
+  return [...uploads.values()]
+}
+
 function toReferences(fitted: readonly FittedImage[], paths: readonly Attempt<Located | undefined>[]): ImageReference[] {
   return fitted.map(({ originalType }, at) => {
     const fileName = paths[at]?.value?.name
@@ -179,5 +194,5 @@ function toReferences(fitted: readonly FittedImage[], paths: readonly Attempt<Lo
   })
 }
 
-/** The path of an inline image. */
+/** The path of an inline image, and of an upload. */
 const noPath = Promise.resolve(undefined)

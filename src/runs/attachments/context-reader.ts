@@ -26,17 +26,20 @@ export interface Located {
 interface ContextReader {
   /**
    * Reads each distinct file once, so that an unreadable file is refused before the run is stored. Resolves to the names of all files, and to
-   * the files that the model reads itself.
+   * the files that the model reads itself. `paths` has no path for an upload.
    */
-  check(paths: readonly Attempt<Located>[], use: FileUse): Promise<{ contextFiles: string[]; files: CheckedFile[] }>
+  check(paths: readonly Attempt<Located | undefined>[], use: FileUse): Promise<{ contextFiles: string[]; files: CheckedFile[] }>
   /** The text of a file. */
   parse(absolute: string, caller: Owner, deadline?: AbortSignal): Promise<Document>
 }
 
 export function createContextReader({ documents, parsing }: { documents: DocumentCache; parsing: FairPool }): ContextReader {
-  async function check(paths: readonly Attempt<Located>[], use: FileUse) {
-    const located = paths.map((file, at) => valueOf(file, `context_files[${at}]`))
-    const unique = [...new Map(located.map((file, at) => [file.absolute, { ...file, at }] as const)).values()]
+  async function check(paths: readonly Attempt<Located | undefined>[], use: FileUse) {
+    const located = paths.flatMap((file, at) => {
+      const path = valueOf(file, `context_files[${at}]`)
+      return path ? [{ ...path, at }] : []
+    })
+    const unique = [...new Map(located.map((file) => [file.absolute, file] as const)).values()]
     const sizes = await Promise.all(
       unique.map(({ absolute }) =>
         stat(absolute).then(

@@ -21,6 +21,8 @@ interface SentUpload {
   label: string
   /** True where the caller calls the file an image. Other files are images by their type. */
   isImage?: boolean
+  /** True for a context file: a missing one is reported as a missing path is. */
+  isContextFile?: true
   /** True for a file of an earlier message: a client sends its whole conversation with each question. */
   isEarlier?: boolean
 }
@@ -81,7 +83,10 @@ export function createSentFileReader({ uploads, images, parsing }: SentFileDepen
       if (isRead(model, mediaType)) {
         const document = isDocument ? await textOrScan(readDocumentBytes(bytes, 'pdf', caller)) : undefined
         const pages = Number(document?.metadata['pages'] ?? 0)
-        return { file: toCheckedFile({ ...file, name, mediaType, bytes, document: document && toSentDocument(name, document), pages }) }
+        const { label, isEarlier } = file
+        return {
+          file: toCheckedFile({ label, isEarlier, name, mediaType, bytes, document: document && toSentDocument(name, document), pages }),
+        }
       }
       if (isDocument) return { document: toSentDocument(name, await readDocumentBytes(bytes, 'pdf', caller)) }
       if (file.isEarlier) return { unread: true }
@@ -124,6 +129,7 @@ function openBytes({ name, content }: SentBytes): OpenFile {
   const type = start?.[1] ?? ''
   const size = Math.floor((base64.length * 3) / 4)
   const read = async () => {
+    if (start && !/;base64,$/i.test(start[0])) throw new Error('its data: URL is not base64')
     const bytes = Buffer.from(base64, 'base64')
     if (bytes.length === 0) throw new Error('it is empty, or not base64')
     return bytes
@@ -141,8 +147,12 @@ function isPicture(type: string): boolean {
   return type.toLowerCase().startsWith('image/') && !type.toLowerCase().startsWith('image/svg')
 }
 
-function rethrow({ label }: SentFile, error: unknown): never {
-  if (error instanceof ServiceError && error.code === 'not_found') throw new ServiceError('not_found', `${label}: there is no such file.`)
+function rethrow(file: SentFile, error: unknown): never {
+  const { label } = file
+  if (error instanceof ServiceError && error.code === 'not_found') {
+    const code = 'uploadId' in file && file.isContextFile ? 'invalid_input' : 'not_found'
+    throw new ServiceError(code, `${label}: there is no such file.`)
+  }
   if (error instanceof ServiceError) throw error
   if (error instanceof PoolBusy) throw new ServiceError('overloaded', `${label}: ${error.message}`, { cause: error, retryAfter })
   const isOfSystem = error instanceof Error && 'code' in error

@@ -3,13 +3,14 @@ import type { ContentPart, InputItem } from './request.ts'
 
 /** The input items of a response, as clients read them. */
 
-/** The items as they are stored: without the bytes of images, which are stored with the run. */
+/** The items as they are stored: without the bytes of images and files, which are stored with the run. */
 export function storedInput(items: readonly InputItem[]): InputItem[] {
   return items.map((item) => (Array.isArray(item.content) ? { ...item, content: item.content.map(withoutBytes) } : item))
 }
 
 function withoutBytes(part: ContentPart): ContentPart {
   if (part.type === 'input_image') return { type: part.type, image_url: null, ...(part.file_id ? { file_id: part.file_id } : {}) }
+  if (part.type === 'input_audio') return { type: part.type, input_audio: { data: null, format: part.input_audio?.format ?? null } }
   return part.type === 'input_file' ? { ...part, file_data: null } : part
 }
 
@@ -49,6 +50,7 @@ function toContent({ role, content }: InputItem): object[] {
 function toPart(part: ContentPart, type: 'input_text' | 'output_text'): object {
   if (part.type === 'input_image') return { type: part.type, detail: 'auto', image_url: null, file_id: part.file_id ?? null }
   if (part.type === 'input_file') return { type: part.type, file_id: part.file_id ?? null, filename: part.filename ?? null }
+  if (part.type === 'input_audio') return { type: part.type, input_audio: { data: null, format: part.input_audio?.format ?? null } }
   if (part.type === 'refusal') return { type: part.type, refusal: part.refusal }
   return type === 'output_text' ? { type, text: part.text, annotations: [] } : { type, text: part.text }
 }

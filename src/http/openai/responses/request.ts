@@ -13,7 +13,17 @@ const text = maybe(Type.String())
 const Status = maybe(Type.String())
 
 const Part = Type.Object({
-  type: Type.Enum(['input_text', 'input_image', 'input_file', 'output_text', 'refusal', 'text', 'summary_text', 'reasoning_text']),
+  type: Type.Enum([
+    'input_text',
+    'input_image',
+    'input_file',
+    'input_audio',
+    'output_text',
+    'refusal',
+    'text',
+    'summary_text',
+    'reasoning_text',
+  ]),
   text,
   refusal: text,
   image_url: maybe(Type.String({ description: 'A data: URL; other URLs are refused with 400.' })),
@@ -21,6 +31,12 @@ const Part = Type.Object({
   file_data: maybe(Type.String({ description: 'The bytes of a file in base64, or as a data: URL, instead of `file_id`.' })),
   filename: maybe(Type.String({ maxLength: 1000, description: 'Required with `file_data`.' })),
   file_url: maybe(Type.String({ description: 'Refused with 400: files are not fetched from other addresses.' })),
+  input_audio: maybe(
+    Type.Object(
+      { data: maybe(Type.String({ description: 'The bytes in base64.' })), format: maybe(Type.String({ maxLength: 20 })) },
+      { description: 'Audio, for a model that hears audio. The bytes tell the format.' },
+    ),
+  ),
 })
 
 const Content = Type.Union([Type.String(), Type.Array(Part, { maxItems })])
