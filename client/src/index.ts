@@ -18,6 +18,7 @@ export type {
   ContextFiles,
   LogEntry,
   LogPage,
+  AgentModels,
   Metadata,
   Metrics,
   Roles,

@@ -75,6 +75,12 @@ test('chat, stream: an answer with a schema is JSON; one that does not fit is an
   )
 })
 
+test('models: the configured models are listed with what each can do', async (t) => {
+  const { client } = await start(t, { script: { text: 'ok' } })
+  const { models, count } = await client.models()
+  assert.deepEqual([count, models[0]?.name, models[0]?.wire, models[0]?.abilities.tools], [1, 'primary', 'chat-completions', true])
+})
+
 test('stream: a run is followed from its start by its chat, and by a second reader from any chunk', async (t) => {
   const { client } = await start(t, {
     script: [{ ...callOf('look'), text: 'I look.' }, { text: 'Seen.' }],

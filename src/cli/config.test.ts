@@ -77,6 +77,26 @@ const wrongPlaces = `tools:
   - { name: found, type: mcp, config: { command: sh, args: ["-c", "touch was-run"] } }
 `
 
+test('a setting that a model does not have is a warning with line, path and model, and the file is ok', async (t) => {
+  const folder = await createFolder(t)
+  const file = path.join(folder, 'agent.yaml')
+  await writeFile(
+    file,
+    `llms:
+  primary: { provider: anthropic, model: claude-opus-4-8, api_key: k, reasoning_effort: minimal }
+  fallback:
+    - { provider: openai, model: gpt-4.1, api_key: k, reasoning_tokens: 100 }
+`,
+  )
+  const { code, out, err } = await runIn(folder, ['config', 'check'])
+  assert.deepEqual({ code, err }, { code: 0, err: '' })
+  assert.deepEqual(out.trimEnd().split('\n'), [
+    'warning: agent.yaml:2 llms.primary.reasoning_effort: "minimal" is no effort of claude-opus-4-8, which has none, low, medium, high, xhigh, max',
+    'warning: agent.yaml:4 llms.fallback[0].reasoning_tokens: gpt-4.1 has no limit of reasoning in tokens',
+    `ok: ${file}`,
+  ])
+})
+
 test('the configuration is shown with its defaults and without its secrets', async (t) => {
   const folder = await createFolder(t)
   const model = '{ provider: openai, model: m, api_key: sk-secret, headers: { x-team: hush, authorization: "Bearer ${TOKEN}" } }'

@@ -22,11 +22,13 @@ export function addConfig(program: Command, { terminal }: CommandContext): void 
 
   config
     .command('check [file]')
-    .description('Check a file (default: AGENT_CONFIG), and that everything named in the file exists. Prints one line for each problem.')
+    .description(
+      'Check a file (default: AGENT_CONFIG), and that everything named in the file exists. Prints one line for each problem, and a warning for each setting that a model does not have.',
+    )
     .action(async (file?: string) => {
       const settings = readSettings(terminal)
       const whole = file === undefined ? settings.agentConfig : path.resolve(terminal.cwd, file)
-      await checkConfigFile(whole, settings, terminal)
+      for (const line of await checkConfigFile(whole, settings, terminal)) print(`warning: ${line}`)
       print(`ok: ${whole}`)
     })
 

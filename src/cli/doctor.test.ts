@@ -52,6 +52,32 @@ tools:
   assert.deepEqual(server.requests.map(({ url }) => url).toSorted(), ['/v1/chat/completions', '/v1/embeddings'])
 })
 
+test('each model has a line that says what it can do, and a setting that it does not have is a warning', async (t) => {
+  const folder = await createFolder(t)
+  const server = await startModelServer({ text: 'ok' })
+  t.after(() => server.close())
+  await mkdir(path.join(folder, 'files'))
+  await writeFile(
+    path.join(folder, 'agent.yaml'),
+    `llms:
+  primary: { provider: openai-compatible, model: deepseek-v4-pro, base_url: "${server.url}", images: true }
+  fallback: [{ provider: embedded, model: rules-1, cache: "on" }]
+`,
+  )
+  const { code, out } = await runIn(folder, ['doctor'])
+  assert.equal(code, 0)
+  assert.match(out, /^warn {2}configuration: llms\.primary\.images: deepseek-v4-pro accepts no images\n {6}Change the setting/m)
+  assert.match(out, /^warn {2}configuration: llms\.fallback\[0\]\.cache: rules-1 has no prompt cache/m)
+  assert.match(
+    out,
+    /^ok {4}llms\.primary: .+\n {6}wire chat-completions; tools; schemas without tools; reasoning none, low, .+max; reads images; prompt cache: automatic$/m,
+  )
+  assert.match(
+    out,
+    /^ok {4}llms\.fallback\[0\]: .+\n {6}wire embedded; tools; .+no prompt cache \(assumed: the model is not in the table\)$/m,
+  )
+})
+
 test('invalid settings and an invalid configuration are reported, with a line for each problem', async (t) => {
   const folder = await createFolder(t)
   const settings = await runIn(folder, ['doctor'], { PORT: 'x', LOG_LEVEL: 'loud' })

@@ -1,5 +1,6 @@
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
+import { describeOddities } from '../configuration/model-findings.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
 import type { Settings } from '../settings/settings.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
@@ -63,9 +64,15 @@ async function* examine(terminal: Terminal): AsyncGenerator<Finding, void> {
   yield* findings
   const files = await checkFilesRoot(settings)
   yield files
+  if (config) yield* describeOddities(config).map(toWarning)
   if (config) yield checkSearch({ settings, embedding: config.llms.embedding })
   if (config) yield* await examineAgent(config, settings, terminal, files.state !== 'fail')
   yield await checkOutbound(settings)
+}
+
+function toWarning(oddity: string): Finding {
+  const advice = 'Change the setting, or keep it if the model is newer than this release: the provider decides.'
+  return { state: 'warn', text: `configuration: ${oddity}`, advice }
 }
 
 async function examineAgent(config: AgentConfig, settings: Settings, { environment }: Terminal, hasFiles: boolean): Promise<Finding[]> {
@@ -96,11 +103,12 @@ function createReport({ stdout, environment, command }: Terminal) {
   return {
     counts,
     detail,
-    finding({ state, text, advice }: Finding) {
+    finding({ state, text, advice, details = [] }: Finding) {
       counts[state]++
       const mark = state.padEnd(4)
       stdout.write(`${isColoured ? styleText(colours[state], mark, { validateStream: false }) : mark}  ${withOwnCommand(text, command)}\n`)
       if (advice !== undefined) detail(withOwnCommand(advice, command))
+      details.forEach(detail)
     },
   }
 }

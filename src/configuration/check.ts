@@ -2,8 +2,8 @@ import { checkCustomRoles } from '../access/permissions.ts'
 import { ownToolNames } from '../agent/tool-names.ts'
 import { compileSchema } from './compile-schema.ts'
 import { describeFault } from './describe-fault.ts'
+import { checkModels } from './model-rules.ts'
 import { createPatternCheck } from './pattern-rules.ts'
-import { findProvider } from './providers.ts'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
 import { agentSchema, findToolSchema, toClosed, type Schema } from './schema-walk.ts'
 import { maxTools, type AgentConfig } from './schema.ts'
@@ -104,41 +104,6 @@ function isGroup(tool: unknown): tool is Schema {
 
 export function isReserved(name: string): boolean {
   return ownToolNames.has(name) || name.startsWith(subAgentPrefix)
-}
-
-function checkModels(config: unknown): ConfigProblem[] {
-  const llms = isObject(config) ? config['llms'] : undefined
-  if (!isObject(llms)) return []
-  const models = Object.entries(llms).flatMap(([key, value]): [Path, unknown][] =>
-    Array.isArray(value) ? value.map((item, index) => [['llms', key, index], item]) : [[['llms', key], value]],
-  )
-  return [
-    ...models.flatMap(([at, model]) => (isObject(model) ? checkAddress(model, at) : [])),
-    ...models.flatMap(([at, model]) =>
-      isObject(model) && model['provider'] === 'embedded' && model['images'] === true
-        ? [problemAt([...at, 'images'], 'cannot be true: the embedded model does not support images')]
-        : [],
-    ),
-    ...checkEmbedding(llms['embedding']),
-  ]
-}
-
-function checkAddress({ provider, base_url }: Schema, at: Path): ConfigProblem[] {
-  const traits = findProvider(provider)
-  const isMissing = traits?.wire === 'chat-completions' && traits.isAnyServer && base_url === undefined
-  return isMissing ? [problemAt([...at, 'base_url'], `is required by the provider ${String(provider)} but missing`)] : []
-}
-
-function checkEmbedding(model: unknown): ConfigProblem[] {
-  const provider = isObject(model) ? model['provider'] : undefined
-  const traits = findProvider(provider)
-  if (!traits || traits.embeds) return []
-  return [
-    problemAt(
-      ['llms', 'embedding', 'provider'],
-      `"${String(provider)}" has no embedding models; choose another provider, or remove llms.embedding`,
-    ),
-  ]
 }
 
 function checkRoles(config: unknown): ConfigProblem[] {

@@ -17,6 +17,7 @@ import type { ConfigurationStore } from './configuration-store.ts'
 import type { FileRecord } from './file-record.ts'
 import { placeOf, readHistory, readVersion, toRequestedChange } from './history.ts'
 import { formatProblems } from './load.ts'
+import { describeOddities } from './model-findings.ts'
 import { ConfigError } from './problems.ts'
 import { hideUrlSecrets, redactConfig } from './redact.ts'
 import type { AgentConfig } from './schema.ts'
@@ -58,8 +59,11 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
     const next = await withValidationErrors(async () => changeState(state, requested, options), place)
     const diff = changedPaths(state.used.config, next.used.config)
     const unchanged = { version, at: now(), diff, backup: undefined }
-    if (mode === 'check')
-      return { ...unchanged, warnings: (await withValidationErrors(() => deps.tryOut(next.used.config), place)).map(hideUrlSecrets) }
+    const oddities = describeOddities(next.used.config)
+    if (mode === 'check') {
+      const faults = await withValidationErrors(() => deps.tryOut(next.used.config), place)
+      return { ...unchanged, warnings: [...faults.map(hideUrlSecrets), ...oddities] }
+    }
     if (diff.length === 0 && next.stored.text === state.stored.text) return { ...unchanged, warnings: [] }
     const parts = await withValidationErrors(() => make(next.used.config), place)
     let backup: string | undefined
@@ -76,7 +80,7 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
       version: parts.version,
       at: state.since,
       diff,
-      warnings: findFaultyTools(parts.tools).map(hideUrlSecrets),
+      warnings: [...findFaultyTools(parts.tools).map(hideUrlSecrets), ...oddities],
       backup,
     }
   }

@@ -5,7 +5,7 @@ import { Address, Headers, optional, Secret, strict } from './schema-parts.ts'
 
 /** The schema of `llms`. Fields marked `writeOnly` are secrets. */
 
-const Prices = Type.Object(
+export const Prices = Type.Object(
   {
     input: Type.Number({ minimum: 0, description: 'USD per million input tokens.' }),
     output: Type.Number({ minimum: 0, description: 'USD per million output tokens, reasoning included.' }),

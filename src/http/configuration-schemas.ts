@@ -61,7 +61,9 @@ export const UpdatedConfiguration = Type.Object(
     previous_config_backup: Type.Boolean(),
     version: Type.Optional(Type.String({ description: 'Absent with `validate_only`.' })),
     diff: Type.Array(Type.String(), { description: 'Paths of the changed fields, such as tools[handbook].config.paths.' }),
-    warnings: Type.Array(Type.String(), { description: 'Models and tools that cannot be used, each a line.' }),
+    warnings: Type.Array(Type.String(), {
+      description: 'Models and tools that cannot be used, and settings that a model does not have, each a line.',
+    }),
   },
   { description: 'The result of a change or a check of the configuration.' },
 )

@@ -1,9 +1,11 @@
 import { ModelError, type Model, type ModelErrorCode } from '../agent/model.ts'
-import { ConfigError, type ConfigProblem } from '../configuration/problems.ts'
+import { listModels } from '../configuration/model-list.ts'
+import { ConfigError, formatPath, type ConfigProblem } from '../configuration/problems.ts'
 import type { Environment } from '../configuration/references.ts'
 import type { AgentConfig, ModelConfig } from '../configuration/schema.ts'
 import { createConnections, type Connections } from './connections.ts'
 import { createModel, createModels, createSmallModel } from './create-model.ts'
+import { describeAbilities } from './describe-abilities.ts'
 import { createEmbedder } from './embeddings/create-embedder.ts'
 import { messageOf } from '../errors.ts'
 
@@ -12,6 +14,8 @@ export interface Finding {
   state: 'ok' | 'warn' | 'fail'
   text: string
   advice?: string
+  /** Further lines about what was found. */
+  details?: readonly string[]
 }
 
 /** Reasons why the models of a configuration cannot be created: missing keys and unset variables. */
@@ -41,14 +45,17 @@ export interface ModelCheckOptions {
 
 /** Sends a tiny request to each model in parallel. */
 export async function checkModels({ llms }: AgentConfig, options: ModelCheckOptions): Promise<Finding[]> {
-  const { primary, fallback, small, embedding } = llms
-  const models: [string, ModelConfig][] = [['llms.primary', primary]]
-  fallback.forEach((config, index) => models.push([`llms.fallback[${index}]`, config]))
-  if (small) models.push(['llms.small', small])
+  const { embedding } = llms
+  const models = listModels(llms).filter(({ name }) => name !== 'embedding')
   const connections = createConnections()
   const make = (config: ModelConfig) => createModel(config, { environment: options.environment, connections })
   try {
-    const findings = await Promise.all(models.map(([field, config]) => checkModel(field, config, make, options.timeoutMs)))
+    const findings = await Promise.all(
+      models.map(async (listed): Promise<Finding> => {
+        const finding = await checkModel(formatPath(listed.at), listed.config, make, options.timeoutMs)
+        return { ...finding, details: [describeAbilities(listed)] }
+      }),
+    )
     return embedding ? [...findings, await checkEmbedder(embedding, { ...options, connections })] : findings
   } finally {
     await connections.close()

@@ -5,6 +5,7 @@ import { findFaultyTools, type AgentParts } from '../configuration/agent.ts'
 import { createAgents, type Agents } from '../configuration/agents.ts'
 import { runsCode } from '../configuration/change/code-rule.ts'
 import type { ConfigurationFile } from '../configuration/configuration-file.ts'
+import { describeOddities } from '../configuration/model-findings.ts'
 import type { Configuration, ConfigurationDependencies } from '../configuration/configuration.ts'
 import { createFileConfiguration } from '../configuration/file-configuration.ts'
 import { createFileRecord } from '../configuration/file-record.ts'
@@ -70,7 +71,11 @@ export async function openAgents(stack: AsyncDisposableStack, options: AgentsOpt
     now,
     log,
     newVersion: newId,
-    createAgent: (config: AgentConfig, version: string) => createParts(config, version, making),
+    createAgent(config: AgentConfig, version: string) {
+      const oddities = describeOddities(config)
+      if (oddities.length > 0) log.warn({ oddities }, 'Settings of models may have no effect, or may be refused by the provider')
+      return createParts(config, version, making)
+    },
     tryOut: (config: AgentConfig) => tryOut(config, making),
     rules: { allowedReferences: settings.configEnv, mayBringCode: settings.configCode === 'allow' },
   }

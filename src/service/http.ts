@@ -34,6 +34,7 @@ import { keyRoutes } from '../http/routes/keys.ts'
 import { knowledgeRoutes } from '../http/routes/knowledge.ts'
 import { mcpRoutes } from '../http/routes/mcp.ts'
 import { memoryRoutes } from '../http/routes/memories.ts'
+import { agentModelRoutes } from '../http/routes/agent-models.ts'
 import { metadataRoutes } from '../http/routes/metadata.ts'
 import { observabilityRoutes } from '../http/routes/observability.ts'
 import { openAiRoutes } from '../http/routes/openai.ts'
@@ -170,6 +171,7 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
     statusRoute(app, { ...services, adminTenant })
     artifactRoutes(app, services)
     metadataRoutes(app, services)
+    agentModelRoutes(app, services)
     configurationRoutes(app, services)
     configurationHistoryRoutes(app, services)
     mcpRoutes(app, { ...services, version, publicUrl, metadata, limits: options.limits })

@@ -44,6 +44,7 @@ const routes = [
   ['GET', '/core/v1/memories', 'memories.read'],
   ['DELETE', '/core/v1/memories/{id}', 'memories.write'],
   ['GET', '/core/v1/metadata', 'metadata.read'],
+  ['GET', '/core/v1/agent/models', 'metadata.read'],
   ['GET', '/core/v1/metrics', 'observability.read'],
   ['GET', '/core/v1/metrics/tools', 'observability.read'],
   ['GET', '/core/v1/metrics/series', 'observability.read'],

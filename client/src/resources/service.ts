@@ -2,6 +2,7 @@ import type { CallOptions, Query, Reply } from '../operation.ts'
 import type { Transport } from '../transport.ts'
 
 export type Metadata = Reply<'GET', '/core/v1/metadata'>['body']
+export type AgentModels = Reply<'GET', '/core/v1/agent/models'>
 export type Caller = Reply<'GET', '/core/v1/me'>
 export type Roles = Reply<'GET', '/core/v1/roles'>
 export type Metrics = Reply<'GET', '/core/v1/metrics'>
@@ -36,6 +37,8 @@ export interface LogPage {
 export interface ServiceMethods {
   /** Returns name, description and conversation starters of the agent. */
   metadata(options?: CallOptions): Promise<Metadata>
+  /** Lists the configured models, and what the service believes that each can do. */
+  models(options?: CallOptions): Promise<AgentModels>
   /** Returns the caller of the key, with its roles and permissions. */
   me(options?: CallOptions): Promise<Caller>
   /** Lists the roles with their permissions. */
@@ -53,6 +56,7 @@ export interface ServiceMethods {
 export function createServiceMethods(transport: Transport): ServiceMethods {
   return {
     metadata: async (options) => (await transport.request('GET', '/core/v1/metadata', options)).body,
+    models: (options) => transport.request('GET', '/core/v1/agent/models', options),
     me: (options) => transport.request('GET', '/core/v1/me', options),
     roles: (options) => transport.request('GET', '/core/v1/roles', options),
     contextFiles: (q, options) => transport.request('GET', '/core/v1/context_files', { ...options, query: { q } }),

@@ -34,7 +34,7 @@ const makesMedia: Partial<ModelAbilities> = {
 }
 
 const families: readonly Family[] = [
-  [/gemini-.*(image|tts)|nano-banana/, makesMedia],
+  [/gemini-.{0,60}(image|tts)|nano-banana/, makesMedia],
   [/gemma/, { ...withoutReasoning, ...second, strictTools: false, documents: false, audio: false, video: false, cache: 'none' }],
   [/gemini-1|gemini-pro(-vision)?$/, { ...withoutReasoning, ...second, strictTools: false, cache: 'none' }],
   [/gemini-2\.0/, { ...withoutReasoning, ...second, strictTools: false }],

@@ -43,7 +43,7 @@ const families: readonly Family[] = [
   [/gpt-5\.[2-5]/, { efforts: ['none', ...lowToHigh, 'xhigh'] }],
   [/gpt-5\.\d/, { efforts: ['none', ...lowToMax] }],
   [/gpt-5/, { efforts: ['minimal', ...lowToHigh] }],
-  [/gpt-(4o.*)?audio/, { ...early, images: false, audio: true }],
+  [/gpt-4o.{0,60}audio|gpt-audio/, { ...early, images: false, audio: true }],
   [/gpt-4\.1-nano/, { ...withoutReasoning, ...withoutWeb }],
   [/gpt-4(\.1|o)/, withoutReasoning],
   [/gpt-4-turbo/, early],

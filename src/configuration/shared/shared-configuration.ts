@@ -7,6 +7,7 @@ import { changeState, type ConfigurationState } from '../change/state.ts'
 import { kindOf, withValidationErrors, type Configuration, type ConfigurationUpdate, type UpdatedConfiguration } from '../configuration.ts'
 import { placeOf, readHistory, readVersion, toRequestedChange } from '../history.ts'
 import { formatProblems } from '../load.ts'
+import { describeOddities } from '../model-findings.ts'
 import { ConfigError } from '../problems.ts'
 import { hideUrlSecrets, redactConfig } from '../redact.ts'
 import type { AgentConfig } from '../schema.ts'
@@ -81,14 +82,17 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
     const next = await withValidationErrors(async () => changeState(newest, requested, { isStored, rules: deps.rules }), place)
     const diff = changedPaths(newest.used.config, next.used.config)
     const unchanged = { version, at: now(), diff, backup: undefined }
-    if (mode === 'check')
-      return { ...unchanged, warnings: (await withValidationErrors(() => deps.tryOut(next.used.config), place)).map(hideUrlSecrets) }
+    const oddities = describeOddities(next.used.config)
+    if (mode === 'check') {
+      const faults = await withValidationErrors(() => deps.tryOut(next.used.config), place)
+      return { ...unchanged, warnings: [...faults.map(hideUrlSecrets), ...oddities] }
+    }
     const isTextSame = next.stored.text === newest.stored.text
     if (diff.length === 0 && isTextSame) return { ...unchanged, warnings: [...file.faults] }
     const ready = await addConfiguration(newest, next, { request, diff }, unusedParts)
     if (!ready) return undefined
     log.info({ tenant: actor.tenant, sub: actor.sub, version: ready.configuration.version, mode, diff }, 'The configuration was changed')
-    const warnings = [...findFaultyTools(ready.parts.tools).map(hideUrlSecrets), ...(isStored ? file.faults : [])]
+    const warnings = [...findFaultyTools(ready.parts.tools).map(hideUrlSecrets), ...oddities, ...(isStored ? file.faults : [])]
     await serve(ready)
     const backup = isTextSame ? undefined : `version ${newest.storedVersion} in the database`
     return { version: ready.configuration.version, at: ready.configuration.since, diff, warnings, backup }

@@ -6,6 +6,10 @@ export const configurationTexts: OperationTexts = {
   getMetadata: {
     description: 'What a page about the agent shows: name, description, conversation starters, and what it can do.',
   },
+  getAgentModels: {
+    description:
+      'The models of `llms`, in the order in which they answer. What a model can do is from a table of the service, or assumed where the table does not name the model; the service never asks the provider. A setting that a model does not have is a warning of `config check`, of `doctor` and of `PUT /core/v1/agent/config`.',
+  },
   getAgentConfig: {
     description: 'The header `etag` is the version, for `if-match` of a change.',
     parameters: { format: 'json' },
