@@ -5,6 +5,10 @@ import { TextBuilder } from './text-builder.ts'
  * Enforces one rule of the event stream: the answer is the `answer` text behind the last event with another label.
  * Reasoning that arrives after the answer has begun is held back until the model call ends, and an answer with later
  * events behind it is repeated at the end.
+ *
+ * A model may write, let its provider run a tool, and write on in one reply. The whole text is the answer, so the text
+ * before the call is repeated, in one event, when the text behind the call begins (`resume`). Readers that cannot
+ * retract text recognise the repeated text and go on (`Segments`).
  */
 export class Answer {
   /** The best answer of earlier model calls. */
@@ -44,7 +48,7 @@ export class Answer {
   }
 
   holdBack(reasoning: string): boolean {
-    if (this.current.isEmpty) return false
+    if (this.current.isEmpty || this.isStale) return false
     this.heldTexts.push(reasoning)
     return true
   }
@@ -53,6 +57,11 @@ export class Answer {
     if (label === 'answer') this.current.add(text)
     if (text !== '') this.isStale = label !== 'answer'
     return { type: 'text', label, text }
+  }
+
+  /** The answer text of this model call, if another event has interrupted the text; undefined for none. */
+  resume(): AgentEvent | undefined {
+    return this.isStale && !this.current.isEmpty ? this.repeat() : undefined
   }
 
   takeHeldReasoning(): string[] {

@@ -5,8 +5,9 @@ import type { AgentEvent, EndReason, TextLabel } from './events.ts'
 import { fitOutputs, repair } from './history.ts'
 import type { LoopOptions } from './loop.ts'
 import type { AssistantMessage, Message, ToolCall } from './messages.ts'
-import type { ModelOptions, ModelReply, ModelRequest, RequestedCall, ToolOffer } from './model.ts'
+import type { ModelEvent, ModelOptions, ModelReply, ModelRequest, RequestedCall, ToolOffer } from './model.ts'
 import { chosenOffers } from './model-offer.ts'
+import { brokenOff, ProviderSteps, withoutOutput } from './provider-steps.ts'
 import { choiceInForce } from './tool-choice.ts'
 import { fitImages } from './tool-images.ts'
 import { findTool, fitName, nameTools } from './tool-names.ts'
@@ -38,6 +39,17 @@ export async function* askModel(options: LoopOptions, answer: Answer, { label, m
   return { message, finish: reply.finish === 'tool_calls' ? 'stop' : reply.finish }
 }
 
+/** How the events of one model call are published. */
+interface Relay {
+  options: LoopOptions
+  answer: Answer
+  label: TextLabel | undefined
+  steps: ProviderSteps
+  fence: CodeFence | undefined
+  /** True when something was published that a further attempt voids. */
+  isPublished: boolean
+}
+
 async function* relay(
   options: LoopOptions,
   answer: Answer,
@@ -51,35 +63,61 @@ async function* relay(
   const extras = { ...(wanted && { options: wanted }), ...(trace && { trace }) }
   const replying = model.reply({ ...promptOf(options, label), messages, tools, ...extras }, signal)
   const isInSchema = label === 'answer' && options.answerSchema !== undefined
-  let fence = isInSchema ? new CodeFence() : undefined
-  let isPublished = false
+  const fence = isInSchema ? new CodeFence() : undefined
+  const state: Relay = { options, answer, label, steps: new ProviderSteps(options), fence, isPublished: label !== undefined }
   try {
     for (;;) {
       const next = await replying.next()
-      if (next.done) {
-        if (!fence) return next.value
-        const rest = fence.end()
-        if (rest !== '') yield answer.add('answer', rest)
-        return withText(next.value, fence.text)
+      if (!next.done) {
+        yield* publish(next.value, state)
+        continue
       }
-      const event = next.value
-      if (event.type === 'retrying') {
-        answer.restart()
-        fence &&= new CodeFence()
-        // Unpublished text has no attempt to discard.
-        if (isPublished || label !== undefined) yield event
-      } else if (event.type === 'text') {
-        const text = fence ? fence.take(event.text) : event.text
-        if (label !== undefined && (!fence || text !== '')) yield answer.add(label, text)
-      } else if (event.type === 'reasoning' && !answer.holdBack(event.text)) {
-        isPublished = true
-        yield answer.add('reasoning', event.text)
+      for (const event of state.steps.close(withoutOutput)) {
+        answer.markStale()
+        yield event
       }
+      if (!state.fence) return next.value
+      yield* publishText(state.fence.end(), state)
+      return withText(next.value, state.fence.text)
     }
+  } catch (error) {
+    yield* state.steps.close(brokenOff)
+    throw error
   } finally {
     // Leaving the loop early must close the model's socket; after a normal end this call has no effect.
     await replying.return(undefined as never)
   }
+}
+
+function* publish(event: ModelEvent, state: Relay): Generator<AgentEvent, void> {
+  const { answer, steps } = state
+  switch (event.type) {
+    case 'text':
+      return yield* publishText(state.fence ? state.fence.take(event.text) : event.text, state)
+    case 'reasoning':
+      if (answer.holdBack(event.text)) return
+      state.isPublished = true
+      return yield answer.add('reasoning', event.text)
+    case 'call_start':
+    case 'call_end':
+      state.isPublished = true
+      for (const text of answer.takeHeldReasoning()) yield answer.add('reasoning', text)
+      answer.markStale()
+      return yield* event.type === 'call_start' ? steps.start(event.call) : steps.end(event)
+    case 'retrying':
+      yield* steps.close(brokenOff)
+      answer.restart()
+      state.fence &&= new CodeFence()
+      // Unpublished text has no attempt to discard.
+      if (state.isPublished) yield event
+  }
+}
+
+function* publishText(text: string, { answer, label, fence }: Relay): Generator<AgentEvent, void> {
+  if (label === undefined || (fence && text === '')) return
+  const earlier = label === 'answer' && text !== '' ? answer.resume() : undefined
+  if (earlier) yield earlier
+  yield answer.add(label, text)
 }
 
 /** The reply with a text of the loop. Data of the provider belongs to the text that the model wrote. */

@@ -92,6 +92,8 @@ export interface StepStart {
   subAgent?: string
   /** Present on calls of tools that change something. */
   effect?: 'write'
+  /** Present on calls that the provider of the model runs, during a model call. Such a call has no `result`. */
+  isOfProvider?: true
 }
 
 export interface Step extends StepStart {

@@ -20,7 +20,8 @@ export function chosenOffers(options: LoopOptions): ToolOffer[] {
 function toOffer(options: LoopOptions, [name, tool]: [string, Tool]): ToolOffer {
   // The client decides itself whether a call of its tool is made, so the model need not ask before a call that may change something.
   const effect = tool.approval?.by === 'client' ? 'read' : tool.effect
-  return { name, description: descriptionIn(options, tool), schema: tool.schema, effect }
+  const { schema, provider } = tool
+  return { name, description: descriptionIn(options, tool), schema, effect, ...(provider && { provider }) }
 }
 
 /** Names are made over all tools, because the selection may change from turn to turn. */

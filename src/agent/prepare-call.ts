@@ -25,6 +25,7 @@ export async function prepare(call: ToolCall, toolsByName: ReadonlyMap<string, T
   if (decision?.decision === 'reject') return { ...prepared, fault: rejectionText(decision.reason) }
   if (clientAnswerIn(decision)) return prepared
   if (!tool) return { ...prepared, fault: toUnknown(call.name, toolsByName, options) }
+  if (tool.provider) return { ...prepared, fault: toAbsent(call.name) }
   // A tool that supported filters when the run began may have lost the support since, on a server for instance.
   if (!tool.filters && options.filters.some((filter) => filter.tool === tool.name)) {
     return { ...prepared, fault: `${call.name} can't be used here: its data is to be filtered, and it has no filters.` }
@@ -39,6 +40,11 @@ export async function prepare(call: ToolCall, toolsByName: ReadonlyMap<string, T
 function toUnknown(name: string, toolsByName: ReadonlyMap<string, Tool>, { isDown }: CallOptions): string {
   if (isDown?.(name)) return `${name} can't be used at the moment: what it needs is not there. Go on without it, or say so.`
   return `There is no tool ${name}. The tools are: ${toList([...toolsByName.keys()])}.`
+}
+
+/** A model without the provider's tool may still ask for a call, by the name that it read in earlier messages. */
+function toAbsent(name: string): string {
+  return `${name} can't be called: only the provider of a model runs it, and the provider of this model did not. Go on without it, or say so.`
 }
 
 const maxListed = 50

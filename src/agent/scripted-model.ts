@@ -1,3 +1,4 @@
+import type { JsonValue } from './messages.ts'
 import type { Model, ModelEvent, ModelReply, ModelRequest, ModelUsage, RequestedCall } from './model.ts'
 import { ModelError } from './model.ts'
 
@@ -61,6 +62,20 @@ export function say(text: string | string[], ...toolCalls: RequestedCall[]): Scr
 /** A tool call in the form of a model's request. */
 export function call(name: string, input: unknown): RequestedCall {
   return { name, arguments: JSON.stringify(input) }
+}
+
+/** The events of a call that the provider runs. */
+export function providerCall(name: string, input: JsonValue, output: JsonValue, { id = 'p1', isError = false } = {}): ModelEvent[] {
+  const providerCall = { id, name, input }
+  return [
+    { type: 'call_start', call: providerCall },
+    { type: 'call_end', call: providerCall, output, isError },
+  ]
+}
+
+/** Text events. */
+export function texts(...pieces: string[]): ModelEvent[] {
+  return pieces.map((text) => ({ type: 'text', text }))
 }
 
 /** A reply with an error after some text. */

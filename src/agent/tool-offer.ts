@@ -40,7 +40,9 @@ interface ToolOfferOptions {
 }
 
 /** The tools of a loop and the offer to its model: all tools, or for many tools a selection and `find_tools`. */
-export function offerTools(options: ToolOfferOptions): Pick<LoopOptions, 'tools' | 'offered'> {
+export function offerTools(all: ToolOfferOptions): Pick<LoopOptions, 'tools' | 'offered'> {
+  // The provider offers its tools itself: the model must know them from the start.
+  const options = { ...all, findable: all.findable.filter(({ provider }) => !provider) }
   if (options.findable.length <= maxOffered) return { tools: () => options.tools() }
   const find = createFindTools(options)
   return { tools: () => [find, ...options.tools()], offered: createOffer(options) }

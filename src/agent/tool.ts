@@ -6,6 +6,7 @@ import { isDeeper, maxJsonDepth } from '../json/shape.ts'
 import type { Sample } from './sampling.ts'
 import { Suspended, toPendingQuestions, type ResumedCall } from './suspension.ts'
 import type { JsonObject, JsonSchema, JsonValue, Message, ToolImage } from './messages.ts'
+import type { ProviderTool } from './model.ts'
 import { maxImagesPerResult } from './tool-images.ts'
 import { orAborted } from '../concurrency/or-aborted.ts'
 
@@ -31,6 +32,11 @@ export interface Tool {
    * inner steps end first.
    */
   readonly isAgent?: boolean
+  /**
+   * Set on a tool that the provider of the model runs during a model call. The service never runs it: a call of such a
+   * tool by its name is an error.
+   */
+  readonly provider?: ProviderTool
   /** True when this tool reads the file, given relative to the files root; withholds the file from other tools. */
   readsFile?(path: string): boolean
   /** The state of data that the tool prepares in the background. */

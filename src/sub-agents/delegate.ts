@@ -166,8 +166,8 @@ function toRunEvent(event: AgentEvent, { name }: SubAgent, { callId, log }: Tool
     case 'suspension':
       return event
     case 'step_end':
-      // The end of a tool call is part of its `result`.
-      return event.step.type === 'planning' ? event : undefined
+      // The end of a tool call is part of its `result`, but a call of the provider has none.
+      return event.step.type === 'planning' || event.step.isOfProvider ? event : undefined
     case 'result':
       log(`${event.step.tool}: ${event.step.status}`)
       return { type: 'nested', callId, subAgent: name, event }

@@ -164,7 +164,7 @@ test('what the provider wants back is stored with an answer without calls, and s
   const [human, ai] = await store.history('t', turn.session, 0)
   assert.deepEqual(ai?.data?.transcript, [{ role: 'assistant', text: 'Good day.', toolCalls: [], vendor }])
   const { messages } = toTranscript({
-    history: [human!, ai!],
+    history: [human!, ai],
     messageIndex: 2,
     requestId: 'r2',
     messages: [{ role: 'user', content: 'And?' }],

@@ -18,7 +18,7 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
       return waitForReaders(run, deps)
     case 'step_start':
       deps.observer?.saw(run, event)
-      if (isCall(event.step)) run.times.begin('tools')
+      if (isCall(event.step) && !event.step.isOfProvider) run.times.begin('tools')
       // Readers pair starts with ends: a start from before the takeover is not repeated.
       if (progress.startedBefore.has(event.step.id)) return undefined
       run.log.append(event)

@@ -19,7 +19,12 @@ export function withOpenCall(
   if (isCalling) return { events, records }
   const endOf = (callId: string) => (ends.get(callId)?.startedAt ?? 0) + (ends.get(callId)?.durationMs ?? 0)
   const lastEnd = Math.max(newest?.endedAt ?? startedAt ?? createdAt, ...(newest?.calls ?? []).map(endOf))
-  const from = events.findLastIndex(({ type }) => type === 'step_start' || type === 'step_end') + 1
+  const from = events.findLastIndex(isOwnStep) + 1
   const n = Math.max(0, ...calls.map((call) => call.n)) + 1
   return { events, records: [...records, { type: 'model', n, from, startedAt: lastEnd }] }
+}
+
+/** False for the steps of the provider, which are inside of a model call. */
+function isOwnStep(event: LoggedEvent): boolean {
+  return (event.type === 'step_start' || event.type === 'step_end') && !event.step.isOfProvider
 }

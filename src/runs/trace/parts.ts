@@ -5,7 +5,7 @@ import { toModelPart } from './model-parts.ts'
 import type { ModelRecord } from './records.ts'
 import { runSpanId, type Part, type SpanStatus } from './span.ts'
 import type { TraceSource } from './source.ts'
-import { stepsIn, toStepPart } from './step-parts.ts'
+import { stepsIn, toStepPart, type LoggedStep } from './step-parts.ts'
 import { toTurnParts } from './turn-parts.ts'
 import { toApprovalPart, toUnansweredPart, toWaitParts } from './wait-parts.ts'
 
@@ -23,10 +23,11 @@ export function toParts(source: TraceSource): Part[] {
   const cutOff = new Set(records.flatMap((record) => (record.type === 'cut_off' ? [record.callId] : [])))
   const parentOf = (id: string, subAgent?: string) =>
     turnOfCall.get(id) ?? parentOfPlan.get(id) ?? subAgents.get(`sub_agent:${subAgent ?? ''}`) ?? runSpanId
+  const callers = toCallers(turns, steps)
   const stepParts = [...steps.values()].map((step) => {
     const { id, type, tool, subAgent } = step.start
     const states = { isWaiting: run.status === 'interrupted', isCutOff: cutOff.has(id), hasEffect: records.length > 0 }
-    const part = toStepPart(step, { parent: parentOf(id, subAgent), endedAt, ...states })
+    const part = toStepPart(step, { parent: callers.get(id) ?? parentOf(id, subAgent), endedAt, ...states })
     if (type === 'sub_agent_call') subAgents.set(tool, id)
     return part
   })
@@ -50,6 +51,19 @@ export function toParts(source: TraceSource): Part[] {
   })
   const inner = [...toWaitParts(source), ...groups, ...stepParts.filter(isPlan), ...turnParts, ...[...stepsOfTurns.values()].flat()]
   return [root, ...[...inner, ...approvalParts].sort((a, b) => a.started - b.started)]
+}
+
+/** The turn of each call that a provider ran: the call is inside of the turn's model call. */
+function toCallers(turns: readonly { part: Part; record: ModelRecord }[], steps: ReadonlyMap<string, LoggedStep>): Map<string, string> {
+  const callers = new Map<string, string>()
+  for (const { at, start } of steps.values()) {
+    if (!start.isOfProvider) continue
+    const agent = start.subAgent === undefined ? undefined : `sub_agent:${start.subAgent}`
+    const isOfAgent = ({ callId }: ModelRecord) => (callId === undefined ? undefined : steps.get(callId)?.start.tool) === agent
+    const turn = turns.findLast(({ record }) => isOfAgent(record) && record.from <= at && at < (record.to ?? Infinity))
+    if (turn) callers.set(start.id, turn.part.id)
+  }
+  return callers
 }
 
 function isPlan({ kind }: Part): boolean {

@@ -1,0 +1,88 @@
+import { isDeeper, maxJsonDepth } from '../json/shape.ts'
+import type { AgentEvent, Step, StepStart } from './events.ts'
+import type { LoopOptions } from './loop.ts'
+import type { JsonObject, JsonValue } from './messages.ts'
+import type { ModelEvent, ProviderCall } from './model.ts'
+import { cut, maxStoredOutput, type Tool } from './tool.ts'
+import { findTool, nameTools } from './tool-names.ts'
+
+type CallEnd = Extract<ModelEvent, { type: 'call_end' }>
+
+/** Steps of one model call that are published; further calls of the provider are not shown. */
+export const maxProviderSteps = 128
+/** Characters of a tool's name, where the tool is not one of the agent. */
+const maxName = 128
+const defaultCharacters = 20_000
+
+/** The calls that the provider runs during one model call, as steps. The input and the output are only shown, never acted on. */
+export class ProviderSteps {
+  private readonly options: LoopOptions
+  private readonly open = new Map<string, StepStart>()
+  private count = 0
+
+  constructor(options: LoopOptions) {
+    this.options = options
+  }
+
+  *start({ id, name, input }: ProviderCall): Generator<AgentEvent, void> {
+    if (this.open.has(id) || this.count >= maxProviderSteps) return
+    this.count++
+    const tool = this.toolOf(name)
+    const { now, newId, subAgent } = this.options
+    const step: StepStart = {
+      id: newId(),
+      type: 'tool_call',
+      tool: tool?.name ?? name.slice(0, maxName),
+      input: toInput(input, tool),
+      startedAt: now(),
+      ...(subAgent === undefined ? {} : { subAgent }),
+      ...(tool?.effect === 'write' ? { effect: tool.effect } : {}),
+      isOfProvider: true,
+    }
+    this.open.set(id, step)
+    yield { type: 'step_start', step }
+  }
+
+  *end({ call, output, isError }: CallEnd): Generator<AgentEvent, void> {
+    yield* this.start(call)
+    const step = this.open.get(call.id)
+    if (!step) return
+    this.open.delete(call.id)
+    const tool = this.toolOf(call.name)
+    const ended = { ...step, input: toInput(call.input, tool) }
+    yield this.toEnd(ended, { output: bounded(output, tool), status: isError ? 'error' : 'success', log: isError ? failed : 'Done.' })
+  }
+
+  /** Ends the steps that the provider has left open. */
+  *close(reason: string): Generator<AgentEvent, void> {
+    const steps = [...this.open.values()]
+    this.open.clear()
+    for (const step of steps) yield this.toEnd(step, { output: { error: reason }, status: 'error', log: reason })
+  }
+
+  private toEnd(step: StepStart, end: Pick<Step, 'output' | 'status' | 'log'>): AgentEvent {
+    return { type: 'step_end', step: { ...step, ...end, durationMs: this.options.now() - step.startedAt } }
+  }
+
+  private toolOf(name: string): Tool | undefined {
+    return findTool(nameTools(this.options.tools()), name)
+  }
+}
+
+export const brokenOff = "The model's answer broke off."
+export const withoutOutput = 'The provider reported no output of this call.'
+const failed = 'The provider reported an error.'
+
+function toInput(input: JsonValue, tool: Tool | undefined): JsonObject {
+  const shown = bounded(input, tool)
+  if (typeof shown === 'object' && shown !== null && !Array.isArray(shown)) return shown
+  return shown === null || shown === '' ? {} : { input: shown }
+}
+
+/** A value within the limits of the tool's output. What is too long is cut, as text. */
+function bounded(value: JsonValue, tool: Tool | undefined): JsonValue {
+  if (isDeeper(value, maxJsonDepth)) return '[nested too deeply]'
+  const limit = Math.min(tool?.maxOutputCharacters ?? defaultCharacters, maxStoredOutput)
+  const text = typeof value === 'string' ? value : JSON.stringify(value ?? null)
+  return text.length > limit ? cut(text, limit) : (value ?? null)
+}
