@@ -70,6 +70,12 @@ const tools: Partial<Record<ToolType, string>> = {
     '- { name: orders, type: openapi, config: { spec: orders.yaml, credentials: { bearer: "${ORDERS_TOKEN}" }, include: ["get*"] } }',
   module: '- { name: which_day, type: module, config: { path: tools/which_day.ts } }',
   run_python: '- { name: run_python, config: { memory_mb: 1024, keep_minutes: 30 } }',
+  provider: `
+- { name: web_search, type: provider, config: { tool: web_search, price: 0.01 } }
+- name: docs
+  type: provider
+  effect: read
+  config: { tool: mcp, server_url: "https://mcp.example.com/", authorization: "\${DOCS_TOKEN}" }`,
   web_page: '- { name: web_page, config: { allowed_hosts: ["*.example.com"] } }',
   http_request: `
 - name: http_request

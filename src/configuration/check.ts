@@ -4,6 +4,7 @@ import { compileSchema } from './compile-schema.ts'
 import { describeFault } from './describe-fault.ts'
 import { checkModels } from './model-rules.ts'
 import { createPatternCheck } from './pattern-rules.ts'
+import { checkProviderApprovals } from './provider-tool-schema.ts'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
 import { agentSchema, findToolSchema, toClosed, type Schema } from './schema-walk.ts'
 import { maxTools, type AgentConfig } from './schema.ts'
@@ -29,7 +30,14 @@ export function checkConfig(value: unknown): CheckedConfig {
   const problems = checkSchema('agent_yaml', agentSchema, copy)
   return {
     config: copy as AgentConfig,
-    problems: [...problems, ...checkTools(copy), ...checkModels(copy), ...checkRoles(copy), ...checkResponseSchema(copy)],
+    problems: [
+      ...problems,
+      ...checkTools(copy),
+      ...checkProviderApprovals(copy),
+      ...checkModels(copy),
+      ...checkRoles(copy),
+      ...checkResponseSchema(copy),
+    ],
   }
 }
 

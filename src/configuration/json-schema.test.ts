@@ -15,7 +15,8 @@ test('the published schema is valid, and describes each tool type with all field
   )
   for (const [name, { description, additionalProperties, properties }] of Object.entries(schema.$defs)) {
     assert.ok(description?.length > 10, name)
-    assert.equal(additionalProperties, false, name)
+    // The settings of a provider's tool are open.
+    if (name !== 'tool_provider') assert.equal(additionalProperties, false, name)
     assert.equal(typeof properties, 'object', name)
   }
 })

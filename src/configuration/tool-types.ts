@@ -1,6 +1,7 @@
 import { Type, type Static, type TObject } from 'typebox'
 import { checkMcp } from './mcp-rules.ts'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
+import { checkProviderSettings, ProviderToolConfig } from './provider-tool-schema.ts'
 import { maxEntries, optional } from './schema-parts.ts'
 import { Hosts, HttpRequestConfig, McpConfig, OpenApiConfig, strictObject } from './server-tool-schemas.ts'
 import { checkSpec } from './spec-rules.ts'
@@ -142,6 +143,11 @@ export const toolTypes = {
     skill: 'Makes HTTP requests.',
     hasSecretsByHost: true,
     config: HttpRequestConfig,
+  },
+  provider: {
+    skill: 'Uses a tool of the model provider.',
+    check: checkProviderSettings,
+    config: ProviderToolConfig,
   },
 } as const satisfies Record<string, ToolTypeTraits>
 

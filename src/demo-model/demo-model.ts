@@ -17,7 +17,7 @@ export function createDemoModel(name: string, { writes = true } = {}): Model {
     name,
     seesImages: false,
     async *reply(whole: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
-      const request = writes ? whole : { ...whole, tools: whole.tools.filter(({ effect }) => effect === 'read') }
+      const request = { ...whole, tools: whole.tools.filter(({ effect, provider }) => !provider && (writes || effect === 'read')) }
       if (showsImages(request))
         throw new ModelError('refused', `The embedded model ${name} cannot see images. Configure another model in llms.primary.`)
       signal.throwIfAborted()

@@ -43,6 +43,7 @@ const builtIn = {
   run_python: async () => (await import('./python/run-python.ts')).createRunPython,
   chart: async () => (await import('./chart/chart.ts')).createChart,
   web_page: async () => (await import('./web/web-page.ts')).createWebPage,
+  provider: async () => (await import('./provider/provider.ts')).createProviderTool,
   http_request: async () => (await import('./web/http-request.ts')).createHttpRequest,
 } satisfies Record<ToolType, BuilderLoader>
 

@@ -13,7 +13,7 @@ test('the sample configuration is valid, also with each tool in it that is comme
   const names = (config: string) => parseAgentConfig(config).tools.map((tool) => tool.type ?? tool.name)
   assert.ok(names(text).includes('chart'))
   const all = names(uncommented)
-  assert.equal(all.length, names(text).length + 7)
+  assert.equal(all.length, names(text).length + 8)
   assert.deepEqual(new Set(all), new Set(Object.keys(toolTypes)), 'each type of tool is shown once')
 })
 

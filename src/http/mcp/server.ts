@@ -182,9 +182,9 @@ async function execute(
   return toResult(await tools.execute(principal, toolRequest, disconnected))
 }
 
-/** Ready tools by names that every client accepts. The name `ask` is reserved for the agent. */
+/** Ready tools that the service runs, by names that every client accepts. The name `ask` is reserved for the agent. */
 function toolsOf(toolSet: ToolSet): Map<string, Tool> {
-  const ready = toolSet.list().flatMap(({ tool }): Tool[] => (tool ? [tool] : []))
+  const ready = toolSet.list().flatMap(({ tool }): Tool[] => (tool && !tool.provider ? [tool] : []))
   const toolsByName = nameTools<Tool | { name: string }>([{ name: askName }, ...ready]) as Map<string, Tool>
   toolsByName.delete(askName)
   return toolsByName

@@ -52,7 +52,7 @@ function toEnd({ agent, log }: LiveRun, progress: Progress, at: number, error: E
     type: 'end',
     at,
     reason,
-    usage: toUsage(usage.models, steps, agent.config.llms),
+    usage: toUsage(usage.models, steps, agent.config),
     thoughts: usage.thoughts,
     // A failed run has no ai message, so its files belong to no answer.
     ...(error ? {} : filesOf(progress)),

@@ -20,7 +20,7 @@ function step(tool: string, durationMs: number): Step {
 const free = { primary: { provider: 'embedded' as const, model: 'rules-1' }, fallback: [] }
 
 test('tokens are summed per model, in the order of first use', () => {
-  assert.deepEqual(toUsage([used('a', 10, 5, 4, 2), used('b', 1, 1), used('a', 20, 5, 6, 1)], [], free), [
+  assert.deepEqual(toUsage([used('a', 10, 5, 4, 2), used('b', 1, 1), used('a', 20, 5, 6, 1)], [], { llms: free, tools: [] }), [
     { costAttribute: 'a', usage: 40, unit: 'tokens', details: { input: 30, output: 10, cached_input: 10, reasoning: 3 } },
     { costAttribute: 'b', usage: 2, unit: 'tokens', details: { input: 1, output: 1, cached_input: 0, reasoning: 0 } },
   ])
@@ -32,7 +32,7 @@ test('a model with prices has its cost behind its tokens, also one that only sto
     primary: { provider: 'openai' as const, model: 'a', prices },
     fallback: [{ provider: 'openai' as const, model: 'b', prices: { input: 1, output: 1 } }],
   }
-  const usage = toUsage([used('a', 1_000_000, 500_000, 400_000), used('b', 1_000_000, 0, 500_000)], [], llms)
+  const usage = toUsage([used('a', 1_000_000, 500_000, 400_000), used('b', 1_000_000, 0, 500_000)], [], { llms, tools: [] })
   assert.deepEqual(
     usage.filter((entry) => entry.unit === 'USD'),
     [
@@ -54,7 +54,7 @@ test('input that was written to a prompt cache is kept, and has a price of its o
   const first = { ...used('a', 1_000_000, 0), cacheWrite: 800_000 }
   const second = { ...used('a', 1_000_000, 100_000, 800_000), cacheWrite: 200_000 }
   const details = { input: 2_000_000, output: 100_000, cached_input: 800_000, cache_write: 1_000_000, reasoning: 0 }
-  assert.deepEqual(toUsage([first, second], [], llms), [
+  assert.deepEqual(toUsage([first, second], [], { llms, tools: [] }), [
     { costAttribute: 'a', usage: 2_100_000, unit: 'tokens', details },
     // 0.2 million at 2, 0.8 at 0.5, 1 at 2.5, 0.1 at 8.
     { costAttribute: 'a', usage: 4.1, unit: 'USD' },
@@ -67,7 +67,7 @@ test('written input without a price of its own costs what input costs', () => {
 })
 
 test('tools are summed by their seconds', () => {
-  assert.deepEqual(toUsage([], [step('add', 250), step('look', 0), step('add', 1000)], free), [
+  assert.deepEqual(toUsage([], [step('add', 250), step('look', 0), step('add', 1000)], { llms: free, tools: [] }), [
     { costAttribute: 'tool:add', usage: 1.25, unit: 'seconds' },
     { costAttribute: 'tool:look', usage: 0, unit: 'seconds' },
   ])
@@ -76,4 +76,17 @@ test('tools are summed by their seconds', () => {
 test('the totals are over all models', () => {
   assert.deepEqual(totalsOf([used('a', 10, 5), used('b', 1, 2)]), { promptTokens: 11, completionTokens: 7 })
   assert.deepEqual(totalsOf([]), { promptTokens: 0, completionTokens: 0 })
+})
+
+test('calls that the provider ran have the price of their tool, without failed calls', () => {
+  const call = (status: Step['status'] = 'success'): Step => ({ ...step('web_search', 500), isOfProvider: true, status })
+  const tools = [
+    { name: 'web_search', type: 'provider', config: { tool: 'web_search', price: 0.25 } },
+    { name: 'code', type: 'provider', config: { tool: 'code', price: 1 } },
+  ]
+  assert.deepEqual(toUsage([], [call(), call('error'), call(), step('add', 1000)], { llms: free, tools }), [
+    { costAttribute: 'tool:web_search', usage: 1.5, unit: 'seconds' },
+    { costAttribute: 'tool:add', usage: 1, unit: 'seconds' },
+    { costAttribute: 'tool:web_search', usage: 0.5, unit: 'USD' },
+  ])
 })

@@ -6,9 +6,13 @@ import type { UsageEntry } from '../../sessions/message.ts'
 
 const tokensPerPrice = 1_000_000
 
-/** Usage of a run: tokens and, where prices are configured, USD per model; seconds per tool. */
-export function toUsage(calls: readonly ModelUsage[], steps: readonly Step[], llms: AgentConfig['llms']): UsageEntry[] {
-  return [...modelUsage(calls, [llms.primary, ...llms.fallback]), ...toolUsage(steps)]
+/** Usage of a run: tokens per model, seconds per tool, and USD where prices are configured. */
+export function toUsage(
+  calls: readonly ModelUsage[],
+  steps: readonly Step[],
+  { llms, tools }: Pick<AgentConfig, 'llms' | 'tools'>,
+): UsageEntry[] {
+  return [...modelUsage(calls, [llms.primary, ...llms.fallback]), ...toolUsage(steps), ...toolCosts(steps, tools)]
 }
 
 function modelUsage(calls: readonly ModelUsage[], configs: readonly ModelConfig[]): UsageEntry[] {
@@ -74,6 +78,17 @@ function toolUsage(steps: readonly Step[]): UsageEntry[] {
   const perTool = new Map<string, number>()
   for (const step of callsOf(steps)) perTool.set(step.tool, (perTool.get(step.tool) ?? 0) + step.durationMs)
   return [...perTool].map(([tool, ms]) => ({ costAttribute: `tool:${tool}`, usage: ms / 1000, unit: 'seconds' }))
+}
+
+/** USD of the calls that the provider ran, for tools with a price. Providers do not bill failed calls. */
+function toolCosts(steps: readonly Step[], tools: AgentConfig['tools']): UsageEntry[] {
+  const calls = steps.filter(({ isOfProvider, status }) => isOfProvider && status === 'success')
+  if (calls.length === 0) return []
+  return tools.flatMap(({ name, config }): UsageEntry[] => {
+    const price = config?.['price']
+    const count = calls.filter(({ tool }) => tool === name).length
+    return typeof price === 'number' && count > 0 ? [{ costAttribute: `tool:${name}`, usage: price * count, unit: 'USD' }] : []
+  })
 }
 
 export function totalsOf(calls: readonly ModelUsage[]): { promptTokens: number; completionTokens: number } {

@@ -32,6 +32,8 @@ export async function findTool(tools: ToolSet, { toolName, input, filters }: Too
   if (!listing) throw whenUnknown(toolName, listings, new ServiceError('not_found', `There is no tool ${toolName}.`))
   checkHints(filters, tools)
   if (!listing.tool) throw notReady(toolName, listing)
+  if (listing.tool.provider)
+    throw new ServiceError('invalid_input', `tool_name: ${toolName} runs at the provider of the model: only a model can use it, in a chat.`)
   if (listing.tool.approval)
     throw new ServiceError(
       'approval_required',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fakeTool, gate } from '../../agent/react-fixture.ts'
-import { call, fail, say, ScriptedModel } from '../../agent/scripted-model.ts'
+import { call, fail, providerCall, say, ScriptedModel, texts } from '../../agent/scripted-model.ts'
 import { withRetry } from '../../models/retry.ts'
 import { MemoryRunStore } from '../memory-run-store-fixture.ts'
 import { ann, chatOf, connected, createProcess, keyOf, type ProcessOptions } from '../process-fixture.ts'
@@ -95,4 +95,28 @@ test('a trace of an unknown run, and an unknown span, are not found', async () =
   await assert.rejects(traces.findSpan(keyOf('r'), 'model:2'), { code: 'not_found' })
   const [span] = (await traces.findSpan(keyOf('r'), 'model:1')).spans
   assert.deepEqual(span!.messages, [{ role: 'user', content: 'r' }])
+})
+
+test('a call of the provider is a tool of the turn whose model asked for it', async () => {
+  const store = new MemoryRunStore()
+  const searching = { events: [...texts('A. '), ...providerCall('web_search', { query: 'x' }, { hits: 1 }), ...texts('B.')] }
+  const { runs, traces } = processWith({ store, model: new ScriptedModel(say('', call('look', {})), searching), tools: [fakeTool('look')] })
+  const { log, ended } = await runs.open(ann, chatOf('r'), connected)
+  await ended
+  const { spans } = await traces.find(keyOf('r'))
+  assert.deepEqual(describe(spans), [
+    'run chain: success',
+    'turn Turn 1: success',
+    'model scripted-1: success',
+    'tool look: success',
+    'turn Turn 2: success',
+    'model scripted-1: success',
+    'tool web_search: success',
+  ])
+  const span = spans.find(({ name }) => name === 'web_search')
+  assert.deepEqual([span?.parent_id, span?.attributes['output']], ['turn:2', { hits: 1 }])
+  const end = log.events.at(-1)
+  assert.ok(end?.type === 'end' && end.usage.some(({ costAttribute, unit }) => costAttribute === 'tool:web_search' && unit === 'seconds'))
+  const [, answer] = await store.history('t', (await store.find(keyOf('r')))!.session!, 0)
+  assert.equal(answer?.content, 'A. B.')
 })
