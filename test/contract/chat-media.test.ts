@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
+import { mkdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { ModelError } from '../../src/agent/model.ts'
 import { fail, say, ScriptedModel } from '../../src/agent/scripted-model.ts'
 import { makeMedia, makePdf } from '../fixtures/make-documents.ts'
 import { makeImage } from '../fixtures/make-images.ts'
 import { readingModel, shownTo } from '../fixtures/reading-model.ts'
-import { startService, type ServiceOptions } from '../fixtures/service.ts'
+import { startModelServer } from '../fixtures/model-server.ts'
+import { makeFolder, serve } from '../fixtures/process.ts'
+import { scripted, startService, type ServiceOptions } from '../fixtures/service.ts'
 
 const asking = (more: object, content = 'What is this?') => ({ messages: [{ role: 'user', content }], ...more })
 const pdf = makePdf(['The pump needs oil.'])
@@ -167,4 +171,33 @@ test('Files: images and files of a question are shown together', async (t) => {
   assert.deepEqual(shownTo(model), [{ text: 'What is this?', images: 1, files: ['a.pdf application/pdf'] }])
   assert.equal((await client.chat('And now?', headers)).status, 200)
   assert.deepEqual(shownTo(model)[0], { text: 'What is this?', images: 1, files: ['earlier a.pdf application/pdf'] })
+})
+
+test('Files: after kill -9 the run sends its PDF again, and a fallback that reads no PDF gets the text', async (t) => {
+  const folder = await makeFolder(t)
+  const entered = Promise.withResolvers<void>()
+  const reads = await startModelServer((_request, index) => {
+    entered.resolve()
+    return index === 0 ? { silentAfter: 0 } : { status: 400, body: {} }
+  })
+  const blind = await startModelServer({ text: 'Oil.' })
+  t.after(() => Promise.all([reads.close(), blind.close()]))
+  const primary = { ...scripted(reads), provider: 'openai', model: 'gpt-5-mini', wire: 'chat-completions' }
+  await writeFile(path.join(folder, 'agent.yaml'), JSON.stringify({ llms: { primary, fallback: [scripted(blind)] } }))
+  await mkdir(path.join(folder, 'files'))
+  await writeFile(path.join(folder, 'files', 'a.pdf'), pdf)
+  const first = await serve(t, folder)
+  const body = asking({ context_files: ['a.pdf'], on_disconnect: 'continue' })
+  const headers = { 'session-id': 's', 'request-id': 'r' }
+  const cut = first.client.chat(body, headers).catch(() => 'cut')
+  await entered.promise
+  first.child.kill('SIGKILL')
+  assert.equal(await cut, 'cut')
+  const second = await serve(t, folder)
+  assert.equal((await second.client.chat(body, headers)).body.body.output, 'Oil.')
+  const [before, after] = reads.requests.map(({ body: { messages } }) => messages.at(-1).content)
+  assert.deepEqual(before, after)
+  assert.ok(JSON.stringify(after).includes(pdf.toString('base64')))
+  const { content } = blind.requests[0]!.body.messages.at(-1)
+  assert.match(content, /name="a\.pdf"[^>]*>\n[^]*The pump needs oil\.[^]*What is this\?$/)
 })

@@ -7,7 +7,7 @@ export const fileTexts: OperationTexts = {
   postV1Files: {
     description: `Uploads a file as \`multipart/form-data\`, through the interface of OpenAI. The bytes go to the artifact store while they arrive. After an upload that breaks off nothing is left.
 
-The \`id\` can be part of a message of \`POST /v1/chat/completions\` and \`POST /v1/responses\`: images for models that see, documents as text.
+The \`id\` can be part of a message of \`POST /v1/chat/completions\` and \`POST /v1/responses\`: images for models that see, PDF, audio and video for models that take them, other documents as text. \`context_files\` of a chat may have the \`id\` too.
 
 A file may have \`limits.max_upload_bytes\`, the files of a caller \`limits.max_owner_upload_bytes\` together, those of a tenant \`limits.max_tenant_upload_bytes\`: more is 413. A file is deleted after \`expires_after\` or \`retention.uploads\`, whichever comes first.
 
