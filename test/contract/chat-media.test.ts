@@ -201,3 +201,17 @@ test('Files: after kill -9 the run sends its PDF again, and a fallback that read
   const { content } = blind.requests[0]!.body.messages.at(-1)
   assert.match(content, /name="a\.pdf"[^>]*>\n[^]*The pump needs oil\.[^]*What is this\?$/)
 })
+
+test('Files: the embedded model as a fallback answers from the text of a PDF', async (t) => {
+  const reads = await startModelServer({ status: 400, body: {} })
+  t.after(() => reads.close())
+  const primary = { ...scripted(reads), provider: 'openai', model: 'gpt-5-mini', wire: 'chat-completions' }
+  const config = { llms: { primary, fallback: [{ provider: 'embedded', model: 'rules-1' }] } }
+  const { client } = await startService(t, { config, files: { 'a.pdf': pdf, 'notes.md': 'The spare key hangs behind the door.' } })
+  const headers = { 'session-id': 's' }
+  for (const context_files of [['a.pdf'], ['a.pdf', 'notes.md']]) {
+    const { body } = await client.chat(asking({ context_files }, 'What does the pump need?'), headers)
+    assert.match(body.body.output, /pump needs oil/)
+  }
+  assert.ok(JSON.stringify(reads.requests[0]!.body).includes(pdf.toString('base64')))
+})

@@ -1,8 +1,16 @@
+import type { Model } from '../../agent/model.ts'
 import type { FileReference } from '../../sessions/message.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import type { HistoryMessage, MediaPlace } from '../run-store.ts'
 import { isRead, maxMediaBytes, maxQuestionFiles, type QuestionFile } from './question-files.ts'
 import { firstQuestionFile } from './result-images.ts'
+
+/** What decides about files: a run, in short. */
+interface FileRun {
+  key: Pick<LiveRun['key'], 'requestId'>
+  request: Pick<LiveRun['request'], 'files' | 'filters'>
+  agent: { model: Pick<Model, 'readsFiles'> }
+}
 
 /** A file that the model is shown, and the place of its bytes. */
 export interface ShownFile extends MediaPlace {
@@ -19,7 +27,7 @@ const maxTokens = 100_000
  * A run with data filter hints gets no file of an earlier turn, which may hold what a filter withholds.
  */
 export function newestFiles(
-  { key, request, agent: { model } }: Pick<LiveRun, 'key' | 'request' | 'agent'>,
+  { key, request, agent: { model } }: FileRun,
   history: readonly HistoryMessage[],
   imageBytes: number,
 ): ShownFile[] {
