@@ -19,7 +19,7 @@ export interface Page {
 
 /** All pages in reading order. */
 export const pageGroups: readonly PageGroup[] = [
-  { title: 'Start', pages: ['start/quick-start', 'start/real-model', 'start/console'] },
+  { title: 'Start', pages: ['start/quick-start', 'start/real-model', 'guides/models', 'start/console'] },
   {
     title: 'Concepts',
     pages: inFolder('concepts', ['agent', 'run', 'session', 'step', 'effect', 'approval', 'tenant']),

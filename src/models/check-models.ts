@@ -53,7 +53,7 @@ export async function checkModels({ llms }: AgentConfig, options: ModelCheckOpti
     const findings = await Promise.all(
       models.map(async (listed): Promise<Finding> => {
         const finding = await checkModel(formatPath(listed.at), listed.config, make, options.timeoutMs)
-        return { ...finding, details: [describeAbilities(listed)] }
+        return finding.state === 'fail' ? finding : { ...finding, details: [describeAbilities(listed)] }
       }),
     )
     return embedding ? [...findings, await checkEmbedder(embedding, { ...options, connections })] : findings

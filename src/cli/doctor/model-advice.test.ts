@@ -34,6 +34,7 @@ const keys = {
   GOOGLE_GENERATIVE_AI_API_KEY: 'value-4',
   MISTRAL_API_KEY: 'value-5',
   AZURE_OPENAI_API_KEY: 'value-6',
+  XAI_API_KEY: 'value-8',
   AWS_ACCESS_KEY_ID: 'value-7',
 }
 
@@ -42,7 +43,7 @@ test('keys are reported by name, never by value, and each line works in agent.ya
   const names = ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'GEMINI_API_KEY and GOOGLE_GENERATIVE_AI_API_KEY', 'MISTRAL_API_KEY']
   assert.deepEqual(
     offers.map(({ source }) => source),
-    [...names, 'AZURE_OPENAI_API_KEY', 'AWS_ACCESS_KEY_ID'].map((name) => `${name} in the environment`),
+    [...names, 'AZURE_OPENAI_API_KEY', 'XAI_API_KEY', 'AWS_ACCESS_KEY_ID'].map((name) => `${name} in the environment`),
   )
   assert.doesNotMatch(JSON.stringify(offers), /value-/)
   const environment = { ...keys, BEDROCK_KEY_ID: 'a', BEDROCK_SECRET: 'b' }
