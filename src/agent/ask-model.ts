@@ -1,4 +1,5 @@
 import type { Answer } from './answer.ts'
+import type { Artifact } from './artifact.ts'
 import { schemaInstructions } from './answer-schema.ts'
 import { CodeFence } from './code-fence.ts'
 import type { AgentEvent, EndReason, TextLabel } from './events.ts'
@@ -8,6 +9,7 @@ import type { AssistantMessage, Message, ToolCall } from './messages.ts'
 import type { ModelEvent, ModelOptions, ModelReply, ModelRequest, RequestedCall, ToolOffer } from './model.ts'
 import { chosenOffers } from './model-offer.ts'
 import { brokenOff, ProviderSteps, withoutOutput } from './provider-steps.ts'
+import { keepFiles, toSources, type ReplyFiles } from './reply-extras.ts'
 import { choiceInForce } from './tool-choice.ts'
 import { fitImages } from './tool-images.ts'
 import { findTool, fitName, nameTools } from './tool-names.ts'
@@ -24,6 +26,8 @@ export interface Turn {
   finish: EndReason
 }
 
+const noFiles: ReplyFiles = { artifacts: [], faults: [] }
+
 /** Makes a model call: yields text on arrival, then the `turn` event. */
 export async function* askModel(options: LoopOptions, answer: Answer, { label, mayCall }: TurnOptions): AsyncGenerator<AgentEvent, Turn> {
   const startedAt = options.now()
@@ -32,8 +36,12 @@ export async function* askModel(options: LoopOptions, answer: Answer, { label, m
   const offers = mayCall ? chosenOffers(options) : []
   const reply = yield* relay(options, answer, label, offers)
   options.signal.throwIfAborted()
-  const message = toMessage(reply, offers.length > 0, options)
+  const made = reply.files ? await keepFiles(reply, options) : noFiles
+  // A program reads an answer with a schema, so that answer has no notes.
+  const faults = options.answerSchema ? '' : made.faults.map((fault) => `\n[${fault}]`).join('')
+  const message = toMessage(withText(reply, reply.text + faults), made.artifacts, offers.length > 0, options)
   for (const text of answer.takeHeldReasoning()) yield answer.add('reasoning', text)
+  if (label !== undefined && faults !== '') yield answer.add(label, faults)
   options.messages.push(message)
   yield { type: 'turn', message, usage: reply.usage, finish: reply.finish, startedAt, endedAt: options.now() }
   return { message, finish: reply.finish === 'tool_calls' ? 'stop' : reply.finish }
@@ -156,14 +164,17 @@ function optionsOf({ modelOptions, messages }: LoopOptions, offers: readonly Too
  * Takes tool calls only when tools were offered; other requested calls are dropped, and the provider's data with them, which
  * holds the calls too.
  */
-function toMessage(reply: ModelReply, mayCall: boolean, options: LoopOptions): AssistantMessage {
+function toMessage(reply: ModelReply, artifacts: Artifact[], mayCall: boolean, options: LoopOptions): AssistantMessage {
   const hasCalls = reply.toolCalls.length > 0
+  const sources = reply.sources && toSources(reply)
   return {
     role: 'assistant',
     text: reply.text,
     toolCalls: mayCall && hasCalls ? toCalls(reply.toolCalls, options) : [],
     ...(reply.reasoning ? { reasoning: reply.reasoning } : {}),
     ...(reply.vendor && (mayCall || !hasCalls) ? { vendor: reply.vendor } : {}),
+    ...(sources ? { sources } : {}),
+    ...(artifacts.length > 0 ? { artifacts } : {}),
   }
 }
 

@@ -1,3 +1,5 @@
+import type { Artifact } from './artifact.ts'
+
 /** The messages between model and tools: the only shapes in a transcript. */
 export type Message = UserMessage | AssistantMessage | ToolMessage
 
@@ -62,6 +64,22 @@ export interface AssistantMessage {
    * that made it, and sent only to the model that made it. Stored with the session.
    */
   vendor?: { provider: string; model?: string; data: JsonValue }
+  /** What the provider names as sources of the text. Kept within the run, for the citations of its answer. */
+  sources?: ModelSource[]
+  /** Files that the model made with this message. */
+  artifacts?: Artifact[]
+}
+
+/** A source of an answer, as the provider names it. */
+export interface ModelSource {
+  /** Absent for a document that has no address. */
+  url?: string
+  title: string
+  /** The quoted text; absent when the provider sends none. */
+  text?: string
+  /** Characters in the text of the reply, the end exclusive; absent when the provider names no place. */
+  start?: number
+  end?: number
 }
 
 export interface ToolCall {

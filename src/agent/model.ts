@@ -1,4 +1,6 @@
-import type { AssistantMessage, JsonObject, JsonSchema, JsonValue, Message } from './messages.ts'
+import type { AssistantMessage, JsonObject, JsonSchema, JsonValue, Message, ModelSource } from './messages.ts'
+
+export type { ModelSource }
 
 /** Port: how the agent asks a language model for its next message. Adapters live in models/. */
 export interface Model {
@@ -143,18 +145,6 @@ export interface ModelReply {
   sources?: ModelSource[]
   /** Pictures and audio that the model made; absent for none. */
   files?: ModelFile[]
-}
-
-/** A source of an answer, as the provider names it. */
-export interface ModelSource {
-  /** Absent for a document that has no address. */
-  url?: string
-  title: string
-  /** The quoted text; absent when the provider sends none. */
-  text?: string
-  /** Characters in the text of the reply, the end exclusive; absent when the provider names no place. */
-  start?: number
-  end?: number
 }
 
 /** A file that a model made. */

@@ -28,7 +28,7 @@ export async function* answerTurns(loop: Loop): AsyncGenerator<AgentEvent, EndRe
 /** True when a resumed run already has an answer. */
 export function isAnswered(messages: readonly Message[]): boolean {
   const last = messages.at(-1)
-  return last?.role === 'assistant' && last.toolCalls.length === 0 && last.text !== ''
+  return last?.role === 'assistant' && last.toolCalls.length === 0 && (last.text !== '' || last.artifacts !== undefined)
 }
 
 /** The agent's last text since the last user message; empty at the start of a run. */

@@ -183,7 +183,9 @@ export const GeneratedArtifact = Type.Object({
 })
 
 /** The files of an answer. */
-const AnswerFiles = Type.Array(GeneratedArtifact, { description: 'Files that the tools of the run made, in the order of creation.' })
+const AnswerFiles = Type.Array(GeneratedArtifact, {
+  description: 'Files that the tools and the models of the run made, in the order of creation.',
+})
 
 const offset = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }))
 
@@ -194,7 +196,16 @@ export const AdditionalContext = Type.Object(
     items: Type.Array(
       Type.Object({
         content: Type.String({ description: 'The text. Of a citation: the quoted text of the document.' }),
-        file: Type.Optional(Type.String({ description: 'Only of a citation, as all fields below: the file or the name of the document.' })),
+        file: Type.Optional(
+          Type.String({
+            description:
+              'Only of a citation, as all fields below: the file, the name of the document, or the title or the host of a web page.',
+          }),
+        ),
+        url: Type.Optional(
+          Type.String({ description: 'The http(s) address of a web page that the provider of the model names as a source.' }),
+        ),
+        title: Type.Optional(Type.String({ description: 'The title of the web page.' })),
         document_id: Type.Optional(Type.String({ description: 'The id of an uploaded document.' })),
         heading: Type.Optional(Type.String({ description: 'The headings above the quote; empty for none.' })),
         page: Type.Optional(Type.Integer({ minimum: 1, description: 'The page or slide, where the format has pages.' })),
@@ -202,7 +213,9 @@ export const AdditionalContext = Type.Object(
         end: offset('The character behind the quote.'),
         answer_start: offset('The first character of the part of the answer that the quote supports.'),
         answer_end: offset('The character behind that part.'),
-        tool: Type.Optional(Type.String({ description: 'The tool that found the quote.' })),
+        tool: Type.Optional(
+          Type.String({ description: 'The tool that found the quote; `model` where the model names a source without one.' }),
+        ),
       }),
     ),
   },

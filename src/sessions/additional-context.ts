@@ -10,6 +10,9 @@ export interface AdditionalContext {
 export interface ContextItem {
   content: string
   file?: string
+  /** Address and title of a web page. */
+  url?: string
+  title?: string
   /** Id of an uploaded document. */
   document_id?: string
   heading?: string
@@ -34,7 +37,14 @@ export function toCitationContext(citations: readonly Citation[] = []): Addition
   return citations.length > 0 ? [{ context_type: 'citations', items: citations.map(toItem) }] : []
 }
 
-function toItem({ tool, file, documentId, heading, page, start, end, text, answerStart, answerEnd }: Citation): ContextItem {
-  const source = { file, ...(documentId !== undefined && { document_id: documentId }), heading, ...(page !== undefined && { page }) }
+function toItem({ tool, file, url, title, documentId, heading, page, start, end, text, answerStart, answerEnd }: Citation): ContextItem {
+  const web = { ...(url !== undefined && { url }), ...(title !== undefined && { title }) }
+  const source = {
+    file,
+    ...web,
+    ...(documentId !== undefined && { document_id: documentId }),
+    heading,
+    ...(page !== undefined && { page }),
+  }
   return { content: text, ...source, start, end, answer_start: answerStart, answer_end: answerEnd, tool }
 }

@@ -64,9 +64,14 @@ export interface UsageEntry {
 
 /** A part of an answer, and the passage of a document that says it. Ends are exclusive. */
 export interface Citation {
-  /** The tool that returned the passage. */
+  /** The tool that returned the passage; `model` for a source that the model named without a tool. */
   tool: string
+  /** The path or the name of a document; the title or the host of a web page. */
   file: string
+  /** Address of a web page, http or https. */
+  url?: string
+  /** Title of a web page. */
+  title?: string
   /** Id of an uploaded document. */
   documentId?: string
   /** Empty for a passage before the first heading. */

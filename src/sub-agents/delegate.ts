@@ -85,11 +85,13 @@ interface Work {
 async function doTask(work: Work, task: string): Promise<string> {
   const { subAgent, surroundings, context, inner } = work
   let output = ''
+  const files: string[] = []
   let reason: string = 'error'
   try {
     for await (const event of eventsOf(work, task)) {
       if (event.type === 'end') reason = event.reason
       if (event.type === 'interrupt') throw new Interrupted(event.calls)
+      if (event.type === 'turn') files.push(...(event.message.artifacts ?? []).map(({ name }) => name))
       output = outputAfter(output, event)
       const runEvent = toRunEvent(event, subAgent, context)
       if (runEvent) await inner.publish(runEvent)
@@ -100,6 +102,7 @@ async function doTask(work: Work, task: string): Promise<string> {
     surroundings.onFault(error)
     throw new Error('The sub-agent failed.', { cause: error })
   }
+  if (output === '' && files.length > 0) return `Made ${files.join(', ')}.`
   if (output === '' && !context.signal.aborted && !work.terminated.aborted) {
     throw new Error(`The sub-agent ended without an answer (${reason}).`)
   }

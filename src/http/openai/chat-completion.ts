@@ -9,7 +9,7 @@ import type { AnsweredRun } from './answered-run.ts'
 import { finishReasonOf, tokensSince } from './tokens.ts'
 import { functionCallsOf, type FunctionCall } from './tool-calls.ts'
 import { approvalFields, withApprovalText } from './approval.ts'
-import { fileFields, toFileText, type FileText } from './files.ts'
+import { fileFields, toFileText, toWebCitations, type FileText, type UrlCitation } from './files.ts'
 
 /** Fields that all chunks of a completion share. */
 export interface CompletionHead {
@@ -65,7 +65,7 @@ export function toCompletion(
     content: text + links.text === '' && calls.length > 0 ? null : text + links.text,
     refusal: null,
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
-    ...annotationFields(links),
+    ...annotationFields([...citationsIn(last), ...links.citations]),
     ...(thoughts === '' ? {} : { reasoning_content: thoughts }),
   }
   return {
@@ -115,6 +115,8 @@ export function completionChunksOf(
   let isFirst = true
   /** Characters of the content so far. */
   let length = 0
+  /** Place of the last segment, which is the answer, in the content. */
+  let answerAt = 0
 
   function toDelta(event: LoggedEvent): string {
     const thought = thoughts.take(event)
@@ -122,12 +124,13 @@ export function completionChunksOf(
     if (thought !== '') return `${open}{"reasoning_content":${JSON.stringify(thought)}}${close}`
     if (!piece) return ''
     const text = piece.startsSegment && length > 0 ? `\n\n${piece.text}` : piece.text
+    if (piece.startsSegment) answerAt = length + text.length - piece.text.length
     length += text.length
     return `${open}{"content":${JSON.stringify(text)}}${close}`
   }
 
   function toText(content: string, fields: object = {}): string {
-    if (content === '') return ''
+    if (content === '' && Object.keys(fields).length === 0) return ''
     length += content.length
     return `${open}${JSON.stringify({ content, ...fields })}${close}`
   }
@@ -150,7 +153,8 @@ export function completionChunksOf(
     const approvalText = withApprovalText(requestId, '', event)
     const text = toText(length > 0 && approvalText !== '' ? `\n\n${approvalText}` : approvalText)
     const links = linksBehind(event, files, length)
-    const linkText = toText(links.text, annotationFields(links)) + toCallDeltas(functionCallsOf(event))
+    const annotations = annotationFields([...citationsIn(event, answerAt), ...links.citations])
+    const linkText = toText(links.text, annotations) + toCallDeltas(functionCallsOf(event))
     const fields = JSON.stringify({ ...approvalFields(requestId, event), ...fileFields(files) }).slice(1, -1)
     const extra = fields === '' ? '' : `,${fields}`
     const last = `${open}{},"logprobs":null,"finish_reason":"${finishReasonOf(event)}"}]${usage}${extra}}\n\n`
@@ -170,8 +174,13 @@ function linksBehind(last: LastEvent, files: readonly AnswerFile[] | undefined, 
   return toFileText(last.type === 'end' && last.structured ? [] : files, length)
 }
 
+/** The web pages that the answer rests on. `offset`: the place of the answer in the content. */
+function citationsIn(last: LastEvent, offset = 0): UrlCitation[] {
+  return last.type === 'end' ? toWebCitations(last.citations, offset) : []
+}
+
 /** OpenAI's form of links in a message; empty for none. */
-function annotationFields({ citations }: FileText): object {
+function annotationFields(citations: readonly UrlCitation[]): object {
   if (citations.length === 0) return {}
   return { annotations: citations.map((citation) => ({ type: 'url_citation', url_citation: citation })) }
 }

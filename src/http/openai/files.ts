@@ -1,5 +1,6 @@
 import type { AnswerFile } from '../../artifacts/answer-files.ts'
 import { linkPath } from '../../artifacts/signed-links.ts'
+import type { Citation } from '../../sessions/message.ts'
 
 /** A link in a text, as OpenAI describes citations. The indexes count characters of the whole text; the end is exclusive. */
 export interface UrlCitation {
@@ -7,6 +8,13 @@ export interface UrlCitation {
   end_index: number
   title: string
   url: string
+}
+
+/** The web pages that an answer rests on. `offset`: the place of the answer in the text. */
+export function toWebCitations(citations: readonly Citation[] = [], offset = 0): UrlCitation[] {
+  return citations.flatMap(({ url, title = '', answerStart, answerEnd }) =>
+    url === undefined ? [] : [{ start_index: offset + answerStart, end_index: offset + answerEnd, title, url }],
+  )
 }
 
 /** Text with links to the files of a run, since OpenAI clients show only text. */

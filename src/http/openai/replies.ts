@@ -34,13 +34,13 @@ export const ModelList = Type.Object({ object: Type.Enum(['list']), data: Type.A
 const UrlCitation = {
   start_index: Type.Integer(),
   end_index: Type.Integer(),
-  title: Type.String({ description: 'The file name.' }),
+  title: Type.String({ description: 'The title of the web page, or the file name.' }),
   url: Type.String(),
 }
 
 const Annotations = Type.Optional(
   Type.Array(Type.Object({ type: Type.Enum(['url_citation']), url_citation: Type.Object(UrlCitation) }), {
-    description: 'The links to files that end the content as a Markdown list.',
+    description: 'The web pages that the content rests on, and the links to files that end the content as a Markdown list.',
   }),
 )
 

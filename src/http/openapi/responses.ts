@@ -23,7 +23,7 @@ export const responseTexts: OperationTexts = {
 
 \`output\` has the text before tool calls as messages with the phase \`commentary\`, and the answer with the phase \`final_answer\`. Tools of the agent run inside of it and are not shown. Calls of the request's own function tools end the response as \`function_call\` items; a request with their \`function_call_output\` items resumes the run, and its response is \`resp_<request id>~2\`, \`~3\` and so on.
 
-Documents that the answer rests on are annotations \`file_citation\` of its text: \`index\` is the end of the cited part of the answer, \`file_id\` the id of an uploaded document or the path of a file. Files that the run made are links at the end of the text, with annotations \`url_citation\`.
+Documents that the answer rests on are annotations \`file_citation\` of its text: \`index\` is the end of the cited part of the answer, \`file_id\` the id of an uploaded document or the path of a file. Web pages are annotations \`url_citation\` of the part of the text that they support. Files that the run made are links at the end of the text, with annotations \`url_citation\`.
 
 \`previous_response_id\` continues the conversation. A response that is not the last one of its conversation starts a branch. \`conversation\` names a session instead, as \`conv_<session id>\`.
 

@@ -5,20 +5,21 @@ import { toPart } from './parts.ts'
 
 /** Parts of the UI message stream for what an answer rests on, and for what it brings. */
 
-/** A part for each quoted place of a document; one place may support several parts of the answer. */
+/** A part for each quoted place of a document and for each web page; one place may support several parts of the answer. */
 export function toSources(citations: readonly Citation[] = []): string {
   const places = new Map<string, Citation[]>()
   for (const citation of citations) {
-    const { file, documentId, start, end } = citation
-    const place = `${documentId ?? file}#${start}-${end}`
+    const { file, documentId, url, start, end } = citation
+    const place = url ?? `${documentId ?? file}#${start}-${end}`
     places.set(place, [...(places.get(place) ?? []), citation])
   }
   return [...places].map(([sourceId, cited]) => toSource(sourceId, cited)).join('')
 }
 
 function toSource(sourceId: string, cited: readonly Citation[]): string {
-  const { file, documentId, heading, page, text, start, end } = cited[0]!
+  const { file, url, title, tool, documentId, heading, page, text, start, end } = cited[0]!
   const answer = cited.map(({ answerStart, answerEnd }) => ({ start: answerStart, end: answerEnd }))
+  if (url !== undefined) return toPart('source-url', { sourceId, url, title, providerMetadata: { 'agent-core': { tool, text, answer } } })
   return toPart('source-document', {
     sourceId,
     mediaType: toMediaType('', file),

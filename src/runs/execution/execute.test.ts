@@ -4,7 +4,8 @@ import { setImmediate as tick } from 'node:timers/promises'
 import { PhaseTimes } from '../../concurrency/phase-times.ts'
 import { ModelError } from '../../agent/model.ts'
 import { fakeTool } from '../../agent/react-fixture.ts'
-import { call, say, ScriptedModel, type ScriptedReply } from '../../agent/scripted-model.ts'
+import type { NewArtifact } from '../../agent/artifact.ts'
+import { call, providerCall, say, ScriptedModel, texts, type ScriptedReply } from '../../agent/scripted-model.ts'
 import type { Tool, ToolListing } from '../../agent/tool.ts'
 import { MemoryRunStore } from '../memory-run-store-fixture.ts'
 import { agentOf, keyOf, newRun, portsOf } from '../process-fixture.ts'
@@ -178,4 +179,54 @@ test('a plain answer stores no transcript', async () => {
   await execute(run, turn, ports)
   const [, ai] = await store.history('t', turn.session, 0)
   assert.equal('transcript' in (ai?.data ?? {}), false)
+})
+
+test('the sources of the answer are its citations, also behind a call of the provider', async () => {
+  const sources = [
+    { url: 'https://a.example/rules', title: 'Rules', text: 'Twenty-five days.', start: 3, end: 8 },
+    { url: 'https://b.example/', title: '' },
+  ]
+  const searching = [...texts('A. '), ...providerCall('web_search', {}, { hits: 2 }), ...texts('B is so.')]
+  const { run, turn, ports, store } = await begin([{ events: searching, reply: { sources } }])
+  await execute(run, turn, ports)
+  const web = { tool: 'web_search', heading: '', start: 0 }
+  const expected = [
+    {
+      ...web,
+      file: 'Rules',
+      url: 'https://a.example/rules',
+      title: 'Rules',
+      end: 17,
+      text: 'Twenty-five days.',
+      answerStart: 3,
+      answerEnd: 8,
+    },
+    { ...web, file: 'b.example', url: 'https://b.example/', title: 'b.example', end: 0, text: '', answerStart: 0, answerEnd: 11 },
+  ]
+  assert.deepEqual(endOf(run)?.citations, expected)
+  const [, ai] = await store.history('t', turn.session, 0)
+  assert.deepEqual([ai?.content, ai?.data?.citations, ai?.data?.transcript], ['A. B is so.', expected, undefined])
+})
+
+test('files of the model are files of the answer, and later questions name them', async () => {
+  const files = [{ mediaType: 'image/png', data: 'UE5H' }]
+  const { run, turn, ports, store } = await begin([{ events: [], reply: { files } }])
+  const keeper =
+    () =>
+    async ({ name, type, tool }: NewArtifact) => ({ id: 'a1', name, type, size: 3, sha256: '', tool, createdAt: 1 })
+  await execute(run, turn, { ...ports, keeper })
+  assert.deepEqual(
+    [endOf(run)?.reason, endOf(run)?.files?.made.map(({ name, tool }) => [name, tool])],
+    ['stop', [['image-1.png', 'scripted-1']]],
+  )
+  const [human, ai] = await store.history('t', turn.session, 0)
+  assert.equal(ai?.data?.artifacts?.[0]?.name, 'image-1.png')
+  const { messages } = toTranscript({
+    history: [human!, ai],
+    messageIndex: 2,
+    requestId: 'r2',
+    messages: [{ role: 'user', content: 'Bluer.' }],
+    tokens: 1000,
+  })
+  assert.equal(messages[1]?.text, '(The answer: image-1.png.)')
 })

@@ -10,6 +10,7 @@ import type { RunPorts } from './ports.ts'
 import type { NewJob } from '../jobs.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import { citationsOf } from './citations.ts'
+import { citationsOfSources } from './source-citations.ts'
 import { reasonOfError } from './answer-schema.ts'
 import { sortSteps, outputOf, toAnswerStep } from '../log/outcome.ts'
 import { artifactsOf, checkpoint, filesOf, hasToolResults, hasUnstored, type Progress } from './progress.ts'
@@ -47,7 +48,8 @@ type FinalEnd = EndEvent & { at: number }
 function toEnd({ agent, log }: LiveRun, progress: Progress, at: number, error: ErrorBody | undefined): FinalEnd {
   const { usage, steps } = progress
   const reason = error ? reasonOfError(error) : progress.end.reason
-  const citations = error ? [] : citationsOf(() => outputOf(log.events.slice()), steps)
+  const output = () => outputOf(log.events.slice())
+  const citations = error ? [] : [...citationsOf(output, steps), ...citationsOfSources(output, progress)]
   return {
     type: 'end',
     at,
@@ -119,7 +121,7 @@ function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt:
   const artifacts = artifactsOf(progress)
   const steps = sortSteps([...progress.usage.thoughts, ...progress.steps])
   if (end.error) return undefined
-  if (end.reason === 'cancelled' && content === '' && steps.length === 0) return undefined
+  if (end.reason === 'cancelled' && content === '' && steps.length === 0 && artifacts.length === 0) return undefined
   const runMessages = withoutRepairs(repair(progress.messages.slice(progress.ownFrom - 1)))
   // Later turns show the model a partial answer exactly as the reader received the answer.
   const last = runMessages.at(-1)

@@ -201,9 +201,12 @@ function restoredAtOf({ earlier }: LiveRun, checkpoints: readonly Checkpoint[], 
   return restarts.length === 0 ? undefined : Math.min(...restarts)
 }
 
-/** Files from the tools of a run, in order of creation. An agent inside of a call and the call may both report the same file. */
-export function artifactsOf({ steps }: Progress): Artifact[] {
-  const artifacts = new Map(steps.flatMap((step) => step.artifacts ?? []).map((artifact) => [artifact.id, artifact]))
+/** Files from the tools and the models of a run, in order of creation. An agent inside of a call and the call may both report the same file. */
+export function artifactsOf({ steps, messages, ownFrom, nested }: Progress): Artifact[] {
+  const replies = [...messages.slice(ownFrom), ...nested.map(({ message }) => message)]
+  const ofModels = replies.flatMap((message) => (message.role === 'assistant' ? (message.artifacts ?? []) : []))
+  const ofTools = steps.flatMap((step) => step.artifacts ?? [])
+  const artifacts = new Map([...ofTools, ...ofModels].map((artifact) => [artifact.id, artifact]))
   return [...artifacts.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 

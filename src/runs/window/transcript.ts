@@ -108,9 +108,14 @@ function toDigestMessages(message: Message): { role: 'human' | 'ai'; content: st
 }
 
 export function toMessages({ role, content, data }: HistoryMessage, shown: ShownAttachments = {}): Message[] {
-  if (role === 'ai') return data?.transcript ?? [toMessage('assistant', content)]
+  if (role === 'ai') return data?.transcript ?? [toMessage('assistant', content || filesAsText(data))]
   const hasAttachments = data?.images ?? data?.contextFiles ?? data?.files
   return [hasAttachments ? toEarlierMessage(content, data ?? {}, shown) : toMessage('user', content)]
+}
+
+/** An answer of files alone in words: no provider accepts an empty message. */
+function filesAsText({ artifacts = [] }: MessageData = {}): string {
+  return artifacts.length === 0 ? '' : `(The answer: ${artifacts.map(({ name }) => name).join(', ')}.)`
 }
 
 /** A message of the request for the model: behind an assistant message, the results of its calls. */

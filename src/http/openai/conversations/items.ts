@@ -5,7 +5,7 @@ import type { SessionMessage } from '../../../sessions/session-store.ts'
 import { unsupported } from '../responses/parameters.ts'
 import { toEntries, toMessages } from '../responses/chat.ts'
 import { toItems, type Item } from '../responses/input.ts'
-import { toFileCitation, toPart } from '../responses/items.ts'
+import { toAnnotation, toPart } from '../responses/items.ts'
 import type { ListedItem } from '../responses/input-list.ts'
 import type { InputItem } from '../responses/request.ts'
 
@@ -22,7 +22,7 @@ export function toConversationItems(sessionId: string, messages: readonly Sessio
 
 function toConversationItem(id: string, { role, content, data }: SessionMessage): ListedItem {
   const isAnswer = role === 'ai'
-  const text = isAnswer ? toPart(content, (data?.citations ?? []).map(toFileCitation)) : { type: 'input_text', text: content }
+  const text = isAnswer ? toPart(content, (data?.citations ?? []).map(toAnnotation)) : { type: 'input_text', text: content }
   const images = (data?.images ?? []).map(() => ({ type: 'input_image', detail: 'auto', image_url: null, file_id: null }))
   return { id, type: 'message', role: isAnswer ? 'assistant' : 'user', status: 'completed', content: [text, ...images] }
 }

@@ -1,6 +1,6 @@
 import type { PendingCall } from '../../../agent/approval.ts'
 import type { Citation } from '../../../sessions/message.ts'
-import type { UrlCitation } from '../files.ts'
+import { toWebCitations, type UrlCitation } from '../files.ts'
 import { toCallIds } from '../ids.ts'
 
 /** Output items of a response. */
@@ -56,8 +56,11 @@ export function toLink(citation: UrlCitation): Annotation {
   return { type: 'url_citation', ...citation }
 }
 
-/** The id is that of an uploaded document, otherwise the path of the file. */
-export function toFileCitation({ file, documentId, answerEnd }: Citation): Annotation {
+/** A web page is a link. The id of a document is that of an uploaded one, otherwise the path of the file. */
+export function toAnnotation(citation: Citation): Annotation {
+  const [web] = toWebCitations([citation])
+  if (web) return toLink(web)
+  const { file, documentId, answerEnd } = citation
   return { type: 'file_citation', index: answerEnd, file_id: documentId ?? file, filename: file }
 }
 

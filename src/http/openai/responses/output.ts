@@ -5,7 +5,7 @@ import { toItemId } from '../ids.ts'
 import { toFileText } from '../files.ts'
 import { Segments } from '../../segments.ts'
 import { withApprovalText } from '../approval.ts'
-import { toFileCitation, toFunctionCall, toLink, toMessage, toPart, toReasoning } from './items.ts'
+import { toAnnotation, toFunctionCall, toLink, toMessage, toPart, toReasoning } from './items.ts'
 import type { Annotation, OutputItem, OutputMessage } from './items.ts'
 import { contentRef, summaryRef, type OpenText, type OutputSink } from './output-sink.ts'
 import { isPartEnd } from './parts.ts'
@@ -69,7 +69,7 @@ export class ResponseOutput {
       this.addText(waits)
     }
     this.addHeld(end)
-    if (end.type === 'end') this.annotate((end.citations ?? []).map(toFileCitation))
+    if (end.type === 'end') this.annotate((end.citations ?? []).map(toAnnotation))
     const isJson = end.type === 'end' && end.structured === true
     if (!errorOf(end) && !isJson) this.addLinks(files)
     const callsTools = isPartEnd(end)
