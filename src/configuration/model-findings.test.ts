@@ -62,6 +62,17 @@ test('tools beside a model that calls none are a finding', () => {
   assert.deepEqual(oddities(yaml), ['llms.primary.model: gpt-5-chat-latest calls no tools, but tools are configured'])
 })
 
+test('a tool that no configured model has, or that a fallback lacks, is a finding', () => {
+  const of = (models: string, tool: string) =>
+    oddities(`llms: { ${models} }\ntools: [{ name: web, type: provider, config: { tool: ${tool} } }]\n`)
+  const claude = 'primary: { provider: anthropic, model: claude-opus-5, api_key: k }'
+  assert.deepEqual(of(claude, 'web_search'), [])
+  assert.deepEqual(of(claude, 'x_search'), ['tools[0].config.tool: "x_search" is no tool of a configured model (claude-opus-5)'])
+  assert.deepEqual(of(`${claude}, fallback: [{ provider: openai, model: gpt-5.5, api_key: k, wire: chat-completions }]`, 'web_search'), [
+    'tools[0].config.tool: "web_search" is no tool of gpt-5.5: a fallback changes what the agent can do',
+  ])
+})
+
 test('a wire is refused for a provider with one API, and accepted for the others', () => {
   assert.deepEqual(problemsOf(primary('provider: anthropic, model: claude-opus-5, wire: responses')), [
     'llms.primary.wire: cannot be set: the provider anthropic has one API only; remove the field',

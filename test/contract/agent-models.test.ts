@@ -68,6 +68,17 @@ test('a change to a setting that the model does not have succeeds with a warning
   assert.deepEqual([status, body.warnings], [200, [warning]])
 })
 
+test('a change of further fields is shown whole in the differences and in the configuration', async (t) => {
+  const { as } = await startService(t, { config: { llms: { primary: llms.primary } } })
+  const admin = await as({ roles: ['admin'] })
+  const change = (extra_body: object) =>
+    admin.request('PUT', '/core/v1/agent/config', { body: { configuration: { llms: { primary: { extra_body } } } } })
+  assert.deepEqual((await change({ serviceTier: 'auto', metadata: { userId: 'u' } })).body.diff, ['llms.primary.extra_body'])
+  assert.deepEqual((await change({ serviceTier: 'standard_only' })).body.diff, ['llms.primary.extra_body.serviceTier'])
+  const shown = await admin.request('GET', '/core/v1/agent/config')
+  assert.deepEqual(shown.body.configuration.llms.primary.extra_body, { serviceTier: 'standard_only', metadata: { userId: 'u' } })
+})
+
 test('a change to a wire or to a further field that cannot be set is refused with its path', async (t) => {
   const { as } = await startService(t, { config: { llms: { primary: llms.primary } } })
   const admin = await as({ roles: ['admin'] })
