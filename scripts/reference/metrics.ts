@@ -44,6 +44,7 @@ const labels: Readonly<Record<string, string>> = {
   kind: `${toAlternatives(jobKinds.map(toCode))}.`,
   model: 'The name of the model.',
   direction: '`input` or `output`.',
+  cache: '`read` or `write`. Writes are counted where the provider has a price for them.',
   tool: 'The name of the tool; `sub_agent` for tasks of sub-agents, `unknown` for tools that do not exist, `other` beyond 500 names.',
   phase:
     '`queue`: waiting for the turn in the session, for admission or for a worker. `store`: waiting for the database. `model`: model calls of the agent. `tools`: tool calls, with those of sub-agents and their model calls; overlapping calls count once. `own`: the rest.',

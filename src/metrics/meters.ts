@@ -40,6 +40,12 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
     labelNames: ['model', 'direction'],
     registers,
   })
+  const cachedTokens = new Counter({
+    name: 'agent_core_model_cached_tokens_total',
+    help: 'Input tokens of model calls that ended, read from or written to the prompt cache of the provider. Part of the input.',
+    labelNames: ['model', 'cache'],
+    registers,
+  })
   const tools = new Histogram({
     name: 'agent_core_tool_call_duration_seconds',
     help: 'Tool calls that ended, in runs and outside of them.',
@@ -48,9 +54,11 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
     registers,
   })
 
-  function countTokens({ model, input, output }: ModelUsage): void {
+  function countTokens({ model, input, output, cachedInput, cacheWrite = 0 }: ModelUsage): void {
     tokens.inc({ model, direction: 'input' }, input)
     tokens.inc({ model, direction: 'output' }, output)
+    if (cachedInput > 0) cachedTokens.inc({ model, cache: 'read' }, cachedInput)
+    if (cacheWrite > 0) cachedTokens.inc({ model, cache: 'write' }, cacheWrite)
   }
 
   const phases = new Histogram({

@@ -185,7 +185,7 @@ test('Observability: Prometheus text covers requests, runs, tokens, tools and th
     tools: [fakeTool('add', async () => 3)],
     script: ({ body }) => {
       if (body.messages.at(-1).content === 'fail') return { status: 400, body: {} }
-      if (body.messages.at(-1).role === 'tool') return { text: 'done', usage: { input: 5, output: 7 } }
+      if (body.messages.at(-1).role === 'tool') return { text: 'done', usage: { input: 5, output: 7, cached: 4 } }
       return { ...callOf('add'), usage: { input: 10, output: 2 } }
     },
   })
@@ -203,6 +203,7 @@ test('Observability: Prometheus text covers requests, runs, tokens, tools and th
   assert.deepEqual([run('chain', 'success'), run('chain_streaming', 'success'), run('chain', 'error')], [1, 1, 1])
   const tokens = (direction: string) => valueOf(text, `agent_core_model_tokens_total{model="scripted",direction="${direction}"}`)
   assert.deepEqual([tokens('input'), tokens('output')], [30, 18])
+  assert.equal(valueOf(text, 'agent_core_model_cached_tokens_total{model="scripted",cache="read"}'), 8)
   assert.equal(valueOf(text, 'agent_core_tool_call_duration_seconds_count{tool="add",status="success"}'), 3)
   assert.equal(valueOf(text, 'agent_core_run_first_token_seconds_count{operation="chain"}'), 1)
   const requests = (method: string, route: string, of: number) =>
