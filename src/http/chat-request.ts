@@ -52,11 +52,12 @@ export function toNewChat(
   maxInputCharacters: number,
   source: ChatSource = { body: request.body as ChatBody, at: ['body'] },
 ): NewChat {
-  const { body, at, schemaAt, toolLoc, modelOptions, continuation, instructions, sentFiles, echo, afterMessages, unstored } = source
+  const { body, at, schemaAt, toolLoc, continuation, instructions, sentFiles, echo, afterMessages, unstored } = source
   const messages = source.messages ?? body.messages.map(({ role, content }): ChatMessage => ({ role: roles[role], content }))
   checkMessages(messages, at)
   checkInputSize([...messages, ...(continuation ?? [])], maxInputCharacters, instructions)
-  const { response_schema: responseSchema } = body
+  const { response_schema: responseSchema, reasoning_effort: reasoningEffort } = body
+  const modelOptions = reasoningEffort ? { ...source.modelOptions, reasoningEffort } : source.modelOptions
   const filters = toFilters(body.data_filter_hints)
   const sessionId = sessionIdOf(request, { body, at })
   const onDisconnect = body.on_disconnect ?? 'cancel'

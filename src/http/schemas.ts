@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { reasoningEfforts } from '../agent/model.ts'
 import { callbackTypes, interruptedType } from '../runs/callbacks/callback-event.ts'
 import { hintLimits } from '../runs/intake/hints.ts'
 import { schemaLimits } from '../json/schema/answer-schema.ts'
@@ -95,6 +96,11 @@ export const ChatBody = Type.Object(
       Type.Union([Type.Array(ClientTool, { maxItems: maxClientTools }), Type.Null()], {
         description:
           'Tools that the client runs. A call interrupts the run: `client_tool_calls` of the answer lists the calls, and the client sends each output to `POST /core/v1/runs/{request_id}/approvals`.',
+      }),
+    ),
+    reasoning_effort: Type.Optional(
+      Type.Union([Type.Enum([...reasoningEfforts]), Type.Null()], {
+        description: 'How much the model thinks before it answers, in this run. Default: as agent.yaml and the provider decide.',
       }),
     ),
     session_id: maybe(

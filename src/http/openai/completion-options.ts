@@ -82,7 +82,7 @@ type ModelParameters = Pick<
   | 'max_completion_tokens'
   | 'max_tokens'
   | 'reasoning_effort'
->
+> & { reasoning_summary?: boolean | undefined }
 
 /** Options of the model calls; undefined for none. Neutral values count as none, because some providers refuse the parameters. */
 export function toModelOptions(
@@ -110,6 +110,7 @@ export function toModelOptions(
     maxOutputTokens: body.max_completion_tokens ?? body.max_tokens,
     stop: stop?.length ? stop : undefined,
     reasoningEffort: body.reasoning_effort,
+    reasoningSummary: body.reasoning_summary,
   }
   const present = Object.entries(options).filter(([, value]) => isPresent(value))
   return present.length > 0 ? (Object.fromEntries(present) as ModelOptions) : undefined

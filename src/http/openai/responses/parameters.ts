@@ -90,7 +90,12 @@ export function toChatOptions(
   const tools = toClientTools(body.tools)
   const format = toAnswerFormat(body.text?.format, ['body', 'text', 'format'])
   const modelOptions = toModelOptions(
-    { ...body, max_completion_tokens: body.max_output_tokens, reasoning_effort: body.reasoning?.effort },
+    {
+      ...body,
+      max_completion_tokens: body.max_output_tokens,
+      reasoning_effort: body.reasoning?.effort,
+      reasoning_summary: typeof body.reasoning?.summary === 'string' ? true : undefined,
+    },
     toToolChoice(body.tool_choice, body.tools),
     llms,
   )
