@@ -37,10 +37,8 @@ function kindOf({ mediaType }: MessageFile): string {
 
 /** The name of an audio format: `wav` and `mp3` at OpenAI, further names elsewhere. */
 function audioFormat({ mediaType }: MessageFile): string {
-  const subtype = mediaType
-    .slice(mediaType.indexOf('/') + 1)
-    .replace(/^x-|;.*$/g, '')
-    .toLowerCase()
+  const [type = ''] = mediaType.toLowerCase().split(';', 1)
+  const subtype = type.slice(type.indexOf('/') + 1).replace(/^x-/, '')
   if (subtype === 'mpeg' || subtype === 'mpeg3') return 'mp3'
   if (subtype === 'wave' || subtype === 'vnd.wave') return 'wav'
   return subtype === 'mp4' ? 'm4a' : subtype

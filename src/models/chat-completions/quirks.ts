@@ -20,7 +20,7 @@ const refusals: readonly (readonly [RegExp, keyof Quirks])[] = [
     /\breasoning(?:_content|_details)?\b.*\b(?:unsupported|not supported|not permitted|not allowed|unexpected|unrecognized|unknown|extra)/i,
     'refusesReasoning',
   ],
-  [/\b(?:extra|unexpected|unrecognized|unknown)\b.*\breasoning/i, 'refusesReasoning'],
+  [/\b(?:extra|unexpected|unrecognized|unknown)\b.{0,200}\breasoning/i, 'refusesReasoning'],
   // Servers of vLLM's family name the field only in a place that the excerpt of a refusal does not show.
   [/\bextra inputs are not permitted\b/i, 'refusesReasoning'],
   [/\bstrict\b|schema for function/i, 'refusesStrict'],
