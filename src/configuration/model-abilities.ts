@@ -14,15 +14,22 @@ import type { ModelConfig } from './model-schema.ts'
 
 export type { ModelAbilities, Wire }
 
+type WireConfig = Pick<ModelConfig, 'provider' | 'wire' | 'base_url' | 'api_version'>
+
 /** The wire on which a configured model is called. */
-export function wireOf({ provider, wire }: Pick<ModelConfig, 'provider' | 'wire'>): Wire {
-  const traits = findProvider(provider)
+export function wireOf(config: WireConfig): Wire {
+  const traits = findProvider(config.provider)
   if (traits?.wire !== 'chat-completions') return traits?.wire ?? 'embedded'
   if (traits.responses === undefined) return 'chat-completions'
-  return wire ?? (traits.responses === 'default' ? 'responses' : 'chat-completions')
+  return config.wire ?? (traits.responses === 'default' && !namesDeployment(config) ? 'responses' : 'chat-completions')
 }
 
-type Model = Pick<ModelConfig, 'provider' | 'model' | 'wire'>
+/** The address of a deployment on Azure, and a dated version, were written for chat completions. */
+function namesDeployment({ provider, base_url: baseUrl = '', api_version: version = '' }: WireConfig): boolean {
+  return provider === 'azure' && (baseUrl.includes('/deployments/') || /^\d/.test(version))
+}
+
+type Model = WireConfig & Pick<ModelConfig, 'model'>
 
 /** The abilities of a configured model. The field `images` of the configuration is not applied here. */
 export function abilitiesOf(config: Model): ModelAbilities {

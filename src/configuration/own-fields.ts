@@ -1,6 +1,5 @@
 import type { Wire } from './model-rows/row.ts'
 import { wireOf } from './model-abilities.ts'
-import type { ModelConfig } from './model-schema.ts'
 
 /** The fields of a request on chat completions that the service sets itself. A configuration cannot set them by `extra_body`. */
 export const ownFields: readonly string[] = [
@@ -29,6 +28,6 @@ const fieldsOf: Record<Wire, readonly string[]> = {
 }
 
 /** The fields that `extra_body` of a model must not have. */
-export function ownFieldsOf(model: Pick<ModelConfig, 'provider' | 'wire'>): readonly string[] {
+export function ownFieldsOf(model: Parameters<typeof wireOf>[0]): readonly string[] {
   return fieldsOf[wireOf(model)]
 }

@@ -42,7 +42,13 @@ function problem(config: Partial<ModelConfig>): string {
 test('references in key, address and headers are resolved', async () => {
   const { url, requests } = await server()
   const base = url.replace('127.0.0.1', '${PLACE}')
-  const config: ModelConfig = { provider: 'openai', model: 'm', api_key: '${KEY}', base_url: base, headers: { 'X-Team': 'a ${KEY}' } }
+  const config: ModelConfig = {
+    provider: 'openai-compatible',
+    model: 'm',
+    api_key: '${KEY}',
+    base_url: base,
+    headers: { 'X-Team': 'a ${KEY}' },
+  }
   await ask(createModel(config, deps))
   assert.equal(requests[0]!.headers.authorization, 'Bearer sk-from-environment')
   assert.equal(requests[0]!.headers['x-team'], 'a sk-from-environment')
@@ -52,7 +58,7 @@ test('an azure deployment has its own address, version and key header', async ()
   const { url, requests } = await server()
   const config: ModelConfig = { provider: 'azure', model: 'my gpt', api_key: 'key-1', base_url: url.replace('/v1', '/') }
   await ask(createModel({ ...config, api_version: '2030-01-01' }, deps))
-  await ask(createModel({ ...config, base_url: `${url.replace('/v1', '')}/openai/v1/` }, deps))
+  await ask(createModel({ ...config, wire: 'chat-completions', base_url: `${url.replace('/v1', '')}/openai/v1/` }, deps))
   assert.deepEqual(
     requests.map((request) => request.url),
     ['/openai/deployments/my%20gpt/chat/completions?api-version=2030-01-01', '/openai/v1/chat/completions'],

@@ -1,25 +1,19 @@
-import type { Model, ModelServer } from '../agent/model.ts'
-import {
-  isAiSdkProvider,
-  providers,
-  type AiSdkProvider,
-  type AiSdkTraits,
-  type ChatCompletionsProvider,
-} from '../configuration/providers.ts'
+import type { Model } from '../agent/model.ts'
+import { wireOf } from '../configuration/model-abilities.ts'
+import { isAiSdkProvider, type AiSdkProvider, type ChatCompletionsProvider } from '../configuration/providers.ts'
 import { ConfigError, problemAt, type Path } from '../configuration/problems.ts'
 import { resolveReferences, type Environment } from '../configuration/references.ts'
 import type { AgentConfig, ModelConfig } from '../configuration/schema.ts'
-import { createAiSdkModel } from './ai-sdk/ai-sdk.ts'
-import { createModelFetch, loadLanguageModel } from './ai-sdk/providers.ts'
+import { toAiSdkModel, toResponsesModel, type ModelLine } from './ai-sdk/configured-models.ts'
 import { createChatCompletionsModel } from './chat-completions/chat-completions.ts'
 import { toConfiguredOptions } from './chat-completions/settings.ts'
 import type { Connections } from './connections.ts'
 import { createDemoModel } from '../demo-model/demo-model.ts'
 import type { Timeouts } from './chat-completions/event-stream.ts'
-import { resolveAccess, type ModelConnection } from './model-access.ts'
+import { resolveAccess } from './model-access.ts'
 import { withSchemaRefusals } from './schema-refusals.ts'
 import { withRetry, type RetryOptions } from './retry.ts'
-import { toKeyHeader, toServer, toWireUrl } from './wire-address.ts'
+import { toKeyHeader, toWireUrl } from './wire-address.ts'
 import { messageOf } from '../errors.ts'
 
 export interface ModelDependencies {
@@ -50,12 +44,12 @@ export function createSmallModel({ primary, small = primary }: AgentConfig['llms
 export function createModel(config: ModelConfig, deps: ModelDependencies, { isFallback = false } = {}): Model {
   if (config.provider === 'embedded') return createDemoModel(config.model, { writes: !isFallback || config.write_tools === true })
   const access = resolveAccess(config, (text) => resolveReferences(text, deps.environment))
-  const { provider } = config
-  return withSchemaRefusals(
-    isAiSdkProvider(provider)
-      ? toAiSdkModel(provider, config, access, deps.connections)
-      : toChatCompletionsModel(provider, config, access, deps.connections),
-  )
+  return withSchemaRefusals(toAdapter(config.provider, config, { access, connections: deps.connections, timeouts: toTimeouts(config) }))
+}
+
+function toAdapter(provider: AiSdkProvider | ChatCompletionsProvider, config: ModelConfig, line: ModelLine): Model {
+  if (isAiSdkProvider(provider)) return toAiSdkModel(provider, config, line)
+  return wireOf(config) === 'responses' ? toResponsesModel(provider, config, line) : toChatCompletionsModel(provider, config, line)
 }
 
 /** Calls `make`, and adds the path of the configuration to its errors. */
@@ -67,44 +61,15 @@ export function withPath<T>(at: Path, make: () => T): T {
   }
 }
 
-function toChatCompletionsModel(
-  provider: ChatCompletionsProvider,
-  config: ModelConfig,
-  access: ModelConnection,
-  connections: Connections,
-): Model {
+function toChatCompletionsModel(provider: ChatCompletionsProvider, config: ModelConfig, { access, ...line }: ModelLine): Model {
   const { apiKey, headers, origin } = access
   return createChatCompletionsModel({
     ...toConfiguredOptions(provider, config),
+    ...line,
     url: toWireUrl(provider, config, access.baseUrl, 'chat/completions'),
     headers: { ...toKeyHeader(provider, apiKey), ...headers },
-    timeouts: toTimeouts(config),
     origin,
-    connections,
   })
-}
-
-function toAiSdkModel(provider: AiSdkProvider, config: ModelConfig, access: ModelConnection, connections: Connections): Model {
-  const timeouts = toTimeouts(config)
-  const baseUrl = access.baseUrl?.href.replace(/(?<!\/)\/+$/, '')
-  return createAiSdkModel({
-    provider,
-    model: config.model,
-    seesImages: config.images ?? true,
-    load: () => loadLanguageModel(provider, config.model, { ...access, baseUrl }, createModelFetch(connections, timeouts.connectMs)),
-    settings: { temperature: config.temperature, maxOutputTokens: config.max_output_tokens, reasoning: config.reasoning_effort },
-    timeouts,
-    origin: access.origin,
-    server: access.baseUrl ? toServer(access.baseUrl) : toUsualServer(provider, config),
-  })
-}
-
-/** The server that a provider's package calls without `base_url`. */
-function toUsualServer(provider: AiSdkProvider, { region = '' }: ModelConfig): ModelServer | undefined {
-  const { host }: AiSdkTraits = providers[provider]
-  // A region given as `${NAME}` is not resolved here, so the server is unknown.
-  if (host.includes('{region}') && !/^[a-z0-9-]+$/.test(region)) return undefined
-  return { address: host.replace('{region}', region), port: 443 }
 }
 
 function toTimeouts({ connect_timeout = 10, first_token_timeout = 120, idle_timeout = 60 }: ModelConfig): Timeouts {

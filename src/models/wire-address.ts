@@ -11,7 +11,7 @@ export function toWireUrl(
   provider: ChatCompletionsProvider,
   config: Pick<ModelConfig, 'model' | 'api_version'>,
   baseUrl: URL | undefined,
-  operation: 'chat/completions' | 'embeddings',
+  operation: 'chat/completions' | 'responses' | 'embeddings',
 ): URL {
   const { dialect, baseUrl: usualBaseUrl = '' }: ChatCompletionsTraits = providers[provider]
   const url = new URL(baseUrl ?? usualBaseUrl)
@@ -20,12 +20,22 @@ export function toWireUrl(
     url.pathname = `${base}/${operation}`
     return url
   }
+  if (operation === 'responses') return toAzureResponses(url, base, config.api_version)
   // `base` is a resource, a deployment, or the newer `/openai/v1`, which has no versions.
   const isVersionless = base.endsWith('/v1')
   const isWhole = isVersionless || base.includes('/deployments/')
   const deployment = isWhole ? base : `${base.replace(/\/openai$/, '')}/openai/deployments/${encodeURIComponent(config.model)}`
   url.pathname = `${deployment}/${operation}`
   const version = config.api_version ?? (isVersionless || url.searchParams.has('api-version') ? undefined : azureVersion)
+  if (version !== undefined) url.searchParams.set('api-version', version)
+  return url
+}
+
+/** The responses API of Azure belongs to the resource. A dated version has an address of its own. */
+function toAzureResponses(url: URL, base: string, version: string | undefined): URL {
+  const resource = base.replace(/\/openai(?:\/v1|\/deployments\/.*)?$/, '')
+  const isDated = version !== undefined && /^\d/.test(version)
+  url.pathname = `${resource}/openai/${isDated ? '' : 'v1/'}responses`
   if (version !== undefined) url.searchParams.set('api-version', version)
   return url
 }

@@ -1,4 +1,4 @@
-import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import { ModelError, type Model, type ModelEvent, type ModelReply, type ModelRequest, type ModelServer } from '../../agent/model.ts'
 import { toCallOptions } from './call-options.ts'
 import { toFunctionTool, toPrompt, toResponseFormat } from './prompt.ts'
@@ -11,9 +11,13 @@ export interface AiSdkOptions {
   provider: string
   model: string
   seesImages: boolean
+  /** Whether the model reads files of a MIME type. */
+  readsFiles(mediaType: string): boolean
   /** Loads the provider's package. Called once, at the first request. */
   load(): Promise<LanguageModelV4>
   settings: Pick<LanguageModelV4CallOptions, 'temperature' | 'maxOutputTokens' | 'reasoning'>
+  /** Options of the provider for each call; what the service sets itself takes precedence. */
+  providerOptions: SharedV4ProviderOptions
   timeouts: Timeouts
   origin: Origin
   server: ModelServer | undefined
@@ -35,7 +39,8 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
       const { traceparent } = request
       const headers = traceparent === undefined ? undefined : { traceparent }
       const wanted = { ...settings, ...toCallOptions(provider, request.options), responseFormat: toResponseFormat(request) }
-      const call = { ...wanted, prompt: toPrompt(provider, request), tools, headers, abortSignal: watch.signal }
+      const providerOptions = mergeOptions(options.providerOptions, wanted.providerOptions)
+      const call = { ...wanted, providerOptions, prompt: toPrompt(options, request), tools, headers, abortSignal: watch.signal }
       reader = (await watch.within(timeouts.firstTokenMs, language.doStream(call))).stream.getReader()
       for (;;) {
         const next = await watch.within(collector.hasBegun ? timeouts.idleMs : timeouts.firstTokenMs, reader.read())
@@ -53,7 +58,13 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
     }
   }
 
-  return { name: model, seesImages: options.seesImages, server: options.server, reply }
+  return { name: model, seesImages: options.seesImages, readsFiles: options.readsFiles, server: options.server, reply }
+}
+
+/** Options of `second` take precedence, field by field. */
+function mergeOptions(first: SharedV4ProviderOptions, second: SharedV4ProviderOptions = {}): SharedV4ProviderOptions {
+  const names = new Set([...Object.keys(first), ...Object.keys(second)])
+  return Object.fromEntries([...names].map((name) => [name, { ...first[name], ...second[name] }]))
 }
 
 /** Aborts a request when the caller disconnects or the provider is silent. The signal has no custom reason, which the SDK would misread. */

@@ -1,4 +1,4 @@
-import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import type { LanguageModelV4CallOptions, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { ModelOptions, ToolChoice } from '../../agent/model.ts'
 
 type CallOptions = Pick<
@@ -20,7 +20,7 @@ export function toCallOptions(provider: string, options: ModelOptions = {}): Cal
   const { temperature, topP, maxOutputTokens, stop, seed, presencePenalty, frequencyPenalty, reasoningEffort } = options
   const toolChoice = toSdkChoice(options.toolChoice)
   // The other providers have no such option. The loop takes a single call in any case.
-  const isSingle = options.parallelToolCalls === false && provider === 'anthropic'
+  const single = options.parallelToolCalls === false ? singleCall[provider] : undefined
   return {
     ...(temperature === undefined ? {} : { temperature }),
     ...(topP === undefined ? {} : { topP }),
@@ -31,8 +31,17 @@ export function toCallOptions(provider: string, options: ModelOptions = {}): Cal
     ...(frequencyPenalty === undefined ? {} : { frequencyPenalty }),
     ...(reasoningEffort === undefined ? {} : { reasoning: reasoningEffort }),
     ...(toolChoice ? { toolChoice } : {}),
-    ...(isSingle ? { providerOptions: { anthropic: { disableParallelToolUse: true } } } : {}),
+    ...(single ? { providerOptions: single } : {}),
   }
+}
+
+/** The option for at most one call in a turn. */
+const ofResponses = { openai: { parallelToolCalls: false } }
+const singleCall: Readonly<Record<string, SharedV4ProviderOptions>> = {
+  anthropic: { anthropic: { disableParallelToolUse: true } },
+  openai: ofResponses,
+  azure: ofResponses,
+  'openai-compatible': ofResponses,
 }
 
 function toSdkChoice(choice: ToolChoice | undefined): CallOptions['toolChoice'] {

@@ -20,10 +20,16 @@ export type VendorPart =
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 
-/** Converts a request to a prompt of the AI SDK. Signed parts are sent only to the provider that signed them. */
-export function toPrompt(provider: string, request: ModelRequest): LanguageModelV4Prompt {
+/** The model that made a message, or is asked. */
+export interface ModelIdentity {
+  provider: string
+  model: string
+}
+
+/** Converts a request to a prompt of the AI SDK. Signed parts are sent only to the model that signed them. */
+export function toPrompt(identity: ModelIdentity, request: ModelRequest): LanguageModelV4Prompt {
   const system: LanguageModelV4Prompt = request.system === '' ? [] : [{ role: 'system', content: request.system }]
-  const messages = request.messages.map((message) => toMessage(provider, message))
+  const messages = request.messages.map((message) => toMessage(identity, message))
   // Providers reject messages without content, such as an answer stopped before its first word.
   return [...system, ...messages.filter((message) => message.content.length > 0)]
 }
@@ -41,11 +47,16 @@ export function toResponseFormat({ responseSchema, tools }: ModelRequest): Langu
   return { type: 'json', name: 'answer', schema: responseSchema }
 }
 
-function toMessage(provider: string, message: Message): LanguageModelV4Message {
+function toMessage(identity: ModelIdentity, message: Message): LanguageModelV4Message {
   if (message.role === 'user') return toUserMessage(message)
   if (message.role === 'tool') return toToolMessage(message)
-  const parts = message.vendor?.provider === provider ? fittingParts(message, message.vendor.data) : undefined
+  const parts = message.vendor && isBy(identity, message.vendor) ? fittingParts(message, message.vendor.data) : undefined
   return { role: 'assistant', content: parts ? toSignedContent(message, parts) : toPlainContent(message) }
+}
+
+/** Data from before the model was recorded counts by its provider. */
+function isBy({ provider, model }: ModelIdentity, vendor: NonNullable<AssistantMessage['vendor']>): boolean {
+  return vendor.provider === provider && (vendor.model ?? model) === model
 }
 
 function toUserMessage({ text, images = [] }: UserMessage): LanguageModelV4Message {

@@ -1,5 +1,5 @@
 import type { EmbeddingModelV4, LanguageModelV4 } from '@ai-sdk/provider'
-import type { AiSdkProvider } from '../../configuration/providers.ts'
+import type { AiSdkProvider, ChatCompletionsProvider } from '../../configuration/providers.ts'
 import type { Connections } from '../connections.ts'
 import { maxErrorBytes } from '../failures.ts'
 
@@ -66,6 +66,14 @@ async function loadBedrock(access: ProviderAccess, fetch: Fetch) {
   const { baseUrl: baseURL, headers, apiKey = '', region = '', accessKeyId = '', secretAccessKey = '', sessionToken } = access
   const credentialProvider = async () => ({ accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) })
   return createAmazonBedrock({ apiKey, baseURL, headers, fetch, region, credentialProvider })
+}
+
+/** Loads the package of the responses API and creates a model. `fetch` knows the server's address and the key. */
+export async function loadResponsesModel(provider: ChatCompletionsProvider, model: string, fetch: Fetch): Promise<LanguageModelV4> {
+  // An absent key and address would be read from environment variables of the process.
+  const access = { apiKey: '', baseURL: 'https://address.invalid/v1', fetch }
+  if (provider === 'xai') return (await import('@ai-sdk/xai')).createXai(access).responses(model)
+  return (await import('@ai-sdk/openai')).createOpenAI(access).responses(model)
 }
 
 /** Creates a `fetch` on the shared connections. Redirects are not followed, because they would forward the key, and long error bodies are cut. */

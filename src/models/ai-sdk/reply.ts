@@ -78,7 +78,7 @@ export class PartCollector {
       toolCalls: isWhole ? this.calls : [],
       finish,
       usage: toUsage(model, this.end.usage),
-      ...(hasSignature ? { vendor: { provider, data: this.parts as unknown as JsonValue } } : {}),
+      ...(hasSignature ? { vendor: { provider, model, data: this.parts as unknown as JsonValue } } : {}),
     }
   }
 

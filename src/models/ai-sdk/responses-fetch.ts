@@ -1,0 +1,78 @@
+import type { JsonObject, JsonValue } from '../../agent/messages.ts'
+
+type Fetch = typeof globalThis.fetch
+
+export interface ResponsesAddress {
+  /** Address of the endpoint, including its query. */
+  url: URL
+  /** Headers with lower-case names, the key among them. */
+  headers: Readonly<Record<string, string>>
+  /** Fields of agent.yaml for every request. */
+  extraBody: Readonly<Record<string, unknown>> | undefined
+}
+
+/**
+ * Creates the `fetch` of a package for one server of the responses API: with the address and the headers of agent.yaml, in place of those of
+ * the package. Where the server refuses a field that not every model and account has, the request is made again without the field, and so is
+ * each request after it.
+ */
+export function createResponsesFetch(fetch: Fetch, { url, headers, extraBody }: ResponsesAddress): Fetch {
+  /** Fields that the server has refused. */
+  const refused = new Set<RefusableField>()
+
+  return async (_, init = {}) => {
+    const sent = new Headers(init.headers)
+    sent.delete('authorization')
+    for (const [name, value] of Object.entries(headers)) sent.set(name, value)
+    for (;;) {
+      const response = await fetch(url, { ...init, headers: sent, body: toBody(init.body, extraBody, refused) })
+      if (response.status !== 400) return response
+      // The text of a refusal is at most `maxErrorBytes` long.
+      const refusal = await response.text()
+      const field = refusables.find((candidate) => !refused.has(candidate) && candidate.words.test(refusal.slice(0, maxRefusal)))
+      if (!field) return new Response(refusal, { status: response.status, headers: response.headers })
+      refused.add(field)
+    }
+  }
+}
+
+const maxRefusal = 2000
+
+/** The body is parsed only where something in it changes. */
+function toBody(
+  body: RequestInit['body'],
+  extra: ResponsesAddress['extraBody'],
+  refused: ReadonlySet<RefusableField>,
+): RequestInit['body'] {
+  if (typeof body !== 'string' || (!extra && refused.size === 0)) return body
+  const fields = { ...extra, ...(JSON.parse(body) as JsonObject) } as JsonObject
+  for (const { remove } of refused) remove(fields)
+  return JSON.stringify(fields)
+}
+
+/** A field that some models and accounts do not have. */
+interface RefusableField {
+  /** The words of its refusal. */
+  words: RegExp
+  remove(body: JsonObject): void
+}
+
+const refusables: readonly RefusableField[] = [
+  // An organisation that is not verified gets no summaries.
+  { words: /reasoning[._ ]?summar/i, remove: ({ reasoning }) => removeFrom(reasoning, 'summary') },
+  { words: /encrypted[ _]content|["'`]include["'`]/i, remove: (body) => removeFrom(body, 'include') },
+  {
+    words: /reasoning[._ ]?effort|["'`]reasoning(?:\.effort)?["'`]/i,
+    remove(body) {
+      removeFrom(body, 'reasoning')
+      removeFrom(body, 'include')
+    },
+  },
+  { words: /["'`]temperature["'`]/i, remove: (body) => removeFrom(body, 'temperature') },
+  { words: /["'`]top_p["'`]/i, remove: (body) => removeFrom(body, 'top_p') },
+  { words: /["'`]parallel_tool_calls["'`]/i, remove: (body) => removeFrom(body, 'parallel_tool_calls') },
+]
+
+function removeFrom(value: JsonValue | undefined, name: string): void {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) delete value[name]
+}
