@@ -39,7 +39,17 @@ export const pageGroups: readonly PageGroup[] = [
   },
   {
     title: 'Built-in tools',
-    pages: inFolder('guides', ['calculator-and-time', 'files', 'tables', 'python', 'charts', 'web', 'knowledge-search', 'documents']),
+    pages: inFolder('guides', [
+      'calculator-and-time',
+      'files',
+      'tables',
+      'python',
+      'charts',
+      'web',
+      'knowledge-search',
+      'documents',
+      'provider-tools',
+    ]),
   },
   {
     title: 'Your own tools',

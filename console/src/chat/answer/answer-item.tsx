@@ -1,11 +1,12 @@
 import { lazy, memo, Suspense, useMemo } from 'react'
 import { createStore, useStore } from '../../api/store.ts'
 import { Markdown } from '../../parts/markdown/markdown.tsx'
-import { emptyAnswer, toParts, type Answer, type Part } from '../live/answer.ts'
+import { emptyAnswer, toParts, toSources, type Answer, type Part } from '../live/answer.ts'
 import type { LiveRun } from '../live/live-run.ts'
 import type { Message } from '../queries.ts'
 import { AnswerActions } from './answer-actions.tsx'
 import { AnswerEnd } from './answer-end.tsx'
+import { Sources } from './sources.tsx'
 import { StepCard } from './step-card.tsx'
 import { Thought } from './thought.tsx'
 import styles from './answer-item.module.css'
@@ -42,6 +43,7 @@ export function AnswerItem({ message, run, onAskAgain }: AnswerItemProps) {
         {answer.approval && <ApprovalCards approval={answer.approval} />}
         {artifacts.length > 0 && <Artifacts artifacts={artifacts} />}
       </Suspense>
+      {answer.sources.length > 0 && <Sources sources={answer.sources} />}
       {answer.status === 'ended' && (
         <>
           <AnswerEnd answer={answer} onAskAgain={onAskAgain} />
@@ -95,5 +97,6 @@ function toAnswer({ content, additional_context: context = [], response_metadata
     finishReason: metadata?.finish_reason ?? 'stop',
     usage: metadata?.usage ?? [],
     artifacts: metadata?.generated_artifacts ?? [],
+    sources: toSources(context),
   }
 }

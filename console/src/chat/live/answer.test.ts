@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Chunk } from '../../../../client/src/index.ts'
-import { addChunks, emptyAnswer, outputOf, toParts } from './answer.ts'
+import { addChunks, emptyAnswer, outputOf, toParts, toSources } from './answer.ts'
 
 let number = 0
 const chunk = (agent_step: string, token = '', rest: Partial<Chunk> = {}): Chunk => ({
@@ -73,4 +73,23 @@ test('an interruption waits until the next chunk, and an end is final', () => {
   assert.deepEqual([resumed.status, resumed.approval], ['running', undefined])
   const ended = addChunks(resumed, [chunk('answer', '', { finish_reason: 'stop' })])
   assert.deepEqual([ended.status, ended.finishReason], ['ended', 'stop'])
+})
+
+test('text that is repeated behind a call of the provider is shown once, with the rest', () => {
+  const search = [chunk('tool:search'), chunk('tool:search', '', { step: step('search') })]
+  const { parts } = fold(chunk('answer', 'I look. '), ...search, chunk('answer', 'I look. '), chunk('answer', 'It is so.'))
+  assert.deepEqual(
+    parts.map((part) => (part.type === 'text' ? part.text : part.type)),
+    ['step', 'I look. It is so.'],
+  )
+})
+
+test('the sources of an answer are its web pages, each once, without addresses that could run code', () => {
+  const items = [
+    { content: '', url: 'https://a.example/', title: 'A' },
+    { content: '', url: 'https://a.example/', title: 'A' },
+    { content: '', url: 'javascript:alert(1)', title: 'B' },
+    { content: 'x', file: 'handbook.md' },
+  ]
+  assert.deepEqual(toSources([{ context_type: 'citations', items }]), [{ url: 'https://a.example/', title: 'A' }])
 })

@@ -28,6 +28,18 @@ export interface StepPart {
   inner: StepPart[]
 }
 
+export interface Source {
+  url: string
+  title: string
+}
+
+/** The web pages among the citations of an answer. Addresses of other schemes are left out: a link could run code. */
+export function toSources(context: readonly Schema<'AdditionalContext'>[] = []): Source[] {
+  const items = context.filter(({ context_type: kind }) => kind === 'citations').flatMap((citations) => citations.items)
+  const titles = new Map(items.flatMap(({ url = '', title }) => (/^https?:\/\//i.test(url) ? [[url, title || url] as const] : [])))
+  return [...titles].map(([url, title]) => ({ url, title }))
+}
+
 /** An answer as far as its chunks have come. */
 export interface Answer {
   parts: readonly Part[]
@@ -36,12 +48,14 @@ export interface Answer {
   finishReason: string | null
   usage: Schema<'Usage'>[]
   artifacts: Artifact[]
+  /** Web pages that the answer rests on, each once. */
+  sources: Source[]
   /** Calls that wait for approval. */
   approval?: Schema<'ApprovalRequired'> | undefined
   error?: Schema<'Error'> | undefined
 }
 
-export const emptyAnswer: Answer = { parts: [], status: 'running', finishReason: null, usage: [], artifacts: [] }
+export const emptyAnswer: Answer = { parts: [], status: 'running', finishReason: null, usage: [], artifacts: [], sources: [] }
 
 /** Adds chunks that came in one frame. */
 export function addChunks(answer: Answer, chunks: readonly Chunk[]): Answer {
@@ -66,7 +80,13 @@ function addToParts(parts: Part[], { agent_step: label, token, step }: Chunk): v
 function addText(parts: Part[], token: string): void {
   const last = parts.at(-1)
   if (last?.type === 'text') parts[parts.length - 1] = { type: 'text', text: last.text + token }
-  else parts.push({ type: 'text', text: token })
+  else {
+    // Behind a call of the provider, the answer begins with the text in front of the call once more.
+    const earlier = parts.findLastIndex((part) => part.type === 'text')
+    const isRepeated = earlier !== -1 && (parts[earlier] as TextPart).text === token
+    if (isRepeated) parts.splice(earlier, 1)
+    parts.push({ type: 'text', text: token })
+  }
 }
 
 function addThought(parts: Part[], kind: ThoughtPart['kind'], token: string): void {
@@ -103,8 +123,8 @@ function stateAfter(chunk: Chunk): Partial<Answer> {
   const { finish_reason: reason, approval_required: approval, error, usage } = chunk
   if (reason === 'null') return { status: 'running', finishReason: null, approval: undefined, error: undefined }
   if (reason === 'approval_required') return { status: 'waiting', finishReason: null, approval, usage }
-  const { generated_artifacts: artifacts = [] } = chunk
-  return { status: 'ended', finishReason: reason, approval: undefined, error, usage, artifacts }
+  const { generated_artifacts: artifacts = [], additional_context: context } = chunk
+  return { status: 'ended', finishReason: reason, approval: undefined, error, usage, artifacts, sources: toSources(context) }
 }
 
 function isSubAgent(label: string): boolean {
