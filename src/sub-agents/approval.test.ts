@@ -5,7 +5,7 @@ import type { AgentEvent } from '../agent/events.ts'
 import type { JsonObject } from '../agent/messages.ts'
 import type { ModelRequest } from '../agent/model.ts'
 import { fakeTool, story } from '../agent/react-fixture.ts'
-import { call, say, type ScriptedReply } from '../agent/scripted-model.ts'
+import { call, providerCall, say, texts, type ScriptedReply } from '../agent/scripted-model.ts'
 import type { Tool } from '../agent/tool.ts'
 import { AnsweringModel, askedOf, KeptRun, type KeptRunOptions } from './kept-run-fixture.ts'
 
@@ -266,3 +266,16 @@ for (const [title, crashRate] of [
     assert.ok(seen.asked > 150 && seen.nested > 150 && (crashRate === 0 || seen.crashes > 300), JSON.stringify(seen))
   })
 }
+
+test("a sub-agent's calls of its provider are steps of the run, and its answer is the whole text", async () => {
+  const { run, resume } = start({
+    agent: [say('', task('a', 'search')), say('Done.')],
+    a: [{ events: [...texts('A. '), ...providerCall('web_search', {}, { hits: 1 }), ...texts('B.')] }],
+  })
+  assert.ok((await resume()).includes('c1 result: A. B.'))
+  const steps = run.events.flatMap((event) => (event.type === 'step_end' && event.step.isOfProvider ? [event.step] : []))
+  assert.deepEqual(
+    steps.map(({ tool, subAgent, status }) => [tool, subAgent, status]),
+    [['web_search', 'a', 'success']],
+  )
+})

@@ -16,7 +16,7 @@ export interface ConfigEntry extends SchemaNode {
  * a request.
  */
 const addressField =
-  /^(?:provider|spec|command)$|(?:^|[_-])(?:ur[li]|hosts?|endpoint|origin|target|upstream|authority)$|[_-](?:base|proxy|route|config)$/i
+  /^(?:provider|spec|command|connector_id)$|(?:^|[_-])(?:ur[li]|hosts?|endpoint|origin|target|upstream|authority)$|[_-](?:base|proxy|route|config)$/i
 
 export function entriesOf(data: unknown): ConfigEntry[] {
   const root = rootNode(data)

@@ -339,3 +339,13 @@ test('a diff consists of paths without values', () => {
     'tools[request].config.methods',
   ])
 })
+
+test('the secrets of a tool of the provider do not follow a change of its address', () => {
+  const config = (server: object) => ({ tools: [{ name: 'docs', type: 'provider', config: { tool: 'mcp', ...server } }] })
+  const stored = toContent(config({ server_url: 'https://a.example', authorization: 'head-secret', headers: { 'x-key': 'host-secret' } }))
+  const masked = { authorization: '********', headers: { 'x-key': '********' } }
+  const changeTo = (server: object) => applyPatch(stored, config({ ...masked, ...server }), rules)
+  assert.deepEqual(changeTo({ server_url: 'https://a.example' }).data, stored.data)
+  assert.throws(() => changeTo({ server_url: 'https://evil.example' }), ConfigError)
+  assert.throws(() => changeTo({ server_url: 'https://a.example', connector_id: 'connector_evil' }), ConfigError)
+})
