@@ -36,6 +36,11 @@ const settings: readonly (readonly [fields: string, finding: string | undefined]
   ['provider: anthropic, model: claude-opus-5, cache: "on"', undefined],
   ['provider: google, model: gemma-3-27b-it, cache: "on"', 'cache: gemma-3-27b-it has no prompt cache that the service knows of'],
   ['provider: google, model: gemma-3-27b-it, cache: "off"', undefined],
+  [
+    'provider: openai, base_url: "http://localhost:1", model: gpt-4.1',
+    'base_url: this server is asked on the responses API; set wire: chat-completions if the server has chat completions only',
+  ],
+  ['provider: openai, base_url: "http://localhost:1", model: gpt-4.1, wire: chat-completions', undefined],
   ['provider: openai-compatible, base_url: "http://localhost:1", model: ours, reasoning_effort: minimal, images: true', undefined],
 ]
 

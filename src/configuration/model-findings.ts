@@ -23,7 +23,7 @@ export function describeOddities(config: AgentConfig): string[] {
   return findModelOddities(config).map(({ path, message }) => `${path}: ${message}`)
 }
 
-type Field = 'reasoning_effort' | 'reasoning_tokens' | 'reasoning_summary' | 'images' | 'cache'
+type Field = 'base_url' | 'reasoning_effort' | 'reasoning_tokens' | 'reasoning_summary' | 'images' | 'cache'
 
 function findOddities({ at, config }: ListedModel): ConfigProblem[] {
   const abilities = abilitiesOf(config)
@@ -35,6 +35,10 @@ function findOddities({ at, config }: ListedModel): ConfigProblem[] {
 
 /** What is odd about the setting of a model; undefined for a setting that the model has, or that is absent. */
 const rules: Record<Field, (config: ModelConfig, abilities: ModelAbilities) => string | undefined> = {
+  base_url({ provider, base_url: address, wire }) {
+    if (provider !== 'openai' || address === undefined || wire !== undefined || address.includes('openai.com')) return undefined
+    return 'this server is asked on the responses API; set wire: chat-completions if the server has chat completions only'
+  },
   reasoning_effort({ model, reasoning_effort: effort }, { efforts }) {
     if (effort === undefined || efforts.includes(effort)) return undefined
     if (efforts.length === 0) return `${model} has no reasoning effort`

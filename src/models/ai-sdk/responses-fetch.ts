@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../../agent/messages.ts'
+import { fieldsOf, isObject } from '../../json/shape.ts'
 
 type Fetch = typeof globalThis.fetch
 
@@ -45,16 +45,22 @@ function toBody(
   refused: ReadonlySet<RefusableField>,
 ): RequestInit['body'] {
   if (typeof body !== 'string' || (!extra && refused.size === 0)) return body
-  const fields = { ...extra, ...(JSON.parse(body) as JsonObject) } as JsonObject
+  const fields = merge(extra, JSON.parse(body) as Record<string, unknown>)
   for (const { remove } of refused) remove(fields)
   return JSON.stringify(fields)
+}
+
+/** Fields of the service take precedence. Objects such as `text` have fields of both. */
+function merge(extra: Readonly<Record<string, unknown>> = {}, own: Record<string, unknown>): Record<string, unknown> {
+  const shared = Object.keys(own).filter((name) => isObject(extra[name]) && isObject(own[name]))
+  return { ...extra, ...own, ...Object.fromEntries(shared.map((name) => [name, { ...fieldsOf(extra[name]), ...fieldsOf(own[name]) }])) }
 }
 
 /** A field that some models and accounts do not have. */
 interface RefusableField {
   /** The words of its refusal. */
   words: RegExp
-  remove(body: JsonObject): void
+  remove(body: Record<string, unknown>): void
 }
 
 const refusables: readonly RefusableField[] = [
@@ -73,6 +79,6 @@ const refusables: readonly RefusableField[] = [
   { words: /["'`]parallel_tool_calls["'`]/i, remove: (body) => removeFrom(body, 'parallel_tool_calls') },
 ]
 
-function removeFrom(value: JsonValue | undefined, name: string): void {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) delete value[name]
+function removeFrom(value: unknown, name: string): void {
+  if (isObject(value)) delete value[name]
 }
