@@ -1,0 +1,89 @@
+import { createHmac } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+
+/** A provider as the server plays it: its addresses, its rules and its stream. */
+
+export interface ScriptedCall {
+  name: string
+  input: object
+}
+
+/** What a model answers, in the order reasoning, text, calls. */
+export interface Answer {
+  reasoning?: string
+  text?: string
+  calls?: ScriptedCall[]
+  /** Names the only provider that gives this answer. The others are down until then. */
+  by?: string
+  /** The answer waits for this promise. */
+  begins?: Promise<void>
+}
+
+export interface WireRequest {
+  provider: string
+  path: string
+  headers: IncomingHttpHeaders
+  body: any
+}
+
+/** Answer of a provider to a request that breaks its rules. */
+export interface Refusal {
+  status: number
+  body: object
+}
+
+export interface WireProvider {
+  name: string
+  /** The model in agent.yaml, without `base_url`. */
+  llm: Record<string, unknown>
+  /** What follows the host in `base_url`. */
+  basePath: string
+  /** Addresses that the provider has, with their query. */
+  paths: RegExp
+  contentType: string
+  check(request: WireRequest): Refusal | undefined
+  /** The events of an answer. `n` is unique in the server, for ids. */
+  stream(answer: Answer, n: number): Uint8Array[]
+  /** A refusal that teaches the service a rule of a server whose host it does not know. */
+  lesson?: RegExp
+}
+
+/** A rule returns what is wrong with a request. */
+export type Rule = (request: WireRequest) => string | undefined
+
+/** The first fault that a rule finds. */
+export function firstFault(rules: readonly Rule[], request: WireRequest): string | undefined {
+  for (const rule of rules) {
+    const fault = rule(request)
+    if (fault !== undefined) return fault
+  }
+  return undefined
+}
+
+/** The first field that is not in the list. */
+export function unknownField(value: object, fields: readonly string[]): string | undefined {
+  return Object.keys(value).find((name) => !fields.includes(name))
+}
+
+/** Signature of a provider for a text that it made. */
+export function sign(provider: string, text: string): string {
+  return createHmac('sha256', `secret of ${provider}`).update(text).digest('base64')
+}
+
+export const isBlank = (text: unknown): boolean => typeof text !== 'string' || text.trim() === ''
+
+/** An event of server-sent events. */
+export function sse(data: object | string, event?: string): Buffer {
+  const text = typeof data === 'string' ? data : JSON.stringify(data)
+  return Buffer.from(`${event === undefined ? '' : `event: ${event}\n`}data: ${text}\n\n`)
+}
+
+/** Splits a text into pieces, as providers do. */
+export function piecesOf(text: string, length = 7): string[] {
+  return Array.from({ length: Math.ceil(text.length / length) }, (_, index) => text.slice(index * length, (index + 1) * length))
+}
+
+/** Cuts bytes into writes of a length. */
+export function cut(bytes: Uint8Array, length: number): Uint8Array[] {
+  return Array.from({ length: Math.ceil(bytes.length / length) }, (_, index) => bytes.subarray(index * length, (index + 1) * length))
+}
