@@ -1,7 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import { ModelError, type Model, type ModelEvent, type ModelReply, type ModelRequest, type ModelServer } from '../../agent/model.ts'
 import { toCallOptions } from './call-options.ts'
-import { toFunctionTool, toPrompt, toResponseFormat } from './prompt.ts'
+import { mayThink, toFunctionTool, toPrompt, toResponseFormat } from './prompt.ts'
 import { PartCollector } from './reply.ts'
 import type { Timeouts } from '../chat-completions/event-stream.ts'
 import { toConnectionError, toStatusError, type Origin } from '../failures.ts'
@@ -23,6 +23,9 @@ export interface AiSdkOptions {
   server: ModelServer | undefined
 }
 
+/** Providers of Claude, which wants its signed thoughts at the beginning of an open step. */
+const signsThoughts = new Set(['anthropic', 'amazon-bedrock'])
+
 /** Creates a `Model` on a provider package of the AI SDK. Only the stream of the SDK is used; retries, tools and limits are our own. */
 export function createAiSdkModel(options: AiSdkOptions): Model {
   const { provider, model, origin, timeouts, settings } = options
@@ -39,6 +42,7 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
       const { traceparent } = request
       const headers = traceparent === undefined ? undefined : { traceparent }
       const wanted = { ...settings, ...toCallOptions(provider, request.options), responseFormat: toResponseFormat(request) }
+      if (signsThoughts.has(provider) && !mayThink(options, request)) delete wanted.reasoning
       const providerOptions = mergeOptions(options.providerOptions, wanted.providerOptions)
       const call = { ...wanted, providerOptions, prompt: toPrompt(options, request), tools, headers, abortSignal: watch.signal }
       reader = (await watch.within(timeouts.firstTokenMs, language.doStream(call))).stream.getReader()

@@ -7,6 +7,7 @@ import type {
 } from '@ai-sdk/provider'
 import type { AssistantMessage, JsonValue, Message, ToolMessage, UserMessage } from '../../agent/messages.ts'
 import type { ModelRequest, ToolOffer } from '../../agent/model.ts'
+import { isBlank } from '../blank.ts'
 import { parseArguments } from '../call-arguments.ts'
 
 /**
@@ -31,7 +32,35 @@ export function toPrompt(identity: ModelIdentity, request: ModelRequest): Langua
   const system: LanguageModelV4Prompt = request.system === '' ? [] : [{ role: 'system', content: request.system }]
   const messages = request.messages.map((message) => toMessage(identity, message))
   // Providers reject messages without content, such as an answer stopped before its first word.
-  return [...system, ...messages.filter((message) => message.content.length > 0)]
+  return [...system, ...joinResults(messages.filter(hasContent))]
+}
+
+/** Reasoning that led to nothing is not content: providers want what follows. */
+function hasContent({ role, content }: LanguageModelV4Message): boolean {
+  return role === 'assistant' ? content.some(({ type }) => type !== 'reasoning') : content.length > 0
+}
+
+/** Joins the results of one step in one message: Gemini wants as many results in a message as there are calls in the message before. */
+function joinResults(messages: readonly LanguageModelV4Message[]): LanguageModelV4Message[] {
+  const joined: LanguageModelV4Message[] = []
+  for (const message of messages) {
+    const last = joined.at(-1)
+    if (message.role === 'tool' && last?.role === 'tool')
+      joined[joined.length - 1] = { ...last, content: [...last.content, ...message.content] }
+    else joined.push(message)
+  }
+  return joined
+}
+
+/**
+ * Whether a model that signs its thoughts may think now. Claude refuses to think in the middle of a turn whose last step begins without
+ * thoughts of its own, such as a step of another model.
+ */
+export function mayThink(identity: ModelIdentity, { messages }: ModelRequest): boolean {
+  const last = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1).findLast(({ role }) => role === 'assistant')
+  if (!last) return true
+  const [first] = toMessage(identity, last).content
+  return typeof first === 'object' && first.type === 'reasoning'
 }
 
 export function toFunctionTool({ name, description, schema }: ToolOffer): LanguageModelV4FunctionTool {
@@ -61,7 +90,7 @@ function isBy({ provider, model }: ModelIdentity, vendor: NonNullable<AssistantM
 
 function toUserMessage({ text, images = [] }: UserMessage): LanguageModelV4Message {
   const pictures = images.map(({ mediaType, data }) => ({ type: 'file' as const, mediaType, data: { type: 'data' as const, data } }))
-  return { role: 'user', content: text === '' ? pictures : [{ type: 'text', text }, ...pictures] }
+  return { role: 'user', content: isBlank(text) ? pictures : [{ type: 'text', text }, ...pictures] }
 }
 
 function toToolMessage({ callId, name, text, isError, images = [] }: ToolMessage): LanguageModelV4Message {
@@ -75,7 +104,7 @@ function toToolMessage({ callId, name, text, isError, images = [] }: ToolMessage
 }
 
 function toPlainContent({ text, toolCalls }: AssistantMessage): AssistantContent {
-  return [...(text === '' ? [] : [{ type: 'text' as const, text }]), ...toolCalls.map(toCall)]
+  return [...(isBlank(text) ? [] : [{ type: 'text' as const, text }]), ...toolCalls.map(toCall)]
 }
 
 function toCall(call: AssistantMessage['toolCalls'][number]) {
@@ -99,6 +128,6 @@ function toSignedContent(message: AssistantMessage, parts: VendorPart[]): Assist
     if (part.type === 'reasoning') return [{ type: 'reasoning', text: part.text, providerOptions }]
     if (part.type === 'call') return [...calls.take(1)].map((call) => ({ ...toCall(call), providerOptions }))
     const text = message.text.slice(at, (at += part.length))
-    return text === '' ? [] : [{ type: 'text', text, providerOptions }]
+    return isBlank(text) ? [] : [{ type: 'text', text, providerOptions }]
   })
 }
