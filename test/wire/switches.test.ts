@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { lookAt, startWire } from './fixture.ts'
-import { openWireProviders as providers } from './providers/providers.ts'
+import { providers } from './providers/providers.ts'
 
 /** Turns and sessions that go from one provider to another. */
 

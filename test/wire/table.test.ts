@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { event, sendEvent, until } from '../fixtures/async-client.ts'
+import { cancel } from '../fixtures/approvals.ts'
 import { askWithImage, lookAt, startWire, type WireService } from './fixture.ts'
-import { openWireProviders as providers } from './providers/providers.ts'
+import { providers } from './providers/providers.ts'
 
 /** Runs of an agent against each provider. No provider may refuse a request of the service. */
 
@@ -107,14 +108,13 @@ const scenarios: Record<string, Scenario> = {
   async 'a question after a cancelled run'({ script, ask, service, wire }) {
     const first = { reasoning: 'I look.', text: 'Look.', calls: [lookAt('sky')] }
     script(first, { text: 'Lost.', begins: new Promise<void>(() => undefined) })
-    const leaving = new AbortController()
-    const chat = service.client.chat(asked, { 'session-id': 's' }, leaving.signal).catch(() => undefined)
+    const chat = service.client.chat(asked, { 'session-id': 's', 'request-id': 'r' })
     await until(
       async () => wire.requests.length,
       (count) => count === 2,
       limitMs,
     )
-    leaving.abort()
+    assert.equal((await cancel(service.client, 'r')).body.status, 'cancelled')
     await chat
     script({ text: red })
     assert.equal(await ask('s'), red)

@@ -30,6 +30,3 @@ export const providers: readonly WireProvider[] = [
   vllm,
   llamacpp,
 ]
-
-/** Providers with one of OpenAI's wires. */
-export const openWireProviders = providers.filter(({ name }) => !['anthropic', 'google', 'bedrock'].includes(name))
