@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { setImmediate as tick } from 'node:timers/promises'
 import { providers } from './providers/providers.ts'
-import { cut, type Answer, type Refusal, type WireProvider, type WireRequest } from './wire.ts'
+import { cut, type Answer, type RawResponse, type Refusal, type WireProvider, type WireRequest } from './wire.ts'
 
 export interface WireServer {
   /** Model of a provider in agent.yaml. */
@@ -42,8 +42,10 @@ export async function startWireServer(t: Pick<TestContext, 'after'>): Promise<Wi
     const answer = answers.shift()
     if (!answer) return refuse(response, { status: 500, body: { error: { message: 'The script has no further answer' } } })
     await answer.begins
-    response.writeHead(200, { 'content-type': provider.contentType })
-    for (const bytes of cut(Buffer.concat(provider.stream(answer, ++count)), writeLength)) {
+    const raw: RawResponse = answer.raw ?? { bytes: Buffer.concat(provider.stream(answer, ++count)) }
+    const { status = 200, contentType = provider.contentType, headers = {}, writes = writeLength } = raw
+    response.writeHead(status, { 'content-type': contentType, ...headers })
+    for (const bytes of cut(Buffer.from(raw.bytes), writes)) {
       if (response.destroyed) return
       response.write(bytes)
       await tick()

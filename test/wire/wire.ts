@@ -17,6 +17,17 @@ export interface Answer {
   by?: string
   /** The answer waits for this promise. */
   begins?: Promise<void>
+  /** The response as it is, in place of an answer in the provider's usual form. */
+  raw?: RawResponse
+}
+
+export interface RawResponse {
+  status?: number
+  contentType?: string
+  headers?: Record<string, string>
+  bytes: string | Uint8Array
+  /** Bytes of a write. */
+  writes?: number
 }
 
 export interface WireRequest {
