@@ -25,6 +25,16 @@ test('an endlessly nested error is reported without a message', () => {
   assert.equal(toStreamError(origin, deep).message, 'openai m broke off its answer')
 })
 
+test('the words of the provider behind OpenRouter are reported', () => {
+  const messageFor = (raw: unknown) => {
+    const body = JSON.stringify({ error: { message: 'Provider returned error', code: 400, metadata: { raw, provider_name: 'DeepSeek' } } })
+    return toStatusError(origin, { ...answer, body }).message
+  }
+  assert.equal(messageFor('Too long.'), 'openai m answered 400: Too long.')
+  assert.equal(messageFor('{"error":{"message":"Too long.","type":"invalid_request_error"}}'), 'openai m answered 400: Too long.')
+  for (const raw of [undefined, '', 3, {}]) assert.equal(messageFor(raw), 'openai m answered 400: Provider returned error')
+})
+
 const retryInfo = (retryDelay: unknown) => ({
   error: {
     code: 429,

@@ -97,7 +97,10 @@ function messageOf(value: unknown, depth = 0): string {
   if (typeof value === 'string') return value
   if (typeof value !== 'object' || value === null || depth > maxDepth) return ''
   if (Array.isArray(value)) return messageOf(value[0], depth + 1)
-  const { error, message, detail, msg } = value as Record<string, unknown>
+  const { error, message, detail, msg, metadata } = value as Record<string, unknown>
+  // OpenRouter's own message says only that a provider refused; the words of the provider stand here.
+  const { raw } = fieldsOf(metadata)
+  if (typeof raw === 'string' && raw !== '') return messageOf(parse(raw) ?? raw, depth + 1)
   return messageOf(message ?? error ?? detail ?? msg, depth + 1)
 }
 

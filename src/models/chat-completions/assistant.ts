@@ -1,4 +1,4 @@
-import type { AssistantMessage, JsonValue } from '../../agent/messages.ts'
+import type { AssistantMessage, JsonValue, ToolCall } from '../../agent/messages.ts'
 import { isBlank } from '../blank.ts'
 import { parseArguments } from '../call-arguments.ts'
 import type { Quirks } from './quirks.ts'
@@ -45,7 +45,8 @@ function toReasoning(message: AssistantMessage, { reasoning, details }: VendorDa
   const filled = quirks.needsReasoning && !returned['reasoning_content'] ? { reasoning_content: substituteFor(message) } : {}
   // The server knows the calls by the ids of this request, not by the ids that it gave them.
   const values = details?.map(({ value, call }) => (call === undefined ? value : { ...value, id: toId(toolCalls[call]?.id ?? '') }))
-  return { ...returned, ...filled, ...(values && { reasoning_details: values }) }
+  const signed = values ?? (quirks.needsDetails ? toAnyDetails(toolCalls.slice(0, 1), toId) : undefined)
+  return { ...returned, ...filled, ...(signed && { reasoning_details: signed }) }
 }
 
 /**
@@ -59,7 +60,13 @@ function substituteFor({ reasoning = '', text, toolCalls }: AssistantMessage): s
 }
 
 /** Google's documented value for a call without a signature, such as a call of another model. The first call of a message has the signature. */
-const anySignature = { google: { thought_signature: 'skip_thought_signature_validator' } }
+const noSignature = 'skip_thought_signature_validator'
+const anySignature = { google: { thought_signature: noSignature } }
+
+/** The same value in the form in which OpenRouter passes signatures on. */
+function toAnyDetails(calls: readonly ToolCall[], toId: ToId): object[] {
+  return calls.map(({ id }) => ({ type: 'reasoning.encrypted', data: noSignature, id: toId(id), format: 'google-gemini-v1', index: 0 }))
+}
 
 function toExtras({ toolCalls }: AssistantMessage, { calls }: VendorData, quirks: Quirks): JsonValue[] {
   if (calls) return calls

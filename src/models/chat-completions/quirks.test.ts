@@ -11,6 +11,7 @@ test('a refusal shows what the server demands', () => {
   assert.equal(find('The `reasoning_content` in the thinking mode must be passed back to the API.'), 'needsReasoning')
   assert.equal(find('thinking is enabled but reasoning_content is missing in assistant tool call message at index 2'), 'needsReasoning')
   assert.equal(find('Function call `look` in the `2.` content block is missing a `thought_signature`.'), 'needsSignatures')
+  assert.equal(find('Gemini models require OpenRouter reasoning details to be preserved in each request.'), 'needsDetails')
   assert.equal(find("'messages.1' : property 'reasoning_content' is unsupported"), 'refusesReasoning')
   assert.equal(find("Unknown parameter: 'messages[1].reasoning'."), 'refusesReasoning')
   assert.equal(find('Extra inputs are not permitted'), 'refusesReasoning')

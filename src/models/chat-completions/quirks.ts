@@ -8,6 +8,8 @@ export interface Quirks {
   refusesReasoning: boolean
   /** The calls of an assistant message need Google's thought signature. */
   needsSignatures: boolean
+  /** The calls of an assistant message need OpenRouter's details of reasoning, with Google's thought signature. */
+  needsDetails: boolean
   /** No tool may have a schema that the server enforces. */
   refusesStrict: boolean
 }
@@ -15,6 +17,7 @@ export interface Quirks {
 /** Each refusal by its words. The first fitting quirk that the refused request did not respect counts. */
 const refusals: readonly (readonly [RegExp, keyof Quirks])[] = [
   [/reasoning_content\W.*\b(?:must be passed back|is missing|required)\b/i, 'needsReasoning'],
+  [/reasoning details to be preserved/i, 'needsDetails'],
   [/thought_?signature/i, 'needsSignatures'],
   [
     /\breasoning(?:_content|_details)?\b.*\b(?:unsupported|not supported|not permitted|not allowed|unexpected|unrecognized|unknown|extra)/i,

@@ -165,6 +165,19 @@ test('a server that demands signatures gets the documented value for calls of ot
   assert.deepEqual(server.requests[1]!.body.messages[1].tool_calls[0].extra_content, signature)
 })
 
+test('OpenRouter gets the documented value for calls that Gemini did not make', async () => {
+  const raw = 'Gemini models require OpenRouter reasoning details to be preserved in each request. Upstream error: {}'
+  const refusal = {
+    status: 400,
+    body: { error: { message: 'Provider returned error', code: 400, metadata: { raw, provider_name: 'Google' } } },
+  }
+  const { server, ask } = await setUp([refusal, { text: 'Yes.' }])
+  await ask(foreign)
+  const { reasoning_details: details, tool_calls: sent } = server.requests[1]!.body.messages[1]
+  const data = 'skip_thought_signature_validator'
+  assert.deepEqual(details, [{ type: 'reasoning.encrypted', data, id: sent[0].id, format: 'google-gemini-v1', index: 0 }])
+})
+
 test('a server that refuses reasoning in messages is asked without, once', async () => {
   const refusal = { status: 400, body: { error: { message: "'messages.1' : property 'reasoning_content' is unsupported" } } }
   const { server, ask } = await setUp([{ reasoning: 'Hm.', calls }, refusal, { text: 'Yes.' }])
