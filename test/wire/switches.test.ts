@@ -6,7 +6,7 @@ import { providers } from './providers/providers.ts'
 /** Turns and sessions that go from one provider to another. */
 
 const red = 'It is red.'
-const names = providers.map(({ name }) => name).filter((name) => name !== 'openrouter')
+const names = providers.map(({ name }) => name)
 
 for (const primary of names) {
   test(`Wire of ${primary}: any other provider goes on with its turn, and ${primary} with the session`, async (t) => {

@@ -19,8 +19,6 @@ export interface ChatTraits {
   hidesReasoning?: true
   /** Fields of the deltas of the reasoning. */
   toReasoning?(text: string): object
-  /** Fields of a call beyond id, type and function. */
-  toCallFields?(answer: Answer, index: number): object
   toCallId?(n: number, index: number): string
   refuse?(message: string): Refusal
   lesson?: RegExp
@@ -130,10 +128,7 @@ function streamChat(traits: ChatTraits, answer: Answer, n: number): Uint8Array[]
   const toCall = (call: (typeof calls)[number], index: number) => {
     const head = { index, id: toCallId(n, index), type: 'function', function: { name: call.name, arguments: '' } }
     const pieces = piecesOf(JSON.stringify(call.input))
-    return [
-      chunk({ tool_calls: [{ ...head, ...traits.toCallFields?.(answer, index) }] }),
-      ...pieces.map((piece) => chunk({ tool_calls: [{ index, function: { arguments: piece } }] })),
-    ]
+    return [chunk({ tool_calls: [head] }), ...pieces.map((piece) => chunk({ tool_calls: [{ index, function: { arguments: piece } }] }))]
   }
   const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
   return [

@@ -15,7 +15,8 @@ const details: Rule = ({ body }) => {
     if (!encrypted) {
       return 'Gemini models require OpenRouter reasoning details to be preserved in each request. Please refer to our docs: https://openrouter.ai/docs/guides/best-practices/reasoning-tokens#preserving-reasoning.'
     }
-    if (encrypted.data !== sign('openrouter', `${name}${input}`)) return 'Corrupted thought signature.'
+    if (encrypted.data !== 'skip_thought_signature_validator' && encrypted.data !== sign('openrouter', `${name}${input}`))
+      return 'Corrupted thought signature.'
   }
   return undefined
 }
@@ -30,7 +31,11 @@ export const openrouter = chatProvider({
     reasoning: text,
     reasoning_details: [{ type: 'reasoning.text', text, format: 'google-gemini-v1', index: 0 }],
   }),
-  toCallFields: () => ({}),
+  refuse: (raw) => ({
+    status: 400,
+    body: { error: { message: 'Provider returned error', code: 400, metadata: { raw, provider_name: 'Google AI Studio' } } },
+  }),
+  lesson: /reasoning details to be preserved/,
 })
 
 const { stream } = openrouter
