@@ -3,7 +3,8 @@ import { fieldsOf } from '../../json/shape.ts'
 
 const maxFiles = 50
 const dataUrl = /^data:([a-z]+\/[a-z0-9.+-]{1,100})(?:;[^,;]{1,100})*;base64,/i
-const base64 = /^[A-Za-z0-9+/]+={0,2}$/
+/** A search for one character needs no stack, however long the text is. */
+const notBase64 = /[^A-Za-z0-9+/=]/
 
 /** MIME types of the formats in which a model can be asked to speak. */
 const speechTypes: Readonly<Record<string, string>> = {
@@ -28,7 +29,7 @@ export class FileCollector {
       const url = fieldsOf(fieldsOf(image)['image_url'])['url']
       const prefix = typeof url === 'string' ? dataUrl.exec(url) : null
       const data = prefix ? String(url).slice(prefix[0].length) : ''
-      if (!base64.test(data) || this.pictures.length >= maxFiles) continue
+      if (data === '' || notBase64.test(data) || this.pictures.length >= maxFiles) continue
       this.pictures.push({ mediaType: prefix![1]!.toLowerCase(), data })
       size += data.length
     }
