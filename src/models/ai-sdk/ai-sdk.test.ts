@@ -316,7 +316,7 @@ test('an image follows its text in the format of each provider', async () => {
     'amazon-bedrock': { image: { format: 'jpeg', source: { bytes: 'aGk=' } } },
   }
   for (const provider of Object.keys(sent) as Provider[]) {
-    const { server, ask } = await setUp(provider, answers[provider])
+    const { server, ask } = await setUp(provider, answers[provider], { cache: 'off' })
     await ask({ system: '', messages, tools: [] })
     assert.deepEqual(sent[provider](server.requests[0]!.body), shapes[provider], provider)
   }

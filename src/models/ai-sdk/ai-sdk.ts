@@ -1,6 +1,16 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart, SharedV4ProviderOptions } from '@ai-sdk/provider'
-import { ModelError, type Model, type ModelEvent, type ModelReply, type ModelRequest, type ModelServer } from '../../agent/model.ts'
+import {
+  ModelError,
+  type Model,
+  type ModelEvent,
+  type ModelOptions,
+  type ModelReply,
+  type ModelRequest,
+  type ModelServer,
+} from '../../agent/model.ts'
+import type { Provider } from '../../configuration/providers.ts'
 import { toCallOptions } from './call-options.ts'
+import { toReasoningOptions, type ReasoningAbilities, type WantedReasoning } from './reasoning-options.ts'
 import { mayThink, toFunctionTool, toPrompt, toResponseFormat } from './prompt.ts'
 import { PartCollector } from './reply.ts'
 import type { Timeouts } from '../chat-completions/event-stream.ts'
@@ -8,14 +18,19 @@ import { toConnectionError, toStatusError, type Origin } from '../failures.ts'
 
 export interface AiSdkOptions {
   /** Name of the provider in the configuration. Signed parts are sent back only to the same provider. */
-  provider: string
+  provider: Provider
   model: string
   seesImages: boolean
   /** Whether the model reads files of a MIME type. */
   readsFiles(mediaType: string): boolean
   /** Loads the provider's package. Called once, at the first request. */
   load(): Promise<LanguageModelV4>
-  settings: Pick<LanguageModelV4CallOptions, 'temperature' | 'maxOutputTokens' | 'reasoning'>
+  settings: Pick<LanguageModelV4CallOptions, 'temperature' | 'maxOutputTokens'>
+  /** The configured reasoning; that of a request replaces it. */
+  reasoning: WantedReasoning
+  abilities: ReasoningAbilities
+  /** Whether the prompt has marks for the cache of the provider. */
+  marksCache: boolean
   /** Options of the provider for each call; what the service sets itself takes precedence. */
   providerOptions: SharedV4ProviderOptions
   timeouts: Timeouts
@@ -38,13 +53,24 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
     const collector = new PartCollector(origin)
     let reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart> | undefined
     try {
-      const tools = request.tools.length > 0 ? request.tools.map(toFunctionTool) : undefined
+      // The form of the tools that the provider runs is not known here.
+      const offers = request.tools.filter((tool) => !tool.provider)
+      const tools = offers.length > 0 ? offers.map(toFunctionTool) : undefined
       const { traceparent } = request
       const headers = traceparent === undefined ? undefined : { traceparent }
       const wanted = { ...settings, ...toCallOptions(provider, request.options), responseFormat: toResponseFormat(request) }
-      if (signsThoughts.has(provider) && !mayThink(options, request)) delete wanted.reasoning
-      const providerOptions = mergeOptions(options.providerOptions, wanted.providerOptions)
-      const call = { ...wanted, providerOptions, prompt: toPrompt(options, request), tools, headers, abortSignal: watch.signal }
+      const thinks = !signsThoughts.has(provider) || mayThink(options, request)
+      const thought = thinks ? toReasoningOptions(provider, toWanted(options.reasoning, request.options), options.abilities) : {}
+      const providerOptions = [thought.providerOptions, options.providerOptions, wanted.providerOptions].reduce(mergeOptions, {})
+      const call = {
+        ...wanted,
+        reasoning: thought.reasoning,
+        providerOptions,
+        prompt: toPrompt(options, request),
+        tools,
+        headers,
+        abortSignal: watch.signal,
+      }
       reader = (await watch.within(timeouts.firstTokenMs, language.doStream(call))).stream.getReader()
       for (;;) {
         const next = await watch.within(collector.hasBegun ? timeouts.idleMs : timeouts.firstTokenMs, reader.read())
@@ -65,8 +91,15 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
   return { name: model, seesImages: options.seesImages, readsFiles: options.readsFiles, server: options.server, reply }
 }
 
+/** An effort of the request replaces configured tokens, because tokens would take precedence. */
+function toWanted(configured: WantedReasoning, { reasoningEffort, reasoningTokens, reasoningSummary }: ModelOptions = {}): WantedReasoning {
+  const isAsked = reasoningEffort !== undefined || reasoningTokens !== undefined
+  const amount = isAsked ? { reasoningEffort, reasoningTokens } : configured
+  return { ...amount, reasoningSummary: reasoningSummary ?? configured.reasoningSummary }
+}
+
 /** Options of `second` take precedence, field by field. */
-function mergeOptions(first: SharedV4ProviderOptions, second: SharedV4ProviderOptions = {}): SharedV4ProviderOptions {
+function mergeOptions(first: SharedV4ProviderOptions = {}, second: SharedV4ProviderOptions = {}): SharedV4ProviderOptions {
   const names = new Set([...Object.keys(first), ...Object.keys(second)])
   return Object.fromEntries([...names].map((name) => [name, { ...first[name], ...second[name] }]))
 }

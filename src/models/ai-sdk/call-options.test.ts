@@ -4,8 +4,8 @@ import { toCallOptions } from './call-options.ts'
 
 test('options of a request become options of the SDK, absent ones stay absent', () => {
   assert.deepEqual(toCallOptions('google'), {})
-  const options = { temperature: 0, topP: 0.5, maxOutputTokens: 9, stop: ['x'], seed: 1, reasoningEffort: 'low' as const }
-  const expected = { temperature: 0, topP: 0.5, maxOutputTokens: 9, stopSequences: ['x'], seed: 1, reasoning: 'low' }
+  const options = { temperature: 0, topP: 0.5, maxOutputTokens: 9, stop: ['x'], seed: 1 }
+  const expected = { temperature: 0, topP: 0.5, maxOutputTokens: 9, stopSequences: ['x'], seed: 1 }
   assert.deepEqual(toCallOptions('google', options), expected)
 })
 

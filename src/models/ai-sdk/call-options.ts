@@ -10,14 +10,13 @@ type CallOptions = Pick<
   | 'seed'
   | 'presencePenalty'
   | 'frequencyPenalty'
-  | 'reasoning'
   | 'toolChoice'
   | 'providerOptions'
 >
 
 /** The options of a request as options of the SDK; an option that the request does not have is absent. */
 export function toCallOptions(provider: string, options: ModelOptions = {}): CallOptions {
-  const { temperature, topP, maxOutputTokens, stop, seed, presencePenalty, frequencyPenalty, reasoningEffort } = options
+  const { temperature, topP, maxOutputTokens, stop, seed, presencePenalty, frequencyPenalty } = options
   const toolChoice = toSdkChoice(options.toolChoice)
   // The other providers have no such option. The loop takes a single call in any case.
   const single = options.parallelToolCalls === false ? singleCall[provider] : undefined
@@ -29,7 +28,6 @@ export function toCallOptions(provider: string, options: ModelOptions = {}): Cal
     ...(seed === undefined ? {} : { seed }),
     ...(presencePenalty === undefined ? {} : { presencePenalty }),
     ...(frequencyPenalty === undefined ? {} : { frequencyPenalty }),
-    ...(reasoningEffort === undefined ? {} : { reasoning: reasoningEffort }),
     ...(toolChoice ? { toolChoice } : {}),
     ...(single ? { providerOptions: single } : {}),
   }

@@ -64,7 +64,9 @@ function toResponsesOptions(provider: ChatCompletionsProvider, config: ModelConf
 
 /** The options of every provider that agent.yaml decides. */
 function toOptions(config: ModelConfig) {
-  const { documents, audio, video } = abilitiesOf(config)
+  const abilities = abilitiesOf(config)
+  const { documents, audio, video } = abilities
+  const { reasoning_effort: reasoningEffort, reasoning_tokens: reasoningTokens, reasoning_summary: summary } = config
   return {
     provider: config.provider,
     model: config.model,
@@ -73,7 +75,10 @@ function toOptions(config: ModelConfig) {
       if (mediaType === 'application/pdf') return documents
       return mediaType.startsWith('audio/') ? audio : video && mediaType.startsWith('video/')
     },
-    settings: { temperature: config.temperature, maxOutputTokens: config.max_output_tokens, reasoning: config.reasoning_effort },
+    settings: { temperature: config.temperature, maxOutputTokens: config.max_output_tokens },
+    reasoning: { reasoningEffort, reasoningTokens, reasoningSummary: summary && summary === 'on' },
+    abilities,
+    marksCache: config.cache !== 'off' && abilities.cache === 'marks',
   }
 }
 

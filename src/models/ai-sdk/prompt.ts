@@ -27,12 +27,26 @@ export interface ModelIdentity {
   model: string
 }
 
+/** A model that is asked, and whether its provider reads marks for the prompt cache. */
+type PromptReader = ModelIdentity & { marksCache?: boolean }
+
 /** Converts a request to a prompt of the AI SDK. Signed parts are sent only to the model that signed them. */
-export function toPrompt(identity: ModelIdentity, request: ModelRequest): LanguageModelV4Prompt {
+export function toPrompt(identity: PromptReader, request: ModelRequest): LanguageModelV4Prompt {
   const system: LanguageModelV4Prompt = request.system === '' ? [] : [{ role: 'system', content: request.system }]
   const messages = request.messages.map((message) => toMessage(identity, message))
   // Providers reject messages without content, such as an answer stopped before its first word.
-  return [...system, ...joinResults(messages.filter(hasContent))]
+  const prompt = [...system, ...joinResults(messages.filter(hasContent))]
+  return identity.marksCache === true ? withMarks(prompt) : prompt
+}
+
+/** The marks of both providers: each package reads its own. */
+const mark: SharedV4ProviderOptions = { anthropic: { cacheControl: { type: 'ephemeral' } }, bedrock: { cachePoint: { type: 'default' } } }
+
+/** Marks the end of the system prompt, which later runs have too, and the end of the prompt, which the next call of the run begins with. */
+function withMarks(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
+  return prompt.map((message, at) =>
+    message.role === 'system' || at === prompt.length - 1 ? { ...message, providerOptions: mark } : message,
+  )
 }
 
 /** Reasoning that led to nothing is not content: providers want what follows. */
@@ -88,9 +102,16 @@ function isBy({ provider, model }: ModelIdentity, vendor: NonNullable<AssistantM
   return vendor.provider === provider && (vendor.model ?? model) === model
 }
 
-function toUserMessage({ text, images = [] }: UserMessage): LanguageModelV4Message {
+function toUserMessage({ text, images = [], files = [] }: UserMessage): LanguageModelV4Message {
   const pictures = images.map(({ mediaType, data }) => ({ type: 'file' as const, mediaType, data: { type: 'data' as const, data } }))
-  return { role: 'user', content: isBlank(text) ? pictures : [{ type: 'text', text }, ...pictures] }
+  const others = files.map(({ name, mediaType, data }) => ({
+    type: 'file' as const,
+    filename: name,
+    mediaType,
+    data: { type: 'data' as const, data },
+  }))
+  const media = [...pictures, ...others]
+  return { role: 'user', content: isBlank(text) ? media : [{ type: 'text', text }, ...media] }
 }
 
 function toToolMessage({ callId, name, text, isError, images = [] }: ToolMessage): LanguageModelV4Message {

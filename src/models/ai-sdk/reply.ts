@@ -1,15 +1,20 @@
 import type {
+  LanguageModelV4File,
   LanguageModelV4FinishReason,
   LanguageModelV4StreamPart,
   LanguageModelV4Usage,
   SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
 import type { JsonValue } from '../../agent/messages.ts'
-import { ModelError, type ModelEvent, type ModelReply, type ModelUsage, type RequestedCall } from '../../agent/model.ts'
+import { ModelError, type ModelEvent, type ModelFile, type ModelReply, type ModelUsage, type RequestedCall } from '../../agent/model.ts'
 import { TextBuilder } from '../../agent/text-builder.ts'
+import { SourceCollector } from '../chat-completions/sources.ts'
 import type { VendorPart } from './prompt.ts'
 import { toStreamError, type Origin } from '../failures.ts'
 import { checkCallCount, toTokenCount } from '../reply-limits.ts'
+
+/** Files of an answer that are kept. */
+const maxFiles = 50
 
 /** Converts the stream parts of an AI SDK provider to events and a reply. */
 export class PartCollector {
@@ -22,6 +27,8 @@ export class PartCollector {
   private readonly open = new Map<string, VendorPart>()
   private readonly text = new TextBuilder()
   private readonly reasoning = new TextBuilder()
+  private readonly sources = new SourceCollector()
+  private readonly files: ModelFile[] = []
   private end: { reason: LanguageModelV4FinishReason; usage: LanguageModelV4Usage } | undefined
 
   constructor(origin: Origin) {
@@ -55,6 +62,12 @@ export class PartCollector {
         this.calls.push({ name: part.toolName, arguments: part.input })
         checkCallCount(this.calls.length, this.origin)
         return undefined
+      case 'source':
+        if (part.sourceType === 'url') this.sources.acceptAnnotations([{ type: 'url_citation', url: part.url, title: part.title }])
+        return undefined
+      case 'file':
+        this.acceptFile(part)
+        return undefined
       case 'error':
         throw toStreamError(this.origin, part.error)
       case 'finish':
@@ -72,12 +85,15 @@ export class PartCollector {
     // Signed parts are sent back unchanged, so they must not include incomplete calls of a cut-off reply.
     const isWhole = finish === 'stop' || finish === 'tool_calls'
     const hasSignature = isWhole && this.parts.some((part) => part.options !== undefined)
+    const sources = this.sources.toSources()
     return {
       text: this.text.toText(),
       reasoning: this.reasoning.toText(),
       toolCalls: isWhole ? this.calls : [],
       finish,
       usage: toUsage(model, this.end.usage),
+      ...(sources && { sources }),
+      ...(this.files.length > 0 && { files: this.files }),
       ...(hasSignature ? { vendor: { provider, model, data: this.parts as unknown as JsonValue } } : {}),
     }
   }
@@ -100,6 +116,14 @@ export class PartCollector {
     return { type: 'reasoning', text: delta }
   }
 
+  /** An address is not followed: only the bytes of a picture or of speech become a file of the answer. */
+  private acceptFile({ mediaType, data }: LanguageModelV4File): void {
+    if (data.type !== 'data' || this.files.length >= maxFiles) return
+    this.hasBegun = true
+    const bytes = typeof data.data === 'string' ? data.data : Buffer.from(data.data).toString('base64')
+    this.files.push({ mediaType, data: bytes })
+  }
+
   private start(key: string, part: VendorPart, metadata: SharedV4ProviderMetadata | undefined): void {
     this.parts.push(part)
     this.open.set(key, part)
@@ -114,7 +138,17 @@ export class PartCollector {
   }
 }
 
+const brokenEnds = new Set([
+  'UNEXPECTED_TOOL_CALL',
+  'MALFORMED_FUNCTION_CALL',
+  'MALFORMED_RESPONSE',
+  'malformed_tool_use',
+  'malformed_model_output',
+])
+
 function toFinish({ unified, raw }: LanguageModelV4FinishReason, hasCalls: boolean): ModelReply['finish'] | undefined {
+  // The model has failed at its own call: another attempt may succeed.
+  if (raw !== undefined && brokenEnds.has(raw)) return undefined
   if (unified === 'length') return 'length'
   if (unified === 'content-filter') return 'content_filter'
   if (unified === 'stop' || unified === 'tool-calls') return hasCalls ? 'tool_calls' : 'stop'
@@ -128,6 +162,7 @@ function toUsage(model: string, { inputTokens, outputTokens }: LanguageModelV4Us
     input: toTokenCount(inputTokens.total),
     output: toTokenCount(outputTokens.total),
     cachedInput: toTokenCount(inputTokens.cacheRead),
+    ...(inputTokens.cacheWrite ? { cacheWrite: toTokenCount(inputTokens.cacheWrite) } : {}),
     reasoning: toTokenCount(outputTokens.reasoning),
   }
 }

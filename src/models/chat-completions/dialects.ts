@@ -1,5 +1,6 @@
 import type { ReasoningEffort } from '../../agent/model.ts'
 import type { ChatCompletionsProvider } from '../../configuration/providers.ts'
+import { fitEffort } from '../fit-effort.ts'
 
 /** How a server departs from OpenAI's chat completions where its address tells who it is. */
 export interface Dialect {
@@ -84,14 +85,6 @@ const rows: readonly (readonly [domain: string, dialect: Dialect])[] = [
 
 const noneToHigh: readonly ReasoningEffort[] = ['none', 'low', 'medium', 'high']
 const upToXhigh: readonly ReasoningEffort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh']
-const ascending: readonly ReasoningEffort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
-
-/** The least accepted effort that is not below the wanted effort, or else the greatest; undefined where no effort is accepted. */
-export function fitEffort(effort: ReasoningEffort | undefined, accepted: readonly ReasoningEffort[]): ReasoningEffort | undefined {
-  if (effort === undefined) return undefined
-  return accepted.find((candidate) => ascending.indexOf(candidate) >= ascending.indexOf(effort)) ?? accepted.at(-1)
-}
-
 function toSwitch(wish: ReasoningWish): object {
   const on = isOn(wish)
   return on === undefined ? {} : { thinking: { type: on ? 'enabled' : 'disabled' } }
