@@ -8,10 +8,13 @@ import {
   type ModelRequest,
   type ModelServer,
 } from '../../agent/model.ts'
+import type { ModelAbilities } from '../../configuration/model-abilities.ts'
 import type { Provider } from '../../configuration/providers.ts'
 import { toCallOptions } from './call-options.ts'
-import { toReasoningOptions, type ReasoningAbilities, type WantedReasoning } from './reasoning-options.ts'
-import { mayThink, toFunctionTool, toPrompt, toResponseFormat } from './prompt.ts'
+import { toReasoningOptions, type WantedReasoning } from './reasoning-options.ts'
+import { mayThink, toPrompt } from './prompt.ts'
+import { toProviderTools } from './provider-tools.ts'
+import { toAnswerFormat, toFunctionTools } from './schemas.ts'
 import { PartCollector } from './reply.ts'
 import type { Timeouts } from '../chat-completions/event-stream.ts'
 import { toConnectionError, toStatusError, type Origin } from '../failures.ts'
@@ -28,7 +31,7 @@ export interface AiSdkOptions {
   settings: Pick<LanguageModelV4CallOptions, 'temperature' | 'maxOutputTokens'>
   /** The configured reasoning; that of a request replaces it. */
   reasoning: WantedReasoning
-  abilities: ReasoningAbilities
+  abilities: ModelAbilities
   /** Whether the prompt has marks for the cache of the provider. */
   marksCache: boolean
   /** Options of the provider for each call; what the service sets itself takes precedence. */
@@ -38,43 +41,45 @@ export interface AiSdkOptions {
   server: ModelServer | undefined
 }
 
+/** Requests for one reply: Claude pauses a reply with many calls of its own, and goes on when asked again. */
+const maxTurns = 10
+
 /** Providers of Claude, which wants its signed thoughts at the beginning of an open step. */
 const signsThoughts = new Set(['anthropic', 'amazon-bedrock'])
 
 /** Creates a `Model` on a provider package of the AI SDK. Only the stream of the SDK is used; retries, tools and limits are our own. */
 export function createAiSdkModel(options: AiSdkOptions): Model {
-  const { provider, model, origin, timeouts, settings } = options
+  const { provider, model, origin, timeouts } = options
   let loading: Promise<LanguageModelV4> | undefined
 
   async function* reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
     signal.throwIfAborted()
     const language = await (loading ??= options.load())
+    const collector = new PartCollector(origin, request.tools)
+    const call = toCall(options, request)
+    for (let turn = 1; ; turn++) {
+      yield* read(language, call, collector, signal)
+      const paused = turn < maxTurns ? collector.resume() : undefined
+      if (!paused) return collector.toReply(model, provider)
+      call.prompt = [...toPrompt(options, request), paused]
+    }
+  }
+
+  /** Reads one stream of the provider to its end. */
+  async function* read(
+    language: LanguageModelV4,
+    call: LanguageModelV4CallOptions,
+    collector: PartCollector,
+    signal: AbortSignal,
+  ): AsyncGenerator<ModelEvent, void> {
     const watch = new RequestWatch(signal)
-    const collector = new PartCollector(origin)
     let reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart> | undefined
     try {
-      // The form of the tools that the provider runs is not known here.
-      const offers = request.tools.filter((tool) => !tool.provider)
-      const tools = offers.length > 0 ? offers.map(toFunctionTool) : undefined
-      const { traceparent } = request
-      const headers = traceparent === undefined ? undefined : { traceparent }
-      const wanted = { ...settings, ...toCallOptions(provider, request.options), responseFormat: toResponseFormat(request) }
-      const thinks = !signsThoughts.has(provider) || mayThink(options, request)
-      const thought = thinks ? toReasoningOptions(provider, toWanted(options.reasoning, request.options), options.abilities) : {}
-      const providerOptions = [thought.providerOptions, options.providerOptions, wanted.providerOptions].reduce(mergeOptions, {})
-      const call = {
-        ...wanted,
-        reasoning: thought.reasoning,
-        providerOptions,
-        prompt: toPrompt(options, request),
-        tools,
-        headers,
-        abortSignal: watch.signal,
-      }
-      reader = (await watch.within(timeouts.firstTokenMs, language.doStream(call))).stream.getReader()
+      const streaming = language.doStream({ ...call, abortSignal: watch.signal })
+      reader = (await watch.within(timeouts.firstTokenMs, streaming)).stream.getReader()
       for (;;) {
         const next = await watch.within(collector.hasBegun ? timeouts.idleMs : timeouts.firstTokenMs, reader.read())
-        if (next.done) return collector.toReply(model, provider)
+        if (next.done) return yield* collector.lateEvents()
         const event = collector.accept(next.value)
         if (event) yield event
       }
@@ -89,6 +94,28 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
   }
 
   return { name: model, seesImages: options.seesImages, readsFiles: options.readsFiles, server: options.server, reply }
+}
+
+/** The call of the package for a request. What the service sets itself takes precedence over the options of agent.yaml. */
+function toCall(options: AiSdkOptions, request: ModelRequest): LanguageModelV4CallOptions {
+  const { provider, abilities } = options
+  const offered = toProviderTools(provider, request.tools, abilities.providerTools)
+  const tools = [...toFunctionTools(provider, request.tools, abilities), ...offered.tools]
+  const format = toAnswerFormat(provider, request, abilities)
+  const wanted = toCallOptions(provider, request.options)
+  const thinks = !signsThoughts.has(provider) || mayThink(options, request)
+  const thought = thinks ? toReasoningOptions(provider, toWanted(options.reasoning, request.options), abilities) : {}
+  const all = [thought, options, offered.options && { providerOptions: offered.options }, format, wanted]
+  return {
+    ...options.settings,
+    ...wanted,
+    responseFormat: format.responseFormat,
+    reasoning: thought.reasoning,
+    providerOptions: all.map((part) => part?.providerOptions).reduce(mergeOptions, {}),
+    prompt: toPrompt(options, request),
+    tools: tools.length > 0 ? tools : undefined,
+    headers: request.traceparent === undefined ? undefined : { traceparent: request.traceparent },
+  }
 }
 
 /** An effort of the request replaces configured tokens, because tokens would take precedence. */

@@ -1,12 +1,6 @@
-import type {
-  LanguageModelV4CallOptions,
-  LanguageModelV4FunctionTool,
-  LanguageModelV4Message,
-  LanguageModelV4Prompt,
-  SharedV4ProviderOptions,
-} from '@ai-sdk/provider'
+import type { LanguageModelV4Message, LanguageModelV4Prompt, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { AssistantMessage, JsonValue, Message, ToolMessage, UserMessage } from '../../agent/messages.ts'
-import type { ModelRequest, ToolOffer } from '../../agent/model.ts'
+import type { ModelRequest } from '../../agent/model.ts'
 import { isBlank } from '../blank.ts'
 import { parseArguments } from '../call-arguments.ts'
 
@@ -18,6 +12,9 @@ export type VendorPart =
   | { type: 'reasoning'; text: string; options?: SharedV4ProviderOptions }
   | { type: 'text'; length: number; options?: SharedV4ProviderOptions }
   | { type: 'call'; options?: SharedV4ProviderOptions }
+  /** A call that the provider ran, and its result. */
+  | { type: 'provider-call'; id: string; name: string; input: JsonValue; options?: SharedV4ProviderOptions }
+  | { type: 'provider-result'; id: string; name: string; output: JsonValue; isError: boolean; options?: SharedV4ProviderOptions }
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 
@@ -77,19 +74,6 @@ export function mayThink(identity: ModelIdentity, { messages }: ModelRequest): b
   return typeof first === 'object' && first.type === 'reasoning'
 }
 
-export function toFunctionTool({ name, description, schema }: ToolOffer): LanguageModelV4FunctionTool {
-  return { type: 'function', name, description, inputSchema: schema }
-}
-
-/**
- * The schema of the answer, in a request without tools only: some models answer by a tool of the SDK then, which would take the place of the
- * agent's tools. That tool needs an object.
- */
-export function toResponseFormat({ responseSchema, tools }: ModelRequest): LanguageModelV4CallOptions['responseFormat'] {
-  if (!responseSchema || responseSchema['type'] !== 'object' || tools.length > 0) return undefined
-  return { type: 'json', name: 'answer', schema: responseSchema }
-}
-
 function toMessage(identity: ModelIdentity, message: Message): LanguageModelV4Message {
   if (message.role === 'user') return toUserMessage(message)
   if (message.role === 'tool') return toToolMessage(message)
@@ -141,12 +125,28 @@ function fittingParts(message: AssistantMessage, data: JsonValue): VendorPart[] 
   return length === message.text.length && calls === message.toolCalls.length ? parts : undefined
 }
 
+function toProviderCall({ id, name, input }: Extract<VendorPart, { type: 'provider-call' }>) {
+  return { type: 'tool-call' as const, toolCallId: id, toolName: name, input, providerExecuted: true }
+}
+
+function toProviderResult({ id, name, output, isError }: Extract<VendorPart, { type: 'provider-result' }>) {
+  const type = isError ? ('error-json' as const) : ('json' as const)
+  return { type: 'tool-result' as const, toolCallId: id, toolName: name, output: { type, value: output } }
+}
+
+/** The content of a reply that goes on, as the model sent it. */
+export function toPausedContent(text: string, parts: VendorPart[]): LanguageModelV4Message {
+  return { role: 'assistant', content: toSignedContent({ role: 'assistant', text, toolCalls: [] }, parts) }
+}
+
 function toSignedContent(message: AssistantMessage, parts: VendorPart[]): AssistantContent {
   let at = 0
   const calls = message.toolCalls.values()
   return parts.flatMap((part): AssistantContent => {
     const providerOptions = part.options
     if (part.type === 'reasoning') return [{ type: 'reasoning', text: part.text, providerOptions }]
+    if (part.type === 'provider-call') return [{ ...toProviderCall(part), providerOptions }]
+    if (part.type === 'provider-result') return [{ ...toProviderResult(part), providerOptions }]
     if (part.type === 'call') return [...calls.take(1)].map((call) => ({ ...toCall(call), providerOptions }))
     const text = message.text.slice(at, (at += part.length))
     return isBlank(text) ? [] : [{ type: 'text', text, providerOptions }]

@@ -1,15 +1,26 @@
 import type {
   LanguageModelV4File,
   LanguageModelV4FinishReason,
+  LanguageModelV4Message,
   LanguageModelV4StreamPart,
+  LanguageModelV4ToolCall,
   LanguageModelV4Usage,
   SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
 import type { JsonValue } from '../../agent/messages.ts'
-import { ModelError, type ModelEvent, type ModelFile, type ModelReply, type ModelUsage, type RequestedCall } from '../../agent/model.ts'
+import {
+  ModelError,
+  type ModelEvent,
+  type ModelFile,
+  type ModelReply,
+  type ModelUsage,
+  type RequestedCall,
+  type ToolOffer,
+} from '../../agent/model.ts'
 import { TextBuilder } from '../../agent/text-builder.ts'
 import { SourceCollector } from '../chat-completions/sources.ts'
-import type { VendorPart } from './prompt.ts'
+import { toPausedContent, type VendorPart } from './prompt.ts'
+import { ProviderCalls } from './provider-calls.ts'
 import { toStreamError, type Origin } from '../failures.ts'
 import { checkCallCount, toTokenCount } from '../reply-limits.ts'
 
@@ -29,10 +40,15 @@ export class PartCollector {
   private readonly reasoning = new TextBuilder()
   private readonly sources = new SourceCollector()
   private readonly files: ModelFile[] = []
-  private end: { reason: LanguageModelV4FinishReason; usage: LanguageModelV4Usage } | undefined
+  private readonly ofProvider: ProviderCalls
+  /** Usage of the parts of a reply that the provider paused. */
+  private readonly earlier: LanguageModelV4Usage[] = []
+  private end: Extract<LanguageModelV4StreamPart, { type: 'finish' }> | undefined
 
-  constructor(origin: Origin) {
+  /** `offers` are the tools of the request. */
+  constructor(origin: Origin, offers: readonly ToolOffer[]) {
     this.origin = origin
+    this.ofProvider = new ProviderCalls(offers)
   }
 
   /** Accepts a part and returns its event, if any. Throws `ModelError` for an error part. */
@@ -58,10 +74,11 @@ export class PartCollector {
         this.hasBegun = true
         return undefined
       case 'tool-call':
-        this.start(`call ${part.toolCallId}`, { type: 'call' }, part.providerMetadata)
-        this.calls.push({ name: part.toolName, arguments: part.input })
-        checkCallCount(this.calls.length, this.origin)
-        return undefined
+        return this.acceptCall(part)
+      case 'tool-result':
+        return part.preliminary === true ? undefined : this.acceptResult(part)
+      case 'tool-approval-request':
+        throw new ModelError('refused', `${this.origin.label} wants an approval for a call that it runs itself, which nobody can give`)
       case 'source':
         if (part.sourceType === 'url') this.sources.acceptAnnotations([{ type: 'url_citation', url: part.url, title: part.title }])
         return undefined
@@ -71,30 +88,44 @@ export class PartCollector {
       case 'error':
         throw toStreamError(this.origin, part.error)
       case 'finish':
-        this.end = { reason: part.finishReason, usage: part.usage }
+        this.end = part
         return undefined
       default:
         return undefined
     }
   }
 
+  /** The events that are known at the end of the stream only. */
+  lateEvents(): ModelEvent[] {
+    return this.ofProvider.searches(this.end?.providerMetadata)
+  }
+
+  /** Goes on with a reply that the provider has paused: returns what there is of the reply, for the next request, or undefined at its end. */
+  resume(): LanguageModelV4Message | undefined {
+    if (this.end?.finishReason.raw !== 'pause_turn' || this.calls.length > 0) return undefined
+    this.earlier.push(this.end.usage)
+    this.end = undefined
+    return toPausedContent(this.text.toText(), this.parts)
+  }
+
   /** Returns the complete reply. Throws `ModelError` if the stream ended without a finish reason, because calls may be incomplete. */
   toReply(model: string, provider: string): ModelReply {
-    const finish = this.end && toFinish(this.end.reason, this.calls.length > 0)
+    const finish = this.end && toFinish(this.end.finishReason, this.calls.length > 0)
     if (!this.end || !finish) throw new ModelError('unavailable', `${this.origin.label} ended before its answer was complete`)
     // Signed parts are sent back unchanged, so they must not include incomplete calls of a cut-off reply.
     const isWhole = finish === 'stop' || finish === 'tool_calls'
-    const hasSignature = isWhole && this.parts.some((part) => part.options !== undefined)
+    const isNeeded = this.parts.some(({ type, options }) => options !== undefined || type === 'provider-call')
+    const isKept = isWhole && isNeeded && this.ofProvider.isKept
     const sources = this.sources.toSources()
     return {
       text: this.text.toText(),
       reasoning: this.reasoning.toText(),
       toolCalls: isWhole ? this.calls : [],
       finish,
-      usage: toUsage(model, this.end.usage),
+      usage: [...this.earlier, this.end.usage].map((usage) => toUsage(model, usage)).reduce(addUsage),
       ...(sources && { sources }),
       ...(this.files.length > 0 && { files: this.files }),
-      ...(hasSignature ? { vendor: { provider, model, data: this.parts as unknown as JsonValue } } : {}),
+      ...(isKept ? { vendor: { provider, model, data: this.parts as unknown as JsonValue } } : {}),
     }
   }
 
@@ -114,6 +145,26 @@ export class PartCollector {
     this.reasoning.add(delta)
     if (open?.type === 'reasoning') open.text += delta
     return { type: 'reasoning', text: delta }
+  }
+
+  private acceptCall(part: LanguageModelV4ToolCall): ModelEvent | undefined {
+    this.hasBegun = true
+    if (part.providerExecuted === true) {
+      const started = this.ofProvider.start(part)
+      this.parts.push(started.part)
+      return started.event
+    }
+    this.start(`call ${part.toolCallId}`, { type: 'call' }, part.providerMetadata)
+    this.calls.push({ name: part.toolName, arguments: part.input })
+    checkCallCount(this.calls.length, this.origin)
+    return undefined
+  }
+
+  private acceptResult(part: Extract<LanguageModelV4StreamPart, { type: 'tool-result' }>): ModelEvent {
+    const { event, part: kept, file } = this.ofProvider.end(part)
+    this.parts.push(kept)
+    if (file && this.files.length < maxFiles) this.files.push(file)
+    return event
   }
 
   /** An address is not followed: only the bytes of a picture or of speech become a file of the answer. */
@@ -164,5 +215,17 @@ function toUsage(model: string, { inputTokens, outputTokens }: LanguageModelV4Us
     cachedInput: toTokenCount(inputTokens.cacheRead),
     ...(inputTokens.cacheWrite ? { cacheWrite: toTokenCount(inputTokens.cacheWrite) } : {}),
     reasoning: toTokenCount(outputTokens.reasoning),
+  }
+}
+
+function addUsage(first: ModelUsage, second: ModelUsage): ModelUsage {
+  const cacheWrite = (first.cacheWrite ?? 0) + (second.cacheWrite ?? 0)
+  return {
+    model: first.model,
+    input: first.input + second.input,
+    output: first.output + second.output,
+    cachedInput: first.cachedInput + second.cachedInput,
+    ...(cacheWrite > 0 ? { cacheWrite } : {}),
+    reasoning: first.reasoning + second.reasoning,
   }
 }

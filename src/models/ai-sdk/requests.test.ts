@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startModelServer, type ModelServer } from '../../../test/fixtures/model-server.ts'
-import type { Message } from '../../agent/messages.ts'
-import type { ModelReply, ModelRequest } from '../../agent/model.ts'
+import type { JsonObject, Message } from '../../agent/messages.ts'
+import type { ModelReply, ModelRequest, ToolOffer } from '../../agent/model.ts'
 import type { ModelConfig } from '../../configuration/schema.ts'
 import { createConnections } from '../connections.ts'
 import { createModel } from '../create-model.ts'
@@ -17,6 +17,7 @@ after(async () => {
 const claude: ModelConfig = { provider: 'anthropic', model: 'claude-sonnet-4-5', api_key: 'k', max_output_tokens: 4000 }
 const gemini: ModelConfig = { provider: 'google', model: 'gemini-2.5-flash', api_key: 'k' }
 const openai: ModelConfig = { provider: 'openai', model: 'gpt-5.6', api_key: 'k' }
+const grok: ModelConfig = { provider: 'xai', model: 'grok-4.3', api_key: 'k' }
 const nova: ModelConfig = {
   ...{ provider: 'amazon-bedrock', model: 'amazon.nova-lite-v1:0', region: 'eu-west-1' },
   ...{ access_key_id: 'a', secret_access_key: 'b' },
@@ -93,17 +94,114 @@ test('the effort of a request replaces that of the configuration, and becomes an
   assert.notEqual(budget.body.thinking?.type, 'enabled')
 })
 
-test('documents go to the model as they are, and tools of the provider without a known form are not offered', async () => {
+test('documents go to the model as they are', async () => {
   const files = [{ name: 'a.pdf', mediaType: 'application/pdf', data: 'JVBERi0=' }]
   const messages: Message[] = [{ role: 'user', text: 'Read.', files }]
-  const search = { name: 'web_search', description: '', schema: { type: 'object' }, effect: 'read' as const }
-  const tools = [{ ...search, provider: { tool: 'web_search', config: {} } }]
   for (const config of [claude, gemini, openai, { ...nova, cache: 'off' as const }]) {
-    const { body } = await bodyOf(config, { messages, tools })
-    const text = JSON.stringify(body)
-    assert.equal(text.split('JVBERi0=').length, 2, config.provider)
-    assert.equal(body.tools ?? body.toolConfig, undefined, config.provider)
+    const { body } = await bodyOf(config, { messages })
+    assert.equal(JSON.stringify(body).split('JVBERi0=').length, 2, config.provider)
   }
+})
+
+const offer = (tool: string, config: JsonObject = {}, name = tool): ToolOffer => ({
+  ...{ name, description: '', schema: { type: 'object' }, effect: 'read', provider: { tool, config } },
+})
+
+test('each provider gets its own form of the tools that the provider runs', async () => {
+  const place = { user_location: { city: 'Bonn' } }
+  const search = offer('web_search', { allowed_domains: ['a.example'], ...place })
+  const near = { type: 'approximate', city: 'Bonn' }
+  const server = offer('mcp', { server_url: 'https://m.example', authorization: 'secret', allowed_tools: ['find'] }, 'shop')
+
+  const ofClaude = await bodyOf(claude, { tools: [search, offer('fetch'), offer('code'), server] })
+  assert.deepEqual(
+    ofClaude.body.tools.filter(({ type }: any) => type !== 'mcp_toolset'),
+    [
+      { type: 'web_search_20250305', name: 'web_search', allowed_domains: ['a.example'], user_location: near },
+      { type: 'web_fetch_20250910', name: 'web_fetch' },
+      { type: 'code_execution_20250825', name: 'code_execution' },
+    ],
+  )
+  const tool_configuration = { allowed_tools: ['find'], enabled: true }
+  assert.deepEqual(ofClaude.body.mcp_servers, [
+    { type: 'url', name: 'shop', url: 'https://m.example', authorization_token: 'secret', tool_configuration },
+  ])
+  const betas = String(ofClaude.headers['anthropic-beta']).split(',')
+  for (const beta of ['mcp-client-2025-04-04', 'web-fetch-2025-09-10', 'code-execution-2025-08-25']) assert.ok(betas.includes(beta), beta)
+
+  const offered = [search, offer('code'), offer('file_search', { vector_store_ids: ['vs_1'] }), offer('image_generation'), server]
+  const ofOpenAi = await bodyOf(openai, { tools: offered })
+  assert.deepEqual(ofOpenAi.body.tools, [
+    { type: 'web_search', filters: { allowed_domains: ['a.example'] }, user_location: near },
+    { type: 'code_interpreter', container: { type: 'auto' } },
+    { type: 'file_search', vector_store_ids: ['vs_1'] },
+    { type: 'image_generation' },
+    {
+      ...{ type: 'mcp', server_label: 'shop', server_url: 'https://m.example', authorization: 'secret' },
+      ...{ allowed_tools: ['find'], require_approval: 'never' },
+    },
+  ])
+
+  const ofXai = await bodyOf(grok, { tools: [offer('web_search', { blocked_domains: ['b.example'] }), offer('x_search'), server] })
+  assert.deepEqual(ofXai.body.tools, [
+    { type: 'web_search', excluded_domains: ['b.example'] },
+    { type: 'x_search' },
+    { type: 'mcp', server_label: 'shop', server_url: 'https://m.example', authorization: 'secret', allowed_tools: ['find'] },
+  ])
+
+  const ofGemini = await bodyOf(
+    { ...gemini, model: 'gemini-3-pro-preview' },
+    { tools: [offer('web_search'), offer('fetch'), offer('code')] },
+  )
+  assert.deepEqual(ofGemini.body.tools, [{ googleSearch: {} }, { urlContext: {} }, { codeExecution: {} }])
+})
+
+test('a tool that the provider does not have, or could not keep within its limits, is not offered', async () => {
+  const limited = offer('web_search', { allowed_domains: ['a.example'] })
+  const third = { ...gemini, model: 'gemini-3-pro-preview' }
+  const cases: [ModelConfig, ToolOffer][] = [
+    [third, limited],
+    [third, offer('mcp', { server_url: 'https://m.example' })],
+    [gemini, offer('web_search')],
+    [{ ...nova, cache: 'off' }, offer('web_search')],
+    [claude, offer('x_search')],
+    [claude, offer('mcp', { server_url: 'https://m.example', headers: { 'X-Key': 'secret' } })],
+    [grok, offer('mcp', { connector_id: 'connector_gmail' })],
+    [openai, offer('fetch')],
+    [{ ...openai, wire: 'chat-completions' }, offer('web_search')],
+  ]
+  for (const [config, tool] of cases) {
+    const { body } = await bodyOf(config, { tools: [tool] })
+    assert.deepEqual([body.tools, body.mcp_servers, body.toolConfig], [undefined, undefined, undefined], `${config.provider} ${tool.name}`)
+  }
+})
+
+test('the schema of a tool and of the answer is enforced where the provider can do that', async () => {
+  const colour = { type: 'object', properties: { colour: { type: 'string' } }, required: ['colour'], additionalProperties: false }
+  const loose = { type: 'object', properties: { colour: { type: 'string' } } }
+  const tools: ToolOffer[] = [
+    { name: 'paint', description: 'Paints.', effect: 'read', schema: colour },
+    { name: 'mix', description: 'Mixes.', effect: 'read', schema: loose },
+  ]
+  const request = { tools, responseSchema: colour }
+  const { body: ofOpenAi } = await bodyOf(openai, request)
+  assert.deepEqual(
+    ofOpenAi.tools.map(({ strict }: any) => strict),
+    [true, false],
+  )
+  assert.deepEqual(ofOpenAi.text.format, { type: 'json_schema', name: 'answer', schema: colour, strict: true })
+  const { body: ofClaude } = await bodyOf({ ...claude, model: 'claude-sonnet-4-6' }, request)
+  assert.deepEqual(
+    ofClaude.tools.map(({ strict }: any) => strict),
+    [true, undefined],
+  )
+  assert.deepEqual(ofClaude.output_config?.format ?? ofClaude.output_format, { type: 'json_schema', schema: colour })
+  const { body: searching } = await bodyOf({ ...claude, model: 'claude-sonnet-4-6' }, { ...request, tools: [offer('web_search')] })
+  assert.equal(searching.output_config?.format ?? searching.output_format, undefined)
+  const { body: ofGemini } = await bodyOf({ ...gemini, model: 'gemini-3-pro-preview' }, request)
+  assert.equal(ofGemini.generationConfig.responseMimeType, 'application/json')
+  const { body: second } = await bodyOf(gemini, request)
+  assert.equal(second.generationConfig.responseMimeType, undefined)
 })
 
 test('a picture that Gemini makes is a file of the answer', async () => {

@@ -7,7 +7,8 @@ import { fitEffort } from '../fit-effort.ts'
 import { findDialect, type Dialect } from './dialects.ts'
 import { toWireMessages } from './messages.ts'
 import type { Quirks } from './quirks.ts'
-import { isStrict, toResponseFormat } from './response-format.ts'
+import { toResponseFormat } from './response-format.ts'
+import { isStrict } from '../strict-schema.ts'
 
 /** Settings that are the same in every request of a model. */
 export interface RequestSettings {

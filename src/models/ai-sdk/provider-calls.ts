@@ -1,0 +1,123 @@
+import type { LanguageModelV4ToolCall, LanguageModelV4ToolResult, SharedV4ProviderMetadata } from '@ai-sdk/provider'
+import type { JsonValue } from '../../agent/messages.ts'
+import type { ModelEvent, ModelFile, ProviderCall, ToolOffer } from '../../agent/model.ts'
+import { fieldsOf, isDeeper, maxJsonDepth } from '../../json/shape.ts'
+import type { VendorPart } from './prompt.ts'
+
+/** Characters of the calls of a reply that are kept for later requests. Above this limit a later request has the text alone. */
+const maxKept = 1_000_000
+/** Steps that stand for the searches of a reply whose calls the provider does not report one by one. */
+const maxQueries = 20
+
+/** A call that ended, as an event and as a part for later requests. */
+interface EndedCall {
+  event: ModelEvent
+  part: VendorPart
+  /** A picture that the call made. */
+  file?: ModelFile
+}
+
+/** The calls of one reply that the provider runs. Nothing here is ever executed by the service. */
+export class ProviderCalls {
+  private readonly offers: readonly ToolOffer[]
+  private readonly open = new Map<string, ProviderCall>()
+  private kept = 0
+  private count = 0
+
+  constructor(offers: readonly ToolOffer[]) {
+    this.offers = offers.filter(({ provider }) => provider !== undefined)
+  }
+
+  /** Whether the calls are short enough to be sent back. */
+  get isKept(): boolean {
+    return this.kept <= maxKept
+  }
+
+  /** The event is absent where only the result names the tool. */
+  start({ toolCallId: id, toolName, input: text, providerMetadata }: LanguageModelV4ToolCall): { event?: ModelEvent; part: VendorPart } {
+    const input = toValue(text)
+    this.kept += text.length
+    this.count++
+    const offer = this.find(toolName, providerMetadata, undefined)
+    const call: ProviderCall = { id, name: offer?.name ?? toolName, input }
+    this.open.set(id, call)
+    const part: VendorPart = { type: 'provider-call', id, name: toolName, input, ...withOptions(providerMetadata) }
+    return offer ? { event: { type: 'call_start', call }, part } : { part }
+  }
+
+  end({ toolCallId: id, toolName, result, isError = false, providerMetadata }: LanguageModelV4ToolResult): EndedCall {
+    const output = result as JsonValue
+    const { file, shown } = takeFile(output)
+    const known = this.open.get(id) ?? { id, name: toolName, input: {} }
+    const name = this.find(toolName, providerMetadata, output)?.name ?? known.name
+    const failed = isError || fieldsOf(output)['error'] != null
+    this.kept += JSON.stringify(shown).length
+    const part: VendorPart = { type: 'provider-result', id, name: toolName, output: shown, isError, ...withOptions(providerMetadata) }
+    return { event: { type: 'call_end', call: { ...known, name }, output: shown, isError: failed }, part, ...(file && { file }) }
+  }
+
+  /** The searches of Gemini without calls of its own: the reply names them at its end, all with the pages that they found together. */
+  searches(metadata: SharedV4ProviderMetadata | undefined): ModelEvent[] {
+    const offer = this.offers.find(({ provider }) => provider?.tool === 'web_search')
+    const { webSearchQueries: queries, groundingChunks: chunks } = fieldsOf(fieldsOf(metadata?.['google'])['groundingMetadata'])
+    if (!offer || this.count > 0 || !Array.isArray(queries)) return []
+    const output = { sources: (Array.isArray(chunks) ? chunks : []) as JsonValue[] }
+    return queries.slice(0, maxQueries).map((query: unknown, at): ModelEvent => {
+      const call = { id: `search ${at}`, name: offer.name, input: { query: String(query) } }
+      return { type: 'call_end', call, output, isError: false }
+    })
+  }
+
+  /** The offer of a tool by its name at the provider: for a remote server, the call or its result names the server. */
+  private find(toolName: string, metadata: SharedV4ProviderMetadata | undefined, output: unknown): ToolOffer | undefined {
+    const server = fieldsOf(metadata?.['anthropic'])['serverName'] ?? fieldsOf(output)['serverLabel']
+    const named = this.offers.find(({ name }) => name === (server ?? toolName))
+    if (named) return named
+    const kind = kindOf(toolName)
+    const [only, ...others] = this.offers.filter(({ provider }) => provider?.tool === kind)
+    return others.length === 0 ? only : undefined
+  }
+}
+
+/** The kind of a tool, by a name that the provider chose. */
+function kindOf(toolName: string): string | undefined {
+  if (toolName.startsWith('mcp.')) return 'mcp'
+  if (toolName === 'code_execution') return 'code'
+  return serverTools.find(([name]) => name.test(toolName))?.[1]
+}
+
+/** Calls of Gemini beside functions. */
+const serverTools: readonly (readonly [RegExp, string])[] = [
+  [/^server:.*SEARCH_WEB/, 'web_search'],
+  [/^server:.*URL_CONTEXT/, 'fetch'],
+  [/^server:.*FILE_SEARCH/, 'file_search'],
+  [/^server:.*CODE/, 'code'],
+]
+
+/** A made picture is a file of the answer, not a text of a step. */
+function takeFile(output: JsonValue): { file?: ModelFile; shown: JsonValue } {
+  if (isDeeper(output, maxJsonDepth)) return { shown: '[nested too deeply]' }
+  const { result, ...rest } = fieldsOf(output) as Record<string, JsonValue>
+  const start = typeof result === 'string' ? pictures.find(([begin]) => result.startsWith(begin)) : undefined
+  return start ? { file: { mediaType: start[1], data: result as string }, shown: rest } : { shown: output ?? null }
+}
+
+/** The first characters of pictures in base64. */
+const pictures: readonly (readonly [string, string])[] = [
+  ['iVBORw0KGgo', 'image/png'],
+  ['/9j/', 'image/jpeg'],
+  ['UklGR', 'image/webp'],
+]
+
+function toValue(text: string): JsonValue {
+  try {
+    const value: unknown = JSON.parse(text === '' ? '{}' : text)
+    return isDeeper(value, maxJsonDepth) ? '[nested too deeply]' : (value as JsonValue)
+  } catch {
+    return text
+  }
+}
+
+function withOptions(metadata: SharedV4ProviderMetadata | undefined): { options?: SharedV4ProviderMetadata } {
+  return metadata ? { options: metadata } : {}
+}
