@@ -8,11 +8,15 @@ export interface ScriptedCall {
   input: object
 }
 
-/** What a model answers, in the order reasoning, text, calls. */
+/** What a model answers, in the order reasoning, searches, text, calls. */
 export interface Answer {
   reasoning?: string
+  /** Queries of searches that the provider runs, each with one page. */
+  searches?: string[]
   text?: string
   calls?: ScriptedCall[]
+  /** The provider pauses and wants to be asked again (Claude). */
+  isPaused?: boolean
   /** Names the only provider that gives this answer. The others are down until then. */
   by?: string
   /** The answer waits for this promise. */

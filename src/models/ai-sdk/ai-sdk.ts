@@ -114,6 +114,7 @@ function toCall(options: AiSdkOptions, request: ModelRequest): LanguageModelV4Ca
     providerOptions: all.map((part) => part?.providerOptions).reduce(mergeOptions, {}),
     prompt: toPrompt(options, request),
     tools: tools.length > 0 ? tools : undefined,
+    ...(offered.options && { includeRawChunks: true }),
     headers: request.traceparent === undefined ? undefined : { traceparent: request.traceparent },
   }
 }

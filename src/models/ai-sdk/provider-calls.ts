@@ -3,11 +3,14 @@ import type { JsonValue } from '../../agent/messages.ts'
 import type { ModelEvent, ModelFile, ProviderCall, ToolOffer } from '../../agent/model.ts'
 import { fieldsOf, isDeeper, maxJsonDepth } from '../../json/shape.ts'
 import type { VendorPart } from './prompt.ts'
+import { StreamedInputs } from './streamed-inputs.ts'
 
 /** Characters of the calls of a reply that are kept for later requests. Above this limit a later request has the text alone. */
 const maxKept = 1_000_000
 /** Steps that stand for the searches of a reply whose calls the provider does not report one by one. */
 const maxQueries = 20
+
+type CallPart = Extract<VendorPart, { type: 'provider-call' }>
 
 /** A call that ended, as an event and as a part for later requests. */
 interface EndedCall {
@@ -20,7 +23,8 @@ interface EndedCall {
 /** The calls of one reply that the provider runs. Nothing here is ever executed by the service. */
 export class ProviderCalls {
   private readonly offers: readonly ToolOffer[]
-  private readonly open = new Map<string, ProviderCall>()
+  private readonly open = new Map<string, { call: ProviderCall; part: CallPart }>()
+  private readonly inputs = new StreamedInputs()
   private kept = 0
   private count = 0
 
@@ -33,22 +37,32 @@ export class ProviderCalls {
     return this.kept <= maxKept
   }
 
-  /** The event is absent where only the result names the tool. */
+  /** Accepts an event of the wire. Returns the begin of a call whose input is complete with this event. */
+  acceptRaw(value: unknown): ModelEvent | undefined {
+    const complete = this.inputs.accept(value)
+    const known = complete && this.open.get(complete.id)
+    if (!known) return undefined
+    this.kept += complete.text.length
+    known.call.input = known.part.input = toValue(complete.text)
+    return { type: 'call_start', call: known.call }
+  }
+
+  /** The event is absent where only the result names the tool, or where the input is still to come. */
   start({ toolCallId: id, toolName, input: text, providerMetadata }: LanguageModelV4ToolCall): { event?: ModelEvent; part: VendorPart } {
     const input = toValue(text)
     this.kept += text.length
     this.count++
     const offer = this.find(toolName, providerMetadata, undefined)
     const call: ProviderCall = { id, name: offer?.name ?? toolName, input }
-    this.open.set(id, call)
-    const part: VendorPart = { type: 'provider-call', id, name: toolName, input, ...withOptions(providerMetadata) }
-    return offer ? { event: { type: 'call_start', call }, part } : { part }
+    const part: CallPart = { type: 'provider-call', id, name: toolName, input, ...withOptions(providerMetadata) }
+    this.open.set(id, { call, part })
+    return offer && !this.inputs.has(id) ? { event: { type: 'call_start', call }, part } : { part }
   }
 
   end({ toolCallId: id, toolName, result, isError = false, providerMetadata }: LanguageModelV4ToolResult): EndedCall {
     const output = result as JsonValue
     const { file, shown } = takeFile(output)
-    const known = this.open.get(id) ?? { id, name: toolName, input: {} }
+    const known = this.open.get(id)?.call ?? { id, name: toolName, input: {} }
     const name = this.find(toolName, providerMetadata, output)?.name ?? known.name
     const failed = isError || fieldsOf(output)['error'] != null
     this.kept += JSON.stringify(shown).length

@@ -85,6 +85,8 @@ export class PartCollector {
       case 'file':
         this.acceptFile(part)
         return undefined
+      case 'raw':
+        return this.ofProvider.acceptRaw(part.rawValue)
       case 'error':
         throw toStreamError(this.origin, part.error)
       case 'finish':

@@ -6,7 +6,17 @@ type Block = Record<string, any>
 
 const requestFields = [
   ...['model', 'messages', 'system', 'max_tokens', 'stream', 'temperature', 'top_p', 'top_k', 'stop_sequences', 'tools', 'tool_choice'],
-  ...['thinking', 'metadata', 'cache_control', 'service_tier', 'output_config', 'output_format', 'context_management', 'container'],
+  ...[
+    'thinking',
+    'metadata',
+    'cache_control',
+    'service_tier',
+    'output_config',
+    'output_format',
+    'context_management',
+    'container',
+    'mcp_servers',
+  ],
 ]
 const blockFields: Record<string, readonly string[]> = {
   text: ['type', 'text', 'cache_control', 'citations'],
@@ -14,6 +24,8 @@ const blockFields: Record<string, readonly string[]> = {
   redacted_thinking: ['type', 'data'],
   tool_use: ['type', 'id', 'name', 'input', 'cache_control', 'caller'],
   tool_result: ['type', 'tool_use_id', 'content', 'is_error', 'cache_control'],
+  server_tool_use: ['type', 'id', 'name', 'input', 'cache_control', 'caller'],
+  web_search_tool_result: ['type', 'tool_use_id', 'content', 'cache_control', 'caller'],
   image: ['type', 'source', 'cache_control'],
   document: ['type', 'source', 'title', 'context', 'citations', 'cache_control'],
 }
@@ -56,6 +68,26 @@ const blocks: Rule = ({ body }) => {
         return `${place}.tool_use.input: Input should be a valid dictionary`
       if (block['type'] === 'thinking' && block['signature'] !== sign('anthropic', block['thinking']))
         return `${place}: Invalid \`signature\` in \`thinking\` block`
+    }
+  }
+  return undefined
+}
+
+/** A search has its result in the same message, with the pages as they were. */
+const searches: Rule = ({ body: { messages } }) => {
+  for (const [at, message] of messages.entries()) {
+    const list = blocksOf(message)
+    const results = list.filter(({ type }) => type === 'web_search_tool_result')
+    for (const { id } of list.filter(({ type }) => type === 'server_tool_use')) {
+      if (!results.some(({ tool_use_id: used }) => used === id))
+        return `messages.${at}: \`web_search\` tool use with id \`${id}\` was found without a corresponding \`web_search_tool_result\` block`
+    }
+    for (const { tool_use_id: id, content } of results) {
+      if (!list.some((block) => block['id'] === id))
+        return `messages.${at}: unexpected \`tool_use_id\` found in \`web_search_tool_result\` blocks: ${id}.`
+      const [{ type, url, encrypted_content: sealed }] = content
+      if (type !== 'web_search_result' || sealed !== sign('anthropic', url))
+        return `messages.${at}.content.0.web_search_tool_result.content.0: Invalid \`encrypted_content\` in \`search_result\` block`
     }
   }
   return undefined
@@ -110,7 +142,7 @@ const tools: Rule = ({ body }) => {
   return isOpenEnd ? 'messages: final assistant content cannot end with trailing whitespace' : undefined
 }
 
-const rules: readonly Rule[] = [fields, settings, blocks, pairing, thinkingFirst, caches, tools]
+const rules: readonly Rule[] = [fields, settings, blocks, searches, pairing, thinkingFirst, caches, tools]
 
 export const anthropic: WireProvider = {
   name: 'anthropic',
@@ -124,9 +156,10 @@ export const anthropic: WireProvider = {
       ? undefined
       : { status: 400, body: { type: 'error', error: { type: 'invalid_request_error', message }, request_id: 'req_1' } }
   },
-  stream({ reasoning = '', text = '', calls = [] }: Answer, n) {
+  stream({ reasoning = '', searches: queries = [], text = '', calls = [], isPaused = false }: Answer, n) {
     const contents = [
       ...(reasoning === '' ? [] : [thinkingBlock(reasoning)]),
+      ...queries.flatMap((query, index) => searchBlocks(query, `srvtoolu_${n}_${index}`)),
       ...(text === ''
         ? []
         : [{ start: { type: 'text', text: '' }, deltas: piecesOf(text).map((piece) => ({ type: 'text_delta', text: piece })) }]),
@@ -154,7 +187,7 @@ export const anthropic: WireProvider = {
         event('content_block_stop', { index }),
       ]),
       event('message_delta', {
-        delta: { stop_reason: calls.length > 0 ? 'tool_use' : 'end_turn', stop_sequence: null },
+        delta: { stop_reason: isPaused ? 'pause_turn' : calls.length > 0 ? 'tool_use' : 'end_turn', stop_sequence: null },
         usage: { output_tokens: 5 },
       }),
       event('message_stop', {}),
@@ -166,4 +199,16 @@ function thinkingBlock(reasoning: string) {
   const deltas: object[] = piecesOf(reasoning).map((thinking) => ({ type: 'thinking_delta', thinking }))
   deltas.push({ type: 'signature_delta', signature: sign('anthropic', reasoning) })
   return { start: { type: 'thinking', thinking: '', signature: '' }, deltas }
+}
+
+function searchBlocks(query: string, id: string) {
+  const url = `https://pages.example/${encodeURIComponent(query)}`
+  const page = { type: 'web_search_result', url, title: query, page_age: null, encrypted_content: sign('anthropic', url) }
+  return [
+    {
+      start: { type: 'server_tool_use', id, name: 'web_search', input: {} },
+      deltas: piecesOf(JSON.stringify({ query })).map((piece) => ({ type: 'input_json_delta', partial_json: piece })),
+    },
+    { start: { type: 'web_search_tool_result', tool_use_id: id, content: [page] }, deltas: [] },
+  ]
 }

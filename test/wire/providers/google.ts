@@ -14,7 +14,10 @@ const requestFields = [
   'cachedContent',
   'labels',
 ]
-const partFields = ['text', 'thought', 'thoughtSignature', 'functionCall', 'functionResponse', 'inlineData', 'fileData', 'videoMetadata']
+const partFields = [
+  ...['text', 'thought', 'thoughtSignature', 'functionCall', 'functionResponse', 'inlineData', 'fileData', 'videoMetadata'],
+  ...['toolCall', 'toolResponse', 'executableCode', 'codeExecutionResult'],
+]
 const anySignature = new Set(['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go'])
 
 const callsOf = ({ parts }: { parts: Part[] }): Part[] => parts.filter((part) => part['functionCall'])
@@ -80,7 +83,22 @@ const signatures: Rule = ({ body: { contents } }) => {
   return undefined
 }
 
+/** A search goes back with its signature and its result. */
+const searches: Rule = ({ body: { contents } }) => {
+  for (const [at, { parts: list }] of contents.entries()) {
+    for (const [index, { toolCall: call, thoughtSignature: signature }] of list.entries()) {
+      if (!call) continue
+      if (signature !== sign('google', call.id)) return `Tool call is missing a thought_signature in toolCall parts, position ${at}.`
+      if (list[index + 1]?.toolResponse?.id !== call.id) return 'Please ensure that each tool call has its tool response.'
+    }
+  }
+  return undefined
+}
+
 const tools: Rule = ({ body }) => {
+  const isMixed = body.tools?.some((tool: Part) => tool['googleSearch']) && body.tools.some((tool: Part) => tool['functionDeclarations'])
+  if (isMixed && body.toolConfig?.includeServerSideToolInvocations !== true)
+    return 'Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with Function calling.'
   const offers = (body.tools ?? []).flatMap(({ functionDeclarations: list = [] }: Part) => list)
   const bad = offers.findIndex(({ name }: Part) => !/^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/.test(name))
   if (bad >= 0)
@@ -98,7 +116,7 @@ const tools: Rule = ({ body }) => {
   return undefined
 }
 
-const rules: readonly Rule[] = [fields, parts, pairing, signatures, tools]
+const rules: readonly Rule[] = [fields, parts, pairing, signatures, searches, tools]
 
 export const google: WireProvider = {
   name: 'google',
@@ -110,7 +128,7 @@ export const google: WireProvider = {
     const message = firstFault(rules, request)
     return message === undefined ? undefined : { status: 400, body: { error: { code: 400, message, status: 'INVALID_ARGUMENT' } } }
   },
-  stream({ reasoning = '', text = '', calls = [] }: Answer, n) {
+  stream({ reasoning = '', searches: queries = [], text = '', calls = [] }: Answer, n) {
     const usageMetadata = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 }
     const event = (list: Part[], rest: object = {}) =>
       sse({ candidates: [{ content: { role: 'model', parts: list }, index: 0, ...rest }], usageMetadata, responseId: `r${n}` })
@@ -120,9 +138,18 @@ export const google: WireProvider = {
     })
     return [
       ...piecesOf(reasoning).map((piece) => event([{ text: piece, thought: true }])),
+      ...queries.flatMap((query, index) => searchParts(query, `search_${n}_${index}`)).map((part) => event([part])),
       ...piecesOf(text).map((piece) => event([{ text: piece }])),
       ...calls.map((call, index) => event([toCall(call, index)])),
       event([{ text: '' }], { finishReason: 'STOP' }),
     ]
   },
+}
+
+function searchParts(query: string, id: string): Part[] {
+  const toolType = 'GOOGLE_SEARCH_WEB'
+  return [
+    { toolCall: { toolType, args: { queries: [query] }, id }, thoughtSignature: sign('google', id) },
+    { toolResponse: { toolType, response: { search_suggestions: query }, id } },
+  ]
 }

@@ -32,9 +32,12 @@ const itemFields: Record<string, readonly string[]> = {
   message: ['type', 'role', 'content', 'id', 'status', 'phase'],
   reasoning: ['type', 'id', 'summary', 'encrypted_content', 'content', 'status'],
   function_call: ['type', 'id', 'call_id', 'name', 'arguments', 'status', 'namespace'],
+  web_search_call: ['type', 'id', 'status', 'action'],
   function_call_output: ['type', 'id', 'call_id', 'output', 'status'],
 }
-const prefixes: Record<string, string> = { message: 'msg', reasoning: 'rs', function_call: 'fc', function_call_output: 'fc' }
+const prefixes: Record<string, string> = {
+  ...{ message: 'msg', reasoning: 'rs', function_call: 'fc', function_call_output: 'fc', web_search_call: 'ws' },
+}
 
 const typeOf = ({ type, role }: Item): string => type ?? (role === undefined ? '' : 'message')
 
@@ -105,10 +108,10 @@ const reasoning =
         if (!isBlank(item.encrypted_content) && item.encrypted_content !== sign(name, item.id ?? ''))
           return 'The encrypted content gAAA... could not be verified. Reason: Encrypted content could not be decrypted or parsed.'
         const next = input[at + 1]
-        const isFollowed = next && (typeOf(next) === 'function_call' || typeOf(next) === 'reasoning' || next.role === 'assistant')
+        const isFollowed = next && (/^(?:function_call|reasoning|web_search_call)$/.test(typeOf(next)) || next.role === 'assistant')
         if (!isFollowed) return `Item '${item.id}' of type 'reasoning' was provided without its required following item.`
       }
-      const needed = /^(?:fc|msg)_r(\d+)_/.exec(item.id ?? '')?.[1]
+      const needed = /^(?:fc|msg|ws)_r(\d+)_/.exec(item.id ?? '')?.[1]
       if (needed !== undefined && !input.slice(0, at).some(({ id }: Item) => id === `rs_${needed}`)) {
         return `Item '${item.id}' of type '${type}' was provided without its required 'reasoning' item: 'rs_${needed}'.`
       }
@@ -153,10 +156,11 @@ interface Output {
 }
 
 function streamResponse(name: string, answer: Answer, n: number): Uint8Array[] {
-  const { reasoning: thoughts = '', text = '', calls = [] } = answer
+  const { reasoning: thoughts = '', searches = [], text = '', calls = [] } = answer
   const owner = thoughts === '' ? `p${n}` : `r${n}`
   const outputs: Output[] = [
     ...(thoughts === '' ? [] : [toThoughts(name, thoughts, n)]),
+    ...searches.map((query, index) => toSearch(query, `ws_${owner}_${index}`)),
     ...(text === '' ? [] : [toMessage(text, `msg_${owner}_0`)]),
     ...calls.map(({ name: tool, input }, index) => toCall(tool, JSON.stringify(input), `fc_${owner}_${index}`, `call_${n}_${index}`)),
   ]
@@ -190,6 +194,14 @@ function toThoughts(name: string, text: string, n: number): Output {
     { type: 'response.reasoning_summary_part.done', summary_index: 0, part: { type: 'summary_text', text } },
   ]
   return { begin: { ...item, summary: [] }, deltas, end: { ...item, summary: [{ type: 'summary_text', text }] } }
+}
+
+function toSearch(query: string, id: string): Output {
+  const item = { type: 'web_search_call', id }
+  const deltas = ['in_progress', 'searching', 'completed'].map((state) => ({ type: `response.web_search_call.${state}` }))
+  const sources = [{ type: 'url', url: `https://pages.example/${encodeURIComponent(query)}` }]
+  const end = { ...item, status: 'completed', action: { type: 'search', query, sources } }
+  return { begin: { ...item, status: 'in_progress' }, deltas, end }
 }
 
 function toMessage(text: string, id: string): Output {

@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { startModelServer, type ModelScript, type ModelServer } from '../../../test/fixtures/model-server.ts'
+import type { Message } from '../../agent/messages.ts'
+import { ModelError, type ModelEvent, type ModelReply, type ToolOffer } from '../../agent/model.ts'
+import type { ModelConfig } from '../../configuration/schema.ts'
+import { createConnections } from '../connections.ts'
+import { createModel } from '../create-model.ts'
+
+const connections = createConnections()
+const servers: ModelServer[] = []
+after(async () => {
+  await connections.close()
+  await Promise.all(servers.map((server) => server.close()))
+})
+
+type Item = Record<string, unknown>
+
+const offer = (tool: string, name = tool): ToolOffer => ({
+  ...{ name, description: '', schema: { type: 'object' }, effect: 'read' },
+  provider: { tool, config: tool === 'mcp' ? { server_url: 'https://m.example' } : {} },
+})
+
+const configs: Record<string, ModelConfig> = {
+  claude: { provider: 'anthropic', model: 'claude-sonnet-4-5', api_key: 'k', max_output_tokens: 2000, cache: 'off' },
+  openai: { provider: 'openai', model: 'gpt-5.6', api_key: 'k' },
+  grok: { provider: 'xai', model: 'grok-4.3', api_key: 'k' },
+  gemini: { provider: 'google', model: 'gemini-3-pro-preview', api_key: 'k' },
+}
+
+/** Asks a model with these tools; `again` asks a later question of the session. */
+async function setUp(name: keyof typeof configs, script: ModelScript, ...tools: ToolOffer[]) {
+  const server = await startModelServer(script)
+  servers.push(server)
+  const model = createModel({ ...configs[name]!, base_url: server.url }, { environment: {}, connections })
+  const ask = async (messages: Message[] = [{ role: 'user', text: 'Which colour?' }]) => {
+    const replying = model.reply({ system: '', messages, tools }, new AbortController().signal)
+    const events: ModelEvent[] = []
+    for (;;) {
+      const next = await replying.next()
+      if (next.done) return { reply: next.value, events: events.filter(({ type }) => type !== 'text' && type !== 'reasoning') }
+      events.push(next.value)
+    }
+  }
+  // The database keeps a turn as JSON.
+  const again = ({ text, vendor }: ModelReply) =>
+    ask([
+      { role: 'user', text: 'Which colour?' },
+      { role: 'assistant', text, toolCalls: [], ...(vendor && { vendor: JSON.parse(JSON.stringify(vendor)) }) },
+      { role: 'user', text: 'Sure?' },
+    ])
+  return { server, ask, again }
+}
+
+const named = (events: ({ type: string } & Item)[]): string[] =>
+  events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+
+/** A message of Claude with these blocks. The input of calls comes in pieces. */
+function claudeMessage(stop_reason: string, blocks: Item[]): string[] {
+  const usage = { input_tokens: 10, output_tokens: 1 }
+  const toEvents = (block: Item, index: number) => {
+    const { input, ...begin } = block
+    const isCall = input !== undefined
+    const start = isCall ? { ...begin, input: {} } : block['type'] === 'text' ? { type: 'text', text: '' } : block
+    const delta = isCall
+      ? [{ type: 'input_json_delta', partial_json: JSON.stringify(input) }]
+      : block['type'] === 'text'
+        ? [{ type: 'text_delta', text: block['text'] }]
+        : []
+    return [
+      { type: 'content_block_start', index, content_block: start },
+      ...delta.map((part) => ({ type: 'content_block_delta', index, delta: part })),
+      { type: 'content_block_stop', index },
+    ]
+  }
+  return named([
+    { type: 'message_start', message: { id: 'm', type: 'message', role: 'assistant', model: 'm', content: [], stop_reason: null, usage } },
+    ...blocks.flatMap(toEvents),
+    { type: 'message_delta', delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 5 } },
+    { type: 'message_stop' },
+  ])
+}
+
+/** A response of OpenAI or xAI with these items. */
+function response(...items: Item[]): string[] {
+  const usage = {
+    ...{ input_tokens: 10, output_tokens: 5, total_tokens: 15 },
+    ...{ input_tokens_details: { cached_tokens: 0 }, output_tokens_details: { reasoning_tokens: 0 } },
+  }
+  const about = { id: 'resp_1', object: 'response', created_at: 1, model: 'm' }
+  const toEvents = (item: Item, output_index: number) => [
+    { type: 'response.output_item.added', output_index, item: { ...item, ...(item['type'] === 'message' && { content: [] }) } },
+    ...(item['type'] === 'message'
+      ? [{ type: 'response.output_text.delta', output_index, item_id: item['id'], content_index: 0, delta: 'Red.' }]
+      : []),
+    { type: 'response.output_item.done', output_index, item },
+  ]
+  return named([
+    { type: 'response.created', response: { ...about, status: 'in_progress', output: [] } },
+    ...items.flatMap(toEvents),
+    { type: 'response.completed', response: { ...about, status: 'completed', output: items, usage } },
+  ])
+}
+
+const message: Item = {
+  ...{ type: 'message', id: 'msg_1', role: 'assistant', status: 'completed' },
+  content: [{ type: 'output_text', text: 'Red.', annotations: [] }],
+}
+
+const searched: Item = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'red' } }
+const page = { type: 'web_search_result', url: 'https://a.example/x', title: 'A', page_age: null, encrypted_content: 'sealed' }
+const found: Item = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [page] }
+
+test('Claude searches, is paused, goes on, and reads its own pages in a later question', async () => {
+  const { server, ask, again } = await setUp(
+    'claude',
+    [
+      { raw: claudeMessage('pause_turn', [{ type: 'text', text: 'I look. ' }, searched, found]) },
+      { raw: claudeMessage('end_turn', [{ type: 'text', text: 'Red.' }]) },
+    ],
+    offer('web_search'),
+  )
+  const { reply, events } = await ask()
+  assert.deepEqual([reply.text, reply.toolCalls, reply.finish], ['I look. Red.', [], 'stop'])
+  assert.deepEqual([reply.usage.input, reply.usage.output], [20, 10])
+  assert.deepEqual(reply.sources, [{ url: 'https://a.example/x', title: 'A' }])
+  const call = { id: 'srvtoolu_1', name: 'web_search', input: { query: 'red' } }
+  assert.deepEqual(
+    events.map((event) => ('call' in event ? [event.type, event.call] : [])),
+    [
+      ['call_start', call],
+      ['call_end', call],
+    ],
+  )
+  const sent = [{ type: 'text', text: 'I look. ' }, searched, found]
+  assert.deepEqual(server.requests[1]!.body.messages.slice(1), [{ role: 'assistant', content: sent }])
+
+  await again(reply)
+  const { messages } = server.requests[2]!.body
+  assert.deepEqual(messages[1], {
+    role: 'assistant',
+    content: [{ type: 'text', text: 'I look. ' }, ...sent.slice(1), { type: 'text', text: 'Red.' }],
+  })
+})
+
+test('a reply that Claude never ends is given up', async () => {
+  const { server, ask } = await setUp('claude', { raw: claudeMessage('pause_turn', [searched, found]) }, offer('web_search'))
+  await ask().catch((error: unknown) => assert.ok(error instanceof ModelError))
+  assert.equal(server.requests.length, 10)
+})
+
+test('a call on a remote server of Claude has the name of the server in agent.yaml', async () => {
+  const use: Item = { type: 'mcp_tool_use', id: 'mcptoolu_1', name: 'find', server_name: 'shop', input: { what: 'red' } }
+  const result: Item = { type: 'mcp_tool_result', tool_use_id: 'mcptoolu_1', is_error: false, content: [{ type: 'text', text: 'One.' }] }
+  const blocks = [use, result, { type: 'text', text: 'Red.' }]
+  const { server, ask, again } = await setUp(
+    'claude',
+    { raw: claudeMessage('end_turn', blocks) },
+    offer('mcp', 'shop'),
+    offer('mcp', 'bank'),
+  )
+  const { reply, events } = await ask()
+  assert.deepEqual(
+    events.map((event) => ('call' in event ? [event.type, event.call.name, event.call.input] : [])),
+    [
+      ['call_start', 'shop', { what: 'red' }],
+      ['call_end', 'shop', { what: 'red' }],
+    ],
+  )
+  await again(reply)
+  assert.deepEqual(server.requests[1]!.body.messages[1].content.slice(0, 2), [use, result])
+})
+
+test('OpenAI searches and paints: a step each, the picture is a file, and nothing is a call for the agent', async () => {
+  const search: Item = { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'red' } }
+  const picture: Item = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: 'iVBORw0KGgoAAA==' }
+  const { server, ask, again } = await setUp(
+    'openai',
+    { raw: response(search, picture, message) },
+    offer('web_search'),
+    offer('image_generation'),
+  )
+  const { reply, events } = await ask()
+  assert.deepEqual([reply.text, reply.toolCalls], ['Red.', []])
+  assert.deepEqual(reply.files, [{ mediaType: 'image/png', data: 'iVBORw0KGgoAAA==' }])
+  assert.deepEqual(
+    events.map((event) => ('call' in event ? `${event.type} ${event.call.name}` : '')),
+    ['call_start web_search', 'call_end web_search', 'call_start image_generation', 'call_end image_generation'],
+  )
+  assert.doesNotMatch(JSON.stringify([events, reply.vendor]), /iVBORw0KGgo/)
+  await again(reply)
+  const { input } = server.requests[1]!.body
+  assert.deepEqual(input.slice(1, -1), [search, { role: 'assistant', content: 'Red.' }])
+})
+
+test('a remote server of OpenAI that wants an approval fails the run: nobody can give it', async () => {
+  const wanted: Item = { type: 'mcp_approval_request', id: 'mcpr_1', name: 'refund', arguments: '{}', server_label: 'shop' }
+  const { ask } = await setUp('openai', { raw: response(wanted) }, offer('mcp', 'shop'))
+  await assert.rejects(ask(), { name: 'ModelError', code: 'refused' })
+})
+
+test('a search of xAI is a step with its pages', async () => {
+  const search: Item = { type: 'web_search_call', id: 'ws_1', name: 'web_search', arguments: '{"query":"red"}', status: 'completed' }
+  const { ask, again } = await setUp('grok', { raw: response(search, message) }, offer('web_search'))
+  const { reply, events } = await ask()
+  assert.deepEqual([reply.text, reply.toolCalls], ['Red.', []])
+  assert.equal(events.filter(({ type }) => type === 'call_start').length, 1)
+  await again(reply)
+})
+
+test('a search of Gemini is a step for each query; the code of Gemini is a step with its output', async () => {
+  const groundingMetadata = {
+    ...{ webSearchQueries: ['red sky', 'red sea'] },
+    groundingChunks: [{ web: { uri: 'https://a.example/x', title: 'A' } }],
+  }
+  const chunk = (parts: object[], rest: object = {}) =>
+    `data: ${JSON.stringify({ candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP', ...rest }] })}\n\n`
+  const search = await setUp('gemini', { raw: [chunk([{ text: 'Red.' }], { groundingMetadata })] }, offer('web_search'))
+  const { reply, events } = await search.ask()
+  assert.deepEqual(reply.sources, [{ url: 'https://a.example/x', title: 'A' }])
+  assert.deepEqual(
+    events.map((event) => ('call' in event ? [event.type, event.call.name, event.call.input] : [])),
+    [
+      ['call_end', 'web_search', { query: 'red sky' }],
+      ['call_end', 'web_search', { query: 'red sea' }],
+    ],
+  )
+
+  const code = { executableCode: { language: 'PYTHON', code: 'print(1)' } }
+  const output = { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '1\n' } }
+  const run = await setUp('gemini', { raw: [chunk([code, output, { text: 'One.' }])] }, offer('code', 'python'))
+  const ran = await run.ask()
+  assert.deepEqual(
+    ran.events.map((event) => ('call' in event ? `${event.type} ${event.call.name}` : '')),
+    ['call_start python', 'call_end python'],
+  )
+  await run.again(ran.reply)
+  const [, turn] = run.server.requests[1]!.body.contents
+  assert.deepEqual(turn.parts, [code, output, { text: 'One.' }])
+})
