@@ -2,6 +2,7 @@ import type { EmbeddingModelV4, LanguageModelV4 } from '@ai-sdk/provider'
 import type { AiSdkProvider, ChatCompletionsProvider } from '../../configuration/providers.ts'
 import type { Connections } from '../connections.ts'
 import { maxErrorBytes } from '../failures.ts'
+import { createCallMender, createCountMender, mendEvents } from './mended-events.ts'
 
 /** Address and credentials of a provider, with every reference resolved. */
 export interface ProviderAccess {
@@ -52,12 +53,12 @@ export async function loadEmbeddingModel(
 // An absent key is passed as an empty string: for an undefined key the packages read environment variables of the process.
 async function loadAnthropic({ baseUrl: baseURL, headers, apiKey = '' }: ProviderAccess, fetch: Fetch) {
   const { createAnthropic } = await import('@ai-sdk/anthropic')
-  return createAnthropic({ apiKey, baseURL, headers, fetch })
+  return createAnthropic({ apiKey, baseURL, headers, fetch: mendEvents(fetch, createCallMender) })
 }
 
 async function loadGoogle({ baseUrl: baseURL, headers, apiKey = '' }: ProviderAccess, fetch: Fetch) {
   const { createGoogle } = await import('@ai-sdk/google')
-  return createGoogle({ apiKey, baseURL, headers, fetch })
+  return createGoogle({ apiKey, baseURL, headers, fetch: mendEvents(fetch, createCountMender) })
 }
 
 async function loadBedrock(access: ProviderAccess, fetch: Fetch) {
