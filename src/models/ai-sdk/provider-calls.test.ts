@@ -21,6 +21,11 @@ const offer = (tool: string, name = tool): ToolOffer => ({
   provider: { tool, config: tool === 'mcp' ? { server_url: 'https://m.example' } : {} },
 })
 
+const add: ToolOffer = {
+  ...{ name: 'add', description: 'Adds.', effect: 'read' },
+  schema: { type: 'object', properties: { a: { type: 'number' } } },
+}
+
 const configs: Record<string, ModelConfig> = {
   claude: { provider: 'anthropic', model: 'claude-sonnet-4-5', api_key: 'k', max_output_tokens: 2000, cache: 'off' },
   openai: { provider: 'openai', model: 'gpt-5.6', api_key: 'k' },
@@ -237,4 +242,55 @@ test('a search of Gemini is a step for each query; the code of Gemini is a step 
   await run.again(ran.reply)
   const [, turn] = run.server.requests[1]!.body.contents
   assert.deepEqual(turn.parts, [code, output, { text: 'One.' }])
+})
+
+test('a call of Claude that stands open beside a call of the agent is not sent back, because later requests would be refused', async () => {
+  const own: Item = { type: 'tool_use', id: 'toolu_1', name: 'add', input: { a: 1 } }
+  for (const open of [searched, { type: 'mcp_tool_use', id: 'mcptoolu_1', name: 'find', server_name: 'shop', input: {} }]) {
+    const script = { raw: claudeMessage('tool_use', [{ type: 'text', text: 'I look.' }, open, own]) }
+    const { server, ask } = await setUp('claude', script, offer('web_search'), offer('mcp', 'shop'), add)
+    const { reply } = await ask()
+    assert.deepEqual(reply.toolCalls, [{ name: 'add', arguments: '{"a":1}' }])
+    await ask([
+      { role: 'user', text: 'Which colour?' },
+      { role: 'assistant', text: reply.text, toolCalls: [{ id: 'c', name: 'add', arguments: '{"a":1}' }], vendor: reply.vendor! },
+      { role: 'tool', callId: 'c', name: 'add', text: '2', isError: false },
+    ])
+    const { content } = server.requests[1]!.body.messages[1]
+    assert.deepEqual(
+      content.map(({ type }: Item) => type),
+      ['text', 'tool_use'],
+    )
+  }
+})
+
+test('the result of a call on a remote server that Claude sends after a pause belongs to the call before it', async () => {
+  const use: Item = { type: 'mcp_tool_use', id: 'mcptoolu_1', name: 'find', server_name: 'shop', input: { what: 'red' } }
+  const result: Item = { type: 'mcp_tool_result', tool_use_id: 'mcptoolu_1', is_error: false, content: [{ type: 'text', text: 'One.' }] }
+  const parts = [[use], [result, { type: 'text', text: 'Red.' }]]
+  const script = parts.map((blocks, at) => ({ raw: claudeMessage(at === 0 ? 'pause_turn' : 'end_turn', blocks) }))
+  const { server, ask, again } = await setUp('claude', script, offer('mcp', 'shop'))
+  const { reply, events } = await ask()
+  assert.equal(reply.text, 'Red.')
+  assert.deepEqual(
+    events.map((event) => ('call' in event ? [event.type, event.call.name, event.call.input] : [])),
+    [
+      ['call_start', 'shop', { what: 'red' }],
+      ['call_end', 'shop', { what: 'red' }],
+    ],
+  )
+  assert.deepEqual(server.requests[1]!.body.messages[1].content, [use])
+  await again(reply)
+  assert.deepEqual(server.requests[2]!.body.messages[1].content, [use, result, { type: 'text', text: 'Red.' }])
+})
+
+test('a count of tokens that Gemini leaves out is zero', async () => {
+  const usageMetadata = { promptTokenCount: 9, candidatesTokenCount: 2, promptTokensDetails: [{ modality: 'AUDIO' }] }
+  const content = { role: 'model', parts: [{ text: 'Röt.' }] }
+  const event = `data: ${JSON.stringify({ candidates: [{ content, finishReason: 'STOP' }], usageMetadata })}\r\n\r\n`
+  for (const writes of ['together', 1] as const) {
+    const { ask } = await setUp('gemini', { raw: [event], writes })
+    const { reply } = await ask()
+    assert.deepEqual([reply.text, reply.usage.input, reply.usage.output], ['Röt.', 9, 2])
+  }
 })

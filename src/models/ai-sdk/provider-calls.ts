@@ -12,6 +12,12 @@ const maxQueries = 20
 
 type CallPart = Extract<VendorPart, { type: 'provider-call' }>
 
+interface StartedCall {
+  event?: ModelEvent
+  part: CallPart
+  isRepeated?: boolean
+}
+
 /** A call that ended, as an event and as a part for later requests. */
 interface EndedCall {
   event: ModelEvent
@@ -23,7 +29,7 @@ interface EndedCall {
 /** The calls of one reply that the provider runs. Nothing here is ever executed by the service. */
 export class ProviderCalls {
   private readonly offers: readonly ToolOffer[]
-  private readonly open = new Map<string, { call: ProviderCall; part: CallPart }>()
+  private readonly open = new Map<string, { call: ProviderCall; part: CallPart; isEnded?: boolean }>()
   private readonly inputs = new StreamedInputs()
   private kept = 0
   private count = 0
@@ -48,7 +54,10 @@ export class ProviderCalls {
   }
 
   /** The event is absent where only the result names the tool, or where the input is still to come. */
-  start({ toolCallId: id, toolName, input: text, providerMetadata }: LanguageModelV4ToolCall): { event?: ModelEvent; part: VendorPart } {
+  start({ toolCallId: id, toolName, input: text, providerMetadata }: LanguageModelV4ToolCall): StartedCall {
+    // A call of the part before a pause is repeated before its result.
+    const before = this.open.get(id)
+    if (before) return { part: before.part, isRepeated: true }
     const input = toValue(text)
     this.kept += text.length
     this.count++
@@ -62,12 +71,24 @@ export class ProviderCalls {
   end({ toolCallId: id, toolName, result, isError = false, providerMetadata }: LanguageModelV4ToolResult): EndedCall {
     const output = result as JsonValue
     const { file, shown } = takeFile(output)
-    const known = this.open.get(id)?.call ?? { id, name: toolName, input: {} }
+    const begun = this.open.get(id)
+    if (begun) begun.isEnded = true
+    const known = begun?.call ?? { id, name: toolName, input: {} }
     const name = this.find(toolName, providerMetadata, output)?.name ?? known.name
     const failed = isError || fieldsOf(output)['error'] != null
     this.kept += JSON.stringify(shown).length
-    const part: VendorPart = { type: 'provider-result', id, name: toolName, output: shown, isError, ...withOptions(providerMetadata) }
+    const called = begun?.part.name ?? toolName
+    const options = withOptions(begun?.part.options ?? providerMetadata)
+    const part: VendorPart = { type: 'provider-result', id, name: called, output: shown, isError, ...options }
     return { event: { type: 'call_end', call: { ...known, name }, output: shown, isError: failed }, part, ...(file && { file }) }
+  }
+
+  /**
+   * Calls without a result. Claude runs a call that stands beside calls of the agent's own tools with the next request only, and refuses the
+   * call in every later one, so the call is not sent back: the model asks again.
+   */
+  get unfinished(): ReadonlySet<VendorPart> {
+    return new Set([...this.open.values()].filter(({ isEnded }) => isEnded !== true).map(({ part }) => part))
   }
 
   /** The searches of Gemini without calls of its own: the reply names them at its end, all with the pages that they found together. */

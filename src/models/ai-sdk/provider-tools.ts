@@ -95,7 +95,11 @@ const ofXai: Readonly<Record<string, Kind>> = {
 }
 
 const kindsOf: Partial<Record<Provider, Readonly<Record<string, Kind>>>> = {
-  ...{ anthropic: ofClaude, google: ofGemini, openai: ofOpenAi, azure: ofOpenAi, xai: ofXai },
+  anthropic: ofClaude,
+  google: ofGemini,
+  openai: ofOpenAi,
+  azure: ofOpenAi,
+  xai: ofXai,
 }
 
 function withFilters(settings: Settings): Settings {

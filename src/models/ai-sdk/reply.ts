@@ -116,8 +116,9 @@ export class PartCollector {
     if (!this.end || !finish) throw new ModelError('unavailable', `${this.origin.label} ended before its answer was complete`)
     // Signed parts are sent back unchanged, so they must not include incomplete calls of a cut-off reply.
     const isWhole = finish === 'stop' || finish === 'tool_calls'
-    const isNeeded = this.parts.some(({ type, options }) => options !== undefined || type === 'provider-call')
-    const isKept = isWhole && isNeeded && this.ofProvider.isKept
+    const { unfinished, isKept } = this.ofProvider
+    const parts = this.parts.filter((part) => !unfinished.has(part))
+    const isNeeded = parts.some(({ type, options }) => options !== undefined || type === 'provider-call')
     const sources = this.sources.toSources()
     return {
       text: this.text.toText(),
@@ -127,7 +128,7 @@ export class PartCollector {
       usage: [...this.earlier, this.end.usage].map((usage) => toUsage(model, usage)).reduce(addUsage),
       ...(sources && { sources }),
       ...(this.files.length > 0 && { files: this.files }),
-      ...(isKept ? { vendor: { provider, model, data: this.parts as unknown as JsonValue } } : {}),
+      ...(isWhole && isNeeded && isKept ? { vendor: { provider, model, data: parts as unknown as JsonValue } } : {}),
     }
   }
 
@@ -153,7 +154,7 @@ export class PartCollector {
     this.hasBegun = true
     if (part.providerExecuted === true) {
       const started = this.ofProvider.start(part)
-      this.parts.push(started.part)
+      if (started.isRepeated !== true) this.parts.push(started.part)
       return started.event
     }
     this.start(`call ${part.toolCallId}`, { type: 'call' }, part.providerMetadata)

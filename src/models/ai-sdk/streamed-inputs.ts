@@ -19,6 +19,7 @@ export class StreamedInputs {
     const { type, index, content_block: block, delta } = fieldsOf(event)
     const { type: kind, id, input } = fieldsOf(block)
     const isEmpty = Object.keys(fieldsOf(input)).length === 0
+    if (type === 'content_block_start') this.open.delete(index)
     if (type === 'content_block_start' && kind === 'mcp_tool_use' && isEmpty) this.open.set(index, { id: String(id), text: '' })
     const call = this.open.get(index)
     const { partial_json: piece } = fieldsOf(delta)
