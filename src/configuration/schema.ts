@@ -97,9 +97,9 @@ const Limits = Type.Object(
     ),
     max_client_tool_waits: Type.Integer({
       minimum: 1,
-      default: 20,
+      default: 100,
       description:
-        'The number of chats of one caller that wait for the output of client tools; a further chat with client tools is answered with 429.',
+        'The number of chats of one caller that wait for the output of client tools. A further one ends the oldest wait of an OpenAI client; where none of them is of an OpenAI client, the answer is 429.',
     }),
     max_artifact_bytes: Type.Integer({ minimum: 1, default: 50 * mebibyte, description: 'The bytes of one file that a tool creates.' }),
     max_run_artifacts: Type.Integer({ minimum: 0, default: 100, description: 'The number of files that the tools of one run create.' }),

@@ -93,7 +93,7 @@ export function portsOf(store: MemoryRunStore, onFault: RunPorts['onFault'] = re
     images: { fromBytes: refuse },
     readTool: refuse,
     clientTools: { faultOf: async () => undefined, create: (tools) => tools.map((tool) => toTool(tool, () => undefined)) },
-    clientWaits: createClientWaits(async () => 0),
+    clientWaits: createClientWaits({ list: async () => [], yieldWait: async () => false, now: Date.now }),
     schemas: { faultOf: async () => undefined, faultsOf: async () => [] },
     keeper: () => refuse,
     recall: () => undefined,

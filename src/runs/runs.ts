@@ -36,7 +36,7 @@ export interface RunsDependencies extends RunPorts {
 }
 
 /** The runs of the local process and, through the store, of all other processes. */
-export interface Runs extends Pick<InterruptedRuns, 'decide' | 'expire'>, Cancellation {
+export interface Runs extends Pick<InterruptedRuns, 'decide' | 'expire' | 'yieldWait'>, Cancellation {
   open: Open
   accept: Accept
   /** Executes an accepted run; called by the run's job. */
@@ -110,6 +110,7 @@ export function createRuns(dependencies: RunsDependencies): Runs {
     },
     decide: interrupted.decide,
     expire: interrupted.expire,
+    yieldWait: interrupted.yieldWait,
     ...cancellation,
     load: () => ({ total: registry.count(), countUnended: () => registry.unended().length }),
     running: () => registry.unended().map(({ key }) => key),

@@ -86,9 +86,13 @@ export function openRuns(stack: AsyncDisposableStack, options: RunsOptions): Ope
   const admission = createAdmission({ agent, ...load, ...limits })
   const openCalls = createApprovalStore(database)
   const schemas = stack.adopt(createCallerSchemas(), ({ close }) => close())
-  const runs = createRuns({
+  const runs: Runs = createRuns({
     ...runPorts,
-    clientWaits: createClientWaits((owner) => openCalls.countClientWaits(owner, now())),
+    clientWaits: createClientWaits({
+      list: (owner, limit) => openCalls.clientWaits(owner, now(), limit),
+      yieldWait: (key) => runs.yieldWait(key),
+      now,
+    }),
     ...(isShared ? { tails: createRunTails(database) } : {}),
     admission,
     subAgents,

@@ -232,14 +232,10 @@ test('OpenAI tools: every open call needs its output; an approval of the same tu
   assert.equal(third.choices[0]?.message.content, 'Done.')
 })
 
-test('OpenAI tools: a run waits a limited time, and a caller has a limited number of waiting runs', async (t) => {
-  const { service, openai, as } = await start(t, { config: { limits: { client_tool_wait: 1, max_client_tool_waits: 2 } } })
-  const ask = (client: OpenAI) => client.chat.completions.create({ model, messages: [user('The weather?')], tools: [weather] })
-  const { data: first, response } = await ask(openai).withResponse()
-  await ask(openai)
-  await assert.rejects(ask(openai), { status: 429 })
-  assert.equal((await openai.chat.completions.create({ model, messages: [user('Hello.')] })).choices[0]?.finish_reason, 'stop')
-  assert.equal((await ask(await as('bob'))).choices[0]?.finish_reason, 'tool_calls')
+test('OpenAI tools: a run waits a limited time', async (t) => {
+  const { service, openai } = await start(t, { config: { limits: { client_tool_wait: 1 } } })
+  const create = openai.chat.completions.create({ model, messages: [user('The weather?')], tools: [weather] })
+  const { data: first, response } = await create.withResponse()
   const requestId = response.headers.get('request-id')!
   await until(
     () => service.client.run(requestId),
@@ -248,4 +244,36 @@ test('OpenAI tools: a run waits a limited time, and a caller has a limited numbe
   const late = await openai.chat.completions.create({ model, messages: answered('The weather?', first, 'late'), tools: [weather] })
   assert.equal(late.choices[0]?.message.content, 'It is: late', 'an output that comes too late is history')
   assert.notEqual(late.id, `chatcmpl-${requestId}-1`)
+})
+
+test('OpenAI tools: forced calls that nobody answers block nobody: the oldest wait is ended, and its output is history', async (t) => {
+  const { service, openai, as } = await start(t, { config: { limits: { max_client_tool_waits: 3 } } })
+  const named = { type: 'function' as const, function: { name: 'weather' } }
+  const asked = { model, messages: [user('The weather?')], tools: [weather], tool_choice: named }
+  const ids: string[] = []
+  const completions: OpenAI.ChatCompletion[] = []
+  for (let n = 0; n < 10; n++) {
+    const { data, response } = await openai.chat.completions.create(asked).withResponse()
+    ids.push(response.headers.get('request-id')!)
+    completions.push(data)
+  }
+  const response = await openai.responses.create({
+    model,
+    input: 'The weather?',
+    tools: [{ type: 'function', strict: false, ...weather.function }],
+  })
+  assert.equal(response.output.at(-1)?.type, 'function_call', 'responses count too')
+  const states = await Promise.all(ids.map(async (id) => (await service.client.run(id)).body.status))
+  assert.deepEqual(states, [...Array<string>(8).fill('cancelled'), 'interrupted', 'interrupted'])
+  const together = await Promise.all(Array.from({ length: 8 }, () => openai.chat.completions.create(asked)))
+  assert.ok(together.every(({ choices }) => choices[0]?.finish_reason === 'tool_calls'))
+  const late = await openai.chat.completions.create({
+    ...asked,
+    tool_choice: 'auto',
+    messages: answered('The weather?', completions[0]!, 'fog'),
+  })
+  assert.equal(late.choices[0]?.message.content, 'It is: fog')
+  const last = answered('The weather?', together.at(-1)!, 'sun')
+  assert.match((await openai.chat.completions.create({ ...asked, messages: last })).choices[0]?.message.content ?? '', /^It is: sun/)
+  assert.equal((await (await as('bob')).chat.completions.create(asked)).choices[0]?.finish_reason, 'tool_calls')
 })

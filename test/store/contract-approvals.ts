@@ -88,8 +88,10 @@ function registerApprovalContract(database: () => Database): void {
     const { run, key } = await interrupted([callOf('a', 'client'), callOf('b', 'client'), callOf('c')])
     assert.deepEqual((await approvals.clientCalls(mine, ['a', 'b', 'c', 'x'])).map(({ callId }) => callId).sort(), ['a', 'b'])
     assert.deepEqual(await approvals.clientCalls({ ...mine, owner: 'agent-core bob' }, ['a']), [])
-    assert.equal(await approvals.countClientWaits(mine, hour + 20), 1)
-    assert.equal(await approvals.countClientWaits(mine, hour + 2000), 0, 'an expired call does not count')
+    const waits = await approvals.clientWaits(mine, hour + 20, 9)
+    assert.deepEqual({ ...waits[0] }, { requestId: run.requestId, since: hour + 10, expiresAt: hour + 1000 })
+    assert.deepEqual(await approvals.clientWaits(mine, hour + 20, 0), [])
+    assert.deepEqual(await approvals.clientWaits(mine, hour + 2000, 9), [], 'an expired call does not count')
     const listed = await approvals.list(mine, { limit: 9, before: undefined, now: hour + 20 })
     assert.deepEqual(
       listed?.map(({ callId }) => callId),
@@ -98,7 +100,7 @@ function registerApprovalContract(database: () => Database): void {
     const output = { text: 'a\0b', list: [null] }
     await approvals.decide(key('a'), { decision: 'output', output, decidedBy: mine.owner }, by)
     await approvals.decide(key('b'), { decision: 'error', error: 'No.', decidedBy: mine.owner }, by)
-    assert.equal(await approvals.countClientWaits(mine, hour + 20), 0)
+    assert.deepEqual(await approvals.clientWaits(mine, hour + 20, 9), [])
     const times = { requestedAt: hour + 10, decidedAt: hour + 20 }
     assert.deepEqual(Object.fromEntries(await store.decisions(run)), {
       a: { decision: 'output', output, ...times },

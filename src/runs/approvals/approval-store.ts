@@ -24,12 +24,19 @@ export interface ApprovalStore {
   excerpts(tenant: string, runs: readonly RunKey[], limits: ExcerptLimits): Promise<Excerpt[]>
   /** Calls of client tools in the caller's own runs, by call id. */
   clientCalls(owner: Owner, callIds: readonly string[]): Promise<StoredCall[]>
-  /** Number of the caller's runs with open calls of client tools that have not expired at `now`. */
-  countClientWaits(owner: Owner, now: number): Promise<number>
+  /** The caller's runs with open calls of client tools that have not expired at `now`: at most `limit`, those that expire first in front. */
+  clientWaits(owner: Owner, now: number, limit: number): Promise<ClientWait[]>
   /** Open calls of a run, with the model's arguments. */
   openOf(key: RunKey): Promise<PendingCall[]>
   /** All calls of a run that wait, or have waited, for a decision, in the order requested. */
   ofRun(key: RunKey): Promise<DecidedCall[]>
+}
+
+/** A run that waits for the output of client tools. Times are epoch milliseconds. */
+export interface ClientWait {
+  requestId: string
+  since: number
+  expiresAt: number
 }
 
 export interface CallPage {

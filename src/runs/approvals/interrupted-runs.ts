@@ -12,7 +12,7 @@ interface InterruptedRunsDependencies {
   store: Pick<RunStore, 'find'>
   adoption: Pick<Adoption, 'toTakeOver' | 'resume' | 'takeOver'>
   mutex: Pick<RunMutex, 'run'>
-  intake: Pick<Intake, 'assertOpen'>
+  intake: Pick<Intake, 'assertOpen' | 'isClosed'>
   jobs: Pick<Jobs, 'wake'>
 }
 
@@ -24,6 +24,8 @@ export interface InterruptedRuns {
   cancel(run: StoredRun): Promise<boolean>
   /** Cancels a run whose decision has timed out. Does nothing when the run was resumed since, which changes the fence. */
   expire(key: RunKey, fence: number): Promise<void>
+  /** Cancels a run of a client that may give up without a word, so that another one can wait. False for a run of another client, which still waits. */
+  yieldWait(key: RunKey): Promise<boolean>
 }
 
 export function createInterruptedRuns({ store, adoption, mutex, intake, jobs }: InterruptedRunsDependencies): InterruptedRuns {
@@ -59,7 +61,16 @@ export function createInterruptedRuns({ store, adoption, mutex, intake, jobs }: 
     if (run?.status === 'interrupted' && run.fence === fence) await cancel(run)
   }
 
-  return { decide, cancel, expire }
+  async function yieldWait(key: RunKey): Promise<boolean> {
+    const run = await store.find(key).catch(undefinedIfGone)
+    if (run?.status !== 'interrupted') return true
+    if (run.request?.hasShortWait !== true) return false
+    // A process that stops ends no other run: one wait too many does no harm.
+    if (!intake.isClosed) await cancel(run)
+    return true
+  }
+
+  return { decide, cancel, expire, yieldWait }
 }
 
 /** The session of the run was deleted: there is nothing to cancel. */

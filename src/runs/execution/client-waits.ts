@@ -2,35 +2,66 @@ import { callerKey, type Owner } from '../../access/owner.ts'
 import { createKeyedMutex } from '../../concurrency/mutex.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
+import type { ClientWait } from '../approvals/approval-store.ts'
+import type { RunKey } from '../run.ts'
 
-/** Limits the chats of a caller that wait for the output of client tools: abandoned waits cannot be told from others. */
+/**
+ * Limits the chats of a caller that wait for the output of client tools: abandoned waits cannot be told from others. A chat of an OpenAI client
+ * makes room, because outputs that no run waits for are history there; chats of other clients wait for their outputs alone.
+ */
 export interface ClientWaits {
-  /** Throws `rate_limited` for a caller with as many waiting chats as `limits.max_client_tool_waits` allows. */
+  /** Throws `rate_limited` for a caller with as many waiting chats as `limits.max_client_tool_waits` allows, of which none makes room. */
   refuse(caller: Owner, agent: Agent): Promise<void>
-  /** Stores one more waiting chat by `store`, or throws as `refuse` does. Chats of a caller that end their turns together are counted one by one. */
+  /**
+   * Stores one more waiting chat by `store`. At the limit, the oldest chat that makes room is ended first; throws as `refuse` does where there is
+   * none. Chats of a caller that end their turns together are counted one by one.
+   */
   add(caller: Owner, agent: Agent, store: () => Promise<void>): Promise<void>
 }
 
-/** `count`: the number of the caller's runs that wait for the output of client tools, in all processes. */
-export function createClientWaits(count: (owner: Owner) => Promise<number>): ClientWaits {
+interface ClientWaitsDependencies {
+  /** The caller's runs that wait for the output of client tools, in all processes: at most `limit`, those that expire first in front. */
+  list(owner: Owner, limit: number): Promise<ClientWait[]>
+  /** Ends a wait that makes room. False for a wait of another client, which goes on. */
+  yieldWait(key: RunKey): Promise<boolean>
+  now(): number
+}
+
+export function createClientWaits({ list, yieldWait, now }: ClientWaitsDependencies): ClientWaits {
   const mutex = createKeyedMutex()
 
-  async function refuse(caller: Owner, { config }: Agent): Promise<void> {
-    const { max_client_tool_waits: limit } = config.limits
-    if ((await count(caller)) < limit) return
-    const message = `${limit} of your chats wait for the output of client tools; no more are taken. Answer or cancel one of them.`
-    throw new ServiceError('rate_limited', message, { retryAfter })
+  /** The waits of a caller at the limit; undefined below the limit. */
+  async function waitsAtLimit(caller: Owner, { config: { limits } }: Agent): Promise<ClientWait[] | undefined> {
+    const waits = await list(caller, limits.max_client_tool_waits)
+    return waits.length < limits.max_client_tool_waits ? undefined : waits
+  }
+
+  /** True if a wait may be one of an OpenAI client: only these are as short. The run itself says for certain. */
+  const mayYield = ({ since, expiresAt }: ClientWait, { config: { limits } }: Agent) =>
+    expiresAt - since <= limits.client_tool_wait * 1000 + 1
+
+  function refusalOf(waits: readonly ClientWait[]): ServiceError {
+    const seconds = Math.max(1, Math.ceil((waits[0]!.expiresAt - now()) / 1000))
+    const message = `${waits.length} of your chats wait for the output of client tools; no more are taken. Answer or cancel one of them, or wait ${seconds} seconds for the first to expire.`
+    return new ServiceError('rate_limited', message, { retryAfter: seconds })
+  }
+
+  async function makeRoom(caller: Owner, agent: Agent): Promise<void> {
+    const waits = await waitsAtLimit(caller, agent)
+    const oldestFirst = waits?.filter((wait) => mayYield(wait, agent)).toSorted((one, other) => one.since - other.since) ?? []
+    for (const { requestId } of oldestFirst) if (await yieldWait({ tenant: caller.tenant, owner: caller.owner, requestId })) return
+    if (waits) throw refusalOf(waits)
   }
 
   return {
-    refuse,
+    async refuse(caller, agent) {
+      const waits = await waitsAtLimit(caller, agent)
+      if (waits && !waits.some((wait) => mayYield(wait, agent))) throw refusalOf(waits)
+    },
     add: (caller, agent, store) =>
       mutex.run(callerKey(caller), async () => {
-        await refuse(caller, agent)
+        await makeRoom(caller, agent)
         await store()
       }),
   }
 }
-
-/** Seconds until a caller with too many waiting chats may retry. */
-const retryAfter = 5

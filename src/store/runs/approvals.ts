@@ -111,12 +111,20 @@ export function createApprovalStore(database: Database): ApprovalStore {
       return (await query(database.forTenant(tenant).read, calls)).rows.map(toCall)
     },
 
-    async countClientWaits({ tenant, owner }, now) {
+    async clientWaits({ tenant, owner }, now, limit) {
       const waits = ofClient({ tenant, owner })
-        .select(({ fn }) => fn.count<number>('request_id').distinct().as('count'))
+        .select(({ fn }) => [
+          'request_id as requestId',
+          fn.max<number>('requested_at').as('since'),
+          fn.max<number>('expires_at').as('expiresAt'),
+        ])
         .where('decision', 'is', null)
         .where('expires_at', '>', now)
-      return (await query(database.forTenant(tenant).read, waits)).rows[0]?.count ?? 0
+        .groupBy('request_id')
+        .orderBy('expiresAt')
+        .orderBy('request_id')
+        .limit(limit)
+      return (await query(database.forTenant(tenant).read, waits)).rows
     },
 
     async openOf(key) {

@@ -74,7 +74,11 @@ function outputsOf(items: readonly Item[]): Map<string, OutputItem> {
   const outputs = new Map<string, OutputItem>()
   for (const item of items) {
     if (item.type !== 'function_call_output') continue
-    if (!calls.has(item.callId)) throw invalid([...item.at, 'call_id'], `no response waits for the output of the call ${item.callId}`)
+    if (!calls.has(item.callId))
+      throw invalid(
+        [...item.at, 'call_id'],
+        `no response waits for the output of the call ${item.callId}: send the question, the call and its output together`,
+      )
     if (outputs.has(item.callId)) throw invalid([...item.at, 'call_id'], `the call ${item.callId} has another output already`)
     outputs.set(item.callId, item)
   }
