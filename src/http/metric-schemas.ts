@@ -30,6 +30,7 @@ export const MetricPoint = Type.Object({
   start: Type.String({ format: 'date-time', description: 'Start of the hour or day in UTC.' }),
   runs: Type.Integer(),
   errors: Type.Integer({ description: 'Runs with the status `error`.' }),
+  tool_errors: Type.Integer({ description: 'Runs in which a tool call has failed, whatever their status.' }),
   latency: Type.Object({ mean: Type.Number(), p50: Type.Number(), p95: Type.Number() }, { description: 'Seconds.' }),
   tokens: Type.Integer(),
   cost: Type.Union([Type.Number(), Type.Null()], { description: 'USD. Null if no model of these runs has `prices`.' }),

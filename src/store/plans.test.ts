@@ -14,7 +14,7 @@ import { createRunRanks } from './queue/ranks.ts'
 import type { CallbackPage } from '../runs/callbacks/callback-list-store.ts'
 import { createCallbackListStore } from './runs/callback-list.ts'
 import { createRunListStore } from './runs/run-list.ts'
-import type { RunPage } from '../runs/list/run-list-store.ts'
+import { noFilters, type RunPage } from '../runs/list/run-list-store.ts'
 import { createRunReports } from './reports/run-reports.ts'
 import { runStatements } from './runs/statements.ts'
 import { createRunStore } from './runs/runs.ts'
@@ -195,18 +195,19 @@ test('the end of a simple chat writes no entry of the lists of runs', async () =
 })
 
 test('a page of runs with several filters is read from the index of the first that selects few runs', async () => {
-  const page = { status: 'error', sessionId: undefined, operation: 'chain', sub: 's', tool: 't', version: 'v' } as const
-  const bounds = { since: undefined, until: undefined, before: undefined, limit: 9, anyOwner: true }
+  const page = { ...noFilters, status: 'error', operation: 'chain', sub: 's', tool: 't', version: 'v', toolErrors: true } as const
+  const first = { before: undefined, limit: 9, anyOwner: true }
   const indexIf = async (many: RegExp) => {
-    const plan = await plansOf((on) => createRunListStore(on, 5).list(caller, { ...page, ...bounds }), many)
-    return plan.match(/run\w+listed\w*/g)?.at(-1)
+    const plan = await plansOf((on) => createRunListStore(on, 5).list(caller, { ...page, ...first }), many)
+    return plan.match(/run\w+(listed|tool_errors)\w*/g)?.at(-1)
   }
   const indexes: [RegExp, string][] = [
     [/^never/, 'runs_listed_by_status'],
-    [/status = 'error' limit 1 offset 5/, 'runs_listed_by_version'],
-    [/(status = 'error'|config_version = \?) limit 1 offset 5/, 'run_tools_listed'],
-    [/(status = 'error'|config_version = \?|tool = \?) limit 1 offset 5/, 'runs_listed_by_sub'],
-    [/(status = 'error'|config_version = \?|tool = \?|sub = \?) limit 1 offset 5/, 'runs_listed'],
+    [/status = 'error' limit 1 offset 5/, 'runs_with_tool_errors'],
+    [/(status = 'error'|tool_errors is not null) limit 1 offset 5/, 'runs_listed_by_version'],
+    [/(status = 'error'|tool_errors is not null|config_version = \?) limit 1 offset 5/, 'run_tools_listed'],
+    [/(status = 'error'|tool_errors is not null|config_version = \?|tool = \?) limit 1 offset 5/, 'runs_listed_by_sub'],
+    [/(status = 'error'|tool_errors is not null|config_version = \?|tool = \?|sub = \?) limit 1 offset 5/, 'runs_listed'],
     [/limit 1 offset 5/, 'runs_listed_by_status'],
   ]
   for (const [many, index] of indexes) assert.equal(await indexIf(many), index)
@@ -224,13 +225,13 @@ function merged(index: string, columns: string): RegExp {
 }
 
 test('a page of runs is read from the index of its first filter, in order, at any position', async () => {
-  const whole = { status: undefined, sessionId: undefined, operation: undefined, sub: undefined, tool: undefined, version: undefined }
-  const unbounded = { since: undefined, until: undefined, before: undefined, limit: 9, anyOwner: true }
-  const page = (change: Partial<RunPage>) => plansOf((on) => createRunListStore(on).list(caller, { ...whole, ...unbounded, ...change }))
+  const first = { ...noFilters, before: undefined, limit: 9, anyOwner: true }
+  const page = (change: Partial<RunPage>) => plansOf((on) => createRunListStore(on).list(caller, { ...first, ...change }))
   const indexes: [Partial<RunPage>, RegExp][] = [
     [{}, merged('runs_listed', 'tenant=\\? AND operation=\\?')],
     [{ status: 'success', operation: 'chain' }, /^SEARCH runs USING INDEX runs_listed \(tenant=\? AND operation=\?/],
     [{ anyOwner: false }, /^SEARCH runs USING INDEX runs_listed_by_sub \(tenant=\? AND sub=\?/],
+    [{ toolErrors: true }, /^SEARCH runs USING INDEX runs_with_tool_errors \(tenant=\?/],
     [{ sub: 's' }, /^SEARCH runs USING INDEX runs_listed_by_sub \(tenant=\? AND sub=\?/],
     [{ version: 'v' }, merged('runs_listed_by_version', 'tenant=\\? AND config_version=\\? AND operation=\\?')],
     [{ version: 'v', sub: 's' }, merged('runs_listed_by_version', 'tenant=\\? AND config_version=\\? AND operation=\\?')],

@@ -90,6 +90,7 @@ export function toEndedRow(key: RunKey, fence: number, ended: EndedRun) {
     log: json(ended.log),
     config_version: ended.configVersion,
     cost: ended.cost ?? null,
+    tool_errors: ended.tools.reduce((sum, { errors }) => sum + errors, 0) || null,
   }
 }
 

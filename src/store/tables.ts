@@ -124,6 +124,8 @@ export interface RunRow {
   config_version: string | null
   /** USD; null before the end, and where no model of the run has a price. */
   cost: number | null
+  /** Failed tool calls of an ended run; null for none. */
+  tool_errors: number | null
   /** 1: the run has, or has had, rows in `task_notifications`; null: never. */
   has_notifications: number | null
   /** 1: the run is not listed, and removed soon after the end; null otherwise. */

@@ -22,7 +22,7 @@ test('Metric series: runs are summed by hour and day, by tool, version and calle
   const [whole] = all.series
   assert.deepEqual({ key: whole.key, is_other: whole.is_other, runs: whole.runs }, { key: null, is_other: false, runs: 3 })
   const total = (name: string) => whole.points.reduce((sum: number, point: Record<string, number>) => sum + point[name]!, 0)
-  assert.deepEqual({ runs: total('runs'), errors: total('errors') }, { runs: 3, errors: 0 })
+  assert.deepEqual([total('runs'), total('errors'), total('tool_errors')], [3, 0, 1])
   assert.ok(total('tokens') >= 21, String(total('tokens')))
   const { latency, cost, start } = whole.points.at(-1)
   assert.ok(latency.mean > 0 && latency.p50 <= latency.p95, JSON.stringify(latency))
@@ -35,6 +35,13 @@ test('Metric series: runs are summed by hour and day, by tool, version and calle
   const [{ key: version }] = (await series('?by=version')).series
   const list = await operator.request('GET', '/core/v1/runs')
   assert.equal(version, list.body.runs[0].config_version)
+  const failed = await operator.request('GET', '/core/v1/runs?tool_errors=true')
+  assert.deepEqual(
+    failed.body.runs.map(({ sub, status, tool_errors: count }: Record<string, unknown>) => [sub, status, count]),
+    [['ann', 'success', 1]],
+  )
+  assert.equal((await operator.request('GET', '/core/v1/runs?tool_errors=false')).body.runs.length, 2)
+  assert.equal((await operator.request('GET', '/core/v1/runs?tool_errors=perhaps')).status, 422)
   assert.deepEqual((await series('?until=2020-01-02&since=2020-01-01&bucket=day')).series, [])
   assert.deepEqual((await series('', await as({ sub: 'op', tenant: 'elsewhere', roles: ['operator'] }))).series, [])
 

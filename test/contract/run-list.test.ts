@@ -43,6 +43,7 @@ test('Runs: the list shows own runs, newest first, with question, tokens, cost, 
     input: `How? ${'x'.repeat(195)}`,
     tokens: 150,
     cost: 0.0002,
+    tool_errors: 0,
     error_type: null,
     config_version: version,
   })

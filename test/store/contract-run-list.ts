@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import type { RunFilters, RunPage } from '../../src/runs/list/run-list-store.ts'
+import { noFilters, type RunPage } from '../../src/runs/list/run-list-store.ts'
+import type { ToolUse } from '../../src/runs/reports/series-store.ts'
 import type { NewRun } from '../../src/runs/run-store.ts'
 import { query, type Database } from '../../src/store/database.ts'
 import { createExecutionStore } from '../../src/store/runs/executions.ts'
@@ -10,16 +11,8 @@ import { createSessionStore } from '../../src/store/sessions/sessions.ts'
 import { endOf, failed, hour, storeOf, usesOf } from './fixture.ts'
 import { storeContract } from './suites.ts'
 
-const noFilters: RunFilters = {
-  status: undefined,
-  sessionId: undefined,
-  operation: undefined,
-  sub: undefined,
-  tool: undefined,
-  version: undefined,
-  since: undefined,
-  until: undefined,
-}
+/** The uses, each with a failed call. */
+const failedUses = (uses: ToolUse[]): ToolUse[] => uses.map((use) => ({ ...use, errors: 1 }))
 
 function listOf(database: Database, fewRuns?: number) {
   const stored = storeOf(database)
@@ -45,12 +38,16 @@ storeContract('the list of runs', (database) => {
     const page = { ...noFilters, limit: 9, anyOwner: false, before: undefined }
     const base = { ...ann, requestId: 'r1', sessionId: 'r1', operation: 'chain', createdAt: hour, startedAt: hour, input: 'How?' }
     assert.deepEqual(await list.list(ann, page), [
-      { ...base, status: 'running', endedAt: undefined, tokens: 0, cost: undefined, error: undefined, configVersion: 'v1' },
+      { ...base, status: 'running', endedAt: undefined, tokens: 0, cost: undefined, toolErrors: 0, error: undefined, configVersion: 'v1' },
     ])
     const error = { body: 'No.', status_code: 502, details: { error_type: 'ModelUnavailable' } }
-    await store.finish(run, 1, endOf(turn, { ...failed, error, cost: 0.25, configVersion: 'v2', tools: usesOf('sales') }))
+    await store.finish(
+      run,
+      1,
+      endOf(turn, { ...failed, error, cost: 0.25, configVersion: 'v2', tools: failedUses(usesOf('sales', 'chart')) }),
+    )
     assert.deepEqual(await list.list(ann, page), [
-      { ...base, status: 'error', endedAt: hour + 100, tokens: 15, cost: 0.25, error, configVersion: 'v2' },
+      { ...base, status: 'error', endedAt: hour + 100, tokens: 15, cost: 0.25, toolErrors: 2, error, configVersion: 'v2' },
     ])
     assert.deepEqual(await list.list({ tenant, owner: 'agent-core bob' }, page), [])
     assert.deepEqual(await list.list({ tenant: 'other', owner: ann.owner }, { ...page, anyOwner: true }), [])
@@ -60,10 +57,11 @@ storeContract('the list of runs', (database) => {
     const { ann, add, idsOf, list } = listOf(database())
     const times = [1, 2, 2, 2, 3, 4, 4]
     const operations = ['chain', 'chain_streaming', 'chain_async'] as const
-    for (const [n, time] of times.entries()) await add(`r${n}`, { now: hour + time, operation: operations[n % 3]! }, { tools: usesOf('t') })
-    await add('r3', { now: hour + 2, owner: 'idp ann' }, { tools: usesOf('t') })
+    for (const [n, time] of times.entries())
+      await add(`r${n}`, { now: hour + time, operation: operations[n % 3]! }, { tools: failedUses(usesOf('t')) })
+    await add('r3', { now: hour + 2, owner: 'idp ann' }, { tools: failedUses(usesOf('t')) })
     const whole = ['r6', 'r5', 'r4', 'r3', 'r3', 'r2', 'r1', 'r0']
-    for (const filter of [{}, { sub: 'ann' }, { tool: 't' }, { version: '1' }, { since: hour }]) {
+    for (const filter of [{}, { sub: 'ann' }, { tool: 't' }, { toolErrors: true }, { version: '1' }, { since: hour }]) {
       assert.deepEqual(await idsOf(filter), whole)
       const pages: string[] = []
       let before: RunPage['before']
@@ -85,8 +83,12 @@ storeContract('the list of runs', (database) => {
   async function verifyFilters({ add, idsOf, ann }: ReturnType<typeof listOf>): Promise<void> {
     const bob = { owner: 'idp bob' }
     await add('done', { now: hour + 1, configVersion: 'v1' }, { configVersion: 'v1', tools: usesOf('sales', 'chart') })
-    await add('failed', { now: hour + 2, operation: 'chain_streaming' }, { ...failed, configVersion: 'v1', tools: usesOf('sales') })
-    await add('of bob', { ...bob, now: hour + 3, operation: 'chain_async' }, { configVersion: 'v2', tools: usesOf('chart') })
+    await add(
+      'failed',
+      { now: hour + 2, operation: 'chain_streaming' },
+      { ...failed, configVersion: 'v1', tools: failedUses(usesOf('sales')) },
+    )
+    await add('of bob', { ...bob, now: hour + 3, operation: 'chain_async' }, { configVersion: 'v2', tools: failedUses(usesOf('chart')) })
     await add('running', { ...bob, now: hour + 4, configVersion: 'v2' }, false)
     const all = ['running', 'of bob', 'failed', 'done']
     const cases: [Partial<RunPage>, string[]][] = [
@@ -108,6 +110,12 @@ storeContract('the list of runs', (database) => {
       [{ tool: 'sales', status: 'error', version: 'v1', operation: 'chain_streaming', sessionId: 'failed' }, ['failed']],
       [{ tool: 'chart', version: 'v2', sub: 'bob' }, ['of bob']],
       [{ tool: 'none' }, []],
+      [{ toolErrors: true }, ['of bob', 'failed']],
+      [{ toolErrors: false }, ['running', 'done']],
+      [{ toolErrors: true, anyOwner: false }, ['failed']],
+      [{ toolErrors: true, tool: 'chart' }, ['of bob']],
+      [{ toolErrors: true, status: 'success', version: 'v2', sub: 'bob' }, ['of bob']],
+      [{ toolErrors: false, tool: 'sales' }, ['done']],
       [{ version: 'v1' }, ['failed', 'done']],
       [{ version: 'v2', sub: 'bob', status: 'running' }, ['running']],
       [{ since: hour + 2, until: hour + 4 }, ['of bob', 'failed']],

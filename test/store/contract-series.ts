@@ -43,7 +43,7 @@ function registerSeries(database: () => Database): void {
       ...{ tenant, owner: 'agent-core ann', requestId: 'x', sessionId: 's', bodyHash: '', holder: 'p', agent: 'a' },
       now: hour,
     })
-    const base = { tokens: 15, key: undefined }
+    const base = { tokens: 15, key: undefined, hasToolErrors: false }
     assert.deepEqual(await runs(), [
       { ...base, endedAt: hour + 2, status: 'error', latencyMs: 100, cost: undefined },
       { ...base, endedAt: hour + 1, status: 'success', latencyMs: 7, cost: 0.5 },
@@ -67,6 +67,10 @@ function registerSeries(database: () => Database): void {
       (await runs('tool')).map(({ key, endedAt, status }) => `${key} ${endedAt - hour} ${status}`),
       ['sales 2 error', 'sales 1 success', 'chart 1 success'],
     )
+    for (const key of ['none', 'tool'] as const) {
+      const failed = (await runs(key)).filter(({ hasToolErrors }) => hasToolErrors)
+      assert.deepEqual([...new Set(failed.map(({ endedAt }) => endedAt))], [hour + 1])
+    }
     assert.deepEqual(await uses(), [
       { endedAt: hour + 2, ...usesOf('sales')[0]! },
       { endedAt: hour + 1, ...sales },

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Database } from '../../src/store/database.ts'
+import { noFilters } from '../../src/runs/list/run-list-store.ts'
 import { unstoredMs } from '../../src/runs/unstored.ts'
 import { createRecentRunStore } from '../../src/store/runs/recent-runs.ts'
 import { createRunListStore } from '../../src/store/runs/run-list.ts'
@@ -11,8 +12,7 @@ import { storeContract } from './suites.ts'
 
 storeContract('runs that are not kept', registerUnstored)
 
-const whole = { status: undefined, sessionId: undefined, operation: undefined, sub: undefined, tool: undefined, version: undefined }
-const unbounded = { since: undefined, until: undefined, before: undefined, limit: 9 }
+const firstPage = { ...noFilters, before: undefined, limit: 9 }
 
 function registerUnstored(database: () => Database): void {
   function unstoredOf() {
@@ -27,8 +27,8 @@ function registerUnstored(database: () => Database): void {
       const [found, matches, own, all, last] = await Promise.all([
         sessions.list(caller, page),
         sessions.search(caller, { ...page, words: ['hello'] }),
-        runs.list(caller, { ...whole, ...unbounded, anyOwner: false }),
-        runs.list(caller, { ...whole, ...unbounded, anyOwner: true }),
+        runs.list(caller, { ...firstPage, anyOwner: false }),
+        runs.list(caller, { ...firstPage, anyOwner: true }),
         recent.list(caller, { statuses: undefined, sessionId: undefined, changedSince: undefined, limit: 9, before: undefined }),
       ])
       assert.deepEqual(matches.sessions, found)

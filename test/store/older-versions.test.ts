@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
-import type { RunPage } from '../../src/runs/list/run-list-store.ts'
+import { noFilters, type RunPage } from '../../src/runs/list/run-list-store.ts'
 import type { Database } from '../../src/store/database.ts'
 import { openPostgres } from '../../src/store/postgres/postgres.ts'
 import { createRunReports } from '../../src/store/reports/run-reports.ts'
@@ -164,8 +164,7 @@ const olderRows = [
 ].join('\n')
 
 async function idsOf(database: Database, change: Partial<RunPage> = {}): Promise<string[]> {
-  const every = { status: undefined, sessionId: undefined, operation: undefined, sub: undefined, tool: undefined, version: undefined }
-  const page = { ...every, since: undefined, until: undefined, limit: 100, anyOwner: true, before: undefined, ...change }
+  const page = { ...noFilters, limit: 100, anyOwner: true, before: undefined, ...change }
   return (await createRunListStore(database).list(ann, page)).map(({ requestId }) => requestId)
 }
 

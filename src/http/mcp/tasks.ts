@@ -7,6 +7,7 @@ import {
   type Result,
 } from '@modelcontextprotocol/server'
 import { ServiceError } from '../../errors.ts'
+import { noFilters } from '../../runs/list/run-list-store.ts'
 import type { ListRuns } from '../../runs/list/run-list.ts'
 import type { RunStore, StoredRun } from '../../runs/run-store.ts'
 import { isReadable } from '../../runs/unstored.ts'
@@ -131,13 +132,3 @@ function ttlOf({ agent }: TaskServices): number | null {
 }
 
 const pageSize = 45
-
-const noFilters = {
-  status: undefined,
-  sessionId: undefined,
-  sub: undefined,
-  tool: undefined,
-  version: undefined,
-  since: undefined,
-  until: undefined,
-}

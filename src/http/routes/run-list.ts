@@ -19,6 +19,9 @@ const Query = Type.Object({
   operation: Type.Optional(Operation),
   sub: Text('Runs of the callers with this `sub`, of any issuer.'),
   tool: Text('Ended runs that have called this tool.'),
+  tool_errors: Type.Optional(
+    Type.Boolean({ description: '`true`: ended runs in which a tool call has failed, whatever their status; `false`: the other runs.' }),
+  ),
   version: Text('Runs that were executed with this version of the configuration.'),
   since: Time('Runs accepted at this time or later.'),
   until: Time('Runs accepted before this time.'),
@@ -43,6 +46,7 @@ export const RunSummary = Type.Object({
   cost: Type.Union([Type.Number(), Type.Null()], {
     description: 'USD. Null until the end of the run, and if no model of the run has `prices` in the configuration.',
   }),
+  tool_errors: Type.Integer({ description: 'Failed tool calls; 0 until the end of the run.' }),
   error_type: Type.Union([Type.String(), Type.Null()], { description: '`details.error_type` of the error of a failed run.' }),
   config_version: Type.Union([Type.String(), Type.Null()], { description: 'The version of the configuration that executed the run.' }),
 })
@@ -75,6 +79,7 @@ export function runListRoute(app: FastifyInstance, { listRuns }: { listRuns: Lis
         operation,
         sub,
         tool,
+        tool_errors: toolErrors,
         version,
         limit,
         before,
@@ -82,7 +87,7 @@ export function runListRoute(app: FastifyInstance, { listRuns }: { listRuns: Lis
       } = request.query as Type.Static<typeof Query>
       const [since, until] = [toTime('since', times.since), toTime('until', times.until)]
       if (since !== undefined && until !== undefined && until < since) throw invalid(['query', 'until'], 'is before since')
-      return listRuns(principalOf(request), { status, sessionId, operation, sub, tool, version, since, until, limit, before })
+      return listRuns(principalOf(request), { status, sessionId, operation, sub, tool, toolErrors, version, since, until, limit, before })
     },
   )
 }

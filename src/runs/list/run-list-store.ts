@@ -17,11 +17,26 @@ export interface RunFilters {
   sub: string | undefined
   /** Selects ended runs that have called the tool. */
   tool: string | undefined
+  /** True: ended runs in which a tool call has failed; false: the other runs. */
+  toolErrors: boolean | undefined
   /** Version of the configuration. */
   version: string | undefined
   /** Bounds of the time of acceptance, in epoch milliseconds: `since` inclusive, `until` exclusive. */
   since: number | undefined
   until: number | undefined
+}
+
+/** Selects every run. */
+export const noFilters: RunFilters = {
+  status: undefined,
+  sessionId: undefined,
+  operation: undefined,
+  sub: undefined,
+  tool: undefined,
+  toolErrors: undefined,
+  version: undefined,
+  since: undefined,
+  until: undefined,
 }
 
 export interface RunPage extends RunFilters {
@@ -45,6 +60,8 @@ export interface ListedRun extends RunKey {
   tokens: number
   /** USD. */
   cost: number | undefined
+  /** Failed tool calls. */
+  toolErrors: number
   error: ErrorBody | undefined
   configVersion: string | undefined
 }

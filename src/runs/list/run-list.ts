@@ -20,6 +20,7 @@ export interface ListedRunView {
   input: string | null
   tokens: number
   cost: number | null
+  tool_errors: number
   error_type: string | null
   config_version: string | null
 }
@@ -73,6 +74,7 @@ function toListedRunView(run: ListedRun, showsInput: boolean): ListedRunView {
     input: showsInput ? (run.input ?? null) : null,
     tokens: hasEnded ? run.tokens : 0,
     cost: hasEnded ? (run.cost ?? null) : null,
+    tool_errors: hasEnded ? run.toolErrors : 0,
     error_type: hasEnded ? (run.error?.details?.error_type ?? null) : null,
     config_version: run.configVersion ?? null,
   }

@@ -1,6 +1,6 @@
 import type { Owner } from '../../access/owner.ts'
 import type { RunStatus } from '../run.ts'
-import type { ListedRun, RunListStore } from './run-list-store.ts'
+import { noFilters, type ListedRun, type RunListStore } from './run-list-store.ts'
 
 /** Finds runs by the caller's own session, for clients that know a conversation but no run. */
 export interface SessionRuns {
@@ -11,19 +11,8 @@ export interface SessionRuns {
 export function createSessionRuns(store: RunListStore): SessionRuns {
   return {
     async newest(caller, sessionId, status) {
-      const [run] = await store.list(caller, { ...unfiltered, sessionId, status, limit: 1 })
+      const [run] = await store.list(caller, { ...noFilters, sessionId, status, limit: 1, anyOwner: false, before: undefined })
       return run
     },
   }
 }
-
-const unfiltered = {
-  operation: undefined,
-  sub: undefined,
-  tool: undefined,
-  version: undefined,
-  since: undefined,
-  until: undefined,
-  anyOwner: false,
-  before: undefined,
-} as const

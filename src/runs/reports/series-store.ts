@@ -24,6 +24,8 @@ export interface SeriesRun {
   tokens: number
   /** USD; undefined where no model of the run has a price. */
   cost: number | undefined
+  /** Whether a tool call of the run has failed. */
+  hasToolErrors: boolean
   /** Undefined without a group, and for runs of earlier versions of the service. */
   key: string | undefined
 }

@@ -15,6 +15,7 @@ const runOf = (change: Partial<SeriesRun> = {}): SeriesRun => ({
   latencyMs: 1000,
   tokens: 10,
   cost: undefined,
+  hasToolErrors: false,
   key: undefined,
   ...change,
 })
@@ -46,7 +47,11 @@ test('the default span is 24 hours or 30 days, from the start of the first', asy
 
 test('runs are summed by hour, with exact percentiles', async () => {
   const early = now - hourMs
-  const runs = [runOf({ latencyMs: 3000, cost: 0.5 }), runOf({ latencyMs: 1000, status: 'error' }), runOf({ endedAt: early, tokens: 7 })]
+  const runs = [
+    runOf({ latencyMs: 3000, cost: 0.5 }),
+    runOf({ latencyMs: 1000, status: 'error', hasToolErrors: true }),
+    runOf({ endedAt: early, tokens: 7 }),
+  ]
   const { series } = await read(storeOf(runs))
   assert.deepEqual(series, [
     {
@@ -54,8 +59,24 @@ test('runs are summed by hour, with exact percentiles', async () => {
       is_other: false,
       runs: 3,
       points: [
-        { start: '2026-11-22T08:00:00.000Z', runs: 1, errors: 0, latency: { mean: 1, p50: 1, p95: 1 }, tokens: 7, cost: null },
-        { start: '2026-11-22T09:00:00.000Z', runs: 2, errors: 1, latency: { mean: 2, p50: 1, p95: 3 }, tokens: 20, cost: 0.5 },
+        {
+          start: '2026-11-22T08:00:00.000Z',
+          runs: 1,
+          errors: 0,
+          tool_errors: 0,
+          latency: { mean: 1, p50: 1, p95: 1 },
+          tokens: 7,
+          cost: null,
+        },
+        {
+          start: '2026-11-22T09:00:00.000Z',
+          runs: 2,
+          errors: 1,
+          tool_errors: 1,
+          latency: { mean: 2, p50: 1, p95: 3 },
+          tokens: 20,
+          cost: 0.5,
+        },
       ],
     },
   ])

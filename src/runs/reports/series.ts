@@ -8,6 +8,8 @@ export interface SeriesPoint {
   start: string
   runs: number
   errors: number
+  /** Runs in which a tool call has failed. */
+  tool_errors: number
   latency: { mean: number; p50: number; p95: number }
   tokens: number
   cost: number | null
@@ -82,6 +84,7 @@ function spanOf({ bucket, since, until }: SeriesQuery, now: number) {
 interface Sums {
   runs: number
   errors: number
+  toolErrors: number
   tokens: number
   cost: number | undefined
   latenciesMs: number[]
@@ -101,6 +104,7 @@ function addRun(groups: Map<string | null, Group>, run: SeriesRun, ms: number): 
   addSums(group.buckets, run.endedAt - (run.endedAt % ms), {
     runs: 1,
     errors: run.status === 'error' ? 1 : 0,
+    toolErrors: run.hasToolErrors ? 1 : 0,
     tokens: run.tokens,
     cost: run.cost,
     latenciesMs: [run.latencyMs],
@@ -112,6 +116,7 @@ function addSums(buckets: Group['buckets'], start: number, sums: Sums): void {
   if (!total) return void buckets.set(start, { ...sums, latenciesMs: [...sums.latenciesMs] })
   total.runs += sums.runs
   total.errors += sums.errors
+  total.toolErrors += sums.toolErrors
   total.tokens += sums.tokens
   if (sums.cost !== undefined) total.cost = (total.cost ?? 0) + sums.cost
   for (const latencyMs of sums.latenciesMs) total.latenciesMs.push(latencyMs)
@@ -131,8 +136,8 @@ function toSeries({ runs, buckets }: Group): { runs: number; points: SeriesPoint
   return { runs, points: ordered.map(([start, sums]) => toPoint(start, sums)) }
 }
 
-function toPoint(start: number, { runs, errors, tokens, cost, latenciesMs }: Sums): SeriesPoint {
+function toPoint(start: number, { runs, errors, toolErrors, tokens, cost, latenciesMs }: Sums): SeriesPoint {
   const sorted = latenciesMs.toSorted((a, b) => a - b)
   const latency = { mean: mean(sorted) / 1000, p50: percentile(sorted, 0.5) / 1000, p95: percentile(sorted, 0.95) / 1000 }
-  return { start: new Date(start).toISOString(), runs, errors, latency, tokens, cost: cost ?? null }
+  return { start: new Date(start).toISOString(), runs, errors, tool_errors: toolErrors, latency, tokens, cost: cost ?? null }
 }

@@ -30,6 +30,7 @@ const migrations: Record<string, () => Promise<Migration>> = {
   '0027-unstored-runs': () => import('./0027-unstored-runs.ts'),
   '0028-uploads': () => import('./0028-uploads.ts'),
   '0029-runs-by-version': () => import('./0029-runs-by-version.ts'),
+  '0031-tool-errors': () => import('./0031-tool-errors.ts'),
 }
 
 export const migrationNames: readonly string[] = Object.keys(migrations)

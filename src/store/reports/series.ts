@@ -46,7 +46,7 @@ async function runsOf(
   const columns = ['ended_at', 'request_id', 'owner'] as const
   const rows = db
     .selectFrom('runs')
-    .select([...columns, 'status', 'latency_ms', 'total_tokens', 'cost', 'config_version'])
+    .select([...columns, 'status', 'latency_ms', 'total_tokens', 'cost', 'config_version', 'tool_errors'])
     .where(endedIn(tenant, { from: since, to: undefined }))
     .where(before ? isBefore(columns, before) : sql<boolean>`ended_at < ${until}`)
     .orderBy(newestFirst(columns))
@@ -61,7 +61,7 @@ async function runsByTool({ db, forTenant }: Database, tenant: string, { since, 
   const rows = db
     .selectFrom('run_tools')
     .crossJoin('runs')
-    .select([...columns, 'runs.status', 'runs.latency_ms', 'runs.total_tokens', 'runs.cost'])
+    .select([...columns, 'runs.status', 'runs.latency_ms', 'runs.total_tokens', 'runs.cost', 'runs.tool_errors'])
     .where('run_tools.tenant', '=', tenant)
     .where('run_tools.ended_at', '>=', since)
     .where(before ? isBefore(columns, before) : sql<boolean>`run_tools.ended_at < ${until}`)
@@ -106,7 +106,7 @@ function keyOf({ owner, config_version: version }: Pick<RunRow, 'owner' | 'confi
   return key === 'version' ? (version ?? undefined) : undefined
 }
 
-type SeriesRow = Pick<RunRow, 'ended_at' | 'status' | 'latency_ms' | 'total_tokens' | 'cost'>
+type SeriesRow = Pick<RunRow, 'ended_at' | 'status' | 'latency_ms' | 'total_tokens' | 'cost' | 'tool_errors'>
 
 function toSeriesRun(row: SeriesRow, key: string | undefined): SeriesRun {
   return {
@@ -115,6 +115,7 @@ function toSeriesRun(row: SeriesRow, key: string | undefined): SeriesRun {
     latencyMs: row.latency_ms,
     tokens: row.total_tokens,
     cost: row.cost ?? undefined,
+    hasToolErrors: row.tool_errors !== null,
     key,
   }
 }

@@ -19,6 +19,7 @@ const runColumns = {
   log: 'text',
   config_version: 'text',
   cost: 'double precision',
+  tool_errors: 'integer',
 } as const
 
 const countColumns = { success: 'bigint', error: 'bigint', cancelled: 'bigint', timeout: 'bigint' } as const

@@ -4,14 +4,15 @@ import type { RunPage } from '../../runs/list/run-list-store.ts'
 import { query, type Database } from '../database.ts'
 
 /** A filter of a page, whose index gives the order. */
-export type Path = 'session' | 'active' | 'status' | 'version' | 'tool' | 'sub' | 'time'
+export type Path = 'session' | 'active' | 'status' | 'tool_errors' | 'version' | 'tool' | 'sub' | 'time'
 
 /** The filters of a page that have an index, from the one that usually selects fewest runs. */
-function pathsOf({ tool, sessionId, status, operation, anyOwner, sub, version }: RunPage): [Path, ...Path[]] {
+function pathsOf({ tool, sessionId, status, operation, anyOwner, sub, version, toolErrors }: RunPage): [Path, ...Path[]] {
   if (sessionId !== undefined) return ['session']
   if (status === 'pending' || status === 'running') return ['active']
   const paths: Path[] = []
   if (status !== undefined && status !== 'success') paths.push('status')
+  if (toolErrors === true) paths.push('tool_errors')
   if (version !== undefined) paths.push('version')
   if (tool !== undefined) paths.push('tool')
   if (!anyOwner || sub !== undefined) paths.push('sub')
@@ -36,6 +37,7 @@ function entryBeyond(count: number, { db, isShared }: Database, { tenant, owner 
   const source = isShared ? sql.table(table) : sql`${sql.table(table)} indexed by ${sql.id(indexes[path])}`
   const conditions: Partial<Record<Path, RawBuilder<unknown>>> = {
     status: sql`${isUnsuccessful} and status = ${sql.lit(page.status)}`,
+    tool_errors: hasToolErrors,
     version: sql`${isListed} and config_version = ${page.version}`,
     tool: sql`tool = ${page.tool}`,
     sub: sql`${isListed} and sub = ${page.anyOwner ? page.sub : subOf({ tenant, owner })}`,
@@ -50,6 +52,7 @@ export const indexes: Record<Path, string> = {
   // Few runs are active at a time, so a sort of all of them is cheaper than an index that each chat enters and leaves.
   active: 'runs_active',
   status: 'runs_listed_by_status',
+  tool_errors: 'runs_with_tool_errors',
   tool: 'run_tools_listed',
   sub: 'runs_listed_by_sub',
   version: 'runs_listed_by_version',
@@ -58,4 +61,5 @@ export const indexes: Record<Path, string> = {
 
 /** The words of the partial indexes: only with these words are the indexes used. */
 export const isListed = sql<boolean>`runs.sub is not null`
+export const hasToolErrors = sql<boolean>`runs.sub is not null and runs.tool_errors is not null`
 export const isUnsuccessful = sql<boolean>`runs.sub is not null and runs.status not in ('success', 'gone', 'pending', 'running')`

@@ -4,7 +4,7 @@ import type { ListedRun, RunListStore, RunPage } from '../../runs/list/run-list-
 import type { Operation, RunStatus } from '../../runs/run.ts'
 import { query, type Database } from '../database.ts'
 import { parseJson } from '../rows.ts'
-import { choosePath, indexes, isListed, isUnsuccessful, type Path } from './run-list-paths.ts'
+import { choosePath, hasToolErrors, indexes, isListed, isUnsuccessful, type Path } from './run-list-paths.ts'
 import type { RunRow, RunToolRow, Tables } from '../tables.ts'
 
 /** `RunListStore` on either database. A page reads at most `fewRuns` runs one by one if one of its filters selects no more. */
@@ -32,6 +32,7 @@ const columns = [
   'runs.input',
   'runs.total_tokens',
   'runs.cost',
+  'runs.tool_errors',
   'runs.error',
   'runs.config_version',
 ] as const
@@ -49,6 +50,7 @@ type ListedRow = Pick<
   | 'input'
   | 'total_tokens'
   | 'cost'
+  | 'tool_errors'
   | 'error'
   | 'config_version'
 >
@@ -129,7 +131,7 @@ function ofCaller({ tenant, owner }: Owner, { anyOwner, tool, sub }: RunPage, pa
   return conditions
 }
 
-function filtersOf({ tenant, owner }: Owner, { sessionId, status, operation, version, anyOwner }: RunPage, path: Path) {
+function filtersOf({ tenant, owner }: Owner, { sessionId, status, operation, version, toolErrors, anyOwner }: RunPage, path: Path) {
   const conditions: RawBuilder<boolean>[] = []
   if (sessionId !== undefined) {
     const own = anyOwner ? sql`` : sql`and owner = ${owner}`
@@ -139,6 +141,7 @@ function filtersOf({ tenant, owner }: Owner, { sessionId, status, operation, ver
   if (path === 'status') conditions.push(isUnsuccessful)
   if (path === 'active') conditions.push(isActive)
   if (status !== undefined) conditions.push(sql<boolean>`runs.status = ${sql.lit(status)}`)
+  if (toolErrors !== undefined) conditions.push(toolErrors ? hasToolErrors : sql<boolean>`runs.tool_errors is null`)
   if (operation !== undefined) conditions.push(sql<boolean>`runs.operation = ${operation}`)
   if (version !== undefined)
     conditions.push(sql<boolean>`${path === 'tool' ? sql.ref('run_tools') : sql.ref('runs')}.config_version = ${version}`)
@@ -169,6 +172,7 @@ function toListedRun(tenant: string, row: ListedRow): ListedRun {
     input: row.input ?? undefined,
     tokens: row.total_tokens,
     cost: row.cost ?? undefined,
+    toolErrors: row.tool_errors ?? 0,
     error: parseJson(row.error),
     configVersion: row.config_version ?? undefined,
   }

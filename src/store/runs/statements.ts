@@ -64,6 +64,7 @@ export type EndedRunRow = Pick<
   | 'log'
   | 'config_version'
   | 'cost'
+  | 'tool_errors'
 > &
   RunKey & { fence: number }
 
@@ -410,6 +411,7 @@ export function endedRun(param: Param<Omit<EndedRunRow, 'error' | 'config_versio
     ended_at: param('ended_at'),
     log: param('log'),
     cost: param('cost'),
+    tool_errors: param('tool_errors'),
   }
 }
 

@@ -118,6 +118,7 @@ export function toTombstone(db: Kysely<Tables>, now: number) {
     input: null,
     config_version: null,
     cost: null,
+    tool_errors: null,
     gone_at: now,
     unstored: null,
   })
