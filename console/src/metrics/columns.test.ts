@@ -6,6 +6,7 @@ const point = (hour: number, parts: Partial<Point> = {}): Point => ({
   start: `2026-11-22T${String(hour).padStart(2, '0')}:00:00.000Z`,
   runs: 1,
   errors: 0,
+  tool_errors: 0,
   latency: { mean: 1, p50: 1, p95: 1 },
   tokens: 10,
   cost: null,
@@ -30,9 +31,9 @@ test('every hour of the range has a value, also those without runs', () => {
 })
 
 test('totals weigh the latency by runs, and have no cost without prices', () => {
-  const slow = point(8, { runs: 1, latency: { mean: 9, p50: 9, p95: 9 }, errors: 1 })
+  const slow = point(8, { runs: 1, latency: { mean: 9, p50: 9, p95: 9 }, errors: 1, tool_errors: 1 })
   const quick = point(9, { runs: 3 })
-  assert.deepEqual(totalsOf([slow, quick]), { runs: 4, errors: 1, latency: 3, tokens: 20, cost: null })
+  assert.deepEqual(totalsOf([slow, quick]), { runs: 4, errors: 1, toolErrors: 1, latency: 3, tokens: 20, cost: null })
   assert.equal(totalsOf([slow, point(9, { cost: 0.5 })]).cost, 0.5)
   assert.equal(totalsOf([]).latency, null)
 })

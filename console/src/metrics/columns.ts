@@ -3,6 +3,8 @@ export interface Point {
   start: string
   runs: number
   errors: number
+  /** Runs with a failed call of a tool. */
+  tool_errors: number
   /** Seconds. */
   latency: { mean: number; p50: number; p95: number }
   tokens: number
@@ -40,6 +42,7 @@ export function valuesOf(
 export interface Totals {
   runs: number
   errors: number
+  toolErrors: number
   /** Mean seconds of a run; null without runs. */
   latency: number | null
   tokens: number
@@ -52,6 +55,7 @@ export function totalsOf(points: readonly Point[]): Totals {
   return {
     runs,
     errors: sum((point) => point.errors),
+    toolErrors: sum((point) => point.tool_errors),
     latency: runs === 0 ? null : sum((point) => point.latency.mean * point.runs) / runs,
     tokens: sum((point) => point.tokens),
     cost: points.some(({ cost }) => cost !== null) ? sum((point) => point.cost ?? 0) : null,

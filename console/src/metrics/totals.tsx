@@ -8,11 +8,12 @@ const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFracti
 
 /** The figures of the whole period. */
 export function TotalsRow({ points }: { points: readonly Point[] }) {
-  const { runs, errors, latency, tokens, cost } = totalsOf(points)
+  const { runs, errors, toolErrors, latency, tokens, cost } = totalsOf(points)
   return (
     <dl className={styles.totals}>
       <Figure name="Runs" value={whole.format(runs)} />
       <Figure name="Errors" value={whole.format(errors)} note={formatShare(errors, runs)} isBad={errors > 0} />
+      <Figure name="With tool errors" value={whole.format(toolErrors)} note={formatShare(toolErrors, runs)} isBad={toolErrors > 0} />
       <Figure name="Mean latency" value={latency === null ? '–' : formatDuration(latency * 1000)} />
       <Figure name="Tokens" value={compact.format(tokens)} note={runs > 0 ? `${compact.format(tokens / runs)} a run` : undefined} />
       <Figure name="Cost" value={cost === null ? '–' : formatCost(cost)} note={cost === null ? 'no prices configured' : undefined} />

@@ -20,7 +20,7 @@ const caller: Column<RunSummary> = {
 }
 
 const others: readonly Column<RunSummary>[] = [
-  { header: 'Status', width: '118px', cell: ({ status, error_type: type }) => <StatusBadge status={status} title={type ?? undefined} /> },
+  { header: 'Status', width: '118px', cell: statusOf },
   { header: 'Accepted', width: '112px', cell: ({ created_at: at }) => <Timestamp at={at} /> },
   { header: 'Kind', width: '84px', cell: ({ operation }) => <span className={styles.quiet}>{operationLabels[operation]}</span> },
   { header: 'Duration', width: '78px', align: 'end', cell: durationOf },
@@ -31,6 +31,13 @@ const others: readonly Column<RunSummary>[] = [
 /** Columns of the list; the caller is a column where runs of several callers are seen. */
 export function columnsOf({ seesTenant }: { seesTenant: boolean }): readonly Column<RunSummary>[] {
   return seesTenant ? [question, caller, ...others] : [question, ...others]
+}
+
+/** A run that has ended well although calls of tools failed is marked: its answer may lack what these calls were for. */
+function statusOf({ status, error_type: type, tool_errors: count }: RunSummary) {
+  if (status !== 'success' || count === 0) return <StatusBadge status={status} title={type ?? undefined} />
+  const label = count === 1 ? '1 tool error' : `${count} tool errors`
+  return <StatusBadge status="warning" label={label} title={`The run has answered. Failed calls of tools: ${count}`} />
 }
 
 function durationOf({ started_at: start, ended_at: end, status }: RunSummary) {

@@ -1,6 +1,6 @@
 import { Button, Select, TextInput } from '@mantine/core'
 import { PeriodSelect } from '../parts/period-select.tsx'
-import { operationLabels, statuses } from './labels.ts'
+import { operationLabels, statuses, withToolErrors } from './labels.ts'
 import { filterNames, type RunFilters } from './queries.ts'
 import styles from './runs.module.css'
 
@@ -10,7 +10,11 @@ interface FiltersProps {
   seesTenant: boolean
 }
 
-const statusOptions = [{ value: '', label: 'Any status' }, ...statuses.map((value) => ({ value, label: value }))]
+const statusOptions = [
+  { value: '', label: 'Any status' },
+  ...statuses.map((value) => ({ value, label: value })),
+  { value: withToolErrors, label: 'with tool errors' },
+]
 const kindOptions = [{ value: '', label: 'Any kind' }, ...Object.entries(operationLabels).map(([value, label]) => ({ value, label }))]
 
 /** The filters of the list, and a button that removes all. */

@@ -7,4 +7,7 @@ export const operationLabels: Record<RunSummary['operation'], string> = {
   chain_async: 'Async',
 }
 
+/** The choice of the filter by status that selects runs with failed calls of tools. */
+export const withToolErrors = 'tool_errors'
+
 export const statuses: readonly RunSummary['status'][] = ['pending', 'running', 'interrupted', 'success', 'error', 'cancelled', 'timeout']

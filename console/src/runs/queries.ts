@@ -3,6 +3,7 @@ import { client, type Reply, type RequestOptions } from '../api/client.ts'
 import type { Page } from '../parts/pages/page.ts'
 import { usePages } from '../parts/pages/use-pages.ts'
 import { startOf } from '../parts/period.ts'
+import { withToolErrors } from './labels.ts'
 
 export type RunSummary = Reply<'GET', '/core/v1/runs'>['runs'][number]
 
@@ -20,7 +21,8 @@ export const idOf = ({ request_id: id, issuer, sub }: RunSummary): string => `${
 export function useRuns({ status, operation, period, sub, tool, version, session }: RunFilters) {
   const since = useMemo(() => startOf(period), [period])
   const filters = {
-    status: status as Query['status'],
+    status: status === withToolErrors ? undefined : (status as Query['status']),
+    tool_errors: status === withToolErrors ? true : undefined,
     operation: operation as Query['operation'],
     since: since === undefined ? undefined : new Date(since).toISOString(),
     session_id: session,
