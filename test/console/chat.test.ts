@@ -140,3 +140,15 @@ browserTest('Chat: a lost connection is announced, and the answer goes on when t
   )
   assert.equal(service.model.requests.length, 1, 'the model was asked once')
 })
+
+browserTest('Chat: a question in the address stands in the composer, and is not sent', async (t) => {
+  const { page, open, service } = await openConsole(t, { script: { text: 'Hello.' } })
+  await open('/chat?question=Hello%20there%20%26%20welcome')
+  const question = page.getByRole('textbox', { name: 'Your question' })
+  await page.waitForURL((url) => url.search === '')
+  assert.equal(await question.inputValue(), 'Hello there & welcome')
+  await question.fill('Hello')
+  await page.reload()
+  assert.equal(await question.inputValue(), 'Hello', 'a reload keeps the draft')
+  assert.equal(service.model.requests.length, 0)
+})

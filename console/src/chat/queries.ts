@@ -74,15 +74,6 @@ export function useDeleteSession() {
   })
 }
 
-/** Copies the messages before an index into a new session, and returns its id. */
-export async function forkSession(sessionId: string, messageIndex: number): Promise<string> {
-  const fork = await client.request('POST', '/core/v1/sessions/{session_id}/fork', {
-    path: { session_id: sessionId },
-    body: { message_index: messageIndex },
-  })
-  return fork.session_id
-}
-
 /** Calls of one run that wait for approval, as far as the caller may see them. */
 export function useOpenCalls(requestId: string, enabled: boolean) {
   const may = useMay()

@@ -4,7 +4,8 @@ import { useLocation } from 'wouter'
 import { newId } from '../api/ids.ts'
 import { createStore, useStore } from '../api/store.ts'
 import { ask, attach, currentRun, type LiveRun, type Question, type RunStatus } from './live/live-run.ts'
-import { forkSession, useActiveRun, useSession, type Message } from './queries.ts'
+import { forkSession } from './fork.ts'
+import { useActiveRun, useSession, type Message } from './queries.ts'
 
 /** The stored messages of a session, the run that goes on in it, and what the user can do with them. */
 export interface ConversationState {

@@ -1,12 +1,12 @@
 import { Button } from '@mantine/core'
-import { CopyIcon, CommentDiscussionIcon, SquareFillIcon } from '@primer/octicons-react'
-import { Link } from 'wouter'
+import { CopyIcon, SquareFillIcon } from '@primer/octicons-react'
 import { serviceAddress } from '../api/address.ts'
 import { useMay, useMe } from '../api/me.ts'
 import { notify, notifyFailure } from '../parts/notify.ts'
 import { useCopy } from '../parts/use-copy.ts'
 import type { RunSummary } from '../runs/queries.ts'
 import { toCurl } from './as-curl.ts'
+import { AskAgain } from './ask-again.tsx'
 import { Feedback } from './feedback.tsx'
 import { hasEnded, useCancel, type Run, type RunKey } from './queries.ts'
 
@@ -41,17 +41,7 @@ export function Actions({ runKey, run, summary }: ActionsProps) {
           {clipboard.copied ? 'Copied' : 'Copy as curl'}
         </Button>
       )}
-      {question !== undefined && may('chat') && (
-        <Button
-          component={Link}
-          href={`/chat?question=${encodeURIComponent(question.slice(0, maxQuestion))}`}
-          variant="default"
-          size="sm"
-          leftSection={<CommentDiscussionIcon />}
-        >
-          Ask again
-        </Button>
-      )}
+      {question !== undefined && <AskAgain run={run} question={question} isOwn={isOwn} />}
       {!hasEnded(run) && may('runs.write') && (
         <Button color="red" variant="light" size="sm" leftSection={<SquareFillIcon />} loading={cancel.isPending} onClick={cancelRun}>
           Cancel
@@ -60,6 +50,3 @@ export function Actions({ runKey, run, summary }: ActionsProps) {
     </>
   )
 }
-
-/** Browsers and proxies limit the length of addresses. */
-const maxQuestion = 4_000

@@ -7,6 +7,7 @@ import { notifyFailure } from '../../parts/notify.ts'
 import type { LiveRun, Question } from '../live/live-run.ts'
 import { AttachedItems } from './attached-items.tsx'
 import { maxPictures, readPictures } from './pictures.ts'
+import { useQuestionOfAddress } from './question-of-address.ts'
 import { useDraft } from './use-draft.ts'
 import styles from './composer.module.css'
 
@@ -26,6 +27,7 @@ const noAttachments: Attachments = { images: [], contextFiles: [], hints: [] }
 /** The field for a question, with pictures, context files and data filter hints. */
 export function Composer({ session, run, onSend }: ComposerProps) {
   const [text, setText, forgetDraft] = useDraft(session ?? 'new')
+  useQuestionOfAddress(setText)
   const [attached, setAttached] = useState(noAttachments)
   const [dialog, setDialog] = useState<'files' | 'hints'>()
   const [isDropping, setIsDropping] = useState(false)
