@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { ServiceError } from '../errors.ts'
 import type { AgentParts } from './agent.ts'
-import type { ChangeRules } from './change/change.ts'
+import type { ServiceRules } from './change/change.ts'
 import type { RequestedChange } from './change/state.ts'
 import type { ChangeKind, ConfigurationActor, PastConfiguration } from './configuration-store.ts'
 import { ConfigError, type ConfigProblem } from './problems.ts'
@@ -66,6 +66,8 @@ export interface ConfigurationUpdate {
   expects(version: string): boolean
   /** The caller, for the log and the history. */
   actor: ConfigurationActor
+  /** The caller's permissions. */
+  permissions: ReadonlySet<string>
 }
 
 /** Brings a recorded version back, with its secrets. The version is checked as a caller's own text is. */
@@ -94,7 +96,7 @@ export interface ConfigurationDependencies {
    * Takes seconds, not minutes.
    */
   tryOut(config: AgentConfig): Promise<string[]>
-  rules: Omit<ChangeRules, 'variableUses'>
+  rules: ServiceRules
   newVersion(): string
   now(): number
   log: Logger

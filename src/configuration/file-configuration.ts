@@ -47,14 +47,14 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
   const mutex = createMutex()
   let isClosed = false
 
-  async function update({ change, mode, expects, actor }: ConfigurationUpdate): Promise<UpdatedConfiguration> {
+  async function update({ change, mode, expects, actor, permissions }: ConfigurationUpdate): Promise<UpdatedConfiguration> {
     if (isClosed) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
     if (mode === 'file') await follow()
     const { version } = agents.current()
     if (!expects(version))
       throw new ServiceError('precondition_failed', `The configuration has changed. The current version is ${version}.`)
     const requested = await toRequestedChange(change, versions)
-    const options = { isStored: mode !== 'memory', rules: deps.rules }
+    const options = { isStored: mode !== 'memory', rules: { ...deps.rules, grantable: permissions } }
     const place = placeOf(change)
     const next = await withValidationErrors(async () => changeState(state, requested, options), place)
     const diff = changedPaths(state.used.config, next.used.config)

@@ -4,10 +4,10 @@ import type { ConfigurationUpdate, UpdatedConfiguration } from '../configuration
 import { principalOf } from './authenticate.ts'
 import type { UpdatedConfiguration as UpdatedReply } from './configuration-schemas.ts'
 
-/** The caller, as the history of the configuration names it. */
-export function actorOf(request: FastifyRequest): ConfigurationUpdate['actor'] {
-  const { tenant, issuer, sub } = principalOf(request)
-  return { tenant, issuer, sub }
+/** The caller, as the history of the configuration names it, and what the caller may grant. */
+export function requesterOf(request: FastifyRequest): Pick<ConfigurationUpdate, 'actor' | 'permissions'> {
+  const { tenant, issuer, sub, permissions } = principalOf(request)
+  return { actor: { tenant, issuer, sub }, permissions }
 }
 
 /** Parses `if-match` (RFC 9110, 13.1.1). A version without quotes is accepted too. */

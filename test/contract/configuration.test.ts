@@ -485,3 +485,32 @@ test('Agent configuration: validate_only starts no command and loads no code, ev
   const refused = await put({ tools: [{ name: 'a', type: 'openapi', config: { spec: '../a.yaml' } }] }, { validate_only: true })
   assert.deepEqual(faultsOf(refused), [422, 'body.configuration.tools.0.config.spec'])
 })
+
+test('Configuration: a change gives a role no permission that the caller lacks, by patch, text, memory or restore', async (t) => {
+  const yaml = `llms: {primary: {provider: openai-compatible, model: one, base_url: "https://one.example/v1", api_key: sk-one}}\naccess:\n  roles:\n    clerk: [config.read, config.write, chat]\n    other: [runs.read]\n`
+  const service = await startService(t, { yaml })
+  const clerk = await service.as({ sub: 'clerk', roles: ['clerk'] })
+  const admin = await service.as({ sub: 'root', roles: ['admin'] })
+  const place = '/core/v1/agent/config'
+  const rolesIn = async () => (await admin.request('GET', place)).body.configuration.access.roles
+  const before = await rolesIn()
+  const patch = (roles: object, more = {}) => clerk.request('PUT', place, { body: { configuration: { access: { roles } }, ...more } })
+  const { version: first } = (await admin.request('GET', place)).body
+  const refused = [
+    await patch({ clerk: ['config.read', 'config.write', 'chat', 'keys.manage'] }),
+    await patch({ new: ['observability.read'] }, { in_memory_only: true }),
+    await patch({ other: ['runs.read', 'memories.read'] }, { validate_only: true }),
+    await clerk.request('PUT', place, { body: yaml.replace('chat]', 'keys.manage]'), headers: { 'content-type': 'application/yaml' } }),
+  ]
+  for (const { status, body } of refused) {
+    assert.equal(status, 403, JSON.stringify(body))
+    assert.match(body.body, /cannot give permissions that it lacks: access\.roles\.\w+: [\w.]+/)
+  }
+  assert.deepEqual(await rolesIn(), before)
+  // What the caller has may be given, and what a role has may stay or be taken.
+  assert.equal((await patch({ new: ['chat'], other: [] })).status, 200)
+  const restored = await clerk.request('POST', `${place}/restore`, { body: { version: first } })
+  assert.equal(restored.status, 403, 'the earlier version gives runs.read')
+  const byAdmin = await admin.request('POST', `${place}/restore`, { body: { version: first } })
+  assert.deepEqual({ status: byAdmin.status, roles: await rolesIn() }, { status: 200, roles: before })
+})

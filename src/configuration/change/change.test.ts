@@ -30,7 +30,12 @@ tools:
 `
 
 const before = toContent(readYaml(text).value as ConfigData)
-const rules: ChangeRules = { variableUses: variableUsesOf(before.data), allowedReferences: ['LISTED'], mayBringCode: false }
+const rules: ChangeRules = {
+  variableUses: variableUsesOf(before.data),
+  allowedReferences: ['LISTED'],
+  mayBringCode: false,
+  grantable: new Set(['chat']),
+}
 
 function shown(content: ConfigContent = before): any {
   return structuredClone(redactConfig(content.config))

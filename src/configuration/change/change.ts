@@ -5,6 +5,7 @@ import { ConfigError, problemAt, type ConfigProblem } from '../problems.ts'
 import { AgentConfigSchema, type AgentConfig } from '../schema.ts'
 import { findDanger } from '../yaml-source.ts'
 import { findNewCode } from './code-rule.ts'
+import { findForeignGrants } from './grants-rule.ts'
 import { mergePatch, ownValue, patchBetween, prunePatch, type ConfigData } from './merge.ts'
 import { findForeignReferences, type VariableUses } from './references-rule.ts'
 import { findMovedSecrets, restoreSecrets, type RestoredPatch } from './secrets.ts'
@@ -24,7 +25,12 @@ export interface ChangeRules {
   /** Names of environment variables that a change may use anywhere. */
   allowedReferences: readonly string[]
   mayBringCode: boolean
+  /** The caller's permissions: a change of a role adds no others. */
+  grantable: ReadonlySet<string>
 }
+
+/** The rules that are the same for every caller. */
+export type ServiceRules = Omit<ChangeRules, 'variableUses' | 'grantable'>
 
 /** Checks data and fills in the defaults. Throws `ConfigError` with all problems. */
 export function toContent(data: ConfigData): ConfigContent {
@@ -64,7 +70,11 @@ function checkChange(before: ConfigContent, { data, restored, rules }: CheckedCh
     const rule = 'config.write does not permit new commands or code unless the service runs with CONFIG_CODE=allow'
     throw new ServiceError('forbidden', `RBAC: access denied: ${rule}: ${code.join(', ')}.`)
   }
+  const grants = findForeignGrants(before.data, data, rules.grantable).slice(0, 10)
   const { config, problems } = checkConfig(data)
+  if (problems.length === 0 && grants.length > 0) {
+    throw new ServiceError('forbidden', `RBAC: access denied: this key cannot give permissions that it lacks: ${grants.join(', ')}.`)
+  }
   const all = [
     ...problems,
     ...restored.problems,

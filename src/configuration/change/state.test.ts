@@ -6,7 +6,7 @@ import { maskText } from './mask-text.ts'
 import { changeState, editState, patchState, type ConfigurationState, type RequestedChange } from './state.ts'
 
 const text = '# Ours.\nname: One  # called so\nmax_iterations: 5\n'
-const rules = { allowedReferences: [], mayBringCode: false }
+const rules = { allowedReferences: [], mayBringCode: false, grantable: new Set(['chat']) }
 
 function stateOf(yaml: string): ConfigurationState {
   const stored = parseSource(yaml)

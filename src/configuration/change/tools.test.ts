@@ -51,7 +51,12 @@ tools:
 
 const secret = /(url|query|head|oauth|env|other|spec|order|cred|stock|host)-secret/
 const before = toContent(readYaml(text).value as ConfigData)
-const rules: ChangeRules = { variableUses: variableUsesOf(before.data), allowedReferences: [], mayBringCode: false }
+const rules: ChangeRules = {
+  variableUses: variableUsesOf(before.data),
+  allowedReferences: [],
+  mayBringCode: false,
+  grantable: new Set(['chat']),
+}
 
 type Entry = { name: string; type?: string; config: Record<string, any> } & Record<string, unknown>
 
@@ -253,7 +258,10 @@ test('no command and no code is added or changed, in any order of the list', () 
   assert.deepEqual(forbidden(mine, other, local), [])
   assert.deepEqual(forbidden(github), [])
   assert.deepEqual(forbidden({ name: 'local', type: 'mcp', config: { url: 'https://a.example' } }), [])
-  assert.deepEqual(refusal({ tools: [withConfig(local, { command: 'sh', env: {} })] }, { mayBringCode: true }), [])
+  assert.deepEqual(
+    refusal({ tools: [withConfig(local, { command: 'sh', env: {} })] }, { mayBringCode: true, grantable: new Set(['chat']) }),
+    [],
+  )
 })
 
 test('runsCode recognizes entries with code before the tool is created', () => {

@@ -69,7 +69,7 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
 
   /** Undefined when another change came first. */
   async function tryUpdate(request: ConfigurationUpdate, unusedParts: AgentParts[]): Promise<UpdatedConfiguration | undefined> {
-    const { change, mode, expects, actor } = request
+    const { change, mode, expects, actor, permissions } = request
     const newest = await readNewest(latest)
     const { version } = newest
     if (!expects(version)) {
@@ -79,7 +79,8 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
     const isStored = mode !== 'memory'
     const requested = await toRequestedChange(change, store)
     const place = placeOf(change)
-    const next = await withValidationErrors(async () => changeState(newest, requested, { isStored, rules: deps.rules }), place)
+    const rules = { ...deps.rules, grantable: permissions }
+    const next = await withValidationErrors(async () => changeState(newest, requested, { isStored, rules }), place)
     const diff = changedPaths(newest.used.config, next.used.config)
     const unchanged = { version, at: now(), diff, backup: undefined }
     const oddities = describeOddities(next.used.config)

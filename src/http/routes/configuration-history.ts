@@ -12,7 +12,7 @@ import {
   VersionPath,
   type ConfigurationVersion,
 } from '../configuration-schemas.ts'
-import { actorOf, toExpectation, toUpdateReply } from '../configuration-update.ts'
+import { requesterOf, toExpectation, toUpdateReply } from '../configuration-update.ts'
 import { ErrorReply, refusals, ValidationReply } from '../schemas.ts'
 
 const tags = ['Agent configuration']
@@ -80,7 +80,7 @@ export function configurationHistoryRoutes(app: FastifyInstance, { configuration
       const { version, validate_only: isCheck } = request.body as Type.Static<typeof RestoreBody>
       const mode = isCheck ? 'check' : 'file'
       const expects = toExpectation(request.headers['if-match'])
-      const updated = await configuration.update({ change: { kind: 'restore', version }, mode, expects, actor: actorOf(request) })
+      const updated = await configuration.update({ change: { kind: 'restore', version }, mode, expects, ...requesterOf(request) })
       void reply.header('etag', `"${updated.version}"`)
       return toUpdateReply(mode, updated)
     },

@@ -12,7 +12,7 @@ import {
   UpdateQuery,
   YamlText,
 } from '../configuration-schemas.ts'
-import { actorOf, toExpectation, toTimestamp, toUpdateReply } from '../configuration-update.ts'
+import { requesterOf, toExpectation, toTimestamp, toUpdateReply } from '../configuration-update.ts'
 import { ErrorReply, refusals } from '../schemas.ts'
 import { yamlType } from '../yaml-bodies.ts'
 
@@ -108,6 +108,6 @@ function toUpdate(request: FastifyRequest): Update {
     change: typeof body === 'string' ? { kind: 'text', text: body } : { kind: 'patch', patch: body.configuration },
     mode: isCheck ? 'check' : isInMemory ? 'memory' : 'file',
     expects: toExpectation(request.headers['if-match']),
-    actor: actorOf(request),
+    ...requesterOf(request),
   }
 }
