@@ -283,6 +283,8 @@ test('keys: a key is created, listed and revoked', async (t) => {
   const listed = await collect(admin.keys.all({ limit: 1 }))
   assert.ok(listed.some((entry) => entry.jti === jti && entry.sub === 'bob'))
   assert.ok((await admin.keys.revoke(jti)).revoked_at)
+  const { jti: another, created_by: creator } = await admin.keys.create({ sub: 'carl', roles: ['viewer'] })
+  assert.deepEqual((await admin.keys.revokeCreatedBy(creator!)).revoked, [another])
   assert.match(await typeOf(admin.keys.create({ sub: 'bob', roles: ['unknown'] })), /^422 /)
 })
 

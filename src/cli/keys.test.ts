@@ -15,7 +15,7 @@ test('a key is created before the first start, printed alone, listed and revoked
   assert.equal((await stat(path.join(folder, '.agent-core'))).mode & 0o777, 0o700)
 
   const [head, row, ...rest] = (await runIn(folder, ['keys', 'list'])).out.trimEnd().split('\n')
-  assert.deepEqual(head?.split(/ +/), ['jti', 'tenant', 'sub', 'roles', 'created', 'expires', 'state'])
+  assert.deepEqual(head?.split(/ +/), ['jti', 'tenant', 'sub', 'roles', 'created', 'expires', 'state', 'created', 'by'])
   assert.deepEqual(row?.split(/ +/).toSpliced(4, 2), [jti, 'default', 'ada', 'user', 'active'])
   assert.deepEqual(rest, [])
 

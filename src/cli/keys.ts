@@ -1,9 +1,10 @@
-import { InvalidArgumentError, Option, type Command } from 'commander'
+import { InvalidArgumentError, type Command } from 'commander'
 import { toRecord, type AccessKeyRecord, type AccessKeyStore } from '../access/keys/access-key-store.ts'
 import { openCallbackSecrets } from '../access/keys/callback-secrets.ts'
 import { isKeyName, newClaims, signClaims } from '../access/keys/keys.ts'
 import { defaultLifetime, lifetimeRule, parseLifetime } from '../access/keys/lifetime.ts'
 import { isBuiltInRole } from '../access/permissions.ts'
+import { ownerOf, ownIssuer } from '../access/principal.ts'
 import { openSigningKeys, rotateSigningKeys } from '../access/keys/signing-keys.ts'
 import { ConfigError } from '../configuration/problems.ts'
 import type { Topic, Topics } from '../replicas/bus.ts'
@@ -42,18 +43,18 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
     .requiredOption('--sub <name>', 'owner of the key', toName)
     .option('--tenant <name>', 'tenant of the key', toName, 'default')
     .option('--roles <names>', 'roles, separated by commas', toRoles, ['user'])
-    .addOption(
-      new Option('--expires <time>', 'how long the key is valid: a number and s, m, h or d')
-        .argParser(toSeconds)
-        .default(toSeconds(defaultLifetime), defaultLifetime),
-    )
+    .option('--expires <time>', 'how long the key is valid: a number and s, m, h or d (default: 30d)')
     .addHelpText('after', '\nBuilt-in roles: viewer, user, operator, admin.')
     .action(async ({ sub, tenant, roles, expires }: CreateOptions) => {
       const settings = readSettings(terminal)
+      const expiresInSeconds = parseLifetime(expires ?? defaultLifetime(settings.keyMaxDays), settings.keyMaxDays)
+      if (expiresInSeconds === undefined) {
+        throw new CommandFailure(2, [`error: --expires must be ${lifetimeRule(settings.keyMaxDays)}, but is ${JSON.stringify(expires)}.`])
+      }
       for (const role of await findUnknownRoles(roles, settings)) {
         terminal.stderr.write(`There is no role ${JSON.stringify(role)} in the configuration: it grants nothing.\n`)
       }
-      const claims = newClaims({ sub, tenant, roles, expiresInSeconds: expires, now: Date.now() })
+      const claims = newClaims({ sub, tenant, roles, expiresInSeconds, now: Date.now() })
       const key = await use(settings, async ({ register, secrets }) => {
         const { signingKeys } = await secrets()
         // The key is registered before it is signed: a working key outside the register could not be revoked, and a rotation would not know its expiry.
@@ -73,9 +74,15 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
     })
 
   keys
-    .command('revoke <jti>')
+    .command('revoke [jti]')
     .description('Revoke a key. With Postgres every replica refuses the key at once; otherwise a running service does within 5 s.')
-    .action(async (jti: string) => {
+    .option('--created-by <caller>', 'revoke the keys that a caller created over HTTP instead, and those created with them', toName)
+    .option('--tenant <name>', 'with --created-by: only keys of this tenant', toName)
+    .addHelpText('after', '\nA caller is the sub of its key, or for callers of an identity provider "<issuer> <sub>".')
+    .action(async (jti: string | undefined, { createdBy, tenant }: { createdBy?: string; tenant?: string }) => {
+      if ((jti === undefined) === (createdBy === undefined))
+        throw new CommandFailure(2, ['error: keys revoke needs the id of a key or --created-by.'])
+      if (jti === undefined) return revokeCreatedBy(createdBy!, tenant)
       const revoked = await use(readSettings(terminal), async ({ register, publish }) => {
         const revocation = await register.revoke(jti, Date.now())
         if (revocation?.isNew) await publish('revoked', { jti })
@@ -84,6 +91,17 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
       if (!revoked) throw new CommandFailure(1, [`There is no key ${JSON.stringify(jti)}; "agent-core keys list" lists the keys.`])
       print(revoked.isNew ? `Revoked ${jti}.` : `${jti} was already revoked.`)
     })
+
+  async function revokeCreatedBy(caller: string, tenant: string | undefined): Promise<void> {
+    const owner = caller.includes(' ') ? caller : ownerOf(ownIssuer, caller)
+    const revoked = await use(readSettings(terminal), async ({ register, publish }) => {
+      const jtis = await register.revokeCreatedBy(owner, Date.now(), tenant === undefined ? {} : { tenant })
+      for (const revokedJti of jtis) await publish('revoked', { jti: revokedJti })
+      return jtis
+    })
+    for (const revokedJti of revoked) print(`Revoked ${revokedJti}.`)
+    if (revoked.length === 0) print(`There are no active keys that ${JSON.stringify(owner)} created.`)
+  }
 
   keys
     .command('rotate')
@@ -121,13 +139,7 @@ interface CreateOptions {
   sub: string
   tenant: string
   roles: string[]
-  expires: number
-}
-
-function toSeconds(text: string): number {
-  const seconds = parseLifetime(text)
-  if (seconds !== undefined) return seconds
-  throw new InvalidArgumentError(`The value must be ${lifetimeRule}.`)
+  expires?: string
 }
 
 function toName(text: string): string {
@@ -171,8 +183,9 @@ function toTable(records: readonly AccessKeyRecord[], now: number): string[] {
     toTime(record.createdAt),
     toTime(record.expiresAt),
     record.revokedAt !== undefined ? 'revoked' : record.expiresAt <= now ? 'expired' : 'active',
+    record.creator?.owner ?? '',
   ])
-  return formatTable([['jti', 'tenant', 'sub', 'roles', 'created', 'expires', 'state'], ...rows])
+  return formatTable([['jti', 'tenant', 'sub', 'roles', 'created', 'expires', 'state', 'created by'], ...rows])
 }
 
 function toTime(ms: number): string {

@@ -33,6 +33,9 @@ const keyFields = {
   expires_at: Type.String(dateTime),
   revoked_at: nullableTime('Null for a key that was not revoked.'),
   last_used_at: nullableTime('Exact to a minute. Null for a key that was never used.'),
+  created_by: Type.Union([Type.String(), Type.Null()], {
+    description: 'The caller that created the key over HTTP, `<issuer> <sub>`. Null for other keys.',
+  }),
 }
 
 /** A key of the caller's tenant, without the key itself. */

@@ -41,7 +41,7 @@ const adminKeyEveryMs = 3_600_000
 /** Opens access control: the signing keys, revocations, and the administrator's key in its file. */
 export async function openAccess(stack: AsyncDisposableStack, options: AccessOptions) {
   const { agent, database, settings, secrets, bus, changes, now, log } = options
-  const { adminTenant: tenant, accessProvider: provider, dataDir } = settings
+  const { adminTenant: tenant, accessProvider: provider, keyMaxDays: maxDays, dataDir } = settings
   const store = createAccessKeyStore(database)
   const onError = (subject: string) => (err: unknown) => log.warn({ err }, subject)
   const signing = await openLiveSigningKeys(secrets.signingKeys, {
@@ -65,7 +65,7 @@ export async function openAccess(stack: AsyncDisposableStack, options: AccessOpt
   stack.adopt(setInterval(ensureInBackground, adminKeyEveryMs).unref(), clearInterval)
   signing.onChange(ensureInBackground)
   const keyUse = stack.adopt(createKeyUse({ store, now, onError: onError('last use of keys') }), (use) => use.close())
-  const keys = createAccessKeys({ store, signing, adminTenant: tenant, customRoles, flushUse: keyUse.flush, announceRevoked, now })
+  const keys = createAccessKeys({ store, signing, adminTenant: tenant, maxDays, customRoles, flushUse: keyUse.flush, announceRevoked, now })
   return { signing, verifier, keyRules, keys, keyUse, adminKeyFile: file.label }
 }
 

@@ -30,6 +30,8 @@ export interface Settings {
   /** Undefined: users do not sign in to the console at the identity provider. */
   consoleSignIn: ConsoleSignInSettings | undefined
   adminTenant: string
+  /** The longest lifetime of new access keys. */
+  keyMaxDays: number
   /** Environment variables to which a configuration sent by PUT may refer. */
   configEnv: readonly string[]
   configCode: 'allow' | 'deny'
@@ -112,6 +114,7 @@ export function loadSettings(environment: Environment, cwd = '.'): Readonly<Sett
     accessProvider,
     consoleSignIn: readConsoleSignIn(read, problems, accessProvider),
     adminTenant: read.checked('ADMIN_TENANT', isName, nameRule) ?? 'default',
+    keyMaxDays: read.integer('KEY_MAX_DAYS', { fallback: 366, min: 1, max: 36_500 }),
     configEnv: read.list('CONFIG_ENV', (name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name), 'names of environment variables'),
     configCode: read.oneOf('CONFIG_CODE', ['allow', 'deny']) ?? 'deny',
     embeddedEncoder: read.oneOf('EMBEDDED_ENCODER', ['on', 'off']) !== 'off',

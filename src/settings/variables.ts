@@ -121,6 +121,11 @@ const access = {
     description: 'The OAuth scopes that MCP clients request from the identity provider, separated by commas.',
   },
   ACCESS_TENANT: { unset: 'such keys are refused', description: 'The tenant of its keys that have no claim `tenant`.' },
+  KEY_MAX_DAYS: {
+    default: '366',
+    description:
+      'The most days for which a new access key can be valid, over HTTP and on the command line. Existing keys keep their expiry.',
+  },
   ADMIN_TENANT: {
     default: 'default',
     description: 'The tenant whose administrators may read and change the configuration, which serves all tenants.',

@@ -169,6 +169,9 @@ export interface AccessKeyRow {
   revoked_at: number | null
   /** Exact to a minute. */
   last_used_at: number | null
+  /** The caller that created the key over HTTP, `<issuer> <sub>`, and the `jti` of the caller's key; null where unknown. */
+  created_by: string | null
+  created_by_key: string | null
 }
 
 /** A session of the console. `hash` is the SHA-256 of the cookie's value. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { permissions } from '../../src/access/permissions.ts'
 import { createClient } from '../fixtures/service-client.ts'
 import { startService } from '../fixtures/service.ts'
 
@@ -14,7 +15,16 @@ test('Keys: an administrator makes a key, which is shown once, works with its ro
   const { key, ...record } = made.body
   assert.deepEqual(
     { ...record, jti: '', created_at: '', expires_at: '' },
-    { jti: '', sub: 'bea', roles: ['viewer'], created_at: '', expires_at: '', revoked_at: null, last_used_at: null },
+    {
+      jti: '',
+      sub: 'bea',
+      roles: ['viewer'],
+      created_at: '',
+      expires_at: '',
+      revoked_at: null,
+      last_used_at: null,
+      created_by: 'agent-core root',
+    },
   )
   assert.equal(Date.parse(record.expires_at) - Date.parse(record.created_at), 2 * 3_600_000)
   const bea = createClient(url, key)
@@ -51,7 +61,7 @@ test('Keys: invalid fields are named and make no key', async (t) => {
     [{ sub: 'a\nb' }, ['body', 'sub']],
     [{ expires: 'soon' }, ['body', 'expires']],
     [{ expires: '0d' }, ['body', 'expires']],
-    [{ expires: '36501d' }, ['body', 'expires']],
+    [{ expires: '367d' }, ['body', 'expires']],
     [{ tenant: 'acme' }, ['body', 'tenant']],
   ] as const) {
     const { status, body, text } = await admin.request('POST', path, { body: { ...good, ...change } })
@@ -77,11 +87,61 @@ test('Keys: a role that permits more than the caller has is 403', async (t) => {
 })
 
 test('Keys: only administrators give the role admin, however many permissions another role has', async (t) => {
-  const everything = (await import('../../src/access/permissions.ts')).permissions
-  const { as } = await startService(t, { script: {}, config: { access: { roles: { everything: [...everything] } } } })
+  const { as } = await startService(t, { script: {}, config: { access: { roles: { everything: [...permissions] } } } })
   const almost = await as({ sub: 'almost', roles: ['everything'] })
   const refused = await almost.request('POST', path, { body: { sub: 'x', roles: ['admin'] } })
   assert.deepEqual({ status: refused.status, says: /does not have the role admin/.test(refused.body.body) }, { status: 403, says: true })
+})
+
+test('Keys: a key that permits more than the caller has is not revoked, alone or by creator', async (t) => {
+  const roles = { clerk: ['keys.manage'], gone: [] as string[], everything: permissions.filter((name) => name !== 'config.write') }
+  const { as, url } = await startService(t, { script: {}, config: { access: { roles } } })
+  const admin = await as({ sub: 'root', roles: ['admin'] })
+  const create = async (sub: string, role: string, client = admin) =>
+    (await client.request('POST', path, { body: { sub, roles: [role] } })).body as { jti: string; key: string }
+  const clerk = await create('clerk', 'clerk')
+  const asClerk = createClient(url, clerk.key)
+  const stateOf = async (jti: string) =>
+    (await admin.request('GET', path)).body.keys.find((key: { jti: string }) => key.jti === jti).revoked_at !== null
+  for (const role of ['admin', 'user', 'everything']) {
+    const { jti } = await create('boss', role)
+    const { status, body } = await asClerk.request('DELETE', `${path}/${jti}`)
+    assert.equal(status, 403, role)
+    assert.match(body.body, new RegExp(`the key ${jti} cannot be revoked, because this key `))
+    assert.equal(await stateOf(jti), false)
+  }
+  const almost = await as({ sub: 'almost', roles: ['everything', 'operator'] })
+  const { jti: adminJti } = await create('boss', 'admin')
+  assert.equal((await almost.request('DELETE', `${path}/${adminJti}`)).status, 403)
+
+  const own = await create('own', 'clerk', asClerk)
+  const empty = await create('empty', 'gone', asClerk)
+  const byCreator = (client: typeof admin, owner: string) => client.request('DELETE', `${path}?created_by=${encodeURIComponent(owner)}`)
+  const root = (await admin.request('GET', '/core/v1/me')).body
+  assert.equal((await byCreator(asClerk, `${root.issuer} ${root.sub}`)).status, 403)
+  assert.equal(await stateOf(adminJti), false)
+  assert.equal((await asClerk.request('DELETE', `${path}/${empty.jti}`)).status, 200)
+  const grandchild = await create('grandchild', 'clerk', createClient(url, own.key))
+  const { status, body } = await byCreator(admin, 'agent-core clerk')
+  assert.equal(status, 200)
+  assert.deepEqual(body.revoked.toSorted(), [own.jti, grandchild.jti].toSorted())
+  for (const { key } of [own, grandchild]) assert.equal((await createClient(url, key).request('GET', '/core/v1/me')).status, 401)
+  assert.equal((await asClerk.request('GET', path)).status, 200)
+  assert.equal((await admin.request('DELETE', path)).status, 422)
+})
+
+test('Keys: a lifetime above KEY_MAX_DAYS is refused, and the default fits the limit', async (t) => {
+  const { as } = await startService(t, { script: {}, environment: { KEY_MAX_DAYS: '7' } })
+  const admin = await as({ roles: ['admin'] })
+  const create = (expires?: string) => admin.request('POST', path, { body: { sub: 'bea', roles: ['viewer'], ...(expires && { expires }) } })
+  const refused = await create('8d')
+  assert.equal(refused.status, 422)
+  assert.deepEqual(refused.body.detail[0].loc, ['body', 'expires'])
+  assert.match(refused.body.detail[0].msg, /up to 7d \(KEY_MAX_DAYS\)/)
+  for (const expires of ['7d', undefined]) {
+    const { created_at: from, expires_at: until } = (await create(expires)).body
+    assert.equal(Date.parse(until) - Date.parse(from), 7 * 86_400_000)
+  }
 })
 
 test("Keys: another tenant's keys are neither listed nor revoked", async (t) => {

@@ -86,7 +86,7 @@ function registerConsoleContract(database: () => Database): void {
     await store().addCode(code, 9)
     const identity = { ...foreign.identity, issuer: 'https://id.example' }
     await store().addSession({ ...foreign, identity }, { keep: 9, replaced: undefined })
-    await keys.revoke(jti, 5, tenant)
+    await keys.revoke(jti, 5, { tenant })
     assert.deepEqual([await store().findSession(session.hash, 5), await store().takeCode(code.hash, 5)], [undefined, undefined])
     assert.ok(await store().findSession(foreign.hash, 5))
   })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import type { KeyCreator } from '../../src/access/keys/access-key-store.ts'
 import { createAccessKeyStore } from '../../src/store/secrets/access-keys.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createSecretBox, WrongSecretKey } from '../../src/store/secrets/secret-box.ts'
@@ -115,11 +116,41 @@ function registerSecretContract(database: () => Database): void {
     const keys = createAccessKeyStore(database())
     const [tenant, jti] = [randomUUID(), randomUUID()]
     await keys.insert({ jti, tenant, sub: 'ann', roles: [], createdAt: 1, expiresAt: hour })
-    assert.equal(await keys.revoke(jti, 5, 'elsewhere'), undefined)
+    assert.equal(await keys.revoke(jti, 5, { tenant: 'elsewhere' }), undefined)
     assert.equal(await keys.revoke(randomUUID(), 5), undefined)
-    assert.deepEqual(await keys.revoke(jti, 5, tenant), { jti, revokedAt: 5, isNew: true })
+    assert.deepEqual(await keys.revoke(jti, 5, { tenant }), { jti, revokedAt: 5, isNew: true })
     assert.deepEqual(await keys.revoke(jti, 9), { jti, revokedAt: 5, isNew: false })
     assert.equal((await keys.list(tenant))[0]?.revokedAt, 5)
+  })
+
+  test('keys that a caller created are revoked with those created with them, all or none, in one tenant', async () => {
+    const keys = createAccessKeyStore(database())
+    const [tenant, other] = [randomUUID(), randomUUID()]
+    const insert = (name: string, creator: KeyCreator | undefined, of = tenant) =>
+      keys.insert({ jti: `${of} ${name}`, tenant: of, sub: name, roles: [], createdAt: 1, expiresAt: hour, ...(creator && { creator }) })
+    const clerk = { owner: 'agent-core clerk', keyId: `${tenant} clerk` }
+    assert.equal(await insert('clerk', undefined), true)
+    await insert('child', clerk)
+    await insert('ended', clerk)
+    await insert('grandchild', { owner: 'agent-core child', keyId: `${tenant} child` })
+    await insert('stranger', { owner: 'agent-core root', keyId: `${tenant} root` })
+    await insert('of provider', { owner: 'agent-core clerk' }, other)
+    await keys.revoke(`${tenant} ended`, 3)
+    const check = () => {
+      throw new RangeError('not these')
+    }
+    await assert.rejects(keys.revokeCreatedBy(clerk.owner, 5, { tenant, check }), RangeError)
+    const revoked = await keys.revokeCreatedBy(clerk.owner, 5, { tenant })
+    assert.deepEqual(revoked.toSorted(), [`${tenant} child`, `${tenant} grandchild`])
+    assert.deepEqual(await keys.revokeCreatedBy(clerk.owner, 6, { tenant }), [])
+    const timesOf = async (of: string) => Object.fromEntries((await keys.list(of)).map(({ sub, revokedAt }) => [sub, revokedAt]))
+    assert.deepEqual(await timesOf(tenant), { clerk: undefined, child: 5, ended: 3, grandchild: 5, stranger: undefined })
+    assert.deepEqual(await timesOf(other), { 'of provider': undefined })
+    assert.deepEqual((await keys.list(tenant)).find(({ sub }) => sub === 'child')?.creator, clerk)
+    // A revoked key creates no further keys.
+    assert.equal(await insert('late', { owner: 'agent-core child', keyId: `${tenant} child` }), false)
+    assert.equal((await timesOf(tenant))['late'], undefined)
+    assert.deepEqual(await keys.revokeCreatedBy(clerk.owner, 7), [`${other} of provider`])
   })
 
   test('the last use of keys is stored unless a fresh one is, also by concurrent processes', async () => {

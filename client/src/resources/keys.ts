@@ -17,6 +17,8 @@ export interface Keys {
   create(request: KeyRequest, options?: CallOptions): Promise<CreatedKey>
   /** Revokes a key. A revoked key may be revoked again. */
   revoke(jti: string, options?: CallOptions): Promise<Reply<'DELETE', '/core/v1/keys/{jti}'>>
+  /** Revokes the keys that a caller (`<issuer> <sub>`, as in `created_by`) created, with the keys that were created with them. */
+  revokeCreatedBy(creator: string, options?: CallOptions): Promise<Reply<'DELETE', '/core/v1/keys'>>
 }
 
 export function createKeys(transport: Transport): Keys {
@@ -30,5 +32,6 @@ export function createKeys(transport: Transport): Keys {
     },
     create: (body, options) => transport.request('POST', '/core/v1/keys', { ...options, body }),
     revoke: (jti, options) => transport.request('DELETE', '/core/v1/keys/{jti}', { ...options, path: { jti } }),
+    revokeCreatedBy: (creator, options) => transport.request('DELETE', '/core/v1/keys', { ...options, query: { created_by: creator } }),
   }
 }

@@ -22,7 +22,7 @@ export function KeyTable({ onCreate }: { onCreate: () => void }) {
         columns={[...columns, revokeColumn(setRevoked)]}
         idOf={({ jti }) => jti}
         empty={<NoKeys onCreate={onCreate} />}
-        minWidth={1010}
+        minWidth={1110}
       />
       <RevokeDialog accessKey={revoked} onClose={() => setRevoked(undefined)} />
     </>
@@ -36,6 +36,12 @@ const columns: readonly Column<AccessKey>[] = [
   { header: 'Created', width: '104px', cell: ({ created_at: at }) => <Timestamp at={at} /> },
   { header: 'Expires', width: '104px', cell: ({ expires_at: at }) => <Timestamp at={at} /> },
   { header: 'Last used', width: '104px', cell: ({ last_used_at: at }) => (at === null ? 'never' : <Timestamp at={at} />) },
+  {
+    header: 'Created by',
+    width: 'minmax(90px, 1fr)',
+    cell: ({ created_by: creator }) =>
+      creator !== null && <span title={creator.slice(0, 300)}>{creator.slice(creator.indexOf(' ') + 1)}</span>,
+  },
   { header: 'Id', width: 'minmax(90px, 1fr)', cell: ({ jti }) => <code className={styles.id}>{jti}</code> },
 ]
 

@@ -11,6 +11,16 @@ export interface AccessKeyRecord {
   revokedAt?: number
   /** Exact to a minute. */
   lastUsedAt?: number
+  /** Absent for keys of the service and of the command line, and for keys of versions that did not record the creator. */
+  creator?: KeyCreator
+}
+
+/** Who created a key over HTTP. */
+export interface KeyCreator {
+  /** `<issuer> <sub>`. */
+  owner: string
+  /** The `jti` of the creator's key; tokens of identity providers may have none. */
+  keyId?: string | undefined
 }
 
 export interface RevokedKey {
@@ -22,6 +32,13 @@ export interface RevokedKey {
 /** The end of a key. `isNew`: this call revoked the key, no earlier one. */
 export interface Revocation extends RevokedKey {
   isNew: boolean
+}
+
+export interface RevocationBounds {
+  /** Only keys of this tenant. Absent: keys of any tenant. */
+  tenant?: string
+  /** Throws when the keys may not be revoked; then none is. */
+  check?(keys: readonly AccessKeyRecord[]): void
 }
 
 /** A page of keys. */
@@ -36,17 +53,19 @@ export interface KeyPage {
  * entry is valid. Adapters live in store/.
  */
 export interface AccessKeyStore {
-  /** Adds a record; an existing record stays as it is. */
-  insert(record: AccessKeyRecord): Promise<void>
+  /** Adds a record; an existing record stays as it is. False, and nothing is added, when the key of the creator is revoked. */
+  insert(record: AccessKeyRecord): Promise<boolean>
   /** Lists records newest first; of all tenants without `tenant`. */
   list(tenant?: string): Promise<AccessKeyRecord[]>
   /** A page of a tenant's records, newest first. */
   page(tenant: string, page: KeyPage): Promise<AccessKeyRecord[]>
+  /** Revokes a key, and removes the console's sessions and codes of the key. Undefined when there is no such key. */
+  revoke(jti: string, at: number, bounds?: RevocationBounds): Promise<Revocation | undefined>
   /**
-   * Revokes a key of the tenant, of any tenant without `tenant`, and removes the console's sessions and codes of the key. Undefined when there
-   * is no such key.
+   * Revokes the keys that the caller `<issuer> <sub>` created, the keys that were created with these keys, and so on, as `revoke` does. Returns
+   * the ids of keys that were not revoked before.
    */
-  revoke(jti: string, at: number, tenant?: string): Promise<Revocation | undefined>
+  revokeCreatedBy(owner: string, at: number, bounds?: RevocationBounds): Promise<string[]>
   /** Stores that the keys were used at `at`. Keys with a stored use after `staleBefore` stay as they are, and unknown ids have no effect. */
   markUsed(jtis: readonly string[], at: number, staleBefore: number): Promise<void>
   /** The latest expiry of keys that are not revoked, in epoch milliseconds; 0 for none. */

@@ -10,7 +10,9 @@ export function createMemoryKeyStore(): AccessKeyStore {
   }
   return {
     async insert(record) {
+      if (records.get(record.creator?.keyId ?? '')?.revokedAt !== undefined) return false
       if (!records.has(record.jti)) records.set(record.jti, { ...record })
+      return true
     },
     list: async (tenant) => list(tenant),
     async page(tenant, { limit, before }) {
@@ -18,12 +20,25 @@ export function createMemoryKeyStore(): AccessKeyStore {
         .filter((record) => before === undefined || compare(before, record) < 0)
         .slice(0, limit)
     },
-    async revoke(jti, at, tenant) {
+    async revoke(jti, at, { tenant, check } = {}) {
       const record = records.get(jti)
       if (!record || (tenant !== undefined && record.tenant !== tenant)) return undefined
+      check?.([record])
       const isNew = record.revokedAt === undefined
       record.revokedAt ??= at
       return { jti, revokedAt: record.revokedAt, isNew }
+    },
+    async revokeCreatedBy(owner, at, { tenant, check } = {}) {
+      const created = new Set<AccessKeyRecord>()
+      // A key is listed before the keys that were created with it.
+      for (const record of list(tenant).toReversed()) {
+        const isCreated = [...created].some(({ jti }) => jti === record.creator?.keyId)
+        if (record.creator && (record.creator.owner === owner || isCreated)) created.add(record)
+      }
+      const active = [...created].filter(({ revokedAt }) => revokedAt === undefined)
+      check?.(active)
+      for (const record of active) record.revokedAt = at
+      return active.map(({ jti }) => jti)
     },
     async markUsed(jtis, at, staleBefore) {
       for (const jti of jtis) {

@@ -1,8 +1,8 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { AccessKeyRecord } from '../../access/keys/access-key-store.ts'
 import type { AccessKeys } from '../../access/keys/access-keys.ts'
-import { lifetimeRule } from '../../access/keys/lifetime.ts'
+import type { Principal } from '../../access/principal.ts'
 import { invalid } from '../../errors.ts'
 import { parsePosition, toOffset } from '../../json/offset.ts'
 import { AccessKey, CreatedAccessKey } from '../access-schemas.ts'
@@ -20,6 +20,8 @@ const List = Type.Object({
   has_more: Type.Boolean(),
 })
 
+const lifetimeText = 'How long the key is valid: a number and a unit (s, m, h or d), such as 30d, up to `KEY_MAX_DAYS`. Default: 30d.'
+
 const Body = Type.Object(
   {
     sub: Type.String({ minLength: 1, maxLength: 256, description: 'The caller that the key stands for.' }),
@@ -28,12 +30,22 @@ const Body = Type.Object(
       maxItems: 100,
       description: 'Roles of `GET /core/v1/roles`. None may permit more than the key of the request.',
     }),
-    expires: Type.Optional(Type.String({ maxLength: 20, description: `How long the key is valid: ${lifetimeRule}. Default: 30d.` })),
+    expires: Type.Optional(Type.String({ maxLength: 20, description: lifetimeText })),
   },
   { additionalProperties: false },
 )
 
-const Revoked = Type.Object({ jti: Type.String(), revoked_at: Type.String({ format: 'date-time' }) })
+const time = { revoked_at: Type.String({ format: 'date-time' }) }
+const Revoked = Type.Object({ jti: Type.String(), ...time })
+const RevokedKeys = Type.Object({ revoked: Type.Array(Type.String(), { description: 'The ids of the revoked keys.' }), ...time })
+
+const CreatorQuery = Type.Object({
+  created_by: Type.String({
+    minLength: 1,
+    maxLength: 2000,
+    description: 'The caller that created the keys, `<issuer> <sub>`, as keys are listed.',
+  }),
+})
 
 const path = '/core/v1/keys'
 const tags = ['Access']
@@ -88,6 +100,28 @@ export function keyRoutes(app: FastifyInstance, { keys }: { keys: AccessKeys }):
   )
 
   app.delete(
+    path,
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Revoke the keys that a caller created',
+        description:
+          'Revokes the keys of the tenant that the caller created over HTTP, the keys that were created with these keys, and so on. The keys of the caller itself stay. When one of the keys has other rights than that of the request, none is revoked, and the answer is 403.',
+        querystring: CreatorQuery,
+        response: { 200: RevokedKeys, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const caller = principalOf(request)
+      const { created_by: creator } = request.query as Type.Static<typeof CreatorQuery>
+      const { revoked, revokedAt } = await keys.revokeCreatedBy(caller, creator)
+      for (const jti of revoked) logRevocation(request, caller, jti)
+      return { revoked, revoked_at: toIso(revokedAt) }
+    },
+  )
+
+  app.delete(
     `${path}/:jti`,
     {
       config,
@@ -95,7 +129,7 @@ export function keyRoutes(app: FastifyInstance, { keys }: { keys: AccessKeys }):
         tags,
         summary: "Revoke a key of the caller's tenant",
         description:
-          'All processes refuse the key within 5 seconds, and its sessions of the console end. A second call has the same answer.',
+          'All processes refuse the key within 5 seconds, and its sessions of the console end. A second call has the same answer. A key with other rights than that of the request is 403.',
         params: Type.Object({ jti: Id }),
         response: { 200: Revoked, 404: ErrorReply, 422: ValidationReply, ...refusals },
       },
@@ -103,10 +137,14 @@ export function keyRoutes(app: FastifyInstance, { keys }: { keys: AccessKeys }):
     async (request) => {
       const caller = principalOf(request)
       const { jti, revokedAt, isNew } = await keys.revoke(caller, (request.params as { jti: string }).jti)
-      if (isNew) request.log.info({ by: caller.owner, byKey: caller.keyId, tenant: caller.tenant, jti }, 'An access key was revoked')
+      if (isNew) logRevocation(request, caller, jti)
       return { jti, revoked_at: toIso(revokedAt) }
     },
   )
+}
+
+function logRevocation({ log }: FastifyRequest, { owner, keyId, tenant }: Principal, jti: string): void {
+  log.info({ by: owner, byKey: keyId, tenant, jti }, 'An access key was revoked')
 }
 
 function toPosition(offset: string | undefined): { createdAt: number; jti: string } | undefined {
@@ -119,7 +157,7 @@ function toPosition(offset: string | undefined): { createdAt: number; jti: strin
 }
 
 function toView(record: AccessKeyRecord): Type.Static<typeof AccessKey> {
-  const { jti, sub, roles, createdAt, expiresAt, revokedAt, lastUsedAt } = record
+  const { jti, sub, roles, createdAt, expiresAt, revokedAt, lastUsedAt, creator } = record
   return {
     jti,
     sub,
@@ -128,6 +166,7 @@ function toView(record: AccessKeyRecord): Type.Static<typeof AccessKey> {
     expires_at: toIso(expiresAt),
     revoked_at: revokedAt === undefined ? null : toIso(revokedAt),
     last_used_at: lastUsedAt === undefined ? null : toIso(lastUsedAt),
+    created_by: creator?.owner ?? null,
   }
 }
 

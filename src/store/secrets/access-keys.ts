@@ -1,21 +1,55 @@
+import type { SelectQueryBuilder } from 'kysely'
 import type { AccessKeyRecord, AccessKeyStore } from '../../access/keys/access-key-store.ts'
 import { ownIssuer } from '../../access/principal.ts'
 import { query, type Database } from '../database.ts'
-import type { AccessKeyRow } from '../tables.ts'
+import type { Connection } from '../statement.ts'
+import type { AccessKeyRow, Tables } from '../tables.ts'
 
 /** `AccessKeyStore` on either database. */
 export function createAccessKeyStore(database: Database): AccessKeyStore {
   const { db, all } = database
+  const scopeOf = (tenant: string | undefined) => (tenant === undefined ? all : database.forTenant(tenant))
+
+  /** Finds keys, and locks them until the end of the unit. */
+  async function findKeys(connection: Connection, tenant: string | undefined, where: (keys: KeyQuery) => KeyQuery) {
+    const keys = where(db.selectFrom('access_keys').selectAll())
+    const ofTenant = tenant === undefined ? keys : keys.where('tenant', '=', tenant)
+    return (await query(connection, database.isShared ? ofTenant.forUpdate() : ofTenant)).rows.map(toRecord)
+  }
+
+  /** Marks keys as revoked, and removes their sessions and codes of the console. */
+  async function endKeys(connection: Connection, keys: readonly AccessKeyRecord[], at: number): Promise<void> {
+    for (const { jti, tenant, revokedAt } of keys) {
+      const revoked = db.updateTable('access_keys').set({ revoked_at: at }).where('tenant', '=', tenant).where('jti', '=', jti)
+      if (revokedAt === undefined) await query(connection, revoked)
+      for (const table of ['console_sessions', 'console_codes'] as const) {
+        await query(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('issuer', '=', ownIssuer).where('key_id', '=', jti))
+      }
+    }
+  }
+
   const newestFirst = () => db.selectFrom('access_keys').selectAll().orderBy('created_at', 'desc').orderBy('jti', 'desc')
   return {
-    async insert({ jti, tenant, sub, roles, createdAt, expiresAt, revokedAt, lastUsedAt }) {
+    async insert({ jti, tenant, sub, roles, createdAt, expiresAt, revokedAt, lastUsedAt, creator }) {
       const times = { created_at: createdAt, expires_at: expiresAt, revoked_at: revokedAt ?? null, last_used_at: lastUsedAt ?? null }
-      const row = { jti, tenant, sub, roles: JSON.stringify(roles), ...times }
+      const createdBy = { created_by: creator?.owner ?? null, created_by_key: creator?.keyId ?? null }
+      const row = { jti, tenant, sub, roles: JSON.stringify(roles), ...times, ...createdBy }
       const insert = db
         .insertInto('access_keys')
         .values(row)
         .onConflict((conflict) => conflict.column('jti').doNothing())
-      await database.forTenant(tenant).unit((connection) => query(connection, insert))
+      return database.forTenant(tenant).unit(async (connection) => {
+        const ofCreator = db
+          .selectFrom('access_keys')
+          .select('revoked_at')
+          .where('tenant', '=', tenant)
+          .where('jti', '=', creator?.keyId ?? '')
+        // The lock makes a revocation of the creator's key wait, which then finds the new key.
+        const locked = database.isShared ? ofCreator.forShare() : ofCreator
+        if (creator?.keyId !== undefined && (await query(connection, locked)).rows.some((key) => key.revoked_at !== null)) return false
+        await query(connection, insert)
+        return true
+      })
     },
 
     async list(tenant) {
@@ -34,22 +68,32 @@ export function createAccessKeyStore(database: Database): AccessKeyStore {
       return (await query(database.forTenant(tenant).read, page)).rows.map(toRecord)
     },
 
-    async revoke(jti, at, tenant) {
-      const scope = tenant === undefined ? all : database.forTenant(tenant)
-      return scope.unit(async (connection) => {
-        let key = db.selectFrom('access_keys').select(['tenant', 'revoked_at']).where('jti', '=', jti)
-        if (tenant !== undefined) key = key.where('tenant', '=', tenant)
-        const [row] = (await query(connection, database.isShared ? key.forUpdate() : key)).rows
-        if (!row) return undefined
-        const isNew = row.revoked_at === null
-        if (isNew) await query(connection, db.updateTable('access_keys').set({ revoked_at: at }).where('jti', '=', jti))
-        for (const table of ['console_sessions', 'console_codes'] as const) {
-          const ofKey = db.deleteFrom(table).where('tenant', '=', row.tenant).where('issuer', '=', ownIssuer).where('key_id', '=', jti)
-          await query(connection, ofKey)
+    revoke: (jti, at, { tenant, check } = {}) =>
+      scopeOf(tenant).unit(async (connection) => {
+        const [key] = await findKeys(connection, tenant, (keys) => keys.where('jti', '=', jti))
+        if (!key) return undefined
+        check?.([key])
+        await endKeys(connection, [key], at)
+        return { jti, revokedAt: key.revokedAt ?? at, isNew: key.revokedAt === undefined }
+      }),
+
+    revokeCreatedBy: (owner, at, { tenant, check } = {}) =>
+      scopeOf(tenant).unit(async (connection) => {
+        const created = new Map<string, AccessKeyRecord>()
+        let found = await findKeys(connection, tenant, (keys) => keys.where('created_by', '=', owner))
+        while (found.length > 0) {
+          for (const key of found) created.set(key.jti, key)
+          const jtis = found.map(({ jti }) => jti)
+          const children = await inChunks(jtis, (chunk) =>
+            findKeys(connection, tenant, (keys) => keys.where('created_by_key', 'in', chunk)),
+          )
+          found = children.filter(({ jti }) => !created.has(jti))
         }
-        return { jti, revokedAt: row.revoked_at ?? at, isNew }
-      })
-    },
+        const active = [...created.values()].filter(({ revokedAt }) => revokedAt === undefined)
+        check?.(active)
+        await endKeys(connection, active, at)
+        return active.map(({ jti }) => jti)
+      }),
 
     async markUsed(jtis, at, staleBefore) {
       const stale = db
@@ -85,12 +129,24 @@ export function createAccessKeyStore(database: Database): AccessKeyStore {
   }
 }
 
+type KeyQuery = SelectQueryBuilder<Tables, 'access_keys', AccessKeyRow>
+
+/** Parameters of a statement, at most: far below the limits of both databases. */
+const chunkSize = 500
+
+async function inChunks<T>(jtis: readonly string[], find: (chunk: string[]) => Promise<T[]>): Promise<T[]> {
+  const found: T[] = []
+  for (let start = 0; start < jtis.length; start += chunkSize) found.push(...(await find(jtis.slice(start, start + chunkSize))))
+  return found
+}
+
 function toRecord(row: AccessKeyRow): AccessKeyRecord {
-  const { jti, tenant, sub, roles, created_at, expires_at, revoked_at, last_used_at } = row
+  const { jti, tenant, sub, roles, created_at, expires_at, revoked_at, last_used_at, created_by, created_by_key } = row
   const record = { jti, tenant, sub, roles: JSON.parse(roles) as string[], createdAt: created_at, expiresAt: expires_at }
   return {
     ...record,
     ...(revoked_at !== null && { revokedAt: revoked_at }),
     ...(last_used_at !== null && { lastUsedAt: last_used_at }),
+    ...(created_by !== null && { creator: { owner: created_by, keyId: created_by_key ?? undefined } }),
   }
 }
