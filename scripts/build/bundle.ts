@@ -1,61 +1,95 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { rolldown, type ChunkingContext } from 'rolldown'
+import { rolldown, type ChunkingContext, type OutputOptions, type Plugin } from 'rolldown'
 import { collectLicenses } from './licenses.ts'
 import { compiledSchemas } from './compiled-schemas.ts'
 
-/**
- * Packages whose code is copied into the bundle: those that the service loads before or at its first requests. Hundreds of small files cost
- * most of the time of a start. All other packages are imported from `node_modules`, when they are first used.
- */
-const bundled = new Set([
-  '@fastify/swagger',
-  '@prometheus-io/client',
-  'ajv',
-  'commander',
-  'content-disposition',
-  'cookie',
-  'eventsource-parser',
-  'fastify',
-  'ipaddr.js',
-  'jose',
-  'kysely',
-  'pino',
-  'standardwebhooks',
-  'typebox',
-  'undici',
-  'yaml',
-])
+/** The programs of child processes and threads. Each is a bundle of its own: a sandbox may read the folder of its program only. */
+const programs = [
+  'files/document-worker',
+  'search/disk/worker',
+  'search/encoder/worker',
+  'tools/calculator/worker',
+  'tools/caller-schemas/worker',
+  'tools/chart/worker',
+  'tools/data-query/child',
+  'tools/module/worker',
+  'tools/openapi/worker',
+  'tools/python/child',
+  'tools/python/thread',
+  'tools/web/page-worker',
+]
 
-/** Folder of the bundle, beside the compiled files that worker processes load. */
-const folder = 'src/chunks'
+/** Folder of the service's own bundle. */
+const folder = 'chunks'
 
-/** Bundles the service into `target/src/chunks`; `target/src/main.js` loads the bundle. */
+/** Bundles the service into `target/src/chunks`, which `target/src/main.js` loads, and each program into `target/src`. */
 export async function bundleService(root: string, target: string): Promise<void> {
   const sources = path.join(root, 'src')
-  const bundle = await rolldown({
-    input: path.join(sources, 'main.ts'),
+  const [service, ...others] = await Promise.all([
+    bundle(root, target, {
+      name: 'main',
+      folder,
+      plugins: [compiledSchemas(sources)],
+      codeSplitting: { groups: [{ debugName: 'start', name: createGrouping(sources) }] },
+    }),
+    ...programs.map((name) => bundle(root, target, { name, folder: path.posix.dirname(name) })),
+  ])
+  await writeFile(path.join(target, 'src', folder, 'LICENSES.txt'), collectLicenses([...service, ...others.flat()]))
+  await writeFile(path.join(target, 'src/main.js'), "import './chunks/main.js'\n")
+}
+
+interface Bundle {
+  /** The entry: a file of `src`, without its extension. */
+  name: string
+  /** Folder of the files, below `target/src`. */
+  folder: string
+  plugins?: Plugin[]
+  codeSplitting?: OutputOptions['codeSplitting']
+}
+
+/** Returns the paths of the modules in the bundle. */
+async function bundle(root: string, target: string, { name, folder, plugins = [], codeSplitting }: Bundle): Promise<string[]> {
+  const sources = path.join(root, 'src')
+  const isInstalled = await findInstalled(root)
+  const built = await rolldown({
+    input: path.join(sources, `${name}.ts`),
     platform: 'node',
     // A dynamic import of a module in a chunk of the start is as intended. Errors are thrown.
     logLevel: 'silent',
-    external: (id, importer) => isExternal(id, importer ?? ''),
+    external: (id) => id.startsWith('node:') || isInstalled(id),
     plugins: [
-      compiledSchemas(sources),
+      ...plugins,
       { name: 'late-builtins', transform: (code, file) => (/fastify.lib.server\.js$/.test(file) ? loadBuiltinsLate(code) : null) },
-      { name: 'import-meta', transform: (code, file) => (isBelow(sources, file) ? locate(code, path.relative(sources, file)) : null) },
+      {
+        name: 'import-meta',
+        transform: (code, file) => (isBelow(sources, file) ? locate(code, path.relative(sources, file), folder) : null),
+      },
     ],
   })
-  const { output } = await bundle.write({
-    dir: path.join(target, folder),
+  const { output } = await built.write({
+    dir: path.join(target, 'src', folder),
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: '[name]-[hash].js',
-    codeSplitting: { groups: [{ debugName: 'start', name: createGrouping(sources) }] },
+    ...(codeSplitting && { codeSplitting }),
   })
-  await bundle.close()
-  const modules = output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.moduleIds : []))
-  await writeFile(path.join(target, folder, 'LICENSES.txt'), collectLicenses(modules))
-  await writeFile(path.join(target, 'src/main.js'), "import './chunks/main.js'\n")
+  await built.close()
+  return output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.moduleIds : []))
+}
+
+/**
+ * Packages that stay in `node_modules`: the dependencies of the published package, which have native code or files of their own. The code of
+ * all others is copied into the bundle. TypeBox is installed for modules of operators, but copied as well: a start reads many of its files.
+ */
+async function findInstalled(root: string): Promise<(id: string) => boolean> {
+  const { dependencies, optionalDependencies } = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as Record<
+    'dependencies' | 'optionalDependencies',
+    Record<string, string>
+  >
+  const names = new Set(Object.keys({ ...dependencies, ...optionalDependencies }))
+  names.delete('typebox')
+  return (id) => names.has(packageOf(id))
 }
 
 /** Puts modules that are loaded together into two chunks, because each file of a start takes a millisecond: the command, and the service. */
@@ -78,29 +112,24 @@ function collectImports(roots: readonly string[], importsOf: (module: string) =>
   return found
 }
 
-function isExternal(id: string, importer: string): boolean {
-  const isOwn = !importer.includes(`${path.sep}node_modules${path.sep}`)
-  if (id.startsWith('node:')) return true
-  if (id.startsWith('.') || path.isAbsolute(id)) return false
-  return isOwn && !bundled.has(packageOf(id))
-}
-
 /** `ajv/dist/2020.js` belongs to `ajv`, `@fastify/swagger` to itself. */
 function packageOf(id: string): string {
   return id.split('/', id.startsWith('@') ? 2 : 1).join('/')
 }
 
-/** A module in the bundle still finds the files beside its compiled file: worker modules, and files of the package. */
-function locate(code: string, file: string) {
+/** A module in a bundle still finds the files beside its compiled file: programs, and files of the package. Packages that it requires are copied. */
+function locate(code: string, file: string, folder: string) {
   if (!code.includes('import.meta')) return null
-  const compiled = path.posix.join('..', file.replace(/\.ts$/, '.js'))
+  const compiled = path.posix.relative(folder, file.replace(/\.ts$/, '.js'))
   const join = (to: string) => `process.getBuiltinModule('path').join(import.meta.dirname, ${JSON.stringify(to)})`
   const replacements: Record<string, string> = {
     dirname: join(path.posix.dirname(compiled)),
     filename: join(compiled),
     url: `new URL(${JSON.stringify(compiled)}, import.meta.url).href`,
   }
-  const located = code.replace(/\bimport\.meta\.(dirname|filename|url)\b/g, (_, property: string) => replacements[property]!)
+  const located = code
+    .replace(/^const require = createRequire\(import\.meta\.url\)$/m, '')
+    .replace(/\bimport\.meta\.(dirname|filename|url)\b/g, (_, property: string) => replacements[property]!)
   return { code: located, map: null }
 }
 

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
 interface PackageFile {
@@ -10,8 +10,11 @@ interface PackageFile {
 /** The licences of the packages that the modules belong to, as one text. Modules outside of `node_modules` are skipped. */
 export function collectLicenses(modules: readonly string[]): string {
   const folders = new Set(modules.map(packageFolderOf).filter((folder) => folder !== undefined))
-  const title = 'This folder contains code of these packages, under their licences.\n'
-  return [title, ...[...folders].toSorted().map(describeLicense)].join(`\n${'-'.repeat(80)}\n\n`)
+  // A module that is a bundle itself has the licences of its parts beside it.
+  const parts = new Set(modules.map((module) => `${module}.LICENSE.txt`).filter((file) => existsSync(file)))
+  const title = 'This program contains code of these packages, under their licences.\n'
+  const texts = [...[...folders].toSorted().map(describeLicense), ...[...parts].map((file) => readFileSync(file, 'utf8'))]
+  return [title, ...texts].join(`\n${'-'.repeat(80)}\n\n`)
 }
 
 /** `/x/node_modules/@scope/name/lib/a.js` belongs to `/x/node_modules/@scope/name`. */

@@ -36,13 +36,8 @@ async function build(): Promise<void> {
   }
 }
 
-/** An installation without development packages runs what was built for it, or else its sources. */
+/** An installation without development packages runs what was built for it. */
 function refuse(): void {
-  const command = 'Run "npm ci" with development packages, then "npm run build".'
-  if (!values['if-changed'] || existsSync(dist)) {
-    console.error(`dist/ cannot be built: TypeScript is not installed. ${command}`)
-    process.exitCode = 1
-  } else {
-    console.log(`dist/ cannot be built: TypeScript is not installed. The service runs from its sources, without the console. ${command}`)
-  }
+  console.error('dist/ cannot be built: the development packages are not installed. Run "npm ci", then "npm run build".')
+  process.exitCode = 1
 }

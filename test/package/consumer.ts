@@ -41,9 +41,9 @@ async function writeJson(folder: string, name: string, value: object): Promise<v
 /** Entries of the lock file for the packages that an installation gets, by their path. */
 async function readLock(): Promise<Record<string, object>> {
   const { packages } = JSON.parse(await readFile(path.join(packageRoot, 'package-lock.json'), 'utf8')) as {
-    packages: Record<string, { dev?: true; devOptional?: true }>
+    packages: Record<string, { dev?: true; link?: true }>
   }
-  return Object.fromEntries(Object.entries(packages).filter(([place, { dev, devOptional }]) => place !== '' && !dev && !devOptional))
+  return Object.fromEntries(Object.entries(packages).filter(([place, { dev, link }]) => place.startsWith('node_modules/') && !dev && !link))
 }
 
 /** Links packages that are installed in the checkout, and their programs. A package has the packages below it. */

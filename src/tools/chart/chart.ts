@@ -111,7 +111,10 @@ export function createChart(spec: ToolSpec, deps: ToolDependencies, limits: Part
 /** Node permissions of the process, in case a specification breaks out of its expressions: read access to its own program only. */
 function restrictions(): string[] {
   const sources = fileURLToPath(new URL('../..', import.meta.url))
-  const packages = fileURLToPath(import.meta.resolve('vega-lite')).replace(/([/\\]node_modules)[/\\](?!.*[/\\]node_modules[/\\]).*$/, '$1')
+  const packages = fileURLToPath(import.meta.resolve('@resvg/resvg-js')).replace(
+    /([/\\]node_modules)[/\\](?!.*[/\\]node_modules[/\\]).*$/,
+    '$1',
+  )
   const readable = [sources, path.join(packageRoot, 'package.json'), path.join(packageRoot, 'node_modules'), packages]
   const allowed = readable.map((folder) => `--allow-fs-read=${folder}`)
   return ['--permission', '--allow-addons', '--disallow-code-generation-from-strings', ...allowed]
