@@ -335,3 +335,9 @@ test('each provider gets the trace of a call, if there is a trace', async () => 
     )
   }
 })
+
+test('google: an answer that a filter of the project stops is filtered', async () => {
+  const raw = googleWire({ candidates: [{ finishReason: 'MODEL_ARMOR' }], usageMetadata: { promptTokenCount: 19, totalTokenCount: 19 } })
+  const { ask } = await setUp('google', { raw })
+  assert.equal((await ask()).reply.finish, 'content_filter')
+})

@@ -14,7 +14,7 @@ import { toCallOptions } from './call-options.ts'
 import { toReasoningOptions, type WantedReasoning } from './reasoning-options.ts'
 import { mayThink, toPrompt } from './prompt.ts'
 import { toProviderTools } from './provider-tools.ts'
-import { toAnswerFormat, toFunctionTools } from './schemas.ts'
+import { isOnResponses, toAnswerFormat, toFunctionTools } from './schemas.ts'
 import { PartCollector } from './reply.ts'
 import type { Timeouts } from '../chat-completions/event-stream.ts'
 import { toConnectionError, toStatusError, type Origin } from '../failures.ts'
@@ -55,12 +55,12 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
   async function* reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
     signal.throwIfAborted()
     const language = await (loading ??= options.load())
-    const collector = new PartCollector(origin, request.tools)
+    const collector = new PartCollector(origin, provider, request.tools)
     const call = toCall(options, request)
     for (let turn = 1; ; turn++) {
       yield* read(language, call, collector, signal)
       const paused = turn < maxTurns ? collector.resume() : undefined
-      if (!paused) return collector.toReply(model, provider)
+      if (!paused) return collector.toReply(model)
       call.prompt = [...toPrompt(options, request), paused]
     }
   }
@@ -114,7 +114,7 @@ function toCall(options: AiSdkOptions, request: ModelRequest): LanguageModelV4Ca
     providerOptions: all.map((part) => part?.providerOptions).reduce(mergeOptions, {}),
     prompt: toPrompt(options, request),
     tools: tools.length > 0 ? tools : undefined,
-    ...(offered.options && { includeRawChunks: true }),
+    ...((offered.tools.length > 0 || offered.options || isOnResponses(provider)) && { includeRawChunks: true }),
     headers: request.traceparent === undefined ? undefined : { traceparent: request.traceparent },
   }
 }

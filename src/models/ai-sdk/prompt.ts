@@ -1,8 +1,9 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, SharedV4ProviderOptions } from '@ai-sdk/provider'
-import type { AssistantMessage, JsonValue, Message, ToolMessage, UserMessage } from '../../agent/messages.ts'
+import type { AssistantMessage, JsonObject, JsonValue, Message, ToolMessage, UserMessage } from '../../agent/messages.ts'
 import type { ModelRequest } from '../../agent/model.ts'
 import { isBlank } from '../blank.ts'
 import { parseArguments } from '../call-arguments.ts'
+import { toCarrier } from './wire-items.ts'
 
 /**
  * A part of a reply in the order of generation, with the signatures that the provider wants back. Text and calls are stored in the message
@@ -15,6 +16,8 @@ export type VendorPart =
   /** A call that the provider ran, and its result. */
   | { type: 'provider-call'; id: string; name: string; input: JsonValue; options?: SharedV4ProviderOptions }
   | { type: 'provider-result'; id: string; name: string; output: JsonValue; isError: boolean; options?: SharedV4ProviderOptions }
+  /** What the provider wants back as it is, in place of parts of reasoning and calls. */
+  | { type: 'item'; item: JsonObject; options?: never }
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 
@@ -145,6 +148,7 @@ function toSignedContent(message: AssistantMessage, parts: VendorPart[]): Assist
   return parts.flatMap((part): AssistantContent => {
     const providerOptions = part.options
     if (part.type === 'reasoning') return [{ type: 'reasoning', text: part.text, providerOptions }]
+    if (part.type === 'item') return [toCarrier(part.item)]
     if (part.type === 'provider-call') return [{ ...toProviderCall(part), providerOptions }]
     if (part.type === 'provider-result') return [{ ...toProviderResult(part), providerOptions }]
     if (part.type === 'call') return [...calls.take(1)].map((call) => ({ ...toCall(call), providerOptions }))

@@ -294,3 +294,69 @@ test('a count of tokens that Gemini leaves out is zero', async () => {
     assert.deepEqual([reply.text, reply.usage.input, reply.usage.output], ['Röt.', 9, 2])
   }
 })
+
+test('what OpenAI ran goes back as it was, in its place between the reasoning', async () => {
+  const thought = (n: number): Item => ({ type: 'reasoning', id: `rs_${n}`, encrypted_content: `sealed-${n}`, summary: [] })
+  const items: Item[] = [
+    { type: 'mcp_list_tools', id: 'mcpl_1', server_label: 'shop', tools: [{ name: 'find', input_schema: { type: 'object' } }] },
+    thought(1),
+    {
+      ...{ type: 'code_interpreter_call', id: 'ci_1', status: 'completed', code: 'print(1)', container_id: 'cntr_1' },
+      outputs: [{ type: 'logs', logs: '1' }],
+    },
+    thought(2),
+    {
+      ...{ type: 'file_search_call', id: 'fs_1', status: 'completed', queries: ['red'] },
+      results: [{ file_id: 'file-1', filename: 'a.txt', score: 0.5, text: 'Red.', attributes: {} }],
+    },
+    { type: 'mcp_call', id: 'mcp_1', status: 'completed', server_label: 'shop', name: 'find', arguments: '{"a":1}', output: 'One.' },
+    { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'red' } },
+    thought(3),
+  ]
+  const files = { ...offer('file_search'), provider: { tool: 'file_search', config: { vector_store_ids: ['vs_1'] } } }
+  const offers = [offer('code'), files, offer('mcp', 'shop'), offer('web_search')]
+  const { server, ask, again } = await setUp('openai', { raw: response(...items, message) }, ...offers)
+  const { reply } = await ask()
+  await again(reply)
+  assert.deepEqual(server.requests[1]!.body.input.slice(1, -2), items)
+})
+
+test('a made picture does not go back', async () => {
+  const made: Item = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: 'iVBORw0KGgo=' }
+  const { server, ask, again } = await setUp('openai', { raw: response(made, message) }, offer('image_generation'))
+  const { reply } = await ask()
+  assert.deepEqual(reply.files, [{ mediaType: 'image/png', data: 'iVBORw0KGgo=' }])
+  await again(reply)
+  assert.equal(server.requests[1]!.body.input.length, 3)
+})
+
+test('what xAI ran goes back as it was', async () => {
+  const items: Item[] = [
+    { type: 'reasoning', id: 'rs_1', status: 'completed', encrypted_content: 'sealed-1', summary: [] },
+    { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'red', sources: [] } },
+    { type: 'custom_tool_call', id: 'ctc_1', call_id: 'xs_1', name: 'x_keyword_search', input: '{"query":"red"}', status: 'completed' },
+  ]
+  const { server, ask, again } = await setUp('grok', { raw: response(...items, message) }, offer('web_search'), offer('x_search'))
+  const { reply } = await ask()
+  await again(reply)
+  assert.deepEqual(server.requests[1]!.body.input.slice(1, -2), items)
+})
+
+test('what Gemini ran goes back with its ids and signatures', async () => {
+  const code = { executableCode: { language: 'PYTHON', code: 'print(1)', id: 'c1' }, thoughtSignature: 'signed-1' }
+  const output = { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '1\n', id: 'c1' } }
+  const search = { toolCall: { toolType: 'GOOGLE_SEARCH_WEB', args: { queries: ['red'] }, id: 's1' }, thoughtSignature: 'signed-2' }
+  const pages = { toolResponse: { toolType: 'GOOGLE_SEARCH_WEB', response: { pages: 1 }, id: 's1' }, thoughtSignature: 'signed-3' }
+  const silent = { codeExecutionResult: { outcome: 'OUTCOME_OK', id: 'c2' } }
+  const parts = [{ text: 'I look.' }, code, output, search, pages, { ...code, thoughtSignature: 'signed-4' }, silent, { text: 'Red.' }]
+  for (const chunks of [[parts], parts.map((part) => [part])]) {
+    const raw = chunks.map((piece, at) => {
+      const end = at === chunks.length - 1 ? { finishReason: 'STOP' } : {}
+      return `data: ${JSON.stringify({ candidates: [{ content: { role: 'model', parts: piece }, ...end }] })}\n\n`
+    })
+    const { server, ask, again } = await setUp('gemini', { raw }, offer('code', 'python'), offer('web_search'), add)
+    const { reply } = await ask()
+    await again(reply)
+    assert.deepEqual(server.requests[1]!.body.contents[1].parts, parts)
+  }
+})

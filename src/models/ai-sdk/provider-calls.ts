@@ -5,8 +5,6 @@ import { fieldsOf, isDeeper, maxJsonDepth } from '../../json/shape.ts'
 import type { VendorPart } from './prompt.ts'
 import { StreamedInputs } from './streamed-inputs.ts'
 
-/** Characters of the calls of a reply that are kept for later requests. Above this limit a later request has the text alone. */
-const maxKept = 1_000_000
 /** Steps that stand for the searches of a reply whose calls the provider does not report one by one. */
 const maxQueries = 20
 
@@ -31,16 +29,10 @@ export class ProviderCalls {
   private readonly offers: readonly ToolOffer[]
   private readonly open = new Map<string, { call: ProviderCall; part: CallPart; isEnded?: boolean }>()
   private readonly inputs = new StreamedInputs()
-  private kept = 0
   private count = 0
 
   constructor(offers: readonly ToolOffer[]) {
     this.offers = offers.filter(({ provider }) => provider !== undefined)
-  }
-
-  /** Whether the calls are short enough to be sent back. */
-  get isKept(): boolean {
-    return this.kept <= maxKept
   }
 
   /** Accepts an event of the wire. Returns the begin of a call whose input is complete with this event. */
@@ -48,7 +40,6 @@ export class ProviderCalls {
     const complete = this.inputs.accept(value)
     const known = complete && this.open.get(complete.id)
     if (!known) return undefined
-    this.kept += complete.text.length
     known.call.input = known.part.input = toValue(complete.text)
     return { type: 'call_start', call: known.call }
   }
@@ -59,7 +50,6 @@ export class ProviderCalls {
     const before = this.open.get(id)
     if (before) return { part: before.part, isRepeated: true }
     const input = toValue(text)
-    this.kept += text.length
     this.count++
     const offer = this.find(toolName, providerMetadata, undefined)
     const call: ProviderCall = { id, name: offer?.name ?? toolName, input }
@@ -76,9 +66,8 @@ export class ProviderCalls {
     const known = begun?.call ?? { id, name: toolName, input: {} }
     const name = this.find(toolName, providerMetadata, output)?.name ?? known.name
     const failed = isError || fieldsOf(output)['error'] != null
-    this.kept += JSON.stringify(shown).length
     const called = begun?.part.name ?? toolName
-    const options = withOptions(begun?.part.options ?? providerMetadata)
+    const options = withOptions(providerMetadata ?? begun?.part.options)
     const part: VendorPart = { type: 'provider-result', id, name: called, output: shown, isError, ...options }
     return { event: { type: 'call_end', call: { ...known, name }, output: shown, isError: failed }, part, ...(file && { file }) }
   }

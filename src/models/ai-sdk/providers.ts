@@ -2,6 +2,7 @@ import type { EmbeddingModelV4, LanguageModelV4 } from '@ai-sdk/provider'
 import type { AiSdkProvider, ChatCompletionsProvider } from '../../configuration/providers.ts'
 import type { Connections } from '../connections.ts'
 import { maxErrorBytes } from '../failures.ts'
+import { withItems } from './wire-items.ts'
 import { createCallMender, createCountMender, mendEvents } from './mended-events.ts'
 
 /** Address and credentials of a provider, with every reference resolved. */
@@ -58,7 +59,12 @@ async function loadAnthropic({ baseUrl: baseURL, headers, apiKey = '' }: Provide
 
 async function loadGoogle({ baseUrl: baseURL, headers, apiKey = '' }: ProviderAccess, fetch: Fetch) {
   const { createGoogle } = await import('@ai-sdk/google')
-  return createGoogle({ apiKey, baseURL, headers, fetch: mendEvents(fetch, createCountMender) })
+  return createGoogle({ apiKey, baseURL, headers, fetch: mendEvents(withSentItems(fetch), createCountMender) })
+}
+
+/** Gemini gets what it has run as it was. */
+function withSentItems(fetch: Fetch): Fetch {
+  return (input, init) => fetch(input, { ...init, body: withItems(init?.body) })
 }
 
 async function loadBedrock(access: ProviderAccess, fetch: Fetch) {

@@ -7,7 +7,6 @@ import type {
   LanguageModelV4Usage,
   SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
-import type { JsonValue } from '../../agent/messages.ts'
 import {
   ModelError,
   type ModelEvent,
@@ -17,10 +16,14 @@ import {
   type RequestedCall,
   type ToolOffer,
 } from '../../agent/model.ts'
+import type { Provider } from '../../configuration/providers.ts'
 import { TextBuilder } from '../../agent/text-builder.ts'
 import { SourceCollector } from '../chat-completions/sources.ts'
-import { toPausedContent, type VendorPart } from './prompt.ts'
+import { KeptParts } from './kept-parts.ts'
+import { toPausedContent } from './prompt.ts'
 import { ProviderCalls } from './provider-calls.ts'
+import { isOnResponses } from './schemas.ts'
+import { itemsIn, openReasoningIn } from './wire-items.ts'
 import { toStreamError, type Origin } from '../failures.ts'
 import { checkCallCount, toTokenCount } from '../reply-limits.ts'
 
@@ -32,10 +35,9 @@ export class PartCollector {
   /** True once part of the answer has arrived. */
   hasBegun = false
   private readonly origin: Origin
+  private readonly provider: Provider
   private readonly calls: RequestedCall[] = []
-  private readonly parts: VendorPart[] = []
-  /** Unfinished text and reasoning parts by their id in the SDK. */
-  private readonly open = new Map<string, VendorPart>()
+  private readonly parts: KeptParts
   private readonly text = new TextBuilder()
   private readonly reasoning = new TextBuilder()
   private readonly sources = new SourceCollector()
@@ -46,8 +48,10 @@ export class PartCollector {
   private end: Extract<LanguageModelV4StreamPart, { type: 'finish' }> | undefined
 
   /** `offers` are the tools of the request. */
-  constructor(origin: Origin, offers: readonly ToolOffer[]) {
+  constructor(origin: Origin, provider: Provider, offers: readonly ToolOffer[]) {
     this.origin = origin
+    this.provider = provider
+    this.parts = new KeptParts(isOnResponses(provider))
     this.ofProvider = new ProviderCalls(offers)
   }
 
@@ -55,20 +59,20 @@ export class PartCollector {
   accept(part: LanguageModelV4StreamPart): ModelEvent | undefined {
     switch (part.type) {
       case 'text-start':
-        this.start(`text ${part.id}`, { type: 'text', length: 0 }, part.providerMetadata)
+        this.parts.start(`text ${part.id}`, { type: 'text', length: 0 }, part.providerMetadata)
         return undefined
       case 'text-delta':
         return this.acceptText(part.id, part.delta, part.providerMetadata)
       case 'text-end':
-        this.sign(`text ${part.id}`, part.providerMetadata)
+        this.parts.sign(`text ${part.id}`, part.providerMetadata)
         return undefined
       case 'reasoning-start':
-        this.start(`reasoning ${part.id}`, { type: 'reasoning', text: '' }, part.providerMetadata)
+        this.parts.start(`reasoning ${part.id}`, { type: 'reasoning', text: '' }, part.providerMetadata)
         return undefined
       case 'reasoning-delta':
         return this.acceptReasoning(part.id, part.delta, part.providerMetadata)
       case 'reasoning-end':
-        this.sign(`reasoning ${part.id}`, part.providerMetadata)
+        this.parts.sign(`reasoning ${part.id}`, part.providerMetadata)
         return undefined
       case 'tool-input-start':
         this.hasBegun = true
@@ -86,7 +90,7 @@ export class PartCollector {
         this.acceptFile(part)
         return undefined
       case 'raw':
-        return this.ofProvider.acceptRaw(part.rawValue)
+        return this.acceptRaw(part.rawValue)
       case 'error':
         throw toStreamError(this.origin, part.error)
       case 'finish':
@@ -107,18 +111,16 @@ export class PartCollector {
     if (this.end?.finishReason.raw !== 'pause_turn' || this.calls.length > 0) return undefined
     this.earlier.push(this.end.usage)
     this.end = undefined
-    return toPausedContent(this.text.toText(), this.parts)
+    return toPausedContent(this.text.toText(), this.parts.all)
   }
 
   /** Returns the complete reply. Throws `ModelError` if the stream ended without a finish reason, because calls may be incomplete. */
-  toReply(model: string, provider: string): ModelReply {
+  toReply(model: string): ModelReply {
     const finish = this.end && toFinish(this.end.finishReason, this.calls.length > 0)
     if (!this.end || !finish) throw new ModelError('unavailable', `${this.origin.label} ended before its answer was complete`)
     // Signed parts are sent back unchanged, so they must not include incomplete calls of a cut-off reply.
     const isWhole = finish === 'stop' || finish === 'tool_calls'
-    const { unfinished, isKept } = this.ofProvider
-    const parts = this.parts.filter((part) => !unfinished.has(part))
-    const isNeeded = parts.some(({ type, options }) => options !== undefined || type === 'provider-call')
+    const data = isWhole ? this.parts.toData(this.ofProvider.unfinished) : undefined
     const sources = this.sources.toSources()
     return {
       text: this.text.toText(),
@@ -128,21 +130,20 @@ export class PartCollector {
       usage: [...this.earlier, this.end.usage].map((usage) => toUsage(model, usage)).reduce(addUsage),
       ...(sources && { sources }),
       ...(this.files.length > 0 && { files: this.files }),
-      ...(isWhole && isNeeded && isKept ? { vendor: { provider, model, data: parts as unknown as JsonValue } } : {}),
+      ...(data !== undefined && { vendor: { provider: this.provider, model, data } }),
     }
   }
 
   private acceptText(id: string, delta: string, metadata: SharedV4ProviderMetadata | undefined): ModelEvent | undefined {
-    const open = this.sign(`text ${id}`, metadata)
+    this.parts.addText(`text ${id}`, delta.length, metadata)
     if (delta === '') return undefined
     this.hasBegun = true
     this.text.add(delta)
-    if (open?.type === 'text') open.length += delta.length
     return { type: 'text', text: delta }
   }
 
   private acceptReasoning(id: string, delta: string, metadata: SharedV4ProviderMetadata | undefined): ModelEvent | undefined {
-    const open = this.sign(`reasoning ${id}`, metadata)
+    const open = this.parts.sign(`reasoning ${id}`, metadata)
     if (delta === '') return undefined
     this.hasBegun = true
     this.reasoning.add(delta)
@@ -150,14 +151,25 @@ export class PartCollector {
     return { type: 'reasoning', text: delta }
   }
 
+  /** Reads from an event of the wire what the package leaves out. */
+  private acceptRaw(event: unknown): ModelEvent | undefined {
+    this.parts.addItems(itemsIn(event))
+    // The package of xAI reads such reasoning itself.
+    const text = this.provider === 'xai' ? '' : openReasoningIn(event)
+    if (text === '') return this.ofProvider.acceptRaw(event)
+    this.hasBegun = true
+    this.reasoning.add(text)
+    return { type: 'reasoning', text }
+  }
+
   private acceptCall(part: LanguageModelV4ToolCall): ModelEvent | undefined {
     this.hasBegun = true
     if (part.providerExecuted === true) {
       const started = this.ofProvider.start(part)
-      if (started.isRepeated !== true) this.parts.push(started.part)
+      if (started.isRepeated !== true) this.parts.addRun(started.part)
       return started.event
     }
-    this.start(`call ${part.toolCallId}`, { type: 'call' }, part.providerMetadata)
+    this.parts.start(`call ${part.toolCallId}`, { type: 'call' }, part.providerMetadata)
     this.calls.push({ name: part.toolName, arguments: part.input })
     checkCallCount(this.calls.length, this.origin)
     return undefined
@@ -165,7 +177,7 @@ export class PartCollector {
 
   private acceptResult(part: Extract<LanguageModelV4StreamPart, { type: 'tool-result' }>): ModelEvent {
     const { event, part: kept, file } = this.ofProvider.end(part)
-    this.parts.push(kept)
+    this.parts.addRun(kept)
     if (file && this.files.length < maxFiles) this.files.push(file)
     return event
   }
@@ -176,19 +188,6 @@ export class PartCollector {
     this.hasBegun = true
     const bytes = typeof data.data === 'string' ? data.data : Buffer.from(data.data).toString('base64')
     this.files.push({ mediaType, data: bytes })
-  }
-
-  private start(key: string, part: VendorPart, metadata: SharedV4ProviderMetadata | undefined): void {
-    this.parts.push(part)
-    this.open.set(key, part)
-    this.sign(key, metadata)
-  }
-
-  /** Stores a signature, which arrives with the start, a delta or the end of its part. */
-  private sign(key: string, metadata: SharedV4ProviderMetadata | undefined): VendorPart | undefined {
-    const part = this.open.get(key)
-    if (part && metadata) part.options = { ...part.options, ...metadata }
-    return part
   }
 }
 
@@ -204,7 +203,8 @@ function toFinish({ unified, raw }: LanguageModelV4FinishReason, hasCalls: boole
   // The model has failed at its own call: another attempt may succeed.
   if (raw !== undefined && brokenEnds.has(raw)) return undefined
   if (unified === 'length') return 'length'
-  if (unified === 'content-filter') return 'content_filter'
+  // The package (google 4.0) does not know this filter.
+  if (unified === 'content-filter' || raw === 'MODEL_ARMOR') return 'content_filter'
   if (unified === 'stop' || unified === 'tool-calls') return hasCalls ? 'tool_calls' : 'stop'
   // A finish reason unknown to the SDK is a regular end. A stream without a finish reason broke off.
   return unified === 'other' && raw !== undefined ? (hasCalls ? 'tool_calls' : 'stop') : undefined

@@ -1,4 +1,5 @@
 import { fieldsOf, isObject } from '../../json/shape.ts'
+import { withItems } from './wire-items.ts'
 
 type Fetch = typeof globalThis.fetch
 
@@ -23,9 +24,10 @@ export function createResponsesFetch(fetch: Fetch, { url, headers, extraBody }: 
   return async (_, init = {}) => {
     const sent = new Headers(init.headers)
     sent.delete('authorization')
+    const whole = withItems(init.body)
     for (const [name, value] of Object.entries(headers)) sent.set(name, value)
     for (;;) {
-      const response = await fetch(url, { ...init, headers: sent, body: toBody(init.body, extraBody, refused) })
+      const response = await fetch(url, { ...init, headers: sent, body: toBody(whole, extraBody, refused) })
       if (response.status !== 400) return response
       // The text of a refusal is at most `maxErrorBytes` long.
       const refusal = await response.text()

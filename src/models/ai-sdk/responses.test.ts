@@ -208,3 +208,46 @@ test('fields of extra_body are part of each request, and none replaces a field o
   assert.equal(body['service_tier'], 'flex')
   assert.equal(body['store'], false)
 })
+
+test('open reasoning is read, and goes back as it was', async () => {
+  const thought = { type: 'reasoning', id: 'r-1', summary: [], content: [{ type: 'reasoning_text', text: 'Hm. So be it.' }] }
+  const at = { output_index: 0, item_id: 'r-1', content_index: 0 }
+  const events = [
+    { type: 'response.output_item.added', output_index: 0, item: { ...thought, content: [] } },
+    { ...at, type: 'response.content_part.added', part: { type: 'reasoning_text', text: '' } },
+    ...['Hm. ', 'So be it.'].map((delta) => ({ ...at, type: 'response.reasoning_text.delta', delta })),
+    { ...at, type: 'response.reasoning_text.done', text: 'Hm. So be it.' },
+    { type: 'response.output_item.done', output_index: 0, item: thought },
+  ]
+  const [created, ...rest] = streamOf(called)
+  const server = await serve({ raw: [created!, ...events.map((event) => `data: ${JSON.stringify(event)}\n\n`), ...rest] })
+  const config: ModelConfig = { provider: 'openai-compatible', model: 'm', base_url: server.url, wire: 'responses' }
+  const first = await ask(config)
+  assert.equal(first.reasoning, 'Hm. So be it.')
+  const id = '0198c0de-0000-7000-8000-000000000001'
+  const messages: Message[] = [
+    { role: 'user', text: 'Add one.' },
+    {
+      ...{ role: 'assistant', text: first.text, reasoning: first.reasoning, toolCalls: [{ id, ...first.toolCalls[0]! }] },
+      vendor: JSON.parse(JSON.stringify(first.vendor)),
+    },
+    { role: 'tool', callId: id, name: 'add', text: '2', isError: false },
+  ]
+  await ask({ ...config, extra_body: { user: 'me' } }, { messages })
+  const { input, user } = server.requests[1]!.body as { input: object[]; user: string }
+  assert.equal(user, 'me')
+  assert.deepEqual(input[2], thought)
+})
+
+test('reasoning that only a server that stores it knows does not go back', async () => {
+  const server = await serve({ raw: streamOf({ ...reasoning, encrypted_content: null }, said('Hello.', 'final_answer')) })
+  const { text, vendor } = await ask(openai(server))
+  await ask(openai(server), {
+    messages: [
+      { role: 'user', text: 'Hi' },
+      { role: 'assistant', text, toolCalls: [], vendor: vendor! },
+      { role: 'user', text: 'Again' },
+    ],
+  })
+  assert.doesNotMatch(JSON.stringify(server.requests[1]!.body), /rs_1/)
+})

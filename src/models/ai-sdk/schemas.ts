@@ -48,6 +48,6 @@ export function toAnswerFormat(
 const packages: ReadonlySet<Provider> = new Set(['anthropic', 'google', 'amazon-bedrock'])
 
 /** Whether the provider is called by the responses API: every provider without a package of its own. */
-function isOnResponses(provider: Provider): boolean {
+export function isOnResponses(provider: Provider): boolean {
   return !packages.has(provider)
 }
