@@ -266,7 +266,6 @@ test('OpenAI: an unsupported parameter is a 400 that names it, and nothing runs'
     [{ response_format: { type: 'grammar' } }, 'response_format.type'],
     [{ messages: [] }, 'messages'],
     [{ messages: [{ role: 'tool', content: 'x', tool_call_id: 'c' }] }, 'messages[0].role'],
-    [{ messages: [user('a'), { role: 'assistant', content: 'b' }] }, 'messages[1].role'],
     [{ messages: [{ role: 'user', content: [{ type: 'input_video' }] }] }, 'messages[0].content[0].type'],
     [{ messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] }, 'messages[0].content[0].input_audio.data'],
     [{ messages: [{ role: 'user', content: [{ type: 'text' }] }] }, 'messages[0].content[0].text'],
@@ -303,7 +302,7 @@ test('OpenAI: an unsupported parameter is a 400 that names it, and nothing runs'
     [{ text: { verbosity: 'low' } }, 'text.verbosity'],
     [{ text: 'json' }, 'text'],
     [{ unheard_of: 1 }, 'unheard_of'],
-    [{ input: [{ role: 'assistant', content: 'x' }] }, 'input[0]'],
+    [{ input: [{ type: 'reasoning' }] }, 'input'],
     [{ input: [{ type: 'function_call_output', call_id: 'c', output: 'x' }] }, 'input[0].call_id'],
     [{ input: undefined }, 'input'],
   ]
@@ -474,4 +473,57 @@ test('OpenAI: the answers match the OpenAPI document', async (t) => {
   assert.equal((await client.request('POST', '/v1/chat/completions', { body: { model, messages: [user('1 + 2?')] } })).status, 200)
   assert.equal((await client.request('POST', '/v1/responses', { body: { model, input: 'again' } })).status, 200)
   assert.equal((await client.request('POST', '/v1/responses', { body: { model, input: 'again', tools: [{}] } })).status, 400)
+})
+
+test('OpenAI: an answer that a client has begun is continued, and system messages alone are a question', async (t) => {
+  const { service, openai } = await startOpenAi(t, { script: ({ body }) => ({ text: `to ${body.messages.at(-1).content}` }) })
+  const assistant = (content: string | null) => ({ role: 'assistant' as const, content })
+  const system = (content: string) => ({ role: 'system' as const, content })
+  const developer = { role: 'developer' as const, content: 'Title: cats.' }
+  const shown = () =>
+    service.model.requests
+      .at(-1)!
+      .body.messages.filter(({ role }: { role: string }) => role !== 'system')
+      .map(({ role, content }: { role: string; content: string }) => [role, content])
+  const goOn = ['user', 'Continue your last message exactly where it ends, and repeat nothing of it.']
+  const cases: [OpenAI.ChatCompletionMessageParam[], string[][]][] = [
+    [
+      [user('A tale?'), assistant('Once upon')],
+      [['user', 'A tale?'], ['assistant', 'Once upon'], goOn],
+    ],
+    [[assistant('Once upon')], [['assistant', 'Once upon'], goOn]],
+    [[user('A tale?'), assistant('')], [['user', 'A tale?']]],
+    [[user('A tale?'), assistant(null)], [['user', 'A tale?']]],
+    [[system('Title: dogs.')], [['user', 'Title: dogs.']]],
+    [[system('Be brief.'), developer], [['user', 'Title: cats.']]],
+  ]
+  for (const [messages, expected] of cases) {
+    const { choices } = await openai.chat.completions.create({ model, messages })
+    assert.equal(choices[0]?.finish_reason, 'stop')
+    assert.deepEqual(shown(), expected)
+    const input = messages.map(({ role, content }) => ({ role, content: content ?? '' })) as OpenAI.Responses.ResponseInput
+    assert.equal((await openai.responses.create({ model, input })).status, 'completed')
+    assert.deepEqual(shown(), expected, 'a response')
+  }
+  const instructions = JSON.stringify(service.model.requests.at(-1)!.body.messages[0])
+  assert.match(instructions, /Be brief\./)
+  const call = { id: 'c1', type: 'function' as const, function: { name: 'look', arguments: '{}' } }
+  const output = { role: 'tool' as const, tool_call_id: 'c1', content: 'seen' }
+  const said = assistant('I look.')
+  await openai.chat.completions.create({ model, messages: [user('Look.'), said, { ...assistant(null), tool_calls: [call] }, output] })
+  assert.deepEqual(shown(), [
+    ['user', 'Look.'],
+    ['assistant', 'I look.'],
+    ['tool', 'seen'],
+  ])
+  await openai.chat.completions.create({ model, messages: [{ ...said, tool_calls: [call] }, output] })
+  assert.deepEqual(
+    shown(),
+    [
+      ['user', 'Continue.'],
+      ['assistant', 'I look.'],
+      ['tool', 'seen'],
+    ],
+    'a history that was cut',
+  )
 })

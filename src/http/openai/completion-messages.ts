@@ -1,18 +1,15 @@
 import { createHash } from 'node:crypto'
 import { invalid, type Fault } from '../../errors.ts'
-import type { BroughtCall, ChatMessage } from '../../runs/run.ts'
+import type { BroughtCall } from '../../runs/run.ts'
+import { toBroughtChat, type BroughtChat, type Entry } from './brought-chat.ts'
 import type { CompletionMessage } from './completion-schemas.ts'
-import { newestAttachments, toMessage, toTurn, type ChatAttachments, type Turn } from './messages.ts'
+import { toTurn, type Turn } from './messages.ts'
 import { fromCallId } from './tool-calls.ts'
 
 type Loc = Fault['loc']
 
 /** The messages of a completion as a chat. */
-export interface CompletionChat extends ChatAttachments {
-  /** Up to the question. */
-  messages: ChatMessage[]
-  /** Assistant messages with calls behind the question; absent for none. */
-  continuation?: ChatMessage[]
+export interface CompletionChat extends BroughtChat {
   /** The outputs that end the request, as the client sent them; empty if the request ends with a question. */
   outputs: ToolOutput[]
 }
@@ -24,14 +21,7 @@ export interface ToolOutput {
   output: string
 }
 
-interface Entry extends Turn {
-  calls?: BroughtCall[]
-}
-
-/**
- * Converts the messages of a completion. Each call must have its output in a tool message behind it. The last message must have role `user` or
- * `tool`; system messages count wherever they stand.
- */
+/** Converts the messages of a completion. Each call must have its output in a tool message behind it. */
 export function toCompletionChat(messages: readonly CompletionMessage[], at: Loc): CompletionChat {
   const entries: Entry[] = []
   for (let index = 0; index < messages.length; index++) {
@@ -42,26 +32,8 @@ export function toCompletionChat(messages: readonly CompletionMessage[], at: Loc
     entries.push({ ...toEntry(message, loc), ...(calls ? { calls } : {}) })
     index += calls?.length ?? 0
   }
-  const system = entries.filter(({ role }) => role === 'system')
-  const turns = entries.filter(({ role }) => role !== 'system')
-  const question = turns.findLastIndex(({ role }) => role === 'user')
-  const behind = turns.slice(question + 1)
-  if (question < 0 || behind.some(({ calls }) => !calls)) {
-    throw invalid([...at, messages.length - 1, 'role'], 'the last message must be of role user or tool')
-  }
-  const upToQuestion = [...system, ...turns.slice(0, question + 1)]
-  const last = behind.at(-1)
-  return {
-    messages: upToQuestion.map((entry, index) => ({
-      ...(toMessage(entry, index, upToQuestion) as ChatMessage),
-      ...(entry.calls ? { calls: entry.calls } : {}),
-    })),
-    ...newestAttachments(upToQuestion),
-    ...(behind.length > 0
-      ? { continuation: behind.map(({ content, calls }) => ({ role: 'assistant' as const, content, calls: calls! })) }
-      : {}),
-    outputs: (last?.calls ?? []).map(({ id, result }) => ({ callId: id, output: result })),
-  }
+  const last = entries.findLast(({ role }) => role !== 'system')
+  return { ...toBroughtChat(entries), outputs: (last?.calls ?? []).map(({ id, result }) => ({ callId: id, output: result })) }
 }
 
 function toEntry(message: CompletionMessage, at: Loc): Turn {

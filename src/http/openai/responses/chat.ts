@@ -1,47 +1,15 @@
 import { invalid } from '../../../errors.ts'
-import type { BroughtCall, ChatMessage } from '../../../runs/run.ts'
-import { newestAttachments, toMessage, toTurn, type ChatAttachments, type Turn } from '../messages.ts'
+import type { BroughtCall } from '../../../runs/run.ts'
+import { toBroughtChat, type BroughtChat, type Entry } from '../brought-chat.ts'
+import { toTurn } from '../messages.ts'
 import { toPlainId } from '../completion-messages.ts'
 import type { CallItem, Item, OutputItem } from './input.ts'
 
-/** The input of a response as a chat. */
-export interface ResponseChat extends ChatAttachments {
-  /** Up to the question. */
-  messages: ChatMessage[]
-  /** Assistant messages with calls behind the question; absent for none. */
-  continuation?: ChatMessage[]
-}
-
-/** A message with the calls behind it. */
-export interface Entry extends Turn {
-  calls?: BroughtCall[]
-}
-
-/** Converts items, in which no reference is left. The last item must be a user message, or the output of a call behind a user message. */
-export function toResponseChat(items: readonly Item[]): ResponseChat {
+/** Converts items, in which no reference is left. */
+export function toResponseChat(items: readonly Item[]): BroughtChat {
   const entries = toEntries(items)
-  const system = entries.filter(({ role }) => role === 'system')
-  const turns = entries.filter(({ role }) => role !== 'system')
-  const question = turns.findLastIndex(({ role }) => role === 'user')
-  const behind = turns.slice(question + 1)
-  if (question < 0 || behind.some(({ calls }) => !calls)) {
-    const at = items.at(-1)?.at ?? ['body', 'input']
-    throw invalid(at, 'the last item must be a message of role user, or the output of a call')
-  }
-  const upToQuestion = [...system, ...turns.slice(0, question + 1)]
-  return {
-    messages: toMessages(upToQuestion),
-    ...newestAttachments(upToQuestion),
-    ...(behind.length > 0 ? { continuation: behind.map(({ content, calls }) => ({ role: 'assistant', content, calls: calls! })) } : {}),
-  }
-}
-
-export function toMessages(entries: readonly Entry[]): ChatMessage[] {
-  return entries.map((entry, index) => ({ ...(toMessage(entry, index, entries) as ChatMessage), ...callsOf(entry) }))
-}
-
-function callsOf({ calls }: Entry): Pick<ChatMessage, 'calls'> {
-  return calls ? { calls } : {}
+  if (entries.length > 0) return toBroughtChat(entries)
+  throw invalid(items.at(-1)?.at ?? ['body', 'input'], 'must be a message, or the output of a call')
 }
 
 /** Calls belong to the assistant message before them. Each must have its output. */
