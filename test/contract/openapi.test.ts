@@ -21,6 +21,13 @@ interface Operation {
   responses: Record<string, { description: string; headers?: object }>
 }
 
+/** Routes for OpenAI and A2A clients have no 422. */
+const refusalStatus = (path: string) => (/^\/(a2a\/)?v1\//.test(path) ? 400 : 422)
+
+/** Whether some text does not fit the schema of a parameter. */
+const isLimited = ({ examples: _, description: __, default: ___, ...schema }: Record<string, unknown>) =>
+  schema['type'] !== 'string' || Object.keys(schema).length > 1
+
 // That replies are as the document says is checked with every reply that any test gets: `openapi-check.ts`.
 
 test('OpenAPI: each operation documents its input and its errors', async (t) => {
@@ -46,8 +53,9 @@ test('OpenAPI: each operation documents its input and its errors', async (t) => 
     assert.ok(Object.keys(operation.responses).length > 0, name)
     for (const response of Object.values(operation.responses)) assert.ok(response.description && response.headers, name)
     if (method === 'post' || method === 'put')
-      // Routes for OpenAI and A2A clients have no 422.
-      for (const status of [413, 415, /^\/(a2a\/)?v1\//.test(path) ? 400 : 422]) assert.ok(operation.responses[status], `${name} ${status}`)
+      for (const status of [413, 415, refusalStatus(path)]) assert.ok(operation.responses[status], `${name} ${status}`)
+    const canBeWrong = (operation.parameters ?? []).some(({ in: place, schema }) => place !== 'header' && isLimited(schema))
+    if (canBeWrong) assert.ok(operation.responses[refusalStatus(path)], `${name}: its parameters are checked, so it documents the refusal`)
   }
 })
 

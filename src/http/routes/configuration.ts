@@ -13,7 +13,7 @@ import {
   YamlText,
 } from '../configuration-schemas.ts'
 import { requesterOf, toExpectation, toTimestamp, toUpdateReply } from '../configuration-update.ts'
-import { ErrorReply, refusals } from '../schemas.ts'
+import { ErrorReply, refusals, ValidationReply } from '../schemas.ts'
 import { yamlType } from '../yaml-bodies.ts'
 
 const path = '/core/v1/agent/config'
@@ -31,7 +31,7 @@ export function configurationRoutes(app: FastifyInstance, { configuration }: { c
         description:
           'As JSON: the configuration with all defaults. As YAML (`accept: application/yaml` or `?format=yaml`): the stored text of agent.yaml with its comments, without changes that are in memory only. Secrets are masked in both; in comments those that are named like a secret, that stand under `headers` or `env`, or that the configuration uses.',
         querystring: ReadQuery,
-        response: { 200: readReply, ...refusals },
+        response: { 200: readReply, 422: ValidationReply, ...refusals },
       },
     },
     async (request, reply) => {

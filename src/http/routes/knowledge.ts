@@ -102,7 +102,12 @@ export function knowledgeRoutes(app: FastifyInstance, { knowledge }: { knowledge
     `${path}/:document_id`,
     {
       config: { access: 'knowledge.read' },
-      schema: { tags, summary: 'Get a document with its state', params, response: { 200: ListedDocument, 404: ErrorReply, ...refusals } },
+      schema: {
+        tags,
+        summary: 'Get a document with its state',
+        params,
+        response: { 200: ListedDocument, 404: ErrorReply, 422: ValidationReply, ...refusals },
+      },
     },
     async (request) => toListed(await knowledge.find(principalOf(request).tenant, idOf(request))),
   )
