@@ -123,6 +123,17 @@ const Limits = Type.Object(
   { ...strict, default: {}, description: 'Limits for requests and runs.' },
 )
 
+const OpenAi = Type.Object(
+  {
+    unknown_parameters: Type.Enum(['refuse', 'ignore'], {
+      default: 'refuse',
+      description:
+        'What happens to parameters of chat completions and responses that the service does not know, such as `top_k`. `refuse`: a 400 that names the parameter. `ignore`: the parameter has no effect.',
+    }),
+  },
+  { ...strict, default: {}, description: 'The agent for clients of OpenAI’s API.' },
+)
+
 const days = (fallback: number, description: string) => Type.Number({ minimum: 0, maximum: 36_500, default: fallback, description })
 
 const Retention = Type.Object(
@@ -214,6 +225,7 @@ export const AgentConfigSchema = Type.Object(
       default: 25,
       description: 'The model calls of one chat. The last call is made without tools, so that it answers.',
     }),
+    openai: OpenAi,
     limits: Limits,
     retention: Retention,
     access: Access,

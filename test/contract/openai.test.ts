@@ -261,7 +261,11 @@ test('OpenAI: an unsupported parameter is a 400 that names it, and nothing runs'
     [{ tool_choice: 'required' }, 'tool_choice'],
     [{ function_call: { name: 'f' } }, 'function_call'],
     [{ functions: [{ name: 'f' }] }, 'functions'],
-    [{ store: true }, 'store'],
+    [{ top_k: 40 }, 'top_k'],
+    [{ reasoning: { effort: 'vast' } }, 'reasoning.effort'],
+    [{ reasoning: { max_tokens: 9 } }, 'reasoning.max_tokens'],
+    [{ reasoning: { effort: 'low' }, reasoning_effort: 'high' }, 'reasoning.effort'],
+    [{ verbosity: 'chatty' }, 'verbosity'],
     [{ n: 2 }, 'n'],
     [{ response_format: { type: 'grammar' } }, 'response_format.type'],
     [{ messages: [] }, 'messages'],
@@ -299,7 +303,8 @@ test('OpenAI: an unsupported parameter is a 400 that names it, and nothing runs'
     [{ prompt: { id: 'p' } }, 'prompt'],
     [{ include: ['message.output_text.logprobs'] }, 'include[0]'],
     [{ text: { format } }, 'text.format.schema.type'],
-    [{ text: { verbosity: 'low' } }, 'text.verbosity'],
+    [{ text: { verbosity: 'chatty' } }, 'text.verbosity'],
+    [{ reasoning: { max_tokens: 9 } }, 'reasoning.max_tokens'],
     [{ text: 'json' }, 'text'],
     [{ unheard_of: 1 }, 'unheard_of'],
     [{ input: [{ type: 'reasoning' }] }, 'input'],
@@ -310,7 +315,7 @@ test('OpenAI: an unsupported parameter is a 400 that names it, and nothing runs'
     await assert.rejects(openai.responses.create({ model, input: 'hello', ...more } as never), { status: 400, param }, param)
   }
   assert.equal(service.model.requests.length, 0)
-  const tuned = { temperature: 0, top_p: 1, max_tokens: 5, seed: 1, stop: ['x'], user: 'u', tools: [], store: false, n: 1 }
+  const tuned = { temperature: 0, top_p: 1, max_tokens: 5, seed: 1, stop: ['x'], user: 'u', tools: [], store: true, n: 1 }
   assert.equal((await openai.chat.completions.create({ model, messages, ...tuned })).choices[0]?.message.content, 'ok')
 })
 
@@ -526,4 +531,62 @@ test('OpenAI: an answer that a client has begun is continued, and system message
     ],
     'a history that was cut',
   )
+})
+
+test('OpenAI: reasoning, verbosity and store have the effect that they have elsewhere', async (t) => {
+  const { service, openai } = await startOpenAi(t)
+  const last = () => service.model.requests.at(-1)!.body
+  const asked = { model, messages: [user('hello')] }
+  const more = { reasoning: { effort: 'high', summary: 'auto' }, verbosity: 'low' as const, store: true, user: { id: 'u' } as never }
+  assert.equal((await openai.chat.completions.create({ ...asked, ...more })).choices[0]?.message.content, 'ok')
+  assert.equal(last().reasoning_effort, 'high')
+  assert.match(last().messages[0].content, /as briefly as you can/)
+  await openai.chat.completions.create({
+    ...asked,
+    reasoning_effort: 'low',
+    reasoning: { effort: 'low' },
+    verbosity: 'medium',
+  } as typeof asked)
+  assert.equal(last().reasoning_effort, 'low')
+  assert.doesNotMatch(last().messages[0].content, /briefly|full detail/)
+  const input = { model, input: 'hello', instructions: 'Speak French.' }
+  const response = await openai.responses.create({ ...input, text: { verbosity: 'high' }, reasoning: { effort: 'minimal' } })
+  assert.deepEqual([response.text?.verbosity, last().reasoning_effort], ['high', 'minimal'])
+  assert.match(last().messages[0].content, /Speak French\.\n\nAnswer in full detail\./)
+})
+
+test('OpenAI: unknown parameters are refused with the name of the setting, or ignored where agent.yaml says so', async (t) => {
+  const refusing = await startOpenAi(t)
+  const foreign = { top_k: 40, min_p: 0.1, chat_template_kwargs: { enable_thinking: false }, seed: 'x', stop: {} }
+  const { seed: _, stop: __, ...unknown } = foreign
+  const asked = { model, messages: [user('hello')], ...unknown, reasoning: { exclude: true } }
+  await assert.rejects(
+    refusing.openai.chat.completions.create(asked),
+    /top_k: is not known; with `openai.unknown_parameters: ignore` in agent.yaml/,
+  )
+  await assert.rejects(
+    refusing.openai.responses.create({ model, input: 'hello', ...foreign } as never),
+    /top_k: is not known; with `openai.unknown/,
+  )
+  const { service, openai } = await startOpenAi(t, { script: {}, config: { openai: { unknown_parameters: 'ignore' } } })
+  assert.equal((await openai.chat.completions.create(asked)).choices[0]?.message.content, 'ok')
+  assert.equal(
+    ((await openai.responses.create({ model, input: 'hello', ...foreign } as never)) as { output_text: string }).output_text,
+    'ok',
+  )
+  for (const { body } of service.model.requests) for (const name of Object.keys(foreign)) assert.ok(!(name in body), name)
+  await assert.rejects(openai.chat.completions.create({ ...asked, n: 2 }), { status: 400, param: 'n' }, 'a known parameter without effect')
+})
+
+test('OpenAI: operations on no response are refused by their names, not as ids of responses', async (t) => {
+  const { openai } = await startOpenAi(t)
+  await assert.rejects(openai.responses.compact({ model, input: 'hello' }), {
+    status: 404,
+    message: '404 /v1/responses/compact is not offered: the service summarizes long conversations itself.',
+  })
+  await assert.rejects(openai.responses.inputTokens.count({ model, input: 'hello' }), {
+    status: 404,
+    message: /input_tokens is not offered/,
+  })
+  await assert.rejects(openai.responses.retrieve('compact'), { status: 404 })
 })

@@ -3,42 +3,41 @@ import { providers, type Provider, type ProviderTraits } from '../../configurati
 import type { AgentConfig } from '../../configuration/schema.ts'
 import { invalid } from '../../errors.ts'
 import type { ChatBody } from '../schemas.ts'
-import type { CompletionBody } from './completion-schemas.ts'
+import { CompletionBody } from './completion-schemas.ts'
+import { Reasoning, refuseParameters, type ParameterRules } from './parameters.ts'
 
-type IsRefused = (value: unknown) => boolean
-
-const isPresent: IsRefused = (value) => value !== undefined && value !== null
-const isTrue: IsRefused = (value) => value === true
+const isPresent = (value: unknown): boolean => value !== undefined && value !== null
+const isAny = () => true
+const isTrue = (value: unknown): boolean => value === true
 const isNot =
-  (...allowed: unknown[]): IsRefused =>
-  (value) =>
-    isPresent(value) && !allowed.includes(value)
+  (...allowed: unknown[]) =>
+  (value: unknown): boolean =>
+    !allowed.includes(value)
 
 const notSupported = 'is not supported'
 const ownTools = 'is not supported: the agent uses its own tools'
 
-/** By parameter: whether its value is refused, and the message. */
-const refusals: Partial<Record<keyof CompletionBody, [IsRefused, string]>> = {
-  functions: [(list) => isPresent(list) && !(Array.isArray(list) && list.length === 0), 'is not supported: use tools'],
+const rules: ParameterRules = {
+  functions: [(list) => !(Array.isArray(list) && list.length === 0), 'is not supported: use tools'],
   function_call: [isNot('auto', 'none'), 'is not supported: use tool_choice'],
-  web_search_options: [isPresent, ownTools],
+  web_search_options: [isAny, ownTools],
   n: [isNot(1), 'must be 1'],
-  store: [isTrue, 'is not supported: every run is kept, and read at GET /core/v1/runs/{request_id}'],
   logprobs: [isTrue, notSupported],
   top_logprobs: [isNot(0), notSupported],
-  logit_bias: [(bias) => isPresent(bias) && Object.keys(Object(bias)).length > 0, notSupported],
-  modalities: [(types) => isPresent(types) && String(types) !== 'text', 'only text is supported'],
+  logit_bias: [(bias) => Object.keys(Object(bias)).length > 0, notSupported],
+  modalities: [(types) => String(types) !== 'text', 'only text is supported'],
   service_tier: [isNot('auto', 'default'), 'must be auto or default'],
-  verbosity: [isNot('medium'), 'must be medium'],
-  audio: [isPresent, notSupported],
-  prediction: [isPresent, notSupported],
+  audio: [isAny, notSupported],
+  prediction: [isAny, notSupported],
 }
 
 /** Refuses parameters that would change the answer but have no effect here. */
-export function refuseParameters(body: CompletionBody): void {
-  for (const [field, [isRefused, message]] of Object.entries(refusals)) {
-    if (isRefused(body[field as keyof CompletionBody])) throw invalid(['body', field], message, 'unsupported_parameter')
-  }
+export function refuseWithoutEffect(body: CompletionBody, config: AgentConfig): void {
+  refuseParameters(body, { known: CompletionBody.properties, rules, config })
+  refuseParameters(body.reasoning ?? {}, { known: Reasoning.properties, config, path: ['reasoning'] })
+  const { reasoning_effort: effort, reasoning } = body
+  if (effort && reasoning?.effort && effort !== reasoning.effort)
+    throw invalid(['body', 'reasoning', 'effort'], 'differs from reasoning_effort')
 }
 
 /** The tools of a request for the run, with the demand on their use. */
@@ -82,7 +81,8 @@ type ModelParameters = Pick<
   | 'max_completion_tokens'
   | 'max_tokens'
   | 'reasoning_effort'
-> & { reasoning_summary?: boolean | undefined }
+  | 'reasoning'
+>
 
 /** Options of the model calls; undefined for none. Neutral values count as none, because some providers refuse the parameters. */
 export function toModelOptions(
@@ -109,8 +109,8 @@ export function toModelOptions(
     seed: wanted.seed,
     maxOutputTokens: body.max_completion_tokens ?? body.max_tokens,
     stop: stop?.length ? stop : undefined,
-    reasoningEffort: body.reasoning_effort,
-    reasoningSummary: body.reasoning_summary,
+    reasoningEffort: body.reasoning_effort ?? body.reasoning?.effort,
+    reasoningSummary: (body.reasoning?.summary ?? body.reasoning?.generate_summary) ? true : undefined,
   }
   const present = Object.entries(options).filter(([, value]) => isPresent(value))
   return present.length > 0 ? (Object.fromEntries(present) as ModelOptions) : undefined

@@ -1,19 +1,16 @@
-import { Type, type TSchema } from 'typebox'
+import { Type } from 'typebox'
 import { clientToolName, maxClientTools } from '../schemas.ts'
+import { Effort, maybe, Reasoning, Verbosity } from './parameters.ts'
 
-/** Request schemas of chat completions. A parameter has its effect or is refused; unknown parameters are refused. */
+/** Request schemas of chat completions. A parameter has its effect or is refused; `parameters.ts` decides on unknown parameters. */
 
 const maxMessages = 2000
-
-function maybe<T extends TSchema>(schema: T) {
-  return Type.Optional(Type.Union([schema, Type.Null()]))
-}
 
 /** A parameter whose values are refused, but for those that ask for nothing. */
 const refused = (description: string) => Type.Optional(Type.Unknown({ description }))
 
 /** A parameter for the operation of OpenAI's own service, which asks for nothing here. */
-const accepted = (description: string) => maybe(Type.String({ description }))
+const accepted = (description: string) => Type.Optional(Type.Unknown({ description }))
 
 const inputAudio = maybe(
   Type.Object(
@@ -90,7 +87,8 @@ const sampling = {
   stop: maybe(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 4 })])),
   max_tokens: maybe(Type.Integer({ minimum: 1 })),
   max_completion_tokens: maybe(Type.Integer({ minimum: 1, description: 'The tokens of one model call of the agent.' })),
-  reasoning_effort: maybe(Type.Enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])),
+  reasoning_effort: maybe(Effort),
+  reasoning: maybe(Reasoning),
 }
 
 export const CompletionBody = Type.Object(
@@ -128,13 +126,13 @@ export const CompletionBody = Type.Object(
       ),
     ),
     n: refused('A value other than 1 is refused with 400.'),
-    store: refused('`true` is refused with 400: runs are kept, and read as runs.'),
+    store: accepted('No effect: every run is kept, and read as a run.'),
     logprobs: refused('`true` is refused with 400.'),
     top_logprobs: refused('A value other than 0 is refused with 400.'),
     logit_bias: refused('A value other than `{}` is refused with 400.'),
     modalities: refused('Only `["text"]`.'),
     service_tier: refused('Only `auto` and `default`.'),
-    verbosity: refused('Only `medium`, the default.'),
+    verbosity: maybe(Verbosity),
     audio: refused('Refused with 400.'),
     prediction: refused('Refused with 400.'),
     web_search_options: refused('Refused with 400: the agent uses its own tools.'),
@@ -145,7 +143,10 @@ export const CompletionBody = Type.Object(
     prompt_cache_key: accepted('No effect: the provider of the model decides on its cache.'),
     prompt_cache_retention: accepted('No effect: the provider of the model decides on its cache.'),
   },
-  { additionalProperties: false, description: 'A chat in the form of OpenAI’s API. Parameters that are not listed are refused with 400.' },
+  {
+    description:
+      'A chat in the form of OpenAI’s API. Parameters that are not listed are refused with 400, unless `openai.unknown_parameters` in agent.yaml is `ignore`.',
+  },
 )
 
 export type CompletionBody = Type.Static<typeof CompletionBody>

@@ -27,7 +27,7 @@ export const openAiTexts: OperationTexts = {
 
 With \`stream: true\` the reply is server-sent events with chunks, then \`[DONE]\`.
 
-Every parameter has its effect, or is a 400 that names it. Errors have the shape of OpenAI's API. The header \`session-id\` continues a conversation. A chat whose call is not answered makes room for newer ones: a caller has at most 100 (\`limits.max_client_tool_waits\`), and outputs that come later are history.
+Every parameter has its effect, or is a 400 that names it; parameters that the service does not know are ignored with \`openai.unknown_parameters: ignore\` in agent.yaml. Errors have the shape of OpenAI's API. The header \`session-id\` continues a conversation. A chat whose call is not answered makes room for newer ones: a caller has at most 100 (\`limits.max_client_tool_waits\`), and outputs that come later are history.
 
 The client usually sends the whole conversation. Without \`session-id\` each request is a session of its own.
 

@@ -8,9 +8,10 @@ import { toAnswerFormat } from '../openai/answer-format.ts'
 import { answerRun, type AnsweredRun, type AnswerServices } from '../openai/answered-run.ts'
 import { completionChunksOf, completionHead, toCompletion, type ChunkOptions, type CompletionHead } from '../openai/chat-completion.ts'
 import { toCompletionChat, type CompletionChat } from '../openai/completion-messages.ts'
-import { refuseParameters, toModelOptions, toTools } from '../openai/completion-options.ts'
+import { refuseWithoutEffect, toModelOptions, toTools } from '../openai/completion-options.ts'
 import { CompletionBody } from '../openai/completion-schemas.ts'
 import { refuseOtherModel } from '../openai/model-names.ts'
+import { toInstructions } from '../openai/parameters.ts'
 import { openAnswered } from '../openai/open-answered.ts'
 import { ChatCompletion, ChatCompletionChunk, jsonOrEvents, openAiRefusals } from '../openai/replies.ts'
 import { IdHeaders } from '../schemas.ts'
@@ -61,8 +62,9 @@ interface OpenCompletion {
 /** Reads the body, so that the handler, which waits for the run, does not keep megabytes of images alive. */
 async function openCompletion(services: CompletionServices, request: FastifyRequest, reply: FastifyReply): Promise<OpenCompletion> {
   const body = request.body as CompletionBody
-  refuseParameters(body)
-  refuseOtherModel(body.model, services.agent().config)
+  const { config } = services.agent()
+  refuseWithoutEffect(body, config)
+  refuseOtherModel(body.model, config)
   const chat = toCompletionChat(body.messages, ['body', 'messages'])
   const format = toAnswerFormat(body.response_format, ['body', 'response_format'])
   const source = toSource(body, chat, services)
@@ -93,6 +95,7 @@ function toSource(
     ...(continuation ? { continuation } : {}),
     ...(modelOptions ? { modelOptions } : {}),
     toolLoc: (index, field) => ['body', 'tools', index, 'function', field === 'schema' ? 'parameters' : field],
+    instructions: toInstructions(undefined, body.verbosity),
     hasShortWait: true,
   }
 }

@@ -1,5 +1,6 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifySchema } from 'fastify'
 import { accessTo } from '../../access/operations.ts'
+import { ServiceError } from '../../errors.ts'
 import { sendFailure } from '../error-reply.ts'
 import { outcomeOf } from '../open-chat.ts'
 import { jsonOrEvents, openAiRefusals } from '../openai/replies.ts'
@@ -39,4 +40,29 @@ export function responseRoutes(app: FastifyInstance, services: CreateServices): 
       return error ? sendFailure(reply, error) : toResponse(head, log.events.slice(), { hasSchema, files: body.generated_artifacts })
     },
   )
+  for (const [operation, reason] of Object.entries(notOffered)) refuseOperation(app, `/v1/responses/${operation}`, reason)
+}
+
+/** Operations of OpenAI's API on no single response. Their names would be read as ids of responses. */
+const notOffered = {
+  compact: 'the service summarizes long conversations itself',
+  input_tokens: 'the `usage` of a response has its tokens',
+}
+
+/** `hide` keeps the refusal out of the OpenAPI document. */
+const hidden: FastifySchema = { hide: true }
+
+/** The hook refuses the request before its body is read. */
+function refuseOperation(app: FastifyInstance, url: string, reason: string): void {
+  app.route({
+    method: ['GET', 'POST', 'DELETE'],
+    url,
+    exposeHeadRoute: false,
+    schema: hidden,
+    config: { access: 'public', errorShape: 'openai' },
+    onRequest: async () => {
+      throw new ServiceError('not_found', `${url} is not offered: ${reason}.`)
+    },
+    handler: async () => undefined,
+  })
 }

@@ -11,6 +11,7 @@ import { openChat, type ChatServices, type OpenChat, type Opening } from '../../
 import { setSessionId } from '../../request-headers.ts'
 import { openAnswered } from '../open-answered.ts'
 import { refuseOtherModel } from '../model-names.ts'
+import { toInstructions } from '../parameters.ts'
 import { answerCalls, type CallServices } from './answer-calls.ts'
 import { toResponseChat } from './chat.ts'
 import { findPlace, type Place, type PlaceServices } from './conversation.ts'
@@ -43,13 +44,14 @@ interface Exchange {
 export async function createResponse(services: CreateServices, exchange: Exchange): Promise<OpenResponse> {
   const { request } = exchange
   const body = request.body as ResponseBody
-  refuseUnsupported(body)
-  refuseOtherModel(body.model, services.agent().config)
+  const { config } = services.agent()
+  refuseUnsupported(body, config)
+  refuseOtherModel(body.model, config)
   const inputItems = toInputItems(body)
   const items = toItems(inputItems)
   const fields = toResponseFields(body)
   const echo = { created: Math.floor(Date.now() / 1000), fields, input: storedInput(inputItems) }
-  refuseLong(echo, services.agent().config.limits.max_input_characters)
+  refuseLong(echo, config.limits.max_input_characters)
   const isQueued = fields.background && body.stream !== true
   const resumed = await resume(services, exchange, items, echo)
   if (resumed) return { ...resumed, isQueued }
@@ -121,7 +123,7 @@ function toSource(
     sentFiles,
     ...(continuation ? { continuation } : {}),
     ...rest,
-    ...(body.instructions ? { instructions: body.instructions } : {}),
+    instructions: toInstructions(body.instructions, body.text?.verbosity),
     echo: toEcho(echo),
     ...(place.afterMessages === undefined ? {} : { afterMessages: place.afterMessages }),
     ...(unstored ? { unstored } : {}),

@@ -6,6 +6,7 @@ import type { ChatSource } from '../../chat-request.ts'
 import type { ChatBody } from '../../schemas.ts'
 import { toAnswerFormat } from '../answer-format.ts'
 import { toModelOptions } from '../completion-options.ts'
+import { Reasoning, refuseParameters, unsupported, type ParameterRules } from '../parameters.ts'
 import { ResponseBody } from './request.ts'
 
 /** The parameters of a request for a response that a response repeats, with their defaults. */
@@ -32,8 +33,6 @@ export interface ResponseFields {
   prompt_cache_key: string | null
 }
 
-type Rule = [isRefused: (value: unknown) => boolean, message: string]
-
 const ownTools = 'is not supported: the agent uses its own tools'
 const isOther =
   (...values: unknown[]) =>
@@ -41,7 +40,7 @@ const isOther =
     !values.includes(value)
 
 /** Parameters that are accepted only with the values that describe what the agent does anyway. */
-const rules: Record<string, Rule> = {
+const rules: ParameterRules = {
   truncation: [isOther('auto'), 'must be auto: a long conversation is always summarized to fit the model'],
   service_tier: [isOther('auto', 'default'), 'must be auto or default'],
   top_logprobs: [isOther(0), 'is not supported'],
@@ -61,25 +60,15 @@ const emptyIncludes = new Set([
 ])
 
 /** Throws for the first parameter that would have no effect. */
-export function refuseUnsupported(body: ResponseBody): void {
-  for (const [name, value] of Object.entries(body)) {
-    if (value === null || value === undefined) continue
-    const rule = Object.hasOwn(rules, name) ? rules[name] : undefined
-    if (rule?.[0](value)) throw unsupported([name], rule[1])
-    if (!rule && !Object.hasOwn(ResponseBody.properties, name)) throw unsupported([name], 'is not supported')
-  }
+export function refuseUnsupported(body: ResponseBody, config: AgentConfig): void {
+  refuseParameters(body, { known: ResponseBody.properties, rules, config })
+  refuseParameters(body.reasoning ?? {}, { known: Reasoning.properties, config, path: ['reasoning'] })
   for (const [index, kind] of (body.include ?? []).entries())
     if (!emptyIncludes.has(kind)) throw unsupported(['include', index], 'is not supported')
   if (body.stream_options?.include_obfuscation) throw unsupported(['stream_options', 'include_obfuscation'], 'is not supported')
-  const { verbosity } = body.text ?? {}
-  if (verbosity && verbosity !== 'medium') throw unsupported(['text', 'verbosity'], 'is not supported')
   if (body.background && body.store === false) throw invalid(['body', 'background'], 'requires store: the result is read later')
   if (body.conversation && body.previous_response_id)
     throw invalid(['body', 'previous_response_id'], 'cannot be combined with conversation')
-}
-
-export function unsupported(path: (string | number)[], message: string): Error {
-  return invalid(['body', ...path], message, 'unsupported_parameter')
 }
 
 /** The part of a chat that follows from the parameters: client tools, the schema of the answer, and the options of the model. */
@@ -89,13 +78,9 @@ export function toChatOptions(
 ): Pick<ChatSource, 'modelOptions' | 'toolLoc' | 'schemaAt'> & { body: Partial<ChatBody> } {
   const tools = toClientTools(body.tools)
   const format = toAnswerFormat(body.text?.format, ['body', 'text', 'format'])
+  const { temperature, top_p, presence_penalty, frequency_penalty, parallel_tool_calls, reasoning, max_output_tokens } = body
   const modelOptions = toModelOptions(
-    {
-      ...body,
-      max_completion_tokens: body.max_output_tokens,
-      reasoning_effort: body.reasoning?.effort,
-      reasoning_summary: typeof body.reasoning?.summary === 'string' ? true : undefined,
-    },
+    { temperature, top_p, presence_penalty, frequency_penalty, parallel_tool_calls, reasoning, max_completion_tokens: max_output_tokens },
     toToolChoice(body.tool_choice, body.tools),
     llms,
   )
@@ -148,7 +133,7 @@ export function toResponseFields(body: ResponseBody): ResponseFields {
     tools: (tools ?? []).map(toTool),
     tool_choice: choice ?? 'auto',
     parallel_tool_calls: body.parallel_tool_calls ?? true,
-    text: { format: toFormat(text?.format) },
+    text: { format: toFormat(text?.format), ...(text?.verbosity ? { verbosity: text.verbosity } : {}) },
     reasoning: reasoning ? { effort: reasoning.effort ?? null, summary: summaryOf(body) } : null,
     temperature: body.temperature ?? 1,
     top_p: body.top_p ?? 1,

@@ -1,13 +1,10 @@
-import { Type, type Static, type TSchema } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { clientToolName } from '../../schemas.ts'
+import { maybe, Reasoning, Verbosity } from '../parameters.ts'
 
 /** Request schema of responses. Parameters are checked in `parameters.ts`. */
 
 const maxItems = 2000
-
-function maybe<T extends TSchema>(schema: T) {
-  return Type.Optional(Type.Union([schema, Type.Null()]))
-}
 
 const text = maybe(Type.String())
 const Status = maybe(Type.String())
@@ -127,13 +124,8 @@ export const ResponseBody = Type.Object(
       }),
     ),
     parallel_tool_calls: maybe(Type.Boolean()),
-    text: maybe(Type.Object({ format: maybe(Format), verbosity: text })),
-    reasoning: maybe(
-      Type.Object(
-        { effort: maybe(Type.Enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])), summary: text, generate_summary: text },
-        { description: 'With `summary`, the response has the thoughts of the model as `reasoning` items.' },
-      ),
-    ),
+    text: maybe(Type.Object({ format: maybe(Format), verbosity: maybe(Verbosity) })),
+    reasoning: maybe(Reasoning),
     temperature: maybe(Type.Number({ minimum: 0, maximum: 2 })),
     top_p: maybe(Type.Number({ minimum: 0, maximum: 1 })),
     presence_penalty: maybe(Type.Number({ minimum: -2, maximum: 2 })),
@@ -145,7 +137,10 @@ export const ResponseBody = Type.Object(
     truncation: text,
     service_tier: text,
   },
-  { description: 'A parameter without an effect here is refused with 400.' },
+  {
+    description:
+      'A parameter without an effect here is refused with 400; one that the service does not know is ignored where `openai.unknown_parameters` in agent.yaml is `ignore`.',
+  },
 )
 
 export type ResponseBody = Static<typeof ResponseBody>
