@@ -25,8 +25,8 @@ interface Operation {
 const refusalStatus = (path: string) => (/^\/(a2a\/)?v1\//.test(path) ? 400 : 422)
 
 /** Whether some text does not fit the schema of a parameter. */
-const isLimited = ({ examples: _, description: __, default: ___, ...schema }: Record<string, unknown>) =>
-  schema['type'] !== 'string' || Object.keys(schema).length > 1
+const isLimited = (schema: Record<string, unknown>) =>
+  schema['type'] !== 'string' || ['pattern', 'enum', 'minLength', 'maxLength', 'format'].some((rule) => rule in schema)
 
 // That replies are as the document says is checked with every reply that any test gets: `openapi-check.ts`.
 
