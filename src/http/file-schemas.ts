@@ -18,7 +18,7 @@ export const ArtifactList = Type.Object({
 
 /** A file that a chat may name in `context_files`. */
 export const ContextFile = Type.Object({
-  path: Type.String({ description: 'The value for `context_files`, relative to `FILES_ROOT`.' }),
+  path: Type.String({ description: 'The value for `context_files`: a path relative to `FILES_ROOT`, or the id of an uploaded file.' }),
   size: Type.Integer({ description: 'Bytes.' }),
   media_type: Type.String({ description: 'MIME type.' }),
 })
@@ -26,4 +26,9 @@ export const ContextFile = Type.Object({
 export const ContextFileList = Type.Object({
   files: Type.Array(ContextFile),
   has_more: Type.Boolean({ description: 'True when more files may match: use a longer `q`.' }),
+})
+
+/** The form of a file that a caller uploads for a chat. */
+export const ContextFileForm = Type.Object({
+  file: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The file.' }),
 })

@@ -34,9 +34,10 @@ async function readDocument({ store, uploads, passages }: IndexingDependencies, 
   const document = await readUpload(uploads, tenant, id)
   if (!document) return
   if ('fault' in document) return store.fail(tenant, id, document.fault)
-  await passages.save(id, toPassages(document.sections))
+  const found = toPassages(document.sections)
+  await passages.save(id, found)
   // Removed meanwhile: its bytes may be deleted already, so the passages would stay for ever.
-  if (!(await store.complete(tenant, id, document.metadata))) await passages.remove(id)
+  if (!(await store.complete(tenant, id, { metadata: document.metadata, passages: found.length }))) await passages.remove(id)
 }
 
 /** The document, or why it cannot be read; undefined when the upload is gone. */

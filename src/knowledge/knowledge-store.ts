@@ -7,6 +7,8 @@ export interface DocumentStatus {
   state: DocumentState
   /** Present with the state `failed`. */
   error?: string
+  /** Number of passages. Present with the state `ready`, except for documents of earlier versions. */
+  passages?: number
 }
 
 /** A document that can be searched. */
@@ -41,7 +43,7 @@ export interface KnowledgeStore {
   /** Sets the state `indexing`. False when the document is gone, ready or failed. */
   begin(tenant: string, id: string): Promise<boolean>
   /** Sets the state `ready`. False when the document is gone. */
-  complete(tenant: string, id: string, metadata: Metadata): Promise<boolean>
+  complete(tenant: string, id: string, content: { metadata: Metadata; passages: number }): Promise<boolean>
   fail(tenant: string, id: string, error: string): Promise<void>
   changes(tenant: string): Promise<Changes>
   /** Ready documents with a later revision than `after`, in the order of revisions. */

@@ -346,6 +346,8 @@ export interface KnowledgeDocumentRow {
   metadata: string
   /** Of the tenant when the document became ready; 0 before. */
   revision: number
+  /** Null before the document is ready, and for documents that became ready before version 30 of the schema. */
+  passages?: number | null
 }
 
 /** Counts of changes to the documents of a tenant. */

@@ -11,6 +11,7 @@ const routes = [
   ['POST', '/core/v1/chain_streaming', 'chat'],
   ['POST', '/core/v1/chain_async', 'chat'],
   ['GET', '/core/v1/context_files', 'chat'],
+  ['POST', '/core/v1/context_files', 'chat'],
   ['GET', '/core/v1/knowledge', 'knowledge.read'],
   ['POST', '/core/v1/knowledge', 'knowledge.write'],
   ['GET', '/core/v1/knowledge/{document_id}', 'knowledge.read'],

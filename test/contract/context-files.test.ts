@@ -53,3 +53,25 @@ test('Context files: at most 100 are listed', async (t) => {
   const long = await client.request('GET', `/core/v1/context_files?q=${'x'.repeat(201)}`)
   assert.deepEqual({ status: long.status, loc: long.body.detail[0].loc }, { status: 422, loc: ['query', 'q'] })
 })
+
+test('Context files: an uploaded file is named in a chat of its caller alone, and other fields of the form are refused', async (t) => {
+  const service = await startService(t, { script: { text: 'ok' } })
+  const { key } = await service.key({})
+  const upload = async (fields: Record<string, string> = {}) => {
+    const body = new FormData()
+    body.set('file', new File(['The office closes at five.'], 'hours.md', { type: 'text/markdown' }))
+    for (const [name, value] of Object.entries(fields)) body.set(name, value)
+    const reply = await fetch(`${service.url}/core/v1/context_files`, { method: 'POST', headers: { 'x-service-access': key }, body })
+    return { status: reply.status, body: (await reply.json()) as any }
+  }
+  const { status, body: file } = await upload()
+  assert.deepEqual([status, file.size, file.media_type], [201, 26, 'text/markdown'])
+  assert.match(file.path, /^file-/)
+  const chat = { messages: [{ role: 'user', content: 'When does the office close?' }], context_files: [file.path] }
+  assert.equal((await service.client.request('POST', '/core/v1/chain', { body: chat })).status, 200)
+  assert.match(JSON.stringify(service.model.requests[0]!.body.messages), /The office closes at five\./)
+  const other = await service.as({ sub: 'bob' })
+  assert.equal((await other.request('POST', '/core/v1/chain', { body: chat })).status, 400)
+  const refused = await upload({ purpose: 'user_data' })
+  assert.deepEqual([refused.status, refused.body.detail[0].loc], [422, ['body', 'purpose']])
+})

@@ -45,7 +45,8 @@ function registerKnowledgeContract(database: () => Database): void {
     const ids = await Promise.all(['a', 'b', 'c'].map((name) => add(name)))
     await Promise.all(ids.map((id) => store.begin(tenant, id)))
     assert.deepEqual((await store.statesOf(tenant, ids)).get(ids[0]!), { state: 'indexing' })
-    await Promise.all(ids.map((id) => store.complete(tenant, id, { title: 'Ä\u0000', level: 3 })))
+    await Promise.all(ids.map((id) => store.complete(tenant, id, { metadata: { title: 'Ä\u0000', level: 3 }, passages: 7 })))
+    assert.deepEqual((await store.statesOf(tenant, ids)).get(ids[0]!), { state: 'ready', passages: 7 })
     const [first, ...others] = await store.readyAfter(tenant, 0, 10)
     assert.deepEqual([first?.revision, ...others.map(({ revision }) => revision)], [1, 2, 3])
     assert.equal(first?.metadata['level'], 3)
@@ -64,7 +65,7 @@ function registerKnowledgeContract(database: () => Database): void {
     assert.deepEqual(await store.replacedBy(tenant, third), [])
     for (const id of [second, third, fourth]) {
       await store.begin(tenant, id)
-      await store.complete(tenant, id, {})
+      await store.complete(tenant, id, { metadata: {}, passages: 0 })
     }
     assert.deepEqual(new Set(await store.replacedBy(tenant, third)), new Set([first, second]))
     for (const id of [first, other, fourth]) assert.deepEqual(await store.replacedBy(tenant, id), [])
@@ -79,7 +80,7 @@ function registerKnowledgeContract(database: () => Database): void {
     await store.fail(tenant, id, 'It is\u0000 broken.')
     assert.deepEqual((await store.statesOf(tenant, [id])).get(id), { state: 'failed', error: 'It is\uFFFD broken.' })
     assert.equal(await store.begin(tenant, id), false)
-    assert.equal(await store.complete(tenant, id, {}), false)
+    assert.equal(await store.complete(tenant, id, { metadata: {}, passages: 0 }), false)
     assert.deepEqual(await store.readyAfter(tenant, 0, 10), [])
   })
 
@@ -88,7 +89,7 @@ function registerKnowledgeContract(database: () => Database): void {
     const [id, other] = [await add(), await add('b')]
     await store.begin(tenant, id)
     await remove(id)
-    assert.equal(await store.complete(tenant, id, {}), false)
+    assert.equal(await store.complete(tenant, id, { metadata: {}, passages: 0 }), false)
     assert.deepEqual(await store.ids(tenant), new Set([other]))
     assert.equal((await store.changes(tenant)).removals, 1)
     await remove(randomUUID())

@@ -1,10 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo } from '../../access/operations.ts'
+import { invalid } from '../../errors.ts'
 import type { ContextFiles } from '../../files/context-files.ts'
+import { toFileId } from '../../uploads/file-id.ts'
+import type { Uploads } from '../../uploads/uploads.ts'
 import { principalOf } from '../authenticate.ts'
-import { ContextFileList } from '../file-schemas.ts'
-import { refusals, ValidationReply } from '../schemas.ts'
+import { ContextFile, ContextFileForm, ContextFileList } from '../file-schemas.ts'
+import { formOf, formRoute, type FormFields } from '../forms.ts'
+import { ErrorReply, refusals, ValidationReply } from '../schemas.ts'
 
 const Query = Type.Object({
   q: Type.String({
@@ -14,14 +18,17 @@ const Query = Type.Object({
   }),
 })
 
-/** The route that finds files for `context_files` of a chat. */
-export function contextFileRoutes(app: FastifyInstance, { contextFiles }: { contextFiles: ContextFiles }): void {
+const url = '/core/v1/context_files'
+const tags = ['Chat']
+
+/** The routes that find and upload files for `context_files` of a chat. */
+export function contextFileRoutes(app: FastifyInstance, { contextFiles, uploads }: { contextFiles: ContextFiles; uploads: Uploads }): void {
   app.get(
-    '/core/v1/context_files',
+    url,
     {
       config: { access: accessTo.chat },
       schema: {
-        tags: ['Chat'],
+        tags,
         summary: 'Find files that a chat may name in `context_files`',
         description:
           'Finds at most 100 documents under `FILES_ROOT` whose path contains `q`, sorted by path: text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, EPUB, ODT and EML up to ' +
@@ -36,4 +43,40 @@ export function contextFileRoutes(app: FastifyInstance, { contextFiles }: { cont
       return { files: files.map(({ path, size, mediaType }) => ({ path, size, media_type: mediaType })), has_more: hasMore }
     },
   )
+
+  app.post(
+    url,
+    {
+      config: { access: accessTo.chat, takesForm: true },
+      ...formRoute,
+      schema: {
+        tags,
+        summary: 'Upload a file for `context_files` of a chat',
+        consumes: ['multipart/form-data'],
+        body: ContextFileForm,
+        response: {
+          201: ContextFile,
+          400: ErrorReply,
+          408: ErrorReply,
+          413: ErrorReply,
+          415: ErrorReply,
+          422: ValidationReply,
+          ...refusals,
+        },
+      },
+    },
+    async (request, reply) => {
+      const upload = await formOf(request).receive(({ name, type, maxBytes, content }, fields) => {
+        const describe = async () => ({ name, type, purpose: purposeFor(await fields()) })
+        return uploads.add(principalOf(request), { isKnowledge: false, maxBytes, content, describe })
+      })
+      return reply.code(201).send({ path: toFileId(upload.id), size: upload.size, media_type: upload.type })
+    },
+  )
+}
+
+/** The form has no field beside the file: others are refused, since a misspelt one would be ignored. */
+function purposeFor(fields: FormFields): string {
+  for (const field of fields.keys()) throw invalid(['body', field], 'is not known')
+  return 'user_data'
 }

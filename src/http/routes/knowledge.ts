@@ -19,6 +19,11 @@ export const ListedDocument = Type.Object(
       description: '`ready`: found by `knowledge_search`. `failed`: cannot be read, for the reason in `error`.',
     }),
     error: Type.Optional(Type.String({ description: 'Why the document cannot be searched. Only in the state `failed`.' })),
+    passages: Type.Optional(
+      Type.Integer({
+        description: 'Number of passages that a search finds. In the state `ready`; absent for documents of earlier versions.',
+      }),
+    ),
     created_at: Type.String({ format: 'date-time' }),
   },
   { description: 'A document of the tenant for `knowledge_search`.' },
@@ -135,8 +140,16 @@ function readFields(fields: ReadonlyMap<string, string>): { name?: string; repla
   return { ...(name !== undefined && { name }), replaces: replace === 'true' }
 }
 
-function toListed({ id, name, size, type, state, error, createdAt }: KnowledgeDocument): Static<typeof ListedDocument> {
-  const fields = { id, name, size, media_type: type, state, ...(error !== undefined && { error }) }
+function toListed({ id, name, size, type, state, error, passages, createdAt }: KnowledgeDocument): Static<typeof ListedDocument> {
+  const fields = {
+    id,
+    name,
+    size,
+    media_type: type,
+    state,
+    ...(error !== undefined && { error }),
+    ...(passages !== undefined && { passages }),
+  }
   return { ...fields, created_at: new Date(createdAt).toISOString() }
 }
 

@@ -28,10 +28,10 @@ export function createKnowledgeStore({ db, all, forTenant }: Database): Knowledg
         return (await query(connection, change(tenant, id).set({ state: 'indexing' }))).rows.length > 0
       }),
 
-    complete: (tenant, id, metadata) =>
+    complete: (tenant, id, { metadata, passages }) =>
       forTenant(tenant).unit(async (connection) => {
         const revision = await countChange(connection, db, tenant, 'revision')
-        const ready = { state: 'ready', metadata: toText(JSON.stringify(metadata)), revision } as const
+        const ready = { state: 'ready', metadata: toText(JSON.stringify(metadata)), revision, passages } as const
         return (await query(connection, change(tenant, id).set(ready))).rows.length > 0
       }),
 
@@ -126,8 +126,8 @@ async function countChange(connection: Connection, db: Kysely<Tables>, tenant: s
   return rows[0]![counter]
 }
 
-function toStatus({ state, error }: KnowledgeDocumentRow): DocumentStatus {
-  return { state, ...(error !== null && { error }) }
+function toStatus({ state, error, passages }: KnowledgeDocumentRow): DocumentStatus {
+  return { state, ...(error !== null && { error }), ...(typeof passages === 'number' && { passages }) }
 }
 
 function toReady({ id, name, version, metadata, revision }: KnowledgeDocumentRow): ReadyDocument {

@@ -30,6 +30,7 @@ const migrations: Record<string, () => Promise<Migration>> = {
   '0027-unstored-runs': () => import('./0027-unstored-runs.ts'),
   '0028-uploads': () => import('./0028-uploads.ts'),
   '0029-runs-by-version': () => import('./0029-runs-by-version.ts'),
+  '0030-document-passages': () => import('./0030-document-passages.ts'),
   '0031-tool-errors': () => import('./0031-tool-errors.ts'),
   '0032-key-creators': () => import('./0032-key-creators.ts'),
 }
