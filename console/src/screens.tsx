@@ -91,7 +91,7 @@ export const screens: readonly Screen[] = [
   {
     path: '/files',
     title: 'Files',
-    permissions: ['artifacts.read'],
+    permissions: ['artifacts.read', 'knowledge.read'],
     navigation: { icon: FileIcon, group: 'Use' },
     load: () => import('./files/page.tsx').then((page) => page.FilesPage),
   },

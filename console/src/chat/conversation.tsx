@@ -110,7 +110,7 @@ function isUnanswered(messages: readonly Message[], index: number, run: LiveRun 
 
 function toMessage({ question }: LiveRun): Message {
   const images = question.images?.map(({ name }) => ({ name, kind: 'image' }))
-  const files = question.contextFiles?.map((name) => ({ name, kind: 'file' }))
+  const files = question.contextFiles?.map(({ name }) => ({ name, kind: 'file' }))
   return {
     role: 'human',
     content: question.text,

@@ -69,7 +69,7 @@ export function useActiveRun(sessionId: string, enabled: boolean) {
 export function useDeleteSession() {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (sessionId: string) => client.request('DELETE', '/core/v1/sessions/{session_id}', { path: { session_id: sessionId } }),
+    mutationFn: ({ session_id }: Session) => client.request('DELETE', '/core/v1/sessions/{session_id}', { path: { session_id } }),
     onSuccess: () => queryClient.invalidateQueries({ queryKey: ['sessions'] }),
   })
 }

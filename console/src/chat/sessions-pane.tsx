@@ -1,10 +1,10 @@
-import { ActionIcon, Button, Menu, Modal, Text, TextInput } from '@mantine/core'
+import { ActionIcon, Button, Menu, Text, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { KebabHorizontalIcon, PlusIcon, SearchIcon, TrashIcon } from '@primer/octicons-react'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useMay } from '../api/me.ts'
-import { notifyFailure } from '../parts/notify.ts'
+import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { PagedList } from '../parts/pages/paged-table.tsx'
 import { useDeleteSession, useSessions, type Session } from './queries.ts'
 import styles from './sessions-pane.module.css'
@@ -14,6 +14,8 @@ export function SessionsPane({ current }: { current: string | undefined }) {
   const [text, setText] = useState('')
   const [q] = useDebouncedValue(text.trim(), 250)
   const pages = useSessions(q)
+  const [, navigate] = useLocation()
+  const deletion = useDeleteSession()
   const [doomed, setDoomed] = useState<Session>()
   return (
     <>
@@ -43,11 +45,20 @@ export function SessionsPane({ current }: { current: string | undefined }) {
       >
         {(session) => <SessionRow session={session} isCurrent={session.session_id === current} onDelete={() => setDoomed(session)} />}
       </PagedList>
-      <DeleteDialog
-        session={doomed}
-        isCurrent={doomed !== undefined && doomed.session_id === current}
+      <ConfirmDialog
+        item={doomed}
+        subject="The conversation"
+        verb={['Delete', 'deleted']}
+        mutation={deletion}
         onClose={() => setDoomed(undefined)}
-      />
+        onDone={({ session_id }) => session_id === current && navigate('/chat')}
+      >
+        {({ short_name: name }) => (
+          <Text size="sm" className={styles.name}>
+            “{name.slice(0, 200)}”, its messages, runs and files are removed for good. A run that has not ended is cancelled.
+          </Text>
+        )}
+      </ConfirmDialog>
     </>
   )
 }
@@ -80,33 +91,5 @@ function SessionRow({ session, isCurrent, onDelete }: { session: Session; isCurr
         </Menu>
       )}
     </div>
-  )
-}
-
-function DeleteDialog({ session, isCurrent, onClose }: { session: Session | undefined; isCurrent: boolean; onClose: () => void }) {
-  const remove = useDeleteSession()
-  const [, navigate] = useLocation()
-  function confirm() {
-    if (!session) return
-    remove.mutate(session.session_id, {
-      onSuccess: () => isCurrent && navigate('/chat'),
-      onError: (error) => notifyFailure('The conversation could not be deleted', error),
-      onSettled: onClose,
-    })
-  }
-  return (
-    <Modal opened={session !== undefined} onClose={onClose} title="Delete this conversation?" centered>
-      <Text size="sm" className={styles.name}>
-        “{session?.short_name.slice(0, 200)}”, its messages, runs and files are removed for good. A run that has not ended is cancelled.
-      </Text>
-      <div className={styles.buttons}>
-        <Button variant="default" onClick={onClose} data-autofocus>
-          Keep
-        </Button>
-        <Button color="red.8" loading={remove.isPending} onClick={confirm}>
-          Delete
-        </Button>
-      </div>
-    </Modal>
   )
 }

@@ -1,41 +1,18 @@
-import { Modal } from '@mantine/core'
-import { FileIcon } from '@primer/octicons-react'
-import { useState } from 'react'
-import { ArtifactPreview } from '../parts/artifact/artifact-preview.tsx'
+import { useMay } from '../api/me.ts'
 import { PageHeader } from '../parts/page-header.tsx'
-import { PagedList } from '../parts/pages/paged-table.tsx'
-import { EmptyState } from '../parts/states.tsx'
-import { FileRow } from './file-row.tsx'
-import { useArtifacts, type Artifact } from './queries.ts'
-import styles from './files.module.css'
+import { PageTabs } from '../parts/page-tabs.tsx'
+import { Documents } from './documents.tsx'
+import { MadeFiles } from './made-files.tsx'
 
-/** Files that the agent's tools have made in the caller's sessions. */
+/** Files that the agent has made for the caller, and documents that the agent reads for everybody. */
 export function FilesPage() {
-  const artifacts = useArtifacts()
-  const [opened, setOpened] = useState<Artifact>()
+  const may = useMay()
+  const made = { value: 'made', label: 'Made by the agent', content: <MadeFiles /> }
+  const documents = { value: 'documents', label: 'Documents', content: <Documents /> }
   return (
     <>
-      <PageHeader title="Files">What tools have made for you: charts, tables, documents. Newest first.</PageHeader>
-      <PagedList label="Files" pages={artifacts} idOf={({ artifact_id: id }) => id} rowHeight={58} empty={<NoFiles />}>
-        {(artifact) => <FileRow artifact={artifact} onOpen={() => setOpened(artifact)} />}
-      </PagedList>
-      <Modal
-        opened={opened !== undefined}
-        onClose={() => setOpened(undefined)}
-        title={<span className={styles.modalTitle}>{opened?.file_name}</span>}
-        size="xl"
-        closeButtonProps={{ 'aria-label': 'Close' }}
-      >
-        {opened && <ArtifactPreview artifact={opened} />}
-      </Modal>
+      <PageHeader title="Files">What the agent has made for you, and the documents that it looks things up in.</PageHeader>
+      <PageTabs tabs={[...(may('artifacts.read') ? [made] : []), ...(may('knowledge.read') ? [documents] : [])]} />
     </>
-  )
-}
-
-function NoFiles() {
-  return (
-    <EmptyState icon={FileIcon} title="There are no files yet">
-      Ask the agent for a chart or for a file with its answer. What its tools make appears here and beside the answer.
-    </EmptyState>
   )
 }

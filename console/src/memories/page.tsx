@@ -1,16 +1,19 @@
+import { Text } from '@mantine/core'
 import { LightBulbIcon } from '@primer/octicons-react'
 import { useState } from 'react'
 import { useMay } from '../api/me.ts'
+import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { PageHeader } from '../parts/page-header.tsx'
 import { PagedList } from '../parts/pages/paged-table.tsx'
 import { EmptyState } from '../parts/states.tsx'
-import { DeleteDialog } from './delete-dialog.tsx'
 import { MemoryRow } from './memory-row.tsx'
-import { useMemories, type Memory } from './queries.ts'
+import { useDeleteMemory, useMemories, type Memory } from './queries.ts'
+import styles from './memories.module.css'
 
 /** What the agent remembers of the caller, with the message that each memory came from. */
 export function MemoriesPage() {
   const memories = useMemories()
+  const deletion = useDeleteMemory()
   const mayDelete = useMay()('memories.write')
   const [deleting, setDeleting] = useState<Memory>()
   return (
@@ -19,7 +22,22 @@ export function MemoriesPage() {
       <PagedList label="Memories" pages={memories} idOf={({ id }) => id} rowHeight={76} empty={<NoMemories />}>
         {(memory) => <MemoryRow memory={memory} onDelete={mayDelete ? () => setDeleting(memory) : undefined} />}
       </PagedList>
-      <DeleteDialog memory={deleting} onClose={() => setDeleting(undefined)} />
+      <ConfirmDialog
+        item={deleting}
+        subject="The memory"
+        verb={['Delete', 'deleted']}
+        mutation={deletion}
+        onClose={() => setDeleting(undefined)}
+      >
+        {({ content }) => (
+          <>
+            <Text size="sm" mb="xs">
+              The agent will no longer know this. It cannot be undone.
+            </Text>
+            <blockquote className={styles.quote}>{content}</blockquote>
+          </>
+        )}
+      </ConfirmDialog>
     </>
   )
 }

@@ -1,14 +1,14 @@
-import { Button } from '@mantine/core'
+import { Button, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { DependabotIcon, PlusIcon } from '@primer/octicons-react'
 import { useState } from 'react'
 import { useMay } from '../api/me.ts'
+import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { PageHeader } from '../parts/page-header.tsx'
 import { RowsSkeleton } from '../parts/skeletons.tsx'
 import { EmptyState, FailedState } from '../parts/states.tsx'
 import { CreateDialog } from './create-dialog.tsx'
-import { EndDialog } from './end-dialog.tsx'
-import { useSubAgents, type SubAgent } from './queries.ts'
+import { useEndSubAgent, useSubAgents, type SubAgent } from './queries.ts'
 import { SubAgentCard } from './sub-agent-card.tsx'
 import styles from './sub-agents.module.css'
 
@@ -16,6 +16,7 @@ import styles from './sub-agents.module.css'
 export function SubAgentsPage() {
   const mayWrite = useMay()('sub_agents.write')
   const [isCreating, creation] = useDisclosure(false)
+  const end = useEndSubAgent()
   const [ending, setEnding] = useState<SubAgent>()
   const create = mayWrite && (
     <Button leftSection={<PlusIcon />} onClick={creation.open}>
@@ -31,7 +32,13 @@ export function SubAgentsPage() {
         <SubAgentList onEnd={mayWrite ? setEnding : undefined} />
       </div>
       <CreateDialog isOpen={isCreating} onClose={creation.close} />
-      <EndDialog subAgent={ending} onClose={() => setEnding(undefined)} />
+      <ConfirmDialog item={ending} subject="The sub-agent" verb={['End', 'ended']} mutation={end} onClose={() => setEnding(undefined)}>
+        {({ name, status }) => (
+          <Text size="sm" lineClamp={4}>
+            {name} is removed{status === 'busy' && ', and what it is working on is cancelled'}. It cannot be brought back.
+          </Text>
+        )}
+      </ConfirmDialog>
     </>
   )
 }

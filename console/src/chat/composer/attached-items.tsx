@@ -1,10 +1,8 @@
 import { CloseButton } from '@mantine/core'
 import { FileIcon, FilterIcon } from '@primer/octicons-react'
 import type { ReactNode } from 'react'
-import type { Question } from '../live/live-run.ts'
+import type { Attachments } from './use-attachments.ts'
 import styles from './composer.module.css'
-
-type Attachments = Required<Omit<Question, 'text'>>
 
 interface AttachedItemsProps {
   attached: Attachments
@@ -21,8 +19,8 @@ export function AttachedItems({ attached: { images, contextFiles, hints }, onCha
           <img src={dataUrl} alt="" />
         </Item>
       ))}
-      {contextFiles.map((path, index) => (
-        <Item key={path} label={path} onRemove={() => onChange({ contextFiles: contextFiles.toSpliced(index, 1) })}>
+      {contextFiles.map(({ path, name }, index) => (
+        <Item key={path} label={name} onRemove={() => onChange({ contextFiles: contextFiles.toSpliced(index, 1) })}>
           <FileIcon size={12} />
         </Item>
       ))}

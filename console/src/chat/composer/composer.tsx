@@ -1,13 +1,16 @@
-import { ActionIcon, Menu, Textarea, Tooltip } from '@mantine/core'
-import { FileIcon, FilterIcon, ImageIcon, PaperAirplaneIcon, PlusIcon, SquareFillIcon } from '@primer/octicons-react'
-import { lazy, Suspense, useRef, useState, type ClipboardEvent, type DragEvent, type KeyboardEvent } from 'react'
+import { ActionIcon, Loader, Menu, Textarea, Tooltip } from '@mantine/core'
+import { FileDirectoryIcon, FilterIcon, PaperAirplaneIcon, PlusIcon, SquareFillIcon, UploadIcon } from '@primer/octicons-react'
+import { lazy, Suspense, useRef, useState, type ClipboardEvent, type KeyboardEvent } from 'react'
 import { client } from '../../api/client.ts'
 import { useMay } from '../../api/me.ts'
+import { documentEndings } from '../../parts/files/document-types.ts'
+import { useFileDrop } from '../../parts/files/use-file-drop.ts'
 import { notifyFailure } from '../../parts/notify.ts'
 import type { LiveRun, Question } from '../live/live-run.ts'
 import { AttachedItems } from './attached-items.tsx'
-import { maxPictures, readPictures } from './pictures.ts'
+import { pictureTypes } from './pictures.ts'
 import { useQuestionOfAddress } from './question-of-address.ts'
+import { useAttachments } from './use-attachments.ts'
 import { useDraft } from './use-draft.ts'
 import styles from './composer.module.css'
 
@@ -21,29 +24,21 @@ interface ComposerProps {
   onSend: (question: Question) => void
 }
 
-type Attachments = Required<Omit<Question, 'text'>>
-const noAttachments: Attachments = { images: [], contextFiles: [], hints: [] }
-
-/** The field for a question, with pictures, context files and data filter hints. */
+/** The field for a question, with pictures, documents, files of the agent and data filter hints. */
 export function Composer({ session, run, onSend }: ComposerProps) {
   const [text, setText, forgetDraft] = useDraft(session ?? 'new')
   useQuestionOfAddress(setText)
-  const [attached, setAttached] = useState(noAttachments)
+  const { attached, change, addFiles, isUploading, clear } = useAttachments()
   const [dialog, setDialog] = useState<'files' | 'hints'>()
-  const [isDropping, setIsDropping] = useState(false)
-  const pictureInput = useRef<HTMLInputElement>(null)
-  const canSend = text.trim() !== '' && run === undefined
+  const { isOver, ...drop } = useFileDrop((files) => void addFiles(files))
+  const fileInput = useRef<HTMLInputElement>(null)
+  const canSend = text.trim() !== '' && run === undefined && !isUploading
 
-  const change = (part: Partial<Attachments>) => setAttached((current) => ({ ...current, ...part }))
-  async function addPictures(files: readonly File[]) {
-    const images = await readPictures(files, maxPictures - attached.images.length)
-    setAttached((current) => ({ ...current, images: [...current.images, ...images] }))
-  }
   function send() {
     if (!canSend) return
     onSend({ text: text.trim(), ...attached })
     forgetDraft()
-    setAttached(noAttachments)
+    clear()
   }
   function onKeyDown(event: KeyboardEvent) {
     if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return
@@ -54,24 +49,10 @@ export function Composer({ session, run, onSend }: ComposerProps) {
     const files = [...event.clipboardData.files]
     if (files.length === 0) return
     event.preventDefault()
-    void addPictures(files)
-  }
-  function onDrop(event: DragEvent) {
-    event.preventDefault()
-    setIsDropping(false)
-    void addPictures([...event.dataTransfer.files])
+    void addFiles(files)
   }
   return (
-    <div
-      className={styles.composer}
-      data-dropping={isDropping}
-      onDragOver={(event) => {
-        event.preventDefault()
-        setIsDropping(true)
-      }}
-      onDragLeave={() => setIsDropping(false)}
-      onDrop={onDrop}
-    >
+    <div className={styles.composer} data-dropping={isOver} {...drop}>
       <AttachedItems attached={attached} onChange={change} />
       <Textarea
         aria-label="Your question"
@@ -89,19 +70,20 @@ export function Composer({ session, run, onSend }: ComposerProps) {
         data-autofocus
       />
       <div className={styles.bar}>
-        <AddMenu onPicture={() => pictureInput.current?.click()} onDialog={setDialog} />
+        <AddMenu onFile={() => fileInput.current?.click()} onDialog={setDialog} />
+        {isUploading && <Loader size="xs" aria-label="Uploading" role="status" />}
         <span className={styles.keys}>Enter sends, Shift+Enter begins a line</span>
         {run ? <StopButton run={run} /> : <SendButton isDisabled={!canSend} onClick={send} />}
       </div>
       <input
-        ref={pictureInput}
+        ref={fileInput}
         type="file"
-        accept="image/png,image/jpeg,image/gif,image/webp"
+        accept={[...pictureTypes, ...documentEndings].join(',')}
         multiple
         hidden
-        aria-label="Pictures"
+        aria-label="Pictures and documents"
         onChange={(event) => {
-          void addPictures([...(event.currentTarget.files ?? [])])
+          void addFiles([...(event.currentTarget.files ?? [])])
           event.currentTarget.value = ''
         }}
       />
@@ -121,7 +103,7 @@ export function Composer({ session, run, onSend }: ComposerProps) {
   )
 }
 
-function AddMenu({ onPicture, onDialog }: { onPicture: () => void; onDialog: (dialog: 'files' | 'hints') => void }) {
+function AddMenu({ onFile, onDialog }: { onFile: () => void; onDialog: (dialog: 'files' | 'hints') => void }) {
   const may = useMay()
   return (
     <Menu position="top-start" width={220}>
@@ -131,11 +113,11 @@ function AddMenu({ onPicture, onDialog }: { onPicture: () => void; onDialog: (di
         </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Item leftSection={<ImageIcon />} onClick={onPicture}>
-          Pictures
+        <Menu.Item leftSection={<UploadIcon />} onClick={onFile}>
+          Pictures and documents
         </Menu.Item>
-        <Menu.Item leftSection={<FileIcon />} onClick={() => onDialog('files')}>
-          Context files
+        <Menu.Item leftSection={<FileDirectoryIcon />} onClick={() => onDialog('files')}>
+          Files of the agent
         </Menu.Item>
         {may('tools.read') && (
           <Menu.Item leftSection={<FilterIcon />} onClick={() => onDialog('hints')}>

@@ -6,11 +6,12 @@ import { formatSize } from '../../parts/artifact/preview-kind.ts'
 import { RowsSkeleton } from '../../parts/skeletons.tsx'
 import { FailedState } from '../../parts/states.tsx'
 import { useContextFiles } from '../queries.ts'
+import type { Attachments } from './use-attachments.ts'
 import styles from './composer.module.css'
 
 interface FilePickerProps {
-  chosen: readonly string[]
-  onChange: (paths: string[]) => void
+  chosen: Attachments['contextFiles']
+  onChange: (files: Attachments['contextFiles']) => void
   onClose: () => void
 }
 
@@ -19,9 +20,11 @@ export function FilePicker({ chosen, onChange, onClose }: FilePickerProps) {
   const [text, setText] = useState('')
   const [q] = useDebouncedValue(text.trim(), 200)
   const files = useContextFiles(q)
-  const toggle = (path: string) => onChange(chosen.includes(path) ? chosen.filter((other) => other !== path) : [...chosen, path])
+  const isChosen = (path: string) => chosen.some((file) => file.path === path)
+  const toggle = (path: string) =>
+    onChange(isChosen(path) ? chosen.filter((file) => file.path !== path) : [...chosen, { path, name: path }])
   return (
-    <Modal opened onClose={onClose} title="Context files" size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened onClose={onClose} title="Files of the agent" size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
       <TextInput
         label="Search"
         leftSection={<SearchIcon />}
@@ -35,13 +38,13 @@ export function FilePicker({ chosen, onChange, onClose }: FilePickerProps) {
         {files.data?.files.length === 0 && (
           <Text size="sm" c="dimmed" py="md">
             {q === ''
-              ? 'There are no files. An operator puts them into the folder FILES_ROOT of the service.'
+              ? 'The agent has no files. Add your own with “Pictures and documents”.'
               : 'No file has all of these words in its path.'}
           </Text>
         )}
         {files.data?.files.map(({ path, size }) => (
           <div key={path} className={styles.file}>
-            <Checkbox label={path} description={formatSize(size)} checked={chosen.includes(path)} onChange={() => toggle(path)} />
+            <Checkbox label={path} description={formatSize(size)} checked={isChosen(path)} onChange={() => toggle(path)} />
           </div>
         ))}
         {files.data?.has_more && (

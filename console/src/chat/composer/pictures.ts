@@ -3,7 +3,10 @@ import { notifyFailure } from '../../parts/notify.ts'
 /** Pictures that a question may have. */
 export const maxPictures = 5
 const maxBytes = 15_000_000
-const types = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
+/** Pictures that models see. */
+export const pictureTypes = ['image/png', 'image/jpeg', 'image/gif', 'image/webp']
+
+export const isImage = ({ type }: File): boolean => type.startsWith('image/')
 
 /** Reads at most `free` pictures as data URLs. What cannot be sent is said in passing, and left out. */
 export async function readPictures(files: readonly File[], free: number): Promise<{ name: string; dataUrl: string }[]> {
@@ -13,7 +16,7 @@ export async function readPictures(files: readonly File[], free: number): Promis
 }
 
 function isPicture(file: File): boolean {
-  const fault = !types.has(file.type)
+  const fault = !pictureTypes.includes(file.type)
     ? 'is not a PNG, JPEG, GIF or WebP picture'
     : file.size > maxBytes
       ? 'is larger than 15 MB'

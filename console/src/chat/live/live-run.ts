@@ -9,7 +9,8 @@ import { createRewindLog } from './rewind-log.ts'
 export interface Question {
   text: string
   images?: { name: string; dataUrl: string }[]
-  contextFiles?: string[]
+  /** `path` is a path below the files root, or the id of an upload. */
+  contextFiles?: { path: string; name: string }[]
   hints?: { tool_name: string; filter_key: string; filter_type: 'equals' | 'not_equals' | 'in' | 'contains'; filter_value: string }[]
 }
 
@@ -41,7 +42,7 @@ export function ask(sessionId: string, question: Question, messagesBefore: numbe
     messages: [{ role: 'user' as const, content: text }],
     on_disconnect: 'continue' as const,
     ...(images?.length && { images: images.map(({ dataUrl }) => ({ type: 'base64' as const, content: dataUrl })) }),
-    ...(contextFiles?.length && { context_files: contextFiles }),
+    ...(contextFiles?.length && { context_files: contextFiles.map(({ path }) => path) }),
     ...(hints?.length && { data_filter_hints: hints }),
   }
   const chunks = client.stream(request, { requestId, sessionId, signal: leaving.signal, throughApprovals: true, retries: 1000 })
