@@ -32,11 +32,22 @@ export class KeptParts {
     return part
   }
 
-  /** Adds a piece of a text. Gemini writes on in the same text behind its calls, where a part of its own begins. */
-  addText(key: string, length: number, metadata: SharedV4ProviderMetadata | undefined): void {
-    if (length > 0 && isRun(this.parts.at(-1))) this.start(key, { type: 'text', length: 0 }, undefined)
+  /** A text of Claude may be a summary of the turns before. */
+  startText(key: string, metadata: SharedV4ProviderMetadata | undefined): void {
+    const isSummary = metadata?.['anthropic']?.['type'] === 'compaction'
+    this.start(key, isSummary ? { type: 'summary', text: '' } : { type: 'text', length: 0 }, metadata)
+  }
+
+  /**
+   * Adds a piece of a text. Gemini writes on in the same text behind its calls, where a part of its own begins. Returns false for a summary,
+   * which is no part of the answer.
+   */
+  addText(key: string, piece: string, metadata: SharedV4ProviderMetadata | undefined): boolean {
+    if (piece !== '' && isRun(this.parts.at(-1))) this.start(key, { type: 'text', length: 0 }, undefined)
     const part = this.sign(key, metadata)
-    if (part?.type === 'text') part.length += length
+    if (part?.type === 'summary') part.text += piece
+    if (part?.type === 'text') part.length += piece.length
+    return part?.type !== 'summary'
   }
 
   /** Adds a call that the provider runs, or its result. An item of the wire takes the place of either. */

@@ -12,6 +12,8 @@ import { toCarrier } from './wire-items.ts'
 export type VendorPart =
   | { type: 'reasoning'; text: string; options?: SharedV4ProviderOptions }
   | { type: 'text'; length: number; options?: SharedV4ProviderOptions }
+  /** Claude's summary of the turns before. */
+  | { type: 'summary'; text: string; options?: SharedV4ProviderOptions }
   | { type: 'call'; options?: SharedV4ProviderOptions }
   /** A call that the provider ran, and its result. */
   | { type: 'provider-call'; id: string; name: string; input: JsonValue; options?: SharedV4ProviderOptions }
@@ -148,6 +150,7 @@ function toSignedContent(message: AssistantMessage, parts: VendorPart[]): Assist
   return parts.flatMap((part): AssistantContent => {
     const providerOptions = part.options
     if (part.type === 'reasoning') return [{ type: 'reasoning', text: part.text, providerOptions }]
+    if (part.type === 'summary') return [{ type: 'text', text: part.text, providerOptions }]
     if (part.type === 'item') return [toCarrier(part.item)]
     if (part.type === 'provider-call') return [{ ...toProviderCall(part), providerOptions }]
     if (part.type === 'provider-result') return [{ ...toProviderResult(part), providerOptions }]

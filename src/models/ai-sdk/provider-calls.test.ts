@@ -336,8 +336,14 @@ test('what xAI ran goes back as it was', async () => {
     { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'red', sources: [] } },
     { type: 'custom_tool_call', id: 'ctc_1', call_id: 'xs_1', name: 'x_keyword_search', input: '{"query":"red"}', status: 'completed' },
   ]
-  const { server, ask, again } = await setUp('grok', { raw: response(...items, message) }, offer('web_search'), offer('x_search'))
-  const { reply } = await ask()
+  items.push({ type: 'view_x_video_call', id: 'vx_1', name: 'view_x_video', arguments: '{}', status: 'completed' })
+  const { server, ask, again } = await setUp('grok', { raw: response(...items, message) }, offer('web_search'), offer('x_search', 'posts'))
+  const { reply, events } = await ask()
+  assert.deepEqual(events.map((event) => ('call' in event && event.type === 'call_end' ? event.call.name : '')).filter(Boolean), [
+    'web_search',
+    'posts',
+    'posts',
+  ])
   await again(reply)
   assert.deepEqual(server.requests[1]!.body.input.slice(1, -2), items)
 })
@@ -358,5 +364,21 @@ test('what Gemini ran goes back with its ids and signatures', async () => {
     const { reply } = await ask()
     await again(reply)
     assert.deepEqual(server.requests[1]!.body.contents[1].parts, parts)
+  }
+})
+
+test('a summary of Claude is no part of the answer, and goes back', async () => {
+  const text: Item = { type: 'text', text: 'Red.' }
+  const [begin, ...rest] = claudeMessage('end_turn', [{ type: 'compaction', content: null }, text])
+  const summed = named([{ type: 'content_block_delta', index: 0, delta: { type: 'compaction_delta', content: 'Colours were asked.' } }])
+  const whole = [begin!, rest[0]!, ...summed, ...rest.slice(1)]
+  const paused = [begin!, rest[0]!, ...summed, rest[1]!, ...claudeMessage('compaction', []).slice(1)]
+  for (const script of [[{ raw: whole }], [{ raw: paused }, { raw: claudeMessage('end_turn', [text]) }]]) {
+    const { server, ask, again } = await setUp('claude', script)
+    const { reply } = await ask()
+    assert.equal(reply.text, 'Red.')
+    await again(reply)
+    const { content } = server.requests.at(-1)!.body.messages[1]
+    assert.deepEqual(content, [{ type: 'compaction', content: 'Colours were asked.' }, text])
   }
 })

@@ -107,15 +107,17 @@ export class ProviderCalls {
 function kindOf(toolName: string): string | undefined {
   if (toolName.startsWith('mcp.')) return 'mcp'
   if (toolName === 'code_execution') return 'code'
-  return serverTools.find(([name]) => name.test(toolName))?.[1]
+  return toolsWithin.find(([name]) => name.test(toolName))?.[1]
 }
 
-/** Calls of Gemini beside functions. */
-const serverTools: readonly (readonly [RegExp, string])[] = [
+/** Names of calls that are no names of tools: those of Gemini beside functions, and those within a search of xAI. */
+const toolsWithin: readonly (readonly [RegExp, string])[] = [
   [/^server:.*SEARCH_WEB/, 'web_search'],
   [/^server:.*URL_CONTEXT/, 'fetch'],
   [/^server:.*FILE_SEARCH/, 'file_search'],
   [/^server:.*CODE/, 'code'],
+  [/^view_x_video$/, 'x_search'],
+  [/^view_image$/, 'web_search'],
 ]
 
 /** A made picture is a file of the answer, not a text of a step. */

@@ -59,7 +59,7 @@ export class PartCollector {
   accept(part: LanguageModelV4StreamPart): ModelEvent | undefined {
     switch (part.type) {
       case 'text-start':
-        this.parts.start(`text ${part.id}`, { type: 'text', length: 0 }, part.providerMetadata)
+        this.parts.startText(`text ${part.id}`, part.providerMetadata)
         return undefined
       case 'text-delta':
         return this.acceptText(part.id, part.delta, part.providerMetadata)
@@ -108,7 +108,8 @@ export class PartCollector {
 
   /** Goes on with a reply that the provider has paused: returns what there is of the reply, for the next request, or undefined at its end. */
   resume(): LanguageModelV4Message | undefined {
-    if (this.end?.finishReason.raw !== 'pause_turn' || this.calls.length > 0) return undefined
+    const { raw = '' } = this.end?.finishReason ?? {}
+    if (!this.end || !pauses.has(raw) || this.calls.length > 0) return undefined
     this.earlier.push(this.end.usage)
     this.end = undefined
     return toPausedContent(this.text.toText(), this.parts.all)
@@ -135,9 +136,10 @@ export class PartCollector {
   }
 
   private acceptText(id: string, delta: string, metadata: SharedV4ProviderMetadata | undefined): ModelEvent | undefined {
-    this.parts.addText(`text ${id}`, delta.length, metadata)
+    const isAnswer = this.parts.addText(`text ${id}`, delta, metadata)
     if (delta === '') return undefined
     this.hasBegun = true
+    if (!isAnswer) return undefined
     this.text.add(delta)
     return { type: 'text', text: delta }
   }
@@ -190,6 +192,9 @@ export class PartCollector {
     this.files.push({ mediaType, data: bytes })
   }
 }
+
+/** Ends of Claude behind which the reply goes on. */
+const pauses = new Set(['pause_turn', 'compaction'])
 
 const brokenEnds = new Set([
   'UNEXPECTED_TOOL_CALL',
