@@ -1,6 +1,7 @@
 import type { Embedder } from '../agent/embedder.ts'
 import type { Model } from '../agent/model.ts'
 import type { ToolSet } from '../agent/tool.ts'
+import type { FindPrices } from './prices.ts'
 import type { AgentConfig } from './schema.ts'
 
 /** A configuration that is ready to run. Immutable: a changed configuration gets a new agent, and a run keeps the agent of the run's start. */
@@ -19,6 +20,7 @@ export interface AgentParts {
   /** Finds memories by meaning. */
   readonly embedder: Embedder | undefined
   readonly tools: ToolSet
+  readonly findPrices: FindPrices
 }
 
 /** Returns the agent for new requests. Call `hold` to use the agent beyond the current turn of the event loop. */

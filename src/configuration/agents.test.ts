@@ -16,7 +16,7 @@ const model: Model = {
 
 function parts(version: string, closed: string[]): AgentParts {
   const tools = { list: () => [], search: () => [], settling: () => undefined, close: async () => void closed.push(version) }
-  return { version, config: parseAgentConfig(''), model, small: undefined, embedder: undefined, tools }
+  return { version, config: parseAgentConfig(''), model, small: undefined, embedder: undefined, findPrices: () => undefined, tools }
 }
 
 const onError = (error: unknown) => assert.fail(String(error))

@@ -9,6 +9,7 @@ import { problemAt, type ConfigProblem, type Path } from './problems.ts'
 import { agentSchema, findToolSchema, toClosed, type Schema } from './schema-walk.ts'
 import { maxTools, type AgentConfig } from './schema.ts'
 import { findToolType, toolTypes } from './tool-types.ts'
+import { selectFaults } from './union-faults.ts'
 import { findDanger } from './yaml-source.ts'
 import { faultOfSchema } from '../json/schema/answer-schema.ts'
 import { isObject } from '../json/shape.ts'
@@ -46,8 +47,8 @@ function checkSchema(name: string, schema: Schema, value: unknown, prefix: Path 
   const validate = compileSchema(name, schema)
   if (validate(value)) return []
   const closed = toClosed(schema)
-  return (validate.errors ?? []).map((error) => {
-    const { at, message } = describeFault(error, closed, value)
+  return selectFaults(validate.errors ?? []).map((alternatives) => {
+    const { at, message } = describeFault(alternatives, closed, value)
     return problemAt([...prefix, ...at], message)
   })
 }

@@ -6,15 +6,22 @@ import { holdsSecrets, isSecret, schemasUnder, type Schema } from './schema-walk
 const shownLength = 60
 const notEmpty = 'must not be empty'
 
-/** The path of a fault found by Ajv, and a message with the rule and the value. `schema` is the validated schema. */
-export function describeFault(error: ErrorObject, schema: Schema, root: unknown): { at: Path; message: string } {
+/**
+ * The path of a fault found by Ajv, and a message with the rule and the value. Several errors are the alternatives of a union, none of which
+ * the value fits. `schema` is the validated schema.
+ */
+export function describeFault([error, ...others]: readonly ErrorObject[], schema: Schema, root: unknown): { at: Path; message: string } {
+  if (!error) throw new TypeError('A fault has at least one error.')
   const at = toPath(error.instancePath, root)
   const params: Record<string, unknown> = error.params
   if (error.keyword === 'required') return { at: [...at, String(params['missingProperty'])], message: 'is required but missing' }
   if (error.keyword === 'additionalProperties') return toUnknownKey(error, at)
   if (error.keyword === 'type' && error.data === null)
     return { at, message: `must be ${withArticle(String(params['type']))}, but is empty` }
-  const rule = toRule(error.keyword, params, error)
+  const rule = [error, ...others]
+    .map((fault) => toRule(fault.keyword, fault.params, fault))
+    .join(' or ')
+    .replaceAll(' or must be ', ' or ')
   if (rule === notEmpty) return { at, message: rule }
   return { at, message: isSecretAt(schema, at) ? `${rule}; the value is secret and not shown` : `${rule}, but ${describeValue(error)}` }
 }

@@ -22,7 +22,7 @@ export const Prices = Type.Object(
       }),
     ),
   },
-  { ...strict, description: 'Prices of the model in USD per million tokens. With prices, runs and metrics state their cost.' },
+  { ...strict, description: 'Prices in USD per million tokens.' },
 )
 
 const timeLimit = (description: string) => optional(Type.Number({ exclusiveMinimum: 0, maximum: 3600, description }))
@@ -93,7 +93,12 @@ const modelFields = {
         'For `embedded` under `fallback`: whether it may call tools that change something. Default: false, because it works by rules. As the primary model it may.',
     }),
   ),
-  prices: optional(Prices),
+  prices: optional(
+    Type.Union([Prices, Type.Literal('none')], {
+      description:
+        'Prices of the model in USD per million tokens, with which runs and metrics state their cost; `none`: no cost is stated. Default: the prices of well-known models, as the service knows them.',
+    }),
+  ),
   api_version: optional(Type.String({ description: 'For `azure`: the `api-version` of requests. Default: the newest stable version.' })),
   // The region becomes part of a host name, so the pattern excludes dots and slashes.
   region: optional(Type.String({ pattern: '^[A-Za-z0-9-]{1,64}$', description: 'For `amazon-bedrock`: the AWS region.' })),
@@ -115,6 +120,8 @@ function modelFor(description: string) {
 }
 
 const Model = modelFor('A model.')
+
+export type Prices = Static<typeof Prices>
 
 export const Models = Type.Object(
   {

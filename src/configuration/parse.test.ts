@@ -216,3 +216,11 @@ test('an MCP server has a url or a command, and only the fields for this choice'
     'tools[0].config.headers.Authorization: is set by oauth; remove this header or oauth',
   ])
 })
+
+test('a value that fits no alternative is one fault: of the alternative that was meant, or of all together', () => {
+  const model = (prices: string) => `{ provider: openai, model: gpt-5, api_key: k, prices: ${prices} }`
+  assert.deepEqual(problemsOf(`llms: { primary: ${model('{ input: -7, output: 1 }')}, fallback: [${model('off')}, ${model('none')}] }`), [
+    '1 llms.primary.prices.input: must be 0 or more, but is -7',
+    '1 llms.fallback[0].prices: must be a mapping or "none", but is "off"',
+  ])
+})

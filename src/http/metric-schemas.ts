@@ -33,7 +33,7 @@ export const MetricPoint = Type.Object({
   tool_errors: Type.Integer({ description: 'Runs in which a tool call has failed, whatever their status.' }),
   latency: Type.Object({ mean: Type.Number(), p50: Type.Number(), p95: Type.Number() }, { description: 'Seconds.' }),
   tokens: Type.Integer(),
-  cost: Type.Union([Type.Number(), Type.Null()], { description: 'USD. Null if no model of these runs has `prices`.' }),
+  cost: Type.Union([Type.Number(), Type.Null()], { description: 'USD. Null if no price is known for the models of these runs.' }),
 })
 
 export const MetricSeries = Type.Object({

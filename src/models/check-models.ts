@@ -7,6 +7,7 @@ import { createConnections, type Connections } from './connections.ts'
 import { createModel, createModels, createSmallModel } from './create-model.ts'
 import { describeAbilities } from './describe-abilities.ts'
 import { createEmbedder } from './embeddings/create-embedder.ts'
+import { describePrices, pricesOf } from './find-prices.ts'
 import { messageOf } from '../errors.ts'
 
 /** Result of a check: a line of text, and advice if the check did not pass. */
@@ -53,7 +54,10 @@ export async function checkModels({ llms }: AgentConfig, options: ModelCheckOpti
     const findings = await Promise.all(
       models.map(async (listed): Promise<Finding> => {
         const finding = await checkModel(formatPath(listed.at), listed.config, make, options.timeoutMs)
-        return finding.state === 'fail' ? finding : { ...finding, details: [describeAbilities(listed)] }
+        if (finding.state === 'fail') return finding
+        const isFree = listed.config.provider === 'embedded'
+        const prices = isFree ? [] : [describePrices(pricesOf(listed.config, options.environment))]
+        return { ...finding, details: [describeAbilities(listed), ...prices] }
       }),
     )
     return embedding ? [...findings, await checkEmbedder(embedding, { ...options, connections })] : findings

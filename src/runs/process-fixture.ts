@@ -75,6 +75,7 @@ export function agentOf({ model, tools = [], config = {} }: AgentOptions): Agent
     model,
     small: undefined,
     embedder: undefined,
+    findPrices: () => undefined,
     tools: { list: () => listings, search: () => [], settling: () => undefined, close: async () => undefined },
     hold: () => () => undefined,
   }

@@ -17,6 +17,7 @@ import { checkModels } from '../models/check-models.ts'
 import { createConnections, type Connections } from '../models/connections.ts'
 import { createModels, createSmallModel } from '../models/create-model.ts'
 import { createEmbedder } from '../models/embeddings/create-embedder.ts'
+import { createFindPrices } from '../models/find-prices.ts'
 import type { Bus } from '../replicas/bus.ts'
 import type { Watch } from '../replicas/watch.ts'
 import { packageRoot } from '../package-root.ts'
@@ -147,7 +148,8 @@ function createParts(config: AgentConfig, version: string, making: AgentMaking):
   const model = createModels(config.llms, making)
   const small = createSmallModel(config.llms, making)
   const embedder = createEmbedder(config.llms.embedding, making)
-  return { version, config, model, small, embedder, tools: making.catalogs.open(config.tools, config.approvals) }
+  const findPrices = createFindPrices(config.llms, making.environment)
+  return { version, config, model, small, embedder, findPrices, tools: making.catalogs.open(config.tools, config.approvals) }
 }
 
 /** Time limit: models for answers are checked in parallel, then the embedding model. */

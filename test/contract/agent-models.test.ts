@@ -39,16 +39,17 @@ test('the configured models are listed with what each can do, its prices, and wh
     provider_tools: ['web_search', 'fetch', 'code', 'mcp'],
   })
   const rows = body.models.map((model: any) =>
-    [model.name, model.wire, model.source, model.abilities.tools, model.abilities.images].join(' '),
+    [model.name, model.wire, model.source, model.abilities.tools, model.abilities.images, model.prices_date ?? '-'].join(' '),
   )
   assert.deepEqual(rows, [
-    'primary ai-sdk table true true',
+    'primary ai-sdk table true true -',
     // `images` of agent.yaml is stronger than the table.
-    'fallback responses table true false',
-    'fallback chat-completions default true true',
-    'small embedded default true false',
-    'embedding embeddings default false false',
+    'fallback responses table true false 2026-09-23',
+    'fallback chat-completions default true true -',
+    'small embedded default true false -',
+    'embedding embeddings default false false 2026-09-23',
   ])
+  assert.deepEqual(body.models[1].prices, { input: 5, output: 30, cached_input: 0.5 })
   assert.doesNotMatch(text, /sk-secret/)
 })
 

@@ -11,13 +11,14 @@ const titles = { none: 'Runs', tool: 'Tool', version: 'Version', sub: 'Caller' }
 /** The groups with their figures, each leading to its runs. */
 export function GroupTable({ reply: { by, series }, period }: { reply: SeriesReply; period: string }) {
   const { lines } = useChartColors()
+  const hasCosts = series.some(({ points }) => points.some(({ cost }) => cost !== null))
   return (
     <div className={styles.box} role="region" aria-label={`Figures by ${titles[by].toLowerCase()}`} tabIndex={0}>
       <table className={styles.table}>
         <thead>
           <tr>
             <th scope="col">{titles[by]}</th>
-            {['Runs', 'Errors', 'Error rate', 'Mean latency', 'Tokens', 'Cost'].map((title) => (
+            {['Runs', 'Errors', 'Error rate', 'Mean latency', 'Tokens', ...(hasCosts ? ['Cost'] : [])].map((title) => (
               <th key={title} scope="col" data-align="end">
                 {title}
               </th>
@@ -31,6 +32,7 @@ export function GroupTable({ reply: { by, series }, period }: { reply: SeriesRep
               group={group}
               by={by}
               period={period}
+              hasCosts={hasCosts}
               color={index < maxLines ? lines[index] : undefined}
             />
           ))}
@@ -44,11 +46,12 @@ interface GroupRowProps {
   group: Series
   by: Grouping
   period: string
+  hasCosts: boolean
   /** Colour of the group in the charts; absent where the charts leave it out. */
   color: string | undefined
 }
 
-function GroupRow({ group, by, period, color }: GroupRowProps) {
+function GroupRow({ group, by, period, hasCosts, color }: GroupRowProps) {
   const { runs, errors, latency, tokens, cost } = totalsOf(group.points)
   const name = nameOf(group, by)
   return (
@@ -74,9 +77,11 @@ function GroupRow({ group, by, period, color }: GroupRowProps) {
       <td data-align="end">
         <Tokens count={tokens} />
       </td>
-      <td data-align="end">
-        <Cost usd={cost} />
-      </td>
+      {hasCosts && (
+        <td data-align="end">
+          <Cost usd={cost} />
+        </td>
+      )}
     </tr>
   )
 }

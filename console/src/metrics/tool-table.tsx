@@ -1,15 +1,19 @@
 import { Link } from 'wouter'
 import { useToolFigures, type ToolFigures } from '../api/tool-figures.ts'
-import { Duration } from '../parts/figures.tsx'
+import { Cost, Duration, Tokens } from '../parts/figures.tsx'
 import type { Period } from '../parts/period.ts'
 import { RowsSkeleton } from '../parts/skeletons.tsx'
 import { FailedState } from '../parts/states.tsx'
-import { formatShare } from './columns.ts'
+import { formatShare, totalsOf, type Totals } from './columns.ts'
+import { useSeries } from './queries.ts'
 import styles from './metrics.module.css'
 
-/** Calls, errors and durations of each tool, most calls first. */
+/** Calls, errors and durations of each tool, most calls first, with the tokens and the cost of the runs that called the tool. */
 export function ToolTable({ period }: { period: Period }) {
   const { data, error, refetch } = useToolFigures(period)
+  const series = useSeries(period, 'tool').data?.series ?? []
+  const totals = new Map(series.map(({ key, points }) => [key, totalsOf(points)]))
+  const hasCosts = [...totals.values()].some(({ cost }) => cost !== null)
   if (!data && error) return <FailedState title="The figures of the tools could not be loaded" error={error} retry={() => void refetch()} />
   if (!data) return <RowsSkeleton count={3} />
   if (data.length === 0) return <p className={styles.quiet}>No run of this period has called a tool.</p>
@@ -19,16 +23,18 @@ export function ToolTable({ period }: { period: Period }) {
         <thead>
           <tr>
             <th scope="col">Tool</th>
-            {['Calls', 'Errors', 'Error rate', 'p50', 'p95'].map((title) => (
-              <th key={title} scope="col" data-align="end">
-                {title}
-              </th>
-            ))}
+            {['Calls', 'Errors', 'Error rate', 'p50', 'p95', 'Tokens of its runs', ...(hasCosts ? ['Cost of its runs'] : [])].map(
+              (title) => (
+                <th key={title} scope="col" data-align="end">
+                  {title}
+                </th>
+              ),
+            )}
           </tr>
         </thead>
         <tbody>
           {data.map((tool) => (
-            <ToolRow key={tool.tool} figures={tool} />
+            <ToolRow key={tool.tool} figures={tool} runs={totals.get(tool.tool)} hasCosts={hasCosts} />
           ))}
         </tbody>
       </table>
@@ -36,7 +42,14 @@ export function ToolTable({ period }: { period: Period }) {
   )
 }
 
-function ToolRow({ figures: { tool, calls, errors, p50, p95 } }: { figures: ToolFigures }) {
+interface ToolRowProps {
+  figures: ToolFigures
+  /** Absent for tools that are none of the groups with most runs. */
+  runs: Totals | undefined
+  hasCosts: boolean
+}
+
+function ToolRow({ figures: { tool, calls, errors, p50, p95 }, runs, hasCosts }: ToolRowProps) {
   return (
     <tr>
       <th scope="row" title={tool.slice(0, 300)}>
@@ -55,6 +68,14 @@ function ToolRow({ figures: { tool, calls, errors, p50, p95 } }: { figures: Tool
       <td data-align="end">
         <Duration ms={p95 * 1000} />
       </td>
+      <td data-align="end">
+        <Tokens count={runs?.tokens} />
+      </td>
+      {hasCosts && (
+        <td data-align="end">
+          <Cost usd={runs?.cost} />
+        </td>
+      )}
     </tr>
   )
 }

@@ -16,8 +16,22 @@ export function TotalsRow({ points }: { points: readonly Point[] }) {
       <Figure name="With tool errors" value={whole.format(toolErrors)} note={formatShare(toolErrors, runs)} isBad={toolErrors > 0} />
       <Figure name="Mean latency" value={latency === null ? '–' : formatDuration(latency * 1000)} />
       <Figure name="Tokens" value={compact.format(tokens)} note={runs > 0 ? `${compact.format(tokens / runs)} a run` : undefined} />
-      <Figure name="Cost" value={cost === null ? '–' : formatCost(cost)} note={cost === null ? 'no prices configured' : undefined} />
+      {cost === null ? <NoCost /> : <Figure name="Cost" value={formatCost(cost)} />}
     </dl>
+  )
+}
+
+/** No model of these runs has a price, so the page says where prices are written. */
+function NoCost() {
+  return (
+    <div>
+      <dt>Cost</dt>
+      <dd>
+        <small>
+          No price is known: <a href="../docs/start/real-model#what-a-run-costs">set prices</a>
+        </small>
+      </dd>
+    </div>
   )
 }
 

@@ -25,12 +25,13 @@ const others: readonly Column<RunSummary>[] = [
   { header: 'Kind', width: '84px', cell: ({ operation }) => <span className={styles.quiet}>{operationLabels[operation]}</span> },
   { header: 'Duration', width: '78px', align: 'end', cell: durationOf },
   { header: 'Tokens', width: '66px', align: 'end', cell: ({ tokens, ended_at: end }) => <Tokens count={end === null ? null : tokens} /> },
-  { header: 'Cost', width: '76px', align: 'end', cell: ({ cost }) => <Cost usd={cost} /> },
 ]
 
-/** Columns of the list; the caller is a column where runs of several callers are seen. */
-export function columnsOf({ seesTenant }: { seesTenant: boolean }): readonly Column<RunSummary>[] {
-  return seesTenant ? [question, caller, ...others] : [question, ...others]
+const cost: Column<RunSummary> = { header: 'Cost', width: '76px', align: 'end', cell: ({ cost: usd }) => <Cost usd={usd} /> }
+
+/** Columns of the list: with the caller where runs of several callers are seen, and with the cost where a price is known. */
+export function columnsOf({ seesTenant, hasCosts }: { seesTenant: boolean; hasCosts: boolean }): readonly Column<RunSummary>[] {
+  return [question, ...(seesTenant ? [caller] : []), ...others, ...(hasCosts ? [cost] : [])]
 }
 
 /** A run that has ended well although calls of tools failed is marked: its answer may lack what these calls were for. */

@@ -23,7 +23,7 @@ export function RunsPage() {
       <PagedTable
         label="Runs"
         pages={runs}
-        columns={columnsOf({ seesTenant })}
+        columns={columnsOf({ seesTenant, hasCosts: runs.rows.some(({ cost }) => cost !== null) })}
         idOf={idOf}
         hrefOf={(run) => runAddress(run, me)}
         empty={isFiltered ? <NoMatch /> : <NoRuns />}

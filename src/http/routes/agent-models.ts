@@ -4,6 +4,7 @@ import { reasoningEfforts } from '../../agent/model.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { listModels, type ListedModel } from '../../configuration/model-list.ts'
 import { Prices } from '../../configuration/model-schema.ts'
+import type { ModelPrices } from '../../configuration/prices.ts'
 import { refusals } from '../schemas.ts'
 
 const Reasoning = Type.Object(
@@ -44,6 +45,9 @@ const ConfiguredModel = Type.Object(
     }),
     abilities: Abilities,
     prices: Type.Optional(Prices),
+    prices_date: Type.Optional(
+      Type.String({ format: 'date', description: "The date of the service's price list; absent for prices from agent.yaml." }),
+    ),
     source: Type.Enum(['table', 'default'], {
       description:
         '`table`: the service knows the model by its name. `default`: the service assumes what models of the provider commonly have.',
@@ -67,14 +71,18 @@ export function agentModelRoutes(app: FastifyInstance, { agent }: { agent: Curre
       },
     },
     async () => {
-      const models = listModels(agent().config.llms).map(toView)
+      const { config, findPrices } = agent()
+      const models = listModels(config.llms).map((listed) => toView(listed, findPrices(listed.config.model)))
       return { models, count: models.length }
     },
   )
 }
 
-function toView({ name, config, wire, abilities, source }: ListedModel): Type.Static<typeof ConfiguredModel> {
-  const { provider, model, prices } = config
+function toView(
+  { name, config, wire, abilities, source }: ListedModel,
+  prices: ModelPrices | undefined,
+): Type.Static<typeof ConfiguredModel> {
+  const { provider, model } = config
   return {
     name,
     provider,
@@ -93,7 +101,8 @@ function toView({ name, config, wire, abilities, source }: ListedModel): Type.St
       cache: abilities.cache,
       provider_tools: [...abilities.providerTools],
     },
-    ...(prices && { prices }),
+    ...(prices && { prices: prices.rates }),
+    ...(prices?.date !== undefined && { prices_date: prices.date }),
     source,
   }
 }

@@ -44,7 +44,7 @@ export const RunSummary = Type.Object({
   }),
   tokens: Type.Integer({ description: 'Prompt and completion tokens of all model calls; 0 until the end of the run.' }),
   cost: Type.Union([Type.Number(), Type.Null()], {
-    description: 'USD. Null until the end of the run, and if no model of the run has `prices` in the configuration.',
+    description: 'USD. Null until the end of the run, and if no price is known for the models of the run.',
   }),
   tool_errors: Type.Integer({ description: 'Failed tool calls; 0 until the end of the run.' }),
   error_type: Type.Union([Type.String(), Type.Null()], { description: '`details.error_type` of the error of a failed run.' }),

@@ -54,7 +54,7 @@ function toEnd({ agent, log }: LiveRun, progress: Progress, at: number, error: E
     type: 'end',
     at,
     reason,
-    usage: toUsage(usage.models, steps, agent.config),
+    usage: toUsage(usage.models, steps, agent),
     thoughts: usage.thoughts,
     // A failed run has no ai message, so its files belong to no answer.
     ...(error ? {} : filesOf(progress)),

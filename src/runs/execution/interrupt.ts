@@ -26,7 +26,7 @@ export async function interrupt(
     type: 'interrupt',
     at: now,
     calls,
-    usage: toUsage(usage.models, steps, agent.config),
+    usage: toUsage(usage.models, steps, agent),
     thoughts: usage.thoughts,
     ...filesOf(progress),
   }

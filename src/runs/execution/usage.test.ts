@@ -2,7 +2,10 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import type { Step } from '../../agent/events.ts'
 import type { ModelUsage } from '../../agent/model.ts'
-import { costOfCall, toUsage, totalsOf } from './usage.ts'
+import type { Prices } from '../../configuration/model-schema.ts'
+import { costOf, type ModelPrices } from '../../configuration/prices.ts'
+import type { AgentConfig } from '../../configuration/schema.ts'
+import { toUsage, totalsOf } from './usage.ts'
 
 const used = (model: string, input: number, output: number, cachedInput = 0, reasoning = 0): ModelUsage => ({
   model,
@@ -17,10 +20,15 @@ function step(tool: string, durationMs: number): Step {
   return { id: 'c1', type: 'tool_call', tool, input: {}, startedAt: 0, durationMs, ...ended }
 }
 
-const free = { primary: { provider: 'embedded' as const, model: 'rules-1' }, fallback: [] }
+const free = { config: { tools: [] }, findPrices: () => undefined }
+
+const priced = (rates: Record<string, Prices>, tools: AgentConfig['tools'] = []) => ({
+  config: { tools },
+  findPrices: (model: string): ModelPrices | undefined => rates[model] && { rates: rates[model] },
+})
 
 test('tokens are summed per model, in the order of first use', () => {
-  assert.deepEqual(toUsage([used('a', 10, 5, 4, 2), used('b', 1, 1), used('a', 20, 5, 6, 1)], [], { llms: free, tools: [] }), [
+  assert.deepEqual(toUsage([used('a', 10, 5, 4, 2), used('b', 1, 1), used('a', 20, 5, 6, 1)], [], free), [
     { costAttribute: 'a', usage: 40, unit: 'tokens', details: { input: 30, output: 10, cached_input: 10, reasoning: 3 } },
     { costAttribute: 'b', usage: 2, unit: 'tokens', details: { input: 1, output: 1, cached_input: 0, reasoning: 0 } },
   ])
@@ -28,11 +36,11 @@ test('tokens are summed per model, in the order of first use', () => {
 
 test('a model with prices has its cost behind its tokens, also one that only stood in', () => {
   const prices = { input: 2, output: 8, cached_input: 0.5 }
-  const llms = {
-    primary: { provider: 'openai' as const, model: 'a', prices },
-    fallback: [{ provider: 'openai' as const, model: 'b', prices: { input: 1, output: 1 } }],
-  }
-  const usage = toUsage([used('a', 1_000_000, 500_000, 400_000), used('b', 1_000_000, 0, 500_000)], [], { llms, tools: [] })
+  const usage = toUsage(
+    [used('a', 1_000_000, 500_000, 400_000), used('b', 1_000_000, 0, 500_000)],
+    [],
+    priced({ a: prices, b: { input: 1, output: 1 } }),
+  )
   assert.deepEqual(
     usage.filter((entry) => entry.unit === 'USD'),
     [
@@ -50,11 +58,10 @@ test('a model with prices has its cost behind its tokens, also one that only sto
 
 test('input that was written to a prompt cache is kept, and has a price of its own', () => {
   const prices = { input: 2, output: 8, cached_input: 0.5, cache_write: 2.5 }
-  const llms = { primary: { provider: 'anthropic' as const, model: 'a', prices }, fallback: [] }
   const first = { ...used('a', 1_000_000, 0), cacheWrite: 800_000 }
   const second = { ...used('a', 1_000_000, 100_000, 800_000), cacheWrite: 200_000 }
   const details = { input: 2_000_000, output: 100_000, cached_input: 800_000, cache_write: 1_000_000, reasoning: 0 }
-  assert.deepEqual(toUsage([first, second], [], { llms, tools: [] }), [
+  assert.deepEqual(toUsage([first, second], [], priced({ a: prices })), [
     { costAttribute: 'a', usage: 2_100_000, unit: 'tokens', details },
     // 0.2 million at 2, 0.8 at 0.5, 1 at 2.5, 0.1 at 8.
     { costAttribute: 'a', usage: 4.1, unit: 'USD' },
@@ -62,12 +69,19 @@ test('input that was written to a prompt cache is kept, and has a price of its o
 })
 
 test('written input without a price of its own costs what input costs', () => {
-  const llms = { primary: { provider: 'anthropic' as const, model: 'a', prices: { input: 2, output: 8 } }, fallback: [] }
-  assert.equal(costOfCall({ ...used('a', 1_000_000, 0), cacheWrite: 500_000 }, llms), 2)
+  assert.equal(costOf({ ...used('a', 1_000_000, 0), cacheWrite: 500_000 }, { rates: { input: 2, output: 8 } }), 2)
+})
+
+test('each call has the price of its own length', () => {
+  const rates = { input: 1, output: 0 }
+  const long = { above: 200_000, rates: { input: 2, output: 0 } }
+  const agent = { config: { tools: [] }, findPrices: (): ModelPrices => ({ rates, long }) }
+  const usage = toUsage([used('a', 200_000, 0), used('a', 200_001, 0)], [], agent)
+  assert.deepEqual(usage.at(-1), { costAttribute: 'a', usage: 0.2 + 0.400002, unit: 'USD' })
 })
 
 test('tools are summed by their seconds', () => {
-  assert.deepEqual(toUsage([], [step('add', 250), step('look', 0), step('add', 1000)], { llms: free, tools: [] }), [
+  assert.deepEqual(toUsage([], [step('add', 250), step('look', 0), step('add', 1000)], free), [
     { costAttribute: 'tool:add', usage: 1.25, unit: 'seconds' },
     { costAttribute: 'tool:look', usage: 0, unit: 'seconds' },
   ])
@@ -84,7 +98,7 @@ test('calls that the provider ran have the price of their tool, without failed c
     { name: 'web_search', type: 'provider', config: { tool: 'web_search', price: 0.25 } },
     { name: 'code', type: 'provider', config: { tool: 'code', price: 1 } },
   ]
-  assert.deepEqual(toUsage([], [call(), call('error'), call(), step('add', 1000)], { llms: free, tools }), [
+  assert.deepEqual(toUsage([], [call(), call('error'), call(), step('add', 1000)], priced({}, tools)), [
     { costAttribute: 'tool:web_search', usage: 1.5, unit: 'seconds' },
     { costAttribute: 'tool:add', usage: 1, unit: 'seconds' },
     { costAttribute: 'tool:web_search', usage: 0.5, unit: 'USD' },

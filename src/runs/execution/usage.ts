@@ -1,34 +1,34 @@
 import type { Step } from '../../agent/events.ts'
 import type { ModelUsage } from '../../agent/model.ts'
-import type { AgentConfig, ModelConfig } from '../../configuration/schema.ts'
+import type { Agent } from '../../configuration/agent.ts'
+import { costOf, type FindPrices } from '../../configuration/prices.ts'
+import type { AgentConfig } from '../../configuration/schema.ts'
 import { maxDurations, type ToolUse } from '../reports/series-store.ts'
 import type { UsageEntry } from '../../sessions/message.ts'
 
-const tokensPerPrice = 1_000_000
-
-/** Usage of a run: tokens per model, seconds per tool, and USD where prices are configured. */
-export function toUsage(
-  calls: readonly ModelUsage[],
-  steps: readonly Step[],
-  { llms, tools }: Pick<AgentConfig, 'llms' | 'tools'>,
-): UsageEntry[] {
-  return [...modelUsage(calls, [llms.primary, ...llms.fallback]), ...toolUsage(steps), ...toolCosts(steps, tools)]
+/** Usage of a run: tokens per model, seconds per tool, and USD where prices are known. */
+export function toUsage(calls: readonly ModelUsage[], steps: readonly Step[], { config, findPrices }: Priced): UsageEntry[] {
+  return [...modelUsage(calls, findPrices), ...toolUsage(steps), ...toolCosts(steps, config.tools)]
 }
 
-function modelUsage(calls: readonly ModelUsage[], configs: readonly ModelConfig[]): UsageEntry[] {
-  const perModel = new Map<string, ModelUsage>()
-  for (const call of calls) perModel.set(call.model, add(perModel.get(call.model), call))
-  return [...perModel.values()].flatMap((sum) => {
-    const { model, input, output, cachedInput, cacheWrite, reasoning } = sum
+interface Priced extends Pick<Agent, 'findPrices'> {
+  config: Pick<AgentConfig, 'tools'>
+}
+
+function modelUsage(calls: readonly ModelUsage[], findPrices: FindPrices): UsageEntry[] {
+  return [...Map.groupBy(calls, ({ model }) => model)].flatMap(([model, ofModel]) => {
+    const { input, output, cachedInput, cacheWrite, reasoning } = ofModel.reduce(add)
     const details = { input, output, cached_input: cachedInput, ...(cacheWrite && { cache_write: cacheWrite }), reasoning }
     const tokens: UsageEntry = { costAttribute: model, usage: input + output, unit: 'tokens', details }
-    const prices = configs.find((config) => config.model === model)?.prices
-    return prices ? [tokens, { costAttribute: model, usage: costOf(sum, prices), unit: 'USD' } satisfies UsageEntry] : [tokens]
+    const prices = findPrices(model)
+    if (!prices) return [tokens]
+    // A call has a price of its own: a long call may cost more for each token.
+    const cost = ofModel.reduce((sum, call) => sum + costOf(call, prices), 0)
+    return [tokens, { costAttribute: model, usage: cost, unit: 'USD' } satisfies UsageEntry]
   })
 }
 
-function add(sum: ModelUsage | undefined, call: ModelUsage): ModelUsage {
-  if (!sum) return call
+function add(sum: ModelUsage, call: ModelUsage): ModelUsage {
   const cacheWrite = (sum.cacheWrite ?? 0) + (call.cacheWrite ?? 0)
   return {
     model: call.model,
@@ -38,19 +38,6 @@ function add(sum: ModelUsage | undefined, call: ModelUsage): ModelUsage {
     ...(cacheWrite > 0 && { cacheWrite }),
     reasoning: sum.reasoning + call.reasoning,
   }
-}
-
-/** USD of a model call; undefined without configured prices. */
-export function costOfCall(usage: ModelUsage, { primary, fallback }: AgentConfig['llms']): number | undefined {
-  const prices = [primary, ...fallback].find((config) => config.model === usage.model)?.prices
-  return prices && costOf(usage, prices)
-}
-
-function costOf({ input, output, cachedInput, cacheWrite = 0 }: ModelUsage, prices: NonNullable<ModelConfig['prices']>): number {
-  const cached = cachedInput * (prices.cached_input ?? prices.input)
-  const written = cacheWrite * (prices.cache_write ?? prices.input)
-  const plain = Math.max(input - cachedInput - cacheWrite, 0) * prices.input
-  return (plain + cached + written + output * prices.output) / tokensPerPrice
 }
 
 /** The sum of a run's costs in USD; undefined where no model of the run has a price. */

@@ -4,13 +4,13 @@ import type { ModelAttempt, ModelCallTrace } from '../../agent/model.ts'
 import type { RunTrace } from '../../agent/trace.ts'
 import { roundSums, type PhaseSums } from '../../concurrency/phase-times.ts'
 import type { Agent } from '../../configuration/agent.ts'
-import { costOfCall } from '../execution/usage.ts'
+import { costOf } from '../../configuration/prices.ts'
 import type { AttemptRecord, HeldRecord, ModelRecord, TraceRecord, WaitRecord } from './records.ts'
 
 export interface RecorderOptions {
   /** The log of the run. */
   log: { readonly events: { readonly length: number } }
-  agent: Pick<Agent, 'config'>
+  agent: Pick<Agent, 'config' | 'findPrices'>
 }
 
 /** Records what the trace of a live run needs beside the numbered events. Called a few times per model call, never per token. */
@@ -82,7 +82,8 @@ export class TraceRecorder {
     const begun = this.open.get(callId) ?? this.add(callId, startedAt)
     this.open.delete(callId)
     const { attempts = [], ...record } = begun
-    const cost = costOfCall(usage, this.options.agent.config.llms)
+    const prices = this.options.agent.findPrices(usage.model)
+    const cost = prices && costOf(usage, prices)
     this.complete.push({
       ...record,
       to: this.options.log.events.length,
