@@ -26,10 +26,8 @@ function NoCost() {
   return (
     <div>
       <dt>Cost</dt>
-      <dd>
-        <small>
-          No price is known: <a href="../docs/start/real-model#what-a-run-costs">set prices</a>
-        </small>
+      <dd className={styles.advice}>
+        No price is known: <a href="../docs/start/real-model#what-a-run-costs">set prices</a>
       </dd>
     </div>
   )
