@@ -25,10 +25,22 @@ test('a new project is complete and valid, and names nothing of this machine', a
   assert.deepEqual({ code, err }, { code: 0, err: '' })
   const folder = path.join(parent, 'Shop Support')
   const names = (await readdir(folder)).toSorted()
-  const expected = ['.dockerignore', '.env', '.gitignore', 'Dockerfile', tarball, 'agent.yaml', 'compose.yaml', 'files', 'package.json']
+  const expected = [
+    '.dockerignore',
+    '.env',
+    '.gitignore',
+    'Dockerfile',
+    'README.md',
+    tarball,
+    'agent.yaml',
+    'compose.yaml',
+    'files',
+    'package.json',
+  ]
   assert.deepEqual(names, [...expected, 'tools'])
   for (const name of names) assert.ok(out.includes(name), `${name} is explained`)
-  assert.match(out, /\nNext:\n {2}cd 'Shop Support'\n {2}npm install\n {2}npm start\n/)
+  assert.match(out, /^Packing Agent Core [\d.]+, which takes some seconds \.\.\.\nCreating in .+:\n {2}agent\.yaml +the agent/)
+  assert.match(out, /\nNext, with Node\.js 24 or later:\n {2}cd 'Shop Support'\n {2}npm install\n {2}npm start\n/)
 
   const texts = [...expected.filter((name) => ![tarball, 'files'].includes(name)), 'tools/tsconfig.json', 'tools/due_date.ts']
   for (const name of texts) assert.ok(!(await readText(folder, name)).includes(parent), `${name} names no folder of this machine`)
@@ -78,12 +90,12 @@ test('existing files stay as they are, and an own agent is told how to use the t
   assert.match(out, /Add to \.gitignore, .+: \.env, \.agent-core\n/)
   assert.match(out, /add to "tools" in agent\.yaml:\n {2}- \{ name: due_date, .+\}\n/)
   // An image can only be built from a package in the folder.
-  assert.match(out, /\nNext:\n {2}npm install \.\/agent-core-[\d.]+\.tgz\n {2}npx --no-install agent-core serve\n/)
+  assert.match(out, /\nNext, with .+:\n {2}npm install \.\/agent-core-[\d.]+\.tgz\n {2}npx --no-install agent-core serve\n/)
   for (const [name, text] of Object.entries(ownFiles)) assert.equal(await readText(folder, name), text)
   assert.deepEqual(await readdir(path.join(folder, 'files')), [])
   const repeated = await runIn(folder, ['init'])
   assert.equal(repeated.code, 0)
-  assert.doesNotMatch(repeated.out, /Created/)
+  assert.match(repeated.out, /^Creating in .+:\n {2}nothing, because everything is there\nLeft as they were: /)
   const misnamed = await runIn(folder, ['init', 'package.json'])
   assert.deepEqual([misnamed.code, misnamed.err], [1, `${path.join(folder, 'package.json')} is a file. Name a folder, or a new one.\n`])
 })

@@ -4,8 +4,7 @@ import type { Command } from 'commander'
 import { fieldsOf } from '../json/shape.ts'
 import { formatEntry } from './module-entry.ts'
 import { packProgram } from './pack.ts'
-import { projectFiles, sampleEntry, sampleQuestion } from './project-files.ts'
-import { formatTable } from './table.ts'
+import { projectFiles, sampleEntry, sampleQuestion, type ProjectFile } from './project-files.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
 
 /** Adds the command that makes the folder of a new agent. */
@@ -23,24 +22,18 @@ async function init(folder: string, terminal: Terminal): Promise<void> {
   const print = (line = '') => terminal.stdout.write(`${line}\n`)
   const isFile = (await stat(folder).catch(() => undefined))?.isDirectory() === false
   if (isFile) throw new CommandFailure(1, [`${folder} is a file. Name a folder, or a new one.`])
-  const program = await packProgram(folder)
+  const program = await packProgram(folder, print)
   await mkdir(path.join(folder, 'tools'), { recursive: true })
-  const created: string[][] = []
-  const existing: string[] = []
-  for (const { name, purpose, create } of projectFiles(folder, program)) {
-    if (await create()) created.push(['', name, purpose])
-    else existing.push(name)
-  }
+  print(`Creating in ${folder}:`)
+  const existing = await createFiles(projectFiles(folder, program), print)
   const shown = path.relative(terminal.cwd, folder)
-  if (created.length > 0) print(`Created in ${folder}:`)
-  for (const line of formatTable(created)) print(line)
   if (existing.length > 0) print(`Left as they were: ${existing.join(', ')}`)
   const unignored = existing.includes('.gitignore') ? await findUnignored(folder) : []
   if (unignored.length > 0) print(`Add to .gitignore, because they hold keys and passwords: ${unignored.join(', ')}`)
   const isOwnAgent = existing.includes('agent.yaml')
   if (isOwnAgent && !existing.includes(`tools/${sampleEntry.name}.ts`))
     print(`To use the sample tool, add to "tools" in agent.yaml:\n  ${formatEntry(sampleEntry)}`)
-  print('\nNext:')
+  print('\nNext, with Node.js 24 or later:')
   if (shown !== '') print(`  cd ${quoteForShell(shown)}`)
   const { dependencies, scripts } = await readPackage(folder)
   // An image can only be built from the tarball in the folder.
@@ -49,6 +42,18 @@ async function init(folder: string, terminal: Terminal): Promise<void> {
   if (!isOwnAgent) print(`  npx --no-install agent-core chat --message "${sampleQuestion}"`)
   print('Or with Postgres in containers:')
   print('  docker compose up --build')
+}
+
+/** Prints each file when it has been created. Returns the names of files that existed. */
+async function createFiles(files: readonly ProjectFile[], print: (line: string) => void): Promise<string[]> {
+  const width = Math.max(...files.map(({ name }) => name.length))
+  const existing: string[] = []
+  for (const { name, purpose, create } of files) {
+    if (await create()) print(`  ${name.padEnd(width)}  ${purpose}`.trimEnd())
+    else existing.push(name)
+  }
+  if (existing.length === files.length) print('  nothing, because everything is there')
+  return existing
 }
 
 /** What holds secrets and is no line of .gitignore. */

@@ -2,7 +2,7 @@ import path from 'node:path'
 import { editYaml } from '../configuration/change/edit-yaml.ts'
 import { toAgentConfig } from '../configuration/parse.ts'
 import { readYaml } from '../configuration/yaml-source.ts'
-import { isObject } from '../json/shape.ts'
+import { fieldsOf } from '../json/shape.ts'
 
 /** An entry of agent.yaml for a file of the operator. */
 export interface ModuleEntry {
@@ -25,10 +25,15 @@ export function formatEntry({ name, config }: ModuleEntry): string {
 
 /** The text of agent.yaml with one more tool. Throws a `ConfigError` if the result is not valid. */
 export function withEntry(text: string, entry: ModuleEntry): string {
-  const { value } = readYaml(text)
-  const before = isObject(value) ? value : {}
+  const before = fieldsOf(readYaml(text).value)
   const tools = Array.isArray(before['tools']) ? (before['tools'] as unknown[]) : []
   const after = { ...before, tools: [...tools, entry] }
   toAgentConfig(after)
   return editYaml(text, before, after)
+}
+
+/** The tools of a text of agent.yaml. Throws a `ConfigError` for a text that is no YAML. */
+export function listEntries(text: string): Record<string, unknown>[] {
+  const { tools } = fieldsOf(readYaml(text).value)
+  return Array.isArray(tools) ? tools.map(fieldsOf) : []
 }

@@ -1,12 +1,9 @@
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { InvalidArgumentError, Option, type Command } from 'commander'
-import { isReserved } from '../configuration/check.ts'
-import { formatProblems } from '../configuration/load.ts'
-import { ConfigError } from '../configuration/problems.ts'
-import { createConfigurationFile } from '../store/disk/configuration-file.ts'
+import { addEntry, toToolName } from './add-tool.ts'
 import { editorSettings, findEditorOptions, findsTypes } from './editor-settings.ts'
-import { formatEntry, toModuleEntry, withEntry, type ModuleEntry } from './module-entry.ts'
+import { formatEntry, toModuleEntry } from './module-entry.ts'
 import { writeNew } from './new-file.ts'
 import { readSettings } from './prepare.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
@@ -38,13 +35,6 @@ interface NewOptions {
   add?: boolean
 }
 
-function toToolName(name: string): string {
-  if (!/^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(name))
-    throw new InvalidArgumentError('A name must begin with a letter and have 1 to 64 letters, digits, "_" and "-".')
-  if (isReserved(name)) throw new InvalidArgumentError('The agent uses this name itself; choose another.')
-  return name
-}
-
 function toFields(list: string): TemplateField[] {
   const fields = list.split(',').map((item) => {
     const [name = '', type = 'string', ...rest] = item.trim().split(':')
@@ -70,7 +60,7 @@ async function createTool(terminal: Terminal, name: string, { dir, add, ...templ
   const display = (target: string) => path.relative(terminal.cwd, target) || target
   const print = (line = '') => terminal.stdout.write(`${line}\n`)
   // The entry is checked before any file is written.
-  const change = add ? await addEntry(settings.agentConfig, entry) : undefined
+  const change = add ? await addEntry(settings, entry) : undefined
   await mkdir(folder, { recursive: true })
   if (!(await writeNew(file, toolTemplate({ name, ...template }))))
     throw new CommandFailure(1, [`${display(file)} already exists; nothing was changed.`])
@@ -79,7 +69,7 @@ async function createTool(terminal: Terminal, name: string, { dir, add, ...templ
   if (await writeNew(forEditors, editorSettings(findEditorOptions(folder))))
     print(`created ${display(forEditors)}, by which editors find the types`)
   if (change) {
-    await createConfigurationFile(settings.agentConfig, settings.dataDir).replace(change.text, change.next)
+    await change.write()
     print(`added ${name} to ${display(settings.agentConfig)}`)
   } else {
     print(`\nAdd this entry to "tools" in ${display(settings.agentConfig)} (--add does so):\n`)
@@ -89,19 +79,4 @@ async function createTool(terminal: Terminal, name: string, { dir, add, ...templ
   print('A running service uses the tool once its configuration has the entry, and then each change that you save.')
   if (!findsTypes(folder))
     print(`Editors find the types of agent-core where it is installed: ${terminal.command} init makes such a folder.`)
-}
-
-/** The text of the configuration before and after the addition of an entry. */
-async function addEntry(file: string, entry: ModuleEntry): Promise<{ text: string; next: string }> {
-  const text = await readFile(file, 'utf8').catch(() => {
-    throw new CommandFailure(1, [
-      `${file} does not exist; "agent-core serve --init" creates one. Without --add only the file of the tool is created.`,
-    ])
-  })
-  try {
-    return { text, next: withEntry(text, entry) }
-  } catch (error) {
-    if (error instanceof ConfigError) throw new CommandFailure(1, formatProblems(file, error))
-    throw error
-  }
 }

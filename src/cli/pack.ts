@@ -12,10 +12,12 @@ import { CommandFailure } from './terminal.ts'
  * Packs this program as npm publishes it, unless the project has the tarball. A checkout is built first, if its sources have changed. Throws
  * a `CommandFailure` if npm fails.
  */
-export async function packProgram(project: string): Promise<ProgramPackage> {
+export async function packProgram(project: string, print: (line: string) => void): Promise<ProgramPackage> {
   const { version, devDependencies } = JSON.parse(await readFile(path.join(packageRoot, 'package.json'), 'utf8')) as PackageFile
   const name = `agent-core-${version}.tgz`
-  const content = existsSync(path.join(project, name)) ? undefined : await pack(name)
+  const isThere = existsSync(path.join(project, name))
+  if (!isThere) print(`Packing Agent Core ${version}, which takes some seconds ...`)
+  const content = isThere ? undefined : await pack(name)
   return { name, content, nodeTypes: devDependencies['@types/node']! }
 }
 

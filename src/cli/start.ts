@@ -41,7 +41,11 @@ export async function start({ settings, terminal, version, port, isQuiet, mayMak
 }
 
 async function listen({ app }: Service, { host }: Settings, port: number): Promise<string> {
+  const { level } = app.log
+  // Fastify logs the address, which the greeting names: a line of JSON between lines for people.
+  app.log.level = 'warn'
   await app.listen({ port, host, backlog }).catch((error: unknown) => failToListen(error, { host, port }))
+  app.log.level = level
   return addressOf(host, (app.server.address() as AddressInfo).port)
 }
 

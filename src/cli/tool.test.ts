@@ -91,6 +91,58 @@ test('a tool is added to the configuration, which keeps its comments', async (t)
   assert.match(doctor.out, /^ok: days/)
 })
 
+test('a file is added to the configuration, once, with all comments kept', async (t) => {
+  const folder = await createFolder(t)
+  const file = path.join(folder, 'agent.yaml')
+  const tool = 'tools/which_day.ts'
+  const before = '# ours\nid: mine\ntools: # all of them\n  - name: calculator # sums\n\n# the end\n'
+  await mkdir(path.join(folder, 'tools'))
+  await writeFile(path.join(folder, tool), 'export default {}')
+  assert.match(
+    (await runIn(folder, ['tool', 'add', tool])).err,
+    /agent\.yaml does not exist; "agent-core serve --init" creates one\. Nothing/,
+  )
+  await writeFile(file, before)
+  for (const [missing, text] of [
+    ['tools/none.ts', /^tools\/none\.ts is no file; nothing was changed\. "agent-core tool new" writes one\.\n$/],
+    ['tools', /^tools is no file/],
+    ['agent.yaml', /^agent\.yaml must be a TypeScript or JavaScript file; nothing/],
+  ] as const) {
+    const refused = await runIn(folder, ['tool', 'add', missing])
+    assert.deepEqual({ code: refused.code, out: refused.out }, { code: 1, out: '' })
+    assert.match(refused.err, text)
+  }
+  assert.equal(await readFile(file, 'utf8'), before)
+
+  const added = await runIn(folder, ['tool', 'add', tool])
+  assert.equal(added.err, '')
+  assert.match(
+    added.out,
+    /^added which_day to agent\.yaml:\n {2}- \{ name: which_day, type: module, config: \{ path: \.\/tools\/which_day\.ts \} \}\n/,
+  )
+  const text = await readFile(file, 'utf8')
+  for (const line of before.split('\n')) assert.ok(text.includes(line), line)
+  assert.deepEqual((parse(text) as { tools: object[] }).tools.at(1), {
+    name: 'which_day',
+    type: 'module',
+    config: { path: './tools/which_day.ts' },
+  })
+
+  const repeated = await runIn(folder, ['tool', 'add', tool])
+  assert.deepEqual(repeated, {
+    code: 1,
+    out: '',
+    err: 'agent.yaml has the tool which_day already, which is this file; nothing was changed.\n',
+  })
+  const renamed = await runIn(folder, ['tool', 'add', tool, '--name', 'other'])
+  assert.match(renamed.err, /has the tool which_day already, which is this file/)
+  const doubled = await runIn(folder, ['tool', 'add', tool, '--name', 'calculator'])
+  assert.match(doubled.err, /^agent\.yaml has the tool calculator already; nothing was changed/)
+  await writeFile(path.join(folder, 'tools/2 days.ts'), '')
+  assert.match((await runIn(folder, ['tool', 'add', 'tools/2 days.ts'])).err, /^"2 days" cannot name a tool\. .+ Or set --name\.\n$/)
+  assert.equal(await readFile(file, 'utf8'), text)
+})
+
 test('an invalid tool name creates no file', async (t) => {
   const folder = await createFolder(t)
   for (const name of ['find_tools', 'two words', '../days']) {

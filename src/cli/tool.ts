@@ -5,6 +5,7 @@ import { runTool, type Tool } from '../agent/tool.ts'
 import type { JsonObject } from '../agent/messages.ts'
 import { toolDefaults } from '../tools/builder.ts'
 import { createModule } from '../tools/module/module.ts'
+import { addAddTool } from './add-tool.ts'
 import { addChangedTools } from './changed-tools.ts'
 import { addLogin } from './login.ts'
 import { addNewTool } from './new-tool.ts'
@@ -22,6 +23,8 @@ export function addTool(program: Command, context: CommandContext): void {
   addLogin(tool, context)
 
   addNewTool(tool, context)
+
+  addAddTool(tool, context)
 
   tool
     .command('check <file>')

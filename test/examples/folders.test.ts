@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
@@ -37,4 +39,21 @@ exampleTest('the types of the examples are right', async () => {
   const compiler = path.join(examples, '../node_modules/.bin/tsc')
   const { stdout } = await promisify(execFile)(compiler, ['-p', examples]).catch(({ stdout }: { stdout: string }) => ({ stdout }))
   assert.equal(stdout, '')
+})
+
+test('a script of curl without its arguments says which are missing, and sends nothing', async (t) => {
+  let requests = 0
+  const server = createServer((_, response) => response.end(String(requests++)))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  const env = { ...process.env, AGENT_CORE_KEY: 'k', AGENT_CORE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  const calls = [
+    ['async.sh', "Missing arguments: async.sh ID 'QUESTION'\n", 'order-17'],
+    ['chat.sh', "Missing arguments: chat.sh 'QUESTION'\n"],
+    ['stream.sh', "Missing arguments: stream.sh 'QUESTION'\n"],
+    ['resume.sh', 'Missing arguments: resume.sh EVENT_ID\n'],
+  ] as const
+  for (const [script, stderr, ...args] of calls)
+    await assert.rejects(promisify(execFile)(path.join(examples, 'curl', script), args, { env }), { code: 2, stdout: '', stderr })
+  assert.equal(requests, 0)
 })

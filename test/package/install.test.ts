@@ -71,6 +71,8 @@ test('an installed project starts its agent, which answers with a tool of its ow
   assert.match(stdout, /tools\/due_date\.ts/)
   const service = await serve(t, folder, {}, undefined, program())
   assert.match(service.stdout(), /sign in with: npx --no-install agent-core console\)/)
+  // What is written for people is not mixed with the JSON of the log.
+  assert.doesNotMatch(service.stdout(), /^\{/m)
   const { body } = await service.client.chat('What is the due date 10 working days after 2026-12-01?')
   assert.match(body.body.output, /2026-12-15/)
 
