@@ -28,8 +28,20 @@ const look = fakeTool('look', async ({ at = '' }: JsonObject) => ({ seen: `${Str
 })
 const fails = fakeTool('fails', async () => Promise.reject(new Error('out of paper')))
 const silent = fakeTool('silent', async () => '')
+/** A schema as servers of MCP have it: a choice at the top, and lists that tell nothing of their items. */
+const odd = fakeTool('odd', async (input: JsonObject) => input, {
+  schema: {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    type: 'object',
+    properties: { tags: { type: 'array' }, range: { type: 'array', items: [{ type: 'number' }, { type: 'number' }] } },
+    anyOf: [
+      { properties: { address: { type: 'string' } }, required: ['address'] },
+      { properties: { id: { type: 'integer' } }, required: ['id'] },
+    ],
+  },
+})
 
-const tools = [look, fails, silent]
+const tools = [look, fails, silent, odd]
 
 /** Fields of the model before, which a change would keep. */
 const secrets = { api_key: null, access_key_id: null, secret_access_key: null }

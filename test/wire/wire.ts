@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { nodesOf } from '../../src/json/schema/schema-nodes.ts'
 
 /** A provider as the server plays it: its addresses, its rules and its stream. */
 
@@ -83,6 +84,21 @@ export function unknownField(value: object, fields: readonly string[]): string |
 /** Signature of a provider for a text that it made. */
 export function sign(provider: string, text: string): string {
   return createHmac('sha256', `secret of ${provider}`).update(text).digest('base64')
+}
+
+const refusedAtTop = ['oneOf', 'anyOf', 'allOf', 'enum', 'const', 'not']
+
+/** What OpenAI and Claude refuse in the schema of a tool, and OpenAI in arrays; undefined for an accepted schema. */
+export function toolSchemaFault(schema: Record<string, unknown>): string | undefined {
+  const isObject = schema['type'] === 'object' && !refusedAtTop.some((keyword) => keyword in schema)
+  if (!isObject)
+    return "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'const'/'not' at the top level. input_schema does not support oneOf, allOf, or anyOf at the top level"
+  if (typeof schema['properties'] !== 'object') return 'In context=(), object schema missing properties.'
+  for (const { schema: inner } of nodesOf(schema)) {
+    if ([inner['type']].flat().includes('array') && inner['items'] === undefined) return 'array schema missing items.'
+    if (Array.isArray(inner['items'])) return "JSON schema is invalid. [] is not of type 'object', 'boolean'."
+  }
+  return undefined
 }
 
 export const isBlank = (text: unknown): boolean => typeof text !== 'string' || text.trim() === ''

@@ -3,6 +3,7 @@ import type { ModelRequest, ToolOffer } from '../../agent/model.ts'
 import type { ModelAbilities } from '../../configuration/model-abilities.ts'
 import type { Provider } from '../../configuration/providers.ts'
 import { isStrict } from '../strict-schema.ts'
+import { toToolSchema } from '../tool-schema.ts'
 
 /** Claude refuses a request with more strict tools. */
 const maxStrictOfClaude = 20
@@ -17,7 +18,7 @@ export function toFunctionTools(
   return offers
     .filter(({ provider: kind }) => !kind)
     .map(({ name, description, schema: whole }) => {
-      const { $schema: _, ...schema } = whole
+      const schema = toToolSchema(whole)
       const isEnforced = strictTools && left > 0 && isStrict(schema)
       if (isEnforced) left--
       // The responses API enforces a schema unless told otherwise, and changes the schema for that.

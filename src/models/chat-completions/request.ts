@@ -9,6 +9,7 @@ import { toWireMessages } from './messages.ts'
 import type { Quirks } from './quirks.ts'
 import { toResponseFormat } from './response-format.ts'
 import { isStrict } from '../strict-schema.ts'
+import { toToolSchema } from '../tool-schema.ts'
 
 /** Settings that are the same in every request of a model. */
 export interface RequestSettings {
@@ -108,8 +109,7 @@ function toWireChoice(choice: ToolChoice | undefined): unknown {
 }
 
 function toWireTool({ name, description, schema }: ToolOffer, isStrictly: boolean): object {
-  const { $schema: _, ...parameters } = schema
-  const isEnforced = isStrictly && isStrict(parameters)
-  const definition = isEnforced ? { name, description, parameters, strict: true } : { name, description, parameters: schema }
-  return { type: 'function', function: definition }
+  const parameters = toToolSchema(schema)
+  const strict = isStrictly && isStrict(parameters) ? { strict: true } : {}
+  return { type: 'function', function: { name, description, parameters, ...strict } }
 }

@@ -1,4 +1,15 @@
-import { firstFault, isBlank, piecesOf, sign, sse, unknownField, type Answer, type Rule, type WireProvider } from '../wire.ts'
+import {
+  firstFault,
+  isBlank,
+  piecesOf,
+  sign,
+  sse,
+  toolSchemaFault,
+  unknownField,
+  type Answer,
+  type Rule,
+  type WireProvider,
+} from '../wire.ts'
 
 /** The messages API of Anthropic. Its thinking is signed, and the signature is checked. */
 
@@ -136,7 +147,10 @@ const tools: Rule = ({ body }) => {
   if (body.messages[0]?.role !== 'user') return 'messages: first message must use the "user" role'
   const bad = (body.tools ?? []).findIndex(({ type, name }: Block) => type === undefined && !/^[a-zA-Z0-9_-]{1,128}$/.test(name))
   if (bad >= 0) return `tools.${bad}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`
-  if (body.tools === undefined && JSON.stringify(body.messages).includes('"tool_use"')) return undefined
+  for (const [at, { input_schema: schema }] of (body.tools ?? []).entries()) {
+    const fault = schema && toolSchemaFault(schema)
+    if (fault !== undefined) return `tools.${at}.custom.input_schema: ${fault}`
+  }
   const last = body.messages.at(-1)
   const isOpenEnd = last.role === 'assistant' && /\s$/.test(blocksOf(last).at(-1)?.['text'] ?? '')
   return isOpenEnd ? 'messages: final assistant content cannot end with trailing whitespace' : undefined

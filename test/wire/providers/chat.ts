@@ -1,4 +1,15 @@
-import { firstFault, isBlank, piecesOf, sse, unknownField, type Answer, type Refusal, type Rule, type WireProvider } from '../wire.ts'
+import {
+  firstFault,
+  isBlank,
+  piecesOf,
+  sse,
+  toolSchemaFault,
+  unknownField,
+  type Answer,
+  type Refusal,
+  type Rule,
+  type WireProvider,
+} from '../wire.ts'
 
 /** Rules and stream that servers with chat completions have in common. */
 
@@ -108,6 +119,8 @@ const tools: Rule = ({ body }) => {
   for (const [index, { function: offer }] of (body.tools ?? []).entries()) {
     const place = `tools[${index}].function`
     if (!/^[a-zA-Z0-9_-]{1,64}$/.test(offer.name)) return `Invalid '${place}.name': string does not match pattern '^[a-zA-Z0-9_-]+$'.`
+    const fault = toolSchemaFault(offer.parameters)
+    if (fault !== undefined) return `Invalid schema for function '${offer.name}': ${fault}`
     if (offer.strict === true && offer.parameters.additionalProperties !== false) {
       return `Invalid schema for function '${offer.name}': In context=(), 'additionalProperties' is required to be supplied and to be false.`
     }

@@ -1,4 +1,16 @@
-import { firstFault, isBlank, piecesOf, sign, sse, unknownField, type Answer, type Refusal, type Rule, type WireProvider } from '../wire.ts'
+import {
+  firstFault,
+  isBlank,
+  piecesOf,
+  sign,
+  sse,
+  toolSchemaFault,
+  unknownField,
+  type Answer,
+  type Refusal,
+  type Rule,
+  type WireProvider,
+} from '../wire.ts'
 
 /** The responses API of OpenAI, without stored items, as OpenAI, Azure and xAI serve it. */
 
@@ -50,6 +62,8 @@ const fields: Rule = ({ body }) => {
   for (const [at, tool] of (body.tools ?? []).entries()) {
     if (tool.type === 'function' && !/^[a-zA-Z0-9_-]{1,64}$/.test(tool.name))
       return `Invalid 'tools[${at}].name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`
+    const fault = tool.type === 'function' ? toolSchemaFault(tool.parameters) : undefined
+    if (fault !== undefined) return `Invalid schema for function '${tool.name}': ${fault}`
     if (tool.strict === true && tool.parameters.additionalProperties !== false)
       return `Invalid schema for function '${tool.name}': In context=(), 'additionalProperties' is required to be supplied and to be false.`
   }
