@@ -6,12 +6,14 @@ import { findTool, fitName, nameTools } from './tool-names.ts'
 
 const namesOf = (...names: string[]) => [...nameTools(names.map((name) => fakeTool(name))).keys()]
 
-test('an accepted name stays; in others each invalid character is replaced', () => {
-  assert.deepEqual(namesOf('read_file', 'sales.eu', 'sub_agent:Référence-1', 'x'.repeat(70)), [
+test('an accepted name stays; in others each invalid character is replaced, and the first is no digit', () => {
+  assert.deepEqual(namesOf('read_file', 'sales.eu', 'sub_agent:Référence-1', 'x'.repeat(70), '3d.view', '-v'), [
     'read_file',
     'sales_eu',
     'sub_agent_Reference-1',
     'x'.repeat(64),
+    't_3d_view',
+    't_-v',
   ])
 })
 

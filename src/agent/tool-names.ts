@@ -2,12 +2,13 @@ import { normaliseText } from './normalise-text.ts'
 import type { Tool } from './tool.ts'
 
 /**
- * The longest tool name that every provider accepts: `[A-Za-z0-9_-]{1,64}`. All names for models are made in this file.
+ * The tool names that every provider accepts: `[A-Za-z_][A-Za-z0-9_-]{0,63}`. Gemini refuses a name that begins with a digit. All names for
+ * models are made in this file.
  */
 const maxLength = 64
 /** Characters read of a name from a server or a file. */
 const maxRead = 1000
-const fits = /^[A-Za-z0-9_-]{1,64}$/
+const fits = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/
 
 /** Tools offered by the agent in addition to configured tools: no entry may have these names. */
 export const ownToolNames: ReadonlySet<string> = new Set(['create_sub_agent', 'end_sub_agent', 'find_tools'])
@@ -18,7 +19,8 @@ export function fitName(name: string): string {
   const plain = normaliseText(name.slice(0, maxRead), 'NFKD')
     .replace(/\p{M}/gu, '')
     .replace(/[^A-Za-z0-9_-]/gu, '_')
-  return plain.slice(0, maxLength) || '_'
+  const named = /^[0-9-]/.test(plain) ? `t_${plain}` : plain
+  return named.slice(0, maxLength) || '_'
 }
 
 /** Maps the names for the model to the tools, in the given order. A name that is already accepted stays. */

@@ -11,7 +11,7 @@ import type { Connections } from './connections.ts'
 import { createDemoModel } from '../demo-model/demo-model.ts'
 import type { Timeouts } from './chat-completions/event-stream.ts'
 import { resolveAccess } from './model-access.ts'
-import { withSchemaRefusals } from './schema-refusals.ts'
+import { withRefusals } from './refusals.ts'
 import { withRetry, type RetryOptions } from './retry.ts'
 import { toKeyHeader, toWireUrl } from './wire-address.ts'
 import { messageOf } from '../errors.ts'
@@ -44,7 +44,7 @@ export function createSmallModel({ primary, small = primary }: AgentConfig['llms
 export function createModel(config: ModelConfig, deps: ModelDependencies, { isFallback = false } = {}): Model {
   if (config.provider === 'embedded') return createDemoModel(config.model, { writes: !isFallback || config.write_tools === true })
   const access = resolveAccess(config, (text) => resolveReferences(text, deps.environment))
-  return withSchemaRefusals(toAdapter(config.provider, config, { access, connections: deps.connections, timeouts: toTimeouts(config) }))
+  return withRefusals(toAdapter(config.provider, config, { access, connections: deps.connections, timeouts: toTimeouts(config) }))
 }
 
 function toAdapter(provider: AiSdkProvider | ChatCompletionsProvider, config: ModelConfig, line: ModelLine): Model {

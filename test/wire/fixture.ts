@@ -28,8 +28,8 @@ const look = fakeTool('look', async ({ at = '' }: JsonObject) => ({ seen: `${Str
 })
 const fails = fakeTool('fails', async () => Promise.reject(new Error('out of paper')))
 const silent = fakeTool('silent', async () => '')
-/** A schema as servers of MCP have it: a choice at the top, and lists that tell nothing of their items. */
-const odd = fakeTool('odd', async (input: JsonObject) => input, {
+/** A name that begins with a digit, and a schema as servers of MCP have it: a choice at the top, and lists that tell nothing of their items. */
+const odd = fakeTool('3d.odd', async (input: JsonObject) => input, {
   schema: {
     $schema: 'http://json-schema.org/draft-07/schema#',
     type: 'object',

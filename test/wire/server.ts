@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { setImmediate as tick } from 'node:timers/promises'
-import { providers } from './providers/providers.ts'
+import { otherAccounts, providers } from './providers/providers.ts'
 import { cut, type Answer, type RawResponse, type Refusal, type WireProvider, type WireRequest } from './wire.ts'
 
 export interface WireServer {
@@ -87,7 +87,7 @@ function find(url: string): { provider: WireProvider; path: string } {
 }
 
 function byName(name: string): WireProvider {
-  const provider = providers.find((candidate) => candidate.name === name)
+  const provider = [...providers, ...otherAccounts].find((candidate) => candidate.name === name)
   if (!provider) throw new Error(`There is no provider ${name}.`)
   return provider
 }

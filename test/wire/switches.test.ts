@@ -38,3 +38,16 @@ for (const primary of names) {
     }
   })
 }
+
+test('Wire of openai-responses: the same model of another organisation goes on with its turn, and with the session', async (t) => {
+  const other = 'openai-other-organisation'
+  const { script, ask } = await startWire(t, 'openai-responses', { fallback: [other] })
+  script(
+    { reasoning: 'I look.', calls: [lookAt('sky')], by: 'openai-responses' },
+    { reasoning: 'Once more.', calls: [lookAt('sea')], by: other },
+    { reasoning: 'Red.', text: red, by: other },
+  )
+  assert.equal(await ask('s'), red)
+  script({ text: 'Yes.', by: other })
+  assert.equal(await ask('s', 'Sure?'), 'Yes.')
+})

@@ -8,7 +8,7 @@ import { groq } from './groq.ts'
 import { llamacpp, ollama, vllm } from './local.ts'
 import { mistral } from './mistral.ts'
 import { openrouter } from './openrouter.ts'
-import { azureResponses, openaiResponses, xaiResponses } from './responses.ts'
+import { azureResponses, openaiResponses, otherOrganisation, xaiResponses } from './responses.ts'
 import { xai } from './xai.ts'
 
 /** Every provider of the table. */
@@ -30,3 +30,6 @@ export const providers: readonly WireProvider[] = [
   vllm,
   llamacpp,
 ]
+
+/** Second accounts of providers, which take part in tests of their own. */
+export const otherAccounts: readonly WireProvider[] = [otherOrganisation]

@@ -141,9 +141,10 @@ interface ResponsesTraits {
   keyHeader: string
   key: string
   refuse?(message: string): Refusal
+  lesson?: RegExp
 }
 
-function responsesProvider({ name, llm, basePath, paths, keyHeader, key, refuse }: ResponsesTraits): WireProvider {
+function responsesProvider({ name, llm, basePath, paths, keyHeader, key, refuse, lesson }: ResponsesTraits): WireProvider {
   const access: Rule = ({ headers }) => (headers[keyHeader] === key ? undefined : 'Incorrect API key provided.')
   const rules = [access, fields, items, ...(name.startsWith('xai') ? [] : [idPrefixes]), pairing, reasoning(name)]
   const toRefusal =
@@ -154,6 +155,7 @@ function responsesProvider({ name, llm, basePath, paths, keyHeader, key, refuse 
     basePath,
     paths,
     contentType: 'text/event-stream',
+    ...(lesson && { lesson }),
     check(request) {
       const fault = firstFault(rules, request)
       return fault === undefined ? undefined : toRefusal(fault)
@@ -239,6 +241,17 @@ export const openaiResponses = responsesProvider({
   paths: /^\/v1\/responses$/,
   keyHeader: 'authorization',
   key: 'Bearer k',
+})
+
+/** The same model with the key of another organisation, which cannot read the reasoning of the first. */
+export const otherOrganisation = responsesProvider({
+  name: 'openai-other-organisation',
+  llm: { provider: 'openai', model: 'gpt-5.6', api_key: 'other', reasoning_effort: 'high' },
+  basePath: '/v1',
+  paths: /^\/v1\/responses$/,
+  keyHeader: 'authorization',
+  key: 'Bearer other',
+  lesson: /encrypted content/,
 })
 
 export const azureResponses = responsesProvider({
