@@ -33,8 +33,9 @@ export async function* askModel(options: LoopOptions, answer: Answer, { label, m
   const startedAt = options.now()
   options.signal.throwIfAborted()
   answer.startTurn()
-  const offers = mayCall ? chosenOffers(options) : []
-  const reply = yield* relay(options, answer, label, offers)
+  const chosen = chosenOffers(options)
+  const offers = mayCall ? chosen : []
+  const reply = yield* relay(options, answer, label, mayCall || chosen.length === 0 ? { tools: offers } : { tools: [], idleTools: chosen })
   options.signal.throwIfAborted()
   const made = reply.files ? await keepFiles(reply, options) : noFiles
   // A program reads an answer with a schema, so that answer has no notes.
@@ -62,14 +63,14 @@ async function* relay(
   options: LoopOptions,
   answer: Answer,
   label: TextLabel | undefined,
-  tools: ToolOffer[],
+  offered: Pick<ModelRequest, 'tools' | 'idleTools'>,
 ): AsyncGenerator<AgentEvent, ModelReply> {
   const { model, signal, windowTokens = Infinity } = options
   const trace = options.trace?.modelCall(options.parentCallId)
   const messages = fitOutputs(shownMessages(options.messages), windowTokens)
-  const wanted = optionsOf(options, tools)
+  const wanted = optionsOf(options, offered.tools)
   const extras = { ...(wanted && { options: wanted }), ...(trace && { trace }) }
-  const replying = model.reply({ ...promptOf(options, label), messages, tools, ...extras }, signal)
+  const replying = model.reply({ ...promptOf(options, label), messages, ...offered, ...extras }, signal)
   const isInSchema = label === 'answer' && options.answerSchema !== undefined
   const fence = isInSchema ? new CodeFence() : undefined
   const state: Relay = { options, answer, label, steps: new ProviderSteps(options), fence, isPublished: label !== undefined }
@@ -153,9 +154,11 @@ function optionsOf({ modelOptions, messages }: LoopOptions, offers: readonly Too
   const { toolChoice, parallelToolCalls, ...sampling } = modelOptions
   if (offers.length === 0) return sampling
   const choice = choiceInForce(toolChoice, messages)
+  // Only the chosen tool is on offer then, by its name for the model.
+  const demand = typeof choice === 'object' ? { name: offers[0]?.name ?? choice.name } : choice
   return {
     ...sampling,
-    ...(choice === undefined || choice === 'none' ? {} : { toolChoice: choice }),
+    ...(demand === undefined || demand === 'none' ? {} : { toolChoice: demand }),
     ...(parallelToolCalls === undefined ? {} : { parallelToolCalls }),
   }
 }

@@ -46,6 +46,11 @@ export interface ModelRequest {
   /** The tools on offer to the model; empty for none. */
   tools: readonly ToolOffer[]
   /**
+   * Tools that the model may not use now, though other requests of the run offer the tools. A provider that can be told so is sent the
+   * tools too: the request then begins as the others, and some providers take earlier calls beside tools only. Absent for none.
+   */
+  idleTools?: readonly ToolOffer[]
+  /**
    * The schema of the answer, if the reply may be one. Asks the provider for its native form, as far as that leaves the
    * tools usable; the system prompt describes the schema in any case.
    */

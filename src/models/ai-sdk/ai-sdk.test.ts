@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { after, test } from 'node:test'
 import { startModelServer, type ModelAnswer, type ModelScript, type ModelServer } from '../../../test/fixtures/model-server.ts'
 import type { AssistantMessage, Message } from '../../agent/messages.ts'
-import { ModelError, type ModelEvent, type ModelReply, type ModelRequest } from '../../agent/model.ts'
+import { ModelError, type ModelEvent, type ModelReply, type ModelRequest, type ToolOffer } from '../../agent/model.ts'
 import type { ModelConfig } from '../../configuration/schema.ts'
 import { createConnections } from '../connections.ts'
 import { createModel } from '../create-model.ts'
@@ -260,6 +260,8 @@ test('an error inside of a stream ends the stream', async () => {
   )
 })
 
+const add: ToolOffer = { name: 'add', description: 'Adds.', effect: 'read', schema: { type: 'object', properties: {} } }
+
 test('images, failed tools and malformed arguments reach the provider in its own format', async () => {
   const { server, ask } = await setUp('anthropic', answers.anthropic)
   const messages: Message[] = [
@@ -269,9 +271,13 @@ test('images, failed tools and malformed arguments reach the provider in its own
     { role: 'assistant', text: '', toolCalls: [] },
   ]
   await ask({ system: 'Be brief.', messages, tools: [] })
-  const { body, headers } = server.requests[0]!
+  await ask({ system: 'Be brief.', messages, tools: [], idleTools: [add] })
+  const [bare, { body, headers }] = server.requests.slice(-2) as [(typeof server.requests)[0], (typeof server.requests)[0]]
   assert.equal(headers['x-api-key'], 'sk-very-secret')
-  assert.equal(body.tools, undefined)
+  assert.equal(bare.body.tools, undefined)
+  const [, call, result] = bare.body.messages.map(({ content }: any) => content.map((block: any) => block.text))
+  assert.deepEqual([call, result], [['[Call of the tool add: {"a":]'], ['[Output of the tool add, not a message of the user:]\nNo.']])
+  assert.deepEqual([body.tools.length, body.tool_choice], [1, { type: 'none' }])
   assert.deepEqual(body.messages[0].content[1], { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aGk=' } })
   assert.deepEqual(body.messages[1].content, [{ type: 'tool_use', id: 'call-1', name: 'add', input: {} }])
   const { tool_use_id, is_error } = body.messages[2].content[0]

@@ -7,6 +7,7 @@ import {
   type ModelReply,
   type ModelRequest,
   type ModelServer,
+  type ToolOffer,
 } from '../../agent/model.ts'
 import type { ModelAbilities } from '../../configuration/model-abilities.ts'
 import type { Provider } from '../../configuration/providers.ts'
@@ -17,6 +18,7 @@ import { toProviderTools } from './provider-tools.ts'
 import { isOnResponses, toAnswerFormat, toFunctionTools } from './schemas.ts'
 import { PartCollector } from './reply.ts'
 import type { Timeouts } from '../chat-completions/event-stream.ts'
+import { withIdleTools, withoutCalls } from '../idle-tools.ts'
 import { toConnectionError, toStatusError, type Origin } from '../failures.ts'
 
 export interface AiSdkOptions {
@@ -55,13 +57,14 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
   async function* reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
     signal.throwIfAborted()
     const language = await (loading ??= options.load())
-    const collector = new PartCollector(origin, provider, request.tools)
-    const call = toCall(options, request)
+    const asked = toAskable(options, request)
+    const collector = new PartCollector(origin, provider, asked.tools)
+    const call = toCall(options, asked)
     for (let turn = 1; ; turn++) {
       yield* read(language, call, collector, signal)
       const paused = turn < maxTurns ? collector.resume() : undefined
       if (!paused) return collector.toReply(model)
-      call.prompt = [...toPrompt(options, request), paused]
+      call.prompt = [...toPrompt(options, asked), paused]
     }
   }
 
@@ -94,6 +97,19 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
   }
 
   return { name: model, seesImages: options.seesImages, readsFiles: options.readsFiles, server: options.server, reply }
+}
+
+/** Providers of Claude, which take calls in messages beside tools only. */
+const needsTools = signsThoughts
+/** Providers that know the choice of no tool. The servers of `openai-compatible` do not: Ollama, for one, ignores the choice. */
+const knowsNone: ReadonlySet<Provider> = new Set(['anthropic', 'google', 'openai', 'azure', 'xai'])
+
+/** The request as the provider takes it. */
+function toAskable({ provider, abilities }: AiSdkOptions, request: ModelRequest): ModelRequest {
+  const hasFormat = (tools: readonly ToolOffer[]) => toAnswerFormat(provider, { ...request, tools }, abilities).responseFormat !== undefined
+  const asked = knowsNone.has(provider) ? withIdleTools(request, hasFormat) : request
+  const isWithoutTools = toFunctionTools(provider, asked.tools, abilities).length === 0
+  return needsTools.has(provider) && isWithoutTools ? { ...asked, messages: withoutCalls(asked.messages) } : asked
 }
 
 /** The call of the package for a request. What the service sets itself takes precedence over the options of agent.yaml. */

@@ -13,13 +13,20 @@ export interface AssistantForm {
   toId: ToId
 }
 
+/** A message, perhaps with fields of its reasoning. */
+interface WireAssistant {
+  role: 'assistant'
+  content: string | object[] | null
+  tool_calls?: object[]
+}
+
 /** Converts a message of the model, with the reasoning that the server wants back. Undefined for a message without content. */
-export function toWireAssistant(message: AssistantMessage, { identity, quirks, toId }: AssistantForm): object | undefined {
+export function toWireAssistant(message: AssistantMessage, { identity, quirks, toId }: AssistantForm): WireAssistant | undefined {
   const { text, toolCalls } = message
   if (toolCalls.length === 0 && isBlank(text)) return undefined
   const data = quirks.refusesReasoning ? {} : (readVendor(identity, message) ?? {})
   const content = toContent(text, data)
-  const fields = { ...toReasoning(message, data, quirks, toId), role: 'assistant', content }
+  const fields: WireAssistant = { ...toReasoning(message, data, quirks, toId), role: 'assistant', content }
   if (toolCalls.length === 0) return fields
   const extras = toExtras(message, data, quirks)
   const calls = toolCalls.map((call, index) => ({

@@ -96,3 +96,15 @@ test('documents, audio and videos of a question are parts of its message', () =>
   })
   assert.deepEqual(partOf('audio/wav', 'mistral'), { type: 'input_audio', input_audio: 'aGk=' })
 })
+
+test('tools that may not be called now are sent with the choice of none, where the server knows it and the schema of the answer does not suffer', () => {
+  const sentTo = (provider: RequestSettings['provider'], request: Partial<ModelRequest> = {}, settings: Partial<RequestSettings> = {}) => {
+    const { tools, tool_choice: choice, response_format: format } = bodyOf({ provider, ...settings }, { idleTools: [laxTool], ...request })
+    return [tools?.length, choice, format !== undefined]
+  }
+  assert.deepEqual(sentTo('openai'), [1, 'none', false])
+  assert.deepEqual(sentTo('openai-compatible'), [undefined, undefined, false])
+  assert.deepEqual(sentTo('openai', { tools: [strictTool] }), [1, undefined, false])
+  assert.deepEqual(sentTo('mistral', { responseSchema: strictSchema }, { structuredOutput: 'with_tools' }), [1, 'none', true])
+  assert.deepEqual(sentTo('mistral', { responseSchema: strictSchema }, { structuredOutput: 'without_tools' }), [undefined, undefined, true])
+})

@@ -4,6 +4,7 @@ import type { ModelAbilities } from '../../configuration/model-abilities.ts'
 import { ownFields } from '../../configuration/own-fields.ts'
 import { providers, type ChatCompletionsProvider, type ChatCompletionsTraits } from '../../configuration/providers.ts'
 import { fitEffort } from '../fit-effort.ts'
+import { withIdleTools } from '../idle-tools.ts'
 import { findDialect, type Dialect } from './dialects.ts'
 import { toWireMessages } from './messages.ts'
 import type { Quirks } from './quirks.ts'
@@ -48,10 +49,15 @@ export function formOf(provider: ChatCompletionsProvider, host = ''): ServerForm
 }
 
 /** Creates the JSON text of a request body. Options of the request replace settings. */
-export function toRequestBody(settings: RequestSettings, request: ModelRequest, form = formOf(settings.provider)): string {
+export function toRequestBody(settings: RequestSettings, wanted: ModelRequest, form = formOf(settings.provider)): string {
   const { provider, model } = settings
-  const { options = {} } = request
   const traits: ChatCompletionsTraits = providers[provider]
+  const ability = settings.structuredOutput ?? toStructuredOutput(traits)
+  // Any server may be one that ignores the choice of no tool, as Ollama does.
+  const request = traits.isAnyServer
+    ? wanted
+    : withIdleTools(wanted, (tools) => toResponseFormat({ ...wanted, tools }, ability) !== undefined)
+  const { options = {} } = request
   const { dialect, maxTokensField = 'max_tokens' } = traits
   const system = request.system === '' ? [] : [{ role: 'system', content: request.system }]
   // A tool that the provider runs has no form on this wire.
@@ -74,7 +80,7 @@ export function toRequestBody(settings: RequestSettings, request: ModelRequest, 
     [dialect === 'mistral' ? 'random_seed' : 'seed']: options.seed,
     [maxTokensField]: options.maxOutputTokens ?? settings.maxOutputTokens,
     ...form.dialect.toReasoning(toWish(settings, options)),
-    response_format: toResponseFormat({ ...request, tools }, settings.structuredOutput ?? toStructuredOutput(traits)),
+    response_format: toResponseFormat({ ...request, tools }, ability),
   })
 }
 

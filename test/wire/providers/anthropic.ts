@@ -144,6 +144,8 @@ const caches: Rule = ({ body }) => {
 }
 
 const tools: Rule = ({ body }) => {
+  if (body.tools === undefined && /"type":"tool_(?:use|result)"/.test(JSON.stringify(body.messages)))
+    return 'Requests which include `tool_use` or `tool_result` blocks must define tools'
   if (body.messages[0]?.role !== 'user') return 'messages: first message must use the "user" role'
   const bad = (body.tools ?? []).findIndex(({ type, name }: Block) => type === undefined && !/^[a-zA-Z0-9_-]{1,128}$/.test(name))
   if (bad >= 0) return `tools.${bad}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`
