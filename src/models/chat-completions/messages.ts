@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Image, Message, ToolMessage } from '../../agent/messages.ts'
 import type { ChatCompletionsTraits } from '../../configuration/providers.ts'
 import { toWireAssistant, type AssistantForm, type ToId } from './assistant.ts'
-import { toContent, toPicture } from './question-parts.ts'
+import { toContent, toParts, toPicture } from './question-parts.ts'
 
 type Form = Omit<AssistantForm, 'toId'>
 
@@ -15,10 +15,10 @@ interface WireMessage {
 /** Converts a transcript to the messages of a request. */
 export function toWireMessages(dialect: ChatCompletionsTraits['dialect'], messages: readonly Message[], form: Form): WireMessage[] {
   const wire = dialect === 'mistral' ? toMistralMessages(messages, { ...form, toId: toMistralId }) : toPlainMessages(messages, form)
-  return joinQuestions(wire)
+  return form.quirks.needsAlternation ? joinQuestions(wire) : wire
 }
 
-/** Joins consecutive messages of role `user`: templates of open models reject the second. */
+/** Joins consecutive messages of role `user`. */
 function joinQuestions(messages: readonly WireMessage[]): WireMessage[] {
   const joined: WireMessage[] = []
   for (const message of messages) {
@@ -39,6 +39,12 @@ function toPlainMessages(messages: readonly Message[], form: Form): WireMessage[
   const wire: WireMessage[] = []
   let pending: object[] = []
   for (const message of messages) {
+    if (message.role === 'user' && pending.length > 0) {
+      // Some servers reject two consecutive messages of role `user`.
+      wire.push({ role: 'user', content: [...pending, ...toParts(message, undefined)] })
+      pending = []
+      continue
+    }
     if (message.role !== 'tool' && pending.length > 0) {
       wire.push({ role: 'user', content: pending })
       pending = []

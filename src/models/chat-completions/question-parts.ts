@@ -9,7 +9,7 @@ export function toContent(message: UserMessage, dialect: ServerDialect): string 
 }
 
 /** The parts of a question, the text first. */
-function toParts({ text, images = [], files = [] }: UserMessage, dialect: ServerDialect): object[] {
+export function toParts({ text, images = [], files = [] }: UserMessage, dialect: ServerDialect): object[] {
   const media = [...images.map(toPicture), ...files.map((file) => (dialect === 'mistral' ? toMistralPart(file) : toFilePart(file)))]
   return text === '' ? media : [{ type: 'text', text }, ...media]
 }

@@ -24,6 +24,7 @@ test('a refusal for another reason shows nothing', () => {
   assert.equal(find('Function tools with reasoning_effort are not supported for this model in /v1/chat/completions.'), undefined)
   assert.equal(find('`reasoning_content` must be passed back', { ...quirks, needsReasoning: true }), undefined)
   assert.equal(findQuirk(quirks, new ModelError('unavailable', 'reasoning_content is missing')), undefined)
+  assert.equal(findQuirk(quirks, new ModelError('unavailable', 'Conversation roles must alternate user/assistant')), 'needsAlternation')
 })
 
 test('DeepSeek and Moonshot are known to demand the reasoning of every turn', () => {

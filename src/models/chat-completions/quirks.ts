@@ -12,6 +12,8 @@ export interface Quirks {
   needsDetails: boolean
   /** No tool may have a schema that the server enforces. */
   refusesStrict: boolean
+  /** No question may stand behind a question: templates of open models raise an error, which llama.cpp answers with 500. */
+  needsAlternation: boolean
 }
 
 /** Each refusal by its words. The first fitting quirk that the refused request did not respect counts. */
@@ -26,11 +28,13 @@ const refusals: readonly (readonly [RegExp, keyof Quirks])[] = [
   [/\b(?:extra|unexpected|unrecognized|unknown)\b.{0,200}\breasoning/i, 'refusesReasoning'],
   // Servers of vLLM's family name the field only in a place that the excerpt of a refusal does not show.
   [/\bextra inputs are not permitted\b/i, 'refusesReasoning'],
+  [/\broles must alternate\b/i, 'needsAlternation'],
   [/\bstrict\b|schema for function/i, 'refusesStrict'],
 ]
 
 /** The quirk that a refusal of a request shows, which was made with `sent`; undefined if another request cannot help. */
 export function findQuirk(sent: Quirks, error: ModelError): keyof Quirks | undefined {
-  if (error.code !== 'refused') return undefined
-  return refusals.find(([words, name]) => !sent[name] && words.test(error.message))?.[1]
+  const { code, message } = error
+  const isShown = (name: keyof Quirks) => code === 'refused' || (code === 'unavailable' && name === 'needsAlternation')
+  return refusals.find(([words, name]) => !sent[name] && isShown(name) && words.test(message))?.[1]
 }

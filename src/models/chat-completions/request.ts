@@ -45,7 +45,17 @@ const ownFieldNames = new Set(ownFields)
 export function formOf(provider: ChatCompletionsProvider, host = ''): ServerForm {
   const dialect = findDialect(provider, host)
   const needsReasoning = dialect.needsReasoning ?? false
-  return { dialect, quirks: { needsReasoning, refusesReasoning: false, needsSignatures: false, needsDetails: false, refusesStrict: false } }
+  return {
+    dialect,
+    quirks: {
+      needsReasoning,
+      refusesReasoning: false,
+      needsSignatures: false,
+      needsDetails: false,
+      refusesStrict: false,
+      needsAlternation: false,
+    },
+  }
 }
 
 /** Creates the JSON text of a request body. Options of the request replace settings. */

@@ -49,5 +49,6 @@ export const llamacpp: WireProvider = chatProvider({
   name: 'llamacpp',
   llm: basis,
   rules: [systemFirst, alternation, argumentsAreJson],
+  lesson: /roles must alternate/,
   refuse: (message) => ({ status: 500, body: { error: { code: 500, message, type: 'server_error' } } }),
 })
