@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
+import { Tiktoken } from 'js-tiktoken/lite'
 import OpenAI from 'openai'
 import { startModelServer, type ModelScript, type ModelServerRequest } from '../fixtures/model-server.ts'
 import { startService } from '../fixtures/service.ts'
@@ -44,12 +45,39 @@ test('Embeddings: texts become vectors, as numbers or base64, in batches, with t
   assert.equal(raw.body.data[0].embedding, Buffer.from(Float32Array.of(1, 0.5, -1.25).buffer).toString('base64'))
 })
 
+test('Embeddings: tokens are the texts that they encode, and the name of the agent is the model of llms.embedding', async (t) => {
+  const { openai, embedder } = await start(t)
+  const { default: ranks } = await import('js-tiktoken/ranks/cl100k_base')
+  const tokenizer = new Tiktoken(ranks)
+  const texts = ['Hello world', 'Grüezi 🧀 mitenand — 你好，世界', '  {"a": [1, 2]}\n\t', '<|endoftext|>']
+  const input = texts.map((text) => tokenizer.encode(text, 'all'))
+  const { data, model } = await openai.embeddings.create({ model: 'agent-core', input })
+  assert.deepEqual([data.length, model], [4, 'agent-core'])
+  await openai.embeddings.create({ model: 'small', input: input[1]! })
+  assert.deepEqual(
+    embedder.requests.map(({ body }) => [body.model, body.input]),
+    [
+      ['small', texts],
+      ['small', [texts[1]]],
+    ],
+  )
+  const long = openai.embeddings.create({ model: 'small', input: Array<number>(8000).fill(tokenizer.encode(' telecommunications')[0]!) })
+  await assert.rejects(long, { status: 413 })
+})
+
 test('Embeddings: what cannot be done is an error that names it', async (t) => {
   const { openai } = await start(t)
   const create = (body: object) => openai.embeddings.create({ model: 'small', input: 'a', ...body } as OpenAI.EmbeddingCreateParams)
   await assert.rejects(create({ model: 'other' }), { status: 404, param: 'model', code: 'model_not_found' })
   await assert.rejects(create({ input: [] }), { status: 400, param: 'input' })
-  await assert.rejects(create({ input: [[1, 2]] }), { status: 400, param: 'input[0]' })
+  await assert.rejects(create({ input: [[1, 200_000]] }), {
+    status: 400,
+    param: 'input[0][1]',
+    message: /check_embedding_ctx_length=False/,
+  })
+  await assert.rejects(create({ input: [[]] }), { status: 400 })
+  await assert.rejects(create({ input: [['a']] }), { status: 400 })
+  await assert.rejects(create({ input: ['a', 1] }), { status: 400 })
   await assert.rejects(create({ dimensions: 9 }), { status: 400, param: 'dimensions', code: 'unsupported_parameter' })
   await assert.rejects(create({ input: 'x'.repeat(20_001) }), { status: 413 })
 })

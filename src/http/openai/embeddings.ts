@@ -11,12 +11,23 @@ const maxTexts = 2048
 /** Numbers of one answer, which is kept in memory until it is complete: 1,000 of the longest usual vectors. 32 MB. */
 const maxNumbers = 4_194_304
 
+/** Tokens of one text; OpenAI's limit is 8,192. */
+const Tokens = Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1, maxItems: 8192 })
+
 export const EmbeddingBody = Type.Object(
   {
-    model: Type.String({ minLength: 1, description: 'The `model` of `llms.embedding`.' }),
-    input: Type.Union([Type.String({ minLength: 1 }), Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: maxTexts })], {
-      description: `A text, or at most ${maxTexts} texts, whose vectors have at most ${maxNumbers} numbers together. Lists of tokens are refused with 400.`,
-    }),
+    model: Type.String({ minLength: 1, description: 'The `model` of `llms.embedding`, or the name of the agent.' }),
+    input: Type.Union(
+      [
+        Type.String({ minLength: 1 }),
+        Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: maxTexts }),
+        Tokens,
+        Type.Array(Tokens, { minItems: 1, maxItems: maxTexts }),
+      ],
+      {
+        description: `A text, or at most ${maxTexts} texts, whose vectors have at most ${maxNumbers} numbers together. A text may be a list of tokens of \`cl100k_base\`, which is turned into text.`,
+      },
+    ),
     dimensions: Type.Optional(
       Type.Union([Type.Integer({ minimum: 1, maximum: 65_536 }), Type.Null()], {
         description: 'The length of the vectors, for models that support it. Default: that of the model.',
@@ -61,13 +72,16 @@ const firstDelayMs = 500
 /** A vector as it is kept until the answer is complete: numbers, or base64. */
 type KeptVector = Float64Array | string
 
+/** What a request for vectors asks for. */
+export type EmbeddingRequest = Omit<EmbeddingBody, 'input'> & { input: readonly string[] }
+
 /** Embeds texts for requests. */
 export interface Embeddings {
   /**
    * Embeds the texts of a request, a batch at a time, and streams an `EmbeddingList` as JSON. Throws before the stream begins: `validation` for
    * more numbers than an answer may have, `overloaded` when other answers need the memory.
    */
-  create(embedder: Embedder, body: EmbeddingBody, signal: AbortSignal): Promise<Readable>
+  create(embedder: Embedder, body: EmbeddingRequest, signal: AbortSignal): Promise<Readable>
 }
 
 /** `numbersAtOnce`: numbers of all answers that are made or read at the same time. */
@@ -84,7 +98,7 @@ export function createEmbeddings(numbersAtOnce = maxNumbersTogether): Embeddings
 
   return {
     async create(embedder, body, signal) {
-      const texts = typeof body.input === 'string' ? [body.input] : body.input
+      const texts = body.input
       const toKept = body.encoding_format === 'base64' ? toBase64 : (vector: number[]) => Float64Array.from(vector)
       const vectors: KeptVector[] = []
       let tokens = 0

@@ -5,7 +5,9 @@ import type { AgentConfig } from '../../configuration/schema.ts'
 import { ServiceError } from '../../errors.ts'
 import { disconnectSignal } from '../connection.ts'
 import { EmbeddingBody, EmbeddingList, createEmbeddings } from '../openai/embeddings.ts'
+import { isAgent } from '../openai/model-names.ts'
 import { openAiRefusals } from '../openai/replies.ts'
+import { toTexts } from '../openai/token-texts.ts'
 import { duringPhase } from '../server-timing.ts'
 
 /** Vectors of texts by the model of `llms.embedding`, for OpenAI clients. */
@@ -25,22 +27,23 @@ export function embeddingRoutes(app: FastifyInstance, { agent }: { agent: Curren
     async (request, reply) => {
       const { config, embedder } = agent()
       const body = request.body as EmbeddingBody
-      if (!embedder || body.model !== config.llms.embedding?.model) throw noModel(body.model, config)
-      refuseLong(body, config.limits.max_input_characters)
-      const create = () => embeddings.create(embedder, body, disconnectSignal(reply))
+      if (!embedder || !(body.model === config.llms.embedding?.model || isAgent(body.model, config))) throw noModel(body.model, config)
+      const input = await toTexts(body.input, ['body', 'input'])
+      refuseLong(input, config.limits.max_input_characters)
+      const create = () => embeddings.create(embedder, { ...body, input }, disconnectSignal(reply))
       return reply.type('application/json; charset=utf-8').send(await duringPhase(request, 'model', create))
     },
   )
 }
 
-function noModel(model: string, { llms }: AgentConfig): ServiceError {
-  const remedy = llms.embedding ? `use ${llms.embedding.model}` : 'this agent has no llms.embedding'
+function noModel(model: string, { llms, uri_id: uriId }: AgentConfig): ServiceError {
+  const remedy = llms.embedding ? `use ${llms.embedding.model} or ${uriId}` : 'this agent has no llms.embedding'
   const faults = [{ loc: ['body', 'model'], msg: `there is no embedding model ${model}; ${remedy}`, type: 'model_not_found' }]
   return new ServiceError('not_found', `There is no embedding model ${model}.`, { faults })
 }
 
-function refuseLong({ input }: EmbeddingBody, maxCharacters: number): void {
-  const characters = [input].flat().reduce((sum, text) => sum + text.length, 0)
+function refuseLong(texts: readonly string[], maxCharacters: number): void {
+  const characters = texts.reduce((sum, text) => sum + text.length, 0)
   if (characters <= maxCharacters) return
   throw new ServiceError('input_too_large', `The texts must have at most ${maxCharacters} characters together, but have ${characters}.`)
 }
