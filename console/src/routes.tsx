@@ -63,6 +63,9 @@ function Screens() {
                 {isPermitted(screen) ? <PageOf screen={screen} /> : <ForbiddenState permissions={screen.permissions} />}
               </Route>
             ))}
+            <Route path="/logs">
+              <Redirect to="/runs?tab=log" replace />
+            </Route>
             <Route path="/">{first ? <Redirect to={hrefOf(first)} replace /> : <ForbiddenState permissions={[]} />}</Route>
             <Route>
               <FailedState title="There is no such page" text="The address may be mistyped, or from another version of the console." />

@@ -6,7 +6,6 @@ import {
   GearIcon,
   KeyIcon,
   LightBulbIcon,
-  LogIcon,
   PulseIcon,
   ServerIcon,
   ShieldCheckIcon,
@@ -115,13 +114,6 @@ export const screens: readonly Screen[] = [
     permissions: ['observability.read'],
     navigation: { icon: GraphIcon, group: 'Operate' },
     load: () => import('./metrics/page.tsx').then((page) => page.MetricsPage),
-  },
-  {
-    path: '/logs',
-    title: 'Logs',
-    permissions: ['observability.read'],
-    navigation: { icon: LogIcon, group: 'Operate' },
-    load: () => import('./logs/page.tsx').then((page) => page.LogsPage),
   },
   {
     path: '/keys',

@@ -43,7 +43,7 @@ browserTest('Hostile text of models, tools, files and callers is text on every s
     viewport: { width: 375, height: 800 },
     allowed: [/Blocked script execution in 'blob:/],
   })
-  for (const path of ['/chat', '/chat/s1', '/runs', '/files', '/memories', '/tools/look', '/logs', '/runs/r1']) {
+  for (const path of ['/chat', '/chat/s1', '/runs', '/files', '/memories', '/tools/look', '/runs?tab=log', '/runs/r1']) {
     await open(path)
     await page.getByText('onerror').first().waitFor({ state: 'attached' })
     assert.equal(await page.evaluate('window.broken'), undefined, path)

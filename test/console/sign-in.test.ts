@@ -208,11 +208,11 @@ async function viewerSeesLess(t: TestContext, service: TestService): Promise<voi
     names.filter((name) => !admin.names.includes(name)),
     [],
   )
-  for (const name of ['Logs', 'Keys', 'Metrics', 'Health']) assert.ok(!names.includes(name), name)
-  assert.ok(admin.names.includes('Logs') && names.includes('Runs'), names.join())
+  for (const name of ['Keys', 'Metrics', 'Health']) assert.ok(!names.includes(name), name)
+  assert.ok(admin.names.includes('Metrics') && names.includes('Runs'), names.join())
   await page.getByText('Your key reads conversations.').waitFor()
   assert.equal(await page.getByRole('textbox', { name: 'Your question' }).count(), 0)
-  await open('/logs')
+  await open('/metrics')
   await page.getByRole('heading', { name: 'Your key does not permit this' }).waitFor()
   await page.getByText('This page needs observability.read.').waitFor()
 }

@@ -4,11 +4,12 @@ import { CallDecision } from '../parts/approval/call-decision.tsx'
 import { Timestamp } from '../parts/timestamp.tsx'
 import { runAddress } from '../runs/run-address.ts'
 import { Conversation } from './conversation.tsx'
+import type { Decided } from './outcome.tsx'
 import type { Approval } from './queries.ts'
 import styles from './approvals.module.css'
 
 /** One call that waits: what it would do, for whom, until when, and how it came about. */
-export function ApprovalCard({ approval }: { approval: Approval }) {
+export function ApprovalCard({ approval, onDecided }: { approval: Approval; onDecided: (decision: Decided['decision']) => void }) {
   const me = useMe().data
   const { tool, sub, issuer, requested_at: requested, expires_at: expiry, request_id: requestId, may_decide: mayDecide } = approval
   const isOwn = sub === me?.sub && issuer === me.issuer
@@ -28,7 +29,7 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
         </Link>
       </header>
       {approval.question !== undefined && <Conversation question={approval.question} messages={approval.messages ?? []} />}
-      <CallDecision requestId={requestId} call={approval} mayDecide={mayDecide} />
+      <CallDecision requestId={requestId} call={approval} mayDecide={mayDecide} onDecided={onDecided} />
     </article>
   )
 }

@@ -1,23 +1,35 @@
+import { Button } from '@mantine/core'
 import { ShieldCheckIcon } from '@primer/octicons-react'
-import { useRef, type KeyboardEvent } from 'react'
+import { useRef, useState, type KeyboardEvent } from 'react'
 import { PageHeader } from '../parts/page-header.tsx'
 import { RowsSkeleton } from '../parts/skeletons.tsx'
 import { EmptyState, FailedState } from '../parts/states.tsx'
-import { Button } from '@mantine/core'
 import { ApprovalCard } from './approval-card.tsx'
+import { Outcome, type Decided } from './outcome.tsx'
 import { idOf, useApprovals } from './queries.ts'
 import styles from './approvals.module.css'
+
+/** Decisions whose outcome stays on the page. */
+const maxDecided = 5
 
 /** Calls that wait for a decision: for whom, until when, and the conversation that led there. `j` and `k` move between them. */
 export function ApprovalsPage() {
   const { rows, isPending, error, retry, hasMore, loadMore, isLoadingMore } = useApprovals()
   const list = useRef<HTMLOListElement>(null)
+  const [decided, setDecided] = useState<readonly Decided[]>([])
   return (
     <>
       <PageHeader title="Approvals">
         Calls of tools that wait for a decision. <kbd className={styles.key}>j</kbd> and <kbd className={styles.key}>k</kbd> move between
         them.
       </PageHeader>
+      {decided.map((entry) => (
+        <Outcome
+          key={idOf(entry.approval)}
+          decided={entry}
+          onClose={() => setDecided((before) => before.filter((other) => other !== entry))}
+        />
+      ))}
       {isPending && (
         <div className={styles.list}>
           <RowsSkeleton />
@@ -28,7 +40,10 @@ export function ApprovalsPage() {
       <ol ref={list} className={styles.list} onKeyDown={(event) => moveBetween(event, list.current)}>
         {rows.map((approval) => (
           <li key={idOf(approval)}>
-            <ApprovalCard approval={approval} />
+            <ApprovalCard
+              approval={approval}
+              onDecided={(decision) => setDecided((before) => [{ approval, decision }, ...before].slice(0, maxDecided))}
+            />
           </li>
         ))}
         {hasMore && (
@@ -56,8 +71,8 @@ function moveBetween(event: KeyboardEvent, list: HTMLElement | null): void {
 function NoApprovals() {
   return (
     <EmptyState icon={ShieldCheckIcon} title="Nothing waits for a decision">
-      A tool with <code>approval: required</code> in agent.yaml, or one that changes something where <code>approvals</code> says so, stops
-      the run until its call is approved. Such calls appear here.
+      Some tools may act only after a person has agreed. Their calls appear here, with the question that led there. Which tools these are is
+      set on the screen Agent, under Tools.
     </EmptyState>
   )
 }

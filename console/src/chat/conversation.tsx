@@ -21,9 +21,9 @@ const messagesPerStep = 30
 export function Conversation({ session }: { session: string | undefined }) {
   const conversation = useConversation(session)
   const { messages, run, status, isPending, error, send } = conversation
-  const { scroller, isAtEnd, scrollToEnd } = useStickToEnd()
   const may = useMay()
   const isEmpty = messages.length === 0 && !run
+  const { scroller, isAtEnd, scrollToEnd } = useStickToEnd(isEmpty)
   return (
     <section className={styles.conversation} aria-label="Conversation">
       <div ref={scroller} className={styles.scroller} role="region" aria-label="Messages" tabIndex={0}>
@@ -35,7 +35,7 @@ export function Conversation({ session }: { session: string | undefined }) {
         </div>
       </div>
       <div className={styles.foot}>
-        {!isAtEnd && (
+        {!isAtEnd && !isEmpty && (
           <Button
             className={styles.jump}
             size="compact-sm"

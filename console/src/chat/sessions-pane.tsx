@@ -6,6 +6,7 @@ import { Link, useLocation } from 'wouter'
 import { useMay } from '../api/me.ts'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { PagedList } from '../parts/pages/paged-table.tsx'
+import { Timestamp } from '../parts/timestamp.tsx'
 import { useDeleteSession, useSessions, type Session } from './queries.ts'
 import styles from './sessions-pane.module.css'
 
@@ -36,7 +37,7 @@ export function SessionsPane({ current }: { current: string | undefined }) {
         label="Sessions"
         pages={pages}
         idOf={({ session_id }) => session_id}
-        rowHeight={37}
+        rowHeight={54}
         empty={
           <Text size="sm" c="dimmed" px="xs">
             {q === '' ? 'Conversations stay here. Ask something to begin one.' : 'No conversation contains all of these words.'}
@@ -74,7 +75,10 @@ function SessionRow({ session, isCurrent, onDelete }: { session: Session; isCurr
         aria-current={isCurrent ? 'page' : undefined}
         title={name.slice(0, 300)}
       >
-        {name.slice(0, 200)}
+        <span className={styles.title}>{name.slice(0, 200)}</span>
+        <span className={styles.time}>
+          <Timestamp at={session.created_at} />
+        </span>
       </Link>
       {may('sessions.write') && (
         <Menu position="bottom-end" withinPortal>

@@ -3,11 +3,17 @@ import { useCallback, useEffect, useRef, useState, type RefObject } from 'react'
 /** Distance from the end, in pixels, that still counts as the end. */
 const slack = 60
 
-/** Keeps a scrolling element at its end while its content grows, unless the reader has scrolled up. */
-export function useStickToEnd(): { scroller: RefObject<HTMLDivElement | null>; isAtEnd: boolean; scrollToEnd: () => void } {
+/** Keeps a scrolling element at its end while its content grows, unless the reader has scrolled up. While `isPaused`, the element stays where it is. */
+export function useStickToEnd(isPaused: boolean): {
+  scroller: RefObject<HTMLDivElement | null>
+  isAtEnd: boolean
+  scrollToEnd: () => void
+} {
   const scroller = useRef<HTMLDivElement>(null)
   const sticks = useRef(true)
   const [isAtEnd, setIsAtEnd] = useState(true)
+  const paused = useRef(isPaused)
+  paused.current = isPaused
 
   const scrollToEnd = useCallback(() => {
     sticks.current = true
@@ -21,6 +27,7 @@ export function useStickToEnd(): { scroller: RefObject<HTMLDivElement | null>; i
     if (!element) return
     let lastTop = element.scrollTop
     const onScroll = () => {
+      if (paused.current) return
       const isNearEnd = element.scrollHeight - element.scrollTop - element.clientHeight < slack
       // Growing content moves the end away without moving the reader: only scrolling up lets go.
       if (isNearEnd) sticks.current = true
@@ -29,6 +36,7 @@ export function useStickToEnd(): { scroller: RefObject<HTMLDivElement | null>; i
       setIsAtEnd(isNearEnd || sticks.current)
     }
     const observer = new ResizeObserver(() => {
+      if (paused.current) return
       if (sticks.current) element.scrollTop = element.scrollHeight
       else onScroll()
     })

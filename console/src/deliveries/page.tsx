@@ -45,7 +45,7 @@ export function DeliveriesPage() {
 function NoDeliveries() {
   return (
     <EmptyState icon={WebhookIcon} title="There are no callbacks">
-      A chat sent to <code>/core/v1/chain_async</code> with a <code>callback_url</code> is answered there. Each attempt appears here.
+      A program can ask the agent without waiting, and be called back with the answer. Each call back, and each attempt, appears here.
     </EmptyState>
   )
 }

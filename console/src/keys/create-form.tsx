@@ -4,7 +4,7 @@ import { messageOf } from '../api/errors.ts'
 import { useMe } from '../api/me.ts'
 import { RowsSkeleton } from '../parts/skeletons.tsx'
 import { useRoles, type NewKey, type Role } from './queries.ts'
-import { lackedBy, permissionsOf } from './roles.ts'
+import { lackedBy, permissionsOf, permissionTexts, roleTexts } from './roles.ts'
 import styles from './keys.module.css'
 
 interface CreateFormProps {
@@ -95,28 +95,40 @@ function RoleChoice({ value, onChange }: { value: string[]; onChange: (roles: st
       <div className={styles.roles}>
         {!roles && !error && <RowsSkeleton count={4} />}
         {roles?.map((role) => (
-          <RoleBox
-            key={role.name}
-            role={role}
-            isAll={role.permissions.length === permissionsOf(roles).length}
-            lacked={lackedBy(own, role)}
-          />
+          <RoleBox key={role.name} role={role} lacked={lackedBy(own, role)} />
         ))}
       </div>
     </Checkbox.Group>
   )
 }
 
-interface RoleBoxProps {
-  role: Role
-  /** Whether the role has every permission that some role grants. */
-  isAll: boolean
-  lacked: readonly string[]
-}
-
-/** A role to choose. A role that permits more than the caller's own key cannot be chosen, and says why. */
-function RoleBox({ role: { name, permissions }, isAll, lacked }: RoleBoxProps) {
-  const granted = isAll ? 'Everything' : permissions.join(', ') || 'Nothing'
-  const description = lacked.length > 0 ? `Your own key lacks ${lacked.join(', ')}.` : granted
-  return <Checkbox value={name} label={name} disabled={lacked.length > 0} description={description} />
+/** A role to choose: what it is for, and what it permits on demand. A role that permits more than the caller's own key cannot be chosen. */
+function RoleBox({ role: { name, permissions }, lacked }: { role: Role; lacked: readonly string[] }) {
+  const words = permissionsOf([{ permissions }])
+  const count = words.length === 1 ? '1 permission' : `${words.length} permissions`
+  return (
+    <div>
+      <Checkbox
+        value={name}
+        label={name}
+        disabled={lacked.length > 0}
+        description={roleTexts[name] ?? (words.map((word) => permissionTexts[word] ?? word).join(', ') || 'Nothing')}
+      />
+      {lacked.length > 0 && (
+        <p className={styles.lacked}>Your own key does not permit: {lacked.map((word) => permissionTexts[word] ?? word).join(', ')}.</p>
+      )}
+      {words.length > 0 && (
+        <details className={styles.permissions}>
+          <summary>{count}</summary>
+          <ul>
+            {words.map((word) => (
+              <li key={word}>
+                {permissionTexts[word] ?? 'Of a newer version'} <code className={styles.id}>{word}</code>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </div>
+  )
 }

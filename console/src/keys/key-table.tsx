@@ -30,9 +30,14 @@ export function KeyTable({ onCreate }: { onCreate: () => void }) {
 }
 
 const columns: readonly Column<AccessKey>[] = [
-  { header: 'Caller', width: 'minmax(140px, 2fr)', cell: ({ sub }) => <span title={sub.slice(0, 300)}>{sub}</span> },
+  {
+    header: 'Caller',
+    width: 'minmax(140px, 2fr)',
+    phone: 'minmax(0, 1fr)',
+    cell: ({ sub }) => <span title={sub.slice(0, 300)}>{sub}</span>,
+  },
   { header: 'Roles', width: 'minmax(120px, 2fr)', cell: ({ roles }) => <span title={roles.join(', ')}>{roles.join(', ')}</span> },
-  { header: 'State', width: '104px', cell: (key) => <KeyStateBadge accessKey={key} /> },
+  { header: 'State', width: '104px', phone: '82px', cell: (key) => <KeyStateBadge accessKey={key} /> },
   { header: 'Created', width: '104px', cell: ({ created_at: at }) => <Timestamp at={at} /> },
   { header: 'Expires', width: '104px', cell: ({ expires_at: at }) => <Timestamp at={at} /> },
   { header: 'Last used', width: '104px', cell: ({ last_used_at: at }) => (at === null ? 'never' : <Timestamp at={at} />) },
@@ -49,6 +54,7 @@ function revokeColumn(revoke: (key: AccessKey) => void): Column<AccessKey> {
   return {
     header: '',
     width: '74px',
+    phone: '74px',
     align: 'end',
     cell: (key) =>
       keyStateOf(key) === 'active' && (

@@ -23,6 +23,14 @@ export const permissionTexts: Readonly<Record<string, string>> = {
   'keys.manage': 'Create and revoke keys',
 }
 
+/** What the built-in roles are for. */
+export const roleTexts: Readonly<Record<string, string>> = {
+  viewer: 'Sees own conversations, runs and files, and does not chat.',
+  user: 'Chats, and uses everything that belongs to a chat.',
+  operator: 'Sees how the service does: metrics, logs, all runs, the configuration. Does not chat.',
+  admin: 'May do everything, in this tenant.',
+}
+
 /** All permissions that some role grants: the described ones in their order, then others by name. */
 export function permissionsOf(roles: readonly { permissions: readonly string[] }[]): string[] {
   const granted = new Set(roles.flatMap(({ permissions }) => permissions))

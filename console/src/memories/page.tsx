@@ -45,8 +45,8 @@ export function MemoriesPage() {
 function NoMemories() {
   return (
     <EmptyState icon={LightBulbIcon} title="Nothing is remembered yet">
-      The agent keeps facts, preferences and lessons from chats that ask for it (<code>auto_memory_retain</code>), and from feedback on
-      answers.
+      Rate an answer with a comment, and the agent keeps what it learns from you. Programs can also ask it to remember a chat. What it
+      remembers appears here, and you can delete it.
     </EmptyState>
   )
 }

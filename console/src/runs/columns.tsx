@@ -10,6 +10,7 @@ import styles from './runs.module.css'
 const question: Column<RunSummary> = {
   header: 'Question',
   width: 'minmax(220px, 3fr)',
+  phone: 'minmax(0, 1fr)',
   cell: ({ input, request_id: id }) => (input === null ? <code className={styles.quiet}>{id}</code> : input.trim() || '(no text)'),
 }
 
@@ -20,7 +21,7 @@ const caller: Column<RunSummary> = {
 }
 
 const others: readonly Column<RunSummary>[] = [
-  { header: 'Status', width: '118px', cell: statusOf },
+  { header: 'Status', width: '118px', phone: '118px', cell: statusOf },
   { header: 'Accepted', width: '112px', cell: ({ created_at: at }) => <Timestamp at={at} /> },
   { header: 'Kind', width: '84px', cell: ({ operation }) => <span className={styles.quiet}>{operationLabels[operation]}</span> },
   { header: 'Duration', width: '78px', align: 'end', cell: durationOf },

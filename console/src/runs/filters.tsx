@@ -1,4 +1,5 @@
 import { Button, Select, TextInput } from '@mantine/core'
+import { useState } from 'react'
 import { PeriodSelect } from '../parts/period-select.tsx'
 import { operationLabels, statuses, withToolErrors } from './labels.ts'
 import { filterNames, type RunFilters } from './queries.ts'
@@ -17,24 +18,32 @@ const statusOptions = [
 ]
 const kindOptions = [{ value: '', label: 'Any kind' }, ...Object.entries(operationLabels).map(([value, label]) => ({ value, label }))]
 
-/** The filters of the list, and a button that removes all. */
+/** The filters of the list, and a button that removes all. Filters that are seldom used are folded, on a phone all but status and period. */
 export function Filters({ filters, setFilter, seesTenant }: FiltersProps) {
   const texts = [
-    ...(seesTenant ? [{ name: 'sub' as const, label: 'Caller' }] : []),
-    { name: 'tool' as const, label: 'Tool' },
-    { name: 'version' as const, label: 'Version' },
-    { name: 'session' as const, label: 'Session' },
+    ...(seesTenant ? [{ name: 'sub' as const, label: 'Caller', fold: 'phone' as const }] : []),
+    { name: 'tool' as const, label: 'Tool', fold: 'phone' as const },
+    { name: 'version' as const, label: 'Version', fold: 'always' as const },
+    { name: 'session' as const, label: 'Session', fold: 'always' as const },
   ]
-  const isFiltered = filterNames.some((name) => filters[name] !== undefined)
+  const isSet = (name: (typeof filterNames)[number]) => filters[name] !== undefined
+  const [isOpen, setOpen] = useState(isSet('version') || isSet('session'))
   return (
-    <search className={styles.filters} aria-label="Filters">
+    <search className={styles.filters} aria-label="Filters" data-open={isOpen}>
       <Choice label="Status" options={statusOptions} value={filters.status} onChange={(value) => setFilter('status', value)} />
-      <Choice label="Kind" options={kindOptions} value={filters.operation} onChange={(value) => setFilter('operation', value)} />
       <PeriodSelect value={filters.period} onChange={(value) => setFilter('period', value)} />
-      {texts.map(({ name, label }) => (
-        <TextFilter key={name} label={label} value={filters[name]} onChange={(value) => setFilter(name, value)} />
+      <div data-fold={isSet('operation') ? undefined : 'phone'}>
+        <Choice label="Kind" options={kindOptions} value={filters.operation} onChange={(value) => setFilter('operation', value)} />
+      </div>
+      {texts.map(({ name, label, fold }) => (
+        <div key={name} data-fold={isSet(name) ? undefined : fold}>
+          <TextFilter label={label} value={filters[name]} onChange={(value) => setFilter(name, value)} />
+        </div>
       ))}
-      {isFiltered && (
+      <Button variant="subtle" color="gray" size="compact-sm" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        {isOpen ? 'Fewer filters' : 'More filters'}
+      </Button>
+      {filterNames.some(isSet) && (
         <Button variant="subtle" size="compact-sm" onClick={() => filterNames.forEach((name) => setFilter(name, undefined))}>
           Clear
         </Button>

@@ -1,24 +1,36 @@
 import { PulseIcon, SearchIcon } from '@primer/octicons-react'
 import { useMay, useMe } from '../api/me.ts'
 import { PageHeader } from '../parts/page-header.tsx'
+import { PageTabs } from '../parts/page-tabs.tsx'
 import { PagedTable } from '../parts/pages/paged-table.tsx'
 import { useFilters } from '../parts/pages/use-filters.ts'
 import { EmptyState } from '../parts/states.tsx'
 import { columnsOf } from './columns.tsx'
 import { Filters } from './filters.tsx'
+import { LogTable } from './log-table.tsx'
 import { filterNames, idOf, useRuns } from './queries.ts'
 import { runAddress } from './run-address.ts'
 
-/** All runs that the caller may see, live. */
+/** All runs that the caller may see, live, and the log of the tenant's ended runs. */
 export function RunsPage() {
-  const [filters, setFilter] = useFilters(filterNames)
-  const runs = useRuns(filters)
-  const me = useMe().data
   const seesTenant = useMay()('observability.read')
-  const isFiltered = Object.values(filters).some((value) => value !== undefined)
+  const runs = { value: 'runs', label: 'Runs', content: <RunTable seesTenant={seesTenant} /> }
+  const log = { value: 'log', label: 'Log', content: <LogTable /> }
   return (
     <>
       <PageHeader title="Runs">{seesTenant ? 'Every chat of your tenant, newest first.' : 'Every chat of yours, newest first.'}</PageHeader>
+      <PageTabs tabs={seesTenant ? [runs, log] : [runs]} />
+    </>
+  )
+}
+
+function RunTable({ seesTenant }: { seesTenant: boolean }) {
+  const [filters, setFilter] = useFilters(filterNames)
+  const runs = useRuns(filters)
+  const me = useMe().data
+  const isFiltered = Object.values(filters).some((value) => value !== undefined)
+  return (
+    <>
       <Filters filters={filters} setFilter={setFilter} seesTenant={seesTenant} />
       <PagedTable
         label="Runs"

@@ -3,6 +3,7 @@ import { FileIcon } from '@primer/octicons-react'
 import { useState } from 'react'
 import { useMay } from '../../api/me.ts'
 import { ArtifactPreview } from '../../parts/artifact/artifact-preview.tsx'
+import { pairCharts } from '../../parts/artifact/pair-charts.ts'
 import { formatSize, previewOf } from '../../parts/artifact/preview-kind.ts'
 import type { Artifact } from '../live/answer.ts'
 
@@ -10,12 +11,12 @@ import type { Artifact } from '../live/answer.ts'
 export function Artifacts({ artifacts }: { artifacts: readonly Artifact[] }) {
   const may = useMay()
   if (!may('artifacts.read')) return null
-  return artifacts.map((artifact) => <ArtifactItem key={artifact.artifact_id} artifact={artifact} />)
+  return pairCharts(artifacts).map(({ file, png }) => <ArtifactItem key={file.artifact_id} artifact={file} png={png} />)
 }
 
-function ArtifactItem({ artifact }: { artifact: Artifact }) {
+function ArtifactItem({ artifact, png }: { artifact: Artifact; png: Artifact | undefined }) {
   const [isOpen, setIsOpen] = useState(previewOf(artifact.file_type, artifact.file_name) === 'image')
-  if (isOpen) return <ArtifactPreview artifact={artifact} />
+  if (isOpen) return <ArtifactPreview artifact={artifact} png={png} />
   return (
     <div>
       <Button variant="default" size="sm" maw="100%" leftSection={<FileIcon />} onClick={() => setIsOpen(true)}>

@@ -5,7 +5,7 @@ import { messageOf } from '../../api/errors.ts'
 import { useTools } from '../../api/tools.ts'
 import { JsonView } from '../json/json-view.tsx'
 import { SchemaForm } from '../schema-form/schema-form.tsx'
-import { useDecide } from './queries.ts'
+import { useDecide, type Decision } from './queries.ts'
 import { toQuestion, type Question } from './question.ts'
 import styles from './call-decision.module.css'
 
@@ -21,12 +21,13 @@ interface CallDecisionProps {
   call: PendingCall
   isDecided?: boolean
   mayDecide: boolean
+  onDecided?: (decision: Decision['decision']) => void
 }
 
 /** The input of a call, and the buttons to approve it, to change its input, or to reject it with a reason. */
-export function CallDecision({ requestId, call, isDecided = false, mayDecide }: CallDecisionProps) {
+export function CallDecision({ requestId, call, isDecided = false, mayDecide, onDecided }: CallDecisionProps) {
   const [mode, setMode] = useState<'view' | 'edit' | 'reject'>('view')
-  const decide = useDecide(requestId)
+  const decide = useDecide(requestId, onDecided)
   const question = toQuestion(call)
   const send = (decision: 'approve' | 'reject', rest: { tool_input?: Record<string, unknown>; reason?: string } = {}) =>
     decide.mutate({ tool_call_id: call.tool_call_id, decision, ...rest })

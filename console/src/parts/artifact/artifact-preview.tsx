@@ -29,8 +29,8 @@ async function loadContent(artifactId: string, signal?: AbortSignal): Promise<Bl
   return response.blob()
 }
 
-/** A file of the agent: its content where it can be shown, and a button to download it. */
-export function ArtifactPreview({ artifact }: { artifact: ArtifactFile }) {
+/** A file of the agent: its content where it can be shown, and a button to download it. A chart with its PNG is drawn in the colours of the page. */
+export function ArtifactPreview({ artifact, png }: { artifact: ArtifactFile; png?: ArtifactFile | undefined }) {
   const { artifact_id, file_name, file_type, size } = artifact
   const kind = previewOf(file_type, file_name)
   const isShown = kind !== 'none' && size <= maxPreviewBytes
@@ -49,9 +49,10 @@ export function ArtifactPreview({ artifact }: { artifact: ArtifactFile }) {
         <Text span size="xs" c="dimmed">
           {formatSize(size)}
         </Text>
-        <DownloadButton artifact={artifact} />
+        <DownloadButton artifact={artifact} label={png && 'SVG'} />
+        {png && <DownloadButton artifact={png} label="PNG" />}
       </figcaption>
-      {isShown && content.data && <Content blob={content.data} kind={kind} artifact={artifact} />}
+      {isShown && content.data && <Content blob={content.data} kind={kind} artifact={artifact} isChart={png !== undefined} />}
       {isShown && content.isPending && <RowsSkeleton count={3} />}
       {isShown && content.isError && (
         <FailedState title="The file could not be loaded" error={content.error} retry={() => void content.refetch()} />
@@ -60,11 +61,18 @@ export function ArtifactPreview({ artifact }: { artifact: ArtifactFile }) {
   )
 }
 
-function DownloadButton({ artifact }: { artifact: ArtifactFile }) {
+function DownloadButton({ artifact, label = 'Download' }: { artifact: ArtifactFile; label?: string | undefined }) {
   const download = async () => saveBlob(await loadContent(artifact.artifact_id), artifact.file_name)
   return (
-    <Button size="compact-xs" variant="subtle" color="gray" leftSection={<DownloadIcon size={14} />} onClick={() => void download()}>
-      Download
+    <Button
+      size="compact-xs"
+      variant="subtle"
+      color="gray"
+      leftSection={<DownloadIcon size={14} />}
+      onClick={() => void download()}
+      aria-label={label === 'Download' ? undefined : `Download as ${label}`}
+    >
+      {label}
     </Button>
   )
 }
@@ -75,16 +83,16 @@ interface ContentProps {
   artifact: ArtifactFile
 }
 
-function Content({ blob, kind, artifact }: ContentProps) {
-  if (kind === 'image') return <Picture blob={blob} artifact={artifact} />
+function Content({ blob, kind, artifact, isChart }: ContentProps & { isChart: boolean }) {
+  if (kind === 'image') return <Picture blob={blob} artifact={artifact} isChart={isChart} />
   if (kind === 'page') return <Page blob={blob} name={artifact.file_name} />
   return <TextContent blob={blob} kind={kind} artifact={artifact} />
 }
 
-function Picture({ blob, artifact }: { blob: Blob; artifact: ArtifactFile }) {
+function Picture({ blob, artifact, isChart }: { blob: Blob; artifact: ArtifactFile; isChart: boolean }) {
   const address = useBlobAddress(useMemo(() => new Blob([blob], { type: artifact.file_type }), [blob, artifact.file_type]))
   // Scripts in an SVG do not run in an `img`, and it loads nothing.
-  return <img className={styles.picture} src={address} alt={artifact.file_name} />
+  return <img className={styles.picture} data-chart={isChart} src={address} alt={artifact.file_name} />
 }
 
 /** A page in a frame without any right: its scripts do not run, it sends nothing, and it has no origin. */

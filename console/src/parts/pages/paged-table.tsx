@@ -1,4 +1,4 @@
-import { useState, type ReactNode } from 'react'
+import { useState, type CSSProperties, type ReactNode } from 'react'
 import { Link } from 'wouter'
 import { RowsSkeleton } from '../skeletons.tsx'
 import { FailedState } from '../states.tsx'
@@ -12,6 +12,8 @@ export interface Column<Row> {
   width: string
   cell: (row: Row) => ReactNode
   align?: 'end'
+  /** Track on a phone. Where some columns have one, a phone shows these columns alone, and the table does not scroll sideways. */
+  phone?: string
 }
 
 interface PagedTableProps<Row> {
@@ -35,30 +37,50 @@ export function PagedTable<Row>({ label, pages, columns, idOf, hrefOf, empty, mi
   const [scroller, setScroller] = useState<HTMLElement | null>(null)
   const state = stateOf(pages, label, empty)
   if (state) return <div className={styles.state}>{state}</div>
-  const tracks = { gridTemplateColumns: columns.map(({ width }) => width).join(' ') }
+  const onPhone = columns.filter(({ phone }) => phone !== undefined)
+  const hasPhone = onPhone.length > 0
+  const tracks = {
+    '--tracks': columns.map(({ width }) => width).join(' '),
+    '--phone-tracks': (hasPhone ? onPhone : columns).map(({ phone, width }) => phone ?? width).join(' '),
+    '--least-width': `${minWidth}px`,
+    '--least-phone-width': hasPhone ? 0 : `${minWidth}px`,
+  } as CSSProperties
+  const isHiddenOnPhone = ({ phone }: Column<Row>) => hasPhone && phone === undefined
   return (
     <div ref={setScroller} className={styles.scroller} role="region" aria-label={label} tabIndex={0}>
-      <div role="table" aria-label={label} aria-rowcount={pages.hasMore ? -1 : pages.rows.length + 1} style={{ minWidth }}>
+      <div
+        role="table"
+        aria-label={label}
+        aria-rowcount={pages.hasMore ? -1 : pages.rows.length + 1}
+        className={styles.table}
+        style={tracks}
+      >
         <div role="rowgroup" className={styles.head}>
-          <div role="row" className={styles.row} style={tracks}>
-            {columns.map(({ header, align }) => (
-              <div role="columnheader" key={header} className={styles.header} data-align={align}>
-                {header}
+          <div role="row" className={styles.row}>
+            {columns.map((column) => (
+              <div
+                role="columnheader"
+                key={column.header}
+                className={styles.header}
+                data-align={column.align}
+                data-wide={isHiddenOnPhone(column)}
+              >
+                {column.header}
               </div>
             ))}
           </div>
         </div>
         <VirtualRows pages={pages} scroller={scroller} rowHeight={rowHeight} idOf={idOf} role="rowgroup">
           {(row, index) => (
-            <div role="row" aria-rowindex={index + 2} className={styles.row} data-linked={hrefOf !== undefined} style={tracks}>
-              {columns.map(({ header, cell, align }, column) => (
-                <div role="cell" key={header} className={styles.cell} data-align={align}>
-                  {column === 0 && hrefOf ? (
+            <div role="row" aria-rowindex={index + 2} className={styles.row} data-linked={hrefOf !== undefined}>
+              {columns.map((column, position) => (
+                <div role="cell" key={column.header} className={styles.cell} data-align={column.align} data-wide={isHiddenOnPhone(column)}>
+                  {position === 0 && hrefOf ? (
                     <Link href={hrefOf(row)} className={styles.link}>
-                      {cell(row)}
+                      {column.cell(row)}
                     </Link>
                   ) : (
-                    cell(row)
+                    column.cell(row)
                   )}
                 </div>
               ))}

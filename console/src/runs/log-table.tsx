@@ -1,29 +1,28 @@
 import { TextInput } from '@mantine/core'
 import { LogIcon, SearchIcon } from '@primer/octicons-react'
 import { Duration, Tokens } from '../parts/figures.tsx'
-import { PageHeader } from '../parts/page-header.tsx'
 import { PagedTable, type Column } from '../parts/pages/paged-table.tsx'
 import { useFilters } from '../parts/pages/use-filters.ts'
 import { PeriodSelect } from '../parts/period-select.tsx'
 import { EmptyState } from '../parts/states.tsx'
 import { StatusBadge } from '../parts/status-badge.tsx'
 import { Timestamp } from '../parts/timestamp.tsx'
-import type { LogEntry } from './entries.ts'
-import { useLogs } from './queries.ts'
-import styles from './logs.module.css'
+import type { LogEntry } from './log-entries.ts'
+import { useLogs } from './log-queries.ts'
+import styles from './runs.module.css'
 
 /** Ended runs of the tenant: how each ended, how long it took, and what it used. */
-export function LogsPage() {
+export function LogTable() {
   const [{ run, period }, setFilter] = useFilters(['run', 'period'])
   const logs = useLogs({ run, period })
   const isFiltered = run !== undefined || period !== undefined
   return (
     <>
-      <PageHeader title="Logs" actions={<Filters run={run} period={period} setFilter={setFilter} />}>
-        Every run that has ended, newest first.
-      </PageHeader>
+      <search className={styles.filters} aria-label="Filters">
+        <Filters run={run} period={period} setFilter={setFilter} />
+      </search>
       <PagedTable
-        label="Logs"
+        label="Log"
         pages={logs}
         columns={columns}
         idOf={({ id, end_time: endTime }) => `${id} ${endTime}`}
@@ -60,12 +59,17 @@ function Filters({ run, period, setFilter }: FiltersProps) {
 }
 
 const columns: readonly Column<LogEntry>[] = [
-  { header: 'Ended', width: '130px', cell: ({ end_time: endTime }) => <Timestamp at={endTime} /> },
-  { header: 'Status', width: '120px', cell: ({ status }) => <StatusBadge status={status} /> },
+  { header: 'Ended', width: '130px', phone: '92px', cell: ({ end_time: endTime }) => <Timestamp at={endTime} /> },
+  { header: 'Status', width: '120px', phone: '88px', cell: ({ status }) => <StatusBadge status={status} /> },
   { header: 'Model', width: 'minmax(120px, 1fr)', cell: ({ model }) => model ?? '–' },
   { header: 'Duration', width: '90px', align: 'end', cell: ({ latency }) => <Duration ms={latency * 1000} /> },
   { header: 'Tokens', width: '80px', align: 'end', cell: ({ total_tokens: tokens }) => <Tokens count={tokens} /> },
-  { header: 'Error', width: 'minmax(160px, 2fr)', cell: ({ error }) => <span title={error?.slice(0, 500)}>{error ?? ''}</span> },
+  {
+    header: 'Error',
+    width: 'minmax(160px, 2fr)',
+    phone: 'minmax(0, 1fr)',
+    cell: ({ error }) => <span title={error?.slice(0, 500)}>{error ?? ''}</span>,
+  },
   { header: 'Request id', width: 'minmax(120px, 1fr)', cell: ({ id }) => <code className={styles.id}>{id}</code> },
 ]
 

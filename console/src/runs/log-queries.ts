@@ -3,7 +3,7 @@ import { client } from '../api/client.ts'
 import type { Page } from '../parts/pages/page.ts'
 import { startOf } from '../parts/period.ts'
 import { usePages } from '../parts/pages/use-pages.ts'
-import { parseEntries, type LogEntry } from './entries.ts'
+import { parseEntries, type LogEntry } from './log-entries.ts'
 
 /** Most entries that the route gives at once. */
 const pageLength = 20

@@ -1,0 +1,56 @@
+import { CloseButton } from '@mantine/core'
+import { Link } from 'wouter'
+import { useMe } from '../api/me.ts'
+import { statusOf } from '../api/errors.ts'
+import type { Decision } from '../parts/approval/queries.ts'
+import { StatusBadge } from '../parts/status-badge.tsx'
+import { useRun } from '../run/queries.ts'
+import { runAddress } from '../runs/run-address.ts'
+import type { Approval } from './queries.ts'
+import styles from './approvals.module.css'
+
+/** A decision that was made on this page. */
+export interface Decided {
+  approval: Approval
+  decision: Decision['decision']
+}
+
+const maxCharacters = 300
+
+/** What became of a decided call: how its run goes on or has ended, and a link to the run. */
+export function Outcome({ decided: { approval, decision }, onClose }: { decided: Decided; onClose: () => void }) {
+  const me = useMe().data
+  const { tool, request_id: id, issuer, sub } = approval
+  const isOwn = sub === me?.sub && issuer === me.issuer
+  const run = useRun(isOwn ? { id } : { id, issuer, sub })
+  const answer = run.data?.outcome?.output?.trim()
+  const text = run.data?.error?.body ?? answer
+  return (
+    <section className={styles.outcome} aria-label={`Outcome of ${tool.slice(0, 100)}`} role="status">
+      <div className={styles.outcomeText}>
+        <p className={styles.outcomeHead}>
+          <b>
+            {tool} was {decision === 'approve' ? 'approved' : 'rejected'}.
+          </b>
+          {run.data && <StatusBadge status={run.data.status} label={labels[run.data.status] ?? run.data.status} />}
+          {!isForeign(run.error) && <Link href={runAddress({ request_id: id, issuer, sub }, me)}>Open the run</Link>}
+        </p>
+        {text && <p className={styles.outcomeAnswer}>{text.length > maxCharacters ? `${text.slice(0, maxCharacters)}…` : text}</p>}
+        {isForeign(run.error) && <p className={styles.facts}>Its caller sees how the run goes on.</p>}
+      </div>
+      <CloseButton size="sm" aria-label="Dismiss" onClick={onClose} />
+    </section>
+  )
+}
+
+const labels: Record<string, string> = {
+  pending: 'goes on',
+  running: 'goes on',
+  interrupted: 'waits for another decision',
+  success: 'answered',
+}
+
+/** Whoever decides for others may lack the right to read their runs. */
+function isForeign(error: unknown): boolean {
+  return statusOf(error) === 404 || statusOf(error) === 403
+}

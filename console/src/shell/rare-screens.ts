@@ -1,0 +1,28 @@
+import { useQueries } from '@tanstack/react-query'
+import { client } from '../api/client.ts'
+import { hrefOf, type Screen } from '../screens.tsx'
+
+/** Whether a screen that is empty for most people holds something, by its address. */
+const contents: Record<string, (signal: AbortSignal) => Promise<boolean>> = {
+  '/sub-agents': async (signal) => (await client.request('GET', '/core/v1/chain/sub_agents', { signal })).sub_agents.length > 0,
+  '/memories': async (signal) => (await client.request('GET', '/core/v1/memories', { query: { limit: 1 }, signal })).memories.length > 0,
+  '/deliveries': async (signal) =>
+    (await client.request('GET', '/core/v1/callbacks', { query: { limit: 1 }, signal })).callbacks.length > 0,
+}
+
+const staleMs = 60_000
+
+/** The screens that hold nothing, as far as this is known. */
+export function useEmptyScreens(screens: readonly Screen[]): ReadonlySet<Screen> {
+  const rare = screens.filter((screen) => contents[hrefOf(screen)])
+  const queries = useQueries({
+    queries: rare.map((screen) => ({
+      queryKey: ['holds', screen.path],
+      queryFn: ({ signal }: { signal: AbortSignal }) => contents[hrefOf(screen)]!(signal),
+      staleTime: staleMs,
+      refetchInterval: staleMs,
+      refetchIntervalInBackground: false,
+    })),
+  })
+  return new Set(rare.filter((_, index) => queries[index]?.data !== true))
+}
