@@ -24,7 +24,7 @@ export function DocumentRow({ document, onDelete }: { document: Document; onDele
         <p className={styles.name} title={name}>
           {name}
         </p>
-        <p className={styles.facts} title={error}>
+        <p className={styles.facts} title={error} data-failed={state === 'failed'}>
           {formatSize(size)}
           {passages !== undefined && ` · ${passages.toLocaleString('en')} ${passages === 1 ? 'passage' : 'passages'}`} ·{' '}
           <Timestamp at={created} />

@@ -22,7 +22,7 @@ export function KeyTable({ onCreate }: { onCreate: () => void }) {
         columns={[...columns, revokeColumn(setRevoked)]}
         idOf={({ jti }) => jti}
         empty={<NoKeys onCreate={onCreate} />}
-        minWidth={1110}
+        minWidth={1010}
       />
       <RevokeDialog accessKey={revoked} onClose={() => setRevoked(undefined)} />
     </>
@@ -32,22 +32,22 @@ export function KeyTable({ onCreate }: { onCreate: () => void }) {
 const columns: readonly Column<AccessKey>[] = [
   {
     header: 'Caller',
-    width: 'minmax(140px, 2fr)',
+    width: 'minmax(120px, 2fr)',
     phone: 'minmax(0, 1fr)',
     cell: ({ sub }) => <span title={sub.slice(0, 300)}>{sub}</span>,
   },
-  { header: 'Roles', width: 'minmax(120px, 2fr)', cell: ({ roles }) => <span title={roles.join(', ')}>{roles.join(', ')}</span> },
-  { header: 'State', width: '104px', phone: '82px', cell: (key) => <KeyStateBadge accessKey={key} /> },
-  { header: 'Created', width: '104px', cell: ({ created_at: at }) => <Timestamp at={at} /> },
-  { header: 'Expires', width: '104px', cell: ({ expires_at: at }) => <Timestamp at={at} /> },
-  { header: 'Last used', width: '104px', cell: ({ last_used_at: at }) => (at === null ? 'never' : <Timestamp at={at} />) },
+  { header: 'Roles', width: 'minmax(100px, 2fr)', cell: ({ roles }) => <span title={roles.join(', ')}>{roles.join(', ')}</span> },
+  { header: 'State', width: '92px', phone: '82px', cell: (key) => <KeyStateBadge accessKey={key} /> },
+  { header: 'Created', width: '92px', cell: ({ created_at: at }) => <Timestamp at={at} /> },
+  { header: 'Expires', width: '92px', cell: ({ expires_at: at }) => <Timestamp at={at} /> },
+  { header: 'Last used', width: '92px', cell: ({ last_used_at: at }) => (at === null ? 'never' : <Timestamp at={at} />) },
   {
     header: 'Created by',
     width: 'minmax(90px, 1fr)',
     cell: ({ created_by: creator }) =>
       creator !== null && <span title={creator.slice(0, 300)}>{creator.slice(creator.indexOf(' ') + 1)}</span>,
   },
-  { header: 'Id', width: 'minmax(90px, 1fr)', cell: ({ jti }) => <code className={styles.id}>{jti}</code> },
+  { header: 'Id', width: 'minmax(64px, 1fr)', cell: ({ jti }) => <code className={styles.id}>{jti}</code> },
 ]
 
 function revokeColumn(revoke: (key: AccessKey) => void): Column<AccessKey> {
