@@ -67,7 +67,7 @@ async function photographRun(page: Page): Promise<void> {
 
 /** The editor of agent.yaml with a change, checked: the difference and its warnings. */
 async function photographConfiguration(page: Page): Promise<void> {
-  await page.goto(`${sample.url}/console/agent`)
+  await page.goto(`${sample.url}/console/agent?tab=yaml`)
   await page.locator('.cm-line', { hasText: 'name: Agent Core' }).click()
   await page.keyboard.press('End')
   await page.keyboard.type(' of Alder & Finch')

@@ -15,7 +15,7 @@ const admin = { sub: 'ann', roles: ['admin'] }
 browserTest('Agent: a change is completed, checked, compared and saved', async (t) => {
   const { page, open, service, checkAccessibility } = await openConsole(t, { yaml, who: admin, allowed: [/422/] })
   const client = await service.as(admin)
-  await open('/agent')
+  await open('/agent?tab=yaml')
   const editor = page.getByRole('textbox', { name: 'agent.yaml' })
   await editor.press('Control+End')
   await editor.pressSequentially('max_it')
@@ -44,10 +44,45 @@ browserTest('Agent: a change is completed, checked, compared and saved', async (
   await checkAccessibility()
 })
 
+browserTest('Agent: the form changes the same text, with the same difference, and keeps comments', async (t) => {
+  const { page, open, service, checkAccessibility } = await openConsole(t, { yaml, who: admin })
+  const client = await service.as(admin)
+  await open('/agent')
+  const form = page.getByRole('region', { name: 'Form' })
+  await form.getByRole('textbox', { name: 'Instructions' }).pressSequentially('Add up.\nSay so. ')
+  await form.getByRole('textbox', { name: 'Temperature' }).pressSequentially('0.25')
+  await form.getByRole('textbox', { name: 'Input' }).pressSequentially('1.5')
+  await form.getByRole('textbox', { name: 'Output' }).fill('6')
+  await form.getByRole('button', { name: 'Add to Questions to begin with' }).click()
+  await form.getByRole('textbox', { name: 'title' }).fill('A sum')
+  await form.getByRole('textbox', { name: 'message' }).fill('What is 2 + 2?')
+  await form.getByRole('combobox', { name: 'calculator' }).click()
+  await page.getByRole('option', { name: 'required' }).click()
+  await checkAccessibility()
+  const changes = page.getByRole('list', { name: 'Changes of the draft' })
+  await changes.getByText('tools[calculator].approval').waitFor()
+  await page.getByRole('button', { name: 'Check' }).click()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Change a field: what differs').waitFor()
+  const { configuration } = (await client.request('GET', '/core/v1/agent/config')).body
+  assert.equal(configuration.instructions, 'Add up.\nSay so. ')
+  assert.deepEqual(configuration.conversation_starters, [{ title: 'A sum', message: 'What is 2 + 2?' }])
+  const { temperature, prices, api_key } = configuration.llms.primary
+  assert.deepEqual({ temperature, prices, api_key }, { temperature: 0.25, prices: { input: 1.5, output: 6 }, api_key: '********' })
+  assert.equal(configuration.tools[0].approval, 'required')
+
+  await page.getByRole('tab', { name: 'agent.yaml' }).click()
+  await page.getByRole('textbox', { name: 'agent.yaml' }).getByText('# What it is').waitFor()
+  await page.getByRole('tab', { name: 'Form' }).click()
+  await form.getByRole('textbox', { name: 'Name' }).fill('')
+  await page.getByRole('button', { name: /name is required but missing/ }).click()
+  await page.getByRole('textbox', { name: 'agent.yaml' }).waitFor()
+})
+
 browserTest('Agent: a conflict keeps the draft, also over a reload, and shows what the other person changed', async (t) => {
   const { page, open, service, checkAccessibility } = await openConsole(t, { yaml, who: admin, allowed: [/412/] })
   const client = await service.as(admin)
-  await open('/agent')
+  await open('/agent?tab=yaml')
   const editor = page.getByRole('textbox', { name: 'agent.yaml' })
   await editor.getByText('name: Ledger').click()
   await editor.press('End')
@@ -81,7 +116,7 @@ browserTest('Agent: a change stays in memory, and an earlier version is restored
   const client = await service.as(admin)
   const nameInUse = async () => (await client.request('GET', '/core/v1/agent/config')).body.configuration.name
   await client.request('PUT', '/core/v1/agent/config', { body: { configuration: { name: 'Second' } } })
-  await open('/agent')
+  await open('/agent?tab=yaml')
   const editor = page.getByRole('textbox', { name: 'agent.yaml' })
   await editor.getByText('name: Second').click()
   await editor.press('End')
@@ -117,7 +152,7 @@ browserTest('Agent: a reader sees the text and its history, a user neither, at 3
   const service = await startConsoleService(t, { yaml, config: {} })
   const small = { viewport: { width: 375, height: 720 }, colorScheme: 'dark' as const, service }
   const reader = await openConsole(t, { ...small, who: { sub: 'rob', roles: ['operator'] } })
-  await reader.open('/agent')
+  await reader.open('/agent?tab=yaml')
   const editor = reader.page.getByRole('textbox', { name: 'agent.yaml' })
   await editor.press('x')
   assert.doesNotMatch(await editor.innerText(), /x#/)

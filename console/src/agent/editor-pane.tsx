@@ -1,5 +1,6 @@
 import { lazy, Suspense, useRef } from 'react'
 import { RowsSkeleton } from '../parts/skeletons.tsx'
+import { FormPane } from './form/form-pane.tsx'
 import { ConflictNotice } from './conflict-notice.tsx'
 import type { EditorHandle } from './editor/yaml-editor.tsx'
 import { ReviewPane } from './review.tsx'
@@ -15,10 +16,13 @@ interface EditorPaneProps {
   review: Review
   schema: SchemaNode
   mayWrite: boolean
+  /** Shows the form in place of the text. */
+  isForm: boolean
+  onShowText: () => void
 }
 
-/** The editor, with the review of its text at the side. */
-export function EditorPane({ edited, review, schema, mayWrite }: EditorPaneProps) {
+/** The form or the editor, with the review of their text at the side. */
+export function EditorPane({ edited, review, schema, mayWrite, isForm, onShowText }: EditorPaneProps) {
   const editor = useRef<EditorHandle>(null)
   return (
     <>
@@ -28,23 +32,28 @@ export function EditorPane({ edited, review, schema, mayWrite }: EditorPaneProps
       )}
       <div className={styles.workspace}>
         <div className={styles.editor}>
-          <Suspense fallback={<EditorSkeleton />}>
-            <YamlEditor
-              ref={editor}
-              text={edited.text}
-              schema={schema}
-              faults={review.faults}
-              isReadOnly={!mayWrite}
-              onChange={edited.setText}
-              onCheck={review.runCheck}
-            />
-          </Suspense>
+          {isForm ? (
+            <FormPane text={edited.text} schema={schema} isReadOnly={!mayWrite} onChange={edited.setText} />
+          ) : (
+            <Suspense fallback={<EditorSkeleton />}>
+              <YamlEditor
+                ref={editor}
+                text={edited.text}
+                schema={schema}
+                faults={review.faults}
+                isReadOnly={!mayWrite}
+                onChange={edited.setText}
+                onCheck={review.runCheck}
+              />
+            </Suspense>
+          )}
         </div>
         <ReviewPane
           review={review}
           mayWrite={mayWrite}
           isChanged={edited.isChanged}
-          onOpen={({ from, to }) => editor.current?.reveal(from, to)}
+          onOpen={({ from, to }) => (isForm ? onShowText() : editor.current?.reveal(from, to))}
+          isForm={isForm}
         />
       </div>
     </>

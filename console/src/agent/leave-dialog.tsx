@@ -13,7 +13,7 @@ export function LeaveDialog({ isActive }: { isActive: boolean }) {
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
       <Text size="sm">
-        Your changes of agent.yaml are not in effect yet. This browser keeps them as a draft; secrets that you typed are not kept.
+        Your changes of the agent are not in effect yet. This browser keeps them as a draft; secrets that you typed are not kept.
       </Text>
       <Group justify="flex-end" mt="lg">
         <Button variant="default" onClick={question.leave}>

@@ -15,10 +15,11 @@ interface ReviewPaneProps {
   mayWrite: boolean
   isChanged: boolean
   onOpen: (fault: Fault) => void
+  isForm: boolean
 }
 
 /** Beside the editor: problems, what would change, the result of the check, and the save. */
-export function ReviewPane({ review, mayWrite, isChanged, onOpen }: ReviewPaneProps) {
+export function ReviewPane({ review, mayWrite, isChanged, onOpen, isForm }: ReviewPaneProps) {
   const { faults, differences, error, notice, check } = review
   const end = useRef<HTMLDivElement>(null)
   const isSettled = check !== undefined || error !== undefined
@@ -48,7 +49,7 @@ export function ReviewPane({ review, mayWrite, isChanged, onOpen }: ReviewPanePr
         </section>
       )}
       {mayWrite && isChanged && <Save key={String(check === undefined)} review={review} />}
-      {!isChanged && faults.length === 0 && <Introduction mayWrite={mayWrite} />}
+      {!isChanged && faults.length === 0 && <Introduction mayWrite={mayWrite} isForm={isForm} />}
       <MemoryNotice />
       <div ref={end} />
     </div>
@@ -61,7 +62,17 @@ function countOf(count: number | undefined): string {
   return count === 1 ? '1 change' : `${count} changes`
 }
 
-function Introduction({ mayWrite }: { mayWrite: boolean }) {
+function Introduction({ mayWrite, isForm }: { mayWrite: boolean; isForm: boolean }) {
+  if (isForm && mayWrite) {
+    return (
+      <div className={styles.introduction}>
+        <p>
+          Change a field: what differs from the agent in use appears here. Check the change, then save it. Every version stays in the
+          history.
+        </p>
+      </div>
+    )
+  }
   return (
     <div className={styles.introduction}>
       <p>

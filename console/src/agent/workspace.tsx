@@ -10,25 +10,32 @@ import { useDraft } from './use-draft.ts'
 import { useReview } from './use-review.ts'
 import styles from './agent.module.css'
 
-/** Editor and history of a configuration that is loaded. The draft belongs to both: a restored version is compared with it. */
+const tabs = [
+  { value: 'form', label: 'Form' },
+  { value: 'yaml', label: 'agent.yaml' },
+  { value: 'history', label: 'History' },
+] as const
+
+/** Form, editor and history of a configuration that is loaded. The draft belongs to both: a restored version is compared with it. */
 export function Workspace({ stored, schema }: { stored: StoredText; schema: SchemaNode }) {
   const mayWrite = useMay()('config.write')
   const [{ tab }, setFilter] = useFilters(['tab'])
   const edited = useDraft(stored, schema)
   const review = useReview(edited, schema)
-  const isHistory = tab === 'history'
+  const current = tabs.find(({ value }) => value === tab)?.value ?? 'form'
+  const isHistory = current === 'history'
+  const show = (value: string | null) => setFilter('tab', value === 'form' ? undefined : value)
   return (
-    <Tabs
-      className={styles.tabs}
-      keepMounted={false}
-      value={isHistory ? 'history' : 'editor'}
-      onChange={(value) => setFilter('tab', value === 'history' ? value : undefined)}
-    >
+    <Tabs className={styles.tabs} keepMounted={false} value={current} onChange={show}>
       <LeaveDialog isActive={edited.isChanged} />
       <div className={styles.bar}>
         <Tabs.List>
-          <Tabs.Tab value="editor">agent.yaml{edited.isChanged && <ChangedMark />}</Tabs.Tab>
-          <Tabs.Tab value="history">History</Tabs.Tab>
+          {tabs.map(({ value, label }) => (
+            <Tabs.Tab key={value} value={value}>
+              {label}
+              {value === 'yaml' && edited.isChanged && <ChangedMark />}
+            </Tabs.Tab>
+          ))}
         </Tabs.List>
         {mayWrite && !isHistory && (
           <div className={styles.actions}>
@@ -49,11 +56,19 @@ export function Workspace({ stored, schema }: { stored: StoredText; schema: Sche
           </div>
         )}
       </div>
-      <Tabs.Panel value="editor" className={styles.tabs}>
-        <EditorPane edited={edited} review={review} schema={schema} mayWrite={mayWrite} />
-      </Tabs.Panel>
-      <Tabs.Panel value="history" className={styles.tabs}>
-        <HistoryPane stored={stored} mayRestore={mayWrite} hasDraft={edited.isChanged} />
+      <Tabs.Panel value={current} className={styles.tabs}>
+        {isHistory ? (
+          <HistoryPane stored={stored} mayRestore={mayWrite} hasDraft={edited.isChanged} />
+        ) : (
+          <EditorPane
+            edited={edited}
+            review={review}
+            schema={schema}
+            mayWrite={mayWrite}
+            isForm={current === 'form'}
+            onShowText={() => show('yaml')}
+          />
+        )}
       </Tabs.Panel>
     </Tabs>
   )

@@ -48,7 +48,7 @@ function toggle(open: ReadonlySet<string>, version: string): ReadonlySet<string>
 function NoVersions() {
   return (
     <EmptyState icon={HistoryIcon} title="No version is recorded yet">
-      Each change of the configuration appears here, whether it is made in this editor, over HTTP or in the file.
+      Each change of the agent appears here, whoever makes it and however, and can be undone from here.
     </EmptyState>
   )
 }
