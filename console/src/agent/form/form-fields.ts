@@ -10,6 +10,8 @@ export interface FormField {
   help?: string
   /** A text on one line. */
   isShort?: boolean
+  /** In place of the schema of agent.yaml. */
+  schema?: FormSchema
 }
 
 /** Fields that belong together. */
@@ -17,6 +19,16 @@ export interface FormSection {
   title: string
   text?: string
   fields: readonly FormField[]
+}
+
+const starters: FormSchema = {
+  type: 'array',
+  items: {
+    type: 'object',
+    title: 'question',
+    required: ['title', 'message'],
+    properties: { title: { type: 'string', title: 'Button', maxLength: 80 }, message: { type: 'string', title: 'Question' } },
+  },
 }
 
 const model = (name: string): Path => ['llms', 'primary', name]
@@ -27,7 +39,7 @@ const sections: readonly FormSection[] = [
     fields: [
       { label: 'Name', path: ['name'], isShort: true, help: 'People see it above the chat.' },
       { label: 'Instructions', path: ['instructions'], help: 'Who the agent is, what it does first, and what it never does.' },
-      { label: 'Questions to begin with', path: ['conversation_starters'] },
+      { label: 'Questions to begin with', path: ['conversation_starters'], schema: starters },
     ],
   },
   {
@@ -79,7 +91,8 @@ export function sectionsOf(data: unknown): FormSection[] {
 
 /** The schema of a section's form: an object with the labels as names. */
 export function schemaOf({ fields }: FormSection, data: unknown, root: SchemaNode): FormSchema {
-  const properties = fields.map(({ label, path, help, isShort }) => {
+  const properties = fields.map(({ label, path, help, isShort, schema: own }) => {
+    if (own) return [label, own] as const
     const nodes = schemasAt(root, data, path)
     const { default: _default, ...schema } = (nodes.find(({ type, enum: choices }) => type ?? choices) ?? {}) as FormSchema
     return [label, { ...schema, description: help ?? schema.description ?? '', ...(isShort && { maxLength: 80 }) }] as const

@@ -137,7 +137,7 @@ function ObjectField({ schema, name, value, onChange, context, isRequired, isRoo
 
 function ListField({ schema, name, value, onChange, context }: FieldProps) {
   const elements = (value ?? []) as unknown[]
-  const items = schema.items ?? {}
+  const { title: itemName, ...items } = schema.items ?? {}
   return (
     <Fieldset legend={schema.title ?? name}>
       <Stack gap="sm">
@@ -145,7 +145,7 @@ function ListField({ schema, name, value, onChange, context }: FieldProps) {
           <div key={index}>
             <Field
               schema={items}
-              name={`${name} ${index + 1}`}
+              name={`${itemName ?? name} ${index + 1}`}
               value={element}
               onChange={(changed) => onChange(elements.with(index, changed ?? null))}
               context={context}
@@ -159,7 +159,7 @@ function ListField({ schema, name, value, onChange, context }: FieldProps) {
               disabled={context.disabled}
               onClick={() => onChange(elements.toSpliced(index, 1))}
             >
-              Remove {name} {index + 1}
+              Remove {itemName ?? name} {index + 1}
             </Button>
           </div>
         ))}
@@ -171,7 +171,7 @@ function ListField({ schema, name, value, onChange, context }: FieldProps) {
             disabled={context.disabled}
             onClick={() => onChange([...elements, initialValue(items, context.root) ?? emptyOf(resolveSchema(items, context.root))])}
           >
-            Add to {name}
+            Add {itemName ?? `to ${name}`}
           </Button>
         </div>
       </Stack>
