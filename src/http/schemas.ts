@@ -345,7 +345,7 @@ export const StreamChunk = Type.Object(
 
 export const eventStream = {
   description:
-    'Server-sent events, described by the schema of one `data`. An event is a line `id: <request id>:<number>`, a line `data: <JSON>` and an empty line. To resume, send the last `id` as `last-event-id` to `GET /core/v1/runs/{request_id}/stream`. Lines that begin with `:` are comments, which keep a silent connection open.',
+    'Server-sent events, described by the schema of one `data`. An event is a line `id: <request id>:<number>`, a line `data: <JSON>` and an empty line. To resume, send the last `id` as `last-event-id` to `GET /core/v1/runs/{request_id}/stream`, or repeat the request with it. Lines that begin with `:` are comments, which keep a silent connection open.',
   content: { 'text/event-stream': { schema: StreamChunk } },
 }
 

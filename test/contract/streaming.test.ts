@@ -189,6 +189,35 @@ test('Streaming: a reader that reconnects with its last-event-id loses nothing a
   assert.equal(rest[0]?.chunk.step?.status, 'success')
 })
 
+test('Streaming: a POST that is repeated with last-event-id reads on in its run, with a request-id of the client or without', async (t) => {
+  for (const requestId of ['r', undefined]) {
+    const gate = gatedTool('wait')
+    const { client, model } = await startService(t, {
+      tools: [gate.tool],
+      script: [
+        { ...callOf('wait'), text: ['a', 'b'], pauseMs: 5 },
+        { text: ['c', 'd'], pauseMs: 5 },
+      ],
+    })
+    const headers: Record<string, string> = requestId === undefined ? {} : { 'request-id': requestId }
+    const first = await client.stream('go', headers)
+    const got = [await first.next(), await first.next(), await first.next()] as StreamEvent[]
+    first.leave()
+    const lastId = got.at(-1)!.id
+    const second = await client.stream('go', { ...headers, 'last-event-id': lastId })
+    gate.open()
+    const rest = await second.rest()
+    checkStream([...got, ...rest], requestId ?? lastId.split(':')[0]!)
+    assert.equal(outputOf([...got, ...rest]), 'cd')
+    assert.equal(model.requests.length, 2, 'no second run')
+    const after = { ...headers, 'last-event-id': rest.at(-1)!.id }
+    assert.equal((await client.stream('go', after)).status, 204)
+    assert.equal((await client.stream('another', after)).status, 409)
+    assert.equal((await client.stream('go', { ...headers, 'last-event-id': 'x' })).status, 422)
+    assert.equal((await client.stream('go', { 'request-id': 'other', 'last-event-id': lastId })).status, 422)
+  }
+})
+
 test('Streaming: a replay after the end, and after a restart, has the same numbers and chunks', async (t) => {
   const look = fakeTool('look', async () => ({ seen: true }))
   const service = await startService(t, {

@@ -97,7 +97,7 @@ data: {"id":"0199f3c2-7c1e-7d51-b0ab-3f6f1d0c8a11","token":"North","agent_step":
 | \`schema_mismatch\` | has no answer that fits its schema; \`error\` says why |
 | \`error\` | failed; \`error\` says why |
 
-**A broken connection.** Read on with \`GET /core/v1/runs/{request_id}/stream\` and the header \`last-event-id\` within 5 s (\`limits.reconnect_grace\`). Later the run is cancelled, unless the request has \`"on_disconnect": "continue"\`.
+**A broken connection.** Read on with \`GET /core/v1/runs/{request_id}/stream\` and the header \`last-event-id\` within 5 s (\`limits.reconnect_grace\`), or repeat the same request with this header: it reads on in the same run. Later the run is cancelled, unless the request has \`"on_disconnect": "continue"\`.
 
 **Errors** before the first event are replies with a status; later ones are the \`error\` of the last chunk. A 503 of a process that cannot send the rest of a run has the \`id\` of the chunk before: read on behind it.
 ${chatErrors}`,

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo } from '../../access/operations.ts'
 import { sendFailure } from '../error-reply.ts'
+import { lastEventHeader, lastEventNumber, nameRepeatedRequest } from '../last-event.ts'
 import { openChat, outcomeOf, type ChatServices } from '../open-chat.ts'
 import { toWaitingFields } from '../../runs/approvals/approval-view.ts'
 import { ApprovalAnswer, ChainAnswer, ChatBody, ClientToolAnswer, ErrorReply, eventStream, IdHeaders, refusals } from '../schemas.ts'
@@ -46,10 +47,11 @@ export function chatRoutes(app: FastifyInstance, services: ChatServices): void {
       schema: {
         tags: ['Chat'],
         summary: 'Chat, with the answer as server-sent events',
-        headers: IdHeaders,
+        headers: Type.Object({ ...IdHeaders.properties, ...lastEventHeader }),
         body: ChatBody,
         response: {
           200: eventStream,
+          204: Type.Null({ description: 'A repeat: the run has ended, and `last-event-id` is its last event.' }),
           400: ErrorReply,
           409: ErrorReply,
           410: ErrorReply,
@@ -57,10 +59,15 @@ export function chatRoutes(app: FastifyInstance, services: ChatServices): void {
           ...refusals,
         },
       },
+      preValidation: (request, reply, done) => {
+        nameRepeatedRequest(request, reply)
+        done()
+      },
     },
     async (request, reply) => {
+      const after = lastEventNumber(request, request.id)
       const opening = openChat(services, { request, reply, operation: 'chain_streaming' })
-      return sendRun(reply, opening, { after: 0, render: () => ({ toChunk: chunksOf(request.id) }) })
+      return sendRun(reply, opening, { after, render: () => ({ toChunk: chunksOf(request.id) }) })
     },
   )
 }

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { accessTo, permits } from '../../access/operations.ts'
 import type { Principal } from '../../access/principal.ts'
 import type { Artifacts } from '../../artifacts/artifacts.ts'
-import { invalid, ServiceError } from '../../errors.ts'
+import { ServiceError } from '../../errors.ts'
 import type { ApprovalStore } from '../../runs/approvals/approval-store.ts'
 import { toForeignUrl } from '../../runs/callbacks/callback-view.ts'
 import type { Callbacks } from '../../runs/callbacks/callbacks.ts'
@@ -17,6 +17,7 @@ import { toRunView, toSharedView, type RunView } from '../../runs/run-view.ts'
 import { filesForReader } from '../answer-files.ts'
 import { principalOf } from '../authenticate.ts'
 import { disconnectSignal } from '../connection.ts'
+import { lastEventHeader, lastEventNumber } from '../last-event.ts'
 import type { OpenChat } from '../open-chat.ts'
 import { ChainAnswer, ErrorReply, eventStream, Id, InterruptedEvent, refusals, ValidationReply, waitingFields } from '../schemas.ts'
 import { sendRun } from '../send-run.ts'
@@ -192,7 +193,7 @@ export function runRoutes(app: FastifyInstance, services: RunServices): void {
         summary: 'Stream the events of a run, from the start or after last-event-id, then live',
         params,
         querystring: OwnerQuery,
-        headers: Type.Object({ 'last-event-id': Type.Optional(Type.String()) }),
+        headers: Type.Object(lastEventHeader),
         response: {
           200: eventStream,
           204: Type.Null({ description: 'The run has ended and `last-event-id` is its last event.' }),
@@ -206,7 +207,7 @@ export function runRoutes(app: FastifyInstance, services: RunServices): void {
     },
     async (request, reply) => {
       const key = await runKeyOf(request)
-      const after = lastEventNumber(request.headers['last-event-id'], key.requestId)
+      const after = lastEventNumber(request, key.requestId)
       const opening = { chat: follow(key, request, reply), settled: Promise.resolve() }
       return sendRun(reply, opening, { after, render: () => ({ toChunk: chunksOf(key.requestId) }) })
     },
@@ -217,12 +218,4 @@ export function runRoutes(app: FastifyInstance, services: RunServices): void {
 function ownRunKey(request: FastifyRequest): RunKey {
   const { tenant, owner } = principalOf(request)
   return { tenant, owner, requestId: (request.params as { request_id: string }).request_id }
-}
-
-/** Parses `last-event-id`, `<request id>:<number>`. 0 for an empty or absent header: the stream begins at the start. */
-function lastEventNumber(id: string | string[] | undefined, requestId: string): number {
-  if (id === undefined || id === '') return 0
-  const number = String(id).startsWith(`${requestId}:`) ? String(id).slice(requestId.length + 1) : ''
-  if (!/^\d{1,9}$/.test(number)) throw invalid(['header', 'last-event-id'], `must be ${requestId}:<number>`)
-  return Number(number)
 }
