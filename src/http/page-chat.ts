@@ -1,7 +1,6 @@
-import { invalid, type Fault } from '../errors.ts'
+import { ServiceError, type Fault } from '../errors.ts'
 import { toFileName } from '../artifacts/file-name.ts'
 import type { SentFile } from '../runs/attachments/sent-files.ts'
-import { labelOf } from './field-path.ts'
 import type { ChatBody } from './schemas.ts'
 
 /** Chats of page protocols, whose clients send the whole conversation with each question. */
@@ -32,7 +31,7 @@ const maxImages = 5
  */
 export function toPageChat(messages: readonly PageMessage[], isStarted: boolean, at: Fault['loc']): PageChat {
   const question = messages.at(-1)
-  if (question?.role !== 'user') throw invalid([...at, Math.max(0, messages.length - 1)], noQuestion)
+  if (question?.role !== 'user') throw withoutQuestion([...at, Math.max(0, messages.length - 1)])
   const earlier = messages.slice(0, -1).filter(({ role, content }) => role === 'system' || (!isStarted && content !== ''))
   const images = newestImages([...earlier, question])
   return {
@@ -54,7 +53,10 @@ function newestFiles(earlier: readonly PageMessage[], question: PageMessage): Se
   return [...(room > 0 ? earlierFiles.slice(-room) : []), ...question.files]
 }
 
-const noQuestion = 'the last message must be of role user, or answer a tool call that waits'
+function withoutQuestion(at: Fault['loc']): ServiceError {
+  const msg = 'the last message must be of role user, or answer a tool call that waits'
+  return new ServiceError('validation', `There is no question to answer: ${msg}.`, { faults: [{ loc: at, msg, type: 'value_error' }] })
+}
 
 /** The images of the question, then the newest earlier ones. */
 function newestImages(messages: readonly PageMessage[]): Image[] {
@@ -64,14 +66,25 @@ function newestImages(messages: readonly PageMessage[]): Image[] {
   return [...own, ...(room > 0 ? earlier.slice(-room) : [])]
 }
 
-/** A file of a data: URL. `name` is the client's, or else a general one. */
+/** A file of a data: URL. `name` is the client's, or else a general one. The label is for the person in front of the page. */
 export function toPageFile(url: string, name: string | undefined, at: Fault['loc']): SentFile {
-  if (!/^data:/i.test(url)) throw invalid(at, 'must be a data: URL; files are not fetched from other addresses')
-  return { name: toFileName(name ?? 'file'), content: url, label: labelOf(at) }
+  const fileName = toFileName(name ?? 'file')
+  const label = name === undefined ? 'The attached file' : `The file ${fileName}`
+  refuseLink(url, label, at)
+  return { name: fileName, content: url, label }
 }
 
-/** An image of a data: URL. Other URLs are refused, as the service fetches nothing that a caller names. */
+/** An image of a data: URL. */
 export function toImage(url: string, at: Fault['loc']): Image {
-  if (!/^data:/i.test(url)) throw invalid(at, 'must be a data: URL; images are not fetched from other addresses')
+  refuseLink(url, 'The image', at)
   return { type: 'base64', content: url }
+}
+
+/** Other URLs are refused, as the service fetches nothing that a caller names. */
+function refuseLink(url: string, label: string, at: Fault['loc']): void {
+  if (/^data:/i.test(url)) return
+  const fault = { loc: at, msg: 'must be a data: URL; files are not fetched from other addresses', type: 'value_error' }
+  throw new ServiceError('validation', `${label} is a link. Attach the file itself: files are not fetched from other addresses.`, {
+    faults: [fault],
+  })
 }

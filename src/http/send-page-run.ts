@@ -49,7 +49,7 @@ export async function sendPageRun(
     })
   } catch (error) {
     if (!isOfRun(error)) throw error
-    return sendFailedStream(reply, error, render({ requestId, hasSchema: false }))
+    return sendFailedStream(reply, inWords(error), render({ requestId, hasSchema: false }))
   }
 }
 
@@ -71,6 +71,12 @@ async function open(services: PageServices, request: FastifyRequest, reply: Fast
 }
 
 /** Whether an error is about the run or its session. Refusals for load, limits and missing permissions stay HTTP errors. */
-function isOfRun(error: unknown): boolean {
+function isOfRun(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.retryAfter === undefined && error.code !== 'forbidden'
+}
+
+/** The error for the person in front of the page, who attached pictures and knows no list `images`. */
+function inWords(error: ServiceError): ServiceError {
+  const message = error.message.replace(/^images\[(\d+)\]:/, (_, index: string) => `Picture ${Number(index) + 1}:`)
+  return message === error.message ? error : new ServiceError(error.code, message, { cause: error, faults: error.faults })
 }

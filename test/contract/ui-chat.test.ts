@@ -219,7 +219,7 @@ test('UI chat: images reach the model, files of the run the page, and the plan i
 
   const faulty = await connect(service, { id: 'chat-2' })
   await faulty.sendMessage({ text: 'Read it.', files: [{ type: 'file', mediaType: 'text/plain', url: 'data:text/plain,a' }] })
-  assert.match(String(faulty.error?.message), /parts\[0\]\.url: its data: URL is not base64/)
+  assert.match(String(faulty.error?.message), /^The attached file: its data: URL is not base64/)
 })
 
 test('UI chat: data filters and context files of the body count', async (t) => {
@@ -283,4 +283,27 @@ test('UI chat: a call of the page that fails and one that the user approves are 
   ])
   assert.deepEqual(sent, [{ to: 'Bob' }])
   assert.match(JSON.stringify(service.model.requests[1]!.body.messages), /no signal/)
+})
+
+test('UI chat: documents reach the model as text, and errors about files are in words for a person', async (t) => {
+  const { service, chat } = await start(t, { script: { text: 'Read.' } })
+  const toFile = (mediaType: string, filename: string, url: string) => ({ type: 'file' as const, mediaType, filename, url })
+  const base64 = (text: string) => Buffer.from(text).toString('base64')
+  const notes = toFile('text/plain', 'notes.txt', `data:text/plain;base64,${base64('The price is 7.')}`)
+  await chat.sendMessage({ text: 'Which price?', files: [notes] })
+  assert.deepEqual([chat.error, partsOf(chat.lastMessage)], [undefined, ['step-start', 'text: Read.']])
+  assert.match(JSON.stringify(service.model.requests.at(-1)!.body.messages), /notes\.txt.*The price is 7\./)
+  const refused: [ReturnType<typeof toFile>, RegExp][] = [
+    [toFile('application/pdf', 'a.pdf', `data:application/pdf;base64,${base64('no PDF')}`), /^The file a\.pdf: /],
+    [toFile('application/zip', 'a.zip', `data:application/zip;base64,UEsDBP/+AAA=`), /^The file a\.zip: /],
+    [toFile('text/plain', 'b.txt', 'https://example.com/b.txt'), /^The file b\.txt is a link\. Attach the file itself/],
+    [toFile('image/png', 'c.png', 'https://example.com/c.png'), /^The image is a link\. Attach the file itself/],
+    [toFile('image/png', 'd.png', `data:image/png;base64,${base64('no picture')}`), /^Picture 1: /],
+  ]
+  for (const [index, [file, message]] of refused.entries()) {
+    const faulty = await connect(service, { id: `faulty-${index}` })
+    await faulty.sendMessage({ text: 'Read it.', files: [file] })
+    assert.match(String(faulty.error?.message), message)
+    assert.doesNotMatch(String(faulty.error?.message), /body\.|messages|parts|images\[/)
+  }
 })
