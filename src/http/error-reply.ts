@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { retryAfterOf, ServiceError, statusOf, toErrorBody, type ErrorBody, type ErrorCode } from '../errors.ts'
-import { a2aStatus, a2aType, isA2aPath, toGoogleStatus } from './a2a/google-status.ts'
+import { a2aStatus, a2aTypeOf, isA2aPath, toGoogleStatus } from './a2a/google-status.ts'
 import { isOpenAiPath, mayRetryRun, openAiStatus, toOpenAiError } from './openai/errors.ts'
 import { keepOutOfCaches } from './origin.ts'
 import { toRpcRefusal } from './rpc-errors.ts'
@@ -49,7 +49,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   if (shape === 'a2a')
     return reply
       .code(a2aStatus(statusOf(code)))
-      .type(a2aType)
+      .type(a2aTypeOf(request))
       .send(toGoogleStatus(toErrorBody(error)))
   const { rpcStatus } = request.routeOptions.config ?? {}
   const refusal = rpcStatus !== undefined && error instanceof ServiceError ? toRpcRefusal(error, rpcStatus) : undefined

@@ -91,3 +91,49 @@ test('A2A: rules of the specification hold on both bindings', async (t) => {
 function dataOf(text: string): any[] {
   return [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!))
 }
+
+test('A2A: the card for version 1.0 has the fields of 1.0 alone, and caches keep both apart', async (t) => {
+  const { url } = await startService(t, { script: {} })
+  const read = async (headers: Record<string, string>) => {
+    const response = await fetch(`${url}/.well-known/agent-card.json`, { headers })
+    return { fields: response.status === 200 ? Object.keys((await response.json()) as object) : [], response }
+  }
+  const current = await read({ 'a2a-version': '1.0' })
+  const fields = ['capabilities', 'defaultInputModes', 'defaultOutputModes', 'description', 'name']
+  assert.deepEqual(current.fields.toSorted(), [
+    ...fields,
+    'securityRequirements',
+    'securitySchemes',
+    'skills',
+    'supportedInterfaces',
+    'version',
+  ])
+  const legacy = await read({})
+  assert.ok(legacy.fields.includes('preferredTransport') && legacy.fields.includes('url'))
+  const [etag, other] = [current, legacy].map(({ response }) => response.headers.get('etag')!)
+  assert.notEqual(etag, other)
+  assert.match(current.response.headers.get('vary') ?? '', /a2a-version/i)
+  const again = await read({ 'a2a-version': '1.0', 'if-none-match': etag! })
+  assert.deepEqual(
+    [again.response.status, again.response.headers.get('last-modified')],
+    [304, current.response.headers.get('last-modified')],
+  )
+})
+
+test('A2A: HTTP+JSON answers plain JSON to a client that accepts plain JSON', async (t) => {
+  const { client } = await startService(t, { script: {} })
+  const typeOf = async (path: string, accept: string | undefined, body?: object) => {
+    const headers = { 'a2a-version': '1.0', ...(accept === undefined ? {} : { accept }) }
+    const reply = await client.request(body ? 'POST' : 'GET', `/a2a/v1${path}`, { headers, ...(body ? { body } : {}) })
+    return [reply.status, reply.headers.get('content-type')!.split(';')[0]]
+  }
+  const message = { message: { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'hello' }] } }
+  const [plain, own] = ['application/json', 'application/a2a+json']
+  assert.deepEqual(await typeOf('/message:send', plain, message), [200, plain])
+  assert.deepEqual(await typeOf('/message:send', `${plain}, text/event-stream`, message), [200, plain])
+  assert.deepEqual(await typeOf('/message:send', `${plain}, ${own}`, message), [200, own])
+  assert.deepEqual(await typeOf('/message:send', undefined, message), [200, own])
+  assert.deepEqual(await typeOf('/tasks/none', plain), [404, plain])
+  assert.deepEqual(await typeOf('/tasks/none', '*/*'), [404, own])
+  assert.deepEqual(await typeOf('/nowhere', plain), [404, plain])
+})

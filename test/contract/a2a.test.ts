@@ -256,7 +256,11 @@ test('A2A: text, images and text files are accepted, other parts are refused by 
   const long: Part = { ...file, content: { $case: 'raw', value: Buffer.alloc(200_001, 'a') } }
   await assert.rejects(client.sendMessage(ask([long])), /at most 200000 characters/)
 
-  await assert.rejects(client.sendMessage(ask([text('x'), data])), /part of type data is not supported/)
+  const link: Part = { ...data, content: { $case: 'url', value: 'https://example.com/a.pdf' }, mediaType: 'application/pdf' }
+  await assert.rejects(
+    client.sendMessage(ask([text('x'), link])),
+    /message\.parts\[1\]: files are not fetched .* Send the bytes of the file as raw/,
+  )
   await assert.rejects(client.sendMessage(ask([{ ...image, mediaType: 'application/zip' }])), /application\/zip is not supported/)
   await assert.rejects(client.sendMessage(ask([{ ...image, mediaType: 'application/pdf' }])), ContentTypeNotSupportedError)
   await assert.rejects(client.sendMessage(ask([{ ...image, content: { $case: 'raw', value: Buffer.from('no image') } }])), /image/)
@@ -272,6 +276,8 @@ test('A2A: text, images and text files are accepted, other parts are refused by 
   }
   await client.sendMessage(ask([text('Total?'), pdf]))
   assert.match(service.model.requests[2]!.body.messages.at(-1).content, /name="a\.pdf"[^>]*>[^]*The total is 42\.[^]*Total\?$/)
+  await client.sendMessage(ask([text('How many?'), data]))
+  assert.equal(service.model.requests[3]!.body.messages.at(-1).content, 'How many?\n{"a":1}', 'data is JSON for the model')
 })
 
 test('A2A: the context from headers and metadata reaches the tools', async (t) => {

@@ -1,7 +1,7 @@
 import { AgentCard } from '@a2a-js/sdk'
 import { A2A_ERROR_CODE, RequestMalformedError, toJsonRpcError } from '@a2a-js/sdk/errors'
 import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Agent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
 import type { Caller } from '../protocol-caller.ts'
@@ -10,13 +10,14 @@ import { sendEvents, startInTime } from '../sse.ts'
 import { toCard, type CardOptions } from './card.ts'
 import { withErrorMapping } from './error-mapping.ts'
 import { toA2aError } from './errors.ts'
-import { createLegacyTransport, currentCard, isLegacyCall, versionOf, withLegacyFields } from './legacy.ts'
+import { createLegacyTransport, currentCard, isLegacyCall, legacyVersion, versionOf, withLegacyFields } from './legacy.ts'
 import { createRequestHandler, type A2aServices } from './requests.ts'
 import { fieldsOf } from '../../json/shape.ts'
 
-/** The agent card as JSON. */
-export function cardOf(agent: Agent, options: CardOptions): unknown {
-  return withLegacyFields(AgentCard.toJSON(toCard(agent, options)))
+/** The agent card as JSON. A request of version 1.0 gets the fields of 1.0 alone, since its reader may refuse others. */
+export function cardOf(agent: Agent, options: CardOptions, request: FastifyRequest): unknown {
+  const card = AgentCard.toJSON(toCard(agent, options))
+  return versionOf(request) === legacyVersion ? withLegacyFields(card) : card
 }
 
 /** Answers one JSON-RPC request with a response, or with a stream of responses. */

@@ -8,6 +8,16 @@ export interface GoogleStatus {
 /** The media type of the binding (A2A 1.0, 14.1). */
 export const a2aType = 'application/a2a+json'
 
+/** The media type of an answer to a request: the one of the binding, unless `accept` names plain JSON alone. */
+export function a2aTypeOf({ headers: { accept = '' } }: { headers: { accept?: string | undefined } }): string {
+  const names = (type: string) =>
+    accept
+      .toLowerCase()
+      .split(',')
+      .some((range) => range.split(';')[0]!.trim() === type)
+  return names('application/json') && !names(a2aType) ? 'application/json' : a2aType
+}
+
 /** Whether a URL is below the prefix of the HTTP+JSON binding. */
 export function isA2aPath(url: string): boolean {
   return /^\/a2a\/v1(?:[/?]|$)/.test(url)

@@ -16,7 +16,7 @@ import { startInTime } from '../sse.ts'
 import { sendTexts, toTexts } from './endpoint.ts'
 import { withErrorMapping } from './error-mapping.ts'
 import { toA2aError } from './errors.ts'
-import { a2aType } from './google-status.ts'
+import { a2aTypeOf } from './google-status.ts'
 import { versionOf } from './legacy.ts'
 import { createRequestHandler, type A2aServices } from './requests.ts'
 import { toListJson } from './task-list.ts'
@@ -115,7 +115,7 @@ export async function answerHttp(
     const mapped = toA2aError(error)
     // Errors without a counterpart in the protocol keep their status and headers.
     if (!isOfProtocol(mapped)) throw thrown() ?? error
-    return reply.code(restStatusFor(mapped)).type(a2aType).send(toStatus(mapped))
+    return reply.code(restStatusFor(mapped)).type(a2aTypeOf(request)).send(toStatus(mapped))
   } finally {
     start?.stop()
   }
@@ -126,7 +126,7 @@ function inputOf({ body, params, query }: FastifyRequest): HttpInput {
 }
 
 function sendJson(reply: FastifyReply, body: unknown): FastifyReply {
-  return body === undefined ? reply.code(204).send() : reply.type(a2aType).send(body)
+  return body === undefined ? reply.code(204).send() : reply.type(a2aTypeOf(reply.request)).send(body)
 }
 
 /** Reads a message of the protocol. The library throws errors in the words of its code. */

@@ -25,7 +25,10 @@ export const A2aError = Type.Object(
   { description: 'An error: `google.rpc.Status`.' },
 )
 
-const error = (description: string) => ({ description, content: { [a2aType]: { schema: A2aError } } })
+const error = (description: string) => ({
+  description,
+  content: { [a2aType]: { schema: A2aError }, 'application/json': { schema: A2aError } },
+})
 
 const errors = {
   400: error('The request is not valid, or the task does not permit the operation.'),
@@ -38,7 +41,7 @@ const errors = {
 const bodyErrors = { 413: error('The request is larger than this service accepts.'), 415: error('The content type must be JSON.') }
 const notFound = { 404: error('There is no such task or config.') }
 
-const answer = { 200: { description: 'Success.', content: { [a2aType]: { schema: Json } } } }
+const answer = { 200: { description: 'Success.', content: { [a2aType]: { schema: Json }, 'application/json': { schema: Json } } } }
 const stream = {
   200: { description: 'Server-sent events with a `StreamResponse` in each `data`.', content: { 'text/event-stream': { schema: Json } } },
 }

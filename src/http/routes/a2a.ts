@@ -12,6 +12,9 @@ const Json = Type.Record(Type.String(), Type.Unknown())
 /** Cache time in seconds: the longest delay until clients see a change of the configuration or of a tool's state. */
 const cardMaxAgeSeconds = 60
 
+/** Two versions of the card, before and after a change. */
+const maxCards = 4
+
 const cacheHeaders = { 'cache-control': { type: 'string' }, etag: { type: 'string' }, 'last-modified': { type: 'string' } }
 
 const Message = Type.Object(
@@ -34,8 +37,8 @@ const answers = {
 
 /** The agent for other agents: A2A 1.0 over JSON-RPC. The A2A library is loaded with the first request. */
 export function a2aRoutes(app: FastifyInstance, services: A2aServices): void {
-  /** The card that this process has sent last, and when the process sent it first. */
-  let sentCard = { etag: '', lastModified: '' }
+  /** The times at which this process first sent its cards, by etag: one of each version. */
+  const sentCards = new Map<string, string>()
   app.get(
     '/.well-known/agent-card.json',
     {
@@ -43,6 +46,7 @@ export function a2aRoutes(app: FastifyInstance, services: A2aServices): void {
       schema: {
         tags: ['Protocols'],
         summary: 'The agent card (A2A 1.0)',
+        headers: Type.Pick(A2aHeaders, ['a2a-version']),
         response: {
           200: { ...Json, headers: cacheHeaders },
           304: { type: 'null', description: 'The card has not changed since `if-none-match`.' },
@@ -50,10 +54,14 @@ export function a2aRoutes(app: FastifyInstance, services: A2aServices): void {
       },
     },
     async (request, reply) => {
-      const card = (await import('../a2a/endpoint.ts')).cardOf(services.agent(), services)
+      const card = (await import('../a2a/endpoint.ts')).cardOf(services.agent(), services, request)
       const etag = `"${hash('sha256', JSON.stringify(card))}"`
-      if (sentCard.etag !== etag) sentCard = { etag, lastModified: new Date().toUTCString() }
-      void reply.headers({ 'cache-control': `public, max-age=${cardMaxAgeSeconds}`, etag, 'last-modified': sentCard.lastModified })
+      const lastModified = sentCards.get(etag) ?? new Date().toUTCString()
+      sentCards.set(etag, lastModified)
+      // Cards before the last change are forgotten.
+      for (const oldest of [...sentCards.keys()].slice(0, -maxCards)) sentCards.delete(oldest)
+      const cacheControl = `public, max-age=${cardMaxAgeSeconds}`
+      void reply.headers({ 'cache-control': cacheControl, vary: 'a2a-version', etag, 'last-modified': lastModified })
       return isUnchanged(request.headers['if-none-match'], etag) ? reply.code(304).send() : card
     },
   )
