@@ -12,11 +12,10 @@ export const maxImagesPerResult = 5
  */
 const maxShown = 8
 const stride = 4
-/**
- * Base64 characters shown per model call. The smallest request limit of a provider is 20 MB, including questions and
- * their images.
- */
+/** Base64 characters of results shown per model call. */
 const maxShownCharacters = 10_000_000
+/** Base64 characters of a model call, images and files of questions included. Claude refuses requests above 32 MB. */
+const maxMediaCharacters = 30_000_000
 
 /**
  * Drops the oldest pictures of results beyond the limits of a model call and adds a note that names each. Returns the
@@ -25,17 +24,28 @@ const maxShownCharacters = 10_000_000
 export function fitImages(messages: readonly Message[]): readonly Message[] {
   const all = messages.flatMap((message) => (message.role === 'tool' ? (message.images ?? []) : []))
   if (all.length === 0) return messages
-  const shownImages = new Set(newestOf(all.filter((image) => image.data !== '')))
+  const shownImages = new Set(
+    newestOf(
+      all.filter((image) => image.data !== ''),
+      Math.min(maxShownCharacters, maxMediaCharacters - ofQuestions(messages)),
+    ),
+  )
   if (shownImages.size === all.length) return messages
   return messages.map((message) => (message.role === 'tool' ? keepImages(message, (image) => shownImages.has(image)) : message))
 }
 
-function newestOf(images: readonly ToolImage[]): readonly ToolImage[] {
+/** Base64 characters of the images and files of questions. */
+function ofQuestions(messages: readonly Message[]): number {
+  const media = messages.flatMap((message) => (message.role === 'user' ? [...(message.images ?? []), ...(message.files ?? [])] : []))
+  return media.reduce((sum, { data }) => sum + data.length, 0)
+}
+
+function newestOf(images: readonly ToolImage[], maxCharacters: number): readonly ToolImage[] {
   const surplus = images.length - maxShown
   const newest = surplus > 0 ? images.slice(Math.ceil(surplus / stride) * stride) : [...images]
   let characters = newest.reduce((sum, image) => sum + image.data.length, 0)
   let start = 0
-  while (characters > maxShownCharacters && start < newest.length - 1) characters -= newest[start++]!.data.length
+  while (characters > maxCharacters && start < newest.length - 1) characters -= newest[start++]!.data.length
   return newest.slice(start)
 }
 
