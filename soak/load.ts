@@ -16,6 +16,7 @@ const questions = [
   'What is 17% of 2,340?',
   'What does the handbook say about leave?',
   'Write "Back at 3" to a file note.txt',
+  'yes',
   'Which product sold best in the North region?',
   'What time is it?',
 ]

@@ -25,6 +25,7 @@ try {
   await ask(sessionId, 'What were the total sales by region?')
   await ask(sessionId, 'And only for the North?')
   await ask(sessionId, 'Write "Back at 3" to a file note.txt')
+  await ask(sessionId, 'yes')
 
   // The service keeps the conversation.
   const { short_name, messages } = await client.sessions.get(sessionId)

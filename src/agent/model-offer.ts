@@ -18,10 +18,11 @@ export function chosenOffers(options: LoopOptions): ToolOffer[] {
 }
 
 function toOffer(options: LoopOptions, [name, tool]: [string, Tool]): ToolOffer {
-  // The client decides itself whether a call of its tool is made, so the model need not ask before a call that may change something.
-  const effect = tool.approval?.by === 'client' ? 'read' : tool.effect
-  const { schema, provider } = tool
-  return { name, description: descriptionIn(options, tool), schema, effect, ...(provider && { provider }) }
+  const { schema, provider, approval } = tool
+  // Nobody knows what a tool of the client does: to the model, such a tool reads.
+  const effect = approval?.by === 'client' ? 'read' : tool.effect
+  const description = descriptionIn(options, tool)
+  return { name, description, schema, effect, ...(approval && { isHeld: true as const }), ...(provider && { provider }) }
 }
 
 /** Names are made over all tools, because the selection may change from turn to turn. */

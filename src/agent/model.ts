@@ -102,6 +102,8 @@ export interface ToolOffer {
   schema: JsonSchema
   /** `write`: the tool may change something. */
   effect: 'read' | 'write'
+  /** True where a person or the client decides on each call before the call is made. */
+  isHeld?: true
   /** Set on a tool that the provider of the model runs; a model without this tool is not offered it. */
   provider?: ProviderTool
 }

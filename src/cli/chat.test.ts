@@ -54,6 +54,8 @@ test('a chat at a terminal shows the conversation starters, and says where the f
   await saw('> ')
   assert.match(out(), /^Ask something\. .+\nFor example:\n {2}What were the total sales by region\?\n/)
   stdin.write('Write "Back at 3" to a file note.txt\r')
+  await saw('Please answer yes or no.')
+  stdin.write('yes\r')
   await saw('Saved ')
   stdin.end('/quit\r')
   assert.equal(await ended, 0)

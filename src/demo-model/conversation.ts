@@ -3,6 +3,7 @@ import type { Message } from '../agent/messages.ts'
 import type { ModelRequest } from '../agent/model.ts'
 import { parseJson } from './answers/answer.ts'
 import type { Context, Turn } from './part.ts'
+import { isProposal, readConsent } from './proposals.ts'
 import { isFollowUp, splitParts, toSections, type Section } from './question.ts'
 import { smallTalk } from './talk.ts'
 import { keyOf, type CompletedCall } from './work.ts'
@@ -15,6 +16,8 @@ export interface Conversation extends Context {
   isPlanning: boolean
   /** Calls of this run that have results. */
   done: readonly CompletedCall[]
+  /** The answer with proposed calls to which the person now says yes. The conversation is the one before this answer. */
+  confirmed: string
 }
 
 /** The embedded model creates no sub-agents: it answers itself, or uses an existing sub-agent. */
@@ -29,10 +32,13 @@ const maxEarlier = 6
 export function readConversation({ messages: all, tools }: ModelRequest): Conversation {
   const instruction = all.findLast((message) => message.role === 'user')?.instruction
   // Instructions of the loop give way to the question of the person, except a step of another model's plan.
-  const messages = all.filter((message) => {
+  const spoken = all.filter((message) => {
     if (message.role === 'user') return instruction === 'step' || !message.instruction
     return !(message.role === 'assistant' && message.text === noPlan)
   })
+  const now = spoken.findLastIndex(({ role }) => role === 'user')
+  const confirmed = confirmedAt(spoken, now)
+  const messages = confirmed === '' ? spoken : spoken.toSpliced(now - 1, 2)
   const last = Math.max(
     messages.findLastIndex(({ role }) => role === 'user'),
     0,
@@ -47,11 +53,18 @@ export function readConversation({ messages: all, tools }: ModelRequest): Conver
     tools: tools.filter(({ name }) => !ignored.has(name)),
     turns: toTurns(messages.slice(0, start)),
     done: completedCalls(messages.slice(last)),
+    confirmed,
     memories: own?.parts?.memories ?? [],
     summary: own?.parts?.summary ?? '',
     texts: [...texts, ...files.filter(({ isWhole }) => isWhole).flatMap(({ name, text }) => toFileSections(name, text))],
     outlined: files.filter(({ isWhole }) => !isWhole).map(({ name }) => name),
   }
+}
+
+/** The answer to which the message at a position is a plain yes; empty if the message is anything else. */
+function confirmedAt(messages: readonly Message[], at: number): string {
+  const [answer, own] = [messages[at - 1], messages[at]]
+  return own && answer?.role === 'assistant' && isProposal(answer.text) && readConsent(textOf(own)) ? answer.text : ''
 }
 
 /** The words of the person, without memories and attached files. */

@@ -6,7 +6,7 @@ import { createDemoModel } from './demo-model.ts'
 const fields = { name: { type: 'string' }, count: { type: 'integer', minimum: 2 }, kind: { enum: ['a', 'b'] }, list: { type: 'array' } }
 const schema = { type: 'object', properties: fields, required: Object.keys(fields) }
 const tools = [
-  { name: 'save', description: 'Saves.', effect: 'write' as const, schema },
+  { name: 'save', description: 'Saves.', effect: 'read' as const, schema },
   { name: 'noop', description: 'Nothing.', effect: 'read' as const, schema: { type: 'object', properties: {} } },
 ]
 

@@ -2,7 +2,7 @@ import type { JsonObject, JsonSchema, JsonValue } from '../agent/messages.ts'
 import type { ModelRequest, RequestedCall } from '../agent/model.ts'
 import { listed, named } from '../json/schema/schema-nodes.ts'
 import { fillArguments, typeOf } from './arguments.ts'
-import { toProfile, weigh } from './tools.ts'
+import { needsYes, toProfile, weigh } from './tools.ts'
 
 /** Characters of a question that are compared with the tools. */
 const maxQuestion = 2_000
@@ -11,7 +11,7 @@ const maxQuestion = 2_000
 export function callOf({ options, tools, messages }: ModelRequest): RequestedCall | undefined {
   const choice = options?.toolChoice
   if (choice === undefined || choice === 'auto' || choice === 'none') return undefined
-  const candidates = typeof choice === 'object' ? tools.filter(({ name }) => name === choice.name) : tools
+  const candidates = tools.filter((tool) => !needsYes(tool) && (typeof choice !== 'object' || tool.name === choice.name))
   const question = messages.findLast((message) => message.role === 'user')?.text ?? ''
   const profiles = candidates.map(toProfile)
   const weights = profiles.map((profile) => weigh(profile, question.slice(0, maxQuestion), profiles).score)

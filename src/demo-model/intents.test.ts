@@ -59,20 +59,16 @@ test('each example of an intent is read by this intent first', async (t) => {
       })
 })
 
-const sentences: [sentence: string, isPlain: boolean | undefined][] = [
-  ['Cancel order O-1002', true],
-  ['Please cancel order O-1002.', true],
-  ['pls cancel order O-1002', true],
-  ['pls dont cancel order O-1002', false],
-  ['Cancel order O-1002?', false],
+const sentences: [sentence: string, isNegated: boolean | undefined][] = [
+  ['Cancel order O-1002', false],
+  ['pls cancel order O-1002', false],
   ['Can you cancel order O-1002?', false],
   ['I want to cancel order O-1002', false],
   ['Order O-1002 should be cancelled', false],
   ['Cancel order O-1002 unless it was shipped', false],
-  ['Cancel order O-1002 and the newsletter', false],
-  ['Do not cancel order O-1002', false],
-  ['Never cancel order O-1002', false],
-  ['Cancel the order', false],
+  ['pls dont cancel order O-1002', true],
+  ['Do not cancel order O-1002', true],
+  ['Never cancel order O-1002', true],
   ['Has order O-1002 been cancelled?', undefined],
   ['Who cancelled order O-1002?', undefined],
   ['How do I cancel an order?', undefined],
@@ -80,8 +76,8 @@ const sentences: [sentence: string, isPlain: boolean | undefined][] = [
   ['My colleague said: cancel order O-1002', undefined],
 ]
 
-test('only a plain imperative with all of its input is an order', () => {
-  for (const [sentence, isPlain] of sentences) assert.equal(readOrder(sentence, [cancel])?.isPlain, isPlain, sentence)
+test('an imperative, a request or a wish is an order, and a question or a quote is none', () => {
+  for (const [sentence, isNegated] of sentences) assert.equal(readOrder(sentence, [cancel])?.isNegated, isNegated, sentence)
 })
 
 test('a value may stand beside the name of its parameter, or behind "because"', () => {
@@ -93,6 +89,6 @@ test('a value may stand beside the name of its parameter, or behind "because"', 
     ['Return order O-1002 because it arrived broken.', 'it arrived broken'],
   ]) {
     const order = readOrder(sentence!, [accept])
-    assert.deepEqual([order?.isPlain, order?.input, order?.unused], [true, { order_id: 'O-1002', reason }, []], sentence)
+    assert.deepEqual([order?.input, order?.unused], [{ order_id: 'O-1002', reason }, []], sentence)
   }
 })

@@ -4,22 +4,18 @@ import { listed, named } from '../json/schema/schema-nodes.ts'
 import { claimText, prefixOf } from './argument-words.ts'
 import { fillArguments, isFreeText, typeOf, type FilledArguments } from './arguments.ts'
 import { withDigits } from './language/number-words.ts'
-import { claimWhere, claim, findPhrase, phrases } from './language/phrases.ts'
+import { claimWhere, claim, findPhrase, isNumber, phrases } from './language/phrases.ts'
 import { setOf, readWords, stem, stemsOf, unusedOf, wordsOf, type Word } from './language/words.ts'
 
-/** Decides whether a sentence orders a call that changes something. Anything less than a plain order is asked back. */
+/** Reads which call that changes something a sentence orders, for a proposal. */
 
 export interface Order {
   tool: ToolOffer
   input: JsonObject
   /** Required parameters that the sentence does not give. */
   missing: string[]
-  /** True for an imperative that gives all of the input in words that say it, and nothing else. */
-  isPlain: boolean
   /** True for "do not ...". */
   isNegated: boolean
-  /** Parameters whose value is not written like a name. */
-  unverified: string[]
   /** Identifiers of which the sentence may mean any. */
   choices?: readonly string[]
   /** Words that neither the tool nor its input explains. */
@@ -29,7 +25,7 @@ export interface Order {
 /** Verbs with the same meaning. */
 const sameVerbs = [
   'delete remove erase drop',
-  'create add make open new register',
+  'create add put make open new register',
   'update change edit modify set',
   'send email mail',
   'cancel abort',
@@ -42,15 +38,13 @@ const requests = phrases(
 )
 const negations = setOf('not never no without stop avoid cannot neither nor hardly')
 const contraction = /^(?:do|does|did|is|are|was|were|has|have|ca|wo|would|should|could|must|need)n'?t$/
-/** A condition is for the person to judge: the call is proposed. */
-const conditions = setOf('if when unless once until')
 const wishes = phrases('wants|want|wishes|would like|needs')
 const generic = new Set('make issue do give process create start run perform place book request'.split(' ').map(stem))
 
 /** The order that a sentence gives to one of the tools that change something; undefined for any other sentence. */
 export function readOrder(sentence: string, tools: readonly ToolOffer[]): Order | undefined {
   const orders = tools.flatMap((tool) => readOrderFor(sentence, tool) ?? [])
-  const rank = ({ missing, isPlain, input }: Order) => (isPlain ? 100 : 0) + Object.keys(input).length - missing.length * 2
+  const rank = ({ missing, input, unused }: Order) => Object.keys(input).length - missing.length * 2 - unused.length
   return orders.toSorted((a, b) => rank(b) - rank(a))[0]
 }
 
@@ -58,9 +52,8 @@ function readOrderFor(sentence: string, tool: ToolOffer): Order | undefined {
   const words = readWords(withDigits(sentence.replace(/\bset up\b/i, 'create')))
   const [, main = sentence] = /^(?:if|when|unless|once) [^,]*,(?: then)? (.+)$/is.exec(sentence) ?? []
   const own = words.slice(-readWords(withDigits(main)).length)
-  const { rest, isRequest } = headOf(own)
-  const passive = passiveOf(words)
-  const verb = passive ?? rest[0]
+  const rest = headOf(own)
+  const verb = passiveOf(words) ?? rest[0]
   const name = wordsOf(tool.name.split('__').at(-1)!)
   if (!verb || name.length === 0) return undefined
   const described = tool.description.split(':').map((clause) => stem(wordsOf(clause)[0] ?? ''))
@@ -72,8 +65,8 @@ function readOrderFor(sentence: string, tool: ToolOffer): Order | undefined {
   const objects = isNamed ? name.slice(1) : name
   const isAbout = objects.every((object) => words.some((word) => word.stem === stem(object)))
   const filled = fillArguments(tool.schema, sentence, { words })
-  const unverified = isNamed ? addObject(filled, tool, { sentence, words, verb, objects }) : []
-  const stated = new Set([...filled.stated, ...objectsOf(filled.input, words, verb, objects), ...unverified])
+  const object = isNamed ? addObject(filled, tool, { sentence, words, verb, objects }) : []
+  const stated = new Set([...filled.stated, ...objectsOf(filled.input, words, verb, objects), ...object])
   // "Delete the file" is no order for a tool that deletes customers.
   if (!isAbout && stated.size === 0) return undefined
   const stems = new Set(objects.map(stem))
@@ -84,12 +77,9 @@ function readOrderFor(sentence: string, tool: ToolOffer): Order | undefined {
   // "Cancel O-1, the customer does not want it any more": what a reason denies is not the order.
   const reason = /,\s+(?:because|since|as|the|an?|he|she|they)\s[^]*$/i.exec(sentence)?.[0] ?? ''
   const isNegated = own.slice(0, own.length - readWords(withDigits(reason)).length).some(isNegation)
-  const isQualified = words.some((word) => isNegation(word) || conditions.has(word.lower)) || sentence.includes('?')
-  const isImperative = isVerb && !passive && !isRequest && !isQualified
-  const isWhole = missing.length === 0 && Object.keys(input).every((key) => stated.has(key))
   const explained = stemsOf(tool.description)
   const unused = unusedOf(words).flatMap((word) => (explained.has(word.stem) ? [] : [word.text]))
-  return { tool, input, missing, isNegated, isPlain: isImperative && isWhole && unused.length === 0, unverified, unused }
+  return { tool, input, missing, isNegated, unused }
 }
 
 function isNegation({ lower }: Word): boolean {
@@ -106,7 +96,9 @@ function dropGuessedTexts({ input, missing }: FilledArguments, tool: ToolOffer, 
 
 /** The parameter that stands directly behind the verb: in "Restock Mint Garden" the product of `restock_product`. */
 function objectsOf(input: JsonObject, words: readonly Word[], verb: Word, objects: readonly string[]): string[] {
-  const next = words.slice(words.indexOf(verb) + 1).find(({ lower }) => !['the', 'a', 'an', ...objects].includes(lower))
+  const next = words
+    .slice(words.indexOf(verb) + 1)
+    .find((word) => !isNumber(word) && !['the', 'a', 'an', 'more', ...objects].includes(word.lower))
   return Object.keys(input).filter(
     (name) => wordsOf(name).some((part) => objects.includes(part)) && String(input[name]).startsWith(next?.text ?? '\0'),
   )
@@ -119,7 +111,7 @@ interface OrderWords {
   objects: readonly string[]
 }
 
-/** The same without capitals, "restock mint garden, 5 pieces": the words may be no name, so the value has to be verified. */
+/** The same without capitals: "restock mint garden, 5 pieces". */
 function addObject({ input, missing }: FilledArguments, { schema }: ToolOffer, { sentence, words, verb, objects }: OrderWords): string[] {
   const properties = named(schema, 'properties') as Record<string, JsonSchema>
   const name = missing.find((each) => wordsOf(each).some((part) => objects.includes(part)) && typeOf(properties[each]) === 'string')
@@ -159,13 +151,8 @@ function isSame(a: string, b: string): boolean {
 }
 
 /** The sentence from its verb on, without courtesies, negations and "can you". */
-function headOf(words: readonly Word[]): { rest: readonly Word[]; isRequest: boolean } {
-  let rest = words
-  let isRequest = false
-  for (;;) {
-    const request = findPhrase(rest.slice(0, 5), requests)
-    if (request?.at === 0) isRequest = true
-    else if (!courtesies.has(rest[0]?.lower ?? '')) return { rest, isRequest }
-    rest = rest.slice(request?.at === 0 ? request.words.length : 1)
-  }
+function headOf(words: readonly Word[]): readonly Word[] {
+  const request = findPhrase(words.slice(0, 5), requests)
+  if (request?.at === 0) return headOf(words.slice(request.words.length))
+  return courtesies.has(words[0]?.lower ?? '') ? headOf(words.slice(1)) : words
 }

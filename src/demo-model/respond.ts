@@ -7,7 +7,9 @@ import { intents } from './intents.ts'
 import { toPart, type Part } from './part.ts'
 import { isDependent, isFollowUp, readMessage, withoutProhibition } from './question.ts'
 import { inabilityText, introduces, smallTalk, talkAnswer } from './talk.ts'
-import { keyOf, replay, type Answer, type Call, type CompletedCall } from './work.ts'
+import { keyOf, replay, sure, type Answer, type Call, type CompletedCall } from './work.ts'
+import { proposalOf, propose } from './proposals.ts'
+import { needsYes } from './tools.ts'
 import { readNamedCall } from './named-call.ts'
 
 /** The next step of the model: tool calls or an answer. */
@@ -38,6 +40,8 @@ interface Progress {
   open: Map<string, Call>
   /** Calls whose results a part has used. */
   used: Set<CompletedCall>
+  /** Calls that change something, for the person to confirm. */
+  proposed: Call[]
 }
 
 /** Answers every part of the question, as far as the calls that have results allow; otherwise makes the open calls of all parts. */
@@ -45,9 +49,9 @@ function nextStep(name: string, request: ModelRequest): NextStep {
   const conversation = readConversation(request)
   const { question, tools, done, turns, isPlanning } = conversation
   if (isPlanning) return answerWith(noPlan)
-  const talk = done.length === 0 && !turns.at(-1)?.answer.includes('Please answer yes or no') ? smallTalk(question) : undefined
+  const talk = done.length === 0 ? smallTalk(question) : undefined
   if (talk) return answerWith(talkAnswer(talk, name, tools))
-  const progress: Progress = { conversation, open: new Map(), used: new Set() }
+  const progress: Progress = { conversation, open: new Map(), used: new Set(), proposed: [] }
   const answers = answerParts(progress)
   const open = [...progress.open.values()]
   if (open.length > 0 && done.length < maxCalls) {
@@ -55,7 +59,7 @@ function nextStep(name: string, request: ModelRequest): NextStep {
     return { text: '', reasoning: [...new Set(open.map(reasonFor))].join(' '), calls }
   }
   const isFirst = !turns.some(({ answer }) => introduces(answer))
-  return answerWith(joinAnswers(answers, progress) ?? inabilityText(name, question, tools, isFirst))
+  return answerWith(joinAnswers(answers, progress) || inabilityText(name, question, tools, isFirst))
 }
 
 interface PartAnswer {
@@ -86,14 +90,23 @@ function answerParts(progress: Progress): PartAnswer[] {
   return answers
 }
 
-/** Tries the readings of a part from the best down. The first sure answer counts, otherwise the first of all. */
-function answerPart(part: Part, { conversation, open, used }: Progress): Answer | undefined {
+/**
+ * Tries the readings of a part from the best down. The first sure answer counts, otherwise the first of all. This is the only place where
+ * calls are decided on: a call that changes something waits until nothing is left to read, and is made only if the person has said yes to it.
+ */
+function answerPart(part: Part, { conversation, open, used, proposed }: Progress): Answer | undefined {
   const readings = intents.flatMap((intent) => intent.read(part) ?? []).toSorted((a, b) => b.score - a.score)
   let fallback: Answer | undefined
   for (const { work } of readings) {
-    const { call, answer } = replay(work(), conversation.done, used)
-    if (call) open.set(keyOf(call.tool.name, call.input), call)
-    if (call || answer?.isSure) return answer
+    const { calls, answer } = replay(work(), conversation.done, used)
+    const reads = calls.filter(({ tool }) => !needsYes(tool))
+    const isConfirmed = calls.every((call) => conversation.confirmed.includes(proposalOf(call)))
+    const due = reads.length > 0 ? reads : isConfirmed ? calls : []
+    for (const call of due) open.set(keyOf(call.tool.name, call.input), call)
+    if (due.length > 0) return undefined
+    proposed.push(...calls)
+    if (calls.length > 0) return sure('')
+    if (answer?.isSure) return answer
     fallback ??= answer
   }
   return fallback
@@ -109,13 +122,13 @@ function reasonFor({ tool, evidence = [] }: Call): string {
 }
 
 /** Joins the answers of all parts, then results that no part asked for: a run may continue with other tools. */
-function joinAnswers(answers: readonly PartAnswer[], { conversation: { done, tools }, used }: Progress): string | undefined {
-  const texts = answers.flatMap(({ answer }) => (answer ? [answer.text] : []))
+function joinAnswers(answers: readonly PartAnswer[], { conversation: { done, tools }, used, proposed }: Progress): string {
+  const texts = answers.flatMap(({ answer }) => answer?.text || [])
   const isOffered = ({ result: { name } }: CompletedCall) =>
     name !== findToolsName && (texts.length === 0 || tools.some((tool) => tool.name === name))
   const rest = done.filter((call) => !used.has(call) && isOffered(call))
   const all = [...texts, ...rest.map((call, at) => describeResult(answers[at]?.text ?? '', call.input, call.result))]
-  if (all.length === 0) return undefined
+  if (all.length + proposed.length === 0) return ''
   const open = rest.length > 0 ? [] : answers.filter(({ answer, text }) => answer === undefined && /\?|\d/.test(text))
-  return [...new Set([...all, ...open.map(({ text }) => `I could not answer the part “${text}”.`)])].join('\n\n')
+  return [...new Set([...all, ...open.map(({ text }) => `I could not answer the part “${text}”.`), ...propose(proposed)])].join('\n\n')
 }

@@ -44,6 +44,11 @@ export function isReader({ name, effect }: ToolOffer): boolean {
   return effect === 'read' || readingVerbs.has(wordsOf(name.split('__').at(-1)!)[0] ?? '')
 }
 
+/** True for a tool that is called only after a yes of the person: the tool may change something, and nobody else decides on the call. */
+export function needsYes(tool: ToolOffer): boolean {
+  return !isReader(tool) && !tool.isHeld
+}
+
 /** True for a tool that searches texts. A sub-agent is called only if the request names it, not for lack of another tool. */
 export function isSearch({ tool, name, description, required }: Profile): boolean {
   return !isSubAgent(tool) && required.some(isFreeText) && searchStems.some((part) => name.has(part) || description.has(part))

@@ -1,6 +1,7 @@
 import type { JsonObject, ToolMessage } from '../agent/messages.ts'
 import type { ToolOffer } from '../agent/model.ts'
 import { describeResult } from './answers/answer.ts'
+import { needsYes } from './tools.ts'
 
 /**
  * Work on a part of a question: yields the calls that it needs, one after another, is given their results, and returns the answer. The model
@@ -30,18 +31,27 @@ export interface CompletedCall {
   result: ToolMessage
 }
 
-/** Runs work until it needs a call without a result (`call`), or ends (`answer`). Adds the calls with results to `used`. */
-export function replay(work: Work, done: readonly CompletedCall[], used: Set<CompletedCall>): { call?: Call; answer?: Answer | undefined } {
+/**
+ * Runs work until it needs the result of a call that reads, or ends. Adds the calls with results to `used`, and returns those without.
+ * Calls that change something are collected: the work goes on as if their results were empty, so that all can be proposed at once.
+ */
+export function replay(
+  work: Work,
+  done: readonly CompletedCall[],
+  used: Set<CompletedCall>,
+): { calls: Call[]; answer?: Answer | undefined } {
+  const calls: Call[] = []
   let step = work.next()
   while (!step.done) {
-    const call = step.value
-    const key = keyOf(call.tool.name, call.input)
+    const { tool, input } = step.value
+    const key = keyOf(tool.name, input)
     const completed = done.find((candidate) => candidate.key === key)
-    if (!completed) return { call }
-    used.add(completed)
-    step = work.next(completed.result)
+    if (completed) used.add(completed)
+    else calls.push(step.value)
+    if (!completed && !needsYes(tool)) return { calls }
+    step = work.next(completed?.result ?? { role: 'tool', callId: '', name: tool.name, text: '', isError: false })
   }
-  return { answer: step.value }
+  return { calls, answer: step.value }
 }
 
 export function keyOf(name: string, input: JsonObject): string {

@@ -48,8 +48,12 @@ async function ask(
 const byRun: Prepare = async (all) => ({ path: { request_id: (await ask(all, 'What is 2 + 2?')).requestId } })
 const bySession: Prepare = async (all) => ({ path: { session_id: (await ask(all, 'What is 2 + 2?')).sessionId } })
 const byFile: Prepare = async (all) => {
-  await requireApprovals(all, [])
-  return { headers: { 'session-id': (await ask(all, writeQuestion)).sessionId } }
+  await requireApprovals(all, ['write'])
+  const { reply, requestId, sessionId } = await ask(all, writeQuestion)
+  const body = { tool_call_id: reply.body.approval_required.calls[0].tool_call_id, decision: 'approve' }
+  await all.admin.request('POST', `/core/v1/runs/${requestId}/approvals`, { body })
+  await until(async () => (await all.admin.request('GET', `/core/v1/runs/${requestId}`)).body.status === 'success' || undefined)
+  return { headers: { 'session-id': sessionId } }
 }
 const byVersion: Prepare = async ({ admin }) => {
   const { version } = await firstOf(admin, '/core/v1/agent/config/history', 'versions')

@@ -48,7 +48,8 @@ exampleTest('compose: its environment starts the service on Postgres and S3, wit
   const { body } = await client.chat('When is the office open?')
   assert.match(body.body.output, /from 8 to 18/)
   await client.chat('Write "Back at 3" to a file note.txt', { 'session-id': 'note' })
-  const link = await client.request('GET', '/core/v1/download_artifact/1/0', { headers: { 'session-id': 'note' } })
+  await client.chat('yes', { 'session-id': 'note' })
+  const link = await client.request('GET', '/core/v1/download_artifact/3/0', { headers: { 'session-id': 'note' } })
   const url = link.body.body.download_url as string
   assert.ok(url.startsWith(`${s3.url}/agent-core/`), url)
   assert.equal(await (await fetch(url)).text(), 'Back at 3')

@@ -1,4 +1,4 @@
-import { findPending, gradeAnswer, type Answer, type Verdict } from './grade.ts'
+import { findPending, gradeAnswer, proposes, type Answer, type Verdict } from './grade.ts'
 import type { Call, Conversation, Turn } from './question.ts'
 import type { SetUp, Step } from './set-ups.ts'
 
@@ -23,13 +23,22 @@ export async function askAll(setUp: SetUp, conversations: Conversation[], prefix
 async function converse(setUp: SetUp, { kind, turns }: Conversation, session: string): Promise<GradedTurn[]> {
   const graded: GradedTurn[] = []
   let pending: Call[] = []
-  for (const turn of turns) {
-    const answer = await ask(setUp, turn.ask, session)
+  for (const [at, turn] of turns.entries()) {
+    const answer = await askAndConfirm(setUp, turn, { session, isLast: at === turns.length - 1 })
     const verdict = gradeAnswer(turn, answer, { documents: setUp.documents, pending })
     pending = findPending(turn, answer, pending)
     graded.push({ kind, turn, answer, ...verdict })
   }
   return graded
+}
+
+/** The person says yes to a proposal of what the turn orders. Where the turn may be asked back, or a later turn of the set says so, the answer stands. */
+async function askAndConfirm(setUp: SetUp, turn: Turn, { session, isLast }: { session: string; isLast: boolean }): Promise<Answer> {
+  const answer = await ask(setUp, turn.ask, session)
+  const { calls = [], clarify, confirm } = turn
+  if (calls.length === 0 || clarify || confirm || !isLast || answer.calls.length > 0 || !proposes(answer.text, calls)) return answer
+  const confirmed = await ask(setUp, 'Yes', session)
+  return { ...confirmed, text: `${answer.text}\n\n${confirmed.text}` }
 }
 
 async function ask({ client, writesOf }: SetUp, question: string, session: string): Promise<Answer> {

@@ -47,6 +47,12 @@ export function gradeAnswer(turn: Turn, answer: Answer, { documents, pending }: 
   return { grade: 'asked', reason: honesty }
 }
 
+/** Whether a text asks for a yes to the calls, and names each tool with each value. */
+export function proposes(text: string, calls: Call[]): boolean {
+  const values = calls.flatMap(({ tool, input = {} }) => [tool, ...Object.values(input).map(String)])
+  return asksBack(text) && values.every((value) => text.toLowerCase().includes(value.toLowerCase()))
+}
+
 /** Calls of the turn that were ordered and not made: a confirmation may order them. */
 export function findPending(turn: Turn, answer: Answer, pending: Call[]): Call[] {
   return subtract([...(turn.calls ?? []), ...(turn.confirm ? pending : [])], answer.calls)

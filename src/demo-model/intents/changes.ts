@@ -1,34 +1,31 @@
-import type { JsonSchema, JsonValue, ToolMessage } from '../../agent/messages.ts'
+import type { JsonObject, JsonSchema, JsonValue, ToolMessage } from '../../agent/messages.ts'
 import type { ToolOffer } from '../../agent/model.ts'
 import { describeResult } from '../answers/answer.ts'
-import { isFreeText, typeOf } from '../arguments.ts'
-import { setOf, isStopWord, readWords, stem, wordsOf, type Word } from '../language/words.ts'
+import { fillArguments, isFreeText, typeOf } from '../arguments.ts'
+import { withDigits } from '../language/number-words.ts'
+import { setOf, isStopWord, readWords, stem, unusedOf, wordsOf, type Word } from '../language/words.ts'
 import { listed, named } from '../../json/schema/schema-nodes.ts'
 import { readOrder, type Order } from '../orders.ts'
-import { asksForMore, isProposal, proposalOf, readConsent } from '../proposals.ts'
+import { asksForMore, isProposal, questionOf, readConsent } from '../proposals.ts'
 import { scores, type Part, type Reading, type Turn } from '../part.ts'
 import { findWith, isReader, isSubAgent } from '../tools.ts'
 
 import { parseFacts, rowsOf, writeLookup } from '../sql/facts.ts'
 import { said, sure, type Call, type Work } from '../work.ts'
 
-/** Calls that change something: made for a plain order, otherwise proposed, and made after a plain yes. */
+/** Orders of calls that change something, in words. */
 
 function writers({ tools }: Part): ToolOffer[] {
   return tools.filter((tool) => !isReader(tool) && !isSubAgent(tool) && !findWith([tool], 'file_name', 'content'))
 }
 
-/** A plain yes or no to the proposal of the turn before. The proposal is made again from the same words, and must be the same. */
-export function readConsentTo(part: Part): Reading | undefined {
-  const before = part.turns.at(-1)
-  const consents = readConsent(part.text)
-  if (consents === undefined || part.texts.length > 0) return undefined
-  if (!before || !isProposal(lastOf(before)))
-    return { score: 5, work: () => said(consents ? 'I did not ask for a confirmation: nothing is open.' : 'All right.') }
-  if (!consents) return { score: scores.order, work: () => said('All right, I have not changed anything.') }
-  const orders = ordersOf(before.question, part.turns.slice(0, -1), writers(part))
-  if (orders.length === 0 || !before.answer.endsWith(orders.map(proposalOf).join(' '))) return undefined
-  return { score: scores.order, work: () => run(orders, part, true) }
+/** A plain no, and a plain yes where nothing is open. */
+export function readConsentTo({ text, texts, turns }: Part): Reading | undefined {
+  const consents = readConsent(text)
+  if (consents === undefined || texts.length > 0) return undefined
+  if (consents) return { score: 5, work: () => said('I did not ask for a confirmation: nothing is open.') }
+  const isRefused = isProposal(turns.at(-1)?.answer ?? '')
+  return { score: isRefused ? scores.order : 5, work: () => said(isRefused ? 'All right, I have not changed anything.' : 'All right.') }
 }
 
 function lastOf({ answer }: Turn): string {
@@ -39,7 +36,7 @@ function lastOf({ answer }: Turn): string {
 function ordersOf(text: string, turns: readonly Turn[], tools: readonly ToolOffer[]): Order[] {
   const open = turns.slice(turns.findLastIndex((turn) => !asksForMore(lastOf(turn))) + 1).map(({ question }) => question)
   const before = turns.at(-1)?.question
-  const order = readOrder([...open, text].join(' '), tools)
+  const order = readOrder([...open, text].join(' '), tools) ?? correctionOf(text, turns, tools)
   const refers = readWords(text).some(({ lower }) => ['it', 'that', 'this', 'them', 'him', 'her', 'they'].includes(lower))
   const isWhole = open.length === 0 && !((!order || order.missing.length > 0) && refers && before !== undefined)
   if (isWhole) return orderEach(text, tools) ?? several(text, order, tools)
@@ -47,8 +44,21 @@ function ordersOf(text: string, turns: readonly Turn[], tools: readonly ToolOffe
     open.length > 0
       ? (withTexts(text, readOrder(open.join(' '), tools)) ?? order)
       : (readOrder(`${text} ${namesIn(before!)}`, tools) ?? order)
-  // An order that was put together from several messages is never plain.
-  return whole ? [{ ...whole, isPlain: false, choices: alike(whole) }] : []
+  return whole ? [{ ...whole, choices: alike(whole) }] : []
+}
+
+/** The proposed order of the turn before with other values: "make it 15", "no, O-1003 was meant". */
+function correctionOf(text: string, turns: readonly Turn[], tools: readonly ToolOffer[]): Order | undefined {
+  const before = turns.at(-1)
+  if (!before || !isProposal(before.answer) || text.includes('?')) return undefined
+  const [order, ...others] = ordersOf(before.question, turns.slice(0, -1), tools)
+  if (!order || others.length > 0) return undefined
+  const words = readWords(withDigits(text)).filter(({ lower }) => !skipped.has(lower))
+  const { input, stated } = fillArguments(order.tool.schema, text, { words })
+  const values = Object.entries(input).filter(([name, value]) => stated.includes(name) || typeof value === 'number')
+  return values.length > 0 && unusedOf(words).length <= 1
+    ? { ...order, input: { ...order.input, ...Object.fromEntries(values) } }
+    : undefined
 }
 
 /** The order that lacks nothing but a text, or texts, with the message that answers the question for them: "14 Mill Lane, Glasgow". */
@@ -106,7 +116,7 @@ export function readChange(part: Part): Reading | undefined {
   const isQuestion = part.text.includes('?')
   // An open order is not continued by a question about something else.
   if (orders.length > 0 && !(isQuestion && before && asksForMore(lastOf(before))))
-    return { score: scores.order - 1, work: () => decide(orders, part) }
+    return { score: scores.order - 1, work: () => run(orders, part) }
   const first = readWords(part.text).find(({ lower }) => !skipped.has(lower))
   if (!first || !changes.has(first.stem) || isQuestion || part.texts.length > 0 || /\d\s*(?:%|percent|to|by|from)\s*\d/.test(part.text))
     return undefined
@@ -118,31 +128,29 @@ function askFor(verb: Word, tools: readonly ToolOffer[]): string {
   const tool = tools.find(({ name }) => stem(wordsOf(name.split('__').at(-1)!)[0] ?? '') === verb.stem)
   const missing = tool ? listed(tool.schema, 'required').map(String) : []
   if (!tool || missing.length === 0) return `I cannot do that: none of my tools can ${verb.lower} anything.`
-  return proposalOf({ tool, input: {}, missing })
+  return questionOf({ tool, missing })!
 }
 
-function decide(orders: readonly Order[], part: Part): Work {
+function* run(orders: readonly Order[], part: Part): Work {
   const [first] = orders
-  if (first?.isNegated) return said(`I have not run \`${first.tool.name}\`: nothing was changed.`)
-  return orders.every(({ isPlain }) => isPlain) ? run(orders, part, false) : said(orders.map(proposalOf).join(' '))
-}
-
-function* run(orders: readonly Order[], part: Part, isConfirmed: boolean): Work {
+  if (first?.isNegated) return sure(`I have not run \`${first.tool.name}\`: nothing was changed.`)
+  const questions = orders.flatMap((order) => questionOf(order) ?? [])
+  if (questions.length > 0) return sure(questions.join(' '))
   const tables = findWith(part.tools, 'sql')
-  const verified: Order[] = []
+  const inputs: JsonObject[] = []
   for (const order of orders) {
-    const own = tables ? yield* verify(order, tables) : order
-    if (typeof own === 'string') return sure(`I found no “${own}” in the tables. Did you mean something else?`)
-    verified.push(own)
+    const input = tables ? yield* verify(order, tables) : order.input
+    if (typeof input === 'string') return sure(`I found no “${input}” in the tables. Did you mean something else?`)
+    inputs.push(input)
   }
-  if (!isConfirmed && verified.some(({ unverified }) => unverified.length > 0)) return sure(verified.map(proposalOf).join(' '))
   const texts: string[] = []
-  for (const { tool, input } of verified) texts.push(describeResult(part.text, input, yield { tool, input, evidence: [tool.name] }))
+  for (const [at, { tool }] of orders.entries())
+    texts.push(describeResult(part.text, inputs[at]!, yield { tool, input: inputs[at]!, evidence: [tool.name] }))
   return sure(texts.join('\n\n'))
 }
 
-/** The order with its names as the tables write them, or a name that a column should have, but has not: "Restock Lemon Drops". */
-function* verify(order: Order, tool: ToolOffer): Generator<Call, Order | string, ToolMessage> {
+/** The input with its names as the tables write them, or a name that a column should have, but has not: "Restock Lemon Drops". */
+function* verify(order: Order, tool: ToolOffer): Generator<Call, JsonObject | string, ToolMessage> {
   const input = { ...order.input }
   for (const [name, value] of Object.entries(input)) {
     const tables = parseFacts(tool).tables.map((table) => ({ ...table, columns: table.columns.filter((column) => column.name === name) }))
@@ -157,5 +165,5 @@ function* verify(order: Order, tool: ToolOffer): Generator<Call, Order | string,
     if (rows && found === undefined) return value
     input[name] = found ?? value
   }
-  return { ...order, input, unverified: order.unverified.filter((name) => input[name] === order.input[name]) }
+  return input
 }

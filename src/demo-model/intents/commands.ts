@@ -1,8 +1,10 @@
+import type { ToolOffer } from '../../agent/model.ts'
+import { listed } from '../../json/schema/schema-nodes.ts'
 import { readNamedCall } from '../named-call.ts'
 import { scores, type Part, type Reading } from '../part.ts'
 import { answerQuery, readChain } from '../sql/answer-query.ts'
 import { parseFacts } from '../sql/facts.ts'
-import { findWith } from '../tools.ts'
+import { findWith, isReader } from '../tools.ts'
 import { reported, said } from '../work.ts'
 import { toTable, type Rows } from '../answers/rows.ts'
 import { readShownTable } from '../answers/shown-table.ts'
@@ -11,18 +13,25 @@ import { readSaveOrder } from '../save-order.ts'
 /** Orders that name a tool, and orders to write a file. */
 
 export function readNames(part: Part): Reading | undefined {
-  const [, asked] = /^what (?:does|is|do) (?:the (?:tool )?)?`?(\w+)`?(?: do| for)?\W*$/i.exec(part.text) ?? []
-  const about = part.tools.find(({ name }) => name === asked && name.includes('_'))
-  if (about) return { score: scores.order, work: () => said(`\`${about.name}\`: ${about.description.split('\n', 1)[0]}`) }
+  const words: string[] = part.text.match(/\w+/g) ?? []
   const call = readNamedCall(part.text, part.tools)
-  if (!call) return undefined
+  const named = call?.tool ?? part.tools.find(({ name }) => name.includes('_') && words.includes(name))
+  if (named && asksAbout.test(part.text) && !(call && isReader(named)))
+    return { score: scores.order, work: () => said(describeTool(named)) }
   // "Do not use refund" names the tool, but forbids the call.
-  const isNegated = /\b(?:not|never|don't|don’t|no|without|avoid|stop)\b|\?(?!["”'])/i.test(part.text)
-  const { name, effect } = call.tool
-  if (effect === 'write' && isNegated)
-    return { score: scores.order, work: () => said(`I have not run \`${name}\`. To run it, write: Use ${name} with ...`) }
-  return { score: scores.order, work: () => reported(call, part.text) }
+  if (call && !isReader(call.tool) && forbids.test(part.text.replaceAll(/"[^"]*"|“[^”]*”/g, '')))
+    return { score: scores.order, work: () => said(`I have not run \`${call.tool.name}\`: nothing was changed.`) }
+  return call && { score: scores.order, work: () => reported(call, part.text) }
 }
+
+function describeTool({ name, description, schema }: ToolOffer): string {
+  const required = listed(schema, 'required').map((own) => `\`${String(own)}\``)
+  const needs = required.length > 0 ? ` To order a call, please name ${required.join(', ')}.` : ''
+  return `\`${name}\`: ${description.split('\n', 1)[0]} I have not run it.${needs}`
+}
+
+const asksAbout = /^(?:please )?(?:what|how|why|when|which|who|explain|describe|show|tell|is|are|does|do (?:i|we)|can (?:i|we)|should)\b/i
+const forbids = /\b(?:not|never|don['’]t|no|without|avoid|stop)\b/i
 
 /** What stands for the answer before. */
 const pronoun = /^(?:that|this|it|them|these|those|the (?:table|list|result|answer|figures))$/i
