@@ -35,7 +35,7 @@ export function summarise(sections: readonly Section[]): string {
 }
 
 const statement =
-  /^(?:my (?:\w+ ){1,3}(?:is|are)|i(?:'m| am| live| work| like| love| prefer| have(?! to\b)| use| speak| drive| own| hate|'ve| do not| don't)|we (?:are|have|use|prefer)|our (?:\w+ ){1,3}(?:is|are)|call me|(?:please )?(?:remember|note))\b/i
+  /^(?:my (?:\w+ ){1,3}(?:is|are)|i(?:'m| am| live| work| like| love| prefer| have(?! to\b)| use| speak| drive| own| hate|'ve| do not| don't)|we (?:are|have|use|prefer)|our (?:\w+ ){1,3}(?:is|are)|call me|(?:please )?(?:remember|note(?: that|:)))(?=\W|$)/i
 
 /** Answers a question about the person from what the person said before and from memories. */
 export function answerFromStatements(question: string, said: string, memories: readonly string[]): string | undefined {

@@ -1,9 +1,9 @@
 import { describeResult } from '../answers/answer.ts'
 import { withDigits } from '../language/number-words.ts'
 import { findPhrase, isNumber, phrases } from '../language/phrases.ts'
-import { readWords, wordsOf } from '../language/words.ts'
+import { readWords, setOf, unusedOf, wordsOf } from '../language/words.ts'
 import { scores, type Part, type Reading } from '../part.ts'
-import { readSpan, toDay } from '../sql/calendar.ts'
+import { readSpan, toDay, weekdayOf } from '../sql/calendar.ts'
 import { findTimeZones } from '../time-zones.ts'
 import { sure, unsure, type Call, type Work } from '../work.ts'
 import type { ToolMessage } from '../../agent/messages.ts'
@@ -30,23 +30,38 @@ export function readClock(part: Part): Reading | undefined {
   if (findPhrase(words, asksUntil)) return { score: scores.exact, work: () => countDays(tool, part.text) }
   const later = findPhrase(words, asksLater)
   const days = Number(later?.words.find(isNumber)?.lower) * (later?.phrase.includes('week') ? 7 : 1)
-  if (later && findPhrase(words, phrases('date|day|weekday'))) return { score: scores.exact + 1, work: () => addDays(tool, days) }
+  const asksDate = findPhrase(words, phrases('date|day|weekday|day of the week')) !== undefined
+  if (later && asksDate) return { score: scores.exact + 1, work: () => addDays(tool, days) }
   const zones = findTimeZones(part.text)
-  const before = part.isFollowUp && zones.length > 0 ? (part.earlier.at(-1) ?? '') : ''
-  if (!findPhrase(words, asksTime) && !findPhrase(readWords(before), asksTime)) return undefined
   if (findPhrase(words, asksDay) && dateIn(part.text, '2000-01-01') !== undefined)
     return { score: otherDate, work: () => tellDay(tool, part.text) }
-  const isOtherDate = words.some(({ lower }) => /^\d{4}-\d{2}-\d{2}$/.test(lower))
-  return { score: words.length <= 14 && !isOtherDate ? scores.exact : otherDate, work: () => tellTime(tool, part.text, zones) }
+  const before = part.isFollowUp && zones.length > 0 ? (part.earlier.at(-1) ?? '') : ''
+  const place = placeIn(part.text)
+  const isExplained = unusedOf(words).every(({ lower, text }) => timeWords.has(lower) || place.includes(text))
+  // "On which weekday do we sell most?" does not ask for today.
+  if (zones.length === 0 && !isExplained) return undefined
+  const other = words.find(({ lower }) => ['tomorrow', 'yesterday'].includes(lower))?.lower
+  if (other && asksDate) return { score: scores.exact, work: () => addDays(tool, other === 'tomorrow' ? 1 : -1) }
+  if (!findPhrase(words, asksTime) && !findPhrase(readWords(before), asksTime)) return undefined
+  return { score: scores.exact, work: () => tellTime(tool, part.text, zones) }
 }
+
+/** The words that a question about the clock may have. */
+const timeWords = setOf(
+  'time date day days weekday week month today todays now current local clock year late hour moment tomorrow yesterday exactly hello hi hey',
+)
 
 function zoneIn(schema: ToolOffer['schema']): string | undefined {
   return Object.keys(named(schema, 'properties')).find((name) => wordsOf(name).join('') === 'timezone' || name === 'tz')
 }
 
+function placeIn(text: string): string {
+  return /\b(?:in|at) (?:the )?(\p{Lu}[\p{L}-]+(?: \p{Lu}[\p{L}-]+)*)/u.exec(text)?.[1] ?? ''
+}
+
 function* tellTime(tool: ToolOffer, text: string, zones: readonly string[]): Work {
-  const place = /\b(?:in|at) (?:the )?(\p{Lu}[\p{L}-]+(?: \p{Lu}[\p{L}-]+)*)/u.exec(text)?.[1]
-  if (zones.length === 0 && place !== undefined)
+  const place = placeIn(text)
+  if (zones.length === 0 && place !== '')
     return unsure(`I do not know the time zone of ${place}. Please name a larger city or a zone such as Europe/Zurich.`)
   const times: string[] = []
   for (const zone of zones.length > 0 ? zones : [undefined]) {
@@ -65,18 +80,14 @@ function* todayOf(tool: ToolOffer): Generator<Call, string | undefined, ToolMess
 function* tellDay(tool: ToolOffer, text: string): Work {
   const today = yield* todayOf(tool)
   const date = today === undefined ? undefined : dateIn(text, today)
-  return date === undefined ? undefined : sure(`${date} is a **${weekdayOf(new Date(date))}**.`)
-}
-
-function weekdayOf(date: Date): string {
-  return date.toLocaleDateString('en-GB', { weekday: 'long', timeZone: 'UTC' })
+  return date === undefined ? undefined : sure(`${date} is a **${weekdayOf(date)}**.`)
 }
 
 function* addDays(tool: ToolOffer, days: number): Work {
   const today = yield* todayOf(tool)
   if (today === undefined) return undefined
-  const date = new Date(Date.parse(today) + days * 86_400_000)
-  return sure(`It is **${date.toISOString().slice(0, 10)}**, a ${weekdayOf(date)}.`)
+  const date = new Date(Date.parse(today) + days * 86_400_000).toISOString().slice(0, 10)
+  return sure(`It is **${date}**, a ${weekdayOf(date)}.`)
 }
 
 function* countDays(tool: ToolOffer, text: string): Work {

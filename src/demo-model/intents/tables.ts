@@ -78,6 +78,8 @@ function readTablesOf(profile: Profile, part: Part): Reading | undefined {
   const before = readChain({ questions: earlier, facts })
   if (/^which (?:one|of them) (?:was|is|were|did)/i.test(part.text) && query.groups.length === 0 && !before?.rows)
     return { score, work: () => said('Which ones do you mean? Please name them.', false) }
+  if (part.isFollowUp && before === undefined && /^(?:and )?(?:is|are|was|were|has|have) (?:it|they|that|this|he|she)\b/i.test(part.text))
+    return { score, work: () => said('Which one do you mean? Please name it.', false) }
   const clock = part.profiles.find(({ parameters, required }) => parameters.includes('timezone') && required.length === 0)?.tool
   const draw = isDrawn ? (_: unknown, result: ToolMessage) => drawChart(part, result) : undefined
   // A follow-up of a question about tables is not looked up in documents.

@@ -81,12 +81,12 @@ function* completeFacts({ tool, clock, ...question }: QuestionOfTables): Generat
     notes.push(...corrected.at(-1)!.notes)
     query = readChain({ questions, facts })
   }
-  if (query?.needsLatest && clock) {
+  if (query?.needs === 'today' && clock) {
     const { text } = yield { tool: clock, input: {}, evidence: query.hits }
     facts = { ...facts, today: /\d{4}-\d{2}-\d{2}/.exec(text)?.[0] }
     query = readChain({ questions, facts })
   }
-  if (query?.needsLatest) {
+  if (query?.needs) {
     const isDate = ({ kind }: Column) => kind === 'date'
     const column = [...query.conditions.values()].map((condition) => condition.column).find(isDate) ?? query.table.columns.find(isDate)
     facts = { ...facts, latest: (column && (yield* rangeOf(tool, column)))?.[1] ?? '2000-01-01' }

@@ -1,4 +1,4 @@
-import type { Word } from '../language/words.ts'
+import { setOf, type Word } from '../language/words.ts'
 
 /** Reads a span of time from words: a day, month, quarter, half or year, with or without its year. */
 
@@ -14,6 +14,7 @@ export interface ReadSpan {
 }
 
 const monthNames = 'january february march april may june july august september october november december'.split(' ')
+export const weekdayNames = 'Monday Tuesday Wednesday Thursday Friday Saturday Sunday'.split(' ')
 const month = `(${monthNames.map((name) => `${name}|${name.slice(0, 3)}`).join('|')}|sept)`
 const day = '(\\d{1,2})(?:st|nd|rd|th)?'
 const year = '((?:19|20)\\d{2})'
@@ -32,6 +33,10 @@ type Parts = (string | undefined)[]
 const forms = (
   [
     ['(\\d{4})-(\\d{2})(?:-(\\d{2}))?', ([own, number, date]) => (date ? toDay(own, Number(number), date) : toMonth(Number(number), own))],
+    [
+      `(?:the )?(first|last) (\\d+) (month|quarter)s(?: (?:of|in) (?:the year )?${year})?`,
+      ([which, count, unit, own]) => toMonths(which === 'first', Number(count) * (unit === 'quarter' ? 3 : 1), own),
+    ],
     [
       `(?:the )?(?:${year} )?(?:([qh])([1-9])|(${ordinals.join('|')}) (quarter|half))(?: (?:of |in )?(?:the year )?${year})?`,
       ([before, letter, digit, ordinal = '', noun = letter, behind]) =>
@@ -55,7 +60,9 @@ export function textAt(words: readonly Word[], at: number): string {
     .join(' ')
 }
 
-const monthLeads = ['in', 'of', 'since', 'until', 'for', 'and', 'to', 'from', 'during', 'between', 'before', 'after']
+const monthLeads = setOf(
+  'in of since until till for and to from during between before after through by starting beginning with than including on except excluding without not',
+)
 
 /** The span that begins at a word, or why there is no such time. The words "may", "mar" and "sep" are months only behind a preposition. */
 export function readSpan(words: readonly Word[], at: number): ReadSpan | string | undefined {
@@ -63,7 +70,7 @@ export function readSpan(words: readonly Word[], at: number): ReadSpan | string 
   for (const [form, read] of forms) {
     const match = form.exec(text)
     if (!match) continue
-    if (['may', 'mar', 'sep'].includes(match[0]) && words[at]!.text === match[0] && !monthLeads.includes(words[at - 1]?.lower ?? ''))
+    if (['may', 'mar', 'sep'].includes(match[0]) && words[at]!.text === match[0] && !monthLeads.has(words[at - 1]?.lower ?? ''))
       return undefined
     const span = read(match.slice(1))
     return typeof span === 'string' ? span : { span, length: match[0].split(' ').length }
@@ -88,6 +95,13 @@ function toPart(months: number, number: number, own: string | undefined): Span |
   const [first, last, grain] = [(number - 1) * months + 1, number * months, months === 3 ? 'quarter' : 'month'] as const
   if (last > 12) return `There is no ${months === 3 ? 'Q' : 'H'}${number}: a year has ${months === 3 ? 'four quarters' : 'two halves'}.`
   return own ? inYear(first, last, grain, Number(own)) : { first, last, grain }
+}
+
+/** The first or the last months of a year, or of every year. */
+function toMonths(isFirst: boolean, count: number, own: string | undefined): Span | string {
+  if (count < 1 || count > 12) return 'A year has twelve months.'
+  const [first, last] = isFirst ? [1, count] : [13 - count, 12]
+  return own ? inYear(first, last, 'month', Number(own)) : { first, last, grain: 'month' }
 }
 
 /** A day of a year, or of every year. */
@@ -122,6 +136,11 @@ export function rollingSpan(date: string, grain: Grain, count: number): { start:
   start.setUTCMonth(start.getUTCMonth() - { day: 0, week: 0, month: 1, quarter: 3, year: 12 }[grain] * count)
   start.setUTCDate(start.getUTCDate() - { day: 1, week: 7, month: 0, quarter: 0, year: 0 }[grain] * count + 1)
   return { start: toIso(start), end: toIso(new Date(Date.parse(date) + dayMs)), grain: 'day' }
+}
+
+/** The English name of a date's day of the week. */
+export function weekdayOf(date: string): string {
+  return weekdayNames[(new Date(date).getUTCDay() + 6) % 7]!
 }
 
 /** A span as people write it: "March 2025", "Q1 2025", "2025", "2025-03-01 to 2025-03-15". */

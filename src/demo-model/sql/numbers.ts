@@ -1,3 +1,4 @@
+import { exclusionOf } from '../language/exclusions.ts'
 import { claim, findPhrase, isNumber, phrases } from '../language/phrases.ts'
 import { currencies, setOf, stem, wordsOf, type Word } from '../language/words.ts'
 import { isMonth } from './calendar.ts'
@@ -64,7 +65,15 @@ function readEqual(words: readonly Word[], at: number, numbers: readonly Column[
   const values = words.slice(at + 1, end).filter((word) => isNumber(word) && word.use === undefined && !isYear(word))
   if (!column || values.length === 0) return undefined
   const list = values.map(({ lower }) => Number(lower))
-  return { column, comparison: `IN (${list.join(', ')})`, text: list.join(' or '), end: words.indexOf(values.at(-1)!) + 1 }
+  const exclusion = exclusionOf(words, at, 1)
+  claim(exclusion, 'number')
+  const not = exclusion.length > 0 ? 'NOT ' : ''
+  return {
+    column,
+    comparison: `${not}IN (${list.join(', ')})`,
+    text: not.toLowerCase() + list.join(' or '),
+    end: words.indexOf(values.at(-1)!) + 1,
+  }
 }
 
 function isYear({ lower }: Word): boolean {
@@ -77,7 +86,8 @@ function readComparison(words: readonly Word[], at: number): Read | undefined {
   let end = at + found.words.length
   while (articles.has(words[end]?.lower ?? '') || currencies.has(words[end]?.lower ?? '')) end++
   const [, digits, letter = words[end + 1]?.lower ?? ''] = /^(\d+(?:\.\d+)?)(k|m)?$/.exec(words[end]?.lower ?? '') ?? []
-  if (digits === undefined) return undefined
+  // "Up to 15 April" is a time.
+  if (digits === undefined || isMonth(words[end + 1]?.lower)) return undefined
   const value = Number(digits) * (factors[letter] ?? 1)
   end += letter.length > 1 && letter in factors ? 2 : 1
   if (currencies.has(words[end]?.lower ?? '')) end++

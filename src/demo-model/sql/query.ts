@@ -1,4 +1,5 @@
-import type { Grain } from './calendar.ts'
+import type { GroupGrain } from './dates.ts'
+import type { Today } from './periods.ts'
 import type { NumberCondition } from './numbers.ts'
 import { isStock, type Column, type Table } from './tables.ts'
 
@@ -6,7 +7,7 @@ export type Aggregate = 'sum' | 'avg' | 'median' | 'count' | 'max' | 'min'
 
 export interface Group {
   column: Column
-  grain?: Grain
+  grain?: GroupGrain
   /** True for "per region" and "in each region". */
   isEach?: boolean
 }
@@ -59,12 +60,12 @@ export interface Query {
   notes: string[]
   /** Why the question has no answer. */
   fault?: string | undefined
-  needsLatest: boolean
+  needs?: keyof Today | undefined
 }
 
 export function emptyQuery(table: Table, tables: readonly Table[]): Query {
   const lists = { measures: [], groups: [], numbers: [], columns: [], hits: [], unused: [], notes: [] }
-  return { table, tables, ...lists, conditions: new Map(), rows: false, share: false, byTime: false, needsLatest: false }
+  return { table, tables, ...lists, conditions: new Map(), rows: false, share: false, byTime: false }
 }
 
 /** Merges a follow-up with the query before: "and for the South?" keeps the measure and the time, and replaces the region. */
@@ -97,9 +98,11 @@ export function mergeQueries(before: Query, next: Query): Query {
     // What was not understood before is not understood now.
     unused: [...new Set([...before.unused, ...next.unused])],
     notes: [...new Set([...before.notes, ...next.notes])],
-    needsLatest: before.needsLatest || next.needsLatest,
+    needs: next.needs ?? before.needs,
   }
   if (hasFigure && !next.counted) delete query.counted
+  // "How many customers are gold?" "Who are they?"
+  if (next.rows && !asksAnew && !isGrouped && !next.order && before.aggregate === 'count') delete query.aggregate
   if (next.aggregate !== 'count' || hasFigure || next.counted) return query
   const stock = before.table.columns.find(isStock)
   query.measures = stock && before.conditions.size > 0 && !next.countsRows ? [stock] : []

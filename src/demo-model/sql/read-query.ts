@@ -1,11 +1,13 @@
 import { claim, claimWhere, findPhrase, phrases } from '../language/phrases.ts'
+import { openExclusions } from '../language/exclusions.ts'
 import { withDigits } from '../language/number-words.ts'
 import { readWords, unusedOf, type Word } from '../language/words.ts'
-import { readDates, takeGrain, type DateReading, type Today } from './dates.ts'
+import { readDates, takeGrain, type DateReading } from './dates.ts'
+import type { Today } from './periods.ts'
 import { chooseTable, findMentions, leftPhrases, persons, type Mention } from './mentions.ts'
 import { readNumbers } from './numbers.ts'
 import { emptyQuery, type Query } from './query.ts'
-import { hasTimeNear, isFollowedByValue, isGrouping, previousWord, readPresence, readValues, separators } from './roles.ts'
+import { hasTimeNear, isExcluding, isFollowedByValue, isGrouping, previousWord, readPresence, readValues, separators } from './roles.ts'
 import { hasRevenue, isStock, joinColumn, nameColumn, priceMeasure, stemsOfName, type Column, type Table } from './tables.ts'
 import { dropImplied, groupByPerson, nameGroups, readSubject } from './subject.ts'
 import { claimLightWords, pushOnce, readFigureWords, readImplied, readStock, readStockOfOne } from './vocabulary.ts'
@@ -58,7 +60,7 @@ function read(question: string, facts: DataFacts, previous: Table | undefined): 
   query.hits.push(...words.flatMap(({ lower, use = 'phrase' }) => (use === 'phrase' ? [] : [lower])))
   claimLightWords(words, query)
   // A time that does not exist is the answer, whatever else is not understood.
-  query.unused = query.fault === undefined ? unusedOf(words).map(({ text }) => text) : []
+  query.unused = query.fault === undefined ? [...new Set([...unusedOf(words), ...openExclusions(words)])].map(({ text }) => text) : []
   // "Who sold the most?" is not answered by rows or amounts without persons.
   const hasPersons = query.groups.length > 0 || query.columns.length > 0 || nameColumn(table)?.name === 'name'
   if (words[0]?.lower === 'who' && !hasPersons) query.unused.push(words[0].text)
@@ -79,9 +81,12 @@ function tableOf(words: readonly Word[], tables: readonly Table[], previous: Tab
   const mentions = findMentions(words, tables)
   const anyDate = tables.flatMap(({ columns }) => columns).find(({ kind }) => kind === 'date')
   const copies = words.map((word) => ({ ...word }))
-  const dates = anyDate && readDates(copies, anyDate, { today: '2000-01-01' })
+  const dates = anyDate && readDates(copies, anyDate, { today: '2000-01-01', latest: '2000-01-01' })
   const hasDate = dates !== undefined && (dates.text !== '' || dates.fault !== undefined)
-  const hasGrain = takeGrain(copies, true) !== undefined
+  // "What day of the week is 24 December?" is about the calendar.
+  const isDay = /^in (?:\d{4}-\d\d-\d\d|\d+ \w+)$/.test(dates?.text ?? '')
+  const grain = takeGrain(copies, true)
+  const hasGrain = grain !== undefined && !(isDay && ['day', 'weekday'].includes(grain))
   if (previous && (hasDate || hasGrain || mentions.some(({ table }) => table.name === previous.name))) return previous
   // "What was bought in order O-1001?" asks for the lines of the order.
   const isBought = words[0]?.lower === 'what' && findPhrase(words, phrases('bought|ordered|purchased|is in|was in|what in'))
@@ -123,7 +128,7 @@ function readTimes(query: Query, words: readonly Word[], now: Today): (DateReadi
   if (reading.sql) query.conditions.set(column.name, { sql: reading.sql, column, isSingle: !reading.grain, text: reading.text })
   query.fault = reading.fault
   query.notes.push(...[reading.note ?? []].flat())
-  query.needsLatest = reading.needsLatest === true
+  query.needs = reading.needs
   return { ...reading, column }
 }
 
@@ -146,11 +151,12 @@ function readMention(query: Query, words: readonly Word[], mentions: readonly Me
   // In "product category" the first noun only describes the second.
   const isAttribute =
     column.kind === 'text' && mentions.some((next) => next.kind === 'column' && next.column !== column && next.at === at + length)
-  if ((isTable && weight <= 1) || isAttribute || readPresence(query, words, mention)) return
+  if ((isTable && weight <= 1) || isAttribute || readPresence(query, words, mentions, mention)) return
   const isCounted = query.aggregate === 'count' && query.measures.length === 0
   if (column.kind === 'number') pushOnce(query.measures, column)
   else if (isGrouping(query, words, mentions, mention)) query.groups.push({ column, isEach: separators.has(previousWord(words, at)) })
-  else if (isTable) return
+  // "The revenue of all regions but North" names the regions only to exclude one.
+  else if (isTable || (query.measures.length > 0 && isExcluding(words, mentions, mention))) return
   else if (isCounted && ['many', 'of', 'count'].includes(previousWord(words, at, false))) query.counted = column
   else if (column.kind === 'date' ? !hasTimeNear(words, at) : !isFollowedByValue(mentions, mention)) query.columns.push(column)
 }

@@ -1,4 +1,5 @@
-import { claimWhere } from '../language/phrases.ts'
+import { exclusionOf } from '../language/exclusions.ts'
+import { claim, claimWhere } from '../language/phrases.ts'
 import type { Word } from '../language/words.ts'
 import type { Mention } from './mentions.ts'
 import { hasRevenue, quoteName, quoteText, nameIsRow } from './tables.ts'
@@ -7,11 +8,19 @@ import { setOf } from '../language/words.ts'
 
 /** Roles of columns and values in a question, by the words around them. */
 
+/** "Region North". */
 export function isFollowedByValue(mentions: readonly Mention[], { column, at }: Mention): boolean {
   return mentions.some((other) => {
     if (other.kind !== 'value' || other.column !== column) return false
     return (other.at > at && other.at - at <= 2) || other.at + other.length === at
   })
+}
+
+/** "By region, except North". */
+export function isExcluding(words: readonly Word[], mentions: readonly Mention[], { column }: Mention): boolean {
+  return mentions.some(
+    (other) => other.kind === 'value' && other.column === column && exclusionOf(words, other.at, other.length).length > 0,
+  )
 }
 
 export const separators = setOf('by per each every across between')
@@ -26,7 +35,8 @@ export function isGrouping(query: Query, words: readonly Word[], mentions: reado
   const noun = mentions.find((other) => other.column?.kind === 'text' && other.kind === 'column' && other.at + other.length === mention.at)
   const at = noun?.at ?? mention.at
   const before = previousWord(words, at)
-  if (isFollowedByValue(mentions, mention)) return false
+  const isExclusive = isExcluding(words, mentions, mention)
+  if (isFollowedByValue(mentions, mention) && !isExclusive) return false
   if (separators.has(before)) return true
   if (before === 'and' && words.slice(Math.max(0, at - 4), at).some(({ lower }) => ['by', 'per', 'each'].includes(lower))) return true
   const asksFigure = query.order !== undefined || query.measures.length > 0 || query.numbers.length > 0 || query.share
@@ -50,12 +60,15 @@ export function hasTimeNear(words: readonly Word[], at: number): boolean {
   return words.slice(Math.max(0, at - 1), at + 5).some(({ use }) => use === 'date')
 }
 
+const notWords = setOf("no not without never non missing isn't aren't wasn't weren't")
+
 /** "Without a rating", "used a coupon", "organic teas", "were discontinued": whether a column has a value. */
-export function readPresence(query: Query, words: readonly Word[], { column, at, length }: Mention): boolean {
-  if (!column || column.table !== query.table.name) return false
+export function readPresence(query: Query, words: readonly Word[], mentions: readonly Mention[], mention: Mention): boolean {
+  const { column, at, length } = mention
+  if (!column || column.table !== query.table.name || isFollowedByValue(mentions, mention)) return false
   const near = words.slice(Math.max(0, at - 3), at)
   const before = (names: string) => near.some(({ lower }) => names.split(' ').includes(lower))
-  const isNot = before("no not without never non missing isn't aren't")
+  const isNot = near.some(({ lower }) => notWords.has(lower))
   const isLimited = words.slice(at + length, at + length + 3).some(({ use }) => use === 'number')
   const has = !isLimited && before('a any') && before('have has had with used use left got')
   const isDone =
@@ -68,11 +81,9 @@ export function readPresence(query: Query, words: readonly Word[], { column, at,
   if (query.share && isAdjective) query.groups.push({ column })
   else query.conditions.set(column.name, { sql, column, isSingle: false, text })
   if (query.aggregate !== 'count' && !query.share) query.rows = true
-  claimWhere(near, 'value', ({ lower, use }) => use === undefined && ['no', 'without', 'never', 'used', 'left'].includes(lower))
+  claimWhere(near, 'value', ({ lower, use }) => use === undefined && (notWords.has(lower) || ['used', 'left'].includes(lower)))
   return true
 }
-
-const exclusions = new Set(['except', 'excluding', 'without', 'not', 'outside', "isn't", "aren't", "wasn't"])
 
 /** Makes conditions of the values in a question. Several values of a column are also groups: "North and South". */
 export function readValues(query: Query, words: readonly Word[], mentions: readonly Mention[]): void {
@@ -81,17 +92,37 @@ export function readValues(query: Query, words: readonly Word[], mentions: reado
     ({ column }) => column!,
   )
   for (const [column, own] of byColumn) {
-    const values = [...new Set(own.flatMap((mention) => mention.values))]
-    const before = words.slice(Math.max(0, own[0]!.at - 4), own[0]!.at).filter(({ lower }) => exclusions.has(lower))
-    const isNot = before.length > 0
-    claimWhere(before, 'value', ({ use }) => use === undefined)
-    const list = values.map(quoteText).join(', ')
-    const sql = `${quoteName(column.name)} ${values.length === 1 ? (isNot ? '<>' : '=') : isNot ? 'NOT IN' : 'IN'} ${values.length === 1 ? list : `(${list})`}`
-    const text = `${column.name.replaceAll('_', ' ')} ${isNot ? 'other than ' : ''}${values.join(' or ')}`
-    if (query.share && !isNot) query.hits.push(...values)
-    else query.conditions.set(column.name, { sql, column, isSingle: values.length === 1 && !isNot, text })
+    const [excluded, included] = splitValues(words, own)
+    const isNot = included.length === 0
+    const name = quoteName(column.name)
+    const terms = [
+      ...(isNot
+        ? []
+        : [included.length === 1 ? `${name} = ${quoteText(included[0]!)}` : `${name} IN (${included.map(quoteText).join(', ')})`]),
+      ...excluded.map((value) => `${name} IS DISTINCT FROM ${quoteText(value)}`),
+    ]
+    const texts = [included.join(' or '), excluded.length > 0 ? `other than ${excluded.join(' or ')}` : ''].filter(Boolean)
+    const text = `${column.name.replaceAll('_', ' ')} ${texts.join(', ')}`
+    if (query.share && !isNot) query.hits.push(...included)
+    else query.conditions.set(column.name, { sql: terms.join(' AND '), column, isSingle: included.length === 1, text })
     const isTogether = words.some(({ lower }) => ['combined', 'together'].includes(lower))
     const asksRows = query.rows && query.measures.length === 0 && query.aggregate === undefined
-    if (query.share || (!asksRows && own.length > 1 && values.length > 1 && !isNot && !isTogether)) query.groups.push({ column })
+    if (query.share || (!asksRows && included.length > 1 && !isTogether)) query.groups.push({ column })
   }
+}
+
+/** The excluded and the included values of a column. "Without tea and coffee" excludes both. */
+function splitValues(words: readonly Word[], mentions: readonly Mention[]): [excluded: string[], included: string[]] {
+  const excluded = new Set<Mention>()
+  for (const [index, mention] of mentions.entries()) {
+    const before = mentions[index - 1]
+    const joined = before && excluded.has(before) ? words.slice(before.at + before.length, mention.at) : undefined
+    const exclusion = exclusionOf(words, mention.at, mention.length)
+    claim(exclusion, 'value')
+    if (exclusion.length > 0 || joined?.every(({ lower }) => ['and', 'or', 'nor', 'the', 'any'].includes(lower))) excluded.add(mention)
+  }
+  const valuesOf = (isExcluded: boolean) => [
+    ...new Set(mentions.filter((each) => excluded.has(each) === isExcluded).flatMap(({ values }) => values)),
+  ]
+  return [valuesOf(true), valuesOf(false)]
 }

@@ -129,8 +129,47 @@ const questions: [string, string][] = [
   ['Where is the customer "Juniper Law"?', "select * from customers where name = 'Juniper Law'"],
 ]
 
+const total = 'select round(sum(amount), 2) from sales where '
+const open: [string, string][] = [
+  ['sales since March', `${total} date >= '2025-03-01'`],
+  ['revenue from May on', `${total} date >= '2025-05-01'`],
+  ['revenue after the 3rd of May', `${total} date > '2025-05-03'`],
+  ['revenue since 3 May', `${total} date >= '2025-05-03'`],
+  ['revenue June onwards', `${total} date >= '2025-06-01'`],
+  ['revenue not before June', `${total} date >= '2025-06-01'`],
+  ['revenue since the end of July', `${total} date >= '2025-08-01'`],
+  ['revenue up to and including 15 April', `${total} date <= '2025-04-15'`],
+  ['revenue until the end of April', `${total} date < '2025-05-01'`],
+  ['revenue from 15 March to 15 April', `${total} date between '2025-03-15' and '2025-04-15'`],
+  ['revenue July to September', `${total} month(date) between 7 and 9`],
+  ['revenue in the first three months', `${total} month(date) <= 3`],
+  ['revenue of all regions but the North', `${total} region <> 'North'`],
+  ['revenue without the Service Plan and the Filter Kit', `${total} product not in ('Service Plan', 'Filter Kit')`],
+  ['revenue in the South, not counting Partner', `${total} region = 'South' and channel <> 'Partner'`],
+  ['revenue with North left out', `${total} region <> 'North'`],
+  ['revenue in regions that are neither North nor South', `${total} region in ('East', 'West')`],
+  ['revenue except December', `${total} month(date) <> 12`],
+  [
+    'revenue by region except North',
+    "select region, round(sum(amount), 2) s from sales where region <> 'North' group by 1 order by s desc",
+  ],
+  ['revenue on Saturdays', `${total} dayname(date) = 'Saturday'`],
+  ['revenue by weekday', 'select dayname(date), round(sum(amount), 2) s from sales group by 1 order by s desc'],
+  ['which day of the week did we sell most', 'select dayname(date), round(sum(amount), 2) s from sales group by 1 order by s desc'],
+]
+
+test('an exclusion or a beginning that nothing explains is left over, so that the person is asked', () => {
+  for (const [question, word] of [
+    ['revenue since then', 'since'],
+    ['revenue after the 3rd', 'after'],
+    ['revenue without anything special', 'without'],
+    ['units of everything but the new ones', 'but'],
+  ])
+    assert.ok(readQuery(question!, { tables, latest: '2025-12-31' })?.unused.includes(word!), question)
+})
+
 test('questions become the SQL that answers them', async (t) => {
-  for (const [question, expected] of questions) {
+  for (const [question, expected] of [...questions, ...open]) {
     await t.test(question, async () => {
       const sql = select(question)
       const [rows, expectedSql] = [await rowsOf(sql), await rowsOf(expected)]

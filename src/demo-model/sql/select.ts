@@ -84,7 +84,7 @@ function sortGroups(
   const limited = limit ? `LIMIT ${limit}` : ''
   if (order && groups.length === 2 && each >= 0 && !groups.every(({ isEach }) => isEach))
     return [`QUALIFY row_number() OVER (PARTITION BY ${written[each]!.sql} ORDER BY ${figure} ${order}) <= ${limit ?? 1}`, 'ORDER BY ALL']
-  if (!order && (groups.length > 1 || groups.some(({ grain }) => grain))) return ['ORDER BY ALL', limited]
+  if (!order && (groups.length > 1 || groups.some(({ grain }) => grain && grain !== 'weekday'))) return ['ORDER BY ALL', limited]
   return [`ORDER BY ${name} ${order ?? 'DESC'}`, limited]
 }
 
@@ -124,6 +124,7 @@ const grainSql: Record<NonNullable<Group['grain']>, (name: string) => string> = 
   day: (name) => `CAST(${name} AS DATE)`,
   week: (name) => `strftime(${name}, '%G-W%V')`,
   month: (name) => `strftime(${name}, '%Y-%m')`,
+  weekday: (name) => `dayname(${name})`,
   quarter: (name) => `strftime(${name}, '%Y') || '-Q' || quarter(${name})`,
   year: (name) => `strftime(${name}, '%Y')`,
 }

@@ -21,7 +21,7 @@ const figures: [names: string, set: (query: Query) => void][] = [
   ['what share|share|percentage|percent|proportion|what fraction|fraction|what part', (query) => (query.share = true)],
 ]
 const descending =
-  'highest|largest|biggest|most|most popular|maximum|max|best|top|greatest|strongest|priciest|most expensive|expensive|leading|longest|best selling|bestseller|' +
+  'highest|largest|biggest|busiest|most|most popular|maximum|max|best|top|greatest|strongest|priciest|most expensive|expensive|leading|longest|best selling|bestseller|' +
   'bestsellers|more|better|higher|dearer|dearest|bigger|larger|dear|richest'
 const ascending =
   'lowest|smallest|least|least popular|minimum|min|worst|fewest|weakest|bottom|poorest|cheapest|least expensive|shortest|less|fewer|lower|cheaper|smaller|worse|cheap|slowest'
@@ -51,7 +51,7 @@ const light = new Set(
     'hello hi hey thanks thank exactly there do per entire whole system database listed registered recorded is it they them those these that ours own owns ' +
     'class classes break comes still gets anything everything anyone left list used so kind type types included including include versus vs against find see ' +
     'look check wonder wondering curious interested think today store shop work works cost costs offer sort sorted ordered rank ranked ranking joined ' +
-    'join signed registered became started created since belong belongs called named name id number anybody somebody someone quick method already yet still worth popular enough'
+    'join signed registered became started created take takes took taken belong belongs called named name id number anybody somebody someone quick method already yet still worth popular enough'
   ).split(' '),
 )
 /** Verbs of buying mean the rows of a table with revenue, or of orders; elsewhere they ask for what the table does not have. */
@@ -65,7 +65,7 @@ export function readFigureWords(query: Query, words: readonly Word[]): void {
   claimWhere(words, 'light', ({ lower }, at) => lower === 'number' && texts.has(words[at - 1]?.stem ?? ''))
   for (const [names, set] of figures) if (takePhrase(words, phrases(names))) set(query)
   if (query.compares) takePhrase(words, phrases('how much'))
-  if (hasRevenue(query.table) && findPhrase(words, phrases('what did we|what did you|what have we'))) query.aggregate ??= 'sum'
+  if (hasRevenue(query.table) && findPhrase(words, phrases('what did we|what did you|what have we|make|made'))) query.aggregate ??= 'sum'
   // "How much is the kettle?" asks for a price where there is no revenue.
   if ((hasRevenue(query.table) || !priceMeasure(query.table)) && takePhrase(words, phrases('how much'))) query.aggregate ??= 'sum'
   const place = takePhrase(words, places)
@@ -79,7 +79,7 @@ export function readFigureWords(query: Query, words: readonly Word[]): void {
     if (!query.order) query.aggregate ??= 'sum'
     pushOnce(query.measures, mainMeasure(query.table)!)
   }
-  const list = findPhrase(words.slice(0, 5), lists)
+  const list = findPhrase(words.slice(0, 5), lists) ?? findPhrase(words.slice(0, 1), phrases('any'))
   query.rows = list !== undefined && query.aggregate !== 'count' && query.aggregate !== 'sum'
   claim(list?.words.filter(({ lower }) => !isStopWord(lower)) ?? [], 'phrase')
 }
@@ -142,6 +142,7 @@ export function readStockOfOne(query: Query, words: readonly Word[]): void {
 
 /** Claims words without a meaning for the query, once all others have been read. */
 export function claimLightWords(words: readonly Word[], { table }: Query): void {
+  takePhrase(words, phrases('since when'), 'light')
   const isBought = hasRevenue(table) || /order/i.test(table.name) || table.columns.some(({ name }) => /stock/i.test(name))
   for (const word of words) if (light.has(word.lower) || (isBought && buying.has(word.lower))) word.use ??= 'light'
 }
