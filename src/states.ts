@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
 
-/** Channel of rare states. The messages are names, listed in `chaos/states.ts` with the invariant at risk. */
+/** Channel of rare states. The messages are names, listed in `proofs/chaos/states.ts` with the invariant at risk. */
 export const statesChannel = 'agent-core.states'
 
 const states = channel(statesChannel)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bodyOf, deltasOf, fieldOf } from './answers.ts'
 import { formatTurns } from './figures.ts'
-import { createRandom } from '../../chaos/random.ts'
+import { createRandom } from '../../proofs/random.ts'
 import { shuffle, spreadOf } from './statistics.ts'
 
 test('median and quartiles are interpolated, and do not depend on the order of the values', () => {

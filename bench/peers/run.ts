@@ -6,7 +6,7 @@ import { describePins, pinLoad, pins, start } from '../processes.ts'
 import { formatTurns, type Turn } from './figures.ts'
 import { installAgentCore, installPeer, type Installed } from './install.ts'
 import { products } from './products.ts'
-import { createRandom } from '../../chaos/random.ts'
+import { createRandom } from '../../proofs/random.ts'
 import { shuffle } from './statistics.ts'
 import { measureTurn } from './turn.ts'
 

@@ -5,7 +5,17 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const folders = ['', 'docs/decisions', 'deploy', 'bench', 'chaos', 'hostile', 'disk-faults', 'soak', 'interleavings']
+const folders = [
+  '',
+  'docs/decisions',
+  'deploy',
+  'bench',
+  'proofs/chaos',
+  'proofs/hostile',
+  'proofs/disk-faults',
+  'proofs/soak',
+  'proofs/interleavings',
+]
 const pages = (await Promise.all(folders.map(listPages))).flat()
 
 async function listPages(folder: string): Promise<string[]> {

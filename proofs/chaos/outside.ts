@@ -1,0 +1,168 @@
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Webhook } from 'standardwebhooks'
+import { startModelServer, type ModelAnswer, type ModelServerRequest } from '../../test/fixtures/model-server.ts'
+import type { History } from './history/history.ts'
+import type { ChatKind } from './history/operations.ts'
+
+/** Stand-ins for external services: model, ledger, receiver of callbacks. Their requests are recorded in the history. */
+export interface Outside {
+  modelUrl: string
+  /** URL of an OpenAPI service with the operations `record` and `seal` (write) and `look` (read). */
+  ledgerUrl: string
+  callbackUrl: string
+  /** `host:port` of the callback receiver. */
+  callbackHost: string
+  /** Invalid requests, as texts. */
+  violations: string[]
+  /** Sets how the model answers until the next call. */
+  setModel(mode: 'well' | 'fails' | 'hangs' | 'breaks'): void
+  close(): Promise<void>
+}
+
+export const callbackSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+
+export async function startOutside(random: () => number, history: History): Promise<Outside> {
+  const violations: string[] = []
+  let mode: Parameters<Outside['setModel']>[0] = 'well'
+  const model = await startModelServer((request, index) => answer(request, { index, mode, random, history }))
+  const ledger = await startLedger(random, history)
+  const receiver = await startReceiver(random, history, violations)
+  return {
+    modelUrl: model.url,
+    ledgerUrl: ledger.url,
+    callbackUrl: `${receiver.url}/hook`,
+    callbackHost: new URL(receiver.url).host,
+    violations,
+    setModel: (next) => void (mode = next),
+    async close() {
+      await model.close()
+      ledger.close()
+      receiver.close()
+    },
+  }
+}
+
+interface Script {
+  /** Number of the call, part of every answer: a second execution of a run has another answer. */
+  index: number
+  mode: string
+  random(): number
+  history: History
+}
+
+function answer(request: ModelServerRequest, { index, mode, random, history }: Script): ModelAnswer {
+  const { messages } = request.body
+  if (mode === 'fails') return { status: 503, body: { error: { message: 'overloaded' } } }
+  if (mode === 'hangs') return { silentAfter: 1 }
+  const last = messages.at(-1)
+  const text = textOf(last.content)
+  if (textOf(messages[0].content).includes('memory of an assistant')) return { text: memoriesOf(text) }
+  const breakOptions = mode === 'breaks' || random() < 0.03 ? { breakAfter: 2 + Math.floor(random() * 4) } : {}
+  const [, requestId = '', kind = 'talk'] = /(\S+) (talk|read|write|both|seal|slow|long)\b/.exec(last.role === 'tool' ? '' : text) ?? []
+  const calls = callsOf(kind as ChatKind, requestId)
+  if (calls.length > 0) return { text: ['I ', 'look ', 'at ', 'it.'], calls, delayMs: random() * 40, ...breakOptions }
+  const isSlow = kind === 'slow'
+  if (isSlow) recordCall(request, requestId, history)
+  const pieces = ['Answer ', `${index} `, 'is ', 'done', ', ', 'as ', 'far ', 'as ', 'I ', 'can ', 'tell', '.']
+  const pauseMs = isSlow ? 150 : kind === 'long' ? longMs / pieces.length : 5 + random() * 40
+  return { text: pieces, delayMs: random() * 40, pauseMs, usage: { input: 100, output: 11 }, ...(isSlow ? {} : breakOptions) }
+}
+
+/** Duration of a long answer: longer than a stopping process waits for its runs. */
+export const longMs = 40_000
+
+/** Records the duration of a model call: a period of certain execution of the run. */
+function recordCall({ closedEarly }: ModelServerRequest, requestId: string, history: History): void {
+  const invokedAt = performance.now()
+  void closedEarly.then((isCut) => history.add('model', 'model call', { requestId }, { invokedAt, result: isCut ? 'unknown' : 'ok' }))
+}
+
+/** Statements of the caller for the memory, different in each chat, without contradictions. */
+function memoriesOf(text: string): string {
+  const [, requestId] = /(\S+) talk\b/.exec(text) ?? []
+  return requestId ? JSON.stringify([{ kind: 'fact', content: `The user has number ${requestId.replaceAll('-', '')}.` }]) : '[]'
+}
+
+function textOf(content: unknown): string {
+  return typeof content === 'string' ? content : JSON.stringify(content)
+}
+
+function callsOf(kind: ChatKind, requestId: string) {
+  const call = (name: string) => ({ name, arguments: JSON.stringify({ what: requestId }) })
+  const [look, record, seal] = [call('ledger__look'), call('ledger__record'), call('vault__seal')]
+  switch (kind) {
+    case 'read':
+      return [look, look]
+    case 'write':
+      return [record]
+    case 'both':
+      return [look, record]
+    case 'seal':
+      return [look, seal]
+    case 'talk':
+    case 'slow':
+    case 'long':
+      return []
+  }
+}
+
+/** OpenAPI documents of the ledger and of the vault, whose calls wait for an approval. */
+export function documentOf(name: 'ledger' | 'vault', url: string) {
+  const operation = (operationId: string) => ({
+    operationId,
+    parameters: [{ name: 'what', in: 'query', required: true, schema: { type: 'string' } }],
+    responses: { 200: { description: 'Done.' } },
+  })
+  return {
+    openapi: '3.1.0',
+    info: { title: name, version: '1' },
+    servers: [{ url }],
+    paths:
+      name === 'ledger' ? { '/entries': { post: operation('record'), get: operation('look') } } : { '/seals': { post: operation('seal') } },
+  }
+}
+
+async function startLedger(random: () => number, history: History) {
+  return listen(async (request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://ledger')
+    const requestId = searchParams.get('what') ?? ''
+    request.resume()
+    const operation = pathname === '/seals' ? 'seal' : 'record'
+    if (request.method === 'POST')
+      history.add('ledger', 'effect', { requestId, operation, key: String(request.headers['idempotency-key']) })
+    await sleep(random() < 0.3 ? random() * 1500 : random() * 30)
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ what: requestId }))
+  })
+}
+
+async function startReceiver(random: () => number, history: History, violations: string[]) {
+  const webhook = new Webhook(callbackSecret)
+  return listen(async (request, response) => {
+    let text = ''
+    for await (const chunk of request.setEncoding('utf8')) text += chunk
+    try {
+      webhook.verify(text, request.headers as Record<string, string>)
+    } catch {
+      violations.push('A callback has an invalid signature.')
+    }
+    const { data } = JSON.parse(text) as { data: { request_id: string } }
+    const isAccepted = random() > 0.2
+    const args = { requestId: data.request_id, id: String(request.headers['webhook-id']) }
+    history.add('receiver', 'callback', args, { result: isAccepted ? 'ok' : 'fail' })
+    response.writeHead(isAccepted ? 204 : 500).end()
+  })
+}
+
+async function listen(serve: (request: IncomingMessage, response: ServerResponse) => Promise<void>) {
+  const server = http.createServer((request, response) => void serve(request, response).catch(() => response.destroy()))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', 4096, resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}

@@ -1,0 +1,103 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import pg from 'pg'
+import { freePort, startPostgres } from '../../test/fixtures/postgres-server.ts'
+import { access } from './clients/start.ts'
+import { startCutProxy, type CutProxy } from './cut-proxy.ts'
+import type { Query } from './last-reads.ts'
+import { callbackSecret, documentOf, type Outside } from './outside.ts'
+import { Replica } from './replica.ts'
+
+/** Replicas with a shared database. */
+export interface Service {
+  replicas: readonly Replica[]
+  /** Proxy between each replica and the database, by index of the replica. */
+  proxies: readonly CutProxy[]
+  query: Query
+  restartPostgres(): Promise<void>
+  /** Terminates all database connections at the server. */
+  terminateBackends(): Promise<void>
+  stop(): Promise<void>
+}
+
+interface ServiceOptions {
+  /** Number of replicas. */
+  count: number
+  outside: Outside
+  random(): number
+  /** See `Options`. */
+  from: string | undefined
+}
+
+/** Prepares replicas with a new shared database, without a start of the processes. `folder`: for all files. */
+export async function openService(folder: string, { count, outside, random, from }: ServiceOptions): Promise<Service> {
+  const postgres = await startPostgres()
+  // An earlier version refuses a database of this one, and makes its own.
+  const databaseUrl = await (from === undefined ? postgres.createDatabase() : postgres.createEmptyDatabase())
+  const proxies = await Promise.all(Array.from({ length: count }, () => startCutProxy(Number(new URL(databaseUrl).port), random)))
+  const replicas = await Promise.all(proxies.map(({ port }, index) => openReplica(`replica-${index + 1}`, toAddress(databaseUrl, port))))
+
+  async function openReplica(name: string, database: string): Promise<Replica> {
+    const ownFolder = path.join(folder, name)
+    await mkdir(ownFolder)
+    for (const tool of ['ledger', 'vault'] as const)
+      await writeFile(path.join(ownFolder, `${tool}.json`), JSON.stringify(documentOf(tool, outside.ledgerUrl)))
+    // JSON is valid YAML.
+    await writeFile(path.join(ownFolder, 'agent.yaml'), JSON.stringify(configurationOf(outside)))
+    const environment = {
+      DATABASE_URL: database,
+      AGENT_CONFIG: path.join(ownFolder, 'agent.yaml'),
+      DATA_DIR: path.join(ownFolder, 'data'),
+      SECRET_KEY: 'only-for-this-run-and-for-nothing-else',
+      CALLBACK_SECRET: callbackSecret,
+      CALLBACK_RETRY_SECONDS: Array.from({ length: 20 }, () => '0.5').join(','),
+      OUTBOUND_ALLOW: outside.callbackHost,
+      LOG_FORMAT: 'json',
+    }
+    return new Replica({ name, port: await freePort(), folder, environment, checkout: from })
+  }
+
+  async function query(sql: string): Promise<Record<string, unknown>[]> {
+    const client = new pg.Client(databaseUrl)
+    await client.connect()
+    try {
+      return (await client.query(sql)).rows
+    } finally {
+      await client.end()
+    }
+  }
+
+  return {
+    replicas,
+    proxies,
+    query,
+    restartPostgres: () => postgres.restart(),
+    terminateBackends: async () => {
+      const end = 'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()'
+      // A database that is being restarted has ended its connections.
+      await query(end).catch(() => undefined)
+    },
+    async stop() {
+      for (const replica of replicas) await replica.end('SIGKILL')
+      for (const proxy of proxies) proxy.close()
+      await postgres.stop()
+    },
+  }
+}
+
+function toAddress(databaseUrl: string, port: number): string {
+  const address = new URL(databaseUrl)
+  address.port = String(port)
+  return address.href
+}
+
+function configurationOf({ modelUrl, ledgerUrl }: Outside) {
+  const primary = { provider: 'openai-compatible', model: 'scripted', base_url: modelUrl }
+  const tool = (name: string) => ({ name, type: 'openapi', config: { spec: `${name}.json`, base_url: ledgerUrl } })
+  return {
+    llms: { primary },
+    limits: { max_session_wait: 5, reconnect_grace: 1 },
+    access,
+    tools: [tool('ledger'), { ...tool('vault'), approval: 'required' }],
+  }
+}

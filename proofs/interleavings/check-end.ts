@@ -1,0 +1,46 @@
+import type { HistoryMessage } from '../../src/runs/run-store.ts'
+import type { Clients } from './clients.ts'
+import type { Reader } from './reader.ts'
+import type { World } from './world.ts'
+
+/** Checks what must hold when every run has ended and every request has its answer. */
+export function checkEnd({ store, audit }: World, clients: Clients): void {
+  for (const requestId of clients.accepted) if (!store.rowOf(requestId)) audit.fault(`Run ${requestId} was accepted and is not stored.`)
+  for (const requestId of clients.cancelled) {
+    const status = store.rowOf(requestId)?.status
+    if (status !== 'cancelled') audit.fault(`Run ${requestId} was cancelled, and is ${status} at the end.`)
+  }
+  for (const { requestId, status, session, messageIndex, fence } of store.allRows()) {
+    const messages = store.allSessions().find(({ key }) => key === session)!.messages
+    // The partial answer of a client that left stays where other runs came before the run was continued.
+    const isOwn = ({ role, data }: HistoryMessage) => role === 'ai' && data?.requestId === requestId && data.finishReason !== 'cancelled'
+    const answers = messages.filter(isOwn)
+    const questions = messages.filter(({ role, content }) => role === 'human' && content.endsWith(` ${requestId}`))
+    if (answers.length > 1) audit.fault(`Run ${requestId} has ${answers.length} answers in its session.`)
+    if (questions.length > 1) audit.fault(`Run ${requestId} has ${questions.length} questions in its session.`)
+    if (status !== 'success') continue
+    const answer = answers[0]
+    if (!answer) audit.fault(`Run ${requestId} has ended without an answer in its session.`)
+    // A run that failed is continued behind the runs that came meanwhile.
+    else if (fence === 1 && answer.idx !== messageIndex! + 1) audit.fault(`The answer of run ${requestId} does not follow its question.`)
+  }
+  for (const reader of clients.readers) checkReader(reader, audit)
+}
+
+/** A reader that got the last event has read a log with which the run has ended or was interrupted. */
+function checkReader({ requestId, lines, last }: Reader, audit: World['audit']): void {
+  const run = audit.runs.get(requestId)
+  if (!run || run.logs.length === 0) return
+  const isLast = last?.type === 'end' || last?.type === 'interrupt'
+  // The end of a reader whose process stops, or lost the run, is the end of the connection only.
+  const isOwnEnd = last?.type === 'end' && last.error !== undefined
+  const text = lines.slice(0, isOwnEnd ? -1 : undefined)
+  const isStored = run.logs.some((log) => isPrefix(text, log) && (!isLast || isOwnEnd || text.length === log.length))
+  // Events of an attempt that was cut off are void for readers that have left meanwhile.
+  if (!isStored && (isLast || run.fence === 1) && !(isOwnEnd && run.fence > 1))
+    audit.fault(`A reader of run ${requestId} has read ${JSON.stringify(lines)}, but stored is ${JSON.stringify(run.logs)}.`)
+}
+
+function isPrefix(start: readonly string[], whole: readonly string[]): boolean {
+  return start.every((line, index) => whole[index] === line)
+}

@@ -1,0 +1,188 @@
+import type { Permission } from '../../src/access/permissions.ts'
+import { ServiceError } from '../../src/errors.ts'
+import type { Row } from '../../src/runs/memory-run-rows-fixture.ts'
+import type { NewChat } from '../../src/runs/new-chat.ts'
+import type { OpenRun } from '../../src/runs/open-run.ts'
+import { ann, chatOf, keyOf } from '../../src/runs/process-fixture.ts'
+import { currentActor } from './clock.ts'
+import type { Step } from './plan.ts'
+import type { SimulatedProcess } from './process.ts'
+import { Reader } from './reader.ts'
+import type { World } from './world.ts'
+
+/** A request of a client. A request whose process has died stays without an answer, for ever. */
+interface Request {
+  process: SimulatedProcess
+  isAnswered: boolean
+}
+
+interface SentChat {
+  chat: NewChat
+  isAsync: boolean
+  process: SimulatedProcess
+  client: AbortController
+}
+
+type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>
+
+const caller = { ...ann, permissions: new Set<Permission>() }
+
+/** The clients of a schedule: they send what the steps of the plan say, and remember what was answered. */
+export class Clients {
+  readonly readers: Reader[] = []
+  /** Request ids of async chats that were accepted. */
+  readonly accepted = new Set<string>()
+  /** Request ids of runs whose cancellation was answered without an error. */
+  readonly cancelled = new Set<string>()
+  private readonly world: World
+  private readonly requests: Request[] = []
+  private readonly chats: SentChat[] = []
+  private decisions = 0
+  /** The connection of a client that stays. */
+  private readonly lasting = new AbortController().signal
+
+  constructor(world: World) {
+    this.world = world
+  }
+
+  /** True when no request waits for an answer that can still come. */
+  get areAnswered(): boolean {
+    return this.requests.every(({ process, isAnswered }) => isAnswered || !process.isAlive)
+  }
+
+  /** True where there is what the step is about: a call that waits for a decision, or a tool that is being executed. */
+  isReadyFor(step: Step): boolean {
+    if (step.kind === 'decide') return this.waiting.length > 0
+    return step.kind !== 'kill' || step.during === 'anything' || this.placeWithTool >= 0
+  }
+
+  private get placeWithTool(): number {
+    return this.world.processes.findIndex(({ isAlive, runningTools }) => isAlive && runningTools > 0)
+  }
+
+  private get waiting(): Row[] {
+    return this.world.store.allRows().filter(({ status }) => status === 'interrupted')
+  }
+
+  begin(step: Step): void {
+    const { world } = this
+    switch (step.kind) {
+      case 'chat':
+        return this.chat(step)
+      case 'repeat':
+      case 'cancel':
+      case 'follow':
+      case 'decide':
+        return this.about(step)
+      case 'leave':
+        return this.leave(this.chats[step.run % this.chats.length]!)
+      case 'kill':
+        return world.kill(step.during === 'tool' && this.placeWithTool >= 0 ? this.placeWithTool : step.process)
+      case 'stop': {
+        const process = world.processes[step.process]!
+        return this.send(process, () => world.stop(step.process))
+      }
+      case 'stall':
+        return void world.store.alive.delete(world.processes[step.process]!.holder)
+      case 'deafen':
+        return void (world.processes[step.process]!.deafTo += step.messages)
+      case 'fail':
+        return void (world.processes[step.process]!.failure = { after: step.after, isStored: step.isStored })
+    }
+  }
+
+  /** Approves the open calls of the interrupted runs, so that every run can end. */
+  decideRest(): void {
+    if (this.decisions > 0) return
+    const process = this.world.processes.find(({ isAlive }) => isAlive)
+    const [row] = this.waiting
+    if (process && row) this.decide(process, row.requestId, 'approve')
+  }
+
+  private chat({ process, session, question, way }: StepOf<'chat'>): void {
+    const requestId = `r${this.chats.length}`
+    const content = `${question} ${requestId}`
+    const chat = chatOf(content, {
+      requestId,
+      sessionId: `s${session}`,
+      operation: way === 'async' ? 'chain_async' : 'chain',
+      onDisconnect: way === 'waits' ? 'cancel' : 'continue',
+    })
+    const sent = { chat, isAsync: way === 'async', process: this.world.processes[process]!, client: new AbortController() }
+    this.chats.push(sent)
+    this.ask(sent.process, sent, sent.client.signal)
+  }
+
+  /** Breaks the connection to the process, which notices it. */
+  private leave({ process, client }: SentChat): void {
+    currentActor.run(process, () => client.abort())
+  }
+
+  private about(step: StepOf<'repeat' | 'follow' | 'cancel' | 'decide'>): void {
+    const process = this.world.processes[step.process]!
+    const sent = this.chats[step.run % this.chats.length]!
+    const { requestId } = sent.chat
+    switch (step.kind) {
+      case 'repeat':
+        return this.ask(process, sent, this.lasting)
+      case 'follow':
+        return this.send(process, async () => this.read(await process.runs.follow(keyOf(requestId), this.lasting), requestId, this.lasting))
+      case 'cancel':
+        return this.send(process, async () => {
+          await process.runs.cancel(keyOf(requestId))
+          this.cancelled.add(requestId)
+          const status = this.world.store.rowOf(requestId)?.status
+          if (status !== 'cancelled') this.world.audit.fault(`The cancellation of run ${requestId} was answered, but the run is ${status}.`)
+        })
+      case 'decide':
+        return this.decide(process, this.waiting[step.run % this.waiting.length]?.requestId ?? requestId, step.decision)
+    }
+  }
+
+  private ask(process: SimulatedProcess, { chat, isAsync }: SentChat, disconnected: AbortSignal): void {
+    this.send(process, async () => {
+      if (!isAsync) return this.read(await process.runs.open(caller, chat, disconnected), chat.requestId, disconnected)
+      const event = { source: 'tests', id: chat.requestId, callbackUrl: undefined }
+      const { requestId } = await process.runs.accept(caller, event, () => chat)
+      this.accepted.add(requestId)
+    })
+  }
+
+  private decide(process: SimulatedProcess, requestId: string, decision: 'approve' | 'reject'): void {
+    this.decisions++
+    this.send(process, async () => {
+      try {
+        const run = await process.store.find(keyOf(requestId))
+        const [call] = this.world.store.openCallsOf(keyOf(requestId))
+        if (run?.status !== 'interrupted' || !call) return
+        await process.runs.decide(run, (takeOver) => process.approvals.decide(run, call.callId, decision, takeOver))
+      } finally {
+        this.decisions--
+      }
+    })
+    if (!process.isAlive) this.decisions--
+  }
+
+  private async read(run: OpenRun, requestId: string, disconnected: AbortSignal): Promise<void> {
+    const reader = new Reader(requestId, this.world.audit)
+    this.readers.push(reader)
+    await reader.follow(run, disconnected)
+  }
+
+  /** Sends a request. Errors of the contract are answers; any other error is a fault. */
+  private send(process: SimulatedProcess, work: () => Promise<void>): void {
+    if (!process.isAlive) return
+    const request = { process, isAnswered: false }
+    this.requests.push(request)
+    const answer = (error?: unknown) => {
+      request.isAnswered = true
+      if (error === undefined || error instanceof ServiceError || isAbort(error)) return
+      this.world.audit.fault(`A request was answered with ${error instanceof Error ? error.stack : String(error)}`)
+    }
+    currentActor.run(process, () => void work().then(() => answer(), answer))
+  }
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError'
+}

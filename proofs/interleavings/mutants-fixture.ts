@@ -1,0 +1,50 @@
+import type { RunKey } from '../../src/runs/run.ts'
+import type { Row } from '../../src/runs/memory-run-rows-fixture.ts'
+import { SimulatedStore } from './store.ts'
+
+/** Databases with one fault each, which the exploration must find. */
+
+/** Accepts writes of a process that has lost the run. */
+export class WithoutFences extends SimulatedStore {
+  protected override requireHeld(key: RunKey): Row {
+    return this.rowOf(key.requestId)!
+  }
+}
+
+/** Gives a session to the run that came last. */
+export class WithoutOrder extends SimulatedStore {
+  protected override handOver(row: Row): ReturnType<SimulatedStore['handOver']> {
+    for (const other of this.allRows()) other.place = -other.place
+    const next = super.handOver(row)
+    for (const other of this.allRows()) other.place = -other.place
+    return next
+  }
+}
+
+/** Forgets that an approved call was started. */
+export class WithoutStarts extends SimulatedStore {
+  override startApproved = async (key: RunKey, fence: number): Promise<void> => void this.requireHeld(key, fence)
+}
+
+/** Never finds the runs of lost processes. */
+export class WithoutOrphans extends SimulatedStore {
+  override orphans = async () => ({ runs: [], takers: 1 })
+}
+
+/** Ends runs without the message of the answer. */
+export class WithoutAnswers extends SimulatedStore {
+  constructor() {
+    super()
+    const { finish } = this
+    this.finish = async (key, fence, ended) => finish(key, fence, { ...ended, message: undefined })
+  }
+}
+
+/** Loses the end of a cancelled run: answers without storing it. */
+export class WithoutCancellations extends SimulatedStore {
+  constructor() {
+    super()
+    const { finish } = this
+    this.finish = async (key, fence, ended) => (ended.status === 'cancelled' ? undefined : finish(key, fence, ended))
+  }
+}
