@@ -53,6 +53,7 @@ browserTest('Agent: the form changes the same text, with the same difference, an
   await form.getByRole('textbox', { name: 'Temperature' }).pressSequentially('0.25')
   await form.getByRole('textbox', { name: 'Input' }).pressSequentially('1.5')
   await form.getByRole('textbox', { name: 'Output' }).fill('6')
+  assert.equal(await form.locator('textarea').count(), 1, 'the instructions alone have several lines')
   await form.getByRole('button', { name: 'Add question' }).click()
   await form.getByRole('textbox', { name: 'Button' }).fill('A sum')
   await form.getByRole('textbox', { name: 'Question' }).fill('What is 2 + 2?')

@@ -3,6 +3,7 @@ import { Link } from 'wouter'
 import { useMe } from '../api/me.ts'
 import { statusOf } from '../api/errors.ts'
 import type { Decision } from '../parts/approval/queries.ts'
+import { Markdown } from '../parts/markdown/markdown.tsx'
 import { StatusBadge } from '../parts/status-badge.tsx'
 import { useRun } from '../run/queries.ts'
 import { runAddress } from '../runs/run-address.ts'
@@ -24,7 +25,7 @@ export function Outcome({ decided: { approval, decision }, onClose }: { decided:
   const isOwn = sub === me?.sub && issuer === me.issuer
   const run = useRun(isOwn ? { id } : { id, issuer, sub })
   const answer = run.data?.outcome?.output?.trim()
-  const text = run.data?.error?.body ?? answer
+  const error = run.data?.error?.body
   return (
     <section className={styles.outcome} aria-label={`Outcome of ${tool.slice(0, 100)}`} role="status">
       <div className={styles.outcomeText}>
@@ -35,12 +36,21 @@ export function Outcome({ decided: { approval, decision }, onClose }: { decided:
           {run.data && <StatusBadge status={run.data.status} label={labels[run.data.status] ?? run.data.status} />}
           {!isForeign(run.error) && <Link href={runAddress({ request_id: id, issuer, sub }, me)}>Open the run</Link>}
         </p>
-        {text && <p className={styles.outcomeAnswer}>{text.length > maxCharacters ? `${text.slice(0, maxCharacters)}…` : text}</p>}
+        {error && <p className={styles.outcomeAnswer}>{beginningOf(error)}</p>}
+        {answer && !error && (
+          <div className={styles.outcomeAnswer}>
+            <Markdown text={beginningOf(answer)} />
+          </div>
+        )}
         {isForeign(run.error) && <p className={styles.facts}>Its caller sees how the run goes on.</p>}
       </div>
       <CloseButton size="sm" aria-label="Dismiss" onClick={onClose} />
     </section>
   )
+}
+
+function beginningOf(text: string): string {
+  return text.length > maxCharacters ? `${text.slice(0, maxCharacters)}…` : text
 }
 
 const labels: Record<string, string> = {

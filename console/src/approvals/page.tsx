@@ -72,7 +72,7 @@ function NoApprovals() {
   return (
     <EmptyState icon={ShieldCheckIcon} title="Nothing waits for a decision">
       Some tools may act only after a person has agreed. Their calls appear here, with the question that led there. Which tools these are is
-      set on the screen Agent, under Tools.
+      set on the screen Agent, under Approval of tools.
     </EmptyState>
   )
 }

@@ -31,6 +31,8 @@ const starters: FormSchema = {
   },
 }
 
+const price: FormSchema = { type: 'number', minimum: 0 }
+
 const model = (name: string): Path => ['llms', 'primary', name]
 
 const sections: readonly FormSection[] = [
@@ -68,9 +70,16 @@ const sections: readonly FormSection[] = [
       {
         label: 'Input',
         path: [...model('prices'), 'input'],
-        help: 'USD for a million tokens that the model reads. With both prices, runs and metrics show what they cost.',
+        schema: {
+          ...price,
+          description: 'USD for a million tokens that the model reads. With both prices, runs and metrics show what they cost.',
+        },
       },
-      { label: 'Output', path: [...model('prices'), 'output'], help: 'USD for a million tokens that the model writes.' },
+      {
+        label: 'Output',
+        path: [...model('prices'), 'output'],
+        schema: { ...price, description: 'USD for a million tokens that the model writes.' },
+      },
     ],
   },
 ]
