@@ -128,9 +128,9 @@ function addObject({ input, missing }: FilledArguments, { schema }: ToolOffer, {
 function addAddress(filled: FilledArguments, tool: ToolOffer, sentence: string, words: readonly Word[]): string[] {
   const [, behind = ''] = /^[^]* to ([^]*?)[.!]?$/.exec(sentence.slice(0, 2_000)) ?? []
   const parts = behind.split(',').map((part) => part.trim())
-  const names = listed(tool.schema, 'required')
-    .map(String)
-    .filter((name) => !filled.stated.includes(name))
+  const properties = named(tool.schema, 'properties') as Record<string, JsonSchema>
+  const open = listed(tool.schema, 'required').map(String)
+  const names = open.filter((name) => !filled.stated.includes(name) && typeOf(properties[name]) === 'string')
   if (parts.length < 2 || names.length !== parts.length || parts.includes('')) return []
   for (const [index, name] of names.entries()) filled.input[name] = parts[index]!
   filled.missing = []

@@ -116,6 +116,10 @@ test('every order is proposed, and nothing but a plain yes in the next message r
   assert.match(lastCall(order, 'yes', 'yes'), /nothing is open/)
 })
 
+test('a number is never filled with words', () => {
+  assert.doesNotMatch(lastCall('Create a discount code to please our guests, cheers mate'), /percent “/)
+})
+
 test('a correction makes a new proposal', () => {
   const order = 'Restock Mint Garden by 5 pieces'
   const corrected = 'Shall I run `restock_product` with product “Mint Garden”, pieces 8? Please answer yes or no.'
