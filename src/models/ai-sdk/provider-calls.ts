@@ -18,7 +18,7 @@ interface StartedCall {
 
 /** A call that ended, as an event and as a part for later requests. */
 interface EndedCall {
-  event: ModelEvent
+  event: Extract<ModelEvent, { type: 'call_end' }>
   part: VendorPart
   /** A picture that the call made. */
   file?: ModelFile

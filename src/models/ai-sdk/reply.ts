@@ -1,34 +1,27 @@
 import type {
   LanguageModelV4File,
-  LanguageModelV4FinishReason,
   LanguageModelV4Message,
   LanguageModelV4StreamPart,
   LanguageModelV4ToolCall,
   LanguageModelV4Usage,
   SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
-import {
-  ModelError,
-  type ModelEvent,
-  type ModelFile,
-  type ModelReply,
-  type ModelUsage,
-  type RequestedCall,
-  type ToolOffer,
-} from '../../agent/model.ts'
+import { ModelError, type ModelEvent, type ModelFile, type ModelReply, type RequestedCall, type ToolOffer } from '../../agent/model.ts'
 import type { Provider } from '../../configuration/providers.ts'
 import { TextBuilder } from '../../agent/text-builder.ts'
 import { SourceCollector } from '../chat-completions/sources.ts'
 import { KeptParts } from './kept-parts.ts'
 import { toPausedContent } from './prompt.ts'
 import { ProviderCalls } from './provider-calls.ts'
+import { addUsage, toFinish, toUsage } from './reply-end.ts'
 import { isOnResponses } from './schemas.ts'
 import { itemsIn, openReasoningIn } from './wire-items.ts'
 import { toStreamError, type Origin } from '../failures.ts'
-import { checkCallCount, toTokenCount } from '../reply-limits.ts'
+import { checkCallCount, checkLength } from '../reply-limits.ts'
 
-/** Files of an answer that are kept. */
+/** Files of an answer that are kept, and their characters in base64. */
 const maxFiles = 50
+const maxFileCharacters = 64 * 1024 * 1024
 
 /** Converts the stream parts of an AI SDK provider to events and a reply. */
 export class PartCollector {
@@ -42,6 +35,8 @@ export class PartCollector {
   private readonly reasoning = new TextBuilder()
   private readonly sources = new SourceCollector()
   private readonly files: ModelFile[] = []
+  private fileSize = 0
+  private size = 0
   private readonly ofProvider: ProviderCalls
   /** Usage of the parts of a reply that the provider paused. */
   private readonly earlier: LanguageModelV4Usage[] = []
@@ -76,6 +71,9 @@ export class PartCollector {
         return undefined
       case 'tool-input-start':
         this.hasBegun = true
+        return undefined
+      case 'tool-input-delta':
+        this.grow(part.delta.length)
         return undefined
       case 'tool-call':
         return this.acceptCall(part)
@@ -138,7 +136,7 @@ export class PartCollector {
   private acceptText(id: string, delta: string, metadata: SharedV4ProviderMetadata | undefined): ModelEvent | undefined {
     const isAnswer = this.parts.addText(`text ${id}`, delta, metadata)
     if (delta === '') return undefined
-    this.hasBegun = true
+    this.grow(delta.length)
     if (!isAnswer) return undefined
     this.text.add(delta)
     return { type: 'text', text: delta }
@@ -147,7 +145,7 @@ export class PartCollector {
   private acceptReasoning(id: string, delta: string, metadata: SharedV4ProviderMetadata | undefined): ModelEvent | undefined {
     const open = this.parts.sign(`reasoning ${id}`, metadata)
     if (delta === '') return undefined
-    this.hasBegun = true
+    this.grow(delta.length)
     this.reasoning.add(delta)
     if (open?.type === 'reasoning') open.text += delta
     return { type: 'reasoning', text: delta }
@@ -159,7 +157,7 @@ export class PartCollector {
     // The package of xAI reads such reasoning itself.
     const text = this.provider === 'xai' ? '' : openReasoningIn(event)
     if (text === '') return this.ofProvider.acceptRaw(event)
-    this.hasBegun = true
+    this.grow(text.length)
     this.reasoning.add(text)
     return { type: 'reasoning', text }
   }
@@ -167,6 +165,7 @@ export class PartCollector {
   private acceptCall(part: LanguageModelV4ToolCall): ModelEvent | undefined {
     this.hasBegun = true
     if (part.providerExecuted === true) {
+      this.grow(part.input.length)
       const started = this.ofProvider.start(part)
       if (started.isRepeated !== true) this.parts.addRun(started.part)
       return started.event
@@ -179,61 +178,32 @@ export class PartCollector {
 
   private acceptResult(part: Extract<LanguageModelV4StreamPart, { type: 'tool-result' }>): ModelEvent {
     const { event, part: kept, file } = this.ofProvider.end(part)
+    this.grow(JSON.stringify(event.output).length)
     this.parts.addRun(kept)
-    if (file && this.files.length < maxFiles) this.files.push(file)
+    if (file) this.addFile(file)
     return event
   }
 
   /** An address is not followed: only the bytes of a picture or of speech become a file of the answer. */
   private acceptFile({ mediaType, data }: LanguageModelV4File): void {
-    if (data.type !== 'data' || this.files.length >= maxFiles) return
+    if (data.type !== 'data') return
     this.hasBegun = true
     const bytes = typeof data.data === 'string' ? data.data : Buffer.from(data.data).toString('base64')
-    this.files.push({ mediaType, data: bytes })
+    this.addFile({ mediaType, data: bytes })
+  }
+
+  private addFile(file: ModelFile): void {
+    if (this.files.length >= maxFiles || this.fileSize + file.data.length > maxFileCharacters) return
+    this.fileSize += file.data.length
+    this.files.push(file)
+  }
+
+  private grow(characters: number): void {
+    this.hasBegun = true
+    this.size += characters
+    checkLength(this.size, this.origin)
   }
 }
 
 /** Ends of Claude behind which the reply goes on. */
 const pauses = new Set(['pause_turn', 'compaction'])
-
-const brokenEnds = new Set([
-  'UNEXPECTED_TOOL_CALL',
-  'MALFORMED_FUNCTION_CALL',
-  'MALFORMED_RESPONSE',
-  'malformed_tool_use',
-  'malformed_model_output',
-])
-
-function toFinish({ unified, raw }: LanguageModelV4FinishReason, hasCalls: boolean): ModelReply['finish'] | undefined {
-  // The model has failed at its own call: another attempt may succeed.
-  if (raw !== undefined && brokenEnds.has(raw)) return undefined
-  if (unified === 'length') return 'length'
-  // The package (google 4.0) does not know this filter.
-  if (unified === 'content-filter' || raw === 'MODEL_ARMOR') return 'content_filter'
-  if (unified === 'stop' || unified === 'tool-calls') return hasCalls ? 'tool_calls' : 'stop'
-  // A finish reason unknown to the SDK is a regular end. A stream without a finish reason broke off.
-  return unified === 'other' && raw !== undefined ? (hasCalls ? 'tool_calls' : 'stop') : undefined
-}
-
-function toUsage(model: string, { inputTokens, outputTokens }: LanguageModelV4Usage): ModelUsage {
-  return {
-    model,
-    input: toTokenCount(inputTokens.total),
-    output: toTokenCount(outputTokens.total),
-    cachedInput: toTokenCount(inputTokens.cacheRead),
-    ...(inputTokens.cacheWrite ? { cacheWrite: toTokenCount(inputTokens.cacheWrite) } : {}),
-    reasoning: toTokenCount(outputTokens.reasoning),
-  }
-}
-
-function addUsage(first: ModelUsage, second: ModelUsage): ModelUsage {
-  const cacheWrite = (first.cacheWrite ?? 0) + (second.cacheWrite ?? 0)
-  return {
-    model: first.model,
-    input: first.input + second.input,
-    output: first.output + second.output,
-    cachedInput: first.cachedInput + second.cachedInput,
-    ...(cacheWrite > 0 ? { cacheWrite } : {}),
-    reasoning: first.reasoning + second.reasoning,
-  }
-}

@@ -3,15 +3,13 @@ import { ModelError } from '../../agent/model.ts'
 import { TextBuilder } from '../../agent/text-builder.ts'
 import { isObject } from '../../json/shape.ts'
 import { toStreamError, type Origin } from '../failures.ts'
+import { checkLength } from '../reply-limits.ts'
 import { ReplyParts } from './reply-parts.ts'
 import { TextChunk } from './text-chunk.ts'
 import { ThinkTags } from './think-tags.ts'
 import { toUsage, type WireUsage } from './usage.ts'
 import { toVendor, type ReasoningField, type VendorIdentity } from './vendor-data.ts'
 import { onlyTextOf, type WireChoice, type WireChunk, type WireMessage, type WirePart } from './wire-chunk.ts'
-
-/** Limit of an answer, so that an endless answer cannot fill the memory. */
-const maxCharacters = 16 * 1024 * 1024
 
 export interface ReplySettings extends VendorIdentity {
   /** The format of speech that the requests ask for. */
@@ -206,7 +204,7 @@ export class ReplyBuilder {
   private grow(characters: number): void {
     this.hasBegun = true
     this.size += characters
-    if (this.size > maxCharacters) throw toStreamError(this.origin, 'the answer is too long')
+    checkLength(this.size, this.origin)
   }
 
   private toVendor({ text, toolCalls, reasoning: thoughts }: Pick<ModelReply, 'text' | 'toolCalls' | 'reasoning'>): ModelReply['vendor'] {
