@@ -28,12 +28,19 @@ const look = fakeTool('look', async ({ at = '' }: JsonObject) => ({ seen: `${Str
 })
 const fails = fakeTool('fails', async () => Promise.reject(new Error('out of paper')))
 const silent = fakeTool('silent', async () => '')
-/** A name that begins with a digit, and a schema as servers of MCP have it: a choice at the top, and lists that tell nothing of their items. */
+/**
+ * A name that begins with a digit, and a schema as servers of MCP have it: a choice at the top, lists that tell nothing of their items, and
+ * names of parameters as in queries.
+ */
 const odd = fakeTool('3d.odd', async (input: JsonObject) => input, {
   schema: {
     $schema: 'http://json-schema.org/draft-07/schema#',
     type: 'object',
-    properties: { tags: { type: 'array' }, range: { type: 'array', items: [{ type: 'number' }, { type: 'number' }] } },
+    properties: {
+      tags: { type: 'array' },
+      range: { type: 'array', items: [{ type: 'number' }, { type: 'number' }] },
+      'filter[id]': { type: 'integer' },
+    },
     anyOf: [
       { properties: { address: { type: 'string' } }, required: ['address'] },
       { properties: { id: { type: 'integer' } }, required: ['id'] },

@@ -101,6 +101,12 @@ export function toolSchemaFault(schema: Record<string, unknown>): string | undef
   return undefined
 }
 
+/** The name of a parameter that Claude refuses at the top of the schema of a tool; undefined for none. */
+export function refusedProperty({ properties = {} }: { properties?: object }): string | undefined {
+  const isAccepted = Object.keys(properties).every((name) => /^[a-zA-Z0-9_.-]{1,64}$/.test(name))
+  return isAccepted ? undefined : "input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'"
+}
+
 export const isBlank = (text: unknown): boolean => typeof text !== 'string' || text.trim() === ''
 
 /** An event of server-sent events. */

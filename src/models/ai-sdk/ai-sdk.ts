@@ -19,6 +19,7 @@ import { isOnResponses, toAnswerFormat, toFunctionTools } from './schemas.ts'
 import { PartCollector } from './reply.ts'
 import type { Timeouts } from '../chat-completions/event-stream.ts'
 import { withIdleTools, withoutCalls } from '../idle-tools.ts'
+import { withRealNames, withSentNames } from '../property-names.ts'
 import { toConnectionError, toStatusError, type Origin } from '../failures.ts'
 
 export interface AiSdkOptions {
@@ -46,8 +47,11 @@ export interface AiSdkOptions {
 /** Requests for one reply: Claude pauses a reply with many calls of its own, and goes on when asked again. */
 const maxTurns = 10
 
-/** Providers of Claude, which wants its signed thoughts at the beginning of an open step. */
-const signsThoughts = new Set(['anthropic', 'amazon-bedrock'])
+/**
+ * Providers of Claude, which wants its signed thoughts at the beginning of an open step, takes calls in messages beside tools only, and refuses
+ * some names of parameters.
+ */
+const ofClaude = new Set(['anthropic', 'amazon-bedrock'])
 
 /** Creates a `Model` on a provider package of the AI SDK. Only the stream of the SDK is used; retries, tools and limits are our own. */
 export function createAiSdkModel(options: AiSdkOptions): Model {
@@ -63,7 +67,7 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
     for (let turn = 1; ; turn++) {
       yield* read(language, call, collector, signal)
       const paused = turn < maxTurns ? collector.resume() : undefined
-      if (!paused) return collector.toReply(model)
+      if (!paused) return withRealNames(collector.toReply(model), request.tools)
       call.prompt = [...toPrompt(options, asked), paused]
     }
   }
@@ -99,8 +103,6 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
   return { name: model, seesImages: options.seesImages, readsFiles: options.readsFiles, server: options.server, reply }
 }
 
-/** Providers of Claude, which take calls in messages beside tools only. */
-const needsTools = signsThoughts
 /** Providers that know the choice of no tool. The servers of `openai-compatible` do not: Ollama, for one, ignores the choice. */
 const knowsNone: ReadonlySet<Provider> = new Set(['anthropic', 'google', 'openai', 'azure', 'xai'])
 
@@ -109,7 +111,8 @@ function toAskable({ provider, abilities }: AiSdkOptions, request: ModelRequest)
   const hasFormat = (tools: readonly ToolOffer[]) => toAnswerFormat(provider, { ...request, tools }, abilities).responseFormat !== undefined
   const asked = knowsNone.has(provider) ? withIdleTools(request, hasFormat) : request
   const isWithoutTools = toFunctionTools(provider, asked.tools, abilities).length === 0
-  return needsTools.has(provider) && isWithoutTools ? { ...asked, messages: withoutCalls(asked.messages) } : asked
+  if (!ofClaude.has(provider)) return asked
+  return isWithoutTools ? { ...asked, messages: withoutCalls(asked.messages) } : withSentNames(asked)
 }
 
 /** The call of the package for a request. What the service sets itself takes precedence over the options of agent.yaml. */
@@ -119,7 +122,7 @@ function toCall(options: AiSdkOptions, request: ModelRequest): LanguageModelV4Ca
   const tools = [...toFunctionTools(provider, request.tools, abilities), ...offered.tools]
   const format = toAnswerFormat(provider, request, abilities)
   const wanted = toCallOptions(provider, request.options)
-  const thinks = !signsThoughts.has(provider) || mayThink(options, request)
+  const thinks = !ofClaude.has(provider) || mayThink(options, request)
   const thought = thinks ? toReasoningOptions(provider, toWanted(options.reasoning, request.options), abilities) : {}
   const all = [thought, options, offered.options && { providerOptions: offered.options }, format, wanted]
   return {

@@ -2,6 +2,7 @@ import {
   firstFault,
   isBlank,
   piecesOf,
+  refusedProperty,
   sign,
   sse,
   toolSchemaFault,
@@ -150,7 +151,7 @@ const tools: Rule = ({ body }) => {
   const bad = (body.tools ?? []).findIndex(({ type, name }: Block) => type === undefined && !/^[a-zA-Z0-9_-]{1,128}$/.test(name))
   if (bad >= 0) return `tools.${bad}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`
   for (const [at, { input_schema: schema }] of (body.tools ?? []).entries()) {
-    const fault = schema && toolSchemaFault(schema)
+    const fault = schema && (toolSchemaFault(schema) ?? refusedProperty(schema))
     if (fault !== undefined) return `tools.${at}.custom.input_schema: ${fault}`
   }
   const last = body.messages.at(-1)

@@ -1,4 +1,15 @@
-import { firstFault, isBlank, piecesOf, sign, toolSchemaFault, unknownField, type Answer, type Rule, type WireProvider } from '../wire.ts'
+import {
+  firstFault,
+  isBlank,
+  piecesOf,
+  refusedProperty,
+  sign,
+  toolSchemaFault,
+  unknownField,
+  type Answer,
+  type Rule,
+  type WireProvider,
+} from '../wire.ts'
 import { frame } from './event-frames.ts'
 
 /** Bedrock's ConverseStream with Claude: the rules of Bedrock, and those of thinking. */
@@ -20,7 +31,7 @@ const fields: Rule = ({ body, headers }) => {
   const hasToolBlocks = blocksWith(body.messages, 'toolUse').length + blocksWith(body.messages, 'toolResult').length > 0
   if (hasToolBlocks && !body.toolConfig) return 'The toolConfig field must be defined when using toolUse and toolResult content blocks.'
   for (const [at, { toolSpec: tool }] of (body.toolConfig?.tools ?? []).entries()) {
-    const fault = tool && toolSchemaFault(tool.inputSchema.json)
+    const fault = tool && (toolSchemaFault(tool.inputSchema.json) ?? refusedProperty(tool.inputSchema.json))
     if (fault !== undefined) return `The model returned the following errors: tools.${at}.custom.input_schema: ${fault}`
   }
   if (body.toolConfig?.tools.length === 0) return 'The provided request is not valid: toolConfig.tools must have at least 1 item.'
