@@ -2,10 +2,14 @@ import type { Message } from './messages.ts'
 import type { ToolChoice } from './model.ts'
 import type { Tool } from './tool.ts'
 
+/** Whether a choice leaves the model no answer but a call. Models of several providers cannot think then. */
+export function isDemand(choice: ToolChoice | undefined): choice is Exclude<ToolChoice, 'auto' | 'none'> {
+  return choice !== undefined && choice !== 'auto' && choice !== 'none'
+}
+
 /** The caller's choice of tools for the next model call. A demand for a call holds until the first call of the run. */
 export function choiceInForce(choice: ToolChoice | undefined, messages: readonly Message[]): ToolChoice | undefined {
-  if (choice === undefined || choice === 'auto' || choice === 'none') return choice
-  return hasCalled(messages) ? 'auto' : choice
+  return isDemand(choice) && hasCalled(messages) ? 'auto' : choice
 }
 
 /** True when the choice leaves the tool to the model. A demand for a call means one of the client's tools. */

@@ -1,6 +1,7 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { AssistantMessage, JsonObject, JsonValue, Message, ToolMessage, UserMessage } from '../../agent/messages.ts'
 import type { ModelRequest } from '../../agent/model.ts'
+import { isDemand } from '../../agent/tool-choice.ts'
 import { isBlank } from '../blank.ts'
 import { parseArguments } from '../call-arguments.ts'
 import { toCarrier } from './wire-items.ts'
@@ -69,10 +70,11 @@ function joinResults(messages: readonly LanguageModelV4Message[]): LanguageModel
 }
 
 /**
- * Whether a model that signs its thoughts may think now. Claude refuses to think in the middle of a turn whose last step begins without
- * thoughts of its own, such as a step of another model.
+ * Whether a model that signs its thoughts may think now. Claude refuses to think where a call is demanded, and in the middle of a turn whose
+ * last step begins without thoughts of its own, such as a step of another model.
  */
-export function mayThink(identity: ModelIdentity, { messages }: ModelRequest): boolean {
+export function mayThink(identity: ModelIdentity, { messages, options }: ModelRequest): boolean {
+  if (isDemand(options?.toolChoice)) return false
   const last = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1).findLast(({ role }) => role === 'assistant')
   if (!last) return true
   const [first] = toMessage(identity, last).content

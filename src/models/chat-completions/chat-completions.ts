@@ -5,6 +5,7 @@ import { ReplyBuilder } from './reply.ts'
 import { findQuirk } from './quirks.ts'
 import { formOf, toRequestBody, type RequestSettings, type ServerForm } from './request.ts'
 import type { Connections } from '../connections.ts'
+import { withRealNames } from '../property-names.ts'
 import { toServer } from '../wire-address.ts'
 import { EventStream, type Timeouts } from './event-stream.ts'
 import type { Origin } from '../failures.ts'
@@ -75,7 +76,7 @@ export function createChatCompletionsModel(options: ChatCompletionsOptions): Mod
         for (let event = builder.take(); event; event = builder.take()) yield event
         // After the finish reason only the usage can be missing, so a failure is ignored.
         if (stream.failure && !builder.isWhole) throw stream.failure
-        return builder.toReply()
+        return exchange.form.quirks.needsPlainNames ? withRealNames(builder.toReply(), request.tools) : builder.toReply()
       }
     } finally {
       signal.removeEventListener('abort', leave)

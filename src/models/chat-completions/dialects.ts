@@ -8,6 +8,8 @@ export interface Dialect {
   toReasoning(wish: ReasoningWish): object
   /** True if the server refuses assistant messages without `reasoning_content` while it thinks. */
   needsReasoning?: true
+  /** True if a model of the server that thinks refuses a demand for a call, and `none` stops the thinking. */
+  stopsForDemands?: true
 }
 
 /** The wanted reasoning; absent fields are left to the server. */
@@ -37,10 +39,11 @@ const openRouter: Dialect = {
 
 const deepSeek: Dialect = {
   needsReasoning: true,
+  stopsForDemands: true,
   toReasoning: (wish) => ({ ...toSwitch(wish), reasoning_effort: wish.effort === 'none' || wish.tokens === 0 ? undefined : wish.effort }),
 }
 
-const moonshot: Dialect = { needsReasoning: true, toReasoning: toSwitch }
+const moonshot: Dialect = { needsReasoning: true, stopsForDemands: true, toReasoning: toSwitch }
 
 const zai: Dialect = { toReasoning: toSwitch }
 
@@ -65,6 +68,7 @@ const google: Dialect = {
 }
 
 const alibaba: Dialect = {
+  stopsForDemands: true,
   toReasoning: (wish) => ({ enable_thinking: isOn(wish), thinking_budget: wish.tokens === 0 ? undefined : wish.tokens }),
 }
 

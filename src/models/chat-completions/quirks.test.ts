@@ -15,6 +15,12 @@ test('a refusal shows what the server demands', () => {
   assert.equal(find("'messages.1' : property 'reasoning_content' is unsupported"), 'refusesReasoning')
   assert.equal(find("Unknown parameter: 'messages[1].reasoning'."), 'refusesReasoning')
   assert.equal(find('Extra inputs are not permitted'), 'refusesReasoning')
+  assert.equal(find('Thinking mode does not support this tool_choice'), 'refusesDemands')
+  assert.equal(find("tool_choice 'required' is incompatible with thinking enabled"), 'refusesDemands')
+  assert.equal(
+    find("tools.0.custom.input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'"),
+    'needsPlainNames',
+  )
   assert.equal(find("Invalid schema for function 'look': 'required' is required to be supplied"), 'refusesStrict')
 })
 

@@ -14,6 +14,10 @@ export interface Quirks {
   refusesStrict: boolean
   /** No question may stand behind a question: templates of open models raise an error, which llama.cpp answers with 500. */
   needsAlternation: boolean
+  /** No call may be demanded of a model that thinks. */
+  refusesDemands: boolean
+  /** Parameters of tools need names that Claude accepts. */
+  needsPlainNames: boolean
 }
 
 /** Each refusal by its words. The first fitting quirk that the refused request did not respect counts. */
@@ -28,6 +32,8 @@ const refusals: readonly (readonly [RegExp, keyof Quirks])[] = [
   [/\b(?:extra|unexpected|unrecognized|unknown)\b.{0,200}\breasoning/i, 'refusesReasoning'],
   // Servers of vLLM's family name the field only in a place that the excerpt of a refusal does not show.
   [/\bextra inputs are not permitted\b/i, 'refusesReasoning'],
+  [/\bthinking\b.*\btool_choice\b|\btool_choice\b.*\bthinking\b|\bnot support this tool_choice\b/i, 'refusesDemands'],
+  [/\bproperty keys should match pattern\b/i, 'needsPlainNames'],
   [/\broles must alternate\b/i, 'needsAlternation'],
   [/\bstrict\b|schema for function/i, 'refusesStrict'],
 ]

@@ -108,3 +108,27 @@ test('tools that may not be called now are sent with the choice of none, where t
   assert.deepEqual(sentTo('mistral', { responseSchema: strictSchema }, { structuredOutput: 'with_tools' }), [1, 'none', true])
   assert.deepEqual(sentTo('mistral', { responseSchema: strictSchema }, { structuredOutput: 'without_tools' }), [undefined, undefined, true])
 })
+
+test('a server that refuses demands of models that think stops the thinking where it can, and else gets no demand', () => {
+  const request = { tools: [laxTool], options: { toolChoice: 'required' as const, reasoningEffort: 'high' as const } }
+  const sent = (host: string, refusesDemands: boolean) => {
+    const form = formOf('openai-compatible', host)
+    const { tool_choice, thinking, reasoning_effort } = bodyOf({}, request, { ...form, quirks: { ...form.quirks, refusesDemands } })
+    return { tool_choice, thinking, reasoning_effort }
+  }
+  const off = { thinking: { type: 'disabled' }, reasoning_effort: undefined }
+  const on = { thinking: { type: 'enabled' }, reasoning_effort: 'high' }
+  assert.deepEqual(sent('api.deepseek.com', false), { tool_choice: 'required', ...on })
+  assert.deepEqual(sent('api.deepseek.com', true), { tool_choice: 'required', ...off })
+  assert.deepEqual(sent('localhost', true), { tool_choice: undefined, thinking: undefined, reasoning_effort: 'high' })
+})
+
+test('parameters have names that Claude accepts behind a server that has refused others', () => {
+  const odd = { ...laxTool, schema: { type: 'object', properties: { 'filter[id]': { type: 'string' } } } }
+  const form = formOf('openai-compatible')
+  const namesIn = (needsPlainNames: boolean) =>
+    Object.keys(
+      bodyOf({}, { tools: [odd] }, { ...form, quirks: { ...form.quirks, needsPlainNames } }).tools[0].function.parameters.properties,
+    )
+  assert.deepEqual([namesIn(false), namesIn(true)], [['filter[id]'], ['filter_id_']])
+})

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../agent/messages.ts'
 import type { ModelOptions, ModelRequest, ReasoningEffort, ToolChoice, ToolOffer } from '../../agent/model.ts'
+import { isDemand } from '../../agent/tool-choice.ts'
 import type { ModelAbilities } from '../../configuration/model-abilities.ts'
 import { ownFields } from '../../configuration/own-fields.ts'
 import { providers, type ChatCompletionsProvider, type ChatCompletionsTraits } from '../../configuration/providers.ts'
@@ -10,6 +11,7 @@ import { toWireMessages } from './messages.ts'
 import type { Quirks } from './quirks.ts'
 import { toResponseFormat } from './response-format.ts'
 import { isStrict } from '../strict-schema.ts'
+import { withSentNames } from '../property-names.ts'
 import { toToolSchema } from '../tool-schema.ts'
 
 /** Settings that are the same in every request of a model. */
@@ -54,31 +56,36 @@ export function formOf(provider: ChatCompletionsProvider, host = ''): ServerForm
       needsDetails: false,
       refusesStrict: false,
       needsAlternation: false,
+      refusesDemands: false,
+      needsPlainNames: false,
     },
   }
 }
 
 /** Creates the JSON text of a request body. Options of the request replace settings. */
 export function toRequestBody(settings: RequestSettings, wanted: ModelRequest, form = formOf(settings.provider)): string {
+  const { quirks } = form
   const { provider, model } = settings
   const traits: ChatCompletionsTraits = providers[provider]
   const ability = settings.structuredOutput ?? toStructuredOutput(traits)
   // Any server may be one that ignores the choice of no tool, as Ollama does.
-  const request = traits.isAnyServer
+  const whole = traits.isAnyServer
     ? wanted
     : withIdleTools(wanted, (tools) => toResponseFormat({ ...wanted, tools }, ability) !== undefined)
+  const request = quirks.needsPlainNames ? withSentNames(whole) : whole
   const { options = {} } = request
+  const { toolChoice, reasoning } = toChoiceAndReasoning(settings, options, form)
   const { dialect, maxTokensField = 'max_tokens' } = traits
   const system = request.system === '' ? [] : [{ role: 'system', content: request.system }]
   // A tool that the provider runs has no form on this wire.
   const tools = request.tools.filter((tool) => !tool.provider)
-  const isStrictly = settings.strictTools === true && !form.quirks.refusesStrict
+  const isStrictly = settings.strictTools === true && !quirks.refusesStrict
   return JSON.stringify({
     ...extraFields(settings),
     model,
-    messages: [...system, ...toWireMessages(dialect, request.messages, { identity: settings, quirks: form.quirks })],
+    messages: [...system, ...toWireMessages(dialect, request.messages, { identity: settings, quirks })],
     tools: tools.length > 0 ? tools.map((tool) => toWireTool(tool, isStrictly)) : undefined,
-    ...(tools.length > 0 && toToolOptions(options)),
+    ...(tools.length > 0 && { tool_choice: toWireChoice(toolChoice), parallel_tool_calls: options.parallelToolCalls }),
     stream: true,
     // Mistral rejects unknown fields, and always sends the usage.
     stream_options: dialect === 'mistral' ? undefined : { include_usage: true },
@@ -89,7 +96,7 @@ export function toRequestBody(settings: RequestSettings, wanted: ModelRequest, f
     stop: options.stop,
     [dialect === 'mistral' ? 'random_seed' : 'seed']: options.seed,
     [maxTokensField]: options.maxOutputTokens ?? settings.maxOutputTokens,
-    ...form.dialect.toReasoning(toWish(settings, options)),
+    ...reasoning,
     response_format: toResponseFormat({ ...request, tools }, ability),
   })
 }
@@ -97,6 +104,14 @@ export function toRequestBody(settings: RequestSettings, wanted: ModelRequest, f
 function extraFields({ extraBody }: RequestSettings): JsonObject {
   if (!extraBody) return {}
   return Object.fromEntries(Object.entries(extraBody).filter(([field]) => !ownFieldNames.has(field)))
+}
+
+/** Where a model that thinks takes no demand for a call, the thinking stops; where the server has no switch, the demand is left out. */
+function toChoiceAndReasoning(settings: RequestSettings, options: ModelOptions, { dialect, quirks }: ServerForm) {
+  const { toolChoice } = options
+  const isRefused = quirks.refusesDemands && isDemand(toolChoice)
+  if (isRefused && dialect.stopsForDemands) return { toolChoice, reasoning: dialect.toReasoning({ effort: 'none' }) }
+  return { toolChoice: isRefused ? undefined : toolChoice, reasoning: dialect.toReasoning(toWish(settings, options)) }
 }
 
 /** An effort of the request replaces configured tokens, because tokens would take precedence. */
@@ -112,10 +127,6 @@ function toWish(settings: RequestSettings, options: ModelOptions) {
 
 function toStructuredOutput({ schemaWithTools }: ChatCompletionsTraits): ModelAbilities['structuredOutput'] {
   return schemaWithTools ? 'with_tools' : 'without_tools'
-}
-
-function toToolOptions({ toolChoice, parallelToolCalls }: ModelOptions): object {
-  return { tool_choice: toWireChoice(toolChoice), parallel_tool_calls: parallelToolCalls }
 }
 
 /** `auto` is what a provider does without the field. */
