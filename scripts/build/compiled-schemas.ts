@@ -21,8 +21,8 @@ export function compiledSchemas(sources: string): Plugin {
 /** CommonJS code with a function for each schema of the configuration. */
 async function compileAll(): Promise<string> {
   const { configurationSchemas, toClosed } = await import('../../src/configuration/schema-walk.ts')
-  const { ajvOptions } = await import('../../src/configuration/compile-schema.ts')
-  const ajv = new Ajv({ ...ajvOptions, code: { source: true } })
+  const { ajvOptions } = await import('../../src/json/schema/ajv.ts')
+  const ajv = new Ajv({ ...ajvOptions.configuration, code: { source: true } })
   for (const [name, schema] of configurationSchemas) ajv.addSchema(toClosed(schema), name)
   return standalone.default(ajv, Object.fromEntries([...configurationSchemas.keys()].map((name) => [name, name])))
 }

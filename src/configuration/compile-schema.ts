@@ -1,15 +1,6 @@
-import { Ajv, type Options, type ValidateFunction } from 'ajv'
+import type { ValidateFunction } from 'ajv'
+import { createAjv } from '../json/schema/ajv.ts'
 import { toClosed, type Schema } from './schema-walk.ts'
-
-export const ajvOptions: Options = {
-  allErrors: true,
-  useDefaults: true,
-  strict: true,
-  strictRequired: false,
-  allowUnionTypes: true,
-  verbose: true,
-  validateSchema: false,
-}
 
 /** Compiling a schema takes much longer than validating, so compiled schemas are cached. */
 const compiled = new Map<string, ValidateFunction>()
@@ -21,7 +12,7 @@ const compiled = new Map<string, ValidateFunction>()
 export function compileSchema(name: string, schema: Schema): ValidateFunction {
   const known = compiled.get(name)
   if (known) return known
-  const validate = new Ajv(ajvOptions).compile(toClosed(schema))
+  const validate = createAjv('configuration').compile(toClosed(schema))
   compiled.set(name, validate)
   return validate
 }

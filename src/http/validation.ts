@@ -1,6 +1,7 @@
-import { Ajv, type AnySchema, type ValidateFunction } from 'ajv'
+import type { AnySchema, ValidateFunction } from 'ajv'
 import type { FastifyError, FastifyInstance, FastifySchemaValidationError } from 'fastify'
 import { ServiceError, type Fault } from '../errors.ts'
+import { createAjv } from '../json/schema/ajv.ts'
 
 /** Faults listed in a 422. A longer list helps no reader and costs memory. */
 const maxFaults = 20
@@ -8,14 +9,10 @@ const maxFaults = 20
 /** Values in a body that is checked for all of its faults. Each fault costs memory, so a larger body is refused at its first fault. */
 const maxValuesForAllFaults = 1000
 
-/**
- * Schemas are those of the routes: Ajv need not check them against the meta-schema, and each is compiled once per process, when the
- * first request needs it.
- */
-const options = { useDefaults: true, removeAdditional: false, allowUnionTypes: true, strict: false, validateSchema: false } as const
-const textAjv = new Ajv({ ...options, allErrors: true, coerceTypes: true })
-const firstFaultAjv = new Ajv(options)
-const allFaultsAjv = new Ajv({ ...options, allErrors: true })
+/** Each schema is compiled once per process, when the first request needs it. */
+const textAjv = createAjv('requestTexts')
+const firstFaultAjv = createAjv('requestBody')
+const allFaultsAjv = createAjv('requestBodyFaults')
 
 /** The faults of a value, or undefined when there is none. */
 type Check = (value: unknown) => FastifySchemaValidationError[] | undefined

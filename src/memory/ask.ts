@@ -1,6 +1,6 @@
-import { Ajv } from 'ajv'
 import type { Static, TSchema } from 'typebox'
 import type { Model } from '../agent/model.ts'
+import { createAjv } from '../json/schema/ajv.ts'
 
 interface Question<T extends TSchema> {
   system: string
@@ -11,7 +11,7 @@ interface Question<T extends TSchema> {
 
 /** Time limit of a model call; such calls run in the background. */
 const limitMs = 120_000
-const ajv = new Ajv({ strict: false })
+const ajv = createAjv('tolerant')
 /** Start positions tried in an answer that holds more than the list. */
 const maxStarts = 8
 

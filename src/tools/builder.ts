@@ -1,4 +1,4 @@
-import { Ajv, type ErrorObject } from 'ajv'
+import type { Ajv, ErrorObject } from 'ajv'
 import type { Logger } from 'pino'
 import type { RequestInit, Response } from 'undici'
 import type { JsonSchema } from '../agent/messages.ts'
@@ -7,6 +7,7 @@ import type { Environment } from '../configuration/references.ts'
 import type { LoginStore } from '../configuration/tool-logins/login-store.ts'
 import type { PinStore } from '../configuration/tool-pins/pin-store.ts'
 import type { FilesRoot } from '../files/root.ts'
+import { createAjv } from '../json/schema/ajv.ts'
 import { findEndlessCheck } from '../json/schema/recursion.ts'
 import { createResolve, nodesOf } from '../json/schema/schema-nodes.ts'
 import type { TenantDocuments } from '../knowledge/tenant-documents.ts'
@@ -113,12 +114,11 @@ let metaAjv: Ajv | undefined
 
 /** A `Tool.check` for a schema: a sentence with the name of the parameter (`limit must be integer`), or undefined. */
 export function createCheck(schema: JsonSchema): (input: unknown) => string | undefined {
-  metaAjv ??= new Ajv({ strict: false, logger: false })
+  metaAjv ??= createAjv('tolerant')
   void metaAjv.validateSchema(schema, true)
   const nodes = nodesOf(schema)
   if (findEndlessCheck(nodes, createResolve(nodes))) throw new Error('schema is invalid: it refers to itself without end')
-  // `ownProperties`: a parameter may be named `constructor`, and an inherited property must not count as sent.
-  const validate = new Ajv({ strict: false, logger: false, ownProperties: true, validateSchema: false }).compile(schema)
+  const validate = createAjv('toolInput').compile(schema)
   return (input) => (validate(input) ? undefined : describeSchemaError(validate.errors?.[0]))
 }
 

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import { isDeeper, isObject } from '../shape.ts'
+import { toRegExp } from './ajv.ts'
 import {
   createGuardedCompiler,
   SchemaTimeout,
-  toRegExp,
   UnusableSchema,
   within,
   type GuardedCheck,

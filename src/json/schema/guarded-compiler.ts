@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { threadCpuUsage } from 'node:process'
 import vm from 'node:vm'
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
+import { ajvOptions } from './ajv.ts'
 
 /** Compiles untrusted JSON Schemas with Ajv, and validates with them: both are interrupted where they take too long. */
 
@@ -64,7 +65,7 @@ export function createGuardedCompiler({ compileMs, checkMs }: GuardLimits, extra
     const kept = compilers.get(dialect)
     compilers.delete(dialect)
     if (kept) return kept
-    const ajv = new (loaders[dialect]())({ ...options, ...extra })
+    const ajv = new (loaders[dialect]())({ ...ajvOptions.guarded, ...extra })
     // Compiles the meta-schema, which is trusted and takes its time in a process that has just started.
     void ajv.validateSchema({})
     return ajv
@@ -104,25 +105,6 @@ function compileWith(ajv: Ajv, schema: Schema): ValidateFunction {
 function describeErrors(errors: readonly ErrorObject[]): string {
   const [first] = errors
   return first ? `schema is invalid: ${first.instancePath || '/'} ${first.message ?? 'does not fit'}` : 'schema is invalid'
-}
-
-const options: Options = {
-  strict: false,
-  logger: false,
-  // Inherited properties do not count as sent: a property may be named `constructor`.
-  ownProperties: true,
-  // Patterns are written for engines with and without the `u` flag; a pattern that is valid in neither is a fault.
-  // Ajv's optimizer takes seconds for a schema that compiles in milliseconds without it.
-  code: { optimize: false, regExp: Object.assign(toRegExp, { code: 'toRegExp' }) },
-}
-
-/** Throws `SyntaxError` for a pattern that is valid neither with nor without the `u` flag. */
-export function toRegExp(pattern: string): RegExp {
-  try {
-    return new RegExp(pattern, 'u')
-  } catch {
-    return new RegExp(pattern)
-  }
 }
 
 /** The dialect of `$schema`; 2020-12 by default, as OpenAPI 3.1 and MCP define. Throws `UnusableSchema` for an unknown one. */

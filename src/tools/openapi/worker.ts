@@ -1,18 +1,18 @@
 import { once } from 'node:events'
 import process from 'node:process'
-import { Ajv } from 'ajv'
 import type { Api } from './api.ts'
 import { parseText } from './parse-document.ts'
 import { readApi, type LoadFiles } from './read-api.ts'
 import type { FileAnswer, ReadAnswer, ReadQuestion } from './read-document.ts'
 import type { LoadedFile } from './references.ts'
 import { messageOf } from '../../errors.ts'
+import { createAjv } from '../../json/schema/ajv.ts'
 
 /** A child process for one document: answers a single `ReadQuestion` with the operations, and exits when its channel closes. */
 
 async function read({ bytes, href, options }: ReadQuestion): Promise<Api> {
   const api = await readApi({ content: parseText(bytes), href, load }, options)
-  const ajv = new Ajv({ strict: false, logger: false })
+  const ajv = createAjv('tolerant')
   const isFit = ({ schema }: Api['operations'][number]) => ajv.validateSchema(schema) === true
   const broken = api.operations.filter((operation) => !isFit(operation))
   const faults = broken.map(({ id, method, path }) => ({ id, location: `${method} ${path}`, reason: 'its schema is not a JSON Schema' }))
