@@ -5,7 +5,7 @@ import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { createAccessKeyStore } from './secrets/access-keys.ts'
-import type { Database, Scope } from './database.ts'
+import { query, type Database, type Scope } from './database.ts'
 import { excerptsOf } from './sessions/excerpts.ts'
 import { jobStatements } from './jobs/statements.ts'
 import { queueStatements } from './queue/statements.ts'
@@ -20,10 +20,12 @@ import { runStatements } from './runs/statements.ts'
 import { createRunStore } from './runs/runs.ts'
 import { createEmbeddedChat } from './runs/embedded-chat.ts'
 import { createArtifactStore } from './sessions/artifacts.ts'
-import { searchSessions } from './sessions/search-sessions.ts'
 import { createSeriesStore } from './reports/series.ts'
 import type { SeriesStore } from '../runs/reports/series-store.ts'
 import { createUnstoredRuns } from './runs/unstored.ts'
+import { createFind } from './sessions/search/find-matches.ts'
+import { documentsWith } from './sessions/search/session-index.ts'
+import { pageOf } from './sessions/session-rows.ts'
 import { createSessionStore } from './sessions/sessions.ts'
 import { retentionKinds } from '../runs/retention/retention-store.ts'
 import { removeRunDetails, removeSessions } from './sessions/remove-session.ts'
@@ -155,12 +157,28 @@ test('a page of uploads is read from the index of their owner, also with a purpo
 
 test('the messages of a search are read by the keys of their sessions', async () => {
   const session = { ...caller, sessionId: 's', key: 'k', shortName: '', messageCount: 2, checkpointId: '', createdAt: 0, updatedAt: 0 }
-  const scan = { tenant: 't', words: ['a'], limit: 9, before: undefined, list: async () => [session] }
-  const plan = await plansOf((on) => searchSessions(on, scan))
+  const plan = await plansOf((on) => createFind(on, 't', ['a']).matchingKeys([session]))
   assert.match(
     plan,
     /^SEARCH sessions USING INDEX sessions_key \(key=\?\); .*SEARCH messages USING INDEX \S+ \(session=\? AND idx>\? AND idx<\?\)$/,
   )
+})
+
+test('the index of the search is read by keys, and the sessions behind it from both ends of an index', async () => {
+  const scope = { tenant: 't', owner: '' }
+  const end = { segment: 0, updatedAt: 0, sessionId: 's', owner: 'o' }
+  const slices = await plansOf(async (on) => {
+    for await (const _ of documentsWith(on, scope, [1, 2], { segment: 200, below: Infinity }));
+  })
+  assert.match(slices, /^(SEARCH search_slices USING INDEX \S+ \(tenant=\? AND owner=\? AND segment=\? AND slice=\?\)(; )?)+$/)
+  const position = { ...caller, sessionId: 's', key: 'k', shortName: '', messageCount: 0, checkpointId: '', createdAt: 0, updatedAt: 0 }
+  for (const [anyOwner, index] of [
+    [true, 'sessions_of_tenant \\(tenant=\\? AND '],
+    [false, 'sessions_recent \\(tenant=\\? AND owner=\\? AND '],
+  ] as const) {
+    const plan = await plansOf(({ db, all }) => query(all.read, pageOf(db, caller, { limit: 9, anyOwner, before: position, after: end })))
+    assert.match(plan, new RegExp(`^SEARCH sessions USING INDEX ${index}\\S+>\\(\\?\\S+ AND \\S+<\\(\\?\\S+\\)$`))
+  }
 })
 
 test('series are read from covering indexes, newest first, without a sort', async () => {

@@ -36,6 +36,9 @@ export interface Tables {
   tool_pins: ToolPinRow
   search_vectors: SearchVectorRow
   search_leases: SearchLeaseRow
+  search_segments: SearchSegmentRow
+  search_slices: SearchSliceRow
+  search_documents: SearchDocumentRow
 }
 
 /** `owner` is `<issuer> <sub>` in every table: the owner of the row within the tenant. */
@@ -542,6 +545,38 @@ export interface SearchLeaseRow {
   until: number
 }
 
+/**
+ * A part of the index of the session search, with the position of its last session in the order of activity. `owner` is the owner whose sessions
+ * are indexed, or empty for the sessions of all owners, in this table and the next two.
+ */
+export interface SearchSegmentRow {
+  tenant: string
+  owner: string
+  /** From 0, oldest first. */
+  segment: number
+  last_updated_at: number
+  last_session_id: string
+  last_owner: string
+}
+
+/** Which documents of a segment have a slice. A slice that no document has is not stored. */
+export interface SearchSliceRow {
+  tenant: string
+  owner: string
+  segment: number
+  slice: number
+  /** A bit for each document, as Base64. */
+  bits: string
+}
+
+/** A document of the index: some messages of a session. `document` grows with the activity of sessions. */
+export interface SearchDocumentRow {
+  tenant: string
+  owner: string
+  document: number
+  session: string
+}
+
 type TablesWith<Columns> = { [Table in keyof Tables]: Tables[Table] extends Columns ? Table : never }[keyof Tables]
 type Named<Fates, Fate> = { [Table in keyof Fates]: Fates[Table] extends Fate ? Table : never }[keyof Fates]
 
@@ -565,6 +600,7 @@ const rowsOfSession = {
   artifacts: 'removed',
   runs: 'marked',
   memory_sources: 'forgotten',
+  search_documents: 'removed',
 } as const satisfies Record<TablesWith<{ session: string }> | 'runs', 'removed' | 'marked' | 'forgotten'>
 
 export const removedWithRun = tablesOf(rowsOfRun, 'removed')

@@ -33,6 +33,7 @@ const migrations: Record<string, () => Promise<Migration>> = {
   '0030-document-passages': () => import('./0030-document-passages.ts'),
   '0031-tool-errors': () => import('./0031-tool-errors.ts'),
   '0032-key-creators': () => import('./0032-key-creators.ts'),
+  '0033-session-search': () => import('./0033-session-search.ts'),
 }
 
 export const migrationNames: readonly string[] = Object.keys(migrations)

@@ -1,13 +1,13 @@
-import { sql, type Kysely } from 'kysely'
 import type { Owner } from '../../access/owner.ts'
 import type { SessionMessage, SessionPage, SessionRecord, SessionStore } from '../../sessions/session-store.ts'
 import { query, type Database } from '../database.ts'
 import { forkSession } from './fork-session.ts'
 import { removeSession } from './remove-session.ts'
 import { parseJson, toText } from '../rows.ts'
-import { searchSessions } from './search-sessions.ts'
+import { createSearch } from './search/search.ts'
+import { pageOf, sessionOf, toRecord } from './session-rows.ts'
 import { statement, type Param } from '../statement.ts'
-import type { MessageRow, SessionRow, Tables } from '../tables.ts'
+import type { MessageRow } from '../tables.ts'
 
 /** `SessionStore` on either database. */
 export function createSessionStore(database: Database): SessionStore {
@@ -28,6 +28,8 @@ export function createSessionStore(database: Database): SessionStore {
       .where('session', '=', param('session'))
       .where('idx', '=', param('index')),
   )
+
+  const search = createSearch(database)
 
   async function list(caller: Owner, page: SessionPage): Promise<SessionRecord[]> {
     const { rows } = await query(database.forTenant(caller.tenant).read, pageOf(db, caller, page))
@@ -52,14 +54,7 @@ export function createSessionStore(database: Database): SessionStore {
     },
 
     list,
-    search: (caller, { words, limit, anyOwner, before }) =>
-      searchSessions(database, {
-        tenant: caller.tenant,
-        words: words.map(toText),
-        limit,
-        before,
-        list: (last, sessionCount) => list(caller, { limit: sessionCount, anyOwner, before: last }),
-      }),
+    search: (caller, { words, ...page }) => search(caller, { ...page, words: words.map(toText) }),
 
     remove: (caller, sessionId, removal) =>
       database.forTenant(caller.tenant).unit((connection) => removeSession(database, connection, { caller, sessionId, ...removal })),
@@ -84,50 +79,4 @@ export async function existingSessions({ db, all }: Database, keys: readonly str
       .where('key', 'in', [...keys]),
   )
   return new Set(rows.map((row) => row.key))
-}
-
-/** Columns of a `SessionRecord`, without the window and its summary, which only runs need. */
-const recordColumns = [
-  'tenant',
-  'owner',
-  'session_id',
-  'key',
-  'short_name',
-  'checkpoint_id',
-  'message_count',
-  'created_at',
-  'updated_at',
-] as const satisfies (keyof SessionRow)[]
-
-function sessionOf(db: Kysely<Tables>, { tenant, owner }: Owner, sessionId: string, anyOwner: boolean) {
-  const all = db.selectFrom('sessions').select(recordColumns).where('tenant', '=', tenant).where('session_id', '=', sessionId)
-  const withId = all.where('unstored', 'is', null)
-  if (!anyOwner) return withId.where('owner', '=', owner)
-  const ownFirst = sql`case when owner = ${owner} then 0 else 1 end`
-  return withId.orderBy(ownFirst).orderBy('created_at', 'desc').orderBy('owner', 'desc').limit(1)
-}
-
-/** A page of sessions, latest activity first. A page starts after the current position of `before`, which may have moved since. */
-function pageOf(db: Kysely<Tables>, { tenant, owner }: Owner, { limit, anyOwner, before }: SessionPage) {
-  const started = db.selectFrom('sessions').select(recordColumns).where('tenant', '=', tenant).where('message_count', '>', 0)
-  const all = started.where('unstored', 'is', null)
-  const mine = anyOwner ? all : all.where('owner', '=', owner)
-  const older = before
-    ? mine.where(sql<boolean>`(updated_at, session_id, owner) < (${before.updatedAt}, ${before.sessionId}, ${before.owner})`)
-    : mine
-  return older.orderBy('updated_at', 'desc').orderBy('session_id', 'desc').orderBy('owner', 'desc').limit(limit)
-}
-
-function toRecord(row: Pick<SessionRow, (typeof recordColumns)[number]>): SessionRecord {
-  return {
-    tenant: row.tenant,
-    owner: row.owner,
-    sessionId: row.session_id,
-    key: row.key,
-    shortName: row.short_name,
-    checkpointId: row.checkpoint_id,
-    messageCount: row.message_count,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  }
 }
