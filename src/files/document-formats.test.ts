@@ -6,6 +6,8 @@ import { kindOf, type DocumentKind } from './document-kind.ts'
 import { readEml } from './eml.ts'
 import { readEpub } from './epub.ts'
 import { readOdt } from './odt.ts'
+import { readDocx, readXlsx } from './office.ts'
+import { readPdf } from './pdf.ts'
 import { readPptx } from './pptx.ts'
 
 async function read(kind: DocumentKind, content: string | Buffer) {
@@ -145,16 +147,24 @@ test('a broken, protected or too large document is reported in words', async () 
   }
   const parts = Array.from({ length: 60 }, (_, depth) => nested(depth + 1))
   const broken: [(bytes: Buffer) => Promise<unknown>, string | Buffer, RegExp][] = [
-    [readPptx, 'PK\x03\x04 nothing', /invalid zip/],
+    [readPptx, 'PK\x03\x04 nothing', /^Error: it is damaged, or of another format$/],
     [readPptx, makeZip({ 'a.xml': '<a/>' }), /^Error: it has no part ppt\/presentation\.xml$/],
     [readPptx, Buffer.from('d0cf11e0a1b11ae100', 'hex'), /^Error: it has a password, or the format of Office before 2007/],
     [readOdt, makeZip({ 'content.xml': 'no markup' }), /a part of it is not XML$/],
     [readOdt, makeZip({ 'content.xml': '<a/>', 'META-INF/manifest.xml': '<encryption-data/>' }), /it has a password/],
-    [readOdt, makeZip({ 'content.xml': `${'<a>'.repeat(20_000)}x` }), /call stack/],
+    [readOdt, makeZip({ 'content.xml': `${'<a>'.repeat(20_000)}x` }), /^Error: its elements are nested too deeply$/],
     [readEpub, book, /it is protected against copying$/],
-    [readEpub, makeZip({ 'x.xml': '<a/>' }, 2_000_000_000), /it unpacks to more than 300 MB$/],
+    [readEpub, makeZip({ 'x.xml': '<a/>' }, 2_000_000_000), /it is damaged, or of another format$/],
+    [readDocx, makeZip({ 'word/document.xml': `<a>${'<b>'.repeat(300_000)}` }), /^Error: its elements are nested too deeply$/],
+    [
+      readDocx,
+      makeZip({ 'word/document.xml': '<a>&x;</a>', '[Content_Types].xml': '<a/>' }),
+      /^Error: it is damaged, or of another format$/,
+    ],
+    [readXlsx, makeZip({ 'xl/workbook.xml': '<a' }), /^Error: it is damaged, or of another format$/],
+    [readPdf, '%PDF-1.4 garbage', /^Error: it is damaged, or of another format$/],
     [readEml, '', /it has no header$/],
-    [readEml, `Content-Type: multipart/mixed; boundary=b\r\n\r\n${parts.join('')}`, /nesting depth/],
+    [readEml, `Content-Type: multipart/mixed; boundary=b\r\n\r\n${parts.join('')}`, /^Error: it is damaged, or of another format$/],
   ]
   for (const [reader, content, message] of broken) await assert.rejects(reader(Buffer.from(content)), message)
   await assert.rejects(readDocumentBytes(book, 'epub'), /^Error: The document cannot be read as EPUB: it is protected against copying$/)

@@ -1,3 +1,5 @@
+import { totalmem } from 'node:os'
+import process from 'node:process'
 import type { Owner } from '../access/owner.ts'
 import { askProcess } from '../processes/ask-process.ts'
 import type { Document } from './document.ts'
@@ -23,8 +25,14 @@ const defaults: ParseLimits = { maxMs: 60_000, heapMb: 1024 }
 /** Metadata is small. The texts of a 50 MB document take about 100 MB, since sections repeat the text. */
 const messages = { structure: 4 * 1024 * 1024, bytes: 300 * 1024 * 1024 }
 
-/** Shared by the whole service: each parser may use a gigabyte and a CPU, and waiting documents of up to 50 MB stay in memory. */
-const parsers = createFairPool({ slots: 4, maxWaiting: 32 })
+/** Shared by the whole service: each parser may use a CPU, and waiting documents of up to 50 MB stay in memory. */
+const parsers = createFairPool({ slots: slotsFor(process.constrainedMemory() || totalmem()), maxWaiting: 32 })
+
+/** Parsers at a time, so that all of them fit into the memory beside the service: one in 2 GiB, four in 7 GB. */
+export function slotsFor(memoryBytes: number): number {
+  const [forService, forParser] = [600_000_000, 1_500_000_000]
+  return Math.min(4, Math.max(1, Math.floor((Math.min(memoryBytes, totalmem()) - forService) / forParser)))
+}
 
 /** Parses in a separate process: parsers take seconds for a large document and gigabytes for a malicious one. Throws an `Error` with the reason. */
 export async function parseInProcess(kind: ParsedKind, bytes: Uint8Array, limits: Partial<ParseLimits> = {}): Promise<Document> {

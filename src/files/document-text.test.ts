@@ -1,10 +1,11 @@
+import { zipSync } from 'fflate'
 import { after, test } from 'node:test'
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { makeDocx, makePdf, makeXlsx, makeZip } from '../../test/fixtures/make-documents.ts'
+import { makeDocx, makePdf, makeXlsx } from '../../test/fixtures/make-documents.ts'
 import { readHtml } from './html.ts'
 import { readMarkdown, toSections } from './markdown.ts'
 import { parseInProcess } from './document-process.ts'
@@ -166,7 +167,30 @@ test('a document that is too large, packed or unpacked, is refused before parsin
   await writeFile(large, '')
   await truncate(large, maxDocumentBytes + 1)
   await assert.rejects(readDocument(large), /has 50000001 bytes, more than/)
-  await assert.rejects(read('bomb.docx', makeZip({ 'word/document.xml': '<x/>' }, 2_000_000_000)), /unpacks to more than 300 MB/)
+})
+
+test('the bytes of a packed document are counted while they are unpacked, whatever the archive states', async () => {
+  const bomb = Buffer.from(zipSync({ 'word/document.xml': new Uint8Array(301_000_000) }, { level: 1 }))
+  const lying = Buffer.from(bomb)
+  const entry = lying.readUInt32LE(lying.length - 22 + 16)
+  lying.writeUInt32LE(5000, entry + 24)
+  const shifted = Buffer.concat([Buffer.alloc(64), bomb])
+  await assert.rejects(read('bomb.docx', bomb), /: it unpacks to more than 300 MB$/)
+  for (const [name, archive] of Object.entries({ lying, shifted })) {
+    const startedAt = performance.now()
+    await assert.rejects(read(`${name}.docx`, archive), /: it is damaged, or of another format$/)
+    assert.ok(performance.now() - startedAt < 5000, 'before it is unpacked')
+  }
+})
+
+test('elements that are nested too deeply are refused before they are parsed, in a process and in the service', async () => {
+  for (const depth of [300_000, 5000]) {
+    const startedAt = performance.now()
+    await assert.rejects(read('deep.html', '<div>'.repeat(depth)), /: its elements are nested too deeply$/)
+    assert.ok(performance.now() - startedAt < 10_000)
+  }
+  const list = await read('list.html', '<ul>' + '<li>a'.repeat(5000))
+  assert.equal(list.text.match(/- a/g)?.length, 5000)
 })
 
 test('parsing stops after its time limit', async () => {

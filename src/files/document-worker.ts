@@ -1,8 +1,7 @@
 import process from 'node:process'
 import type { ParseAnswer, ParsedKind } from './document-process.ts'
-import type { Document } from './document.ts'
+import { damaged, type Document } from './document.ts'
 import { packDocument } from './packed-document.ts'
-import { messageOf } from '../errors.ts'
 
 /** Process for a single document: receives `{kind, bytes}`, answers once, and exits when its channel closes. */
 
@@ -45,7 +44,8 @@ async function answer(kind: ParsedKind, bytes: Uint8Array): Promise<ParseAnswer>
     checkSize(document)
     return { document: packDocument(document) }
   } catch (error) {
-    return { error: messageOf(error) }
+    // An error of another class is one of the program or of a library, whose text is for programmers.
+    return { error: error instanceof Error && error.constructor === Error ? error.message : damaged }
   }
 }
 

@@ -9,6 +9,17 @@ export interface Document {
 /** The fault of a PDF document whose pages are pictures. */
 export const noTextInPdf = 'it has no text: it seems to be scanned'
 
+/** Runs the parser of a library. An error of the library names its internals, so callers get a text of the service, with the error as the cause. */
+export async function byLibrary<T>(parse: () => T | Promise<T>): Promise<T> {
+  try {
+    return await parse()
+  } catch (cause) {
+    throw new Error(damaged, { cause })
+  }
+}
+
+export const damaged = 'it is damaged, or of another format'
+
 /** A part of a document. */
 export interface Section extends Place {
   /** The headings above the text, outermost first, joined by ` > `. Empty before the first heading. */

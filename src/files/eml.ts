@@ -1,5 +1,5 @@
 import PostalMime, { type Address, type Email } from 'postal-mime'
-import { toDocument, toMetadata, type Document } from './document.ts'
+import { byLibrary, toDocument, toMetadata, type Document } from './document.ts'
 import { readHtml } from './html.ts'
 
 /** A message within a message within others is followed so far. */
@@ -7,7 +7,7 @@ const maxNestingDepth = 32
 
 /** Reads an e-mail: its text under its subject, with sender, recipients and date before, and the names of its attachments behind. */
 export async function readEml(bytes: Buffer): Promise<Document> {
-  const email = await PostalMime.parse(bytes, { maxNestingDepth })
+  const email = await byLibrary(() => PostalMime.parse(bytes, { maxNestingDepth }))
   if (email.headers.length === 0) throw new Error('it has no header')
   const metadata = toMetadata({ title: email.subject, from: toList([email.from ?? email.sender]), to: toList(email.to), date: email.date })
   return toDocument(

@@ -11,7 +11,7 @@ interface ManifestItem {
 
 /** Reads a book in the order of its chapters. A chapter without a heading has the one of the table of contents. */
 export async function readEpub(bytes: Buffer): Promise<Document> {
-  const files = openPackedFiles(bytes)
+  const files = await openPackedFiles(bytes)
   const [rootFile] = elementsOf(parseXml(files.read('META-INF/container.xml')), 'rootfile')
   const packagePath = rootFile ? attributeOf(rootFile, 'full-path') : ''
   const book = parseXml(files.read(packagePath))

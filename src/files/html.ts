@@ -1,6 +1,7 @@
 import { parseHTML } from 'linkedom'
 import { toMetadata, type Document } from './document.ts'
 import { toSections } from './markdown.ts'
+import { checkDepth } from './nesting.ts'
 
 /** The part of the DOM used here. The full types belong to browsers. */
 interface DomNode {
@@ -16,10 +17,11 @@ const blockTags = new Set([
   ...['HEADER', 'HR', 'HTML', 'MAIN', 'OL', 'P', 'PRE', 'SECTION', 'SUMMARY', 'TABLE', 'UL'],
 ])
 
-/** The text of a page with headings, lists and table rows in Markdown, without scripts, styles and navigation. */
+/** The text of a page with headings, lists and table rows in Markdown, without scripts, styles and navigation. Throws for elements that are nested too deeply. */
 export function readHtml(html: string): Document {
   // linkedom puts a fragment without <html> and <body> beside the body instead of inside.
   const whole = /<html[\s>]/i.test(html) ? html : `<!doctype html><html><head></head><body>${html}</body></html>`
+  checkDepth(whole, { isXml: false })
   const { document } = parseHTML(whole)
   const text = tidy(toText(document.documentElement))
   const metaContent = (name: string) => document.querySelector(`meta[name="${name}"]`)?.getAttribute('content')?.trim() ?? ''

@@ -6,7 +6,7 @@ import { attributeOf, elementsOf, isText, nameOf, parseXml, textOf, type XmlNode
 
 /** Reads a text of OpenDocument with headings, lists and table rows in Markdown, without comments and deleted text. */
 export async function readOdt(bytes: Buffer): Promise<Document> {
-  const files = openPackedFiles(bytes)
+  const files = await openPackedFiles(bytes)
   const manifest = files.find('META-INF/manifest.xml')
   if (manifest?.includes('encryption-data')) throw new Error('it has a password: save it without a password')
   const [body] = elementsOf(parseXml(files.read('content.xml')), 'text')

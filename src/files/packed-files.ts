@@ -1,7 +1,11 @@
-import { unzipSync } from 'fflate'
+import { zipSync } from 'fflate'
+import { fromBufferPromise, type Entry, type ZipFile } from 'yauzl'
+import { byLibrary } from './document.ts'
+import { checkDepth } from './nesting.ts'
 
 /** Maximum unpacked size of a document: fifty times more than people write, far less than would exhaust a process. */
 const maxUnpackedBytes = 300_000_000
+const maxEntries = 100_000
 
 /** The text files of a packed document, by path. */
 export interface PackedFiles {
@@ -15,10 +19,12 @@ export interface PackedFiles {
 const textFile = /\.(xml|rels|opf|ncx|x?html?)$/i
 
 /** Opens a document which is a ZIP archive. Throws an `Error` for any other file, and for an archive that is too large unpacked. */
-export function openPackedFiles(zip: Buffer): PackedFiles {
-  checkPacked(zip)
-  const files = unzipSync(zip, { filter: ({ name }) => textFile.test(name) })
-  const find = (path: string) => (Object.hasOwn(files, path) ? new TextDecoder().decode(files[path]) : undefined)
+export async function openPackedFiles(zip: Buffer): Promise<PackedFiles> {
+  const files = await unpack(zip)
+  const find = (path: string) => {
+    const bytes = files.get(path)
+    return bytes && new TextDecoder().decode(bytes)
+  }
   return {
     find,
     read(path) {
@@ -29,27 +35,62 @@ export function openPackedFiles(zip: Buffer): PackedFiles {
   }
 }
 
+/**
+ * The text files of a document as an archive without compression, for a library that unpacks by itself and trusts the sizes that an archive
+ * states. Throws as `openPackedFiles` does, and for files that are nested too deeply.
+ */
+export async function repack(zip: Buffer): Promise<Buffer> {
+  const files = await unpack(zip)
+  for (const bytes of files.values()) checkDepth(new TextDecoder().decode(bytes), { isXml: true })
+  return Buffer.from(zipSync(Object.fromEntries(files), { level: 0 }))
+}
+
 /** First bytes of documents of Microsoft Office before 2007, and of encrypted ones of today. */
 const compoundFile = Buffer.from('d0cf11e0a1b11ae1', 'hex')
 
-/** Throws for a document with a password or of an older format, and for an archive that is too large unpacked. */
-export function checkPacked(zip: Buffer): void {
+/** Counts bytes while they are unpacked: kilobytes can become gigabytes, whatever size the archive states. */
+async function unpack(zip: Buffer): Promise<Map<string, Uint8Array>> {
   if (zip.subarray(0, compoundFile.length).equals(compoundFile))
     throw new Error('it has a password, or the format of Office before 2007: save it without a password in the current format')
-  if (unpackedBytesOf(zip) > maxUnpackedBytes) throw new Error(`it unpacks to more than ${maxUnpackedBytes / 1_000_000} MB`)
+  const archive = await byLibrary(() => fromBufferPromise(zip, { lazyEntries: true, decodeStrings: false }))
+  if (archive.entryCount > maxEntries) throw new Error(`it has more than ${maxEntries} parts`)
+  const files = new Map<string, Uint8Array>()
+  let remaining = maxUnpackedBytes
+  for await (const entry of entriesOf(archive)) {
+    const path = entry.fileNameRaw.toString('utf8').replaceAll('\\', '/')
+    if (!textFile.test(path)) continue
+    if (entry.uncompressedSize > remaining) throw tooLarge()
+    const bytes = await byLibrary(() => readEntry(archive, entry, remaining))
+    if (!bytes) throw tooLarge()
+    remaining -= bytes.length
+    files.set(path, bytes)
+  }
+  return files
 }
 
-/** Adds up the sizes in the directory before unpacking, since kilobytes can claim gigabytes. A broken archive is left to its reader. */
-function unpackedBytesOf(zip: Buffer): number {
-  const end = zip.lastIndexOf('PK\x05\x06', undefined, 'latin1')
-  if (end === -1 || end + 20 > zip.length) return 0
-  let total = 0
-  let at = zip.readUInt32LE(end + 16)
-  while (at + 46 <= zip.length && zip.readUInt32LE(at) === 0x02014b50) {
-    total += zip.readUInt32LE(at + 24)
-    at += 46 + zip.readUInt16LE(at + 28) + zip.readUInt16LE(at + 30) + zip.readUInt16LE(at + 32)
+async function* entriesOf(archive: ZipFile): AsyncGenerator<Entry> {
+  const entries = archive.eachEntry()
+  for (;;) {
+    const { value, done } = await byLibrary(() => entries.next())
+    if (done) return
+    yield value
   }
-  return total
+}
+
+/** The content of a file; undefined for more than `limit` bytes. */
+async function readEntry(archive: ZipFile, entry: Entry, limit: number): Promise<Uint8Array | undefined> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of (await archive.openReadStreamPromise(entry)) as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > limit) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+function tooLarge(): Error {
+  return new Error(`it unpacks to more than ${maxUnpackedBytes / 1_000_000} MB`)
 }
 
 /** The path of a file that another file refers to, without fragment. Undefined for an address outside of the document. */

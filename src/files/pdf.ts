@@ -1,5 +1,5 @@
 import { extractTextItems, getDocumentProxy, getMeta } from 'unpdf'
-import { noTextInPdf, toDocument, toMetadata, type Document } from './document.ts'
+import { byLibrary, noTextInPdf, toDocument, toMetadata, type Document } from './document.ts'
 import { splitByType, textOf, titlesByOutline } from './pdf-headings.ts'
 
 /**
@@ -7,10 +7,9 @@ import { splitByType, textOf, titlesByOutline } from './pdf-headings.ts'
  * without text.
  */
 export async function readPdf(bytes: Uint8Array): Promise<Document> {
-  // A copy, because pdf.js detaches the array passed in.
-  const pdf = await getDocumentProxy(Uint8Array.from(bytes), { verbosity: 0 })
+  const pdf = await byLibrary(() => open(bytes))
   try {
-    const { totalPages, items: pages } = await extractTextItems(pdf)
+    const { totalPages, items: pages } = await byLibrary(() => extractTextItems(pdf))
     if (pages.every((items) => textOf(items).trim() === '')) throw new Error(`${noTextInPdf} (${totalPages} pages)`)
     const titles = await titlesByOutline(pdf).catch(() => undefined)
     const parts = titles ? pages.map((items, page) => [{ title: titles[page]!, text: textOf(items) }]) : splitByType(pages)
@@ -20,9 +19,14 @@ export async function readPdf(bytes: Uint8Array): Promise<Document> {
       const present = ofPage.length > 0 ? ofPage : [{ title: '', text: '' }]
       return present.map(({ title, text }) => ({ heading: title ? `Page ${page}, ${title}` : `Page ${page}`, text: text.trim(), page }))
     })
-    const { info } = await getMeta(pdf)
+    const { info } = await byLibrary(() => getMeta(pdf))
     return toDocument(sections, toMetadata({ title: info['Title'], author: info['Author'], pages: totalPages }))
   } finally {
     await pdf.loadingTask.destroy()
   }
+}
+
+/** A copy is opened, because pdf.js detaches the array passed in. */
+function open(bytes: Uint8Array) {
+  return getDocumentProxy(Uint8Array.from(bytes), { verbosity: 0 })
 }

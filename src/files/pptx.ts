@@ -8,7 +8,7 @@ const repeatedPlaceholders = ['sldNum', 'dt', 'ftr', 'hdr', 'sldImg']
 
 /** Reads a section for each slide under its title, with tables, diagrams and the notes of the speaker. The page is the number of the slide. */
 export async function readPptx(bytes: Buffer): Promise<Document> {
-  const files = openPackedFiles(bytes)
+  const files = await openPackedFiles(bytes)
   const targets = relationsOf(files, presentation)
   const slides = elementsOf(parseXml(files.read(presentation)), 'sldId')
     .map((slide) => targets.get(attributeOf(slide, 'r:id'))?.path)

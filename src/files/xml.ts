@@ -1,4 +1,5 @@
 import { DOMParser } from 'linkedom'
+import { checkDepth } from './nesting.ts'
 
 /** An element, a text or something else of an XML document. */
 export interface XmlNode {
@@ -10,8 +11,9 @@ export interface XmlNode {
   getAttribute?(name: string): string | null
 }
 
-/** Entities of a document type are not expanded. Throws for a text without an element. */
+/** Entities of a document type are not expanded. Throws for a text without an element, and for elements that are nested too deeply. */
 export function parseXml(text: string): XmlNode {
+  checkDepth(text, { isXml: true })
   const root = new DOMParser().parseFromString(text, 'text/xml').documentElement as XmlNode | null
   if (!root) throw new Error('a part of it is not XML')
   return root

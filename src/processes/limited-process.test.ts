@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { execPath, kill } from 'node:process'
 import { test, type TestContext } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setImmediate, setTimeout as wait } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { endProcess, startLimited, type ProcessOptions } from './limited-process.ts'
 
@@ -78,4 +79,13 @@ test('the children of a process end with it', async (t) => {
   const started = await pids()
   await endProcess(child)
   await until(() => !started.some(isAlive))
+})
+
+test('the system ends a process before the service when a container has no memory left', async (t) => {
+  if (!existsSync('/proc/self/oom_score_adj')) return t.skip('no Linux')
+  const child = startLimited(new URL('../files/document-worker', import.meta.url), { limits: { dataKb: 2_000_000, heapMb: 64 } })
+  t.after(() => endProcess(child))
+  const score = () => Number(readFileSync(`/proc/${child.pid}/oom_score_adj`, 'utf8'))
+  while (score() !== 1000) await setImmediate()
+  assert.equal(Number(readFileSync('/proc/self/oom_score_adj', 'utf8')) < 1000, true)
 })

@@ -57,7 +57,9 @@ export function startLimited(module: URL, options: ProcessOptions): ChildProcess
   const entry = fileURLToPath(module) + path.extname(import.meta.filename)
   const { dataKb, heapMb, cpuSeconds } = limits
   const ulimits = [`-d ${dataKb}`, '-c 0', ...(cpuSeconds === undefined ? [] : [`-t ${cpuSeconds}`])]
-  const ulimitScript = ulimits.map((limit) => `ulimit ${limit} 2>/dev/null; `).join('')
+  // In a container without memory left, the system ends a child process instead of the service. Raising the own score needs no right.
+  const firstToEnd = '{ echo 1000 > /proc/self/oom_score_adj; } 2>/dev/null; '
+  const ulimitScript = firstToEnd + ulimits.map((limit) => `ulimit ${limit} 2>/dev/null; `).join('')
   const script = `${ulimitScript}${isIsolated ? isolationScript : 'w=; '}${watchdogScript}exec $w "$0" "$@"`
   const output = isForeign ? 'pipe' : 'ignore'
   const flags = [`--max-old-space-size=${heapMb}`, ...nodeFlags, `--import=${pathToFileURL(channelFiles[0]!).href}`]

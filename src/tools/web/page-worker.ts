@@ -21,7 +21,7 @@ async function answer({ html, url }: PageRequest): Promise<PageAnswer> {
   } catch (error) {
     const isDeep = error instanceof RangeError
     return {
-      error: isDeep ? 'its elements are nested too deep' : error instanceof Error ? error.message.slice(0, 500) : 'it is not a page',
+      error: isDeep ? 'its elements are nested too deeply' : error instanceof Error ? error.message.slice(0, 500) : 'it is not a page',
     }
   }
 }

@@ -1,6 +1,7 @@
 import { Defuddle } from 'defuddle/node'
 import { parseHTML } from 'linkedom'
 import { readHtml } from '../../files/html.ts'
+import { checkDepth } from '../../files/nesting.ts'
 
 /** The main content of a page, without the navigation and other parts repeated on every page of a site. */
 export interface Page {
@@ -34,6 +35,7 @@ function chooseText(main: string, whole: string): string {
 /** Parses HTML, and adds the browser functions that Defuddle needs and linkedom lacks. */
 function toDocument(html: string) {
   const whole = /<html[\s>]/i.test(html) ? html : `<!doctype html><html><head></head><body>${html}</body></html>`
+  checkDepth(whole, { isXml: false })
   const { document } = parseHTML(whole)
   const view = document.defaultView as unknown as { getComputedStyle?: unknown }
   view.getComputedStyle ??= () => ({ display: '' })

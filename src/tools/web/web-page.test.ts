@@ -193,7 +193,7 @@ test('hostile pages do not affect later ones: endless, decompression bombs, deep
     )
     assert.match(
       end,
-      /^read \d+$|^The page cannot be read: (it took longer than 3 s|it needs too much memory|its elements are nested too deep)\.$|has no text/,
+      /^read \d+$|^The page cannot be read: (it took longer than 3 s|it needs too much memory|its elements are nested too deeply)\.$|has no text/,
       path,
     )
   }
