@@ -106,7 +106,15 @@ function registerIndex(database: () => Database): void {
     await fill(tenant, all)
     await indexed(2)
     await indexed(1, owners[1]!)
-    const searches = [...rarely.map((word) => [word]), ['invoices', '700'], ['part', '30'], ['question', 'plain'], ['nowhere'], ['12'], ['ΣΟΦΌ']]
+    const searches = [
+      ...rarely.map((word) => [word]),
+      ['invoices', '700'],
+      ['part', '30'],
+      ['question', 'plain'],
+      ['nowhere'],
+      ['12'],
+      ['ΣΟΦΌ'],
+    ]
     for (const words of searches) {
       const ids = expected(all, words, undefined)
       assert.deepEqual(await found(words), ids, words.join(' '))
@@ -152,7 +160,13 @@ function registerIndex(database: () => Database): void {
         await query(connection, db.deleteFrom('sessions').where('tenant', '=', tenant).where('key', 'in', keys))
         await query(connection, db.deleteFrom('search_documents').where('tenant', '=', tenant).where('session', 'in', keys))
       }
-      await query(connection, db.updateTable('sessions').set({ updated_at: hour + 30_000_000 }).where('tenant', '=', tenant))
+      await query(
+        connection,
+        db
+          .updateTable('sessions')
+          .set({ updated_at: hour + 30_000_000 })
+          .where('tenant', '=', tenant),
+      )
     })
     const kept = all.filter(isKept)
     for (const sample of kept) sample.updatedAt = hour + 30_000_000

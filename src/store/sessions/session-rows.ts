@@ -35,7 +35,11 @@ export function listedSessions(db: Kysely<Tables>, { tenant, owner }: Owner, any
 }
 
 /** A page of sessions, latest activity first. A page starts after the current position of `before`, which may have moved since. */
-export function pageOf(db: Kysely<Tables>, caller: Owner, { limit, anyOwner, before, after }: SessionPage & { after?: Position | undefined }) {
+export function pageOf(
+  db: Kysely<Tables>,
+  caller: Owner,
+  { limit, anyOwner, before, after }: SessionPage & { after?: Position | undefined },
+) {
   let page = listedSessions(db, caller, anyOwner)
   if (before) page = page.where(isAt('<', before))
   if (after) page = page.where(isAt('>', after))

@@ -74,7 +74,10 @@ async function readTexts({ db, forTenant }: Database, tenant: string, sessions: 
   const step = Math.max(1, Math.floor(pageSize.messages / Math.max(1, keys.length)))
   for (let from = 0; from < longest && keys.length > 0; from += step) {
     const open = sessions.filter(({ messageCount }) => messageCount > from).map(({ key }) => key)
-    const piece = ofSessions.where('session', 'in', open).where('idx', '>=', from).where('idx', '<', from + step)
+    const piece = ofSessions
+      .where('session', 'in', open)
+      .where('idx', '>=', from)
+      .where('idx', '<', from + step)
     for (const { session, content } of (await query(forTenant(tenant).read, piece)).rows) {
       const list = texts.get(session)
       if (list) list.push(content)

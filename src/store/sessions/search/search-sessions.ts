@@ -1,7 +1,15 @@
 import type { SessionMatches, SessionRecord } from '../../../sessions/session-store.ts'
 import type { Database } from '../../database.ts'
 import { createFind } from './find-matches.ts'
-import { documentsPerSegment, documentsWith, endOfIndex, firstDocument, sessionsOfDocuments, type IndexEnd, type IndexScope } from './session-index.ts'
+import {
+  documentsPerSegment,
+  documentsWith,
+  endOfIndex,
+  firstDocument,
+  sessionsOfDocuments,
+  type IndexEnd,
+  type IndexScope,
+} from './session-index.ts'
 import { slicesOfWords } from './slices.ts'
 
 /** Messages that one search reads. A search that reaches the limit answers with the matches so far. */

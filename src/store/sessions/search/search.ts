@@ -10,7 +10,10 @@ export function createSearch(database: Database) {
   const { db } = database
   let indexing: Promise<void> | undefined
 
-  return function search(caller: Owner, { words, limit, anyOwner, before }: SessionPage & { words: readonly string[] }): Promise<SessionMatches> {
+  return function search(
+    caller: Owner,
+    { words, limit, anyOwner, before }: SessionPage & { words: readonly string[] },
+  ): Promise<SessionMatches> {
     const { read } = database.forTenant(caller.tenant)
     const scope = { tenant: caller.tenant, owner: anyOwner ? '' : caller.owner }
     const ofScope = () => listedSessions(db, caller, anyOwner)

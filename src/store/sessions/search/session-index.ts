@@ -66,7 +66,11 @@ function intersect(rows: readonly { segment: number; bits: string }[], sliceCoun
 }
 
 /** The keys of the sessions of documents, in the order of the documents. Documents of removed sessions have none. */
-export async function sessionsOfDocuments({ db, forTenant }: Database, { tenant, owner }: IndexScope, documents: readonly number[]): Promise<string[]> {
+export async function sessionsOfDocuments(
+  { db, forTenant }: Database,
+  { tenant, owner }: IndexScope,
+  documents: readonly number[],
+): Promise<string[]> {
   const rows = db.selectFrom('search_documents').select(['document', 'session']).where('tenant', '=', tenant).where('owner', '=', owner)
   const found = (await query(forTenant(tenant).read, rows.where('document', 'in', [...documents]))).rows
   const keys = new Map(found.map(({ document, session }) => [document, session]))
@@ -74,8 +78,15 @@ export async function sessionsOfDocuments({ db, forTenant }: Database, { tenant,
 }
 
 /** The first document of a session; undefined for a session that is not indexed. */
-export async function firstDocument({ db, forTenant }: Database, { tenant, owner }: IndexScope, session: string): Promise<number | undefined> {
-  const rows = db.selectFrom('search_documents').select(({ fn }) => fn.min('document').as('first')).where('tenant', '=', tenant)
+export async function firstDocument(
+  { db, forTenant }: Database,
+  { tenant, owner }: IndexScope,
+  session: string,
+): Promise<number | undefined> {
+  const rows = db
+    .selectFrom('search_documents')
+    .select(({ fn }) => fn.min('document').as('first'))
+    .where('tenant', '=', tenant)
   const [row] = (await query(forTenant(tenant).read, rows.where('session', '=', session).where('owner', '=', owner))).rows
   return row?.first ?? undefined
 }
