@@ -26,5 +26,5 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('session', 'text', (column) => column.notNull())
     .addPrimaryKeyConstraint('search_documents_pk', ['tenant', 'owner', 'document'])
     .execute()
-  await schema.createIndex('search_documents_session').on('search_documents').columns(['tenant', 'session']).execute()
+  await schema.createIndex('search_documents_session').on('search_documents').columns(['session', 'tenant']).execute()
 }
