@@ -80,14 +80,14 @@ export function createAccessKeyStore(database: Database): AccessKeyStore {
     revokeCreatedBy: (owner, at, { tenant, check } = {}) =>
       scopeOf(tenant).unit(async (connection) => {
         const created = new Map<string, AccessKeyRecord>()
-        let found = await findKeys(connection, tenant, (keys) => keys.where('created_by', '=', owner))
-        while (found.length > 0) {
-          for (const key of found) created.set(key.jti, key)
-          const jtis = found.map(({ jti }) => jti)
+        let generation = await findKeys(connection, tenant, (keys) => keys.where('created_by', '=', owner))
+        while (generation.length > 0) {
+          for (const key of generation) created.set(key.jti, key)
+          const jtis = generation.map(({ jti }) => jti)
           const children = await inChunks(jtis, (chunk) =>
             findKeys(connection, tenant, (keys) => keys.where('created_by_key', 'in', chunk)),
           )
-          found = children.filter(({ jti }) => !created.has(jti))
+          generation = children.filter(({ jti }) => !created.has(jti))
         }
         const active = [...created.values()].filter(({ revokedAt }) => revokedAt === undefined)
         check?.(active)
@@ -135,9 +135,9 @@ type KeyQuery = SelectQueryBuilder<Tables, 'access_keys', AccessKeyRow>
 const chunkSize = 500
 
 async function inChunks<T>(jtis: readonly string[], find: (chunk: string[]) => Promise<T[]>): Promise<T[]> {
-  const found: T[] = []
-  for (let start = 0; start < jtis.length; start += chunkSize) found.push(...(await find(jtis.slice(start, start + chunkSize))))
-  return found
+  const records: T[] = []
+  for (let start = 0; start < jtis.length; start += chunkSize) records.push(...(await find(jtis.slice(start, start + chunkSize))))
+  return records
 }
 
 function toRecord(row: AccessKeyRow): AccessKeyRecord {

@@ -14,10 +14,13 @@ const statementMs = { most: 20, target: 10 }
 export function createFind(database: Database, tenant: string, words: readonly string[]) {
   let size = messagesPerStatement.first
 
-  /** The keys of sessions with a match among their messages from index `from` on, up to `size` messages of each. */
-  async function keysIn(sessions: readonly SessionRecord[], from: number): Promise<string[]> {
+  /** The keys of sessions with a match among their messages from index `start` on, up to `size` messages of each. */
+  async function keysIn(sessions: readonly SessionRecord[], start: number): Promise<string[]> {
     const startedAt = performance.now()
-    const { rows } = await query(database.forTenant(tenant).read, matching(database, { tenant, words, sessions, from, to: from + size }))
+    const { rows } = await query(
+      database.forTenant(tenant).read,
+      matching(database, { tenant, words, sessions, from: start, to: start + size }),
+    )
     const ms = performance.now() - startedAt
     if (ms > statementMs.most) size = Math.max(messagesPerStatement.least, Math.floor((size * statementMs.target) / ms))
     else if (ms < statementMs.target) size = Math.min(messagesPerStatement.most, size * 2)
@@ -30,10 +33,10 @@ export function createFind(database: Database, tenant: string, words: readonly s
     async matchingKeys(sessions: readonly SessionRecord[]): Promise<Set<string>> {
       const keys = new Set<string>()
       const longest = Math.max(...sessions.map(({ messageCount }) => messageCount))
-      for (let from = 0; from === 0 || (from < longest && keys.size < sessions.length);) {
-        const next = from + size
-        for (const key of await keysIn(sessions, from)) keys.add(key)
-        from = next
+      for (let start = 0; start === 0 || (start < longest && keys.size < sessions.length);) {
+        const next = start + size
+        for (const key of await keysIn(sessions, start)) keys.add(key)
+        start = next
       }
       return keys
     },

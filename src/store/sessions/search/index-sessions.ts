@@ -72,12 +72,12 @@ async function readTexts({ db, forTenant }: Database, tenant: string, sessions: 
   const ofSessions = db.selectFrom('messages').select(['session', 'idx', 'content']).where('tenant', '=', tenant)
   const longest = Math.max(0, ...sessions.map(({ messageCount }) => messageCount))
   const step = Math.max(1, Math.floor(pageSize.messages / Math.max(1, keys.length)))
-  for (let from = 0; from < longest && keys.length > 0; from += step) {
-    const open = sessions.filter(({ messageCount }) => messageCount > from).map(({ key }) => key)
+  for (let start = 0; start < longest && keys.length > 0; start += step) {
+    const open = sessions.filter(({ messageCount }) => messageCount > start).map(({ key }) => key)
     const piece = ofSessions
       .where('session', 'in', open)
-      .where('idx', '>=', from)
-      .where('idx', '<', from + step)
+      .where('idx', '>=', start)
+      .where('idx', '<', start + step)
     for (const { session, content } of (await query(forTenant(tenant).read, piece)).rows) {
       const list = texts.get(session)
       if (list) list.push(content)

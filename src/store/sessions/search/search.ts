@@ -23,8 +23,8 @@ export function createSearch(database: Database) {
       indexing ??= indexSessions(database, scope, {
         oldest: (after, until, count) => {
           const settled = ofScope().where('updated_at', '<', until)
-          const behind = after ? settled.where(isAt('>', after)) : settled
-          return rowsOf(behind.orderBy('updated_at').orderBy('session_id').orderBy('owner').limit(count))
+          const unindexed = after ? settled.where(isAt('>', after)) : settled
+          return rowsOf(unindexed.orderBy('updated_at').orderBy('session_id').orderBy('owner').limit(count))
         },
       })
         // The next search tries again, and reads the sessions themselves until then.
@@ -39,8 +39,8 @@ export function createSearch(database: Database) {
       before,
       list: (page) => rowsOf(pageOf(db, caller, { ...page, anyOwner })),
       withKeys: (keys, position) => {
-        const found = ofScope().where('key', 'in', [...keys])
-        return rowsOf(position ? found.where(isAt('<', position)) : found)
+        const sessions = ofScope().where('key', 'in', [...keys])
+        return rowsOf(position ? sessions.where(isAt('<', position)) : sessions)
       },
       onUnindexed: index,
     })

@@ -38,8 +38,8 @@ export async function* documentsWith(
   { segment: newest, below }: { segment: number; below: number },
 ): AsyncGenerator<number> {
   const first = Math.min(newest, Math.floor((below - 1) / documentsPerSegment))
-  for (let from = first; from >= 0; from -= segmentsPerRead) {
-    const segments = Array.from({ length: Math.min(segmentsPerRead, from + 1) }, (_, n) => from - n)
+  for (let top = first; top >= 0; top -= segmentsPerRead) {
+    const segments = Array.from({ length: Math.min(segmentsPerRead, top + 1) }, (_, n) => top - n)
     const rows = db.selectFrom('search_slices').select(['segment', 'bits']).where('tenant', '=', tenant).where('owner', '=', owner)
     const read = rows.where('segment', 'in', segments).where('slice', 'in', [...slices])
     const matches = intersect((await query(forTenant(tenant).read, read)).rows, slices.length)
@@ -55,14 +55,14 @@ export async function* documentsWith(
 
 /** The common bits of all slices, by segment; segments without common bits may be left out. */
 function intersect(rows: readonly { segment: number; bits: string }[], sliceCount: number): Map<number, Buffer> {
-  const found = new Map<number, { bits: Buffer; count: number }>()
+  const entries = new Map<number, { bits: Buffer; count: number }>()
   for (const { segment, bits } of rows) {
     const slice = Buffer.from(bits, 'base64')
-    const entry = found.get(segment)
+    const entry = entries.get(segment)
     if (entry) for (const [at, byte] of slice.entries()) entry.bits[at]! &= byte
-    found.set(segment, { bits: entry?.bits ?? slice, count: (entry?.count ?? 0) + 1 })
+    entries.set(segment, { bits: entry?.bits ?? slice, count: (entry?.count ?? 0) + 1 })
   }
-  return new Map([...found].filter(([, { count }]) => count === sliceCount).map(([segment, { bits }]) => [segment, bits]))
+  return new Map([...entries].filter(([, { count }]) => count === sliceCount).map(([segment, { bits }]) => [segment, bits]))
 }
 
 /** The keys of the sessions of documents, in the order of the documents. Documents of removed sessions have none. */
@@ -72,8 +72,8 @@ export async function sessionsOfDocuments(
   documents: readonly number[],
 ): Promise<string[]> {
   const rows = db.selectFrom('search_documents').select(['document', 'session']).where('tenant', '=', tenant).where('owner', '=', owner)
-  const found = (await query(forTenant(tenant).read, rows.where('document', 'in', [...documents]))).rows
-  const keys = new Map(found.map(({ document, session }) => [document, session]))
+  const pairs = (await query(forTenant(tenant).read, rows.where('document', 'in', [...documents]))).rows
+  const keys = new Map(pairs.map(({ document, session }) => [document, session]))
   return documents.flatMap((document) => keys.get(document) ?? [])
 }
 
