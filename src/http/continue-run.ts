@@ -1,5 +1,3 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Artifacts } from '../artifacts/artifacts.ts'
 import { ServiceError } from '../errors.ts'
 import type { ApprovalStore } from '../runs/approvals/approval-store.ts'
 import type { Approvals } from '../runs/approvals/approvals.ts'
@@ -7,20 +5,14 @@ import type { RequestedDecision } from '../runs/approvals/decisions.ts'
 import type { SessionRuns } from '../runs/list/session-runs.ts'
 import type { EventLog } from '../runs/log/event-log.ts'
 import type { LoggedEvent } from '../runs/run.ts'
-import type { Runs } from '../runs/runs.ts'
 import type { DecidedCall } from '../runs/trace/source.ts'
-import { filesForReader } from './answer-files.ts'
 import { principalOf } from './authenticate.ts'
-import { disconnectSignal } from './connection.ts'
-import type { OpenChat } from './open-chat.ts'
-import { waitsForRun } from './server-timing.ts'
+import { followRun, type Exchange, type OpenChat, type ReaderServices } from './reader.ts'
 
 /** Services of doors whose clients answer the calls of an interrupted run with a further chat request. */
-export interface ContinueServices {
+export interface ContinueServices extends ReaderServices {
   approvals: Pick<Approvals, 'decide'>
-  artifacts: Pick<Artifacts, 'toAnswerFiles'>
   openCalls: Pick<ApprovalStore, 'ofRun'>
-  runs: Pick<Runs, 'follow'>
   sessionRuns: SessionRuns
 }
 
@@ -37,9 +29,7 @@ export interface Continuation extends ResumedRun {
   chat: OpenChat
 }
 
-interface ContinueOptions {
-  request: FastifyRequest
-  reply: FastifyReply
+interface ContinueOptions extends Exchange {
   /** The session of the interrupted run. */
   sessionId: string
   /** Converts the answers of the request to decisions. `calls`: the open calls of the run, or all of them if none is open. */
@@ -51,9 +41,10 @@ interface ContinueOptions {
  * what `Approvals.decide` throws, and `not_interrupted` if no run waits.
  */
 export async function continueRun(
-  { approvals, artifacts, openCalls, runs, sessionRuns }: ContinueServices,
+  services: ContinueServices,
   { request, reply, sessionId, toDecisions }: ContinueOptions,
 ): Promise<Continuation> {
+  const { approvals, openCalls, sessionRuns } = services
   const principal = principalOf(request)
   const waiting = await sessionRuns.newest(principal, sessionId, 'interrupted')
   const run = waiting ?? (await sessionRuns.newest(principal, sessionId))
@@ -65,14 +56,12 @@ export async function continueRun(
   for (const decision of decisions) await approvals.decide(principal, key.requestId, decision)
   const others = (await openCalls.ofRun(key)).filter((call) => isOpen(call) && call.by !== 'role')
   const left = new Set(others.map(({ callId }) => callId))
-  const disconnected = disconnectSignal(reply)
-  const opened = await runs.follow(key, disconnected)
-  waitsForRun(request, opened)
-  void reply.header('request-id', opened.requestId)
-  const number = await interruptionOf(opened.log, new Set(decisions.map(({ callId }) => callId)), disconnected)
+  const chat = await followRun(services, { request, reply }, key)
+  const { log, requestId } = chat.run
+  void reply.header('request-id', requestId)
+  const number = await interruptionOf(log, new Set(decisions.map(({ callId }) => callId)), chat.disconnected)
   const after = left.size > 0 ? number - 1 : number
-  const chat = { run: opened, disconnected, toFiles: filesForReader(artifacts, request) }
-  return { chat, passed: opened.log.events.slice(0, after), left }
+  return { chat, passed: log.events.slice(0, after), left }
 }
 
 function isOpen({ decision }: DecidedCall): boolean {

@@ -1,14 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import { invalid } from '../errors.ts'
 import type { Principal } from '../access/principal.ts'
+import type { Reader } from './reader.ts'
 import { contextHeaders } from './request-headers.ts'
 
 /** The caller of one MCP or A2A exchange. */
-export interface Caller {
+export interface Caller extends Reader {
   principal: Principal
-  request: FastifyRequest
-  /** Aborted when the exchange is over, cancelled, or the client disconnects. */
-  disconnected: AbortSignal
 }
 
 /** Most characters of context in one message. Node bounds the size of headers in the same way. */

@@ -6,7 +6,8 @@ import type { DecidedCall } from '../runs/trace/source.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import { principalOf } from './authenticate.ts'
 import { continueRun, type ContinueServices, type ResumedRun } from './continue-run.ts'
-import { openChat, type ChatServices, type Opening } from './open-chat.ts'
+import { openChat, type ChatServices } from './open-chat.ts'
+import type { Opening } from './reader.ts'
 import type { ChatSource } from './chat-request.ts'
 import { sendFailedStream, sendRun } from './send-run.ts'
 import type { ToChunk } from './stream-chunks.ts'
@@ -62,9 +63,7 @@ async function open(services: PageServices, request: FastifyRequest, reply: Fast
   const { sessionId, toDecisions, hasHistory } = page
   if (toDecisions) {
     const { chat, ...resumed } = await continueRun(services, { request, reply, sessionId, toDecisions })
-    request.body = undefined
-    const opening = { chat: Promise.resolve(chat), settled: Promise.resolve() }
-    return { opening, resumed: { ...resumed, requestId: chat.run.requestId } }
+    return { opening: { chat: Promise.resolve(chat) }, resumed: { ...resumed, requestId: chat.run.requestId } }
   }
   const isStarted = hasHistory && (await services.sessions.isStarted(principalOf(request), sessionId))
   return { opening: openChat(services, { request, reply, operation: 'chain_streaming', source: page.toSource(isStarted) }) }

@@ -3,7 +3,7 @@ import type { OpenRun } from '../runs/open-run.ts'
 import type { EventLog } from '../runs/log/event-log.ts'
 import { errorOf, isReadFailure, toFailedEnd } from '../runs/log/outcome.ts'
 import { sendFailure } from './error-reply.ts'
-import type { Opening } from './open-chat.ts'
+import type { Opening } from './reader.ts'
 import { sendEvents, startInTime, type StreamStart } from './sse.ts'
 import { toFaultText, toTexts, type ChunkReader, type RunStream, type ToChunk } from './stream-chunks.ts'
 

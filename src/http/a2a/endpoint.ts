@@ -23,9 +23,8 @@ export function cardOf(agent: Agent, options: CardOptions, request: FastifyReque
 /** Answers one JSON-RPC request with a response, or with a stream of responses. */
 export async function answer(services: A2aServices, caller: Caller, reply: FastifyReply): Promise<FastifyReply> {
   const { request } = caller
-  const { jsonrpc, id, method, params } = fieldsOf(request.body)
-  const body = { jsonrpc, id, method, params }
-  // Unknown fields are dropped, so that they do not stay in memory while the agent works.
+  const body = toEnvelope(request.body)
+  const { jsonrpc, id, method } = body
   request.body = body
   const fault = findEnvelopeFault(body)
   if (fault) return reply.send({ jsonrpc: '2.0', id: isMessageId(id) ? id : null, error: { code: invalidRequest, message: fault } })
@@ -60,6 +59,12 @@ export async function answer(services: A2aServices, caller: Caller, reply: Fasti
   } finally {
     start?.stop()
   }
+}
+
+/** The request without unknown fields. No variable of `answer` holds the params, so that the run can drop them while the agent works. */
+function toEnvelope(value: unknown): Record<'jsonrpc' | 'id' | 'method' | 'params', unknown> {
+  const { jsonrpc, id, method, params } = fieldsOf(value)
+  return { jsonrpc, id, method, params }
 }
 
 const streamingMethods = new Set<unknown>(['SendStreamingMessage', 'SubscribeToTask', 'message/stream', 'tasks/resubscribe'])

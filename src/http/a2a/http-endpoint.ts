@@ -96,8 +96,6 @@ export async function answerHttp(
 ): Promise<FastifyReply> {
   const { request } = caller
   const input = inputOf(request)
-  // The body may hold megabytes of files, and the answer may take minutes: do not keep it that long.
-  request.body = undefined
   const { handler, thrown } = withErrorMapping(createRequestHandler(services, caller, ['body', 'message']), caller)
   const start = operation in streams ? startInTime(reply) : undefined
   try {

@@ -2,15 +2,17 @@ import { randomUUIDv7 } from 'node:crypto'
 import type { Message, SendMessageRequest, Task } from '@a2a-js/sdk'
 import { RequestMalformedError, TaskNotFoundError, UnsupportedOperationError } from '@a2a-js/sdk/errors'
 import type { A2ARequestHandler } from '@a2a-js/sdk/server'
+import type { FastifyRequest } from 'fastify'
 import { accessTo, permits, requireAccess } from '../../access/operations.ts'
 import type { Artifacts } from '../../artifacts/artifacts.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import type { ApprovalStore } from '../../runs/approvals/approval-store.ts'
 import type { Approvals } from '../../runs/approvals/approvals.ts'
+import type { NewChat } from '../../runs/new-chat.ts'
 import type { Runs } from '../../runs/runs.ts'
 import { fromCompact } from '../../runs/log/compact-log.ts'
 import type { OpenRun } from '../../runs/open-run.ts'
-import type { Operation } from '../../runs/run.ts'
+import type { Operation, RunKey } from '../../runs/run.ts'
 import type { RunStore, StoredRun } from '../../runs/run-store.ts'
 import { isReadable } from '../../runs/unstored.ts'
 import { toNewChat } from '../chat-request.ts'
@@ -30,7 +32,7 @@ import { fieldsOf } from '../../json/shape.ts'
 import type { RecentRun, RecentRunStore } from '../../runs/list/recent-run-store.ts'
 import type { NotificationConfig } from '../../runs/notifications/notification-store.ts'
 import type { SubAgents } from '../../sub-agents/sub-agents.ts'
-import { waitsForRun } from '../server-timing.ts'
+import { openRun, waitForEnd } from '../reader.ts'
 
 export interface A2aServices extends CardOptions, PushServices {
   agent: CurrentAgent
@@ -65,6 +67,8 @@ export function createRequestHandler(
   const isLegacy = versionOf(caller.request) === legacyVersion
   const keyOf = (requestId: string) => ({ tenant, owner, requestId })
 
+  const followFor = (key: RunKey) => openRun(caller, (disconnected) => runs.follow(key, disconnected))
+
   async function find(id: string): Promise<StoredRun> {
     const run = isId(id) ? await runStore.find(keyOf(id)) : undefined
     if (!run || !isReadable(run)) throw new TaskNotFoundError(`There is no task ${id}.`)
@@ -88,33 +92,23 @@ export function createRequestHandler(
     const push = configuration?.taskPushNotificationConfig
     const config = push && (await toConfig(push, { principal, refusalOf, isLegacy }))
     if (taskId !== '') return decide(message, config)
+    const chat = await toChat(request, message, operation)
+    const open = (disconnected: AbortSignal) => runs.open(principal, config ? { ...chat, notifications: [config] } : chat, disconnected)
+    // The library keeps these objects until the answer.
+    for (const kept of [message, request, paramsOf(caller.request)]) Object.assign(kept, noContent)
+    // Without `await`, which would keep the chat in memory as long.
+    return openRun(caller, open).then((run) => ({ run }))
+  }
+
+  async function toChat(request: SendMessageRequest, message: Message, operation: Operation): Promise<NewChat> {
     const metadata = { ...request.metadata, ...message.metadata }
-    const question = await toQuestion(message, principal, agent().model)
-    const body = {
-      ...chatOptionsOf(metadata),
-      ...question.body,
-      ...(contextId === '' ? {} : { session_id: contextId }),
-      on_disconnect: 'continue' as const,
-    }
-    const chat = toNewChat(caller.request, operation, agent().config.limits.max_input_characters, {
-      body,
-      at,
-      sentFiles: question.sentFiles,
-    })
+    const { body: question, sentFiles } = await toQuestion(message, principal, agent().model)
+    const session = message.contextId === '' ? {} : { session_id: message.contextId }
+    const body = { ...chatOptionsOf(metadata), ...question, ...session, on_disconnect: 'continue' as const }
+    const maxCharacters = agent().config.limits.max_input_characters
+    const chat = toNewChat(caller.request, operation, maxCharacters, { body, at, sentFiles })
     const headers = contextOf(caller.request, metadata, 'metadata')
-    const newChat = {
-      ...chat,
-      newSessionId: randomUUIDv7(),
-      request: { ...chat.request, headers },
-      ...(config ? { notifications: [config] } : {}),
-    }
-    const opening = runs.open(principal, newChat, caller.disconnected)
-    // The parts may hold megabytes of images, and the answer may take minutes: do not keep them that long.
-    message.parts = []
-    delete fieldsOf(caller.request.body)['params']
-    const run = await opening
-    waitsForRun(caller.request, run)
-    return { run }
+    return { ...chat, newSessionId: randomUUIDv7(), request: { ...chat.request, headers } }
   }
 
   /** A message to an interrupted task decides its pending calls. The task resumes after the last decision. */
@@ -128,9 +122,7 @@ export function createRequestHandler(
       if (config) await notifications.add(run, config, { max: maxConfigs, now: Date.now() })
     }
     await applyDecisions(message, { principal, run, open: await openCalls.openOf(run), approvals, prepare })
-    const followed = await runs.follow(run, caller.disconnected)
-    waitsForRun(caller.request, followed)
-    return { run: followed, after: run.log?.events ? fromCompact(run.log.events).length : 0 }
+    return { run: await followFor(run), after: run.log?.events ? fromCompact(run.log.events).length : 0 }
   }
 
   const following = (requestId: string) => ({
@@ -145,8 +137,7 @@ export function createRequestHandler(
     async sendMessage(request) {
       const { run } = await open(request, 'chain')
       if (request.configuration?.returnImmediately !== true) {
-        caller.disconnected.addEventListener('abort', run.log.suspendBackpressure(), { once: true })
-        await run.ended
+        await waitForEnd(run, caller.disconnected)
       }
       return answerTask(run.requestId, request.configuration?.historyLength)
     },
@@ -174,11 +165,18 @@ export function createRequestHandler(
       requireAccess(principal, accessTo.readRun)
       const run = await find(id)
       if (run.endedAt !== undefined) throw new UnsupportedOperationError(`Task ${id} has ended.`)
-      yield* subscribe({ ...following(id), task: await taskOf(run), open: () => runs.follow(keyOf(id), caller.disconnected) })
+      yield* subscribe({ ...following(id), task: await taskOf(run), open: () => followFor(keyOf(id)) })
     },
     getAuthenticatedExtendedAgentCard: () => toExtendedCard(agent(), { ...card, principal, subAgents }),
     ...createPushMethods({ notifications, refusalOf, principal, isLegacy, find }),
   }
+}
+
+const noContent = { message: undefined, parts: [], metadata: undefined }
+
+/** The object with the message in the body of either binding. */
+function paramsOf({ body }: FastifyRequest): Record<string, unknown> {
+  return fieldsOf(fieldsOf(body)['params'] ?? body)
 }
 
 /** A task has one message of its history: the question. */

@@ -19,9 +19,10 @@ import type { Operation } from '../../runs/run.ts'
 import type { Runs } from '../../runs/runs.ts'
 import { toNewChat } from '../chat-request.ts'
 import { contextOf, type Caller } from '../protocol-caller.ts'
+import { openRun } from '../reader.ts'
 import { isId } from '../request-headers.ts'
 import { toAskResult } from './ask-answer.ts'
-import type { McpCall } from './call.ts'
+import { followRun, keyOf, readerOf, type McpCall } from './call.ts'
 import { decideByForms } from './decide-by-forms.ts'
 import type { FormAnswers } from './form-answers.ts'
 import { toDecision, toForm } from './forms.ts'
@@ -46,7 +47,8 @@ export async function ask(
   if (typeof state === 'string') return answer(services, call, await decideAgain(services, call, state))
   const { principal } = call.caller
   const chat = toChat(services, call, input, 'chain')
-  return answer(services, call, { run: await services.runs.open(principal, chat, call.disconnected), after: 0 })
+  const run = await openRun(readerOf(call), (disconnected) => services.runs.open(principal, chat, disconnected))
+  return answer(services, call, { run, after: 0 })
 }
 
 /** The chat of the tool's arguments. Throws a validation error that names the argument. */
@@ -116,19 +118,17 @@ export function toInputRequests(pending: readonly PendingCall[]) {
 
 /** Continues the run of an earlier round with the answers of the user. A dismissed form decides nothing, and ends the rounds. */
 async function decideAgain(services: AskServices, call: McpCall, requestId: string): Promise<Following> {
-  const { runs, openCalls } = services
   const { caller, context } = call
   if (!isId(requestId)) throw unknownState()
   // Only a client that may decide is given a state, which is the id of a run.
   requireAccess(caller.principal, accessTo.decideCall)
-  const key = keyOf(caller, requestId)
-  const before = await runs.follow(key, call.disconnected)
+  const before = await followRun(services, call, requestId)
   const after = before.log.events.length
   if (!before.whenResumed) return { run: before, after: 0 }
   const answers = context.mcpReq.inputResponses ?? {}
-  await applyAnswers(services, caller, { requestId, pending: await openCalls.openOf(key), answers })
+  await applyAnswers(services, caller, { requestId, pending: await services.openCalls.openOf(keyOf(caller, requestId)), answers })
   const isDismissed = Object.entries(answers).some(([callId, value]) => toDecision(callId, value) === undefined)
-  return { run: await runs.follow(key, call.disconnected), after, isDismissed }
+  return { run: await followRun(services, call, requestId), after, isDismissed }
 }
 
 /** Applies the answers to forms of calls that still wait. Other answers are ignored. */
@@ -163,10 +163,6 @@ async function followOrCancel({ runs }: AskServices, call: McpCall, run: OpenRun
   } finally {
     disconnected.removeEventListener('abort', cancel)
   }
-}
-
-export function keyOf({ principal: { tenant, owner } }: Pick<Caller, 'principal'>, requestId: string) {
-  return { tenant, owner, requestId }
 }
 
 /** Location of the tool's arguments in the request. */

@@ -1,7 +1,7 @@
 import type { PendingCall } from '../../agent/approval.ts'
 import type { OpenRun } from '../../runs/open-run.ts'
 import type { Runs } from '../../runs/runs.ts'
-import type { McpCall } from './call.ts'
+import { followRun, type McpCall } from './call.ts'
 import type { FormAnswers } from './form-answers.ts'
 import { toForm, toFormId } from './forms.ts'
 import { relatedTask } from './task-view.ts'
@@ -20,13 +20,9 @@ interface WaitingRun {
  * Puts the pending calls to the user of a legacy client, as requests on the stream, and waits until the run is resumed, by the answers or
  * elsewhere. Undefined if the user dismisses a form or the client disconnects: the run goes on waiting.
  */
-export async function decideByForms(
-  { runs, forms }: FormServices,
-  call: McpCall,
-  { run, pending }: WaitingRun,
-): Promise<OpenRun | undefined> {
+export async function decideByForms(services: FormServices, call: McpCall, { run, pending }: WaitingRun): Promise<OpenRun | undefined> {
   const { principal } = call.caller
-  const { dismissed, release } = forms.waitFor(
+  const { dismissed, release } = services.forms.waitFor(
     principal,
     run.requestId,
     pending.map(({ callId }) => callId),
@@ -40,8 +36,7 @@ export async function decideByForms(
     }
     // The stored run can be opened only after the process has released the interrupted run.
     await run.ended
-    const key = { tenant: principal.tenant, owner: principal.owner, requestId: run.requestId }
-    const interrupted = await runs.follow(key, call.disconnected)
+    const interrupted = await followRun(services, call, run.requestId)
     return interrupted.whenResumed ? await interrupted.whenResumed(stopped) : interrupted
   } catch (error) {
     if (stopped.aborted) return undefined

@@ -1,14 +1,13 @@
 import type { OpenRun } from '../../runs/open-run.ts'
 import type { LoggedEvent } from '../../runs/run.ts'
+import { waitForEnd } from '../reader.ts'
 import type { McpCall } from './call.ts'
 
 /** Waits for the last event of a run. A client with a progress token receives the steps after event `after` as progress. */
 export async function followWithProgress({ context, disconnected, report }: McpCall, run: OpenRun, after: number): Promise<void> {
   if (context.mcpReq._meta?.progressToken === undefined) {
-    // The client reads no events without a progress token, so the run must not wait for a reader.
-    const release = run.log.suspendBackpressure()
-    disconnected.addEventListener('abort', release, { once: true })
-    return run.ended
+    // Without a progress token the client reads no events.
+    return waitForEnd(run, disconnected)
   }
   for await (const { events } of run.log.follow(after, disconnected)) {
     for (const text of events.flatMap(toProgress)) await report(text)

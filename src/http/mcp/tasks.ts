@@ -13,8 +13,8 @@ import type { RunStore, StoredRun } from '../../runs/run-store.ts'
 import { isReadable } from '../../runs/unstored.ts'
 import { isId } from '../request-headers.ts'
 import { toAskResult } from './ask-answer.ts'
-import { answer, applyAnswers, canDecide, keyOf, toChat, toInputRequests, type AskServices } from './ask.ts'
-import type { McpCall } from './call.ts'
+import { answer, applyAnswers, canDecide, toChat, toInputRequests, type AskServices } from './ask.ts'
+import { followRun, keyOf, type McpCall } from './call.ts'
 import { tasksExtension } from './client.ts'
 import { relatedTask, toLegacyTask, toListedTask, toModernTask, toTaskState } from './task-view.ts'
 
@@ -47,7 +47,7 @@ export const legacyTaskMethods: Readonly<Record<string, TaskMethod>> = {
   /** Answers when the task has ended. Until then, the client gets the forms of calls that wait for its user. */
   async 'tasks/result'(services, call, params) {
     const { requestId } = await find(services, call, params['taskId'])
-    const run = await services.runs.follow(keyOf(call.caller, requestId), call.disconnected)
+    const run = await followRun(services, call, requestId)
     const result: CallToolResult | InputRequiredResult = await answer(services, { ...call, isTask: true }, { run, after: 0 })
     return { ...result, _meta: relatedTask(requestId) }
   },
@@ -80,7 +80,7 @@ export const modernTaskMethods: Readonly<Record<string, TaskMethod>> = {
     const task = toModernTask(state)
     if (state.status === 'input_required') return { ...task, inputRequests: toInputRequests(await services.openCalls.openOf(run)) }
     if (state.status !== 'completed') return task
-    const ended = await services.runs.follow(keyOf(call.caller, run.requestId), call.disconnected)
+    const ended = await followRun(services, call, run.requestId)
     const result = await toAskResult(services.artifacts, call.caller.principal, ended)
     return { ...task, result: { resultType: 'complete', ...result } }
   },

@@ -7,6 +7,8 @@ import { fromCompact } from '../../runs/log/compact-log.ts'
 import type { InterruptEvent, RunKey } from '../../runs/run.ts'
 import type { RunStore } from '../../runs/run-store.ts'
 import type { UsageEntry } from '../../sessions/message.ts'
+import { followRun, type Exchange, type Opening, type ReaderServices } from '../reader.ts'
+import { isId, setSessionId } from '../request-headers.ts'
 import type { ToolOutput } from './completion-messages.ts'
 import { toCallId } from './tool-calls.ts'
 
@@ -63,6 +65,13 @@ export async function answerRun(
     if (error instanceof ServiceError && pastCodes.has(error.code)) return undefined
     throw error
   }
+}
+
+/** Follows the run that the outputs of the request have resumed. */
+export function openAnswered(services: ReaderServices, { request, reply }: Exchange, { key, sessionId }: AnsweredRun): Opening {
+  setSessionId(request, reply, sessionId)
+  if (!isId(request.headers['request-id'])) void reply.header('request-id', key.requestId)
+  return { chat: followRun(services, { request, reply }, key) }
 }
 
 /** The interruption with the call; undefined if the log does not have it. */

@@ -3,17 +3,17 @@ import { accessTo } from '../../access/operations.ts'
 import { principalOf } from '../authenticate.ts'
 import type { ChatSource } from '../chat-request.ts'
 import { sendFailure } from '../error-reply.ts'
-import { openChat, outcomeOf, type ChatServices, type Opening } from '../open-chat.ts'
+import { openChat, outcomeOf, type ChatServices } from '../open-chat.ts'
 import { toAnswerFormat } from '../openai/answer-format.ts'
-import { answerRun, type AnsweredRun, type AnswerServices } from '../openai/answered-run.ts'
+import { answerRun, openAnswered, type AnsweredRun, type AnswerServices } from '../openai/answered-run.ts'
 import { completionChunksOf, completionHead, toCompletion, type ChunkOptions, type CompletionHead } from '../openai/chat-completion.ts'
 import { toCompletionChat, type CompletionChat } from '../openai/completion-messages.ts'
 import { refuseWithoutEffect, toModelOptions, toTools } from '../openai/completion-options.ts'
 import { CompletionBody } from '../openai/completion-schemas.ts'
 import { refuseOtherModel } from '../openai/model-names.ts'
 import { toInstructions } from '../openai/parameters.ts'
-import { openAnswered } from '../openai/open-answered.ts'
 import { ChatCompletion, ChatCompletionChunk, jsonOrEvents, openAiRefusals } from '../openai/replies.ts'
+import type { Opening } from '../reader.ts'
 import { IdHeaders } from '../schemas.ts'
 import { sendRun } from '../send-run.ts'
 
@@ -72,7 +72,7 @@ async function openCompletion(services: CompletionServices, request: FastifyRequ
   const answered = chat.outputs.length > 0 ? await answerRun(services, principalOf(request), chat.outputs, ['body', 'messages']) : undefined
   const stream = body.stream === true
   const opening = answered
-    ? openAnswered(services, { request, reply, answered })
+    ? openAnswered(services, { request, reply }, answered)
     : openChat(services, { request, reply, operation: stream ? 'chain_streaming' : 'chain', source: formatted })
   const { metadata } = body
   const head = { ...completionHead(request.id, body.model, answered), ...(metadata ? { metadata } : {}) }

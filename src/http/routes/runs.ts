@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo, permits } from '../../access/operations.ts'
 import type { Principal } from '../../access/principal.ts'
@@ -14,15 +14,13 @@ import { isReadable } from '../../runs/unstored.ts'
 import { createFindRunKey } from '../../runs/intake/whose-run.ts'
 import { keptFilesOf } from '../../runs/run-result.ts'
 import { toRunView, toSharedView, type RunView } from '../../runs/run-view.ts'
-import { filesForReader } from '../answer-files.ts'
 import { principalOf } from '../authenticate.ts'
 import { disconnectSignal } from '../connection.ts'
 import { lastEventHeader, lastEventNumber } from '../last-event.ts'
-import type { OpenChat } from '../open-chat.ts'
+import { followNamed, type Exchange, type OpenChat } from '../reader.ts'
 import { ChainAnswer, ErrorReply, eventStream, Id, InterruptedEvent, refusals, ValidationReply, waitingFields } from '../schemas.ts'
 import { sendRun } from '../send-run.ts'
 import { chunksOf } from '../stream-chunks.ts'
-import { waitsForRun } from '../server-timing.ts'
 
 export interface RunServices {
   artifacts: Pick<Artifacts, 'toAnswerFiles'>
@@ -173,13 +171,9 @@ export function runRoutes(app: FastifyInstance, services: RunServices): void {
     },
   )
 
-  async function follow(key: RunKey, request: FastifyRequest, reply: FastifyReply): Promise<OpenChat> {
-    const disconnected = disconnectSignal(reply)
+  async function follow(key: RunKey, exchange: Exchange): Promise<OpenChat> {
     await findReadable(key)
-    const run = await runs.follow(key, disconnected)
-    waitsForRun(request, run)
-    void reply.header('session-id', run.sessionId).header('request-id', run.requestId)
-    return { run, disconnected, toFiles: filesForReader(services.artifacts, request) }
+    return followNamed(services, exchange, key)
   }
 
   app.get(
@@ -208,7 +202,7 @@ export function runRoutes(app: FastifyInstance, services: RunServices): void {
     async (request, reply) => {
       const key = await runKeyOf(request)
       const after = lastEventNumber(request, key.requestId)
-      const opening = { chat: follow(key, request, reply), settled: Promise.resolve() }
+      const opening = { chat: follow(key, { request, reply }) }
       return sendRun(reply, opening, { after, render: () => ({ toChunk: chunksOf(key.requestId) }) })
     },
   )

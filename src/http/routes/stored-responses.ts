@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import { accessTo } from '../../access/operations.ts'
 import { invalid, ServiceError } from '../../errors.ts'
@@ -9,8 +9,6 @@ import type { SessionChanges } from '../../sessions/session-changes.ts'
 import type { SessionStore } from '../../sessions/session-store.ts'
 import { filesForReader } from '../answer-files.ts'
 import { principalOf } from '../authenticate.ts'
-import { disconnectSignal } from '../connection.ts'
-import type { ChatServices, OpenChat } from '../open-chat.ts'
 import { jsonOrEvents, openAiRefusals } from '../openai/replies.ts'
 import { deleteResponse } from '../openai/responses/delete.ts'
 import { streamResponse } from '../openai/responses/events.ts'
@@ -18,10 +16,10 @@ import { toListedItems, toPage } from '../openai/responses/input-list.ts'
 import { upToPart } from '../openai/responses/parts.ts'
 import { Deleted, ItemList, ResponseEvent, ResponseReply } from '../openai/responses/replies.ts'
 import { findResponse, readResponse, type StoredResponse } from '../openai/responses/stored.ts'
+import { followRun, type ReaderServices } from '../reader.ts'
 import { sendRun } from '../send-run.ts'
-import { waitsForRun } from '../server-timing.ts'
 
-export interface StoredResponseServices extends Pick<ChatServices, 'artifacts'> {
+export interface StoredResponseServices extends ReaderServices {
   runs: Pick<Runs, 'follow' | 'cancel'>
   runStore: Pick<RunStore, 'find'>
   echoes: Pick<EchoStore, 'remove'>
@@ -60,13 +58,6 @@ export function storedResponseRoutes(app: FastifyInstance, services: StoredRespo
     return readResponse(await find(request), filesForReader(artifacts, request))
   }
 
-  async function follow(stored: StoredResponse, request: FastifyRequest, reply: FastifyReply): Promise<OpenChat> {
-    const disconnected = disconnectSignal(reply)
-    const run = await runs.follow(stored.run, disconnected)
-    waitsForRun(request, run)
-    return { run: upToPart(run, stored.key.part), disconnected, toFiles: filesForReader(artifacts, request) }
-  }
-
   app.get(
     '/v1/responses/:response_id',
     {
@@ -85,9 +76,10 @@ export function storedResponseRoutes(app: FastifyInstance, services: StoredRespo
       const { stream, starting_after: startingAfter = -1 } = request.query as Static<typeof ReadQuery>
       if (!stream) return read(request)
       const stored = await find(request)
-      const chat = await follow(stored, request, reply)
-      const options = { startingAfter, isReplay: true, restoredAt: chat.run.log.restoredAt, endedAt: stored.run.endedAt }
-      const opening = { chat: Promise.resolve(chat), settled: Promise.resolve() }
+      const open = await followRun(services, { request, reply }, stored.run)
+      const run = upToPart(open.run, stored.key.part)
+      const options = { startingAfter, isReplay: true, restoredAt: run.log.restoredAt, endedAt: stored.run.endedAt }
+      const opening = { chat: Promise.resolve({ ...open, run }) }
       const render = (hasSchema: boolean) => streamResponse(stored.head, { ...options, hasSchema })
       return sendRun(reply, opening, { after: 0, failsInStream: true, render })
     },

@@ -1,11 +1,9 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo } from '../../access/operations.ts'
 import { fieldsOf } from '../../json/shape.ts'
-import { filesForReader } from '../answer-files.ts'
 import { principalOf } from '../authenticate.ts'
-import { disconnectSignal } from '../connection.ts'
-import type { OpenChat } from '../open-chat.ts'
+import { followNamed } from '../reader.ts'
 import { isId, setSessionId } from '../request-headers.ts'
 import { ErrorReply, Id, IdHeaders, refusals, ValidationReply } from '../schemas.ts'
 import { sendPageRun, type PageRequest, type PageServices } from '../send-page-run.ts'
@@ -13,7 +11,6 @@ import { sendRun } from '../send-run.ts'
 import { isAnswer, rejectedIn, toDecisions, toSource } from '../ui-chat/input.ts'
 import { UiChatBody, UiMessageChunk } from '../ui-chat/schemas.ts'
 import { uiMessageOf } from '../ui-chat/stream.ts'
-import { waitsForRun } from '../server-timing.ts'
 
 const tags = ['Protocols']
 const versionHeader = 'x-vercel-ai-ui-message-stream'
@@ -69,28 +66,14 @@ export function uiChatRoutes(app: FastifyInstance, services: PageServices): void
     },
     async (request, reply) => {
       const { id: sessionId } = request.params as Type.Static<typeof params>
-      const run = await services.sessionRuns.newest(principalOf(request), sessionId)
+      const { tenant, owner } = principalOf(request)
+      const run = await services.sessionRuns.newest({ tenant, owner }, sessionId)
       if (!run || run.endedAt !== undefined) return reply.code(204).send()
-      const chat = follow(services, request, reply, run.requestId)
-      const opening = { chat, settled: Promise.resolve() }
+      const opening = { chat: followNamed(services, { request, reply }, { tenant, owner, requestId: run.requestId }) }
       const render = (hasSchema: boolean) => ({ toChunk: uiMessageOf({ requestId: run.requestId, hasSchema }) })
       return sendRun(reply.header(versionHeader, 'v1'), opening, { after: 0, render, failsInStream: true })
     },
   )
-}
-
-async function follow(
-  { runs, artifacts }: PageServices,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  requestId: string,
-): Promise<OpenChat> {
-  const { tenant, owner } = principalOf(request)
-  const disconnected = disconnectSignal(reply)
-  const run = await runs.follow({ tenant, owner, requestId }, disconnected)
-  waitsForRun(request, run)
-  void reply.header('session-id', run.sessionId).header('request-id', run.requestId)
-  return { run, disconnected, toFiles: filesForReader(artifacts, request) }
 }
 
 /** The closures read the body from the request, so that nothing keeps its images alive while the run lasts. */

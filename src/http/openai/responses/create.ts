@@ -1,15 +1,15 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { ServiceError } from '../../../errors.ts'
+import type { OpenRun } from '../../../runs/open-run.ts'
 import { SessionMoved } from '../../../runs/run-store.ts'
 import type { Unstored } from '../../../runs/unstored.ts'
 import { charactersIn } from '../../../json/characters.ts'
-import { filesForReader } from '../../answer-files.ts'
 import { principalOf } from '../../authenticate.ts'
 import { toNewChat, type ChatSource } from '../../chat-request.ts'
-import { disconnectSignal } from '../../connection.ts'
-import { openChat, type ChatServices, type OpenChat, type Opening } from '../../open-chat.ts'
+import { openChat, type ChatServices } from '../../open-chat.ts'
+import { openForReply, type Exchange, type OpenChat, type Opening } from '../../reader.ts'
 import { setSessionId } from '../../request-headers.ts'
-import { openAnswered } from '../open-answered.ts'
+import { openAnswered } from '../answered-run.ts'
 import { refuseOtherModel } from '../model-names.ts'
 import { toInstructions } from '../parameters.ts'
 import { answerCalls, type CallServices } from './answer-calls.ts'
@@ -23,7 +23,6 @@ import { withoutReferences } from './references.ts'
 import type { ResponseBody } from './request.ts'
 import type { ResponseHead } from './response.ts'
 import { upToPart } from './parts.ts'
-import { waitsForRun } from '../../server-timing.ts'
 
 export type CreateServices = ChatServices & CallServices & PlaceServices
 
@@ -33,11 +32,6 @@ export interface OpenResponse {
   opening: Opening
   /** True for an answer at once, without the result. */
   isQueued: boolean
-}
-
-interface Exchange {
-  request: FastifyRequest
-  reply: FastifyReply
 }
 
 /** Starts the run of a response, or resumes the run whose calls the request answers. Does not keep the body, which may have megabytes of images. */
@@ -85,10 +79,9 @@ async function resume(
   const calls = outputs.length > 0 ? await answerCalls(services, principalOf(request), outputs, echo) : undefined
   if (!calls) return undefined
   const { key, answered } = calls
-  request.body = undefined
-  const { chat, settled } = openAnswered(services, { request, reply, answered })
+  const { chat } = openAnswered(services, { request, reply }, answered)
   const upTo = chat.then((open): OpenChat => ({ ...open, run: upToPart(open.run, key.part) }))
-  return { head: headOf(key, echo), opening: { chat: upTo, settled } }
+  return { head: headOf(key, echo), opening: { chat: upTo } }
 }
 
 interface Surroundings {
@@ -161,8 +154,6 @@ function refuseOtherSession({ headers }: FastifyRequest, { body }: ChatSource): 
 /** Accepts a background response as an async run, which any process executes. */
 function acceptChat(services: CreateServices, { request, reply }: Exchange, source: ChatSource, { fork }: Place): Opening {
   refuseOtherSession(request, source)
-  const disconnected = disconnectSignal(reply)
-  const toFiles = filesForReader(services.artifacts, request)
   const principal = principalOf(request)
   const { tenant, owner } = principal
   const accept = async (chatSource: ChatSource): Promise<void> => {
@@ -174,16 +165,12 @@ function acceptChat(services: CreateServices, { request, reply }: Exchange, sour
     if (run?.bodyHash !== chat.bodyHash)
       throw new ServiceError('request_id_reused', `The request id ${request.id} was used for another request.`)
   }
-  const open = async (): Promise<OpenChat> => {
+  const open = async (disconnected: AbortSignal): Promise<OpenRun> => {
     await accept(source).catch(async (error: unknown) => {
       if (!(error instanceof SessionMoved) || !fork) throw error
       await accept(inSession(source, await fork()))
     })
-    request.body = undefined
-    request.releaseBody()
-    const run = await services.runs.follow({ tenant, owner, requestId: request.id }, disconnected)
-    waitsForRun(request, run)
-    return { run, disconnected, toFiles }
+    return services.runs.follow({ tenant, owner, requestId: request.id }, disconnected)
   }
-  return { chat: open(), settled: Promise.resolve() }
+  return { chat: openForReply(services, { request, reply }, open) }
 }

@@ -1,0 +1,87 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Artifacts } from '../artifacts/artifacts.ts'
+import type { OpenRun } from '../runs/open-run.ts'
+import type { RunKey } from '../runs/run.ts'
+import type { Runs } from '../runs/runs.ts'
+import { filesForReader, type ToReaderFiles } from './answer-files.ts'
+import { disconnectSignal } from './connection.ts'
+import { waitsForRun } from './server-timing.ts'
+
+/** Services of every route that follows runs. */
+export interface ReaderServices {
+  artifacts: Pick<Artifacts, 'toAnswerFiles'>
+  runs: Pick<Runs, 'follow'>
+}
+
+/** A request and its reply. */
+export interface Exchange {
+  request: FastifyRequest
+  reply: FastifyReply
+}
+
+/** The client of a request, as the reader of a run. */
+export interface Reader {
+  request: FastifyRequest
+  /** Aborted when the client disconnects, or the request is cancelled. */
+  disconnected: AbortSignal
+}
+
+/** A run that a client reads. */
+export interface OpenChat {
+  run: OpenRun
+  /** Aborted when the client disconnects. */
+  disconnected: AbortSignal
+  toFiles: ToReaderFiles
+}
+
+/** A chat that is being opened. */
+export interface Opening {
+  chat: Promise<OpenChat>
+  /** Resolves when the response header `session-id` is final; absent where the header is. */
+  settled?: Promise<void>
+}
+
+/** Finds, starts or resumes a run for a reader. */
+type OpenForReader = (disconnected: AbortSignal) => Promise<OpenRun>
+
+/**
+ * Opens a run for a reader; no other code does. The body may hold megabytes of images, and the run may take minutes: the request drops the body,
+ * and its memory is free for other requests once the run is open.
+ */
+export async function openRun({ request, disconnected }: Reader, open: OpenForReader): Promise<OpenRun> {
+  const opening = open(disconnected)
+  request.body = undefined
+  const run = await opening
+  request.releaseBody()
+  waitsForRun(request, run)
+  return run
+}
+
+/** Opens a run whose events or outcome are the reply to a request. */
+export async function openForReply(
+  { artifacts }: Pick<ReaderServices, 'artifacts'>,
+  { request, reply }: Exchange,
+  open: OpenForReader,
+): Promise<OpenChat> {
+  const disconnected = disconnectSignal(reply)
+  const toFiles = filesForReader(artifacts, request)
+  return { run: await openRun({ request, disconnected }, open), disconnected, toFiles }
+}
+
+/** Opens an existing run whose events or outcome are the reply to a request. */
+export function followRun({ runs, artifacts }: ReaderServices, exchange: Exchange, key: RunKey): Promise<OpenChat> {
+  return openForReply({ artifacts }, exchange, (disconnected) => runs.follow(key, disconnected))
+}
+
+/** Opens an existing run, whose ids the reply names in place of ids of its own. */
+export async function followNamed(services: ReaderServices, exchange: Exchange, key: RunKey): Promise<OpenChat> {
+  const open = await followRun(services, exchange, key)
+  void exchange.reply.header('session-id', open.run.sessionId).header('request-id', open.run.requestId)
+  return open
+}
+
+/** Waits for the last event of a run whose events nobody reads meanwhile, so that the run does not wait for a reader. */
+export async function waitForEnd({ log, ended }: OpenRun, disconnected: AbortSignal): Promise<void> {
+  disconnected.addEventListener('abort', log.suspendBackpressure(), { once: true })
+  await ended
+}
