@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { ErrorBody } from '../errors.ts'
+import { linger, type Drain } from './connection.ts'
 
 /** Parse errors of Node's HTTP server: malformed HTTP, oversized headers, slow requests. No request object and no route exist for such an error. */
 const refusals: Record<string, [status: string, errorType: string, message: string]> = {
@@ -11,17 +12,9 @@ const refusals: Record<string, [status: string, errorType: string, message: stri
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'RequestTimeout', 'The request did not arrive in time.'],
 }
 
-const answered = new WeakSet<Socket>()
-
-/** Milliseconds in which further bytes of the client are dropped before the socket is destroyed. */
-const lingerMs = 5000
-
 /** Answers in the error shape, then closes the connection: the start of the next request is unknown. */
-export function refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void {
-  // The client is still sending; closing the connection now would lose the answer.
-  if (answered.has(socket)) return
+export function refuseBroken(error: NodeJS.ErrnoException, socket: Socket, drain: Drain): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  answered.add(socket)
   const [status, errorType, message] = refusals[error.code ?? ''] ?? ['400 Bad Request', 'BadRequest', 'The request is not valid HTTP.']
   const body = JSON.stringify({
     body: message,
@@ -34,7 +27,6 @@ export function refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
   ]
-  const timer = setTimeout(() => socket.destroy(), lingerMs).unref()
-  socket.once('close', () => clearTimeout(timer))
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  linger(socket, `${head.join('\r\n')}\r\n\r\n${body}`)
+  drain(socket, () => false)
 }

@@ -67,13 +67,13 @@ function challengeOf(error: ServiceError, request: FastifyRequest): string | und
 
 /**
  * Sets the `connection` header of an error. Fastify closes the connection after each refused body; a client that is still sending would lose the
- * answer, so the connection stays open. The exception is a client that waits for `100 Continue`: its next bytes may be the body or another
+ * answer, so the connection stays open unless the client closes it. The exception is a client that waits for `100 Continue`: its next bytes may be the body or another
  * request (RFC 9112, 9.3), so the connection closes.
  */
 function setConnectionHeader(request: FastifyRequest, reply: FastifyReply, code: ErrorCode): void {
   const mayStillSend = request.headers.expect !== undefined && !request.isContinued
   if (mayStillSend) void reply.header('connection', 'close')
-  else if (code !== 'request_timeout') void reply.removeHeader('connection')
+  else if (code !== 'request_timeout' && reply.raw.shouldKeepAlive && reply.hasHeader('connection')) void reply.removeHeader('connection')
 }
 
 /** The error shape of the route. Every route declares `access`; without a route, an unknown path has the shape of the routes beside it. */

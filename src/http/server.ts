@@ -11,7 +11,7 @@ import type { Verifier } from '../access/verify.ts'
 import { limitBodies } from './body-limits.ts'
 import { refuseBroken } from './broken-requests.ts'
 import { batchType, convertCloudEvent, eventType } from './cloud-events.ts'
-import { drain, drainEarlyAnswers, type DrainLimits } from './connection.ts'
+import { createDrain, drainEarlyAnswers, type DrainLimits } from './connection.ts'
 import { allowOrigins } from './cors.ts'
 import { refuseOtherMethod } from './other-methods.ts'
 import { readForms } from './forms.ts'
@@ -58,19 +58,20 @@ export function createServer({
 }: ServerOptions): FastifyInstance {
   // The annotation keeps the type parameters of `fastify()` at their defaults.
   const loggerInstance: FastifyBaseLogger = log
+  const drain = createDrain(drainLimits)
   const app = fastify({
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     bodyLimit,
     genReqId: ({ headers }) => requestIdOf(headers['request-id']),
-    clientErrorHandler: refuseBroken,
+    clientErrorHandler: (error, socket) => refuseBroken(error, socket, drain),
+    http: { headersTimeout: headersMs, connectionsCheckingInterval: 1000 },
     keepAliveTimeout: keepAliveMs,
     requestTimeout: 0,
     rewriteUrl: prefixStripper(publicUrl),
     forceCloseConnections: 'idle',
     // The router reports paths that cannot be decoded or exceed `maxParamLength` before any hook runs.
     frameworkErrors: (_error, request, reply) => {
-      reply.raw.once('finish', () => drain(request.raw, drainLimits))
       if (!answerCors(request, reply)) void sendError(notFound(request), request, reply.header('request-id', request.id))
     },
     // Without factories, Fastify would load its own compilers, which this service replaces below.
@@ -89,7 +90,7 @@ export function createServer({
   parseJsonBodies(app, readText)
   readYamlBodies(app, readText)
   readForms(app)
-  drainEarlyAnswers(app, drainLimits)
+  drainEarlyAnswers(app, drain)
   validateWith(app)
   replyWithErrors(app)
   requireDeclaredAccess(app)
@@ -160,8 +161,11 @@ function unsupportedA2a(request: FastifyRequest): ServiceError | undefined {
   return new ServiceError('unsupported_media_type', 'The content type must be application/json.')
 }
 
-/** Limits of the drain after an early answer. A client that sends 1 MB/s can finish a body of 60 MB. */
-const drainLimits: DrainLimits = { bytes: 128 * 1024 * 1024, silentMs: 5000, totalMs: 60_000 }
+/** A client that sends 1 MB/s can finish a body of 60 MB after an early answer. */
+const drainLimits: DrainLimits = { bytes: 128 * 1024 * 1024, silentMs: 5000, totalMs: 60_000, connections: 1000 }
+
+/** Milliseconds in which the headers of a request arrive, from the connection or the first byte on. With `silentMs`, silent sockets are gone after 30 s. */
+const headersMs = 24_000
 
 /** Longer than the idle timeout of common load balancers (60 s), so that the load balancer closes idle connections first. */
 const keepAliveMs = 72_000

@@ -12,10 +12,11 @@ async function sendThenRead(
   { url }: TestService,
   headers: Record<string, string>,
   bytes: number,
+  { path = '/core/v1/chain', version = '1.1' } = {},
 ): Promise<{ text: string; socket: Socket }> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  await write(socket, `POST /core/v1/chain HTTP/1.1\r\nhost: x\r\n${lines.join('')}content-length: ${bytes}\r\n\r\n`)
+  await write(socket, `POST ${path} HTTP/${version}\r\nhost: x\r\n${lines.join('')}content-length: ${bytes}\r\n\r\n`)
   for (let sent = 0; sent < bytes; sent += piece.length) await write(socket, piece.subarray(0, bytes - sent))
   return { text: await answerOf(socket), socket }
 }
@@ -73,6 +74,54 @@ test('Errors: a refusal reaches fetch while it sends 60 MB', async (t) => {
     const reply = (await response.json()) as { status_code: number }
     assert.deepEqual({ status: response.status, status_code: reply.status_code }, { status, status_code: status })
   }
+})
+
+test('Errors: a refusal reaches a client that sends 60 MB before reading and closes its connection', async (t) => {
+  const service = await startService(t, { script: {}, environment: { HTTP_BODY_LIMIT: '1mb' } })
+  const { key } = await service.key()
+  for (const version of ['1.1', '1.0']) {
+    for (const [headers, status, path = '/core/v1/chain'] of [
+      [json, 401],
+      [json, 404, '/nothing'],
+      [json, 404, `/${'x'.repeat(2000)}`],
+      [{ ...json, 'x-service-access': key }, 413],
+      [{ 'content-type': 'text/plain', 'x-service-access': key }, 415],
+    ] as const) {
+      const closing = version === '1.0' ? headers : { ...headers, connection: 'close' }
+      const { text, socket } = await sendThenRead(service, closing, 60 * mebibyte, { path, version })
+      assert.match(text, new RegExp(`^HTTP/1.1 ${status} `))
+      assert.match(text, /^connection: close\r$/im)
+      await new Promise<void>((resolve) => socket.once('close', () => resolve()))
+    }
+  }
+})
+
+test('Errors: what follows a refused body is no request on a connection that the client closes', async (t) => {
+  const { url, key, model } = await startService(t, { script: {} })
+  const access = `x-service-access: ${(await key()).key}\r\n`
+  const chat = JSON.stringify({ messages: [{ role: 'user', content: 'hello' }] })
+  const hidden = `POST /core/v1/chain HTTP/1.1\r\nhost: x\r\n${access}content-type: application/json\r\ncontent-length: ${chat.length}\r\n\r\n${chat}`
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.write(`POST /nothing HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 100000\r\n\r\n`)
+  assert.match(await answerOf(socket), /^HTTP\/1.1 404 /)
+  await write(socket, Buffer.alloc(100_000, 'x'))
+  socket.end(hidden)
+  await new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  assert.equal(model.requests.length, 0)
+})
+
+test('Errors: a client that is answered and closed, and still sends, is disconnected', async (t) => {
+  const { url } = await startService(t, { script: {} })
+  const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen: true })
+  t.after(() => socket.destroy())
+  socket.on('error', () => undefined).resume()
+  socket.write('POST /nothing HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 1000000000\r\n\r\n')
+  let sentBytes = 0
+  while (!socket.destroyed && sentBytes < 400 * mebibyte) {
+    await new Promise<void>((resolve) => socket.write(piece, () => resolve()))
+    sentBytes += piece.length
+  }
+  assert.ok(socket.destroyed, `${sentBytes} bytes were taken`)
 })
 
 test('Errors: too many values are refused while the body arrives, and the client reads the refusal', async (t) => {
