@@ -65,6 +65,36 @@ function registerJobContract(database: () => Database): void {
     while (!(await isSo())) await sleep(5)
   }
 
+  test('jobs that wait for a time run at that time, whoever has put them back', async (t) => {
+    const { kind, job } = await setUp(t)
+    const jobs = () => {
+      const queue = createJobs(database(), { now: Date.now, log: pino({ level: 'silent' }) })
+      t.after(() => queue.drain(0))
+      return queue
+    }
+    const [first, second] = [jobs(), jobs()]
+    const dueAts = new Map<string, number>()
+    const delays: number[] = []
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    const work = async ({ id }: Job): Promise<JobOutcome> => {
+      const dueAt = dueAts.get(id)
+      if (dueAt !== undefined) {
+        delays.push(Date.now() - dueAt)
+        if (delays.length === 3) end()
+        return done
+      }
+      const at = Date.now() + 1000 + dueAts.size * 400
+      dueAts.set(id, at)
+      return { kind: 'again', at }
+    }
+    first.handle(kind, 5, work)
+    await first.add([job({ dueAt: 0 }), job({ dueAt: 0 }), job({ dueAt: 0 })])
+    await until(async () => dueAts.size === 3)
+    second.handle(kind, 5, work)
+    await ended
+    assert.ok(Math.min(...delays) > -100 && Math.max(...delays) < 500, `${delays.join(', ')} ms behind the time`)
+  })
+
   test('an added job runs at once with its data, and is deleted', async (t) => {
     const { jobs, job, kind, left } = await setUp(t)
     const one = worker()

@@ -12,9 +12,12 @@ export interface JobStore {
   count(): Promise<{ kind: string; count: number }[]>
   /** Counts the jobs by kind and state. `running`: the jobs that this process runs, by kind. */
   states(options: { now: number; running: ReadonlyMap<string, number> }): Promise<JobStates[]>
-  /** Returns jobs of dead processes to the queue, and returns the kinds with due jobs. Called every few seconds. */
+  /** Returns jobs of dead processes to the queue, and returns the kinds with jobs that are due before the next call. Called every `maintainMs`. */
   maintain?(): Promise<JobKind[]>
 }
+
+/** Milliseconds between calls of `maintain`. */
+export const maintainMs = 3000
 
 /** Numbers of jobs of a kind. */
 export interface JobStates {
@@ -31,6 +34,8 @@ export interface JobStates {
 export interface JobTable {
   /** Claims up to `limit` due jobs. Concurrent claims never get the same job. */
   claim(kind: JobKind, limit: number): Promise<Claim>
+  /** Milliseconds until the next job is due; undefined if `maintain` finds the job in time. Absent where each claim tells. */
+  nextMs?(kind: JobKind): Promise<number | undefined>
   /** Renews the leases. Returns the jobs that another worker has claimed since. */
   renew(jobs: readonly Job[]): Promise<Job[]>
   /** Makes the job due at `dueAt`. `wantedAt` restarts the day after which a failing job is given up. */

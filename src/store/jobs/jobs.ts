@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { localBus, type Bus } from '../../replicas/bus.ts'
 import type { Job, JobKind, JobOutcome, Jobs } from '../../runs/jobs.ts'
 import type { Database } from '../database.ts'
-import type { JobStates } from './job-store.ts'
+import { maintainMs, type JobStates } from './job-store.ts'
 import { createJobWorker, type JobWorker } from './worker.ts'
 
 interface JobsOptions {
@@ -38,7 +38,7 @@ export function createJobs(database: Database, { now, log, bus = localBus, renew
   async function maintain(): Promise<void> {
     const kinds = await store.maintain?.().catch((err: unknown) => log.warn({ err }, 'jobs'))
     // Workers poll in turn, so that polls do not occupy all connections at once.
-    for (const kind of kinds ?? []) await workers.get(kind)?.poll()
+    for (const kind of kinds ?? []) await workers.get(kind)?.poll({ isNextSoon: true })
   }
 
   function wake(...kinds: JobKind[]): void {
@@ -83,5 +83,4 @@ export function createJobs(database: Database, { now, log, bus = localBus, renew
   }
 }
 
-const maintainMs = 3000
 const maintainedPollMs = 300_000

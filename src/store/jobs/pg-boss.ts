@@ -1,7 +1,7 @@
 import { PgBoss, type Db, type JobInsert, type JobWithMetadata } from 'pg-boss'
 import type { Job, JobKind, NewJob } from '../../runs/jobs.ts'
 import type { Database, Scope } from '../database.ts'
-import type { JobStates, JobStore, JobTable } from './job-store.ts'
+import { maintainMs, type JobStates, type JobStore, type JobTable } from './job-store.ts'
 import { query } from '../database.ts'
 import type { Connection } from '../statement.ts'
 import type { JobRow } from '../tables.ts'
@@ -99,7 +99,7 @@ export async function openBossJobs({ all, db, script }: BossJobsOptions): Promis
     async maintain() {
       const wasBusy = isBusy
       const states = await findDue()
-      isBusy = states.some(({ due, active }) => due || active)
+      isBusy = states.some(({ ms, active }) => isDue(ms) || active)
       // Nothing changes in idle queues, except that old jobs are deleted.
       const isSupervised = isBusy || wasBusy || performance.now() - supervisedAt >= superviseEveryMs
       if (isSupervised) {
@@ -112,7 +112,7 @@ export async function openBossJobs({ all, db, script }: BossJobsOptions): Promis
       }
       // The supervision may have returned jobs of dead processes to their queues.
       const later = isBusy && isSupervised ? await findDue() : states
-      return later.flatMap(({ kind, due }) => (due ? [kind] : []))
+      return later.flatMap(({ kind, ms }) => (ms === null ? [] : [kind]))
     },
     close: () => boss.stop({ graceful: false, close: false }),
   }
@@ -129,17 +129,28 @@ const statesSql = `select name as kind,
 
 interface DueJobs {
   kind: JobKind
-  due: boolean
+  /** Milliseconds until the first job is due, at most 0 for a due job; null if it is due after the next maintenance. */
+  ms: number | null
   /** True when a process runs, or ran, a job of the kind. */
   active: boolean
 }
 
-/** Each search takes the first entry of an index. */
+function isDue(ms: number | null): boolean {
+  return ms !== null && ms <= 0
+}
+
+/** The time of the first job, up to the maintenance after the next. The search takes the first entry of an index. */
+const firstMsSql = (queueName: string) => `(select extract(epoch from start_after - now())::float8 * 1000 from ${bossSchema}.job
+  where job.name = ${queueName} and state < 'active' and not blocked and start_after <= now() + interval '${2 * maintainMs} ms'
+  order by start_after limit 1)`
+const nextSql = `select ${firstMsSql('$1')} as ms`
 const dueSql = `select name as kind,
-  exists (select from ${bossSchema}.job where job.name = queue.name and state < 'active' and not blocked and start_after <= now()) as due,
+  ${firstMsSql('queue.name')} as ms,
   exists (select from ${bossSchema}.job where job.name = queue.name and state = 'active') as active
   from ${bossSchema}.queue`
 
+/** Delay in milliseconds before the next poll when due jobs were not claimed. */
+const raceMs = 100
 const moveEveryMs = 60_000
 const superviseEveryMs = 60_000
 
@@ -176,6 +187,12 @@ function bossTable({ boss, all, insertJobs, now }: BossTableOptions): JobTable {
 
   return {
     claim,
+    async nextMs(kind) {
+      const { rows } = await all.read.execute<{ ms: number | null }>(nextSql, [kind])
+      const ms = rows[0]?.ms ?? undefined
+      if (ms === undefined) return undefined
+      return isDue(ms) ? raceMs : Math.ceil(ms) + 1
+    },
     async renew(jobs) {
       const [first] = jobs
       if (!first) return []

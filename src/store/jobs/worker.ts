@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { ServiceError } from '../../errors.ts'
 import type { Job, JobKind, JobOutcome } from '../../runs/jobs.ts'
-import type { ClaimedJob, JobTable } from './job-store.ts'
+import { maintainMs, type ClaimedJob, type JobTable } from './job-store.ts'
 import { settlesWithin } from '../../concurrency/settles-within.ts'
 import { reachState } from '../../states.ts'
 
@@ -22,8 +22,8 @@ interface JobWorkerOptions {
 
 /** Runs the jobs of one kind. */
 export interface JobWorker {
-  /** Claims and starts due jobs. Resolves when no more jobs were due. */
-  poll(): Promise<void>
+  /** Claims and starts due jobs. Resolves when no more jobs were due. `isNextSoon`: a job becomes due before the next maintenance. */
+  poll(known?: { isNextSoon: boolean }): Promise<void>
   /** The number of running jobs. */
   running(): number
   /** Stops claiming jobs. */
@@ -47,11 +47,14 @@ export function createJobWorker(options: JobWorkerOptions): JobWorker {
   const renewal = setInterval(() => void renew(), renewMs).unref()
   let currentPoll: Promise<void> | undefined
   let isRequested = false
+  /** True while a job may become due before the next maintenance: then each poll asks for its time. */
+  let isNextSoon = false
   let isClosed = false
   let timer: NodeJS.Timeout | undefined
 
-  function poll(): Promise<void> {
+  function poll(known = { isNextSoon }): Promise<void> {
     isRequested = true
+    isNextSoon = known.isNextSoon
     return (currentPoll ??= pollAll())
   }
 
@@ -77,7 +80,15 @@ export function createJobWorker(options: JobWorkerOptions): JobWorker {
     if (free <= 0) return pollMs
     const { claimed, nextMs } = await table.claim(kind, free)
     for (const claimedJob of claimed) start(claimedJob)
-    return nextMs ?? pollMs
+    return nextMs ?? (await nextDueMs()) ?? pollMs
+  }
+
+  async function nextDueMs(): Promise<number | undefined> {
+    if (!isNextSoon || !table.nextMs) return undefined
+    isNextSoon = false
+    const ms = await table.nextMs(kind)
+    if (ms !== undefined) isNextSoon = true
+    return ms
   }
 
   function start(claimed: ClaimedJob): void {
@@ -105,7 +116,9 @@ export function createJobWorker(options: JobWorkerOptions): JobWorker {
 
   async function requeue(job: Job, dueAt: number, wantedAt: number): Promise<void> {
     await table.requeue(job, dueAt, wantedAt)
-    if (dueAt <= now()) onRequeue()
+    const inMs = dueAt - now()
+    if (inMs <= 0) onRequeue()
+    else if (inMs <= maintainMs) isNextSoon = true
   }
 
   /** Renews the leases, and aborts jobs that another worker has claimed, which would be done twice otherwise. */
@@ -125,7 +138,7 @@ export function createJobWorker(options: JobWorkerOptions): JobWorker {
     }
     reachState('job-failed')
     log.warn(details, 'job failed')
-    return table.requeue(job, now() + Math.min(firstDelayMs * 2 ** (job.attempt - 1), maxDelayMs), wantedAt)
+    return requeue(job, now() + Math.min(firstDelayMs * 2 ** (job.attempt - 1), maxDelayMs), wantedAt)
   }
 
   function stop(): void {
