@@ -66,8 +66,8 @@ export class PlanProgress {
   /** A new plan, or new steps in place of those that were not begun. */
   private replace({ output }: Step): PlanChange {
     const texts = Array.isArray(output) ? output.map(String) : []
-    const begun = this.steps.filter(({ status }) => status !== 'pending')
-    this.steps = [...begun, ...texts.map((step): PlanStep => ({ step, status: 'pending' }))]
+    const startedSteps = this.steps.filter(({ status }) => status !== 'pending')
+    this.steps = [...startedSteps, ...texts.map((step): PlanStep => ({ step, status: 'pending' }))]
     return 'steps'
   }
 }

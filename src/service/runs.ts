@@ -113,7 +113,7 @@ export function openRuns(stack: AsyncDisposableStack, options: RunsOptions): Ope
   requeue()
   const stopWork = jobs.handle('run', () => agent().config.limits.async_concurrency, runs.work)
   // The schema comes from an MCP server, and is no more trusted than a caller's.
-  const checkAnswer: ApprovalsDependencies['checkAnswer'] = async (...asked) => (await schemas.faultsOf('input', ...asked))[0]
+  const checkAnswer: ApprovalsDependencies['checkAnswer'] = async (...answer) => (await schemas.faultsOf('input', ...answer))[0]
   const approvals = createApprovals({ store: openCalls, runStore: store, runs, agent, checkAnswer, now })
   jobs.handle('approval_expiry', expiryConcurrency, async ({ tenant, data: { owner, requestId, fence } }) => {
     await runs.expire({ tenant, owner, requestId }, fence)

@@ -95,7 +95,7 @@ export function createRequestHandler(
     const chat = await toChat(request, message, operation)
     const open = (disconnected: AbortSignal) => runs.open(principal, config ? { ...chat, notifications: [config] } : chat, disconnected)
     // The library keeps these objects until the answer.
-    for (const kept of [message, request, paramsOf(caller.request)]) Object.assign(kept, noContent)
+    for (const holder of [message, request, paramsOf(caller.request)]) Object.assign(holder, noContent)
     // Without `await`, which would keep the chat in memory as long.
     return openRun(caller, open).then((run) => ({ run }))
   }

@@ -27,11 +27,13 @@ export function toBroughtChat(entries: readonly Entry[]): BroughtChat {
   if (turns.every(({ role }) => role !== 'user')) turns.unshift(toQuestion('Continue.'))
   const question = turns.findLastIndex(({ role }) => role === 'user')
   const upToQuestion = [...system, ...turns.slice(0, question + 1)]
-  const behind = joinTexts(turns.slice(question + 1))
+  const continuation = joinTexts(turns.slice(question + 1))
   return {
     messages: toMessages(upToQuestion),
     ...newestAttachments(upToQuestion),
-    ...(behind.length > 0 ? { continuation: behind.map(({ content, calls }) => ({ role: 'assistant', content, calls: calls! })) } : {}),
+    ...(continuation.length > 0
+      ? { continuation: continuation.map(({ content, calls }) => ({ role: 'assistant', content, calls: calls! })) }
+      : {}),
   }
 }
 

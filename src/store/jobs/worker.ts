@@ -23,7 +23,7 @@ interface JobWorkerOptions {
 /** Runs the jobs of one kind. */
 export interface JobWorker {
   /** Claims and starts due jobs. Resolves when no more jobs were due. `isNextSoon`: a job becomes due before the next maintenance. */
-  poll(known?: { isNextSoon: boolean }): Promise<void>
+  poll(hint?: { isNextSoon: boolean }): Promise<void>
   /** The number of running jobs. */
   running(): number
   /** Stops claiming jobs. */
@@ -52,9 +52,9 @@ export function createJobWorker(options: JobWorkerOptions): JobWorker {
   let isClosed = false
   let timer: NodeJS.Timeout | undefined
 
-  function poll(known = { isNextSoon }): Promise<void> {
+  function poll(hint = { isNextSoon }): Promise<void> {
     isRequested = true
-    isNextSoon = known.isNextSoon
+    isNextSoon = hint.isNextSoon
     return (currentPoll ??= pollAll())
   }
 

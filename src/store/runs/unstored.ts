@@ -56,11 +56,11 @@ export function createUnstoredRuns(database: Database) {
 
   function removeOf(tenant: string, runs: readonly ExpiredRun[], before: number, now: number): Promise<void> {
     return forTenant(tenant).unit(async (connection) => {
-      const alone = await removeWithSessions(connection, tenant, runs, now)
-      if (alone.length === 0) return
+      const sessionless = await removeWithSessions(connection, tenant, runs, now)
+      if (sessionless.length === 0) return
       const rest = ended(before)
         .where('tenant', '=', tenant)
-        .where(isInPairs(['request_id', 'owner'], alone))
+        .where(isInPairs(['request_id', 'owner'], sessionless))
       const { rows } = await query(connection, isShared ? rest.forUpdate().skipLocked() : rest)
       await removeRuns(db, connection, tenant, rows, now)
     })
