@@ -8,7 +8,7 @@ import {
   type AuthProvider,
   type FetchLike,
 } from '@modelcontextprotocol/client'
-import { toTokenRequest } from '../token-request.ts'
+import { keepToken, leewayMs, parseTokenAnswer, toTokenRequest } from '../client-credentials.ts'
 
 export interface ClientCredentials {
   clientId: string
@@ -43,9 +43,6 @@ export interface Credentials extends AuthProvider {
   widen(response: Response): Promise<string | undefined>
 }
 
-/** A token is renewed this long before its expiry, so that it stays valid for the whole request. */
-const leewayMs = 30_000
-
 /** Limit per connection: a server that asks for another scope on each call would never stop. */
 const maxWidenings = 8
 
@@ -54,61 +51,49 @@ const maxWidenings = 8
  * metadata (RFC 9728, RFC 8414) on its own origin. A token is requested on demand, and again when it expires or is refused.
  */
 export function createClientCredentials(client: ClientCredentials, { serverUrl, fetchFn, onToken }: TokenOptions): Credentials {
-  const defaultResource = client.resource ?? resourceOf(serverUrl)
-  let tokenEndpoint = client.tokenUrl === undefined ? undefined : configuredEndpoint(client.tokenUrl, defaultResource)
+  const { tokenUrl, resource = resourceOf(serverUrl) } = client
+  /** The endpoint configured by an administrator is used without discovery. */
+  let tokenEndpoint: TokenEndpoint | undefined =
+    tokenUrl === undefined ? undefined : { endpoint: new URL(tokenUrl), resource, takesBasic: true }
   /** Scopes that the server has asked for. */
   let requestedScopes: string | undefined
-  let token: string | undefined
-  let endsAt = Infinity
-  let renewing: Promise<void> | undefined
+  let resourceMetadataUrl: URL | undefined
   let widenings = 0
-
-  async function renew(endpoint: TokenEndpoint): Promise<void> {
-    const answer = await requestToken(client, { ...endpoint, scope: scopeOf(endpoint) }, fetchFn)
-    token = answer.token
-    onToken(token)
-    endsAt = answer.seconds === undefined ? Infinity : Date.now() + answer.seconds * 1000
-  }
-
   const scopeOf = (endpoint: TokenEndpoint | undefined) => client.scope ?? requestedScopes ?? endpoint?.scope
 
-  /** Requests that are refused at the same time share one renewal. */
-  const renewOnce = (find: () => TokenEndpoint | Promise<TokenEndpoint>) =>
-    (renewing ??= (async () => renew((tokenEndpoint = await find())))().finally(() => (renewing = undefined)))
+  const kept = keepToken(async () => {
+    tokenEndpoint ??= await discover({ serverUrl, fetchFn, resourceMetadataUrl, resource: client.resource })
+    const { token, seconds } = await requestToken(client, { ...tokenEndpoint, scope: scopeOf(tokenEndpoint) }, fetchFn)
+    onToken(token)
+    return { token, keepMs: seconds === undefined ? Infinity : seconds * 1000 - leewayMs }
+  })
 
   return {
     async token() {
-      const endpoint = tokenEndpoint
-      if (endpoint && (token === undefined || Date.now() > endsAt - leewayMs)) await renewOnce(() => endpoint)
-      return token
+      return tokenEndpoint && kept.get()
     },
     async onUnauthorized({ response }) {
-      const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(response)
+      const challenge = extractWWWAuthenticateParams(response)
       // A refusal without scopes does not reduce the scopes requested so far.
-      requestedScopes = scope ?? requestedScopes
-      token = undefined
-      await renewOnce(() => tokenEndpoint ?? discover({ serverUrl, fetchFn, resourceMetadataUrl, resource: client.resource }))
+      requestedScopes = challenge.scope ?? requestedScopes
+      resourceMetadataUrl = challenge.resourceMetadataUrl
+      kept.forget()
+      await kept.renew()
     },
     async widen(response) {
       const { error, scope } = extractWWWAuthenticateParams(response)
       const endpoint = tokenEndpoint
       if (error !== 'insufficient_scope' || scope === undefined || client.scope !== undefined || !endpoint) return undefined
       // A renewal in progress still asks for the previous scopes.
-      await renewing?.catch(() => undefined)
+      await kept.settled()
       const wider = computeScopeUnion(scopeOf(endpoint), scope)
       // Another request may have widened the token meanwhile.
-      if (!isStrictScopeSuperset(wider, scopeOf(endpoint))) return token
+      if (!isStrictScopeSuperset(wider, scopeOf(endpoint))) return kept.get()
       if (widenings++ === maxWidenings) return undefined
       requestedScopes = wider
-      await renewOnce(() => endpoint)
-      return token
+      return kept.renew()
     },
   }
-}
-
-/** The endpoint configured by an administrator, used without discovery. */
-function configuredEndpoint(tokenUrl: string, resource: string): TokenEndpoint {
-  return { endpoint: new URL(tokenUrl), resource, takesBasic: true }
 }
 
 /** The canonical URI of an MCP server, without the query: a query may contain a key and is not part of the resource. */
@@ -149,19 +134,14 @@ async function discover({ serverUrl, fetchFn, resourceMetadataUrl, resource }: D
 }
 
 async function requestToken(
-  client: ClientCredentials,
-  tokenEndpoint: TokenEndpoint,
+  { clientId, clientSecret }: ClientCredentials,
+  { endpoint, scope, resource, takesBasic }: TokenEndpoint,
   fetchFn: FetchLike,
 ): Promise<{ token: string; seconds?: number }> {
-  const { clientId, clientSecret } = client
-  const fields = { scope: tokenEndpoint.scope, resource: tokenEndpoint.resource }
-  const request = toTokenRequest({ id: clientId, secret: clientSecret }, fields, { isInBody: !tokenEndpoint.takesBasic })
-  const response = await fetchFn(tokenEndpoint.endpoint, { ...request, redirect: 'error' })
-  const answer: unknown = await response.json().catch(() => undefined)
-  const { access_token: token, expires_in: seconds, error } = Object(answer) as Record<string, unknown>
-  if (response.ok && typeof token === 'string' && token !== '') {
-    return { token, ...(Number(seconds) > 0 && { seconds: Number(seconds) }) }
-  }
-  const code = typeof error === 'string' ? `${error}, ` : ''
+  const request = toTokenRequest({ id: clientId, secret: clientSecret }, { scope, resource }, { isInBody: !takesBasic })
+  const response = await fetchFn(endpoint, { ...request, redirect: 'error' })
+  const { token, seconds, error } = parseTokenAnswer(await response.text().catch(() => ''))
+  if (response.ok && token !== undefined) return { token, seconds }
+  const code = error === undefined ? '' : `${error}, `
   throw new Error(`The token endpoint issued no token for the credentials of oauth (${code}status ${response.status}).`)
 }

@@ -1,13 +1,12 @@
 import { computeScopeUnion, extractWWWAuthenticateParams } from '@modelcontextprotocol/client'
 import type { Login } from '../../../configuration/tool-logins/login-store.ts'
+import { leewayMs } from '../../client-credentials.ts'
 import { resourceOf, type Credentials, type TokenOptions } from '../client-credentials.ts'
 import type { RemoteServer } from '../remote-server.ts'
 import { toLine } from '../../plain-text.ts'
 import { loginEnded, noLogin, scopeMissing, type Logins } from './logins.ts'
 import { renewLogin } from './renew.ts'
 
-/** A token is renewed this long before its expiry, so that it stays valid for the whole request. */
-const leewayMs = 30_000
 /** Characters of a scope in an error. */
 const maxScope = 120
 /** For so long a login is used without asking the store whether it was changed or removed. */
