@@ -11,6 +11,7 @@ import {
 } from '../../agent/model.ts'
 import type { ModelAbilities } from '../../configuration/model-abilities.ts'
 import type { Provider } from '../../configuration/providers.ts'
+import { withBedrockFiles } from './bedrock-files.ts'
 import { toCallOptions } from './call-options.ts'
 import { toReasoningOptions, type WantedReasoning } from './reasoning-options.ts'
 import { mayThink, toPrompt } from './prompt.ts'
@@ -107,7 +108,8 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
 const knowsNone: ReadonlySet<Provider> = new Set(['anthropic', 'google', 'openai', 'azure', 'xai'])
 
 /** The request as the provider takes it. */
-function toAskable({ provider, abilities }: AiSdkOptions, request: ModelRequest): ModelRequest {
+function toAskable({ provider, abilities }: AiSdkOptions, wanted: ModelRequest): ModelRequest {
+  const request = provider === 'amazon-bedrock' ? { ...wanted, messages: withBedrockFiles(wanted.messages) } : wanted
   const hasFormat = (tools: readonly ToolOffer[]) => toAnswerFormat(provider, { ...request, tools }, abilities).responseFormat !== undefined
   const asked = knowsNone.has(provider) ? withIdleTools(request, hasFormat) : request
   const isWithoutTools = toFunctionTools(provider, asked.tools, abilities).length === 0

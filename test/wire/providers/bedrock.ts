@@ -63,6 +63,20 @@ const blocks: Rule = ({ body: { messages } }) => {
   return undefined
 }
 
+const documents: Rule = ({ body: { messages } }) => {
+  const names: string[] = blocksWith(messages, 'document').map(({ name }) => name)
+  if (names.length > 5) return "You can't include more than 5 documents in a request."
+  if (new Set(names.map((name) => name.toLowerCase())).size < names.length)
+    return "Messages can't contain duplicate document names. Rename the document and retry your request."
+  const bad = names.find((name) => !/^[a-zA-Z0-9()[\]-]+(?: [a-zA-Z0-9()[\]-]+)*$/.test(name) || name.length > 200)
+  if (bad !== undefined)
+    return "The document file name can only contain alphanumeric characters, whitespace characters, hyphens, parentheses, and square brackets. The name can't contain more than one consecutive whitespace character."
+  const isAlone = messages.some(
+    ({ content }: any) => content.some((block: Block) => block['document']) && !content.some((block: Block) => block['text']),
+  )
+  return isAlone ? 'The content field that contains a document must also contain a text field.' : undefined
+}
+
 const pairing: Rule = ({ body: { messages } }) => {
   for (const [at, message] of messages.entries()) {
     const uses = blocksWith([message], 'toolUse').map(({ toolUseId: id }) => id)
@@ -89,7 +103,7 @@ const thinking: Rule = ({ body: { messages, additionalModelRequestFields: extra 
   return `${prefix}messages.${messages.indexOf(last)}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`tool_use\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block.`
 }
 
-const rules: readonly Rule[] = [fields, blocks, pairing, thinking]
+const rules: readonly Rule[] = [fields, blocks, documents, pairing, thinking]
 
 export const bedrock: WireProvider = {
   name: 'bedrock',
