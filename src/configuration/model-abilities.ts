@@ -4,7 +4,7 @@ import { geminiRows } from './model-rows/gemini.ts'
 import { openaiRows } from './model-rows/openai.ts'
 import { openModelRows } from './model-rows/open-models.ts'
 import type { ModelAbilities, Row, Wire } from './model-rows/row.ts'
-import { findProvider } from './providers.ts'
+import { findProvider, type LackedParameter, type ProviderTraits } from './providers.ts'
 import type { ModelConfig } from './model-schema.ts'
 
 /**
@@ -23,6 +23,14 @@ export function wireOf(config: WireConfig): Wire {
   if (traits.responses === undefined) return 'chat-completions'
   return config.wire ?? (traits.responses === 'default' && !namesDeployment(config) ? 'responses' : 'chat-completions')
 }
+
+/** Parameters of OpenAI's API that a configured model does not have, whatever its name. */
+export function parametersLackedBy(config: WireConfig): readonly LackedParameter[] {
+  const { lacks = [] }: Partial<ProviderTraits> = findProvider(config.provider) ?? {}
+  return wireOf(config) === 'responses' ? lackedByResponses : lacks
+}
+
+const lackedByResponses: readonly LackedParameter[] = ['seed', 'presence_penalty', 'frequency_penalty']
 
 /** The address of a deployment on Azure, and a dated version, were written for chat completions. */
 function namesDeployment({ provider, base_url: baseUrl = '', api_version: version = '' }: WireConfig): boolean {

@@ -89,13 +89,15 @@ export type AiSdkProvider = ProviderOfWire<'ai-sdk'>
 
 export type ProviderTraits = EmbeddedTraits | ChatCompletionsTraits | AiSdkTraits
 
+export type LackedParameter = 'seed' | 'presence_penalty' | 'frequency_penalty'
+
 interface CommonTraits {
   /** The required fields of a model in agent.yaml. A key may also be given as a header. */
   needs: readonly ('base_url' | 'api_key' | 'aws_credentials')[]
   /** True if the provider has embedding models. */
   embeds: boolean
   /** Parameters of OpenAI's API that no model of the provider has. */
-  lacks?: readonly ('seed' | 'presence_penalty' | 'frequency_penalty')[]
+  lacks?: readonly LackedParameter[]
   /** `gen_ai.provider.name` of OpenTelemetry's conventions; default: the provider's name. */
   otelName?: string
   example?: ProviderExample

@@ -1,5 +1,5 @@
 import type { ModelOptions, ToolChoice } from '../../agent/model.ts'
-import { providers, type Provider, type ProviderTraits } from '../../configuration/providers.ts'
+import { parametersLackedBy, wireOf } from '../../configuration/model-abilities.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
 import { invalid } from '../../errors.ts'
 import type { ChatBody } from '../schemas.ts'
@@ -97,7 +97,7 @@ export function toModelOptions(
     frequency_penalty: orNone(body.frequency_penalty, 0),
     seed: body.seed,
   }
-  refuseLacking(wanted, llms.primary.provider)
+  refuseLacking(wanted, llms.primary)
   const stop = typeof body.stop === 'string' ? [body.stop] : body.stop
   const options = {
     toolChoice: toolChoice === 'auto' ? undefined : toolChoice,
@@ -120,9 +120,10 @@ function orNone(value: number | null | undefined, neutral: number): number | und
   return value === neutral ? undefined : (value ?? undefined)
 }
 
-/** Refuses parameters that the provider of the agent's model does not have. */
-function refuseLacking(wanted: Record<string, unknown>, provider: Provider): void {
-  const { lacks = [] }: ProviderTraits = providers[provider]
-  const field = lacks.find((name) => isPresent(wanted[name]))
-  if (field !== undefined) throw invalid(['body', field], `is not supported by the agent's model (${provider})`, 'unsupported_parameter')
+/** Refuses parameters that the agent's model does not have on its wire. */
+function refuseLacking(wanted: Record<string, unknown>, model: AgentConfig['llms']['primary']): void {
+  const field = parametersLackedBy(model).find((name) => isPresent(wanted[name]))
+  const wire = wireOf(model) === 'responses' ? ' on the responses API' : ''
+  if (field !== undefined)
+    throw invalid(['body', field], `is not supported by the agent's model (${model.provider}${wire})`, 'unsupported_parameter')
 }

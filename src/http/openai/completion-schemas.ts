@@ -84,7 +84,7 @@ const sampling = {
   presence_penalty: maybe(Type.Number({ minimum: -2, maximum: 2 })),
   frequency_penalty: maybe(Type.Number({ minimum: -2, maximum: 2 })),
   seed: maybe(Type.Integer()),
-  stop: maybe(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 4 })])),
+  stop: maybe(Type.Union([Type.String({ maxLength: 1000 }), Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 4 })])),
   max_tokens: maybe(Type.Integer({ minimum: 1 })),
   max_completion_tokens: maybe(Type.Integer({ minimum: 1, description: 'The tokens of one model call of the agent.' })),
   reasoning_effort: maybe(Effort),

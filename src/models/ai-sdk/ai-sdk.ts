@@ -12,7 +12,7 @@ import {
 import type { ModelAbilities } from '../../configuration/model-abilities.ts'
 import type { Provider } from '../../configuration/providers.ts'
 import { withBedrockFiles } from './bedrock-files.ts'
-import { toCallOptions } from './call-options.ts'
+import { toCallOptions, untakenStops } from './call-options.ts'
 import { toReasoningOptions, type WantedReasoning } from './reasoning-options.ts'
 import { mayThink, toPrompt } from './prompt.ts'
 import { toProviderTools } from './provider-tools.ts'
@@ -21,6 +21,7 @@ import { PartCollector } from './reply.ts'
 import type { Timeouts } from '../chat-completions/event-stream.ts'
 import { withIdleTools, withoutCalls } from '../idle-tools.ts'
 import { withRealNames, withSentNames } from '../property-names.ts'
+import { withStops } from '../stops.ts'
 import { toConnectionError, toStatusError, type Origin } from '../failures.ts'
 
 export interface AiSdkOptions {
@@ -101,7 +102,12 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
     }
   }
 
-  return { name: model, seesImages: options.seesImages, readsFiles: options.readsFiles, server: options.server, reply }
+  function replyWithStops(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
+    const stops = untakenStops(provider, request.options)
+    return stops.length > 0 ? withStops(reply(request, signal), stops) : reply(request, signal)
+  }
+
+  return { name: model, seesImages: options.seesImages, readsFiles: options.readsFiles, server: options.server, reply: replyWithStops }
 }
 
 /** Providers that know the choice of no tool. The servers of `openai-compatible` do not: Ollama, for one, ignores the choice. */

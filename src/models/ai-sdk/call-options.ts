@@ -1,5 +1,8 @@
 import type { LanguageModelV4CallOptions, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { ModelOptions, ToolChoice } from '../../agent/model.ts'
+import type { Provider } from '../../configuration/providers.ts'
+import { isBlank } from '../blank.ts'
+import { isOnResponses } from './schemas.ts'
 
 type CallOptions = Pick<
   LanguageModelV4CallOptions,
@@ -15,8 +18,9 @@ type CallOptions = Pick<
 >
 
 /** The options of a request as options of the SDK; an option that the request does not have is absent. */
-export function toCallOptions(provider: string, options: ModelOptions = {}): CallOptions {
-  const { temperature, topP, maxOutputTokens, stop, seed, presencePenalty, frequencyPenalty } = options
+export function toCallOptions(provider: Provider, options: ModelOptions = {}): CallOptions {
+  const { temperature, topP, maxOutputTokens, seed, presencePenalty, frequencyPenalty } = options
+  const stop = options.stop?.filter((text) => takesStop(provider, text)) ?? []
   const toolChoice = toSdkChoice(options.toolChoice)
   // The other providers have no such option. The loop takes a single call in any case.
   const single = options.parallelToolCalls === false ? singleCall[provider] : undefined
@@ -24,13 +28,23 @@ export function toCallOptions(provider: string, options: ModelOptions = {}): Cal
     ...(temperature === undefined ? {} : { temperature }),
     ...(topP === undefined ? {} : { topP }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    ...(stop === undefined ? {} : { stopSequences: [...stop] }),
+    ...(stop.length > 0 ? { stopSequences: stop } : {}),
     ...(seed === undefined ? {} : { seed }),
     ...(presencePenalty === undefined ? {} : { presencePenalty }),
     ...(frequencyPenalty === undefined ? {} : { frequencyPenalty }),
     ...(toolChoice ? { toolChoice } : {}),
     ...(single ? { providerOptions: single } : {}),
   }
+}
+
+/** Stop texts of a request that the provider does not take. */
+export function untakenStops(provider: Provider, { stop = [] }: ModelOptions = {}): string[] {
+  return stop.filter((text) => text !== '' && !takesStop(provider, text))
+}
+
+/** The responses API knows no stop texts, and Claude none of white space. */
+function takesStop(provider: Provider, text: string): boolean {
+  return text !== '' && (provider === 'google' || (!isOnResponses(provider) && !isBlank(text)))
 }
 
 /** The option for at most one call in a turn. */

@@ -64,6 +64,9 @@ const settings: Rule = ({ body: { thinking, max_tokens: limit, temperature, tool
   return undefined
 }
 
+const stops: Rule = ({ body: { stop_sequences: list = [] } }) =>
+  list.some(isBlank) ? 'stop_sequences: each stop sequence must contain non-whitespace' : undefined
+
 const blocks: Rule = ({ body }) => {
   for (const [at, message] of body.messages.entries()) {
     const list = blocksOf(message)
@@ -159,7 +162,7 @@ const tools: Rule = ({ body }) => {
   return isOpenEnd ? 'messages: final assistant content cannot end with trailing whitespace' : undefined
 }
 
-const rules: readonly Rule[] = [fields, settings, blocks, searches, pairing, thinkingFirst, caches, tools]
+const rules: readonly Rule[] = [fields, settings, stops, blocks, searches, pairing, thinkingFirst, caches, tools]
 
 export const anthropic: WireProvider = {
   name: 'anthropic',

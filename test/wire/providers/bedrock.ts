@@ -63,6 +63,11 @@ const blocks: Rule = ({ body: { messages } }) => {
   return undefined
 }
 
+const stops: Rule = ({ body: { inferenceConfig: { stopSequences = [] } = {} } }) =>
+  stopSequences.some(isBlank)
+    ? 'The model returned the following errors: stop_sequences: each stop sequence must contain non-whitespace'
+    : undefined
+
 const documents: Rule = ({ body: { messages } }) => {
   const names: string[] = blocksWith(messages, 'document').map(({ name }) => name)
   if (names.length > 5) return "You can't include more than 5 documents in a request."
@@ -103,7 +108,7 @@ const thinking: Rule = ({ body: { messages, additionalModelRequestFields: extra 
   return `${prefix}messages.${messages.indexOf(last)}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`tool_use\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block.`
 }
 
-const rules: readonly Rule[] = [fields, blocks, documents, pairing, thinking]
+const rules: readonly Rule[] = [fields, stops, blocks, documents, pairing, thinking]
 
 export const bedrock: WireProvider = {
   name: 'bedrock',
