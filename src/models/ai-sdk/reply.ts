@@ -9,8 +9,8 @@ import type {
 import { ModelError, type ModelEvent, type ModelFile, type ModelReply, type RequestedCall, type ToolOffer } from '../../agent/model.ts'
 import type { Provider } from '../../configuration/providers.ts'
 import { TextBuilder } from '../../agent/text-builder.ts'
-import { SourceCollector } from '../chat-completions/sources.ts'
 import { KeptParts } from './kept-parts.ts'
+import { PlacedSources } from './placed-sources.ts'
 import { toPausedContent } from './prompt.ts'
 import { ProviderCalls } from './provider-calls.ts'
 import { addUsage, toFinish, toUsage } from './reply-end.ts'
@@ -33,7 +33,8 @@ export class PartCollector {
   private readonly parts: KeptParts
   private readonly text = new TextBuilder()
   private readonly reasoning = new TextBuilder()
-  private readonly sources = new SourceCollector()
+  private readonly sources = new PlacedSources()
+  private textLength = 0
   private readonly files: ModelFile[] = []
   private fileSize = 0
   private size = 0
@@ -55,11 +56,13 @@ export class PartCollector {
     switch (part.type) {
       case 'text-start':
         this.parts.startText(`text ${part.id}`, part.providerMetadata)
+        this.sources.startText(part.id, this.textLength)
         return undefined
       case 'text-delta':
         return this.acceptText(part.id, part.delta, part.providerMetadata)
       case 'text-end':
         this.parts.sign(`text ${part.id}`, part.providerMetadata)
+        this.sources.endText(part.id, part.citations, this.textLength)
         return undefined
       case 'reasoning-start':
         this.parts.start(`reasoning ${part.id}`, { type: 'reasoning', text: '' }, part.providerMetadata)
@@ -82,7 +85,7 @@ export class PartCollector {
       case 'tool-approval-request':
         throw new ModelError('refused', `${this.origin.label} wants an approval for a call that it runs itself, which nobody can give`)
       case 'source':
-        if (part.sourceType === 'url') this.sources.acceptAnnotations([{ type: 'url_citation', url: part.url, title: part.title }])
+        this.sources.accept(part)
         return undefined
       case 'file':
         this.acceptFile(part)
@@ -120,9 +123,10 @@ export class PartCollector {
     // Signed parts are sent back unchanged, so they must not include incomplete calls of a cut-off reply.
     const isWhole = finish === 'stop' || finish === 'tool_calls'
     const data = isWhole ? this.parts.toData(this.ofProvider.unfinished) : undefined
-    const sources = this.sources.toSources()
+    const text = this.text.toText()
+    const sources = this.sources.toSources(text, this.end.providerMetadata)
     return {
-      text: this.text.toText(),
+      text,
       reasoning: this.reasoning.toText(),
       toolCalls: isWhole ? this.calls : [],
       finish,
@@ -139,6 +143,7 @@ export class PartCollector {
     this.grow(delta.length)
     if (!isAnswer) return undefined
     this.text.add(delta)
+    this.textLength += delta.length
     return { type: 'text', text: delta }
   }
 
@@ -154,6 +159,7 @@ export class PartCollector {
   /** Reads from an event of the wire what the package leaves out. */
   private acceptRaw(event: unknown): ModelEvent | undefined {
     this.parts.addItems(itemsIn(event))
+    this.sources.acceptRaw(event)
     // The package of xAI reads such reasoning itself.
     const text = this.provider === 'xai' ? '' : openReasoningIn(event)
     if (text === '') return this.ofProvider.acceptRaw(event)

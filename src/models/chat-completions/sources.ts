@@ -25,13 +25,15 @@ export class SourceCollector {
     this.lists = { citations, results }
   }
 
-  /** Undefined for no source. */
+  /** Undefined for no source. Sources without a place count only where no source has a place: others were found, but support no text. */
   toSources(): ModelSource[] | undefined {
     const { citations, results } = this.lists
     const found = entriesOf(results)
     if (found.length > 0) for (const result of found) this.add(fieldsOf(result))
     else for (const url of entriesOf(citations)) this.add({ url })
-    return this.byKey.size > 0 ? [...this.byKey.values()] : undefined
+    const all = [...this.byKey.values()]
+    const placed = all.filter(({ start }) => start !== undefined)
+    return all.length > 0 ? (placed.length > 0 ? placed : all) : undefined
   }
 
   private add({ url: address, title, content, snippet, start_index: start, end_index: end }: Record<string, unknown>): void {
