@@ -9,7 +9,7 @@ import type { KeptFiles } from '../../artifacts/answer-files.ts'
 import { fromCompact, toCompact } from '../log/compact-log.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import type { LoggedEvent } from '../run.ts'
-import type { TimesRecord } from '../trace/records.ts'
+import type { TimesRecord } from '../trace/recorder.ts'
 import type { Checkpoint, HistoryMessage, NestedMessage, RunStore, Turn, UsageSoFar } from '../run-store.ts'
 
 /** The progress of a run, and the part of the progress in checkpoints. */

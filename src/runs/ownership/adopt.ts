@@ -11,7 +11,7 @@ import { runKeyText, type ChatRequest, type RunKey } from '../run.ts'
 import type { OrphanedRun, RunStore, RunVersion, StoredRun, TakenOver, TakeOver } from '../run-store.ts'
 import { stopSuperseded } from './stop-superseded.ts'
 import { createSuspects, isHopeless, isSuspect } from './suspects.ts'
-import type { HeldRecord } from '../trace/records.ts'
+import type { HeldRecord } from '../trace/recorder.ts'
 import { toNewMessages } from '../window/transcript.ts'
 import { reachState } from '../../states.ts'
 

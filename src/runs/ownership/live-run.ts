@@ -3,8 +3,7 @@ import type { Agent } from '../../configuration/agent.ts'
 import { EventLog } from '../log/event-log.ts'
 import type { ChatRequest, Operation, RunKey } from '../run.ts'
 import type { Turn } from '../run-store.ts'
-import type { HeldRecord } from '../trace/records.ts'
-import { TraceRecorder } from '../trace/recorder.ts'
+import { TraceRecorder, type HeldRecord } from '../trace/recorder.ts'
 import { reachState } from '../../states.ts'
 
 /**

@@ -2,14 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Step } from '../../agent/events.ts'
 import { growsLinearly } from '../../agent/processor-time-fixture.ts'
-import type { LoggedEvent } from '../run.ts'
 import type { StoredRun } from '../run-store.ts'
-import { bound, limitFor } from './bound.ts'
-import { withOpenCall } from './open-call.ts'
+import type { LoggedEvent } from '../run.ts'
 import { toParts } from './parts.ts'
-import type { ModelRecord } from './records.ts'
-import type { Part } from './span.ts'
-import type { TraceSource } from './source.ts'
+import type { ModelRecord } from './recorder.ts'
+import { withOpenCall, type TraceSource } from './source.ts'
+import { bound, limitFor, type Part } from './span.ts'
 
 const stored: StoredRun = {
   tenant: 't',

@@ -2,23 +2,20 @@ import { setImmediate as pause } from 'node:timers/promises'
 import { ServiceError } from '../../errors.ts'
 import type { ApprovalStore } from '../approvals/approval-store.ts'
 import { fromCompact } from '../log/compact-log.ts'
+import type { EventLog } from '../log/event-log.ts'
 import { noRun } from '../ownership/locate.ts'
-import type { RunKey } from '../run.ts'
+import type { ObservedRun } from '../ownership/remote/remote-runs.ts'
 import type { Checkpoint, RunStore, StoredRun } from '../run-store.ts'
+import { runKeyText, type RunKey, type LoggedEvent } from '../run.ts'
 import { isReadable } from '../unstored.ts'
-import { bound, limitFor } from './bound.ts'
-import { modelId } from './model-parts.ts'
-import type { ObservedRuns } from './observed-runs.ts'
-import { withOpenCall } from './open-call.ts'
 import { toParts } from './parts.ts'
-import type { ModelRecord } from './records.ts'
-import { messagesBefore, transcriptOf, type SessionReader } from './run-transcript.ts'
-import { toSentMessages } from './sent-messages.ts'
-import { toSpan, type RunTraceView, type Span } from './span.ts'
-import type { TraceSource } from './source.ts'
-import { stepsIn } from './step-parts.ts'
+import type { ModelRecord } from './recorder.ts'
+import { messagesBefore, transcriptOf, toSentMessages, type SessionReader } from './sent-messages.ts'
+import { withOpenCall, type TraceSource } from './source.ts'
+import { bound, limitFor, toSpan, type RunTraceView, type Span } from './span.ts'
+import { modelId, stepsIn } from './turn-parts.ts'
 
-export interface RunTraceDependencies extends SessionReader {
+interface RunTraceDependencies extends SessionReader {
   store: Pick<RunStore, 'find' | 'checkpoints' | 'history'>
   approvals: Pick<ApprovalStore, 'ofRun'>
   /** The progress of a run that this process holds; undefined for all other runs. */
@@ -111,4 +108,52 @@ export function createRunTraces(deps: RunTraceDependencies): RunTraces {
 function taskOf(input: unknown): string {
   const task = (input as { task?: unknown } | undefined)?.task
   return typeof task === 'string' ? task : ''
+}
+
+interface ObservedRuns {
+  /** The events so far of a run that another process executes; at least the stored events. */
+  eventsOf(run: StoredRun, storedEvents: readonly LoggedEvent[]): Promise<readonly LoggedEvent[]>
+}
+
+/** A viewer asks again every few seconds: the copy of the log is kept in between. */
+const idleMs = 10_000
+/** How long the first answer waits for the events of the other process. */
+const firstWaitMs = 300
+
+/** Copies the logs of runs of other processes while somebody looks at their traces. */
+export function createObservedRuns(observe: (run: StoredRun) => ObservedRun): ObservedRuns {
+  const copies = new Map<string, { copy: ObservedRun; idle: NodeJS.Timeout }>()
+
+  function open(name: string, run: StoredRun): ObservedRun {
+    const copy = observe(run)
+    copies.set(name, { copy, idle: setTimeout(() => close(name), idleMs).unref() })
+    return copy
+  }
+
+  function close(name: string): void {
+    const entry = copies.get(name)
+    copies.delete(name)
+    clearTimeout(entry?.idle)
+    entry?.copy.close()
+  }
+
+  async function eventsOf(run: StoredRun, storedEvents: readonly LoggedEvent[]): Promise<readonly LoggedEvent[]> {
+    const name = runKeyText(run)
+    const entry = copies.get(name)
+    entry?.idle.refresh()
+    const { log } = entry?.copy ?? open(name, run)
+    if (!entry) await firstEvents(log)
+    // The run has ended in the meantime: the next look at the store finds its end.
+    if (log.ended) close(name)
+    return log.ended || log.events.length < storedEvents.length ? storedEvents : log.events.slice()
+  }
+
+  return { eventsOf }
+}
+
+async function firstEvents(log: EventLog): Promise<void> {
+  const reading = log.follow(0, AbortSignal.timeout(firstWaitMs))
+  await reading.next()
+  // A reader that stays would hold back the copy.
+  await reading.return()
 }

@@ -1,11 +1,12 @@
+import type { Step, StepStart } from '../../agent/events.ts'
+import type { JsonValue } from '../../agent/messages.ts'
 import { planFrom } from '../../agent/plan-position.ts'
-import { turnId } from './model-parts.ts'
-import type { InstructionRecord, ModelRecord, TraceRecord } from './records.ts'
-import { runSpanId, type Part } from './span.ts'
-import type { LoggedStep } from './step-parts.ts'
+import type { LoggedEvent } from '../run.ts'
+import type { InstructionRecord, ModelRecord, TraceRecord, AttemptRecord } from './recorder.ts'
+import { runSpanId, toIso, type Part, type SpanStatus } from './span.ts'
 
 /** The turns of all agents of a run, the steps of plans, and the turns in which plans were made. */
-export interface TurnParts {
+interface TurnParts {
   turns: { part: Part; record: ModelRecord }[]
   /** Steps of plans. */
   groups: Part[]
@@ -94,3 +95,135 @@ function claimPlans(models: readonly ModelRecord[], steps: ReadonlyMap<string, L
 function toTexts(output: unknown): string[] {
   return Array.isArray(output) ? output.filter((text) => typeof text === 'string') : []
 }
+
+function turnId({ n }: Pick<ModelRecord, 'n'>): string {
+  return `turn:${n}`
+}
+
+export function modelId({ n }: Pick<ModelRecord, 'n'>): string {
+  return `model:${n}`
+}
+
+/** The span of a model call, inside of its turn. `endedAt` is the end of the run, if the run has ended. */
+export function toModelPart(record: ModelRecord, events: readonly LoggedEvent[], endedAt: number | undefined): Part {
+  const { usage, startedAt } = record
+  const ended = record.endedAt ?? endedAt
+  const attempts = record.attempts ?? (usage ? [{ model: usage.model, startedAt, ...(ended === undefined ? {} : { endedAt: ended }) }] : [])
+  const status = statusOf(record, ended !== undefined)
+  const model = usage?.model ?? attempts.at(-1)?.model ?? ''
+  const { output, reasoning } = textsOf(record, events)
+  const { firstTextAt, finish, cost } = record
+  const error = status === 'error' ? attempts.at(-1)?.error?.message : undefined
+  return {
+    id: modelId(record),
+    parent: turnId(record),
+    kind: 'model',
+    name: model,
+    status,
+    started: startedAt,
+    ended,
+    attributes: {
+      model,
+      fallback: model !== (attempts[0]?.model ?? model),
+      attempts: attempts.map((attempt, index) => toAttempt(attempt, index === attempts.length - 1 ? status : 'error')),
+      input_tokens: usage?.input ?? null,
+      output_tokens: usage?.output ?? null,
+      cached_input_tokens: usage?.cachedInput ?? null,
+      cache_write_tokens: usage?.cacheWrite,
+      reasoning_tokens: usage?.reasoning ?? null,
+      cost: cost ?? null,
+      time_to_first_token: firstTextAt === undefined ? null : (firstTextAt - startedAt) / 1000,
+      finish_reason: finish,
+      output: output === '' ? undefined : output,
+      reasoning: reasoning === '' ? undefined : reasoning,
+      error,
+    },
+  }
+}
+
+function statusOf({ usage, attempts, endedAt }: ModelRecord, hasEnded: boolean): SpanStatus {
+  if (usage) return 'success'
+  if (!hasEnded) return 'running'
+  return endedAt !== undefined && attempts?.at(-1)?.error ? 'error' : 'cancelled'
+}
+
+function toAttempt({ model, startedAt, endedAt, error }: AttemptRecord, status: SpanStatus): JsonValue {
+  return {
+    model,
+    status: error ? 'error' : status,
+    started_at: toIso(startedAt),
+    ended_at: endedAt === undefined ? null : toIso(endedAt),
+    ...(error ? { error_type: error.type, error: error.message } : {}),
+  }
+}
+
+/** The texts of the last attempt of a model call. Texts of sub-agents are not logged. */
+export function textsOf({ callId, from, to }: ModelRecord, events: readonly LoggedEvent[]): { output: string; reasoning: string } {
+  const texts = { output: '', reasoning: '' }
+  if (callId !== undefined) return texts
+  for (let at = from; at < Math.min(to ?? events.length, events.length); at++) {
+    const event = events[at]!
+    if (event.type === 'retrying') texts.output = texts.reasoning = ''
+    if (event.type === 'text') texts[event.label === 'reasoning' ? 'reasoning' : 'output'] += event.text
+  }
+  return texts
+}
+
+/** A step of the log: its start, and its end where the step has ended. */
+export interface LoggedStep {
+  /** Index of the start in the log. */
+  at: number
+  start: StepStart
+  end?: Step
+}
+
+/** The steps of a log by id, in the order of their starts. */
+export function stepsIn(events: readonly LoggedEvent[]): Map<string, LoggedStep> {
+  const steps = new Map<string, LoggedStep>()
+  for (const [at, event] of events.entries()) {
+    if (event.type === 'step_start' && !steps.has(event.step.id)) steps.set(event.step.id, { at, start: event.step })
+    if (event.type !== 'step_end') continue
+    const step = steps.get(event.step.id) ?? { at, start: event.step }
+    steps.set(event.step.id, { ...step, end: event.step })
+  }
+  return steps
+}
+
+interface StepOptions {
+  parent: string
+  /** The end of the run, if the run has ended: an unended step was cancelled. */
+  endedAt: number | undefined
+  /** True where the step waits for the approval of a call inside of it. */
+  isWaiting: boolean
+  /** True where the step was stopped with its run. */
+  isCutOff: boolean
+  /** False for logs without the effects of tools. */
+  hasEffect: boolean
+}
+
+/** The span of a tool call, of a sub-agent's call, or of the making of a plan. */
+export function toStepPart({ start, end }: LoggedStep, { parent, endedAt, isWaiting, isCutOff, hasEffect }: StepOptions): Part {
+  const { id, type, tool, input, startedAt, subAgent, effect } = start
+  const isPlan = type === 'planning'
+  const artifacts = end?.artifacts?.map(({ id: artifact_id, name: file_name }) => ({ artifact_id, file_name }))
+  return {
+    id,
+    parent,
+    kind: isPlan ? 'plan' : type === 'sub_agent_call' ? 'sub_agent' : 'tool',
+    name: isPlan ? planNames[tool === 'change' ? 'change' : 'plan'] : tool,
+    status: isCutOff ? 'cancelled' : (end?.status ?? (endedAt !== undefined ? 'cancelled' : isWaiting ? 'waiting' : 'running')),
+    started: startedAt,
+    ended: end ? startedAt + end.durationMs : endedAt,
+    attributes: {
+      tool: isPlan ? undefined : tool,
+      tool_input: input,
+      output: end?.output,
+      effect: isPlan ? undefined : hasEffect ? (effect ?? 'read') : null,
+      log: end?.log,
+      sub_agent: subAgent,
+      artifacts,
+    },
+  }
+}
+
+const planNames = { plan: 'Plan', change: 'Change of the plan' }
