@@ -1,6 +1,5 @@
 import { Webhook } from 'standardwebhooks'
-import { maxExcerptBytes, toBodyExcerpt } from '../runs/callbacks/body-excerpt.ts'
-import { CallbackNotSent, type OutgoingCallback, type SendCallback } from '../runs/callbacks/attempt.ts'
+import { maxExcerptBytes, toBodyExcerpt, CallbackNotSent, type OutgoingCallback, type SendCallback } from '../runs/callbacks/attempt.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
 
 interface CallbackSenderOptions {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { callbackJob } from '../../src/runs/callbacks/callbacks.ts'
-import type { CallbackPage } from '../../src/runs/callbacks/callback-list-store.ts'
+import type { CallbackPage } from '../../src/runs/callbacks/callback-list.ts'
 import type { NewRun } from '../../src/runs/run-store.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createCallbackListStore } from '../../src/store/runs/callback-list.ts'

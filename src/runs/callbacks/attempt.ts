@@ -1,11 +1,11 @@
 import type { CallbackAttempt, CallbackVerdict } from './callback-store.ts'
 
-/** One attempt to send a message to a receiver: a callback, or a push notification. */
+/** Messages to receivers (callbacks and push notifications): one attempt, the limit of concurrent attempts for each host, and what is kept of bodies. */
 
 /** Port: sends a callback once and resolves with the receiver's answer. Throws `CallbackNotSent` when no response arrived. */
 export type SendCallback = (callback: OutgoingCallback, signal: AbortSignal) => Promise<CallbackAnswer>
 
-export interface CallbackAnswer {
+interface CallbackAnswer {
   /** HTTP status. */
   status: number
   /** The start of the body; see `toBodyExcerpt`. */
@@ -69,4 +69,76 @@ export function verdictAfter({ retryMs, now, random }: AttemptDependencies, { st
   const delayMs = retryMs[tries]
   if (delayMs === undefined) return { status: 'failed' }
   return { status: 'pending', nextAt: Math.round(now() + delayMs * (1 + jitter * random())) }
+}
+
+/** Limits concurrent callbacks per receiving host, so that a dead host cannot delay callbacks to other hosts. */
+export interface Receivers {
+  /** Claims a slot of the URL's host. Returns the function that releases the slot, or, when none is free, the milliseconds to wait. */
+  enter(url: string): (() => void) | number
+}
+
+interface ReceiverLimits {
+  initial: number
+  min: number
+  max: number
+  /** Milliseconds. An attempt that takes at least this long counts as slow. */
+  slowMs: number
+}
+
+/** `initial` applies to an unknown host. `min` stays above 0 so that the callbacks of a dead host still run out of attempts. */
+const defaults: ReceiverLimits = { initial: 16, min: 4, max: 1024, slowMs: 3000 }
+
+/** Delay for slow hosts, longer because many callbacks may wait for a slow host and each retry costs a job. */
+const slowAgainMs = 15_000
+const quickAgainMs = 1000
+
+/** Hosts that are remembered. A forgotten host starts again with the initial limit. */
+const maxHosts = 1000
+
+interface Receiver {
+  limit: number
+  busy: number
+}
+
+/** `now` in milliseconds. The limit of a host doubles with each quick attempt and halves with each slow attempt. */
+export function createReceivers(now: () => number, { initial, min, max, slowMs }: ReceiverLimits = defaults): Receivers {
+  /** By host, least recently used first. */
+  const receivers = new Map<string, Receiver>()
+
+  function use(host: string): Receiver {
+    const receiver = receivers.get(host) ?? { limit: initial, busy: 0 }
+    receivers.delete(host)
+    receivers.set(host, receiver)
+    for (const [oldest, { busy }] of receivers) {
+      if (receivers.size <= maxHosts) break
+      if (busy === 0 && oldest !== host) receivers.delete(oldest)
+    }
+    return receiver
+  }
+
+  return {
+    enter(url) {
+      const receiver = use(new URL(url).host)
+      if (receiver.busy >= receiver.limit) return receiver.limit < initial ? slowAgainMs : quickAgainMs
+      receiver.busy++
+      const startedAt = now()
+      return () => {
+        receiver.busy--
+        const isSlow = now() - startedAt >= slowMs
+        receiver.limit = isSlow ? Math.max(min, receiver.limit >> 1) : Math.min(max, receiver.limit * 2)
+      }
+    },
+  }
+}
+
+/** Bytes of a body that are kept and shown. */
+export const maxExcerptBytes = 4096
+
+/** Control characters but tabs and line breaks, and characters that turn the direction of a text. */
+const unsafe = /[^\P{Cc}\n\r\t]|\p{Bidi_Control}/gu
+
+/** The start of a body as text: at most 4 KiB of UTF-8, without half a character at the end; unsafe characters become U+FFFD. */
+export function toBodyExcerpt(body: Uint8Array): string {
+  const start = body.subarray(0, maxExcerptBytes)
+  return new TextDecoder().decode(start, { stream: start.length === maxExcerptBytes }).replace(unsafe, '\uFFFD')
 }

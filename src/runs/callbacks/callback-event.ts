@@ -1,9 +1,11 @@
 import type { AnswerFile } from '../../artifacts/answer-files.ts'
+import { hideUrlSecrets } from '../../configuration/redact.ts'
 import { toWaitingFields } from '../approvals/approval-view.ts'
 import { fromCompact } from '../log/compact-log.ts'
 import { collect } from '../log/outcome.ts'
 import { resultOf } from '../run-result.ts'
 import type { StoredRun } from '../run-store.ts'
+import type { CallbackAttempt, CallbackStatus, StoredCallback } from './callback-store.ts'
 
 const completedType = 'ai.service.agent.chain.completed'
 const failedType = 'ai.service.agent.chain.failed'
@@ -37,7 +39,7 @@ export function toCallbackBody(run: StoredRun, { eventId, source, files }: Callb
 }
 
 /** An interruption of a run: its number, from 1, and its time in epoch milliseconds. */
-export interface Interrupting {
+interface Interrupting {
   n: number
   at: number
 }
@@ -74,4 +76,37 @@ function toEventText({ requestId, sessionId }: StoredRun, { type, source, id, ti
     time: new Date(time).toISOString(),
     data: { event_id, request_id: requestId, session_id: sessionId, ...fields },
   })
+}
+
+/** JSON view of a callback for the run's caller. The URL has no user or password. */
+export interface CallbackView {
+  url: string
+  status: CallbackStatus
+  attempts: { at: string; event?: typeof interruptedType; status: number | null; error?: string }[]
+}
+
+export function toCallbackView({ url, status, attempts }: StoredCallback): CallbackView {
+  return { url: withoutUser(url), status, attempts: attempts.map(toAttempt) }
+}
+
+export function toAttempt({ at, status, error, interruption }: CallbackAttempt): CallbackView['attempts'][number] {
+  return {
+    at: new Date(at).toISOString(),
+    ...(interruption === undefined ? {} : { event: interruptedType }),
+    status,
+    ...(error === undefined ? {} : { error }),
+  }
+}
+
+/** The URL for readers who are not the owner of the run: user, password and query are masked. */
+export function toForeignUrl(address: string): string {
+  return hideUrlSecrets(new URL(address).href)
+}
+
+export function withoutUser(address: string): string {
+  const url = new URL(address)
+  if (url.username === '' && url.password === '') return address
+  url.username = ''
+  url.password = ''
+  return url.href
 }

@@ -1,18 +1,48 @@
-import { issuerOf, subOf } from '../../access/owner.ts'
+import { issuerOf, subOf, type Owner } from '../../access/owner.ts'
 import type { Principal } from '../../access/principal.ts'
 import type { ToAnswerFiles } from '../../artifacts/answer-files.ts'
 import { invalid } from '../../errors.ts'
-import { parsePosition, toOffset } from '../../json/offset.ts'
+import { parsePosition, toOffset, type RowPosition } from '../../json/offset.ts'
 import { keptFilesOf } from '../run-result.ts'
-import { runKeyText } from '../run.ts'
-import { toBodyExcerpt } from './body-excerpt.ts'
-import { toCallbackBody } from './callback-event.ts'
-import type { CallbackListStore, CallbackPosition, ListedCallback } from './callback-list-store.ts'
-import type { CallbackAttempt, CallbackStatus } from './callback-store.ts'
-import { toAttempt, toForeignUrl, withoutUser, type CallbackView } from './callback-view.ts'
+import type { StoredRun } from '../run-store.ts'
+import { runKeyText, type RunKey } from '../run.ts'
+import { toBodyExcerpt } from './attempt.ts'
+import { toCallbackBody, toAttempt, toForeignUrl, withoutUser, type CallbackView } from './callback-event.ts'
+import type { CallbackStatus, StoredCallback, CallbackAttempt } from './callback-store.ts'
+
+/** Port: the callbacks and the push notifications of a tenant as one list, newest first. */
+export interface CallbackListStore {
+  list(caller: Owner, page: CallbackPage): Promise<ListedCallback[]>
+  /** Existing runs with these keys, in no order. */
+  runsOf(tenant: string, keys: readonly RunKey[]): Promise<StoredRun[]>
+}
+
+export interface CallbackPage {
+  /** Undefined: every status. */
+  status: CallbackStatus | undefined
+  limit: number
+  /** True for the callbacks of all owners in the tenant. */
+  anyOwner: boolean
+  /** The last callback of the page before. */
+  before: CallbackPosition | undefined
+}
+
+interface CallbackPosition extends RowPosition {
+  /** Of a notification; empty for a callback. */
+  configId: string
+}
+
+export interface ListedCallback extends RunKey, CallbackPosition, Pick<StoredCallback, 'url' | 'status' | 'attempts'> {
+  /** The event of the run that a callback reports; empty for a notification. */
+  eventId: string
+  /** When the event was accepted, or the address was given. */
+  createdAt: number
+  /** Absent before the first attempt, and where no further attempt is planned. */
+  nextAttemptAt: number | undefined
+}
 
 /** JSON view of a callback in a list. */
-export interface ListedCallbackView {
+interface ListedCallbackView {
   request_id: string
   issuer: string
   sub: string
@@ -27,14 +57,14 @@ export interface ListedCallbackView {
 /** The bodies are for the owner of the run only. */
 type AttemptView = CallbackView['attempts'][number] & { request_body?: string; response_body?: string }
 
-export interface CallbackListView {
+interface CallbackListView {
   callbacks: ListedCallbackView[]
   /** Position of the last callback, for `before` of the next page; empty for an empty page. */
   offset: string
   has_more: boolean
 }
 
-export interface CallbackQuery {
+interface CallbackQuery {
   status: CallbackStatus | undefined
   limit: number
   before: string | undefined

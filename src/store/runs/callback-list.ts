@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { Owner } from '../../access/owner.ts'
-import type { CallbackListStore, CallbackPage, ListedCallback } from '../../runs/callbacks/callback-list-store.ts'
+import type { CallbackListStore, CallbackPage, ListedCallback } from '../../runs/callbacks/callback-list.ts'
 import type { CallbackStatus } from '../../runs/callbacks/callback-store.ts'
 import type { NotificationStatus } from '../../runs/notifications/notification-store.ts'
 import { query, type Database } from '../database.ts'

@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import { invalid, ServiceError } from '../../errors.ts'
-import { withoutUser } from '../../runs/callbacks/callback-view.ts'
+import { withoutUser } from '../../runs/callbacks/callback-event.ts'
 import type { NewJob } from '../../runs/jobs.ts'
 import { notificationJob } from '../../runs/notifications/notifications.ts'
 import type {
