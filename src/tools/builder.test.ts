@@ -1,7 +1,7 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { createCheck } from './builder.ts'
-import { createCheckMaker } from './mcp/guarded-check.ts'
+import { createCheckMaker } from './mcp/server-tool.ts'
 
 const check = createCheck({
   type: 'object',

@@ -1,15 +1,18 @@
-import { isInputRequiredResult, type Progress } from '@modelcontextprotocol/client'
+import { isDeepStrictEqual } from 'node:util'
+import { isInputRequiredResult, type Progress, type CallToolResult, type ContentBlock } from '@modelcontextprotocol/client'
+import type { ArtifactUse } from '../../agent/artifact.ts'
 import { outcomeUnknown } from '../../agent/history.ts'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import { Suspended } from '../../agent/suspension.ts'
 import type { Tool, ToolContext } from '../../agent/tool.ts'
+import { messageOf } from '../../errors.ts'
+import { isObject } from '../../json/shape.ts'
+import { toLine } from '../plain-text.ts'
 import { ConnectionLost, type Connection } from './connection.ts'
 import { limits } from './limits.ts'
-import { toLine } from '../plain-text.ts'
 import { createServerRequests, type AllowedRequests } from './requests/server-requests.ts'
-import { toOutput } from './result.ts'
-import type { Secrets } from './secrets.ts'
 import type { ServerTool } from './server-tool.ts'
+import type { Secrets } from './server.ts'
 
 /** Traits of a tool that affect a call. */
 type CallTraits = Pick<Tool, 'effect' | 'timeoutMs' | 'maxOutputCharacters'>
@@ -70,4 +73,109 @@ function createProgressLog(log: (text: string) => void): (progress: Progress) =>
     const part = total === undefined ? `${progress}` : `${progress} of ${total}`
     log(lines === limits.progressLines ? 'Further progress is left out.' : `${part}${message ? `: ${toLine(message, 200)}` : ''}`)
   }
+}
+
+/**
+ * The result of a call for the model and the caller: structured content, text, or both when they differ. Binary content is kept as
+ * artifacts, and a line of text names each file. Throws the text of a result with `isError`.
+ */
+export async function toOutput(result: CallToolResult, keep: ToolContext['artifact'], maxCharacters: number): Promise<JsonValue> {
+  const { structuredContent: structured, isError } = result
+  const lines: string[] = []
+  for (const [index, block] of result.content.entries()) lines.push(await toText(block, index + 1, keep))
+  const text = lines.join('\n')
+  // Errors are logged in full, so a long document is cut here.
+  if (isError) throw new Error(text.slice(0, maxCharacters).toWellFormed() || 'The tool failed without giving a reason.')
+  if (structured === undefined) return text
+  const parsed = parse(text)
+  if (text === '' || isDeepStrictEqual(parsed, structured)) return structured as JsonValue
+  // Servers wrap a value that is not an object in an object with a single property of any name.
+  const [only, ...moreValues] = isObject(structured) ? Object.values(structured) : []
+  if (only !== undefined && moreValues.length === 0 && (only === text || isDeepStrictEqual(parsed, only))) return only as JsonValue
+  return { structured_content: structured as JsonValue, text }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+async function toText(block: ContentBlock, number: number, keep: ToolContext['artifact']): Promise<string> {
+  if (block.type === 'text') return block.text
+  if (block.type === 'image' || block.type === 'audio') {
+    const type = toType(block.mimeType, 'application/octet-stream')
+    const name = `${block.type}-${number}${endingOf(type)}`
+    const file = { name, type, bytes: Buffer.from(block.data, 'base64') }
+    return `[${block.type} ${await keepFile(keep, file, { isReturned: true })}]`
+  }
+  if (block.type === 'resource_link') {
+    const details = [block.title ?? block.name, block.mimeType, block.description].filter((part) => part !== undefined && part !== '')
+    return `[resource ${uriText(block.uri)}: ${toLine(details.join(', '), 300)}]`
+  }
+  const { resource } = block
+  const isText = 'text' in resource
+  const type = toType(resource.mimeType, isText ? 'text/plain' : 'application/octet-stream')
+  const bytes = isText ? Buffer.from(resource.text) : Buffer.from(resource.blob, 'base64')
+  const file = { name: nameOf(resource.uri, number, type), type, bytes }
+  const line = `[resource ${uriText(resource.uri)} ${await keepFile(keep, file, { isReturned: true, uri: uriText(resource.uri) })}]`
+  return isText ? `${line}\n${resource.text}` : line
+}
+
+/** Keeps a file. A failure is reported in the text only, because the call itself has succeeded. */
+async function keepFile(
+  keep: ToolContext['artifact'],
+  { name, type, bytes }: { name: string; type: string; bytes: Buffer },
+  use: ArtifactUse,
+): Promise<string> {
+  try {
+    const artifact = await keep(name, type, bytes, use)
+    return `(${type}, ${artifact.size} bytes) is kept as the file ${artifact.name}`
+  } catch (error) {
+    return `(${type}, ${bytes.length} bytes) could not be kept: ${messageOf(error)}`
+  }
+}
+
+function toType(type: string | undefined, defaultType: string): string {
+  const [essence = ''] = (type ?? '').toLowerCase().split(';')
+  return /^[\w.+-]{1,64}\/[\w.+-]{1,128}$/.test(essence.trim()) ? essence.trim() : defaultType
+}
+
+function uriText(uri: string): string {
+  return toLine(uri, 500)
+}
+
+/** The last segment of the path, with a file extension. */
+function nameOf(uri: string, number: number, type: string): string {
+  const path = URL.canParse(uri) ? new URL(uri).pathname : uri
+  const last = toLine(decode(path.split('/').findLast((part) => part !== '') ?? ''), 100) || `resource-${number}`
+  return /\.\w{1,8}$/.test(last) ? last : `${last}${endingOf(type)}`
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+const endings: Readonly<Record<string, string>> = {
+  'image/jpeg': '.jpg',
+  'image/svg+xml': '.svg',
+  'audio/mpeg': '.mp3',
+  'audio/x-wav': '.wav',
+  'text/plain': '.txt',
+  'text/markdown': '.md',
+  'application/gzip': '.gz',
+  'application/octet-stream': '.bin',
+  'application/javascript': '.js',
+}
+
+/** The file extension of a media type: most subtypes equal the extension (`image/png`, `.png`). */
+function endingOf(type: string): string {
+  const [, subtype = ''] = type.split('/')
+  return endings[type] ?? (/^[a-z0-9]{1,5}$/.test(subtype) ? `.${subtype}` : '.bin')
 }

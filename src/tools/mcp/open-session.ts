@@ -1,9 +1,14 @@
 import { stat } from 'node:fs/promises'
-import { SdkError, SdkHttpError } from '@modelcontextprotocol/client'
-import { connect } from './client-session.ts'
-import { mayBeOldTransport, oldTransport, speaksOldTransport } from './old-transport.ts'
+import { SdkError, SdkHttpError, Client, type StandardSchemaV1 } from '@modelcontextprotocol/client'
+import { settlesWithin } from '../../concurrency/settles-within.ts'
+import { isDeeper } from '../../json/shape.ts'
+import { toLine } from '../plain-text.ts'
+import { createHttpTransport, mayBeOldTransport, oldTransport, speaksOldTransport } from './http-transport.ts'
+import { limits } from './limits.ts'
+import { answerOlderRequests, toCapabilities } from './requests/older-requests.ts'
 import type { Server } from './server.ts'
 import type { Session, SessionEvents, SessionOptions } from './session.ts'
+import { createStdioTransport } from './stdio-transport.ts'
 
 /** Connects with the newest protocol that both sides support. Rejects with a reason for an operator, or with an error of the SDK. */
 export async function openSession(server: Server, options: SessionOptions, events: SessionEvents, signal: AbortSignal): Promise<Session> {
@@ -40,4 +45,131 @@ export async function openSession(server: Server, options: SessionOptions, event
 function statusOf(error: unknown): number | undefined {
   if (error instanceof SdkHttpError) return error.status
   return error instanceof SdkError ? statusOf(error.cause) : undefined
+}
+
+/** A command such as `npx` may have to download its package first. */
+const localConnectMs = 60_000
+const remoteConnectMs = 15_000
+/** Timeout of the probe for the newest protocol: a server of the 2025 protocol may never answer. The handshake then uses the 2025 protocol. */
+const probeMs = 10_000
+const terminateMs = 1000
+const changesDebounceMs = 200
+/** Transport faults that are reported per session; a server may cause any number. */
+const maxFaults = 20
+/** Added to the timeouts of the transport, so that a call ends by its own signal first. */
+const graceMs = 5000
+
+type Connect = [server: Server, options: SessionOptions, events: SessionEvents, signal: AbortSignal, mode: 'auto' | 'legacy']
+
+/** Connects the client library to a server. `legacy`: without the probe for the newest protocol. */
+async function connect(...[server, options, events, signal, mode]: Connect): Promise<Session> {
+  signal.throwIfAborted()
+  let isClosing = false
+  const transport = createTransport(server, options, { ...events, lost: (reason) => void (isClosing || events.lost(reason)) })
+  const client = new Client(
+    { name: 'agent-core', version: '1' },
+    {
+      versionNegotiation: { mode, probe: { timeoutMs: probeMs } },
+      capabilities: toCapabilities(options.allowed),
+      inputRequired: { autoFulfill: false },
+      listChanged: { tools: { autoRefresh: false, debounceMs: changesDebounceMs, onChanged: () => events.listChanged() } },
+    },
+  )
+  const older = answerOlderRequests(client, options.allowed)
+  let faults = 0
+  const onerror = (error: Error) => {
+    if (++faults <= maxFaults) events.noted(server.secrets.hide(toLine(error.message, limits.logLineCharacters)))
+    // The broken stream may have carried the response to a call, which would then wait until its timeout.
+    if (/stream|reconnect/i.test(error.message)) events.doubted()
+  }
+  Object.assign(client, { onerror })
+  const abort = () => void transport.close().catch(() => {})
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    await client.connect(transport, { timeout: server.kind === 'local' ? localConnectMs : remoteConnectMs, signal })
+  } catch (error) {
+    isClosing = true
+    await transport.close().catch(() => {})
+    throw error
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+  // Set after the handshake: an earlier close is reported by the rejection of `connect`.
+  const onclose = () => void (isClosing || events.lost('The server closed the connection.'))
+  Object.assign(client, { onclose })
+
+  return {
+    async list(until) {
+      const mirrorsArguments = server.kind === 'remote' && client.getProtocolEra() === 'modern'
+      const hasResources = client.getServerCapabilities()?.resources !== undefined
+      return { tools: await listTools(client, until), mirrorsArguments, hasResources }
+    },
+    resources: async ({ method, params, meta, signal, timeoutMs }) =>
+      // Not cached: the answer may depend on the caller, whose context is in the request.
+      Object(await client.request({ method, params: { ...params, _meta: meta } }, anySchema, { signal, timeout: timeoutMs + graceMs })),
+    call: ({ tool, input, meta, signal, timeoutMs, onProgress, requests, answers }) =>
+      older.during(requests, () =>
+        client.callTool(
+          { name: tool.name, arguments: input, _meta: meta, ...answers },
+          {
+            signal,
+            timeout: timeoutMs + graceMs,
+            onprogress: onProgress,
+            allowInputRequired: true,
+            // The validated definition, without the output schema: results are passed on without validation.
+            toolDefinition: { ...tool, outputSchema: undefined },
+          },
+        ),
+      ),
+    isForgotten: (error) => 'sessionId' in transport && transport.sessionId !== undefined && isUnknownSession(error),
+    async close() {
+      isClosing = true
+      if ('terminateSession' in transport) await settlesWithin(transport.terminateSession(), terminateMs)
+      await client.close()
+    },
+  }
+}
+
+function createTransport(server: Server, { outbound, logins, timeoutMs }: SessionOptions, events: SessionEvents) {
+  if (server.kind === 'remote') {
+    const limits = { timeoutMs: timeoutMs + graceMs, onTooLong: events.lost }
+    return createHttpTransport(server, { outbound, logins, ...limits, onToken: server.secrets.add })
+  }
+  const { secrets, ...launch } = server
+  return createStdioTransport(launch, { hide: secrets.hide, onStderr: events.noted, onEnd: events.lost })
+}
+
+/** True for 404, as in the protocol, and for 400 with the word "session" in the text, as some servers answer. */
+function isUnknownSession(error: unknown): boolean {
+  if (!(error instanceof SdkHttpError)) return false
+  return error.status === 404 || (error.status === 400 && /session/i.test(String(error.data?.text)))
+}
+
+/** Accepts every result: the check of the SDK would reject the whole list for a single invalid tool. */
+const anySchema: StandardSchemaV1<unknown, unknown> = {
+  '~standard': { version: 1, vendor: 'agent-core', validate: (value) => ({ value }) },
+}
+
+/** All pages of the tool list of a server. Rejects when the list is malformed, too long or endless. */
+async function listTools(client: Client, signal: AbortSignal): Promise<unknown[]> {
+  if (!client.getServerCapabilities()?.tools) return []
+  const tools: unknown[] = []
+  let cursor: string | undefined
+  let characters = 0
+  for (let page = 0; page < limits.listPages; page++) {
+    const params = cursor === undefined ? {} : { cursor }
+    const answer = await client.request({ method: 'tools/list', params }, anySchema, { signal })
+    const { tools: pageTools, nextCursor } = Object(answer) as Record<string, unknown>
+    if (!Array.isArray(pageTools)) throw new Error('The server does not list its tools as the protocol requires.')
+    for (const tool of pageTools) {
+      // A tool that is nested too deeply cannot be serialised; the name is kept, so that the tool is listed with a fault.
+      const bounded = isDeeper(tool, 2 * limits.schemaDepth) ? { name: Object(tool)['name'] } : tool
+      characters += JSON.stringify(bounded)?.length ?? 0
+      if (characters > limits.listCharacters) throw new Error(`The list of tools is longer than ${limits.listCharacters / 1024 / 1024} MB.`)
+      tools.push(bounded)
+    }
+    if (typeof nextCursor !== 'string') return tools
+    cursor = nextCursor
+  }
+  throw new Error(`The list of tools has more than ${limits.listPages} pages.`)
 }

@@ -4,10 +4,9 @@ import type { Tool, ToolContext } from '../../agent/tool.ts'
 import { isObject } from '../../json/shape.ts'
 import { createTool, type ToolSpec } from '../builder.ts'
 import { toLine } from '../plain-text.ts'
-import { metaOf } from './call.ts'
+import { metaOf, toOutput } from './call.ts'
 import type { Connection } from './connection.ts'
-import { toOutput } from './result.ts'
-import type { Secrets } from './secrets.ts'
+import type { Secrets } from './server.ts'
 import type { ResourceRequest } from './session.ts'
 
 interface ResourceToolOptions {

@@ -1,13 +1,18 @@
 import path from 'node:path'
 import { resolveReferences, type Environment } from '../../configuration/references.ts'
 import type { ToolConfigOf } from '../../configuration/tool-types.ts'
-import type { Launch } from './child-process.ts'
-import type { LoginClient } from './login/login-client.ts'
-import type { RemoteServer } from './remote-server.ts'
-import { isSecretName } from '../web/secrets.ts'
-import { createSecrets, type Secrets } from './secrets.ts'
+import { isSecretName, createMask } from '../web/secrets.ts'
+import type { ClientCredentials } from './client-credentials.ts'
 
 export type McpConfig = ToolConfigOf<'mcp'>
+
+/** A command to start. `env` is the whole environment: nothing is inherited from the service. */
+export interface Launch {
+  command: string
+  args: readonly string[]
+  env: Readonly<Record<string, string>>
+  cwd: string
+}
 
 /** Address or command of a server with all `${NAME}` resolved, and the secrets to hide. */
 export type Server = ({ kind: 'remote' } & RemoteServer & WithSecrets) | ({ kind: 'local' } & Launch & WithSecrets)
@@ -87,4 +92,78 @@ function secretValuesIn(namedValues: readonly (readonly [name: string, value: st
     const password = URL.canParse(value) ? decodeURIComponent(new URL(value).password) : ''
     return [...(isSecretName(name) ? [value] : []), ...(password === '' ? [] : [password])]
   })
+}
+
+/** The configured part of a person's login, with resolved secrets. */
+export interface LoginClient {
+  /** Id of a registered client; absent: the service registers itself. */
+  clientId?: string
+  clientSecret?: string
+  /** Address of a client id metadata document, the id of the client where the authorization server supports such ids. */
+  clientMetadataUrl?: string
+  /** The only authorization server that is accepted. */
+  issuer?: string
+  /** Replaces the scopes that the server asks for. */
+  scope?: string
+}
+
+/** A server at an address, with resolved secrets. */
+export interface RemoteServer {
+  url: URL
+  headers: Readonly<Record<string, string>>
+  oauth?: ClientCredentials
+  /** How a person logs in; the login itself is stored. */
+  login?: LoginClient
+}
+
+/** True for a server with configured credentials, which take precedence over a login. */
+export function hasOwnCredentials({ headers, oauth }: Pick<RemoteServer, 'headers' | 'oauth'>): boolean {
+  return oauth !== undefined || Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
+}
+
+/** Replaces secrets in texts of a server, which may contain the key sent with a request. */
+export type HideSecrets = (text: string) => string
+
+/** Shorter values would match ordinary words. */
+const minCharacters = 5
+
+export interface Secrets {
+  /** Hides every configured value, for logs and reasons. */
+  hide: HideSecrets
+  /** Masks only certain secrets, for results and errors: masking a setting such as `true` or a folder name would damage the data. */
+  mask<T>(value: T): T
+  /** Adds a secret obtained at run time, such as an access token. */
+  add(value: string): void
+}
+
+/** `secretValues`: the values that are secrets and not mere settings. */
+export function createSecrets(values: readonly string[], secretValues: readonly string[] = values): Secrets {
+  let hide = createSecretHider(values)
+  let maskText = createMask(secretValues)
+  const tokens: string[] = []
+  return {
+    hide: (text) => hide(text),
+    mask(value) {
+      if (secretValues.length === 0 && tokens.length === 0) return value
+      const text = JSON.stringify(value)
+      const masked = maskText(text)
+      return masked === text ? value : (JSON.parse(masked) as typeof value)
+    },
+    add(value) {
+      tokens.unshift(value)
+      // Two tokens are remembered: a response to a request with the previous token may still arrive.
+      tokens.splice(2)
+      hide = createSecretHider([...values, ...tokens])
+      maskText = createMask([...secretValues, ...tokens])
+    },
+  }
+}
+
+function createSecretHider(values: readonly string[]): HideSecrets {
+  // A multi-line secret (a PEM file) is hidden line by line. Longer secrets go first, because a secret may contain another secret.
+  const lines = values
+    .flatMap((value) => [value, ...value.split('\n'), value.replace(/^(Bearer|Basic)\s+/i, '')])
+    .map((line) => line.trim())
+  const secrets = [...new Set(lines)].filter((line) => line.length >= minCharacters).sort((a, b) => b.length - a.length)
+  return (text) => secrets.reduce((masked, secret) => masked.replaceAll(secret, '********'), text)
 }

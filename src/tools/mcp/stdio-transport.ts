@@ -1,19 +1,20 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
+import { kill } from 'node:process'
+import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deserializeMessage, serializeMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client'
-import { startCommand, type CommandProcess, type Launch } from './child-process.ts'
+import { toLine } from '../plain-text.ts'
 import { limits } from './limits.ts'
-import { createPace } from './pace.ts'
-import { readLines } from './read-lines.ts'
-import type { HideSecrets } from './secrets.ts'
-import { followStderr } from './stderr-log.ts'
+import { createPace, readLines } from './bounded-messages.ts'
+import type { HideSecrets, Launch } from './server.ts'
 
-export interface StdioTransport extends Transport {
+interface StdioTransport extends Transport {
   /** The SDK recognises a stdio transport by the fields `pid` and `stderr`. */
   readonly pid: null
   readonly stderr: null
 }
 
-export interface StdioEvents {
+interface StdioEvents {
   hide: HideSecrets
   /** Called with each line of the standard error. */
   onStderr(line: string): void
@@ -93,4 +94,108 @@ export function createStdioTransport(launch: Launch, { hide, onStderr, onEnd }: 
   }
 
   return transport
+}
+
+/** A running command, with all child processes that stay in its process group. */
+interface CommandProcess {
+  stdin: Writable
+  stdout: Readable
+  stderr: Readable
+  /** Resolves with the way the command ended, as a sentence, after its whole process group has ended. */
+  ended: Promise<string>
+  /** Closes the standard input, then sends SIGTERM, then SIGKILL. Resolves when the command has ended. */
+  close(): Promise<void>
+}
+
+/**
+ * Starts the command beside a watcher shell in the same process group. The watcher reads a pipe that the service never writes to: the
+ * pipe ends when the service exits in any way, and the watcher then ends the group. The command itself need not notice the exit.
+ */
+const guardScript = `(trap '' TERM; read -r _ <&3; kill -s TERM -- -$$; sleep 1; kill -s KILL -- -$$) </dev/null >/dev/null 2>&1 &
+exec "$@" 3<&-`
+
+/** Milliseconds between the steps of `close`. */
+const graceMs = 500
+
+/** Rejects when the shell cannot be started; a command that does not exist is reported by `ended`. */
+async function startCommand({ command, args, env, cwd }: Launch): Promise<CommandProcess> {
+  const child = spawn('/bin/sh', ['-c', guardScript, 'sh', command, ...args], {
+    env,
+    cwd,
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+  }) as ChildProcessByStdio<Writable, Readable, Readable>
+  let isGone = false
+  const ended = new Promise<string>((resolve) => {
+    child.once('exit', (code, signal) => {
+      isGone = true
+      // The group id cannot have been reused: the watcher shell still belongs to the group.
+      killGroup(child.pid, 'SIGKILL')
+      resolve(toWords(command, code, signal))
+    })
+  })
+  // A write to a process that has just ended fails; the end of the process is reported by `ended`.
+  for (const stream of child.stdio) stream?.on('error', () => {})
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', () => resolve())
+    child.once('error', (error) => reject(new Error(`The command cannot be started: ${error.message}`, { cause: error })))
+  })
+
+  async function close(): Promise<void> {
+    child.stdin.end()
+    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+      await Promise.race([ended, sleep(graceMs, undefined, { ref: false })])
+      if (isGone) break
+      killGroup(child.pid, signal)
+    }
+    await ended
+  }
+
+  return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, ended, close }
+}
+
+function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (pid === undefined) return
+  try {
+    kill(-pid, signal)
+  } catch {
+    // The group has no process any more.
+  }
+}
+
+/** Exit codes of a POSIX shell that cannot run a command. */
+const notFound = 127
+const notExecutable = 126
+
+function toWords(command: string, code: number | null, signal: NodeJS.Signals | null): string {
+  if (code === notFound) return `The command ${command} was not found.`
+  if (code === notExecutable) return `The command ${command} cannot be executed.`
+  return signal === null ? `The command ended with exit code ${code}.` : `The command was ended by ${signal}.`
+}
+
+/** Characters of a line before hiding secrets: longer than the logged part, so that a secret at the cut is still found whole. */
+const maxLine = 8 * limits.logLineCharacters
+/** Reading rate: back-pressure slows down a server that writes endlessly. */
+const bytesPerSecond = 1024 * 1024
+
+/** Logs the standard error of a server line by line, up to a number of lines per minute. Resolves at the end of the stream. */
+async function followStderr(stderr: Readable, hide: HideSecrets, log: (line: string) => void): Promise<void> {
+  let pending = ''
+  let minute = { until: 0, lines: 0 }
+  const decoder = new TextDecoder()
+  const logLine = (line: string) => {
+    if (Date.now() > minute.until) minute = { until: Date.now() + 60_000, lines: 0 }
+    if (minute.lines++ < limits.logLinesPerMinute && line.trim() !== '') log(toLine(hide(line), limits.logLineCharacters))
+  }
+  try {
+    for await (const chunk of stderr as AsyncIterable<Buffer>) {
+      const lines = (pending + decoder.decode(chunk, { stream: true })).split('\n')
+      pending = (lines.pop() ?? '').slice(0, maxLine)
+      for (const line of lines) logLine(line.slice(0, maxLine))
+      await sleep((chunk.length / bytesPerSecond) * 1000, undefined, { ref: false })
+    }
+  } catch {
+    // The stream ended with the process, in the middle of a read.
+  }
+  logLine(pending)
 }

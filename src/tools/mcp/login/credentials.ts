@@ -2,7 +2,7 @@ import { computeScopeUnion, extractWWWAuthenticateParams } from '@modelcontextpr
 import type { Login } from '../../../configuration/tool-logins/login-store.ts'
 import { leewayMs } from '../../client-credentials.ts'
 import { resourceOf, type Credentials, type TokenOptions } from '../client-credentials.ts'
-import type { RemoteServer } from '../remote-server.ts'
+import type { RemoteServer } from '../server.ts'
 import { toLine } from '../../plain-text.ts'
 import { loginEnded, noLogin, scopeMissing, type Logins } from './logins.ts'
 import { renewLogin } from './renew.ts'

@@ -11,8 +11,7 @@ import {
 } from '@modelcontextprotocol/client'
 import type { AuthorizationServer, Login } from '../../../configuration/tool-logins/login-store.ts'
 import { resourceOf } from '../client-credentials.ts'
-import type { RemoteServer } from '../remote-server.ts'
-import type { LoginClient } from './login-client.ts'
+import type { RemoteServer, LoginClient } from '../server.ts'
 import { LoginProvider } from './provider.ts'
 import { toTokens } from './renew.ts'
 

@@ -9,7 +9,7 @@ import { anyRevision, createLoginMemory, type LoginStore } from '../../../config
 import { serverKey } from '../../../configuration/tool-pins/server-key.ts'
 import { createGuardedFetch } from '../../../outbound/guarded-fetch.ts'
 import { connectServer, until } from '../mcp-fixture.ts'
-import { createOAuthFetch, createSend } from '../send.ts'
+import { createOAuthFetch, createSend } from '../bounded-messages.ts'
 import { logIn } from './flow.ts'
 
 async function start(t: TestContext) {

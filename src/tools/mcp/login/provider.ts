@@ -6,7 +6,7 @@ import type {
   OAuthTokens,
   StoredOAuthClientInformation,
 } from '@modelcontextprotocol/client'
-import type { LoginClient } from './login-client.ts'
+import type { LoginClient } from '../server.ts'
 
 /** The state of one login for the client library, in memory. */
 export class LoginProvider implements OAuthClientProvider {

@@ -1,11 +1,11 @@
-import { OAuthError, OAuthErrorCode, refreshAuthorization, type FetchLike } from '@modelcontextprotocol/client'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { OAuthError, OAuthErrorCode, refreshAuthorization, type FetchLike } from '@modelcontextprotocol/client'
 import type { Login, StoredLogin } from '../../../configuration/tool-logins/login-store.ts'
-import { oauthMs } from '../send.ts'
+import { oauthMs } from '../bounded-messages.ts'
+import type { LoginClient } from '../server.ts'
 import type { Logins } from './logins.ts'
-import type { LoginClient } from './login-client.ts'
 
-export interface RenewOptions {
+interface RenewOptions {
   logins: Logins
   client: LoginClient | undefined
   fetchFn: FetchLike
@@ -81,7 +81,7 @@ async function refresh(
 }
 
 /** The client of a login. A configured secret may have changed since the login. */
-export function clientOf({ client }: Login, configured: LoginClient | undefined) {
+function clientOf({ client }: Login, configured: LoginClient | undefined) {
   const secret = configured?.clientId === client.id ? configured.clientSecret : client.secret
   return {
     client_id: client.id,
@@ -108,4 +108,26 @@ export function toTokens(
 ): Pick<Login, 'accessToken' | 'expiresAt' | 'scope'> {
   const tokens = { accessToken: access_token, ...(scope !== undefined && { scope }) }
   return expires_in !== undefined && expires_in > 0 ? { ...tokens, expiresAt: now + expires_in * 1000 } : tokens
+}
+
+/**
+ * Revokes the tokens of a login at the authorization server (RFC 7009). False when the server offers no revocation, refuses it or cannot
+ * be reached: the login is then forgotten by this service alone.
+ */
+export async function revokeLogin(login: Login, client: LoginClient | undefined, fetchFn: FetchLike): Promise<boolean> {
+  const { revocationEndpoint } = login.authorizationServer
+  if (revocationEndpoint === undefined) return false
+  const { client_id, client_secret } = clientOf(login, client)
+  const token: [string, string] =
+    login.refreshToken === undefined ? [login.accessToken, 'access_token'] : [login.refreshToken, 'refresh_token']
+  const body = new URLSearchParams({ token: token[0], token_type_hint: token[1], client_id })
+  if (client_secret !== undefined) body.set('client_secret', client_secret)
+  const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
+  try {
+    const response = await fetchFn(revocationEndpoint, { method: 'POST', headers, body: body.toString(), redirect: 'error' })
+    await response.body?.cancel()
+    return response.ok
+  } catch {
+    return false
+  }
 }

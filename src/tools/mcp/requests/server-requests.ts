@@ -1,14 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CallToolResult, CreateMessageResult, ElicitResult, InputRequiredResult } from '@modelcontextprotocol/client'
-import type { JsonObject, JsonValue } from '../../../agent/messages.ts'
+import type { JsonObject, JsonValue, AssistantMessage, Image, UserMessage } from '../../../agent/messages.ts'
+import type { ModelReply } from '../../../agent/model.ts'
+import type { SampleRequest } from '../../../agent/sampling.ts'
 import { Suspended, withDefaults, type Question } from '../../../agent/suspension.ts'
 import type { ToolContext } from '../../../agent/tool.ts'
-import { isObject } from '../../../json/shape.ts'
+import { isObject, isDeeper } from '../../../json/shape.ts'
+import { toLine, toPlain } from '../../plain-text.ts'
 import { limits } from '../limits.ts'
-import { toLine } from '../../plain-text.ts'
-import type { Secrets } from '../secrets.ts'
-import { toQuestion } from './question.ts'
-import { toSampleRequest, toSampleResult } from './sample.ts'
+import { createCheckMaker } from '../server-tool.ts'
+import type { Secrets } from '../server.ts'
 
 /** What the configuration allows a server to ask for during a call. */
 export interface AllowedRequests {
@@ -126,4 +127,61 @@ function toAnswers({ inputResponses, requestState }: Pick<State, 'inputResponses
 /** Values of the protocol are JSON; undefined members are dropped. */
 function toJson(value: object): JsonValue {
   return JSON.parse(JSON.stringify(value)) as JsonValue
+}
+
+/**
+ * An elicitation request (MCP 2025-06-18 and later) as a question to the caller: `{server, question, answer_schema}` for a form, or
+ * `{server, question, url}` for a page that the caller visits. Throws for a request that cannot be shown.
+ */
+function toQuestion(name: string, server: string, params: unknown): Question {
+  const { mode = 'form', message, requestedSchema, url } = Object(params) as Record<string, unknown>
+  const question = toPlain(typeof message === 'string' ? message : '', limits.questionCharacters)
+  if (mode === 'url') {
+    if (typeof url !== 'string' || !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+      throw new Error('The server asked to open an address that is not an http or https address.')
+    return { name, input: { server, question, url: new URL(url).href } }
+  }
+  if (mode !== 'form') throw new Error('The server asked a question of an unknown kind.')
+  return { name, input: { server, question, answer_schema: toAnswerSchema(requestedSchema) } }
+}
+
+function toAnswerSchema(schema: unknown): JsonObject {
+  const isFit = isObject(schema) && !isDeeper(schema, limits.schemaDepth) && JSON.stringify(schema).length <= limits.schemaCharacters
+  if (!isFit) throw new Error('The server asked a question without a usable schema for the answer.')
+  createCheckMaker()(schema)
+  return schema as JsonObject
+}
+
+/**
+ * The parameters of a sampling request for the model of the run, within limits. `includeContext` has no effect: the server never gets
+ * the messages of the run. Throws for audio, tools, and requests that are too long.
+ */
+function toSampleRequest(params: unknown): SampleRequest {
+  const { messages, systemPrompt, maxTokens, tools } = Object(params) as Record<string, unknown>
+  if (Array.isArray(tools) && tools.length > 0) throw new Error('Sampling with tools is not supported.')
+  if (!Array.isArray(messages) || messages.length === 0) throw new Error('The sampling request has no messages.')
+  const system = typeof systemPrompt === 'string' ? systemPrompt : ''
+  const request = messages.map(toMessage)
+  const characters = request.reduce((sum, message) => sum + message.text.length, system.length)
+  if (characters > limits.sampleCharacters) throw new Error(`The sampling request has more than ${limits.sampleCharacters} characters.`)
+  const wanted = typeof maxTokens === 'number' && maxTokens >= 1 ? Math.floor(maxTokens) : limits.sampleTokens
+  return { system, messages: request, maxOutputTokens: Math.min(wanted, limits.sampleTokens) }
+}
+
+function toSampleResult({ text, usage, finish }: ModelReply): CreateMessageResult {
+  const stopReason = finish === 'length' ? 'maxTokens' : 'endTurn'
+  return { role: 'assistant', model: usage.model, content: { type: 'text', text }, stopReason }
+}
+
+function toMessage(message: unknown): UserMessage | AssistantMessage {
+  const { role, content } = Object(message) as Record<string, unknown>
+  const blocks = (Array.isArray(content) ? content : [content]).filter(isObject)
+  const unknown = blocks.find(({ type }) => type !== 'text' && type !== 'image')
+  if (blocks.length === 0 || unknown) throw new Error('A message of the sampling request has content other than text and images.')
+  const text = blocks.flatMap(({ text: part }) => (typeof part === 'string' ? [part] : [])).join('\n')
+  if (role === 'assistant') return { role, text, toolCalls: [] }
+  const images = blocks.flatMap(({ data, mimeType }): Image[] =>
+    typeof data === 'string' && typeof mimeType === 'string' ? [{ mediaType: mimeType, data }] : [],
+  )
+  return { role: 'user', text, ...(images.length > 0 && { images }) }
 }

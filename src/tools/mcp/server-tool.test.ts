@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { execPath } from 'node:process'
 import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { createCheckMaker } from './guarded-check.ts'
+import { createCheckMaker } from './server-tool.ts'
 
 test('an input whose check would never end is refused in time', () => {
   const check = createCheckMaker()({ type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } })
@@ -13,7 +13,7 @@ test('an input whose check would never end is refused in time', () => {
 })
 
 test('a suspended process does not make valid inputs invalid', async () => {
-  const code = `import { createCheckMaker } from ${JSON.stringify(new URL('./guarded-check.ts', import.meta.url).href)}
+  const code = `import { createCheckMaker } from ${JSON.stringify(new URL('./server-tool.ts', import.meta.url).href)}
 const check = createCheckMaker()({ type: 'object', properties: { a: { type: 'string' } } })
 process.stdout.write('ready')
 const faults = []

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createSecrets } from './secrets.ts'
+import { createSecrets } from './server.ts'
 
 test('secrets are hidden in texts: whole, line by line and without their scheme', () => {
   const { hide, add } = createSecrets(['Bearer sesame-open', '-----BEGIN\nMIIEvQ\n-----END', 'abc', ''])

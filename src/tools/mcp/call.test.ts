@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CallToolResult } from '@modelcontextprotocol/client'
-import { toOutput } from './result.ts'
+import { toOutput } from './call.ts'
 
 async function outputOf(result: Partial<CallToolResult>, fails = false) {
   const files: [string, string, string][] = []

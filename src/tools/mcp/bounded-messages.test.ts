@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { boundResponse } from './bounded-body.ts'
-import { createPace } from './pace.ts'
-import { readLines } from './read-lines.ts'
+import { fetch } from 'undici'
+import { collectGarbage } from '../../../test/fixtures/garbage.ts'
+import { boundResponse, createPace, readLines } from './bounded-messages.ts'
 
 const free = { spend: () => 0 }
 
@@ -89,4 +92,14 @@ test('a flood of events is throttled, even with CR as line end', async () => {
 test('a response without a body is passed on without a body', async () => {
   const response = boundResponse(new Response(null, { status: 204 }), 10, () => {})
   assert.deepEqual({ status: response.status, text: await response.text() }, { status: 204, text: '' })
+})
+
+test('a response whose body is read late is whole', async (t) => {
+  const server = createServer((_request, response) => void response.end('the reason'))
+  t.after(() => server.close())
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  const response = boundResponse(await fetch(`http://127.0.0.1:${port}/`), 1024, () => {})
+  await collectGarbage()
+  assert.equal(await response.text(), 'the reason')
 })
