@@ -12,7 +12,7 @@ import type { LiveRun } from '../ownership/live-run.ts'
 import { citationsOf } from './citations.ts'
 import { citationsOfSources } from './source-citations.ts'
 import { reasonOfError } from './answer-schema.ts'
-import { sortSteps, outputOf, toAnswerStep } from '../log/outcome.ts'
+import { outputOf, stepsOf, toAnswerStep } from '../log/outcome.ts'
 import { artifactsOf, checkpoint, filesOf, hasToolResults, hasUnstored, type Progress } from './progress.ts'
 import { statusOfEnd, type EndEvent } from '../run.ts'
 import { toStoredTranscript } from './stored-transcript.ts'
@@ -117,9 +117,10 @@ function toEndedRun(run: LiveRun, progress: Progress, end: FinalEnd, deps: RunPo
 
 /** A failed run has no ai message. A cancelled run has an ai message if there was any output. */
 function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt: number): NewMessage | undefined {
-  const content = outputOf([...run.log.events, end])
+  const events = [...run.log.events, end]
+  const content = outputOf(events)
   const artifacts = artifactsOf(progress)
-  const steps = sortSteps([...progress.usage.thoughts, ...progress.steps])
+  const steps = stepsOf(events, end)
   if (end.error) return undefined
   if (end.reason === 'cancelled' && content === '' && steps.length === 0 && artifacts.length === 0) return undefined
   const runMessages = withoutRepairs(repair(progress.messages.slice(progress.ownFrom - 1)))

@@ -81,6 +81,17 @@ test('steps of the same millisecond are ordered: plan, thought, tool calls', () 
   )
 })
 
+test('calls that begin in the same millisecond are in the order of their begin, whichever ends first', () => {
+  const [first, second] = [step('c2', 100, { tool: 'first' }), step('c1', 100, { tool: 'second' })]
+  const starts = [first, second].map((begun): LoggedEvent => ({ type: 'step_start', step: begun }))
+  const ends = [second, first].map((ended): LoggedEvent => ({ type: 'step_end', step: ended }))
+  const steps = collect('', [...starts, ...ends, end]).answer.intermediate_steps
+  assert.deepEqual(
+    steps.map(({ tool }) => tool),
+    ['first', 'second'],
+  )
+})
+
 test('a log without an end cannot be collected', () => {
   assert.throws(() => collect('', [answer('a')]), /has ended/)
   assert.throws(() => collect('', []), /has ended/)

@@ -81,14 +81,16 @@ function belongsToAnswer(event: LoggedEvent): boolean {
   }
 }
 
-function stepsOf(events: readonly LoggedEvent[], end: LastEvent): Step[] {
-  return sortSteps([...end.thoughts, ...events.flatMap((event) => (event.type === 'step_end' ? [event.step] : []))])
-}
-
-/** Sorts steps by start time. Steps of the same millisecond are ordered: plan, thought, tool calls. */
-export function sortSteps(steps: readonly Step[]): Step[] {
-  const rank = ({ type }: Step) => (type === 'planning' ? 0 : type === 'reasoning' ? 1 : 2)
-  return steps.length === 0 ? [] : steps.toSorted((a, b) => a.startedAt - b.startedAt || rank(a) - rank(b))
+/** The ended steps in order of their start. Those of the same millisecond: plan, thought, tool calls as they began. */
+export function stepsOf(events: readonly LoggedEvent[], { thoughts }: Pick<LastEvent, 'thoughts'>): Step[] {
+  const begun = new Map<string, number>()
+  const ended: Step[] = [...thoughts]
+  for (const event of events) {
+    if (event.type === 'step_start') begun.set(event.step.id, begun.size)
+    if (event.type === 'step_end') ended.push(event.step)
+  }
+  const rank = ({ type, id }: Step) => (type === 'planning' ? -2 : type === 'reasoning' ? -1 : (begun.get(id) ?? 0))
+  return ended.length === 0 ? [] : ended.toSorted((a, b) => a.startedAt - b.startedAt || rank(a) - rank(b))
 }
 
 export function toAnswerStep(step: Step): AnswerStep {
