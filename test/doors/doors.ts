@@ -70,39 +70,50 @@ function chatBody({ question, scenario }: Visit): object {
 }
 
 /** The interface itself: an answer, or a stream, then the same request again, which replays the run. */
-const core = (operation: 'chain' | 'chain_streaming'): Door => async (visit) => {
-  const ask = () => visit.send('POST', `/core/v1/${operation}`, chatBody(visit), { 'request-id': visit.id, 'session-id': `s-${visit.id}` })
-  const first = await ask()
-  await decideAll(visit, first, ask)
-  await ask()
-  await visit.send('GET', `/core/v1/runs/${visit.id}/stream`, undefined, { 'last-event-id': `${visit.id}:2` })
-  await visit.send('GET', `/core/v1/sessions/s-${visit.id}`)
-}
+const core =
+  (operation: 'chain' | 'chain_streaming'): Door =>
+  async (visit) => {
+    const ask = () =>
+      visit.send('POST', `/core/v1/${operation}`, chatBody(visit), { 'request-id': visit.id, 'session-id': `s-${visit.id}` })
+    const first = await ask()
+    await decideAll(visit, first, ask)
+    await ask()
+    await visit.send('GET', `/core/v1/runs/${visit.id}/stream`, undefined, { 'last-event-id': `${visit.id}:2` })
+    await visit.send('GET', `/core/v1/sessions/s-${visit.id}`)
+  }
 
-const completions = (stream: boolean): Door => async (visit) => {
-  const { scenario, question, id, send } = visit
-  const messages: object[] = [{ role: 'user', content: question }]
-  const ask = (more: object[] = [], requestId = id) =>
-    send(
-      'POST',
-      '/v1/chat/completions',
-      {
-        model: 'agent-core',
-        messages: [...messages, ...more],
-        ...(stream && { stream, stream_options: { include_usage: true } }),
-        ...(scenario.clientTool && { tools: [{ type: 'function', function: functionTool }] }),
-        ...(scenario.schema && { response_format: { type: 'json_schema', json_schema: { name: 'answer', schema: answerSchema, strict: true } } }),
-      },
-      { 'request-id': requestId },
-    )
-  const first = await ask()
-  if (!scenario.clientTool) return void (await decideAll(visit, first, () => ask()).then(() => ask()))
-  const calls = functionCallsIn(first)
-  if (calls.length === 0) return
-  const asked = { role: 'assistant', content: null, tool_calls: calls }
-  const outputs = calls.map((call) => ({ role: 'tool', tool_call_id: call.id, content: scenario.answer === 'error' ? 'No signal.' : '{"rain":true}' }))
-  await ask([asked, ...outputs], `${id}-2`)
-}
+const completions =
+  (stream: boolean): Door =>
+  async (visit) => {
+    const { scenario, question, id, send } = visit
+    const messages: object[] = [{ role: 'user', content: question }]
+    const ask = (more: object[] = [], requestId = id) =>
+      send(
+        'POST',
+        '/v1/chat/completions',
+        {
+          model: 'agent-core',
+          messages: [...messages, ...more],
+          ...(stream && { stream, stream_options: { include_usage: true } }),
+          ...(scenario.clientTool && { tools: [{ type: 'function', function: functionTool }] }),
+          ...(scenario.schema && {
+            response_format: { type: 'json_schema', json_schema: { name: 'answer', schema: answerSchema, strict: true } },
+          }),
+        },
+        { 'request-id': requestId },
+      )
+    const first = await ask()
+    if (!scenario.clientTool) return void (await decideAll(visit, first, () => ask()).then(() => ask()))
+    const calls = functionCallsIn(first)
+    if (calls.length === 0) return
+    const asked = { role: 'assistant', content: null, tool_calls: calls }
+    const outputs = calls.map((call) => ({
+      role: 'tool',
+      tool_call_id: call.id,
+      content: scenario.answer === 'error' ? 'No signal.' : '{"rain":true}',
+    }))
+    await ask([asked, ...outputs], `${id}-2`)
+  }
 
 interface FunctionCall {
   id: string
@@ -123,39 +134,46 @@ function functionCallsIn(text: string): FunctionCall[] {
   return [...calls.values()]
 }
 
-const responses = (stream: boolean): Door => async (visit) => {
-  const { scenario, question, id, send } = visit
-  const ask = (input: unknown, requestId: string, more: object = {}) =>
-    send(
-      'POST',
-      '/v1/responses',
-      {
-        ...{ model: 'agent-core', input, ...more },
-        ...(stream && { stream }),
-        ...(scenario.clientTool && { tools: [{ type: 'function', ...functionTool, strict: false }] }),
-        ...(scenario.schema && { text: { format: { type: 'json_schema', name: 'answer', schema: answerSchema, strict: true } } }),
-      },
-      { 'request-id': requestId },
-    )
-  const first = await ask(question, id)
-  if (!scenario.clientTool) {
-    await decideAll(visit, first, () => ask(question, id))
-    await ask(question, id)
-    const made = responseOf(first)
-    if (made === undefined) return
-    await send('GET', `/v1/responses/${made}`)
-    await send('GET', `/v1/responses/${made}?stream=true&starting_after=3`)
-    return
+const responses =
+  (stream: boolean): Door =>
+  async (visit) => {
+    const { scenario, question, id, send } = visit
+    const ask = (input: unknown, requestId: string, more: object = {}) =>
+      send(
+        'POST',
+        '/v1/responses',
+        {
+          ...{ model: 'agent-core', input, ...more },
+          ...(stream && { stream }),
+          ...(scenario.clientTool && { tools: [{ type: 'function', ...functionTool, strict: false }] }),
+          ...(scenario.schema && { text: { format: { type: 'json_schema', name: 'answer', schema: answerSchema, strict: true } } }),
+        },
+        { 'request-id': requestId },
+      )
+    const first = await ask(question, id)
+    if (!scenario.clientTool) {
+      await decideAll(visit, first, () => ask(question, id))
+      await ask(question, id)
+      const made = responseOf(first)
+      if (made === undefined) return
+      await send('GET', `/v1/responses/${made}`)
+      await send('GET', `/v1/responses/${made}?stream=true&starting_after=3`)
+      return
+    }
+    const output = scenario.answer === 'error' ? 'No signal.' : '{"rain":true}'
+    const calls = values(first)
+      .flatMap((value) => (value.response ?? value).output ?? [])
+      .filter(({ type }) => type === 'function_call')
+    const ids = [...new Set(calls.map((call: { call_id: string }) => call.call_id))]
+    if (ids.length === 0) return
+    const outputs = ids.map((call_id) => ({ type: 'function_call_output', call_id, output }))
+    await ask(outputs, `${id}-2`, { previous_response_id: responseOf(first) })
   }
-  const output = scenario.answer === 'error' ? 'No signal.' : '{"rain":true}'
-  const calls = values(first).flatMap((value) => (value.response ?? value).output ?? []).filter(({ type }) => type === 'function_call')
-  const ids = [...new Set(calls.map((call: { call_id: string }) => call.call_id))]
-  if (ids.length === 0) return
-  const outputs = ids.map((call_id) => ({ type: 'function_call_output', call_id, output }))
-  await ask(outputs, `${id}-2`, { previous_response_id: responseOf(first) })
-}
 
-const responseOf = (text: string): string | undefined => values(text).map((value) => value.response?.id ?? value.id).find(Boolean)
+const responseOf = (text: string): string | undefined =>
+  values(text)
+    .map((value) => value.response?.id ?? value.id)
+    .find(Boolean)
 
 const agUi: Door = async (visit) => {
   const { scenario, question, id, send } = visit
@@ -190,7 +208,8 @@ function agUiAnswerOf(answer: Answer | undefined): object {
 
 const uiChat: Door = async ({ scenario, question, id, send }) => {
   const user = { id: 'u1', role: 'user', parts: [{ type: 'text', text: question }] }
-  const chat = (messages: object[]) => send('POST', '/ui/chat', { id: `c-${id}`, messages, ...(scenario.clientTool && { client_tools: [clientTool] }) }, { 'request-id': id })
+  const chat = (messages: object[]) =>
+    send('POST', '/ui/chat', { id: `c-${id}`, messages, ...(scenario.clientTool && { client_tools: [clientTool] }) }, { 'request-id': id })
   let text = await chat([user])
   for (let round = 0; round < 3; round++) {
     const parts = partsIn(text, scenario.answer)
@@ -226,7 +245,8 @@ function a2aMetadata({ schema, clientTool: hasTool }: Scenario): object {
 }
 
 /** A message of A2A in JSON, and the answers to what its task waits for. */
-const a2a = (post: (visit: Visit, params: object) => Promise<string>, read: (visit: Visit, taskId: string) => Promise<string>): Door =>
+const a2a =
+  (post: (visit: Visit, params: object) => Promise<string>, read: (visit: Visit, taskId: string) => Promise<string>): Door =>
   async (visit) => {
     const { scenario, question, id } = visit
     const message = (n: number, parts: object[], more: object = {}) => ({
@@ -250,15 +270,26 @@ function a2aAnswerOf({ answer }: Scenario): object {
 
 const v1 = { 'a2a-version': '1.0' }
 
-const rpc = (method: string) => ({ send, id }: Visit, params: object) => send('POST', '/a2a', { jsonrpc: '2.0', id, method, params }, v1)
+const rpc =
+  (method: string) =>
+  ({ send, id }: Visit, params: object) =>
+    send('POST', '/a2a', { jsonrpc: '2.0', id, method, params }, v1)
 const rpcTask = (visit: Visit, id: string) => rpc('GetTask')(visit, { id })
-const overHttp = (path: string) => ({ send }: Visit, body: object) => send('POST', `/a2a/v1/${path}`, body, v1)
+const overHttp =
+  (path: string) =>
+  ({ send }: Visit, body: object) =>
+    send('POST', `/a2a/v1/${path}`, body, v1)
 const httpTask = ({ send }: Visit, id: string) => send('GET', `/a2a/v1/tasks/${id}`, undefined, v1)
 
 const mcp: Door = async ({ scenario, question, id, send }) => {
   const accept = { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-11-25' }
   const call = (n: number, args: object) =>
-    send('POST', '/mcp', { jsonrpc: '2.0', id: n, method: 'tools/call', params: { name: 'ask', arguments: args, _meta: { progressToken: n } } }, accept)
+    send(
+      'POST',
+      '/mcp',
+      { jsonrpc: '2.0', id: n, method: 'tools/call', params: { name: 'ask', arguments: args, _meta: { progressToken: n } } },
+      accept,
+    )
   const text = await call(1, { message: question, session_id: `s-${id}`, ...(scenario.schema && { response_schema: answerSchema }) })
   const [waiting] = values(text).flatMap(({ result }) => result?.structuredContent?.approval_required ?? [])
   for (const { tool_call_id } of waiting?.calls ?? []) {

@@ -12,7 +12,10 @@ export function createNormal(url: string): (text: string) => string {
       .replace(/[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g, named('id'))
       .replace(/\b[\da-f]{32,64}\b/g, named('hash'))
       .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, '<time>')
-      .replace(/("(?:execution_time|created|created_at|completed_at|timestamp|started_at|ended_at|expires_at|durationMs|expires)":) ?[\d.e-]+/g, '$1<number>')
+      .replace(
+        /("(?:execution_time|created|created_at|completed_at|timestamp|started_at|ended_at|expires_at|durationMs|expires)":) ?[\d.e-]+/g,
+        '$1<number>',
+      )
       .replace(/("costAttribute":"tool:[^"]*","usage":)[\d.e-]+/g, '$1<number>')
       .replace(/([?&](?:sig|signature|token|exp|expires)=)[\w.~%-]+/g, '$1<token>')
 }

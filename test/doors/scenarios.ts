@@ -82,11 +82,16 @@ export const scenarios: Record<string, Scenario> = {
   'a text and the last permitted call': { turns: [{ ...callOf('look', { at: 'again' }), text: 'Once more.' }] },
   'a broken stream, tried again': { turns: [broken, said('Whole.')] },
   'a broken stream behind a call': { turns: [callOf('look', {}), broken, said('Whole.')] },
-  'a busy model, tried again': { turns: [{ status: 429, body: { error: { message: 'busy' } }, headers: { 'retry-after': '0' } }, said('Now.')] },
+  'a busy model, tried again': {
+    turns: [{ status: 429, body: { error: { message: 'busy' } }, headers: { 'retry-after': '0' } }, said('Now.')],
+  },
   'a model that refuses': { turns: [{ status: 400, body: { error: { message: 'bad request' } } }] },
   'a model that refuses behind a call': { turns: [callOf('look', {}), { status: 400, body: { error: { message: 'bad request' } } }] },
   'a model that refuses behind a text': {
-    turns: [{ ...callOf('look', {}), text: 'Let me see.' }, { status: 400, body: { error: { message: 'bad request' } } }],
+    turns: [
+      { ...callOf('look', {}), text: 'Let me see.' },
+      { status: 400, body: { error: { message: 'bad request' } } },
+    ],
   },
   'a model whose streams all break': { turns: [broken] },
   'an error in the stream': { turns: [{ text: 'Half', chunks: [{ error: { message: 'overloaded', code: 503 } }], finish: null }] },
@@ -100,6 +105,8 @@ const passage = {
   text: 'Returns are free within thirty days of the delivery.',
 }
 
+let drawing: Promise<unknown> = Promise.resolve()
+
 export const tools: Tool[] = [
   fakeTool('look', async ({ at }) => ({ seen: at ?? null })),
   fakeTool('count', async ({ of }) => (Array.isArray(of) ? of.length : 0)),
@@ -107,9 +114,10 @@ export const tools: Tool[] = [
   fakeTool('nullify', async () => null),
   fakeTool('fill', async () => 'x'.repeat(600), { maxOutputCharacters: 500 }),
   fakeTool('find', async () => ({ passages: [passage] })),
-  fakeTool('draw', async ({ name }, { artifact }) => {
-    await artifact(String(name), 'image/svg+xml', Buffer.from('<svg/>'))
-    return 'drawn'
+  fakeTool('draw', ({ name }, { artifact }) => {
+    // Files have the order of their storage, so one is stored after the other.
+    const drawn = (drawing = drawing.then(() => artifact(String(name), 'image/svg+xml', Buffer.from('<svg/>'))))
+    return drawn.then(() => 'drawn')
   }),
   fakeTool('send', async ({ to }) => `sent to ${String(to)}`, {
     effect: 'write',
