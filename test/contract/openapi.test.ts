@@ -85,8 +85,8 @@ test('OpenAPI: the document requires no optional field', async (t) => {
     Object.values(of).flatMap(({ parameters = [] }) => parameters.filter((one) => one.required)),
   )
   const names = new Set(demanded.filter((one) => one.in !== 'path').map((one) => one.name))
-  // Those of a signed link, which is used as it is.
-  assert.deepEqual([...names], ['session-id', 'name', 'type', 'expires', 'signature'])
+  // A signed link is used as it is; keys are never revoked without the name of their creator.
+  assert.deepEqual([...names].toSorted(), ['created_by', 'expires', 'name', 'session-id', 'signature', 'type'])
   assert.deepEqual(paths['/core/v1/chain/sub_agents']!['post']!.requestBody!.content['application/json']!.schema.required, ['name'])
 })
 

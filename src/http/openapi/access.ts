@@ -13,6 +13,10 @@ export const accessTexts: OperationTexts = {
       },
     },
   },
+  deleteKeys: {
+    description: 'Take `created_by` from a key of `GET /core/v1/keys`. A caller that created none: an empty list.',
+    parameters: { created_by: 'agent-core ann' },
+  },
   deleteKeysByJti: { description: 'Take a `jti` from `GET /core/v1/keys`. A key of another tenant is 404.' },
   getConsoleSignInOptions: {
     description: 'Meant for the page of the console. `identity_provider` is null unless the service has one for the console.',
