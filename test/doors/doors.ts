@@ -295,6 +295,7 @@ const mcp: Door = async ({ scenario, question, id, send }) => {
   for (const { tool_call_id } of waiting?.calls ?? []) {
     await send('POST', `/core/v1/runs/${waiting.request_id}/approvals`, { tool_call_id, ...decisionOf(scenario.answer) })
   }
+  if (waiting) await send('GET', `/core/v1/runs/${waiting.request_id}/stream`)
 }
 
 export const doors: Record<string, Door> = {

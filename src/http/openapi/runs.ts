@@ -7,7 +7,15 @@ const whose =
 export const runTexts: OperationTexts = {
   getRuns: {
     description: 'Use it to find a run by its state, tool, caller or time. For its answer, use `GET /core/v1/runs/{request_id}`.',
-    parameters: { status: 'success', operation: 'chain', tool: 'sales', tool_errors: 'true', sub: 'ann', since: '2026-01-01', until: '2100-01-01' },
+    parameters: {
+      status: 'success',
+      operation: 'chain',
+      tool: 'sales',
+      tool_errors: 'true',
+      sub: 'ann',
+      since: '2026-01-01',
+      until: '2100-01-01',
+    },
   },
   getRunsByRequestId: {
     description: `The state of a run and, once it has ended, its \`outcome\`: the same object as \`body\` of \`POST /core/v1/chain\`. Use it to poll an asynchronous chat, or to read an answer again. A run that failed has \`error\`, one that waits for decisions has \`approval_required\`, one that waits for its client \`client_tool_calls\`, one with a callback has \`callback\`.
