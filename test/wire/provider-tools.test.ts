@@ -19,12 +19,13 @@ for (const [at, name] of names.entries()) {
     assertAccepted()
     assert.equal(body.body.output, red)
     assert.match(JSON.stringify(wire.requests[0]!.body.tools), /web_search|googleSearch/)
-    const steps: { type: string; tool: string; status: string }[] = body.body.intermediate_steps
+    const steps: { type: string; tool: string; status: string; tool_input: object }[] = body.body.intermediate_steps
     const called = steps.filter(({ type }) => type === 'tool_call')
     assert.deepEqual(
       called.map(({ tool, status }) => `${tool} ${status}`),
       ['web_search', 'web_search', 'look', 'look', 'web_search'].map((tool) => `${tool} success`),
     )
+    assert.match(JSON.stringify(called[1]!.tool_input), /red sea/)
     script({ searches: ['sure'], text: 'Yes.' })
     assert.equal(await ask('s', 'Sure?'), 'Yes.')
     await service.restart()

@@ -1,7 +1,7 @@
 import type { LanguageModelV4ToolCall, LanguageModelV4ToolResult, SharedV4ProviderMetadata } from '@ai-sdk/provider'
 import type { JsonValue } from '../../agent/messages.ts'
 import type { ModelEvent, ModelFile, ProviderCall, ToolOffer } from '../../agent/model.ts'
-import { fieldsOf, isDeeper, maxJsonDepth } from '../../json/shape.ts'
+import { fieldsOf, isDeeper, isObject, maxJsonDepth } from '../../json/shape.ts'
 import type { VendorPart } from './prompt.ts'
 import { StreamedInputs } from './streamed-inputs.ts'
 
@@ -64,6 +64,7 @@ export class ProviderCalls {
     const begun = this.open.get(id)
     if (begun) begun.isEnded = true
     const known = begun?.call ?? { id, name: toolName, input: {} }
+    if (isEmpty(known.input)) known.input = inputIn(output)
     const name = this.find(toolName, providerMetadata, output)?.name ?? known.name
     const failed = isError || fieldsOf(output)['error'] != null
     const called = begun?.part.name ?? toolName
@@ -119,6 +120,15 @@ const toolsWithin: readonly (readonly [RegExp, string])[] = [
   [/^view_x_video$/, 'x_search'],
   [/^view_image$/, 'web_search'],
 ]
+
+const isEmpty = (input: JsonValue): boolean => isObject(input) && Object.keys(input).length === 0
+
+/** The responses API names the query of a search, or the page that was opened, with the result only. */
+function inputIn(output: JsonValue): JsonValue {
+  const { action } = fieldsOf(output)
+  const { type: _, ...input } = fieldsOf(action) as Record<string, JsonValue>
+  return isDeeper(input, maxJsonDepth) ? {} : input
+}
 
 /** A made picture is a file of the answer, not a text of a step. */
 function takeFile(output: JsonValue): { file?: ModelFile; shown: JsonValue } {
