@@ -6,7 +6,7 @@ import type { MemoryCache } from './memory-cache.ts'
 import type { Change, FeedbackStore, Material, MemoryStore } from './memory-store.ts'
 import type { Memory, MemorySource, NewMemory } from './memory.ts'
 import { merge } from './merge.ts'
-import { toVectors } from './vectors.ts'
+import { toVectors } from './recall.ts'
 import { createKeyedMutex } from '../concurrency/mutex.ts'
 import { reachState } from '../states.ts'
 

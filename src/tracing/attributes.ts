@@ -1,13 +1,13 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { Step, StepStart } from '../agent/events.ts'
+import type { JsonValue, Message, ToolCall } from '../agent/messages.ts'
 import type { Model, ModelReply, ModelRequest, ModelUsage } from '../agent/model.ts'
 import { providers, type ProviderTraits } from '../configuration/providers.ts'
 import type { ModelConfig } from '../configuration/schema.ts'
 import { findToolType } from '../configuration/tool-types.ts'
-import type { LiveRun } from '../runs/ownership/live-run.ts'
 import { outputOf } from '../runs/log/outcome.ts'
+import type { LiveRun } from '../runs/ownership/live-run.ts'
 import type { EndEvent } from '../runs/run.ts'
-import { toCallPart, toInputMessages, toMessage, toText } from './messages.ts'
 
 /** Attributes of spans, named by the OpenTelemetry semantic conventions for generative AI. */
 
@@ -121,4 +121,50 @@ function usageAttributes({ input, output, cachedInput, cacheWrite, reasoning }: 
 function toProvider({ provider }: ModelConfig): string {
   const { otelName }: ProviderTraits = providers[provider]
   return otelName ?? provider
+}
+
+/** Messages in the form of the semantic conventions (`gen-ai-input-messages.json`, `gen-ai-output-messages.json`). */
+
+/** The newest messages of a transcript as JSON of at most `maxCharacters`: truncated JSON would be unreadable. */
+export function toInputMessages(messages: readonly Message[], maxCharacters: number): string {
+  const texts: string[] = []
+  let size = 2
+  for (const message of messages.toReversed()) {
+    const text = JSON.stringify({ role: message.role, parts: toParts(message) })
+    size += text.length + 1
+    if (size > maxCharacters) break
+    texts.push(text)
+  }
+  return `[${texts.toReversed().join(',')}]`
+}
+
+function toMessage(role: string, parts: JsonValue[], finish_reason?: string): string {
+  return JSON.stringify([{ role, parts, ...(finish_reason === undefined ? {} : { finish_reason }) }])
+}
+
+function toText(content: string): JsonValue {
+  return { type: 'text', content }
+}
+
+function toCallPart({ id, name, arguments: text }: Pick<ToolCall, 'name' | 'arguments'> & { id?: string }): JsonValue {
+  return { type: 'tool_call', ...(id !== undefined && { id }), name, arguments: text }
+}
+
+function toParts(message: Message): JsonValue[] {
+  if (message.role === 'assistant') return [...textOf(message.text), ...message.toolCalls.map(toCallPart)]
+  const textParts =
+    message.role === 'tool' ? [{ type: 'tool_call_response', id: message.callId, response: message.text }] : textOf(message.text)
+  // Images and files appear by type only: their bytes would be most of the trace.
+  const files = message.role === 'user' ? (message.files ?? []) : []
+  return [...textParts, ...[...(message.images ?? []), ...files].map(toBlob)]
+}
+
+/** `modality` is the first part of the type, such as `image` or `audio`; documents have none. */
+function toBlob({ mediaType }: { mediaType: string }): JsonValue {
+  const modality = /^(image|audio|video)\//.exec(mediaType)?.[1]
+  return { type: 'blob', ...(modality !== undefined && { modality }), mime_type: mediaType }
+}
+
+function textOf(text: string): JsonValue[] {
+  return text === '' ? [] : [toText(text)]
 }

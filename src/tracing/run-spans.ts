@@ -1,13 +1,11 @@
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Context, type Span, type Tracer } from '@opentelemetry/api'
 import type { Step, StepStart } from '../agent/events.ts'
-import type { ModelCallTrace } from '../agent/model.ts'
+import type { ModelCallTrace, Model, ModelAttempt, ModelRequest } from '../agent/model.ts'
 import type { RunTrace } from '../agent/trace.ts'
-import type { LiveRun } from '../runs/ownership/live-run.ts'
 import { errorOf } from '../runs/log/outcome.ts'
+import type { LiveRun } from '../runs/ownership/live-run.ts'
 import type { ObservedEvent } from '../runs/run-observer.ts'
-import { endAttributes, runAttributes, toolAttributes, toolEndAttributes } from './attributes.ts'
-import { createModelSpans } from './model-spans.ts'
-import { parentOf, toTraceparent } from './traceparent.ts'
+import { endAttributes, runAttributes, toolAttributes, toolEndAttributes, requestAttributes, replyAttributes } from './attributes.ts'
 
 /**
  * Traces a run: a span `invoke_agent`, inside of it `chat` for each model call and `execute_tool` for each step; steps
@@ -100,4 +98,49 @@ function within(parent: Span): Context {
 
 function fail(span: Span, type: string, message?: string): Span {
   return span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR, ...(message !== undefined && { message }) })
+}
+
+interface ModelSpanOptions {
+  run: LiveRun
+  tracer: Tracer
+  withContent: boolean
+  /** The span of the agent that calls the model. */
+  parent: Context
+}
+
+/** Traces a model call: one span `chat` per attempt at a model, including failed attempts and fallbacks. */
+function createModelSpans({ run, tracer, withContent, parent }: ModelSpanOptions): ModelCallTrace {
+  let attempts = 0
+
+  function attempt(model: Model, request: ModelRequest): ModelAttempt {
+    const attributes = { ...requestAttributes(run, model, request, withContent), 'agent_core.model.attempt': ++attempts }
+    const span = tracer.startSpan(`chat ${model.name}`, { kind: SpanKind.CLIENT, attributes }, parent)
+    return {
+      traceparent: toTraceparent(span),
+      end({ reply, error }) {
+        if (reply) span.setAttributes(replyAttributes(reply, withContent))
+        if (error || !reply) {
+          const type = error?.code ?? 'cancelled'
+          const message = error === undefined ? {} : { message: error.message }
+          span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR, ...message })
+        }
+        span.end()
+      },
+    }
+  }
+
+  return { attempt }
+}
+
+/** The context of a caller's span; `traceparent` was validated, undefined starts a new trace. */
+function parentOf(traceparent: string | undefined): Context {
+  const [, traceId, spanId, flags] = traceparent?.split('-') ?? []
+  if (!traceId || !spanId || !flags) return ROOT_CONTEXT
+  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true })
+}
+
+/** The `traceparent` of a span, for requests made inside of the span (W3C Trace Context). */
+function toTraceparent(span: Span): string {
+  const { traceId, spanId, traceFlags } = span.spanContext()
+  return `00-${traceId}-${spanId}-${(traceFlags & 1).toString(16).padStart(2, '0')}`
 }

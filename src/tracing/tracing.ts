@@ -1,14 +1,15 @@
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, TracerProvider, type SpanExporter } from '@opentelemetry/sdk-trace'
+import type { ModelAttempt } from '../agent/model.ts'
+import type { RunTrace } from '../agent/trace.ts'
+import { settlesWithin } from '../concurrency/settles-within.ts'
 import type { LiveRun } from '../runs/ownership/live-run.ts'
 import type { RunObserver } from '../runs/run-observer.ts'
 import { maxContent } from './attributes.ts'
 import { RunSpans } from './run-spans.ts'
-import { createSafeTrace } from './safe-trace.ts'
-import { settlesWithin } from '../concurrency/settles-within.ts'
 
-export interface TracingOptions {
+interface TracingOptions {
   /** The collector's base URL, without a trailing slash; `/v1/traces` is appended. */
   endpoint: string
   serviceName: string
@@ -83,3 +84,31 @@ function reportingErrors(exporter: SpanExporter, onError: (error: unknown) => vo
     shutdown: () => exporter.shutdown(),
   }
 }
+
+/** Wraps a trace so that none of its errors reaches the agent: errors are reported, and the call goes untraced. */
+function createSafeTrace(trace: RunTrace, onError: (error: unknown) => void): RunTrace {
+  function attempt<T>(work: () => T, otherwise: T): T {
+    try {
+      return work()
+    } catch (error) {
+      onError(error)
+      return otherwise
+    }
+  }
+
+  return {
+    modelCall(callId) {
+      const call = attempt(() => trace.modelCall(callId), untraced)
+      return {
+        attempt(model, request): ModelAttempt {
+          const { traceparent, end } = attempt(() => call.attempt(model, request), untracedAttempt)
+          return { traceparent, end: (outcome) => attempt(() => end(outcome), undefined) }
+        },
+      }
+    },
+    traceparentOf: (callId) => attempt(() => trace.traceparentOf(callId), undefined),
+  }
+}
+
+const untracedAttempt: ModelAttempt = { traceparent: undefined, end: () => undefined }
+const untraced = { attempt: () => untracedAttempt }

@@ -11,7 +11,7 @@ const found = findExpressions(folder)
 const part = 'a part of a question, at most 2,400 characters (`readMessage`, `maxOrder`)'
 /** Expressions that may take more than linear time, and why their text is short. By file and source. */
 const bounded: Record<string, string> = {
-  'files/glob-match.ts \\[[!^]?\\]?(?:\\[:[a-z]+:\\]|[^\\]])*\\]|[^]':
+  'files/patterns.ts \\[[!^]?\\]?(?:\\[:[a-z]+:\\]|[^\\]])*\\]|[^]':
     'a part of a pattern up to its last bracket, so that each class ends',
   'cli/chat/markdown-stream.ts \\*\\*(?=\\S)(.+?)(?<=\\S)\\*\\*|`([^`]+)`':
     'a line on the terminal of one person, in a process of their own',

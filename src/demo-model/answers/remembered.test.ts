@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Memory } from '../../memory/memory.ts'
-import { toRecalled } from '../../memory/render.ts'
+import { toRecalled } from '../../memory/recall.ts'
 import { respond } from '../respond.ts'
 import { toSecondPerson } from './remembered.ts'
 

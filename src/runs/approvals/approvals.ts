@@ -1,15 +1,25 @@
-import { accessTo, requireAccess } from '../../access/operations.ts'
+import { accessTo, requireAccess, lacking, permits } from '../../access/operations.ts'
+import { subOf } from '../../access/owner.ts'
 import type { Principal } from '../../access/principal.ts'
 import { isQuestionId } from '../../agent/suspension.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
-import { ServiceError } from '../../errors.ts'
-import type { RunKey } from '../run.ts'
+import { ServiceError, invalid } from '../../errors.ts'
+import { parsePosition, toOffset } from '../../json/offset.ts'
 import type { RunStore } from '../run-store.ts'
-import { createApprovalList, type ListApprovals } from './approval-list.ts'
-import type { ApprovalStore } from './approval-store.ts'
-import { checkInput, checkReply, type CheckAnswer } from './decided-input.ts'
-import { mayDecide, ownerOf, refusalFor, toApprovalCaller } from './deciders.ts'
-import { assertSameDecision, isAnswer, notInterrupted, refuseOtherKind, toNewDecision, type RequestedDecision } from './decisions.ts'
+import { runKeyText, type RunKey } from '../run.ts'
+import type { ApprovalStore, ApprovalCaller, StoredCall, CallPosition, Excerpt } from './approval-store.ts'
+import { excerptLimits, toCallView, type CallView } from './approval-view.ts'
+import {
+  checkInput,
+  checkReply,
+  assertSameDecision,
+  isAnswer,
+  notInterrupted,
+  refuseOtherKind,
+  toNewDecision,
+  type CheckAnswer,
+  type RequestedDecision,
+} from './decisions.ts'
 import type { InterruptedRuns } from './interrupted-runs.ts'
 
 /** Lists calls that wait for approval, and decides on calls. */
@@ -61,4 +71,98 @@ export function createApprovals({ store, runStore, runs, agent, checkAnswer, now
   }
 
   return { decide, list: createApprovalList({ store, now }) }
+}
+
+function toApprovalCaller(caller: Principal): ApprovalCaller {
+  return { ...ownerOf(caller), mayApprove: caller.permissions.has('runs.approve') }
+}
+
+function ownerOf({ tenant, owner }: Principal) {
+  return { tenant, owner }
+}
+
+/** True if the caller is the run's owner. Equal `sub`s count as the same person, from any issuer. */
+function isOwn({ sub }: Principal, call: RunKey): boolean {
+  return subOf(call) === sub
+}
+
+/**
+ * The owner of the run decides calls with `by: caller`, and answers calls with `by: client`. Another person, with `runs.approve`, decides
+ * calls with `by: role`.
+ */
+function mayDecide(caller: Principal, call: StoredCall): boolean {
+  switch (call.by) {
+    case 'caller':
+      return call.owner === caller.owner && permits(caller, accessTo.decideCall)
+    case 'client':
+      return call.owner === caller.owner && permits(caller, accessTo.answerCall)
+    case 'role':
+      return !isOwn(caller, call) && caller.permissions.has('runs.approve')
+  }
+}
+
+function refusalFor({ by }: StoredCall): ServiceError {
+  if (by === 'client') return lacking(accessTo.answerCall)
+  if (by === 'caller') return lacking(accessTo.decideCall)
+  return new ServiceError(
+    'forbidden',
+    'RBAC: access denied: only another caller, whose key has the permission runs.approve, may decide this call.',
+  )
+}
+
+/** Open calls of the caller's runs, and calls of others that the caller may decide, newest first. */
+type ListApprovals = (caller: Principal, page: { limit: number; before: string | undefined }) => Promise<CallList>
+
+interface CallList {
+  approvals: CallView[]
+  count: number
+  /** Position of the last call, for `before` of the next page; empty for an empty page. */
+  offset: string
+  has_more: boolean
+}
+
+interface ApprovalListDependencies {
+  store: Pick<ApprovalStore, 'list' | 'excerpts'>
+  now(): number
+}
+
+function createApprovalList({ store, now }: ApprovalListDependencies): ListApprovals {
+  async function excerptsOf(tenant: string, calls: readonly StoredCall[]): Promise<Map<string, Excerpt>> {
+    const runs = [...new Map(calls.map((call) => [runKeyText(call), call])).values()]
+    const excerpts = runs.length === 0 ? [] : await store.excerpts(tenant, runs, excerptLimits)
+    return new Map(excerpts.map((excerpt) => [runKeyText(excerpt), excerpt]))
+  }
+
+  return async (caller, { limit, before }) => {
+    const start = before === undefined ? undefined : (toCallPosition(before) ?? before)
+    const found = await store.list(toApprovalCaller(caller), { limit: limit + 1, before: start, now: now() })
+    const calls = found?.slice(0, limit)
+    if (!found || !calls)
+      throw invalid(
+        ['query', 'before'],
+        'is neither the offset of a page of this list nor the id of a call that waits or waited for approval',
+      )
+    const excerpts = await excerptsOf(
+      caller.tenant,
+      calls.filter((call) => mayDecide(caller, call)),
+    )
+    const approvals = calls.map((call) => toCallView(call, mayDecide(caller, call), excerpts.get(runKeyText(call))))
+    const last = calls.at(-1)
+    const offset = last ? toOffset([last.requestedAt, last.place, last.callId, last.requestId, last.owner]) : ''
+    return { approvals, count: approvals.length, offset, has_more: found.length > limit }
+  }
+}
+
+/** Undefined for a text that is not an `offset` of this list. */
+function toCallPosition(offset: string): CallPosition | undefined {
+  const [requestedAt, place, ...texts] = parsePosition(offset) ?? []
+  if (!Number.isSafeInteger(requestedAt) || !isPlace(place)) return undefined
+  const [callId, requestId, owner, ...more] = texts.filter((text) => typeof text === 'string')
+  if (callId === undefined || requestId === undefined || owner === undefined || texts.length !== 3 || more.length > 0) return undefined
+  return { requestedAt: Number(requestedAt), place, callId, requestId, owner }
+}
+
+/** The column of Postgres has 32 bits. */
+function isPlace(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && Math.abs(value) < 2 ** 31
 }

@@ -1,4 +1,4 @@
-import type { RecalledMemories } from '../../memory/render.ts'
+import type { RecalledMemories } from '../../memory/recall.ts'
 import type { AgentEvent } from '../../agent/events.ts'
 import type { KeepArtifact } from '../../agent/artifact.ts'
 import { ModelError } from '../../agent/model.ts'

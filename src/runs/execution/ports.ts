@@ -1,4 +1,4 @@
-import type { RecalledMemories } from '../../memory/render.ts'
+import type { RecalledMemories } from '../../memory/recall.ts'
 import type { Owner } from '../../access/owner.ts'
 import type { Artifact, KeepArtifact } from '../../agent/artifact.ts'
 import type { ClientTool } from '../../agent/client-tools.ts'

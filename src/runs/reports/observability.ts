@@ -3,8 +3,7 @@ import { invalid } from '../../errors.ts'
 import type { EndedStatus } from '../run.ts'
 import type { EndedRunRecord, RunReports, RunSums, Span } from './run-reports.ts'
 import type { SeriesStore } from './series-store.ts'
-import { readSeries, type SeriesQuery, type SeriesView } from './series.ts'
-import { readToolMetrics, type ToolMetricsQuery, type ToolMetricsView } from './tool-metrics.ts'
+import { readSeries, readToolMetrics, type SeriesQuery, type SeriesView, type ToolMetricsQuery, type ToolMetricsView } from './series.ts'
 
 /** Sums over ended runs. Latencies are in seconds, and 0 when there is no run. */
 export interface MetricsView {

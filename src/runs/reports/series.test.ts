@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { maxRuns, readSeries, type SeriesQuery } from './series.ts'
 import type { SeriesRun, SeriesStore, ToolUseRecord } from './series-store.ts'
-import { maxToolUses, readToolMetrics } from './tool-metrics.ts'
+import { maxRuns, readSeries, maxToolUses, readToolMetrics, mean, percentile, type SeriesQuery } from './series.ts'
 
 const caller = { tenant: 't', owner: 'agent-core ann' }
 const hourMs = 3_600_000
@@ -121,4 +120,14 @@ test('a span that ends before its start, or has too many buckets, is refused', a
   await assert.rejects(read(storeOf([]), { since: now - 745 * hourMs }), refused)
   await assert.rejects(read(storeOf([]), { since: now - 367 * 24 * hourMs, bucket: 'day' }), refused)
   await assert.rejects(readToolMetrics(storeOf([]), caller, { since: now, until: now }, now), refused)
+})
+
+test('a percentile is one of the values', () => {
+  const hundred = Array.from({ length: 100 }, (_, n) => n + 1)
+  assert.deepEqual([percentile(hundred, 0.5), percentile(hundred, 0.95), percentile(hundred, 1)], [50, 95, 100])
+  assert.deepEqual([percentile([7], 0.5), percentile([7], 0.95), percentile([1, 2], 0.5), percentile([1, 2], 0.95)], [7, 7, 1, 2])
+})
+
+test('without values, percentile and mean are 0', () => {
+  assert.deepEqual([percentile([], 0.95), mean([]), mean([1, 2, 6])], [0, 0, 3])
 })

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findExpired, prune, type ExpiredItems } from './retention.ts'
-import type { RetentionKind, RetentionStore } from './retention-store.ts'
+import { findExpired, prune, type ExpiredItems, type RetentionKind, type RetentionStore } from './retention.ts'
 
 const day = 86_400_000
 const forEver = { sessions: 0, runs: 0, memories: 0, deleted_sessions: 0, access_keys: 0, uploads: 0, metrics: 0 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { toInputMessages } from './messages.ts'
+import { toInputMessages } from './attributes.ts'
 
 test('a transcript that is too long for a span is shown by its newest messages, as whole JSON', () => {
   const messages = Array.from({ length: 100 }, (_, n) => ({ role: 'user' as const, text: `${n} ${'x'.repeat(100)}` }))
