@@ -11,8 +11,7 @@ const found = findExpressions(folder)
 const part = 'a part of a question, at most 2,400 characters (`readMessage`, `maxOrder`)'
 /** Expressions that may take more than linear time, and why their text is short. By file and source. */
 const bounded: Record<string, string> = {
-  'files/patterns.ts \\[[!^]?\\]?(?:\\[:[a-z]+:\\]|[^\\]])*\\]|[^]':
-    'a part of a pattern up to its last bracket, so that each class ends',
+  'files/patterns.ts \\[[!^]?\\]?(?:\\[:[a-z]+:\\]|[^\\]])*\\]|[^]': 'a part of a pattern up to its last bracket, so that each class ends',
   'cli/chat/markdown-stream.ts \\*\\*(?=\\S)(.+?)(?<=\\S)\\*\\*|`([^`]+)`':
     'a line on the terminal of one person, in a process of their own',
   'tools/chart/render.ts <[^>]*>': 'SVG that Vega wrote, in which each tag ends',
@@ -41,7 +40,7 @@ const madeLater: Record<string, string> = {
   'configuration/schema-walk.ts': 'patterns of the schema of the configuration itself',
   'files/context-text.ts': 'a literal around a mark of letters; a lazy text that is looked through once',
   'http/other-methods.ts': 'the paths of routes, matched with the paths of other routes when the service starts',
-  'json/schema/guarded-compiler.ts': 'patterns of a server or a caller, checked in a context with a time limit',
+  'json/schema/ajv.ts': 'patterns of a server or a caller, which the guarded compiler checks in a context with a time limit',
   'demo-model/arguments.ts': 'the name of a parameter, and one value behind it',
   'tools/chart/expressions.ts': 'in the process of charts, which is ended when it takes too long',
   'tools/chart/functions.ts': 'in the process of charts, which is ended when it takes too long',
