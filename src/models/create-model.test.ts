@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startModelServer, type ModelServer } from '../../test/fixtures/model-server.ts'
+import type { Message } from '../agent/messages.ts'
 import type { Model, ModelReply } from '../agent/model.ts'
 import type { ModelConfig } from '../configuration/schema.ts'
 import { createConnections } from './connections.ts'
@@ -149,21 +150,27 @@ test('fallbacks answer when the primary fails, under their own name', async () =
   )
 })
 
-test('the embedded model as a fallback calls no tools that change something, unless its entry permits them', async () => {
-  const down = await server({ status: 503 })
-  const primary: ModelConfig = { provider: 'openai-compatible', model: 'big', base_url: down.url }
+/** The reply to messages with a tool that may change something. */
+async function replyTo(model: Model, messages: Message[]): Promise<ModelReply> {
   const tools = [
     { name: 'delete_note', description: 'Deletes a note.', effect: 'write' as const, schema: { type: 'object', properties: {} } },
   ]
+  const replying = model.reply({ system: '', messages, tools }, new AbortController().signal)
+  let next = await replying.next()
+  while (!next.done) next = await replying.next()
+  return next.value
+}
+
+test('the embedded model as a fallback calls no tools that change something, unless its entry permits them', async () => {
+  const down = await server({ status: 503 })
+  const primary: ModelConfig = { provider: 'openai-compatible', model: 'big', base_url: down.url }
+  const order: Message = { role: 'user', text: 'Delete the note' }
+  const proposal = await replyTo(createModel({ provider: 'embedded', model: 'rules-1' }, deps), [order])
+  const messages: Message[] = [order, { role: 'assistant', text: proposal.text, toolCalls: [] }, { role: 'user', text: 'Yes' }]
   for (const writes of [undefined, true]) {
     const fallback: ModelConfig[] = [{ provider: 'embedded', model: 'rules-1', ...(writes ? { write_tools: writes } : {}) }]
-    const replying = createModels({ primary, fallback }, { ...deps, retry: { ...deps.retry, attempts: 1 } }).reply(
-      { system: '', messages: [{ role: 'user', text: 'Delete the note' }], tools },
-      new AbortController().signal,
-    )
-    let next = await replying.next()
-    while (!next.done) next = await replying.next()
-    assert.equal(next.value.toolCalls.length, writes ? 1 : 0)
+    const models = createModels({ primary, fallback }, { ...deps, retry: { ...deps.retry, attempts: 1 } })
+    assert.equal((await replyTo(models, messages)).toolCalls.length, writes ? 1 : 0)
   }
 })
 
