@@ -62,6 +62,7 @@ const routes = [
   ['POST', '/console/code', 'any_key'],
   ['GET', '/core/v1/keys', 'keys.manage'],
   ['POST', '/core/v1/keys', 'keys.manage'],
+  ['DELETE', '/core/v1/keys', 'keys.manage'],
   ['DELETE', '/core/v1/keys/{jti}', 'keys.manage'],
   ['POST', '/mcp', 'chat'],
   ['POST', '/a2a', 'chat'],
