@@ -17,6 +17,11 @@ function endAll(): never {
   process.exit(1)
 }
 
+// A reader such as `head` may close the output before its end: the rest is dropped.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+})
+
 const cwd = process.cwd()
 const code = await runCommand(process.argv.slice(2), {
   environment: process.env,

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { test } from 'node:test'
 import { createFolder, runIn } from './terminal-fixture.ts'
@@ -35,4 +37,12 @@ test('each command has help, and an unknown command exits with status 2', async 
     assert.match(out, new RegExp(`^Usage: agent-core ${commands[index]?.join(' ')} `))
   })
   assert.equal((await runIn(folder, ['sing'])).code, 2)
+})
+
+test('a reader that closes the output early, as `head` does, is no fault', async (t) => {
+  const folder = await createFolder(t)
+  const child = spawn(process.execPath, [main, '--help'], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
+  child.stdout.destroy()
+  const [errors, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+  assert.deepEqual({ code, errors }, { code: 0, errors: '' })
 })
