@@ -50,3 +50,13 @@ async function isInView(page: Page, element: ReturnType<Page['getByText']>): Pro
   const { x, width } = (await element.first().boundingBox())!
   assert.ok(x >= 0 && x + width <= page.viewportSize()!.width, `from ${x} to ${x + width} px`)
 }
+
+browserTest('Phones: an agent without tools says so, and leads to the place where tools are added', async (t) => {
+  const { page, open, checkAccessibility } = await openConsole(t, { who: ann, viewport })
+  await open('/tools')
+  await page.getByRole('heading', { name: 'The agent has no tools' }).waitFor()
+  assert.equal(await page.getByText('No tool matches').count(), 0)
+  await checkAccessibility()
+  await page.getByRole('link', { name: 'Add a tool' }).click()
+  await page.waitForURL('**/agent?tab=yaml')
+})

@@ -80,8 +80,8 @@ function KeyStateBadge({ accessKey }: { accessKey: AccessKey }) {
 function NoKeys({ onCreate }: { onCreate: () => void }) {
   return (
     <EmptyState icon={KeyIcon} title="There are no keys" action={<Button onClick={onCreate}>Create key</Button>}>
-      Each person or program that uses the agent gets a key of its own, here or with the command <code>keys create</code>. Callers of an
-      identity provider need none.
+      A key lets a person or a program use the agent. Create one for each of them, with what that person or program may do. People who sign
+      in with your identity provider need none.
     </EmptyState>
   )
 }

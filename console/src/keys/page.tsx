@@ -21,7 +21,7 @@ export function KeysPage() {
           </Button>
         }
       >
-        Who may use the service, and for what. A key is a caller, its roles and its end.
+        Who may use the agent, what each may do, and until when.
       </PageHeader>
       <PageTabs
         tabs={[

@@ -76,7 +76,7 @@ const columns: readonly Column<LogEntry>[] = [
 function NoLogs() {
   return (
     <EmptyState icon={LogIcon} title="No run has ended yet">
-      Each chat, of whatever caller in your tenant, stands here once it has ended.
+      Each question to the agent, from anybody in your tenant, appears here once it has been answered or has failed.
     </EmptyState>
   )
 }

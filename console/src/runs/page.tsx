@@ -1,4 +1,6 @@
+import { Button } from '@mantine/core'
 import { PulseIcon, SearchIcon } from '@primer/octicons-react'
+import { Link } from 'wouter'
 import { useMay, useMe } from '../api/me.ts'
 import { PageHeader } from '../parts/page-header.tsx'
 import { PageTabs } from '../parts/page-tabs.tsx'
@@ -46,9 +48,14 @@ function RunTable({ seesTenant }: { seesTenant: boolean }) {
 }
 
 function NoRuns() {
+  const action = (
+    <Button component={Link} href="/chat" variant="default">
+      Ask the agent
+    </Button>
+  )
   return (
-    <EmptyState icon={PulseIcon} title="There are no runs yet">
-      Each question to the agent, from the chat here or over HTTP, is a run. Runs appear here as they begin.
+    <EmptyState icon={PulseIcon} title="There are no runs yet" action={action}>
+      Each question to the agent is a run, whether a person asks in the chat or a program does. Runs appear here as they begin.
     </EmptyState>
   )
 }
