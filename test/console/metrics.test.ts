@@ -32,3 +32,18 @@ browserTest('Metrics: figures are drawn, stand in tables, and lead to runs and t
   await open('/tools/calculator')
   await page.getByText('Calls, 7 days').waitFor()
 })
+
+browserTest('Metrics: where no price is known, a link leads to the prices of the form, or to their page', async (t) => {
+  const service = await startConsoleService(t)
+  await service.client.chat('Hello')
+  const admin = await openConsole(t, { who: { sub: 'ann', roles: ['admin'] }, service })
+  await admin.open('/metrics')
+  await admin.page.getByRole('link', { name: 'set prices' }).click()
+  const box = await admin.page.getByRole('region', { name: 'Prices' }).boundingBox()
+  assert.ok(box && box.y > 0 && box.y < 500, `the prices stand at ${box?.y} px`)
+
+  const reader = await openConsole(t, { who: { sub: 'op', roles: ['operator'] }, service })
+  await reader.open('/metrics')
+  const link = reader.page.getByRole('link', { name: 'what a run costs' })
+  assert.match((await link.getAttribute('href')) ?? '', /real-model#what-a-run-costs$/)
+})

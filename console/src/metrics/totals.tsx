@@ -1,3 +1,5 @@
+import { Link } from 'wouter'
+import { useMay } from '../api/me.ts'
 import { formatCost } from '../parts/figures.tsx'
 import { formatDuration } from '../parts/time-format.ts'
 import { formatShare, totalsOf, type Point } from './columns.ts'
@@ -21,13 +23,15 @@ export function TotalsRow({ points }: { points: readonly Point[] }) {
   )
 }
 
-/** No model of these runs has a price, so the page says where prices are written. */
+/** No model of these runs has a price, so the page leads to the place where prices are set. */
 function NoCost() {
+  const mayWrite = useMay()('config.write')
   return (
     <div>
       <dt>Cost</dt>
       <dd className={styles.advice}>
-        No price is known: <a href="../docs/start/real-model#what-a-run-costs">set prices</a>
+        No price is known:{' '}
+        {mayWrite ? <Link href="/agent#prices">set prices</Link> : <a href="../docs/start/real-model#what-a-run-costs">what a run costs</a>}
       </dd>
     </div>
   )

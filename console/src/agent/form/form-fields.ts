@@ -16,6 +16,8 @@ export interface FormField {
 
 /** Fields that belong together. */
 export interface FormSection {
+  /** Name in the address, for links such as `/agent#prices`. */
+  id?: string
   title: string
   text?: string
   fields: readonly FormField[]
@@ -65,6 +67,7 @@ const sections: readonly FormSection[] = [
     ],
   },
   {
+    id: 'prices',
     title: 'Prices',
     fields: [
       {

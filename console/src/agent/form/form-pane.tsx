@@ -1,4 +1,4 @@
-import { useMemo } from 'react'
+import { useEffect, useMemo } from 'react'
 import { SchemaForm } from '../../parts/schema-form/schema-form.tsx'
 import { parseText } from '../schema/faults.ts'
 import type { SchemaNode } from '../schema/schema-node.ts'
@@ -16,6 +16,7 @@ interface FormPaneProps {
 /** What people change most, as a form. It reads and writes the same text as the editor. */
 export function FormPane({ text, schema, isReadOnly, onChange }: FormPaneProps) {
   const data = useMemo(() => dataOf(text), [text])
+  useEffect(() => document.getElementById(location.hash.slice(1))?.scrollIntoView(), [])
   if (data === undefined)
     return <p className={styles.formNote}>The text is not valid YAML. Mend it under agent.yaml; the form shows it then.</p>
   const change = (section: FormSection, before: Record<string, unknown>, after: unknown): void => {
@@ -27,7 +28,7 @@ export function FormPane({ text, schema, isReadOnly, onChange }: FormPaneProps) 
       {sectionsOf(data).map((section) => {
         const values = valuesOf(section, data)
         return (
-          <section key={section.title} aria-label={section.title}>
+          <section key={section.title} id={section.id} aria-label={section.title}>
             <h2 className={styles.formTitle}>{section.title}</h2>
             {section.text && <p className={styles.formText}>{section.text}</p>}
             <SchemaForm
