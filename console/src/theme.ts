@@ -79,6 +79,7 @@ export const cssVariables: CSSVariablesResolver = (theme) => ({
   },
   dark: {
     '--mantine-color-error': '#ff9d94',
+    '--mantine-color-red-light-color': '#ff9d94',
     '--mantine-color-placeholder': theme.colors.dark[2],
     '--surface': theme.colors.dark[8],
     '--surface-strong': theme.colors.dark[6],

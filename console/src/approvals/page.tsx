@@ -20,8 +20,10 @@ export function ApprovalsPage() {
   return (
     <>
       <PageHeader title="Approvals">
-        Calls of tools that wait for a decision. <kbd className={styles.key}>j</kbd> and <kbd className={styles.key}>k</kbd> move between
-        them.
+        Calls of tools that wait for a decision.{' '}
+        <span className={styles.keys}>
+          <kbd className={styles.key}>j</kbd> and <kbd className={styles.key}>k</kbd> move between them.
+        </span>
       </PageHeader>
       {decided.map((entry) => (
         <Outcome
