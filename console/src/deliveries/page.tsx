@@ -26,8 +26,7 @@ export function DeliveriesPage() {
   return (
     <>
       <PageHeader title="Deliveries" actions={filter}>
-        Callbacks of asynchronous chats and push notifications of A2A tasks, newest first. Those that are not delivered are sent again for
-        about a day.
+        Answers and notices that the agent sends to other programs, newest first. A delivery that fails is tried again for about a day.
       </PageHeader>
       <PagedList
         label="Deliveries"
