@@ -19,7 +19,7 @@ export function readNames(part: Part): Reading | undefined {
   if (named && asksAbout.test(part.text) && !(call && isReader(named)))
     return { score: scores.order, work: () => said(describeTool(named)) }
   // "Do not use refund" names the tool, but forbids the call.
-  if (call && !isReader(call.tool) && forbids.test(part.text.replaceAll(/"[^"]*"|“[^”]*”/g, '')))
+  if (call && !isReader(call.tool) && forbids.test(part.text.replaceAll(/"[^"]*"|“[^“”]*”/g, '')))
     return { score: scores.order, work: () => said(`I have not run \`${call.tool.name}\`: nothing was changed.`) }
   return call && { score: scores.order, work: () => reported(call, part.text) }
 }
