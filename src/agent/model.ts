@@ -174,6 +174,19 @@ export interface ModelUsage {
   reasoning: number
 }
 
+/** The tokens of two calls of the same model. */
+export function addUsage(first: ModelUsage, second: ModelUsage): ModelUsage {
+  const cacheWrite = (first.cacheWrite ?? 0) + (second.cacheWrite ?? 0)
+  return {
+    model: first.model,
+    input: first.input + second.input,
+    output: first.output + second.output,
+    cachedInput: first.cachedInput + second.cachedInput,
+    ...(cacheWrite > 0 && { cacheWrite }),
+    reasoning: first.reasoning + second.reasoning,
+  }
+}
+
 export type ModelErrorCode =
   /** The provider is busy or a limit is reached: retry later. */
   | 'rate_limited'

@@ -1,5 +1,5 @@
 import type { Message } from '../agent/messages.ts'
-import { ModelError, type Model, type ModelReply, type ModelUsage } from '../agent/model.ts'
+import { addUsage, ModelError, type Model, type ModelReply, type ModelUsage } from '../agent/model.ts'
 import { isBlank } from './blank.ts'
 
 /** A complete answer with neither text nor calls nor files. `usage` holds the tokens that the provider counted for it. */
@@ -32,17 +32,5 @@ function hasSpoken(messages: readonly Message[]): boolean {
 /** Adds the tokens of empty answers of the same model. Another model has other prices, so its tokens cannot be added. */
 export function withSpent(reply: ModelReply, spent: readonly ModelUsage[]): ModelReply {
   const same = spent.filter(({ model }) => model === reply.usage.model)
-  return same.length > 0 ? { ...reply, usage: same.reduce(add, reply.usage) } : reply
-}
-
-function add(total: ModelUsage, usage: ModelUsage): ModelUsage {
-  const cacheWrite = (total.cacheWrite ?? 0) + (usage.cacheWrite ?? 0)
-  return {
-    model: total.model,
-    input: total.input + usage.input,
-    output: total.output + usage.output,
-    cachedInput: total.cachedInput + usage.cachedInput,
-    ...(cacheWrite > 0 && { cacheWrite }),
-    reasoning: total.reasoning + usage.reasoning,
-  }
+  return same.length > 0 ? { ...reply, usage: same.reduce(addUsage, reply.usage) } : reply
 }

@@ -32,15 +32,3 @@ export function toUsage(model: string, { inputTokens, outputTokens }: LanguageMo
     reasoning: toTokenCount(outputTokens.reasoning),
   }
 }
-
-export function addUsage(first: ModelUsage, second: ModelUsage): ModelUsage {
-  const cacheWrite = (first.cacheWrite ?? 0) + (second.cacheWrite ?? 0)
-  return {
-    model: first.model,
-    input: first.input + second.input,
-    output: first.output + second.output,
-    cachedInput: first.cachedInput + second.cachedInput,
-    ...(cacheWrite > 0 ? { cacheWrite } : {}),
-    reasoning: first.reasoning + second.reasoning,
-  }
-}

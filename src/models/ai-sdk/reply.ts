@@ -6,14 +6,22 @@ import type {
   LanguageModelV4Usage,
   SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
-import { ModelError, type ModelEvent, type ModelFile, type ModelReply, type RequestedCall, type ToolOffer } from '../../agent/model.ts'
+import {
+  addUsage,
+  ModelError,
+  type ModelEvent,
+  type ModelFile,
+  type ModelReply,
+  type RequestedCall,
+  type ToolOffer,
+} from '../../agent/model.ts'
 import type { Provider } from '../../configuration/providers.ts'
 import { TextBuilder } from '../../agent/text-builder.ts'
 import { KeptParts } from './kept-parts.ts'
 import { PlacedSources } from './placed-sources.ts'
 import { toPausedContent } from './prompt.ts'
 import { ProviderCalls } from './provider-calls.ts'
-import { addUsage, toFinish, toUsage } from './reply-end.ts'
+import { toFinish, toUsage } from './reply-end.ts'
 import { isOnResponses } from './schemas.ts'
 import { itemsIn, openReasoningIn } from './wire-items.ts'
 import { toStreamError, type Origin } from '../failures.ts'

@@ -1,5 +1,5 @@
 import type { Step } from '../../agent/events.ts'
-import type { ModelUsage } from '../../agent/model.ts'
+import { addUsage, type ModelUsage } from '../../agent/model.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { costOf, type FindPrices } from '../../configuration/prices.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
@@ -17,7 +17,7 @@ interface Priced extends Pick<Agent, 'findPrices'> {
 
 function modelUsage(calls: readonly ModelUsage[], findPrices: FindPrices): UsageEntry[] {
   return [...Map.groupBy(calls, ({ model }) => model)].flatMap(([model, ofModel]) => {
-    const { input, output, cachedInput, cacheWrite, reasoning } = ofModel.reduce(add)
+    const { input, output, cachedInput, cacheWrite, reasoning } = ofModel.reduce(addUsage)
     const details = { input, output, cached_input: cachedInput, ...(cacheWrite && { cache_write: cacheWrite }), reasoning }
     const tokens: UsageEntry = { costAttribute: model, usage: input + output, unit: 'tokens', details }
     const prices = findPrices(model)
@@ -26,18 +26,6 @@ function modelUsage(calls: readonly ModelUsage[], findPrices: FindPrices): Usage
     const cost = ofModel.reduce((sum, call) => sum + costOf(call, prices), 0)
     return [tokens, { costAttribute: model, usage: cost, unit: 'USD' } satisfies UsageEntry]
   })
-}
-
-function add(sum: ModelUsage, call: ModelUsage): ModelUsage {
-  const cacheWrite = (sum.cacheWrite ?? 0) + (call.cacheWrite ?? 0)
-  return {
-    model: call.model,
-    input: sum.input + call.input,
-    output: sum.output + call.output,
-    cachedInput: sum.cachedInput + call.cachedInput,
-    ...(cacheWrite > 0 && { cacheWrite }),
-    reasoning: sum.reasoning + call.reasoning,
-  }
 }
 
 /** The sum of a run's costs in USD; undefined where no model of the run has a price. */
