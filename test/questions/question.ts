@@ -57,8 +57,8 @@ export interface Conversation {
 export const questionFiles = ['samples', 'shop-reading', 'shop-writing'] as const
 export type QuestionFile = (typeof questionFiles)[number]
 
-/** Folders of the four sets, which have files of the same names. */
-export const setFolders = { first: '.', second: 'second', third: 'third', fourth: 'fourth' } as const
+/** Folders of the five sets, which have files of the same names. */
+export const setFolders = { first: '.', second: 'second', third: 'third', fourth: 'fourth', fifth: 'fifth' } as const
 export type QuestionSet = keyof typeof setFolders
 
 /** Reads the conversations of a file. A single question is a conversation of one turn. */
