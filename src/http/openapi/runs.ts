@@ -11,7 +11,7 @@ export const runTexts: OperationTexts = {
       status: 'success',
       operation: 'chain',
       tool: 'sales',
-      tool_errors: 'true',
+      tool_errors: true,
       sub: 'ann',
       since: '2026-01-01',
       until: '2100-01-01',
