@@ -128,7 +128,7 @@ function registerIndex(database: () => Database): void {
     const { tenant, sessions, found, indexed } = await start()
     const all = samples(10 * documentsPerSegment)
     await fill(tenant, all)
-    await indexed(9)
+    await indexed(10)
     const { db, forTenant } = database()
     const moved = all[5]!
     moved.updatedAt = hour + 20_000_000

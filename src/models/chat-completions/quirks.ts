@@ -32,7 +32,7 @@ const refusals: readonly (readonly [RegExp, keyof Quirks])[] = [
   [/\b(?:extra|unexpected|unrecognized|unknown)\b.{0,200}\breasoning/i, 'refusesReasoning'],
   // Servers of vLLM's family name the field only in a place that the excerpt of a refusal does not show.
   [/\bextra inputs are not permitted\b/i, 'refusesReasoning'],
-  [/\bthinking\b.*\btool_choice\b|\btool_choice\b.*\bthinking\b|\bnot support this tool_choice\b/i, 'refusesDemands'],
+  [/\bthinking\b.{0,200}\btool_choice\b|\btool_choice\b.{0,200}\bthinking\b|\bnot support this tool_choice\b/i, 'refusesDemands'],
   [/\bproperty keys should match pattern\b/i, 'needsPlainNames'],
   [/\broles must alternate\b/i, 'needsAlternation'],
   [/\bstrict\b|schema for function/i, 'refusesStrict'],
