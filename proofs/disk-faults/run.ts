@@ -73,7 +73,7 @@ async function run(): Promise<void> {
   let service = await start()
   const counts = await countCalls(service)
   const faults = plan(counts)
-  console.log(`${faults.length} scripts of 20 chats, each with one fault, seed ${seed}.`)
+  console.log(`${faults.length} scripts of 25 chats, each with one fault, seed ${seed}.`)
   const rows = new Map<string, Row>()
   const started = performance.now()
   let ledger = createLedger()

@@ -32,7 +32,7 @@ export function createLedger(): Ledger {
 }
 
 /**
- * Twenty chats of four kinds in three sessions, an upload and a change of the configuration: always the same calls. `name` makes the ids. What
+ * Twenty-five chats of four kinds, an upload and a change of the configuration: always the same calls. `name` makes the ids. What
  * is refused is sent once more with the same request id, as a client does.
  */
 export async function runScript(client: Client, name: string, ledger: Ledger): Promise<void> {
@@ -49,26 +49,31 @@ export async function runScript(client: Client, name: string, ledger: Ledger): P
 /** The chats and the upload of the script, which may run beside those of other names. */
 export async function runChats(client: Client, name: string, ledger: Ledger): Promise<void> {
   for (let index = 0; index < 20; index++) {
-    const chat = newChat(name, index)
-    ledger.chats.push(chat)
-    await twice(ledger, async () => {
-      const reply = await send(client, chat)
-      chat.isAcknowledged ||= reply.status < 300
-      return reply
-    })
+    for (const chat of newChats(name, index)) {
+      ledger.chats.push(chat)
+      await twice(ledger, async () => {
+        const reply = await send(client, chat)
+        chat.isAcknowledged ||= reply.status < 300
+        return reply
+      })
+      // Without its order, a yes is about nothing.
+      if (!chat.isAcknowledged) break
+    }
   }
   await twice(ledger, () => upload(client, name, ledger))
 }
 
-function newChat(name: string, index: number): Chat {
+/** One chat, or for a file its order and the yes that the embedded model asks for, in a session of their own. */
+function newChats(name: string, index: number): Chat[] {
   const mode = modes[index % modes.length]!
   const ids = { requestId: `${name}-${index}`, sessionId: `${name}-s${index % 3}`, mode, isAcknowledged: false }
   if (mode === 'file') {
-    const file = `Note ${name} ${index}`
-    return { ...ids, question: `Write "${file}" to a file note-${index}.txt`, answer: `note-${index}.txt`, file }
+    const [file, answer] = [`Note ${name} ${index}`, `note-${index}.txt`]
+    const order = { ...ids, sessionId: `${name}-f${index}`, question: `Write "${file}" to a file ${answer}`, answer }
+    return [order, { ...order, requestId: `${order.requestId}-yes`, question: 'Yes', file }]
   }
   const number = 1000 + index
-  return { ...ids, question: `What is ${number} + ${number}?`, answer: String(2 * number) }
+  return [{ ...ids, question: `What is ${number} + ${number}?`, answer: String(2 * number) }]
 }
 
 async function send(client: Client, { mode, question, requestId, sessionId }: Chat): Promise<Answer> {
