@@ -4,6 +4,7 @@ import type { BusboyFileStream, BusboyHeaders, BusboyInstance } from '@fastify/b
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { invalid, ServiceError } from '../errors.ts'
 import { createBodyPace, type BodyPace, type BodyPaceOptions } from './arriving-bodies.ts'
+import { ErrorReply, refusals, ValidationReply } from './schemas.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -63,6 +64,9 @@ export function formOf({ body }: FastifyRequest): ArrivingForm {
 
 /** Options of a route with `takesForm`: its schema describes the form for the OpenAPI document, and the route checks the fields itself. */
 export const formRoute = { validatorCompiler: () => () => true }
+
+/** The replies of a route with `takesForm` to a form that is not taken. */
+export const formRefusals = { 400: ErrorReply, 408: ErrorReply, 413: ErrorReply, 415: ErrorReply, 422: ValidationReply, ...refusals }
 
 class Form implements ArrivingForm {
   readonly receive: ArrivingForm['receive']

@@ -7,8 +7,8 @@ import { toFileId } from '../../uploads/file-id.ts'
 import type { Uploads } from '../../uploads/uploads.ts'
 import { principalOf } from '../authenticate.ts'
 import { ContextFile, ContextFileForm, ContextFileList } from '../file-schemas.ts'
-import { formOf, formRoute, type FormFields } from '../forms.ts'
-import { ErrorReply, refusals, ValidationReply } from '../schemas.ts'
+import { formOf, formRefusals, formRoute, type FormFields } from '../forms.ts'
+import { refusals, ValidationReply } from '../schemas.ts'
 
 const Query = Type.Object({
   q: Type.String({
@@ -54,15 +54,7 @@ export function contextFileRoutes(app: FastifyInstance, { contextFiles, uploads 
         summary: 'Upload a file for `context_files` of a chat',
         consumes: ['multipart/form-data'],
         body: ContextFileForm,
-        response: {
-          201: ContextFile,
-          400: ErrorReply,
-          408: ErrorReply,
-          413: ErrorReply,
-          415: ErrorReply,
-          422: ValidationReply,
-          ...refusals,
-        },
+        response: { 201: ContextFile, ...formRefusals },
       },
     },
     async (request, reply) => {

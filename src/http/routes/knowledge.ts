@@ -4,7 +4,7 @@ import { invalid } from '../../errors.ts'
 import { parsePosition, toOffset } from '../../json/offset.ts'
 import type { Knowledge, KnowledgeDocument } from '../../knowledge/knowledge.ts'
 import { principalOf } from '../authenticate.ts'
-import { formOf, formRoute } from '../forms.ts'
+import { formOf, formRefusals, formRoute } from '../forms.ts'
 import { ErrorReply, Id, Offset, pageLimit, refusals, ValidationReply } from '../schemas.ts'
 
 const path = '/core/v1/knowledge'
@@ -83,15 +83,7 @@ export function knowledgeRoutes(app: FastifyInstance, { knowledge }: { knowledge
         summary: 'Add a document',
         consumes: ['multipart/form-data'],
         body: DocumentForm,
-        response: {
-          201: ListedDocument,
-          400: ErrorReply,
-          408: ErrorReply,
-          413: ErrorReply,
-          415: ErrorReply,
-          422: ValidationReply,
-          ...refusals,
-        },
+        response: { 201: ListedDocument, ...formRefusals },
       },
     },
     async (request, reply) => {
