@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { errorTypes } from '../../src/error-types.ts'
 import { ServiceError, toErrorBody, type ErrorCode } from '../../src/errors.ts'
-import { openAiStatus, toOpenAiError } from '../../src/http/openai/errors.ts'
+import { openAiStatus, toOpenAiError } from '../../src/http/doors/openai/errors.ts'
 import { toCode, toCodeBlock, toPage, toProse, toTable } from './markdown.ts'
 
 const entries = Object.entries(errorTypes).toSorted(([, one], [, other]) => one.status - other.status)

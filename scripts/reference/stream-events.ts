@@ -1,5 +1,5 @@
-import { agentSteps, finishReasons } from '../../src/http/stream-values.ts'
-import { defaultKeepAliveMs, sseHeaders, stalledMs } from '../../src/http/sse.ts'
+import { agentSteps, finishReasons } from '../../src/http/doors/stream-values.ts'
+import { defaultKeepAliveMs, sseHeaders, stalledMs } from '../../src/http/server/sse.ts'
 import { readSchemas } from './operations.ts'
 import { describeType, type Schema } from './schema-types.ts'
 import { toCode, toPage, toProse, toTable } from './markdown.ts'

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { InvalidArgumentError, type Command } from 'commander'
-import { isId } from '../http/request-headers.ts'
+import { isId } from '../http/server/request-headers.ts'
 import type { Settings } from '../settings/settings.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
 import { createConversation, type Conversation } from './chat/conversation.ts'

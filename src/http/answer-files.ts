@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { accessTo, permits } from '../access/operations.ts'
 import type { AnswerFile, KeptFiles } from '../artifacts/answer-files.ts'
 import type { Artifacts } from '../artifacts/artifacts.ts'
-import { principalOf } from './authenticate.ts'
+import { principalOf } from './server/authenticate.ts'
 
 /** Describes files for the reader of one answer; with links only if the reader's key has `artifacts.read`. */
 export type ToReaderFiles = (files: KeptFiles) => Promise<AnswerFile[]>

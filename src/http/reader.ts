@@ -4,8 +4,8 @@ import type { OpenRun } from '../runs/open-run.ts'
 import type { RunKey } from '../runs/run.ts'
 import type { Runs } from '../runs/runs.ts'
 import { filesForReader, type ToReaderFiles } from './answer-files.ts'
-import { disconnectSignal } from './connection.ts'
-import { waitsForRun } from './server-timing.ts'
+import { disconnectSignal } from './server/connection.ts'
+import { waitsForRun } from './server/server-timing.ts'
 
 /** Services of every route that follows runs. */
 export interface ReaderServices {

@@ -39,7 +39,7 @@ const madeLater: Record<string, string> = {
   'configuration/redact.ts': 'the linear pattern of references',
   'configuration/schema-walk.ts': 'patterns of the schema of the configuration itself',
   'files/context-text.ts': 'a literal around a mark of letters; a lazy text that is looked through once',
-  'http/other-methods.ts': 'the paths of routes, matched with the paths of other routes when the service starts',
+  'http/server/other-methods.ts': 'the paths of routes, matched with the paths of other routes when the service starts',
   'json/schema/ajv.ts': 'patterns of a server or a caller, which the guarded compiler checks in a context with a time limit',
   'demo-model/arguments.ts': 'the name of a parameter, and one value behind it',
   'tools/chart/expressions.ts': 'in the process of charts, which is ended when it takes too long',

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { listBuiltFiles, type BuiltFile } from '../built-files.ts'
+import { listBuiltFiles, type BuiltFile } from '../server/built-files.ts'
 
 /** The built console: a page and its files. */
 export interface ConsoleBundle {

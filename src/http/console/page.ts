@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { pageHeaders, type RenderedPage } from '../pages.ts'
+import { pageHeaders, type RenderedPage } from '../server/pages.ts'
 
 /** Returns a function that writes the page for one response. `html` is the built `index.html`; `prefix` is a checked path prefix. */
 export function createPageRenderer(html: string): (prefix: string) => RenderedPage {

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { parseCookie, stringifySetCookie, type SetCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { originOf } from '../origin.ts'
-import { prefixOf } from '../prefix.ts'
+import { originOf } from '../server/origin.ts'
+import { prefixOf } from '../server/prefix.ts'
 
 /** Browsers keep no cookie longer. Later sessions get a new cookie at the next sign-in. */
 const maxAgeSeconds = 400 * 86_400

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { ConsoleSession } from '../../access/console/console-sessions.ts'
 import { ServiceError } from '../../errors.ts'
-import { originOf } from '../origin.ts'
+import { originOf } from '../server/origin.ts'
 
 /** Routes where the console's cookie counts. Other protocols take keys only. */
 export function acceptsCookie({ routeOptions }: FastifyRequest): boolean {

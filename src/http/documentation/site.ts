@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { listBuiltFiles, type BuiltFile } from '../built-files.ts'
-import { pageHeaders, type RenderedPage } from '../pages.ts'
+import { listBuiltFiles, type BuiltFile } from '../server/built-files.ts'
+import { pageHeaders, type RenderedPage } from '../server/pages.ts'
 
 /** The built documentation: pages, which are written for one prefix each, and files, which are sent as they are. */
 export interface DocumentationSite {

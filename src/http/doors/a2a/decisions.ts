@@ -1,0 +1,105 @@
+import type { Message, Part } from '@a2a-js/sdk'
+import { RequestMalformedError } from '@a2a-js/sdk/errors'
+import { accessTo, requireAccess } from '../../../access/operations.ts'
+import type { Principal } from '../../../access/principal.ts'
+import type { PendingCall } from '../../../agent/approval.ts'
+import type { JsonObject, JsonValue } from '../../../agent/messages.ts'
+import { toWaitingFields, type WaitingCalls } from '../../../runs/approvals/approval-view.ts'
+import type { Approvals } from '../../../runs/approvals/approvals.ts'
+import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
+import type { StoredRun } from '../../../runs/run-store.ts'
+import { dataPart, textPart } from './parts.ts'
+import { fieldsOf, isObject } from '../../../json/shape.ts'
+
+/** The calls that a task waits for, as text and as data. */
+export function waitingParts(taskId: string, calls: readonly PendingCall[]): Part[] {
+  const fields = toWaitingFields(taskId, calls)
+  const { approval_required: approvals, client_tool_calls: clientCalls } = fields
+  const texts = [
+    ...(approvals ? [`Approval is required: ${toTexts(approvals)}. ${approvalInstructions}`] : []),
+    ...(clientCalls ? [`The client runs: ${toTexts(clientCalls)}. ${outputInstructions}`] : []),
+  ]
+  return [textPart(texts.join(' ')), dataPart({ ...fields })]
+}
+
+function toTexts({ calls }: WaitingCalls): string {
+  return calls.map(({ tool, tool_input }) => `${tool} ${JSON.stringify(tool_input)}`).join('; ')
+}
+
+const approvalInstructions =
+  'Answer in this task with the text "approve" or "reject" for all of them, or with a data part {tool_call_id, decision, tool_input?, reason?} for each.'
+
+const outputInstructions = 'Answer in this task with a data part {tool_call_id, output} or {tool_call_id, error} for each.'
+
+interface DecisionContext {
+  principal: Principal
+  run: StoredRun
+  /** Undecided calls of the run. */
+  open: readonly PendingCall[]
+  approvals: Pick<Approvals, 'decide'>
+  /** Called when the message is accepted, before the first decision. */
+  prepare(): Promise<void>
+}
+
+/** Applies the decisions in a message to an interrupted task. Applies none if a part of the message cannot be read. */
+export async function applyDecisions(message: Message, { principal, run, open, approvals, prepare }: DecisionContext): Promise<void> {
+  const isOfClient = open.every(({ by }) => by === 'client')
+  if (!isOfClient) requireAccess(principal, accessTo.decideCall)
+  const decisions = message.parts.flatMap((part) => toDecisions(part, open))
+  if (decisions.length === 0) throw unreadable(open)
+  const unknown = decisions.find(({ callId }) => !open.some((call) => call.callId === callId))
+  if (unknown) throw new RequestMalformedError(`No call ${unknown.callId} of the task waits for approval or for the client.`)
+  await prepare()
+  for (const decision of decisions) await approvals.decide(principal, run.requestId, decision)
+}
+
+function toDecisions({ content }: Part, open: readonly PendingCall[]): RequestedDecision[] {
+  if (content?.$case === 'data') {
+    const decision = toAnswer(content.value) ?? toDecision(content.value)
+    if (!decision) throw unreadable(open)
+    return [decision]
+  }
+  const word = content?.$case === 'text' ? content.value.trim().toLowerCase() : ''
+  const approvals = open.filter(({ by }) => by !== 'client')
+  if ((word !== 'approve' && word !== 'reject') || approvals.length === 0) throw unreadable(open)
+  // A text decides the calls that the caller may decide. Without such a call, `Approvals.decide` refuses the others.
+  const decidedByCaller = approvals.filter(({ by }) => by === 'caller')
+  return (decidedByCaller.length > 0 ? decidedByCaller : approvals).map(({ callId }) => ({
+    callId,
+    decision: word,
+    input: undefined,
+    reason: undefined,
+  }))
+}
+
+/** The output or the error of a client tool; undefined for anything else. */
+function toAnswer(value: unknown): RequestedDecision | undefined {
+  const { tool_call_id: callId, output, error, ...rest } = fieldsOf(value)
+  if (typeof callId !== 'string' || Object.keys(rest).length > 0) return undefined
+  if (output !== undefined && error === undefined) return { callId, decision: 'output', output: output as JsonValue }
+  return typeof error === 'string' && output === undefined ? { callId, decision: 'error', error } : undefined
+}
+
+/** The decision on a call; undefined for anything else. */
+function toDecision(value: unknown): RequestedDecision | undefined {
+  const { tool_call_id: callId, decision, tool_input: input, reason, ...rest } = fieldsOf(value)
+  const isReadable =
+    typeof callId === 'string' &&
+    (decision === 'approve' || decision === 'reject') &&
+    (input === undefined || (decision === 'approve' && isObject(input))) &&
+    (reason === undefined || (typeof reason === 'string' && reason.length <= maxReasonCharacters)) &&
+    Object.keys(rest).length === 0
+  if (!isReadable) return undefined
+  return { callId, decision, input: input as JsonObject | undefined, reason: reason?.trim() || undefined }
+}
+
+const maxReasonCharacters = 4000
+
+function unreadable(open: readonly PendingCall[]): RequestMalformedError {
+  const waits = { forApproval: open.some(({ by }) => by !== 'client'), forClient: open.some(({ by }) => by === 'client') }
+  const texts = [
+    ...(waits.forApproval ? [`The task waits for approval. ${approvalInstructions}`] : []),
+    ...(waits.forClient ? [`The task waits for the client. ${outputInstructions}`] : []),
+  ]
+  return new RequestMalformedError(texts.join(' '))
+}

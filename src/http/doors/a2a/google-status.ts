@@ -1,0 +1,68 @@
+import type { ErrorBody, Fault } from '../../../errors.ts'
+
+/** An error of the HTTP+JSON binding: `google.rpc.Status` (A2A 1.0, 11.6). */
+export interface GoogleStatus {
+  error: { code: number; status: string; message: string; details: ({ '@type': string } & Record<string, unknown>)[] }
+}
+
+/** The media type of the binding (A2A 1.0, 14.1). */
+export const a2aType = 'application/a2a+json'
+
+/** The media type of an answer to a request: the one of the binding, unless `accept` names plain JSON alone. */
+export function a2aTypeOf({ headers: { accept = '' } }: { headers: { accept?: string | undefined } }): string {
+  const names = (type: string) =>
+    accept
+      .toLowerCase()
+      .split(',')
+      .some((range) => range.split(';')[0]!.trim() === type)
+  return names('application/json') && !names(a2aType) ? 'application/json' : a2aType
+}
+
+/** Whether a URL is below the prefix of the HTTP+JSON binding. */
+export function isA2aPath(url: string): boolean {
+  return /^\/a2a\/v1(?:[/?]|$)/.test(url)
+}
+
+/** The binding has no 422: a request that is not valid is 400. */
+export function a2aStatus(status: number): number {
+  return status === 422 ? 400 : status
+}
+
+/** Converts an error of this service. The A2A library, which has errors of its own, is not needed. */
+export function toGoogleStatus({ body, status_code, details }: ErrorBody): GoogleStatus {
+  const code = a2aStatus(status_code)
+  const faults = (details?.['errors'] ?? []) as Fault[]
+  const violations = faults.map(({ loc: [, ...path], msg }) => ({ field: path.join('.'), description: msg }))
+  return {
+    error: {
+      code,
+      status: statusNames[code] ?? (code < 500 ? 'FAILED_PRECONDITION' : 'INTERNAL'),
+      message: body,
+      details: [
+        { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', ...reasonOf(code, details?.error_type) },
+        ...(violations.length > 0 ? [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: violations }] : []),
+      ],
+    },
+  }
+}
+
+const statusNames: Record<number, string> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  405: 'UNIMPLEMENTED',
+  408: 'DEADLINE_EXCEEDED',
+  409: 'ABORTED',
+  413: 'RESOURCE_EXHAUSTED',
+  415: 'INVALID_ARGUMENT',
+  429: 'RESOURCE_EXHAUSTED',
+  503: 'UNAVAILABLE',
+}
+
+/** Reasons of the specification have its domain, the other errors that of this service. */
+function reasonOf(code: number, errorType = 'Exception'): { reason: string; domain: string } {
+  if (code === 400) return { reason: 'INVALID_PARAMS', domain: 'a2a-protocol.org' }
+  if (code === 415) return { reason: 'CONTENT_TYPE_NOT_SUPPORTED', domain: 'a2a-protocol.org' }
+  return { reason: errorType.replace(/(?<=[a-z])[A-Z]/g, '_$&').toUpperCase(), domain: 'agent-core' }
+}

@@ -1,0 +1,128 @@
+import { Role, TaskState, type Artifact, type Message, type Part, type Task, type TaskStatus } from '@a2a-js/sdk'
+import type { JsonValue } from '../../../agent/messages.ts'
+import type { PendingCall } from '../../../agent/approval.ts'
+import type { Artifact as FileArtifact } from '../../../agent/artifact.ts'
+import type { Artifacts } from '../../../artifacts/artifacts.ts'
+import { fromCompact } from '../../../runs/log/compact-log.ts'
+import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
+import type { LoggedEvent, RunStatus } from '../../../runs/run.ts'
+import type { StoredRun } from '../../../runs/run-store.ts'
+import { toRunView } from '../../../runs/run-view.ts'
+import { waitingParts } from './decisions.ts'
+import { dataPart, textPart } from './parts.ts'
+
+export const states: Record<RunStatus, TaskState> = {
+  pending: TaskState.TASK_STATE_SUBMITTED,
+  running: TaskState.TASK_STATE_WORKING,
+  interrupted: TaskState.TASK_STATE_INPUT_REQUIRED,
+  success: TaskState.TASK_STATE_COMPLETED,
+  error: TaskState.TASK_STATE_FAILED,
+  timeout: TaskState.TASK_STATE_FAILED,
+  cancelled: TaskState.TASK_STATE_CANCELED,
+}
+
+/** The ids of a task and its context, as messages and updates carry them. */
+export interface TaskRef {
+  taskId: string
+  contextId: string
+}
+
+/** Id of the artifact with the text of the answer. */
+export const answerId = 'answer'
+
+/** Creates links to files. Undefined if the key lacks the permission; files are left out then. */
+export type FileLinks = Pick<Artifacts, 'toAnswerFiles'> | undefined
+
+interface ReadOptions {
+  links: FileLinks
+  openCalls: Pick<ApprovalStore, 'ofRun'>
+}
+
+/** The current task of a stored run. */
+export async function readTask(run: StoredRun, { links, openCalls }: ReadOptions): Promise<Task> {
+  if (run.status !== 'interrupted') return toTask(run, { links, open: [] })
+  const calls = await openCalls.ofRun(run)
+  const open = calls.filter(({ decision }) => decision === undefined)
+  return toTask(run, { links, open, changedAt: calls.at(-1)?.requestedAt })
+}
+
+interface TaskOptions {
+  links: FileLinks
+  /** The calls that the run waits for. */
+  open: readonly PendingCall[]
+  /** Epoch milliseconds; default: the end, the start or the acceptance of the run. */
+  changedAt?: number | undefined
+}
+
+/** Converts a stored run to a task. */
+async function toTask(run: StoredRun, { links, open, changedAt }: TaskOptions): Promise<Task> {
+  const { status, outcome, error, created_at, started_at, ended_at } = toRunView(run)
+  const timestamp = changedAt === undefined ? (ended_at ?? started_at ?? created_at) : new Date(changedAt).toISOString()
+  const taskRef = { taskId: run.requestId, contextId: run.sessionId }
+  const question = outcome?.input ?? run.request?.messages.at(-1)?.content ?? run.log?.input
+  const answer = outcome ? [toAnswer(outcome.output, outcome.structured_output)] : []
+  const files = run.endedAt === undefined || !run.log ? [] : filesOf(fromCompact(run.log.events))
+  const state = status === 'interrupted' ? toWaitingStatus(taskRef, open) : toStatus(states[status], taskRef, error?.body)
+  return {
+    ...newTask(taskRef, question ?? ''),
+    status: { ...state, timestamp },
+    artifacts: [...answer, ...(await toFileArtifacts(run, files, links))],
+  }
+}
+
+/** The status of an interrupted task. The message contains the pending calls and how to decide them. */
+export function toWaitingStatus(taskRef: TaskRef, calls: readonly PendingCall[]): TaskStatus {
+  const id = `${taskRef.taskId}:approval:${calls.map(({ callId }) => callId).join(':')}`
+  const message = toMessage(taskRef, { role: Role.ROLE_AGENT, id, parts: waitingParts(taskRef.taskId, calls) })
+  return { state: TaskState.TASK_STATE_INPUT_REQUIRED, message, timestamp: undefined }
+}
+
+/** The task with which a stream begins. */
+export function newTask({ taskId, contextId }: TaskRef, question: string): Task {
+  const history = [toMessage({ taskId, contextId }, { role: Role.ROLE_USER, id: `${taskId}:question`, parts: [textPart(question)] })]
+  const status = { state: TaskState.TASK_STATE_WORKING, message: undefined, timestamp: undefined }
+  return { id: taskId, contextId, status, artifacts: [], history, metadata: undefined }
+}
+
+/** A task status. `text` becomes a message of the agent; `number` makes the ids of several messages unique. */
+export function toStatus(state: TaskState, taskRef: TaskRef, text: string | undefined, number = 0): TaskStatus {
+  const id = `${taskRef.taskId}:status:${number}`
+  return {
+    state,
+    message: text === undefined ? undefined : toMessage(taskRef, { role: Role.ROLE_AGENT, id, parts: [textPart(text)] }),
+    timestamp: undefined,
+  }
+}
+
+/** The answer as text, and a structured answer as data too. */
+export function toAnswer(text: string, structured?: JsonValue): Artifact {
+  return toAnswerArtifact([textPart(text), ...(structured === undefined ? [] : [dataPart(structured)])])
+}
+
+export function toAnswerArtifact(parts: Part[]): Artifact {
+  return { artifactId: answerId, name: answerId, description: '', parts, metadata: undefined, extensions: [] }
+}
+
+/** Converts files of tools to artifacts with short-lived links. */
+export async function toFileArtifacts(
+  { session }: Pick<StoredRun, 'session'>,
+  files: readonly FileArtifact[],
+  links: FileLinks,
+): Promise<Artifact[]> {
+  if (session === undefined || !links) return []
+  const linkedFiles = await links.toAnswerFiles({ folder: session, made: files }, true)
+  return linkedFiles.flatMap(({ artifact_id: artifactId, file_name: name, file_type: mediaType, download_url: url }): Artifact[] => {
+    if (url === undefined) return []
+    const parts = [{ content: { $case: 'url' as const, value: url }, metadata: undefined, filename: name, mediaType }]
+    return [{ artifactId, name, description: '', parts, metadata: undefined, extensions: [] }]
+  })
+}
+
+export function filesOf(events: readonly LoggedEvent[]): FileArtifact[] {
+  return events.flatMap((event) => (event.type === 'step_end' ? (event.step.artifacts ?? []) : []))
+}
+
+function toMessage({ taskId, contextId }: TaskRef, { role, id, parts }: { role: Role; id: string; parts: Part[] }): Message {
+  const rest = { metadata: undefined, extensions: [], referenceTaskIds: [] }
+  return { messageId: id, contextId, taskId, role, parts, ...rest }
+}

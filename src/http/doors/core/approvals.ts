@@ -1,0 +1,164 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import { accessTo } from '../../../access/operations.ts'
+import type { JsonObject, JsonValue } from '../../../agent/messages.ts'
+import { invalid } from '../../../errors.ts'
+import type { Approvals } from '../../../runs/approvals/approvals.ts'
+import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
+import type { RunStore } from '../../../runs/run-store.ts'
+import { toSharedView } from '../../../runs/run-view.ts'
+import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
+import { principalOf } from '../../server/authenticate.ts'
+import { ErrorReply, Id, pageLimit, refusals, ValidationReply } from '../../resources/schemas.ts'
+import { Run, type ViewRun } from '../../resources/runs.ts'
+
+export interface ApprovalServices {
+  approvals: Approvals
+  openCalls: Pick<ApprovalStore, 'openOf'>
+  runStore: Pick<RunStore, 'find'>
+  view: ViewRun
+}
+
+export const Decision = Type.Object(
+  {
+    tool_call_id: Id,
+    decision: Type.Enum(['approve', 'reject', 'output', 'error'], {
+      description: '`approve` or `reject` a call that waits for approval; send the `output` or the `error` of a call of a client tool.',
+    }),
+    tool_input: Type.Optional(
+      Type.Union([
+        Type.Object(
+          {},
+          {
+            description:
+              'Input to approve instead of the input of the model, by the schema of the tool; the answer to a question, by its `answer_schema`.',
+          },
+        ),
+        Type.Null(),
+      ]),
+    ),
+    reason: Type.Optional(
+      Type.Union([Type.String({ maxLength: 4000, description: 'The reason of a rejection, which the model receives.' }), Type.Null()]),
+    ),
+    output: Type.Optional(Type.Unknown({ description: 'The output of the client tool, any JSON; long output is cut for the model.' })),
+    error: Type.Optional(
+      Type.Union([
+        Type.String({ minLength: 1, maxLength: 20_000, description: 'Why the client tool failed, for the model.' }),
+        Type.Null(),
+      ]),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const Query = Type.Object({
+  limit: pageLimit,
+  before: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 8192,
+      pattern: '^[\\x21-\\x7e]+$',
+      description: 'The `offset` of the page before, or the `tool_call_id` of its last call: this page begins after that call.',
+    }),
+  ),
+})
+
+export const WaitingCall = Type.Object({
+  request_id: Type.String(),
+  session_id: Type.String(),
+  tool_call_id: Type.String(),
+  tool: Type.String(),
+  tool_input: Type.Unknown({ description: 'The input that the model has chosen.' }),
+  by: Type.Enum(['caller', 'role'], {
+    description: 'Who may decide: the caller of the run, or another caller with the permission runs.approve.',
+  }),
+  requested_by: Type.String({ description: 'The `sub` of the caller of the run.' }),
+  issuer: Type.String({ description: 'The issuer of the caller of the run.' }),
+  sub: Type.String({ description: 'The caller of the run, as `requested_by`.' }),
+  requested_at: Type.String({ format: 'date-time' }),
+  expires_at: Type.String({ format: 'date-time', description: 'An undecided run is cancelled at this time.' }),
+  may_decide: Type.Boolean({
+    description: 'Whether this key may decide the call. `question` and `messages` are present only if true.',
+  }),
+  question: Type.Optional(Type.String({ description: 'The question of the run, at most 2,000 characters.' })),
+  messages: Type.Optional(
+    Type.Array(Type.Object({ role: Type.Enum(['human', 'ai']), content: Type.String() }), {
+      description: 'The last 6 messages of the session, oldest first, each at most 2,000 characters.',
+    }),
+  ),
+})
+
+export const List = Type.Object({
+  approvals: Type.Array(WaitingCall),
+  count: Type.Integer({ description: 'Number of calls in the list.' }),
+  offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
+  has_more: Type.Boolean(),
+})
+
+/** Routes of tool calls that wait for approval. */
+export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, runStore, view }: ApprovalServices): void {
+  app.get(
+    '/core/v1/approvals',
+    {
+      config: { access: accessTo.listCalls },
+      schema: {
+        tags: ['Runs'],
+        summary: 'List tool calls that wait for approval, newest first',
+        description:
+          'Calls of own runs; with the permission `runs.approve`, also the calls of other runs that such a key decides. `may_decide` says whether this key may.',
+        querystring: Query,
+        response: { 200: List, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { limit, before } = request.query as Type.Static<typeof Query>
+      return approvals.list(principalOf(request), { limit, before })
+    },
+  )
+
+  app.post(
+    '/core/v1/runs/:request_id/approvals',
+    {
+      config: { access: accessTo.decideOrAnswer },
+      schema: {
+        tags: ['Runs'],
+        summary: 'Approve or reject a tool call, or send the output of a client tool; the run resumes after the last decision',
+        params: Type.Object({ request_id: Id }),
+        body: Decision,
+        response: { 200: Run, 404: ErrorReply, 409: ErrorReply, 410: ErrorReply, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const principal = principalOf(request)
+      const { request_id: requestId } = request.params as { request_id: string }
+      const key = await approvals.decide(principal, requestId, toDecision(request.body as Type.Static<typeof Decision>))
+      if (key.owner === principal.owner) return view(principal, key)
+      const [run, openOfRun] = await Promise.all([runStore.find(key), openCalls.openOf(key)])
+      const decidedByRole = openOfRun.filter((call) => call.by === 'role')
+      return run && toSharedView(run, decidedByRole)
+    },
+  )
+}
+
+function toDecision({ tool_call_id: callId, decision, ...fields }: Type.Static<typeof Decision>): RequestedDecision {
+  const { tool_input: input, reason, output, error } = fields
+  refuseUnless(decision === 'approve', 'tool_input', input)
+  refuseUnless(decision === 'output', 'output', output)
+  refuseUnless(decision === 'error', 'error', error)
+  if (decision === 'output') {
+    if (output === undefined) throw invalid(['body', 'output'], 'is required', 'missing')
+    return { callId, decision, output: output as JsonValue }
+  }
+  if (decision === 'error') {
+    if (!error) throw invalid(['body', 'error'], 'is required', 'missing')
+    return { callId, decision, error }
+  }
+  return { callId, decision, input: input ? (input as JsonObject) : undefined, reason: reason?.trim() || undefined }
+}
+
+/** A field belongs to one decision. */
+function refuseUnless(isAllowed: boolean, field: 'tool_input' | 'output' | 'error', value: unknown): void {
+  if (isAllowed || value === undefined || value === null) return
+  const decision = field === 'tool_input' ? 'approve' : field
+  throw invalid(['body', field], `is allowed only with the decision ${decision}`)
+}

@@ -1,0 +1,191 @@
+import { randomUUIDv7 } from 'node:crypto'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Type, type Static } from 'typebox'
+import { accessTo } from '../../../access/operations.ts'
+import type { RequestLimits } from '../../../access/rate-limits.ts'
+import type { CurrentAgent } from '../../../configuration/agent.ts'
+import { invalid, ServiceError, toErrorBody, type ErrorBody } from '../../../errors.ts'
+import { interruptedType } from '../../../runs/callbacks/callback-event.ts'
+import type { ChatEvent } from '../../../runs/intake/accept.ts'
+import type { Runs } from '../../../runs/runs.ts'
+import type { NewChat } from '../../../runs/new-chat.ts'
+import type { Accepted } from '../../../runs/run-store.ts'
+import { principalOf } from '../../server/authenticate.ts'
+import { toNewChat } from './chat-request.ts'
+import {
+  batchType,
+  createDecodeData,
+  eventType,
+  isBatch,
+  isBinary,
+  relocate,
+  toBinaryLocation,
+  withData,
+  type DecodeData,
+} from '../../resources/cloud-events.ts'
+import { isId, setSessionId } from '../../server/request-headers.ts'
+import { AsyncBody, ErrorReply, IdHeaders, refusals } from '../../resources/schemas.ts'
+import { bodyCheck, toFaults } from '../../server/validation.ts'
+
+export interface AsyncServices {
+  runs: Runs
+  agent: CurrentAgent
+  limits: Pick<RequestLimits, 'take'>
+}
+
+export const Acknowledgement = Type.Object({
+  status: Type.Enum(['accepted']),
+  id: Type.String({ description: 'The id of the event.' }),
+  request_id: Type.String(),
+  session_id: Type.String(),
+})
+
+/** Most events in a batch. Each event counts as a request for rate limits. */
+const maxEvents = 100
+
+const Batch = Type.Array(Type.Unknown(), {
+  maxItems: maxEvents,
+  description: 'Events in structured mode, at most 100.',
+})
+
+const EventError = Type.Object({
+  ...ErrorReply.properties,
+  details: Type.Optional(
+    Type.Object({
+      ...ErrorReply.properties.details.properties,
+      retry_after: Type.Optional(Type.Integer({ description: 'Seconds to wait before trying again, as in the header `retry-after`.' })),
+    }),
+  ),
+})
+
+const Answers = Type.Union([Acknowledgement, Type.Array(Type.Union([Acknowledgement, EventError]))], {
+  description: 'For a batch: an acknowledgement or an error for each event, in the order of the batch. Each event counts as a request.',
+})
+
+const attribute = Type.Optional(
+  Type.String({ description: 'An attribute of an event in binary mode, percent-encoded. The body is the data of the event.' }),
+)
+
+const EventHeaders = Type.Object({
+  ...IdHeaders.properties,
+  'ce-specversion': attribute,
+  'ce-type': attribute,
+  'ce-source': attribute,
+  'ce-id': attribute,
+  'ce-time': attribute,
+})
+
+const single = { schema: AsyncBody }
+
+/** Asynchronous chats: each CloudEvent is acknowledged at once, and the answer is sent to its callback. */
+export function asyncRoutes(app: FastifyInstance, services: AsyncServices): void {
+  const check = bodyCheck(AsyncBody)
+  app.post(
+    '/core/v1/chain_async',
+    {
+      config: { access: accessTo.chat, hasSession: 'body', takesEvents: true },
+      // The handler maps faults to their location: headers, the body, or an event of a batch.
+      attachValidation: true,
+      schema: {
+        tags: ['Chat'],
+        summary: 'Start an asynchronous chat. The answer is sent to callback_url, and stays readable as a run',
+        headers: EventHeaders,
+        body: { content: { 'application/json': single, [eventType]: single, [batchType]: { schema: Batch } } },
+        response: {
+          200: Answers,
+          400: ErrorReply,
+          409: ErrorReply,
+          410: ErrorReply,
+          ...refusals,
+        },
+      },
+    },
+    async (request, reply) => {
+      refuseInvalid(request)
+      if (!isBatch(request)) return acceptOne(services, request, reply)
+      if (!isId(request.headers['session-id'])) void reply.removeHeader('session-id')
+      const decode = createDecodeData(app, request)
+      const answers: object[] = []
+      for (const [index, event] of (request.body as unknown[]).entries()) {
+        answers.push(await answerOf(request, () => acceptOfBatch(services, { request, event, index, decode, check })))
+      }
+      return answers
+    },
+  )
+}
+
+function refuseInvalid(request: FastifyRequest): void {
+  // Fastify selects the schema by content type, so a request without a body is not validated.
+  if (request.body === undefined) throw invalid(['body'], 'must be object', 'type')
+  if (!request.validationError) return
+  const error = toFaults(request.validationError as FastifyError)
+  throw isBinary(request) ? relocate(error, toBinaryLocation) : error
+}
+
+async function acceptOne({ runs, agent }: AsyncServices, request: FastifyRequest, reply: FastifyReply): Promise<object> {
+  const { id, data } = request.body as AsyncBody
+  const event = toChatEvent(request.body as AsyncBody)
+  const at = isBinary(request) ? ['body'] : ['body', 'data']
+  const accepted = await runs.accept(principalOf(request), event, () =>
+    toNewChat(request, 'chain_async', agent().config.limits.max_input_characters, { body: data, at }),
+  )
+  setSessionId(request, reply, accepted.sessionId)
+  if (request.headers['request-id'] === undefined) void reply.header('request-id', accepted.requestId)
+  return toAcknowledgement(id, accepted)
+}
+
+interface BatchEvent {
+  request: FastifyRequest
+  event: unknown
+  /** Index in the batch. */
+  index: number
+  decode: DecodeData
+  check: ReturnType<typeof bodyCheck>
+}
+
+/** Accepts one event of a batch as a run with a new request id, since the header `request-id` names the batch. */
+async function acceptOfBatch(
+  { runs, agent, limits }: AsyncServices,
+  { request, event, index, decode, check }: BatchEvent,
+): Promise<object> {
+  // Authentication has counted the request itself, which stands for the first event.
+  const rateLimited = index > 0 ? limits.take(principalOf(request)) : undefined
+  if (rateLimited) throw rateLimited
+  const decoded = withData(event, ['body', index], decode)
+  const validation = check(decoded)
+  if (validation) throw relocate(toFaults({ validation, validationContext: 'body' }), ([part, ...rest]) => [part!, index, ...rest])
+  const { id, data } = decoded as AsyncBody
+  const chatSource = { body: data, at: ['body', index, 'data'] }
+  const toChat = (): NewChat => ({
+    ...toNewChat(request, 'chain_async', agent().config.limits.max_input_characters, chatSource),
+    requestId: randomUUIDv7(),
+    newSessionId: randomUUIDv7(),
+  })
+  return toAcknowledgement(id, await runs.accept(principalOf(request), toChatEvent(decoded as AsyncBody), toChat))
+}
+
+function toChatEvent({ id, source, data }: AsyncBody): ChatEvent {
+  const reportsInterruptions = data.callback_events?.includes(interruptedType) ?? false
+  return { source, id, callbackUrl: data.callback_url ?? undefined, reportsInterruptions }
+}
+
+async function answerOf(request: FastifyRequest, accept: () => Promise<object>): Promise<object> {
+  try {
+    return await accept()
+  } catch (error) {
+    if (!(error instanceof ServiceError)) request.log.error({ err: error }, 'unexpected failure')
+    return toBatchError(error)
+  }
+}
+
+/** An error as an element of the reply to a batch. `details.retry_after` stands in for the header `retry-after`. */
+function toBatchError(error: unknown): ErrorBody {
+  const body = toErrorBody(error)
+  const retryAfter = error instanceof ServiceError ? error.retryAfter : undefined
+  if (retryAfter === undefined || !body.details) return body
+  return { ...body, details: { ...body.details, retry_after: retryAfter } }
+}
+
+function toAcknowledgement(id: string, { requestId, sessionId }: Accepted): Static<typeof Acknowledgement> {
+  return { status: 'accepted', id, request_id: requestId, session_id: sessionId }
+}

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ServiceError } from '../../../errors.ts'
+import { EventLog } from '../../../runs/log/event-log.ts'
+import { toFailedEnd } from '../../../runs/log/outcome.ts'
+import type { LoggedEvent } from '../../../runs/run.ts'
+import { chunksOf, toTexts } from './stream-chunks.ts'
+
+const text = (piece: string): LoggedEvent => ({ type: 'text', label: 'answer', text: piece })
+const fault = toFailedEnd(new ServiceError('overloaded', 'The service is stopping.'))
+
+/** Reads a log after a number. Returns `<id> <token or finish reason>` for each chunk. */
+async function read(log: EventLog, after: number): Promise<string[]> {
+  const lines: string[] = []
+  const reader = { stream: { toChunk: chunksOf('r1') }, after, disconnected: new AbortController().signal, toFiles: async () => [] }
+  for await (const texts of toTexts(log, reader)) {
+    for (const [, id, data] of texts.matchAll(/id: (\S+)\ndata: (.*)\n/g)) {
+      const { token, agent_step: label, finish_reason: reason } = JSON.parse(data!)
+      lines.push(`${id} ${reason === 'null' ? token || label : reason}`)
+    }
+  }
+  return lines
+}
+
+test('a failure of reading has the number of the last event that the reader has received', async () => {
+  const log = new EventLog({ events: [text('a'), text('b')] })
+  log.fail(fault)
+  assert.deepEqual(await read(log, 0), ['r1:1 a', 'r1:2 b', 'r1:2 error'])
+  assert.deepEqual(await read(log, 1), ['r1:2 b', 'r1:2 error'])
+  assert.deepEqual(await read(log, 2), ['r1:2 error'])
+  assert.deepEqual(await read(log, 5), ['r1:5 error'], 'the copy of the log is behind its reader')
+})
+
+test('a reader without events gets a failure of reading with the number 0', async () => {
+  const log = new EventLog()
+  log.fail(fault)
+  assert.deepEqual(await read(log, 0), ['r1:0 error'])
+})
+
+test('a reader whose events were revoked gets a failure of reading with the number of the last valid event', async () => {
+  const log = new EventLog({ events: [text('a')], restoredAt: 1 })
+  log.fail(fault)
+  assert.deepEqual(await read(log, 3), ['r1:1 retrying', 'r1:1 error'])
+})
+
+test('the end of a run that failed is an event with a number', async () => {
+  assert.deepEqual(await read(new EventLog({ events: [text('a'), fault] }), 0), ['r1:1 a', 'r1:2 error'])
+})
+
+test('a passed interruption stays an ordinary event where the reading fails behind it', async () => {
+  const log = new EventLog()
+  log.restore([{ type: 'interrupt', calls: [], usage: [], thoughts: [] }], undefined)
+  log.fail(fault)
+  assert.deepEqual(await read(log, 0), ['r1:1 answer', 'r1:1 error'])
+})

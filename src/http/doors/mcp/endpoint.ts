@@ -1,0 +1,98 @@
+import { createMcpHandler, localhostAllowedHostnames, validateOriginHeader, type McpRequestContext } from '@modelcontextprotocol/server'
+import type { FastifyBaseLogger, FastifyReply } from 'fastify'
+import { ServiceError } from '../../../errors.ts'
+import type { RequestLimits } from '../../../access/rate-limits.ts'
+import type { Caller } from '../protocol-caller.ts'
+import { checkBatch, isRequest, joinResponses, requestOf, toRefusal } from './batches.ts'
+import { createCancellations } from './cancellations.ts'
+import { sendResponse, toFetchRequest } from './exchange.ts'
+import { createSessionId } from './client.ts'
+import { createFormAnswers } from './form-answers.ts'
+import { permissionErrorOf } from './permissions.ts'
+import { createMcpServer, type Exchange, type McpServices } from './server.ts'
+import { fieldsOf } from '../../../json/shape.ts'
+
+export interface McpEndpointOptions extends Omit<McpServices, 'forms'> {
+  publicUrl: string | undefined
+  limits: Pick<RequestLimits, 'take'>
+  log: FastifyBaseLogger
+}
+
+export interface McpEndpoint {
+  /** Answers the JSON-RPC message of a request, or a batch of messages. */
+  answer(caller: Caller, reply: FastifyReply): Promise<FastifyReply>
+  /** Ends the open streams. */
+  close(): Promise<void>
+}
+
+/** Creates the MCP endpoint. Each exchange gets a server of its own, so that callers share no state. */
+export function createMcpEndpoint({ publicUrl, limits, log, ...services }: McpEndpointOptions): McpEndpoint {
+  const exchanges = new WeakMap<Request, Omit<Exchange, 'era'>>()
+  const cancellations = createCancellations()
+  const forms = createFormAnswers(services)
+  const create = ({ requestInfo, era }: McpRequestContext) =>
+    createMcpServer({ ...services, forms }, { ...exchanges.get(requestInfo!)!, era })
+  const handler = createMcpHandler(create, {
+    // Proxies close silent responses after about a minute; keep-alive comments keep a stream open.
+    responseMode: 'sse',
+    // `sendEvents` writes the keep-alive comments of every stream.
+    keepAliveMs: 0,
+    onerror: (error) => log.debug({ err: error }, 'MCP message refused'),
+  })
+  const origins = [...localhostAllowedHostnames(), ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])]
+
+  async function answer(caller: Caller, reply: FastifyReply): Promise<FastifyReply> {
+    const { principal, request } = caller
+    if (!request.server.corsOrigins.has(request.headers.origin ?? '')) refuseOrigin(request.headers.origin, origins)
+    const messages: unknown[] = [request.body].flat()
+    for (const message of messages) {
+      const refusal = permissionErrorOf(message, principal)
+      if (refusal) throw refusal
+    }
+    const isBatch = Array.isArray(request.body)
+    if (isBatch) checkBatch(messages, request)
+    // A call may take minutes: the library has its copy of the message, so do not keep the body.
+    request.body = undefined
+    if (!isBatch) return sendResponse(reply, await respond(messages[0], caller, reply))
+    const respondTo = async (message: unknown, index: number) => {
+      // Authentication has counted the request itself, which stands for the first message.
+      const refusal = index > 0 ? limits.take(principal) : undefined
+      return refusal ? toRefusal(message, refusal) : respond(message, { ...caller, request: requestOf(request, index) }, reply)
+    }
+    const responses = messages.map((message, index) =>
+      respondTo(message, index).catch((error: unknown) => {
+        log.error({ err: error }, 'unexpected failure')
+        return toRefusal(message, new ServiceError('internal', 'Internal server error.'))
+      }),
+    )
+    return sendResponse(reply, joinResponses(responses, messages.some(isRequest)))
+  }
+
+  async function respond(
+    message: unknown,
+    { principal, request, disconnected: clientGone }: Caller,
+    reply: FastifyReply,
+  ): Promise<Response> {
+    cancellations.take(request, principal, message)
+    if (await forms.take(message, principal, request.log)) return new Response(null, { status: 202 })
+    const disconnected = cancellations.watch(request, principal, { message, signal: clientGone })
+    const exchange = toFetchRequest(request, clientGone)
+    const { method } = fieldsOf(message)
+    // The library refuses a message whose method is no text.
+    exchanges.set(exchange, { caller: { principal, request, disconnected }, method: typeof method === 'string' ? method : '' })
+    if (method === 'initialize') void reply.header('mcp-session-id', createSessionId(message))
+    return handler.fetch(exchange, { parsedBody: message })
+  }
+
+  return { answer, close: () => handler.close() }
+}
+
+/** Refuses pages of other origins (DNS rebinding). Only browsers send an `origin` header. */
+function refuseOrigin(origin: string | undefined, allowed: string[]): void {
+  const { ok } = validateOriginHeader(origin, allowed)
+  if (!ok)
+    throw new ServiceError(
+      'forbidden',
+      'Pages of this origin must not call the service. PUBLIC_URL allows the own pages of the service, CORS_ORIGINS pages of other origins.',
+    )
+}

@@ -1,0 +1,68 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import { accessTo } from '../../../access/operations.ts'
+import type { RequestLimits } from '../../../access/rate-limits.ts'
+import { principalOf } from '../../server/authenticate.ts'
+import { disconnectSignal } from '../../server/connection.ts'
+import { maxBatch } from './batches.ts'
+import type { McpEndpoint } from './endpoint.ts'
+import type { McpServices } from './server.ts'
+import type { ResourceMetadata } from '../../resources/resource-metadata.ts'
+import { RpcError } from '../rpc-errors.ts'
+import { IdHeaders, refusals } from '../../resources/schemas.ts'
+
+export interface McpRouteServices extends Omit<McpServices, 'forms'> {
+  /** `PUBLIC_URL`, the address of the service for browsers. */
+  publicUrl: string | undefined
+  limits: Pick<RequestLimits, 'take'>
+  /** Undefined: OAuth clients cannot find the identity provider. */
+  metadata: ResourceMetadata | undefined
+}
+
+const Message = Type.Object(
+  { jsonrpc: Type.Literal('2.0') },
+  {
+    description:
+      'A JSON-RPC message of the Model Context Protocol: a request with `id`, `method` and `params`, or a notification without `id`.',
+    additionalProperties: true,
+  },
+)
+
+const Body = Type.Union([
+  Message,
+  Type.Array(Message, { minItems: 1, maxItems: maxBatch, description: 'A batch of messages, in revision 2025-03-26 alone.' }),
+])
+
+const Json = Type.Record(Type.String(), Type.Unknown())
+
+const answers = {
+  description: 'A JSON-RPC response; server-sent events with one message in each `data` when the request takes time.',
+  content: { 'text/event-stream': { schema: Json }, 'application/json': { schema: Json } },
+}
+
+/**
+ * The agent and its tools for clients of the Model Context Protocol, over Streamable HTTP. The library takes a third of a second and 30 MB to
+ * load, so it is loaded with the first request.
+ */
+export function mcpRoutes(app: FastifyInstance, { metadata, ...services }: McpRouteServices): void {
+  let opening: Promise<McpEndpoint> | undefined
+  const open = () => (opening ??= import('./endpoint.ts').then(({ createMcpEndpoint }) => createMcpEndpoint({ ...services, log: app.log })))
+  app.addHook('preClose', async () => (await opening)?.close())
+
+  app.post(
+    '/mcp',
+    {
+      // Streamable HTTP requires status 400 for a message that cannot be accepted.
+      config: { access: accessTo.chat, rpcStatus: 400, ...(metadata && { challengeOf: metadata.challengeOf }) },
+      schema: {
+        tags: ['Protocols'],
+        summary: 'The agent and its tools for clients of the Model Context Protocol',
+        headers: IdHeaders,
+        body: Body,
+        response: { 200: answers, 202: Type.Null(), 400: RpcError, 406: RpcError, ...refusals },
+      },
+    },
+    async (request, reply) =>
+      (await open()).answer({ principal: principalOf(request), request, disconnected: disconnectSignal(reply) }, reply),
+  )
+}

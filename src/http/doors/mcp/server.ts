@@ -1,0 +1,199 @@
+import { randomUUIDv7 } from 'node:crypto'
+import {
+  McpServer,
+  ProtocolError,
+  ProtocolErrorCode,
+  type CallToolResult,
+  type Result,
+  type ServerCapabilities,
+  type ServerContext,
+  type Tool as McpTool,
+} from '@modelcontextprotocol/server'
+import { accessTo, permits } from '../../../access/operations.ts'
+import type { JsonObject } from '../../../agent/messages.ts'
+import type { Tool, ToolSet } from '../../../agent/tool.ts'
+import { nameTools } from '../../../agent/tool-names.ts'
+import type { Artifacts } from '../../../artifacts/artifacts.ts'
+import type { DirectExecution } from '../../../runs/tool-executions/direct-execution.ts'
+import { hashOf } from '../core/chat-request.ts'
+import { isId } from '../../server/request-headers.ts'
+import { contextOf, type Caller } from '../protocol-caller.ts'
+import { fieldsOf, isObject } from '../../../json/shape.ts'
+import { ask } from './ask.ts'
+import { askName, askTool } from './ask-tool.ts'
+import { createReport, type McpCall } from './call.ts'
+import { clientOf, tasksExtension, type Era } from './client.ts'
+import { withErrorMapping } from './errors.ts'
+import { getPrompt, listPrompts } from './prompts.ts'
+import { documentTemplate, type DocumentReader } from './document-resources.ts'
+import { artifactTemplate, completeArtifactId, listResources, readResource } from './resources.ts'
+import { orFailure, toResult } from './results.ts'
+import { createTask, legacyTaskMethods, modernTaskMethods, type TaskServices } from './tasks.ts'
+
+export interface McpServices extends TaskServices {
+  artifacts: Pick<Artifacts, 'toAnswerFiles' | 'read' | 'list' | 'content'>
+  knowledge: DocumentReader
+  tools: DirectExecution
+  version: string
+}
+
+/** Supplies the schemas of tools, so that the library can compare `Mcp-Param-*` headers with annotated arguments before a call. */
+class AgentServer extends McpServer {
+  private readonly tools: ToolSet
+
+  constructor(info: { name: string; version: string }, capabilities: ServerCapabilities, tools: ToolSet) {
+    super(info, { capabilities })
+    this.tools = tools
+  }
+
+  override toolInputSchemaJson(name: string): Record<string, unknown> | undefined {
+    return toolsOf(this.tools).get(name)?.schema
+  }
+}
+
+/** One message of a client. */
+export interface Exchange {
+  caller: Caller
+  era: Era
+  method: string
+}
+
+/** Creates the MCP server for one exchange: the agent, its tools, prompts and the files of one caller. */
+export async function createMcpServer(services: McpServices, exchange: Exchange): Promise<McpServer> {
+  const { caller, era, method } = exchange
+  const { config, tools } = services.agent()
+  // The library checks a call against the schema of its tool, so wait until all tools are connected.
+  if (method === 'tools/call' || method === 'tools/list') await tools.settling()
+  const hasTasks = permits(caller.principal, accessTo.readRun)
+  const agentServer = new AgentServer({ name: config.name, version: services.version }, capabilitiesOf(era, hasTasks), tools)
+  registerLists(agentServer, services, exchange)
+  const call = (context: ServerContext): McpCall => ({
+    caller,
+    client: clientOf(era, caller.request, context),
+    context,
+    disconnected: AbortSignal.any([context.mcpReq.signal, caller.disconnected]),
+    send: async (message) => agentServer.server.transport?.send(message, { relatedRequestId: context.mcpReq.id }),
+    report: createReport(context),
+  })
+  const methods = hasTasks ? (era === 'legacy' ? legacyTaskMethods : modernTaskMethods) : {}
+  const handle = (params: Record<string, unknown>, context: ServerContext): Promise<Result> =>
+    withErrorMapping(caller, async () => {
+      if (method === 'tools/call') return callTool(services, call(context), params, hasTasks)
+      return methods[method]!(services, call(context), params)
+    })
+  if (method === 'tools/call' || Object.hasOwn(methods, method)) register(agentServer, exchange, handle)
+  return agentServer
+}
+
+type Handle = (params: Record<string, unknown>, context: ServerContext) => Promise<Result>
+
+/**
+ * Registers a method whose results the library does not know: its own registration of `tools/call` refuses tasks as results. It looks for a
+ * fallback when nothing is registered, but in revision 2026-07-28 passes only registered methods with the names of removed ones.
+ */
+function register({ server }: McpServer, { era, method }: Exchange, handle: Handle): void {
+  if (era === 'modern' && (method === 'tasks/get' || method === 'tasks/cancel')) {
+    server.setRequestHandler(method, { params: anyParams }, (params, context) => handle(fieldsOf(params), context))
+  } else {
+    server.removeRequestHandler(method)
+    server.fallbackRequestHandler = (request, context) => handle(fieldsOf(request.params), context)
+  }
+}
+
+/** The parameters of a method are checked where they are used. */
+const anyParams = {
+  '~standard': { version: 1 as const, vendor: 'agent-core', validate: (value: unknown) => ({ value: fieldsOf(value) }) },
+}
+
+function capabilitiesOf(era: Era, hasTasks: boolean): ServerCapabilities {
+  const capabilities = { tools: {}, resources: {}, prompts: {}, completions: {} }
+  if (!hasTasks) return capabilities
+  if (era === 'modern') return { ...capabilities, extensions: { [tasksExtension]: {} } }
+  return { ...capabilities, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } }
+}
+
+function registerLists({ server }: McpServer, services: McpServices, { caller, era }: Exchange): void {
+  const { principal } = caller
+  const { artifacts, agent } = services
+  const config = () => agent().config
+  const mayExecute = permits(principal, accessTo.executeTool)
+  const mayBeTask = era === 'legacy' && permits(principal, accessTo.readRun)
+  server.setRequestHandler('tools/list', () => ({
+    tools: [askTool(config(), mayBeTask), ...(mayExecute ? [...toolsOf(agent().tools)].map(toMcpTool) : [])],
+  }))
+  server.setRequestHandler('prompts/list', () => ({ prompts: listPrompts(config()) }))
+  server.setRequestHandler('prompts/get', ({ params }) => getPrompt(config(), params.name))
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [artifactTemplate, documentTemplate] }))
+  server.setRequestHandler('resources/list', ({ params }) =>
+    withErrorMapping(caller, () => listResources(services, principal, params?.cursor)),
+  )
+  server.setRequestHandler('resources/read', ({ params }) => withErrorMapping(caller, () => readResource(services, principal, params.uri)))
+  server.setRequestHandler('completion/complete', ({ params: { ref, argument } }) =>
+    withErrorMapping(caller, async () => {
+      if (ref.type === 'ref/resource' && ref.uri === artifactTemplate.uriTemplate) {
+        return completeArtifactId(artifacts, principal, argument.value)
+      }
+      // Conversation starters have no arguments.
+      if (ref.type === 'ref/prompt') getPrompt(config(), ref.name)
+      return { completion: { values: [] } }
+    }),
+  )
+}
+
+/** The answer to `tools/call`: the result of the tool, a task, or forms for the user. */
+async function callTool(services: McpServices, call: McpCall, params: Record<string, unknown>, hasTasks: boolean): Promise<Result> {
+  const { name, arguments: input = {}, task } = params
+  if (typeof name !== 'string' || !isObject(input)) {
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'A call has a name, and arguments that are an object.')
+  }
+  if (name !== askName) {
+    if (call.client.era === 'legacy' && task !== undefined && hasTasks)
+      throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `The tool ${name.slice(0, 100)} cannot be called as a task.`)
+    return orFailure(() => execute(services, call, { name, input: input as JsonObject }))
+  }
+  if (!hasTasks) return orFailure(() => ask(services, call, input))
+  // Legacy clients ask for a task, and then need one; others take it in place of a result.
+  if (call.client.era === 'legacy') {
+    return task === undefined ? orFailure(() => ask(services, call, input)) : createTask(services, call, input)
+  }
+  const isNew = call.context.mcpReq.requestState() === undefined
+  return orFailure(() => (call.client.takesTasks && isNew ? createTask(services, call, input) : ask(services, call, input)))
+}
+
+async function execute(
+  { tools, agent }: McpServices,
+  { caller: { principal, request }, context, disconnected, report }: McpCall,
+  { name, input }: { name: string; input: JsonObject },
+): Promise<CallToolResult> {
+  const tool = toolsOf(agent().tools).get(name)
+  if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${name.slice(0, 100)}.`)
+  const toolRequest = {
+    requestId: request.id,
+    isRepeatable: isId(request.headers['request-id']),
+    sessionId: undefined,
+    newSessionId: randomUUIDv7(),
+    bodyHash: hashOf({ toolName: tool.name, input, filters: [] }, ['body', 'params', 'arguments']),
+    toolName: tool.name,
+    input,
+    filters: [],
+    headers: contextOf(request, context.mcpReq._meta),
+    onLog: (text: string) => void report(text),
+  }
+  return toResult(await tools.execute(principal, toolRequest, disconnected))
+}
+
+/** Ready tools that the service runs, by names that every client accepts. The name `ask` is reserved for the agent. */
+function toolsOf(toolSet: ToolSet): Map<string, Tool> {
+  const ready = toolSet.list().flatMap(({ tool }): Tool[] => (tool && !tool.provider ? [tool] : []))
+  const toolsByName = nameTools<Tool | { name: string }>([{ name: askName }, ...ready]) as Map<string, Tool>
+  toolsByName.delete(askName)
+  return toolsByName
+}
+
+function toMcpTool([name, { description: toolDescription, schema, effect, approval }]: [string, Tool]): McpTool {
+  const inputSchema = { ...schema, type: 'object' as const } as McpTool['inputSchema']
+  const description = approval
+    ? `${toolDescription} Each call needs the approval of a person: use ${askName} instead, a direct call is refused.`
+    : toolDescription
+  return { name, description, inputSchema, annotations: { readOnlyHint: effect === 'read' } }
+}

@@ -1,0 +1,101 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { accessTo } from '../../../access/operations.ts'
+import { principalOf } from '../../server/authenticate.ts'
+import type { ChatSource } from '../core/chat-request.ts'
+import { sendFailure } from '../../server/error-reply.ts'
+import { openChat, outcomeOf, type ChatServices } from '../core/open-chat.ts'
+import { toAnswerFormat } from './answer-format.ts'
+import { answerRun, openAnswered, type AnsweredRun, type AnswerServices } from './answered-run.ts'
+import { completionChunksOf, completionHead, toCompletion, type ChunkOptions, type CompletionHead } from './chat-completion.ts'
+import { toCompletionChat, type CompletionChat } from './completion-messages.ts'
+import { refuseWithoutEffect, toModelOptions, toTools } from './completion-options.ts'
+import { CompletionBody } from './completion-schemas.ts'
+import { refuseOtherModel } from './model-names.ts'
+import { toInstructions } from './parameters.ts'
+import { ChatCompletion, ChatCompletionChunk, jsonOrEvents, openAiRefusals } from './replies.ts'
+import type { Opening } from '../../reader.ts'
+import { IdHeaders } from '../../resources/schemas.ts'
+import { sendRun } from '../core/send-run.ts'
+
+export type CompletionServices = ChatServices & AnswerServices
+
+/** Chats in the form of OpenAI's chat completions. Errors have the shape of OpenAI's API. */
+export function chatCompletionRoutes(app: FastifyInstance, services: CompletionServices): void {
+  app.post(
+    '/v1/chat/completions',
+    {
+      config: { access: accessTo.chat, errorShape: 'openai', hasSession: true, startsRun: true },
+      schema: {
+        tags: ['OpenAI'],
+        summary: 'Chat, compatible with OpenAI’s chat completions',
+        headers: IdHeaders,
+        body: CompletionBody,
+        response: {
+          200: jsonOrEvents(ChatCompletion, ChatCompletionChunk, '`chat.completion.chunk`s, then `[DONE]`.'),
+          ...openAiRefusals(400, 401, 403, 404, 409, 410, 413, 415, 429, 500, 502, 503),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { opening, head, answered, stream, chunks } = await openCompletion(services, request, reply)
+      if (stream) {
+        // A run that still waits for an approval shows its last event again.
+        const after = answered ? answered.after - (answered.open.length > 0 ? 1 : 0) : 0
+        return sendRun(reply, opening, { after, render: (hasSchema) => ({ toChunk: completionChunksOf(head, { ...chunks, hasSchema }) }) })
+      }
+      const chat = await opening.chat
+      const { body, error } = await outcomeOf(chat)
+      return error ? sendFailure(reply, error) : toCompletion(head, body, chat.run, answered)
+    },
+  )
+}
+
+interface OpenCompletion {
+  opening: Opening
+  head: CompletionHead
+  /** Present if the request continues an earlier run. */
+  answered: AnsweredRun | undefined
+  stream: boolean
+  chunks: Omit<ChunkOptions, 'hasSchema'>
+}
+
+/** Reads the body, so that the handler, which waits for the run, does not keep megabytes of images alive. */
+async function openCompletion(services: CompletionServices, request: FastifyRequest, reply: FastifyReply): Promise<OpenCompletion> {
+  const body = request.body as CompletionBody
+  const { config } = services.agent()
+  refuseWithoutEffect(body, config)
+  refuseOtherModel(body.model, config)
+  const chat = toCompletionChat(body.messages, ['body', 'messages'])
+  const format = toAnswerFormat(body.response_format, ['body', 'response_format'])
+  const source = toSource(body, chat, services)
+  const formatted = format ? { ...source, body: { ...source.body, response_schema: format.response_schema }, schemaAt: format.at } : source
+  const answered = chat.outputs.length > 0 ? await answerRun(services, principalOf(request), chat.outputs, ['body', 'messages']) : undefined
+  const stream = body.stream === true
+  const opening = answered
+    ? openAnswered(services, { request, reply }, answered)
+    : openChat(services, { request, reply, operation: stream ? 'chain_streaming' : 'chain', source: formatted })
+  const { metadata } = body
+  const head = { ...completionHead(request.id, body.model, answered), ...(metadata ? { metadata } : {}) }
+  const chunks = { withUsage: body.stream_options?.include_usage === true, part: answered }
+  return { opening, head, answered, stream, chunks }
+}
+
+function toSource(
+  body: CompletionBody,
+  { messages, images, sentFiles, continuation }: CompletionChat,
+  { agent }: CompletionServices,
+): ChatSource {
+  const { tools, toolChoice } = toTools(body)
+  const modelOptions = toModelOptions(body, toolChoice, agent().config.llms)
+  return {
+    body: { messages: [], client_tools: tools, ...(images.length > 0 ? { images } : {}) },
+    at: ['body'],
+    messages,
+    sentFiles,
+    ...(continuation ? { continuation } : {}),
+    ...(modelOptions ? { modelOptions } : {}),
+    toolLoc: (index, field) => ['body', 'tools', index, 'function', field === 'schema' ? 'parameters' : field],
+    instructions: toInstructions(undefined, body.verbosity),
+    hasShortWait: true,
+  }
+}

@@ -1,0 +1,186 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type, type Static } from 'typebox'
+import type { CurrentAgent } from '../../../configuration/agent.ts'
+import { ServiceError, invalid } from '../../../errors.ts'
+import type { Conversations } from '../../../sessions/conversations.ts'
+import type { Metadata } from '../../../sessions/conversation-store.ts'
+import type { SessionChanges } from '../../../sessions/session-changes.ts'
+import type { SessionRecord, SessionStore } from '../../../sessions/session-store.ts'
+import { principalOf } from '../../server/authenticate.ts'
+import { Conversation, DeletedConversation, ItemsBody, MetadataBody, NewConversation } from './conversations/schemas.ts'
+import { toAddedMessages, toConversationItems } from './conversations/items.ts'
+import { toConversationId } from './ids.ts'
+import { openAiRefusals } from './replies.ts'
+import { findConversation } from './responses/conversation.ts'
+import { toPage } from './responses/input-list.ts'
+import { Item, ItemList } from './responses/replies.ts'
+import { ItemQuery } from './stored-responses-routes.ts'
+
+export interface ConversationServices {
+  agent: CurrentAgent
+  conversations: Conversations
+  sessionStore: Pick<SessionStore, 'find' | 'messages'>
+  changes: Pick<SessionChanges, 'remove'>
+}
+
+const tags = ['OpenAI']
+const params = Type.Object({ conversation_id: Type.String({ maxLength: 200, description: '`conv_<session id>`' }) })
+const itemParams = Type.Object({
+  ...params.properties,
+  item_id: Type.String({ maxLength: 300, description: '`msg_<session id>~<index>`' }),
+})
+const refusals = openAiRefusals(400, 401, 403, 404, 409, 413, 415, 429, 500, 503)
+
+/** Conversations: the caller's sessions in the form of OpenAI's API. */
+export function conversationRoutes(app: FastifyInstance, services: ConversationServices): void {
+  const { agent, conversations, sessionStore, changes } = services
+
+  function find(request: FastifyRequest): Promise<SessionRecord> {
+    return findConversation(sessionStore, principalOf(request), (request.params as Static<typeof params>).conversation_id)
+  }
+
+  app.post(
+    '/v1/conversations',
+    {
+      config: { access: 'sessions.write', errorShape: 'openai' },
+      schema: { tags, summary: 'Create a conversation', body: NewConversation, response: { 200: Conversation, ...refusals } },
+    },
+    async (request) => {
+      const { items, metadata } = request.body as Static<typeof NewConversation>
+      const content = {
+        metadata: metadata ?? {},
+        messages: toAddedMessages(items ?? [], { isFirst: true, requestId: request.id, maxCharacters: maxCharactersOf(agent) }),
+      }
+      return toConversation(await conversations.create(principalOf(request), content), content.metadata)
+    },
+  )
+
+  app.get(
+    '/v1/conversations/:conversation_id',
+    {
+      config: { access: 'sessions.read', errorShape: 'openai' },
+      schema: { tags, summary: 'Get a conversation', params, response: { 200: Conversation, ...refusals } },
+    },
+    async (request) => {
+      const session = await find(request)
+      return toConversation(session, await conversations.metadata(session))
+    },
+  )
+
+  app.post(
+    '/v1/conversations/:conversation_id',
+    {
+      config: { access: 'sessions.write', errorShape: 'openai' },
+      schema: {
+        tags,
+        summary: 'Set the metadata of a conversation',
+        params,
+        body: MetadataBody,
+        response: { 200: Conversation, ...refusals },
+      },
+    },
+    async (request) => {
+      const session = await find(request)
+      const metadata = (request.body as Static<typeof MetadataBody>).metadata ?? {}
+      if (!(await conversations.setMetadata(session, metadata))) throw deleted(session)
+      return toConversation(session, metadata)
+    },
+  )
+
+  app.delete(
+    '/v1/conversations/:conversation_id',
+    {
+      config: { access: 'sessions.write', errorShape: 'openai' },
+      schema: {
+        tags,
+        summary: 'Delete a conversation with its responses',
+        params,
+        response: { 200: DeletedConversation, ...refusals },
+      },
+    },
+    async (request) => {
+      const { sessionId } = await find(request)
+      await changes.remove(principalOf(request), sessionId)
+      return { id: toConversationId(sessionId), object: 'conversation.deleted', deleted: true }
+    },
+  )
+
+  itemRoutes(app, services, find)
+}
+
+function itemRoutes(
+  app: FastifyInstance,
+  { agent, conversations, sessionStore }: ConversationServices,
+  find: (request: FastifyRequest) => Promise<SessionRecord>,
+): void {
+  async function itemsOf(request: FastifyRequest) {
+    const session = await find(request)
+    return toConversationItems(session.sessionId, await sessionStore.messages(session.tenant, session.key))
+  }
+
+  app.get(
+    '/v1/conversations/:conversation_id/items',
+    {
+      config: { access: 'sessions.read', errorShape: 'openai' },
+      schema: {
+        tags,
+        summary: 'List the messages of a conversation',
+        params,
+        querystring: ItemQuery,
+        response: { 200: ItemList, ...refusals },
+      },
+    },
+    async (request) => {
+      const query = request.query as Static<typeof ItemQuery>
+      const page = toPage(await itemsOf(request), query)
+      if (!page) throw invalid(['query', 'after'], `there is no item ${query.after}`)
+      return page
+    },
+  )
+
+  app.post(
+    '/v1/conversations/:conversation_id/items',
+    {
+      config: { access: 'sessions.write', errorShape: 'openai' },
+      schema: { tags, summary: 'Add messages to a conversation', params, body: ItemsBody, response: { 200: ItemList, ...refusals } },
+    },
+    async (request) => {
+      const session = await find(request)
+      const { items } = request.body as Static<typeof ItemsBody>
+      const messages = toAddedMessages(items, {
+        isFirst: session.messageCount === 0,
+        requestId: request.id,
+        maxCharacters: maxCharactersOf(agent),
+      })
+      const first = await conversations.append(session, messages)
+      if (first === undefined) throw deleted(session)
+      return toPage(toConversationItems(session.sessionId, messages, first), { limit: messages.length, order: 'asc' })
+    },
+  )
+
+  app.get(
+    '/v1/conversations/:conversation_id/items/:item_id',
+    {
+      config: { access: 'sessions.read', errorShape: 'openai' },
+      schema: { tags, summary: 'Get a message of a conversation', params: itemParams, response: { 200: Item, ...refusals } },
+    },
+    async (request) => {
+      const { item_id: id } = request.params as Static<typeof itemParams>
+      const item = (await itemsOf(request)).find((candidate) => candidate.id === id)
+      if (!item) throw new ServiceError('not_found', `There is no item ${id}.`)
+      return item
+    },
+  )
+}
+
+function maxCharactersOf(agent: CurrentAgent): number {
+  return agent().config.limits.max_input_characters
+}
+
+function toConversation({ sessionId, createdAt }: SessionRecord, metadata: Metadata): Static<typeof Conversation> {
+  return { id: toConversationId(sessionId), object: 'conversation', created_at: Math.floor(createdAt / 1000), metadata }
+}
+
+function deleted({ sessionId }: SessionRecord): ServiceError {
+  return new ServiceError('not_found', `There is no conversation ${toConversationId(sessionId)}.`)
+}

@@ -1,0 +1,83 @@
+import { toParam } from '../../server/field-path.ts'
+import type { FastifyRequest } from 'fastify'
+import type { ErrorBody, Fault } from '../../../errors.ts'
+
+/** The error shape of OpenAI's API. */
+export interface OpenAiError {
+  error: {
+    message: string
+    type: string
+    /** The faulty field, such as `messages[0].role`. */
+    param: string | null
+    code: string | null
+  }
+}
+
+/** Whether a URL is under `/v1`, the prefix of the routes for OpenAI clients. */
+export function isOpenAiPath(url: string): boolean {
+  return /^\/v1(?:[/?]|$)/.test(url)
+}
+
+/** OpenAI's API has no 422; validation errors are 400. */
+export function openAiStatus(status: number): number {
+  return status === 422 ? 400 : status
+}
+
+/** Converts an error to the error shape of OpenAI's API. */
+export function toOpenAiError({ body, status_code: status, details }: ErrorBody): OpenAiError {
+  const fault = mostSpecific((details?.['errors'] ?? []) as Fault[])
+  const [, ...path] = fault?.loc ?? []
+  const param = path.length > 0 ? toParam(path) : null
+  const message = fault && param !== null ? `${param}: ${fault.msg}` : body
+  return {
+    error: {
+      message,
+      type: types[status] ?? (status < 500 ? 'invalid_request_error' : 'server_error'),
+      param,
+      code: codeOf(fault, details),
+    },
+  }
+}
+
+/**
+ * Whether a client may retry a failed run automatically, as OpenAI clients do. With a request id of the caller, a retry continues the run. Without a
+ * request id, a retry would start a second run, and its tools would repeat their effects.
+ */
+export function mayRetryRun({ headers }: FastifyRequest): boolean {
+  return headers['request-id'] !== undefined
+}
+
+const types: Record<number, string> = { 401: 'authentication_error', 403: 'permission_error', 429: 'rate_limit_error' }
+
+const codes: Record<string, string> = {
+  Unauthorized: 'invalid_api_key',
+  Forbidden: 'insufficient_permissions',
+  RateLimited: 'rate_limit_exceeded',
+  MaxInputException: 'input_too_large',
+  Exception: 'server_error',
+}
+
+const faultCodes: Record<string, string> = {
+  missing: 'missing_required_parameter',
+  json_invalid: 'invalid_json',
+  unsupported_parameter: 'unsupported_parameter',
+  model_not_found: 'model_not_found',
+  previous_response_not_found: 'previous_response_not_found',
+  not_found: 'not_found',
+}
+
+function codeOf(fault: Fault | undefined, details: ErrorBody['details']): string | null {
+  if (fault) return faultCodes[fault.type] ?? 'invalid_value'
+  const type = details?.error_type
+  return type === undefined ? null : (codes[type] ?? toSnakeCase(type))
+}
+
+function toSnakeCase(name: string): string {
+  return name.replace(/(?<=[a-z])[A-Z]/g, '_$&').toLowerCase()
+}
+
+/** The most helpful fault. In a union, the deepest fault belongs to the intended shape; a wrong value is more specific than a missing or mistyped one. */
+function mostSpecific(faults: readonly Fault[]): Fault | undefined {
+  const specificity = ({ loc, type }: Fault) => loc.length * 2 + (type === 'missing' || type === 'type' ? 0 : 1)
+  return faults.reduce<Fault | undefined>((best, fault) => (best && specificity(best) >= specificity(fault) ? best : fault), undefined)
+}

@@ -1,0 +1,67 @@
+import type { AnswerFile } from '../../../artifacts/answer-files.ts'
+import { linkPath } from '../../../artifacts/signed-links.ts'
+import type { Citation } from '../../../sessions/message.ts'
+
+/** A link in a text, as OpenAI describes citations. The indexes count characters of the whole text; the end is exclusive. */
+export interface UrlCitation {
+  start_index: number
+  end_index: number
+  title: string
+  url: string
+}
+
+/** The web pages that an answer rests on. `offset`: the place of the answer in the text. */
+export function toWebCitations(citations: readonly Citation[] = [], offset = 0): UrlCitation[] {
+  return citations.flatMap(({ url, title = '', answerStart, answerEnd }) =>
+    url === undefined ? [] : [{ start_index: offset + answerStart, end_index: offset + answerEnd, title, url }],
+  )
+}
+
+/** Text with links to the files of a run, since OpenAI clients show only text. */
+export interface FileText {
+  /** A Markdown list; empty where no file has a link. */
+  text: string
+  citations: UrlCitation[]
+}
+
+/** The extra field `generated_artifacts` of a reply whose run made files. */
+export function fileFields(files: readonly AnswerFile[] = []): { generated_artifacts?: readonly AnswerFile[] } {
+  return files.length > 0 ? { generated_artifacts: files } : {}
+}
+
+/** Writes the links that follow `length` characters of text, separated from the text by a blank line. */
+export function toFileText(files: readonly AnswerFile[] = [], length: number): FileText {
+  const citations: UrlCitation[] = []
+  let text = ''
+  for (const { file_name: title, download_url: url } of files) {
+    if (url === undefined) continue
+    text += text === '' ? `${length > 0 ? '\n\n' : ''}- ` : '\n- '
+    const start = length + text.length
+    text += `[${escapeMarkdown(title)}](${url})`
+    citations.push({ start_index: start, end_index: length + text.length, title, url })
+  }
+  return { text, citations }
+}
+
+/** What is markup in the text of a link. An underscore between letters is none. */
+const markup = /[\\`*[\]<>~&]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu
+
+/** A file name is chosen by a model or a tool, and must not become markup. */
+function escapeMarkdown(name: string): string {
+  return name.replace(markup, '\\$&')
+}
+
+const link = /\]\((https?:\/\/[^\s()]+)\)/gi
+
+/**
+ * An earlier answer, as a client sends it again, with the names of files but without their links. A link opens its file without a key, so
+ * no model and no store gets one.
+ */
+export function withoutFileLinks(text: string): string {
+  return text.replace(link, (whole, url: string) => (isSigned(url) ? ']' : whole))
+}
+
+/** Whether a URL is a link of this service, or of its S3 store. */
+function isSigned(url: string): boolean {
+  return (url.includes(`${linkPath}/`) && /[?&]signature=/.test(url)) || /[?&]X-Amz-Signature=/i.test(url)
+}

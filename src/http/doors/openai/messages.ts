@@ -1,0 +1,146 @@
+import { hash } from 'node:crypto'
+import { toFileName } from '../../../artifacts/file-name.ts'
+import { invalid, type Fault } from '../../../errors.ts'
+import type { SentFile } from '../../../runs/attachments/sent-files.ts'
+import { labelOf } from '../../server/field-path.ts'
+import type { ChatBody } from '../../resources/schemas.ts'
+import { withoutFileLinks } from './files.ts'
+import type { FileFields, InputMessage, InputPart } from './schemas.ts'
+import { toUploadId } from './uploaded-files.ts'
+
+type Loc = Fault['loc']
+type InlineImage = NonNullable<ChatBody['images']>[number]
+type Image = InlineImage | SentFile
+
+export interface Turn {
+  role: 'user' | 'assistant' | 'system'
+  content: string
+  images: Image[]
+  files: SentFile[]
+}
+
+/** The images and files of a chat, as a chat takes them. */
+export interface ChatAttachments {
+  images: InlineImage[]
+  sentFiles: SentFile[]
+}
+
+const roles = { user: 'user', assistant: 'assistant', system: 'system', developer: 'system' } as const
+
+/** Most images and files of a chat. */
+const maxImages = 5
+const maxFiles = 20
+
+/**
+ * The images and files of the question, then the newest earlier ones up to a limit: clients send all attachments of a conversation with each
+ * question.
+ */
+export function newestAttachments(turns: readonly Turn[]): ChatAttachments {
+  const images = newestOf(
+    turns.map((turn) => turn.images),
+    maxImages,
+  )
+  const question = turns.length - 1
+  const files = newestOf(
+    turns.map((turn, index) => (index < question ? turn.files.map((file) => ({ ...file, isEarlier: true })) : turn.files)),
+    maxFiles,
+  )
+  const sent = [...images.filter(isSent), ...files]
+  return {
+    images: images.filter((image): image is InlineImage => !isSent(image)),
+    sentFiles: [...new Map(sent.map((file) => [identityOf(file), file])).values()],
+  }
+}
+
+function newestOf<T>(lists: readonly (readonly T[])[], most: number): T[] {
+  const ofQuestion = lists.at(-1) ?? []
+  const earlier = lists.slice(0, -1).flat()
+  const capacity = Math.max(0, most - ofQuestion.length)
+  return [...earlier.slice(Math.max(0, earlier.length - capacity)), ...ofQuestion]
+}
+
+function isSent(image: Image): image is SentFile {
+  return 'label' in image
+}
+
+/** Equal for a file that a client sends twice. */
+function identityOf(file: SentFile): string {
+  return 'uploadId' in file ? file.uploadId : hash('sha256', `${file.name}\n${file.content}`)
+}
+
+/** An earlier message with attachments only becomes the text `[image]` or `[file]`, since its attachments may be left out. */
+export function toMessage(
+  { role, content, images, files }: Turn,
+  index: number,
+  { length }: readonly Turn[],
+): ChatBody['messages'][number] {
+  const isEmpty = content === '' && index < length - 1
+  if (isEmpty && images.length > 0) return { role, content: '[image]' }
+  if (isEmpty && files.length > 0) return { role, content: '[file]' }
+  return { role, content: role === 'assistant' ? withoutFileLinks(content) : content }
+}
+
+export function toTurn({ role, content }: InputMessage, at: Loc): Turn {
+  const turn: Turn = { role: roles[role], content: '', images: [], files: [] }
+  if (typeof content === 'string') return { ...turn, content }
+  // Only an assistant message may be empty: its content may have been tool calls.
+  if (!content && role !== 'assistant') throw invalid([...at, 'content'], 'is required', 'missing')
+  const texts: string[] = []
+  for (const [index, part] of (content ?? []).entries()) {
+    const partLoc = [...at, 'content', index]
+    if (isImage(part)) turn.images.push(toImage(part, turn.role, partLoc))
+    else if (isFile(part)) turn.files.push(toFile(part, turn.role, partLoc))
+    else if (part.type === 'input_audio') turn.files.push(toAudio(part, turn.role, partLoc))
+    else texts.push(toText(part, partLoc))
+  }
+  return { ...turn, content: texts.join('\n') }
+}
+
+function isImage({ type }: InputPart): boolean {
+  return type === 'image_url' || type === 'input_image'
+}
+
+function toText(part: InputPart, at: Loc): string {
+  const field = part.type === 'refusal' ? 'refusal' : 'text'
+  const text = part[field]
+  if (typeof text !== 'string') throw invalid([...at, field], 'is required', 'missing')
+  return text
+}
+
+function isFile({ type }: InputPart): boolean {
+  return type === 'file' || type === 'input_file'
+}
+
+function toImage({ image_url: image, file_id: fileId }: InputPart, role: Turn['role'], at: Loc): Image {
+  if (role !== 'user') throw invalid([...at, 'type'], 'only messages of role user may have images')
+  if (typeof fileId === 'string') return { uploadId: toUploadId(fileId), label: labelOf(at), isImage: true }
+  const isObject = typeof image === 'object' && image !== null
+  const urlLoc = [...at, 'image_url', ...(isObject ? ['url'] : [])]
+  const url = isObject ? image.url : image
+  if (typeof url !== 'string') throw invalid(urlLoc, 'is required', 'missing')
+  if (!/^data:/i.test(url)) throw invalid(urlLoc, 'must be a data: URL; images are not fetched from other addresses')
+  return { type: 'base64', content: url }
+}
+
+function toAudio({ input_audio: audio }: InputPart, role: Turn['role'], at: Loc): SentFile {
+  if (role !== 'user') throw invalid([...at, 'type'], 'only messages of role user may have audio')
+  const { data, format } = audio ?? {}
+  if (typeof data !== 'string') throw invalid([...at, 'input_audio', 'data'], 'is required', 'missing')
+  return { name: toFileName(format ? `audio.${format}` : 'audio'), content: data, label: labelOf(at) }
+}
+
+function toFile(part: InputPart, role: Turn['role'], at: Loc): SentFile {
+  if (role !== 'user') throw invalid([...at, 'type'], 'only messages of role user may have files')
+  const fields: FileFields = part.type === 'file' ? (part.file ?? {}) : part
+  const loc = part.type === 'file' ? [...at, 'file'] : at
+  const { file_id: fileId, file_data: content, filename, file_url: url } = fields
+  if (typeof url === 'string')
+    throw invalid([...loc, 'file_url'], 'is not supported: files are not fetched from other addresses', 'unsupported_parameter')
+  if (typeof fileId === 'string') {
+    if (typeof content === 'string') throw invalid([...loc, 'file_data'], 'cannot be combined with file_id')
+    return { uploadId: toUploadId(fileId), label: labelOf(at) }
+  }
+  if (typeof content !== 'string') throw invalid([...loc, 'file_id'], 'is required, or file_data', 'missing')
+  if (typeof filename !== 'string') throw invalid([...loc, 'filename'], 'is required with file_data', 'missing')
+  return { name: toFileName(filename), content, label: labelOf(at) }
+}

@@ -1,0 +1,40 @@
+import { EventLog } from '../../../../runs/log/event-log.ts'
+import type { OpenRun } from '../../../../runs/open-run.ts'
+import type { InterruptEvent, LoggedEvent } from '../../../../runs/run.ts'
+
+/** True for an interruption with calls of client tools: a new request answers the calls, and its response is the next part of the run. */
+export function isPartEnd(event: LoggedEvent): event is InterruptEvent {
+  return event.type === 'interrupt' && event.calls.some(({ by }) => by === 'client')
+}
+
+/** Number of events of the run up to the end of a part; undefined where the part has not ended with calls of client tools. */
+export function endOfPart(events: readonly LoggedEvent[], part: number): number | undefined {
+  let parts = 0
+  const index = events.findIndex((event) => isPartEnd(event) && ++parts === part)
+  return index < 0 ? undefined : index + 1
+}
+
+/** Number of parts that have begun, where the last call has been answered: a part begins with the end of the part before. */
+export function countParts(events: readonly LoggedEvent[]): number {
+  return events.filter(isPartEnd).length + 1
+}
+
+/** The part in which the client answers a call; undefined where no part asks for the call. */
+export function partAfterCall(events: readonly LoggedEvent[], callId: string): number | undefined {
+  let parts = 1
+  for (const event of events) {
+    if (!isPartEnd(event)) continue
+    parts++
+    if (event.calls.some((call) => call.callId === callId)) return parts
+  }
+  return undefined
+}
+
+/** The run up to the end of a part. A part that goes on is followed live. */
+export function upToPart(run: OpenRun, part: number): OpenRun {
+  const end = endOfPart(run.log.events.slice(), part)
+  if (end === undefined) return run
+  const log = new EventLog({ events: run.log.events.slice(0, end), restoredAt: run.log.restoredAt })
+  const { whenResumed: _, ...rest } = run
+  return { ...rest, log, ended: Promise.resolve() }
+}

@@ -1,0 +1,79 @@
+import { ServiceError } from '../../../../errors.ts'
+import type { Owner } from '../../../../access/owner.ts'
+import { fromCompact } from '../../../../runs/log/compact-log.ts'
+import type { LoggedEvent, RunKey } from '../../../../runs/run.ts'
+import { hasSchema } from '../../../../runs/open-run.ts'
+import { isReadable } from '../../../../runs/unstored.ts'
+import type { RunStore, StoredRun } from '../../../../runs/run-store.ts'
+import type { ToReaderFiles } from '../../../answer-files.ts'
+import { parseResponseId, type ResponseKey } from '../ids.ts'
+import { headOf, partEchoOf, type PartEcho } from './echo.ts'
+import type { OutputItem } from './items.ts'
+import { countParts, endOfPart, isPartEnd } from './parts.ts'
+import { createOutput, openResponse, toResponse, type ResponseHead } from './response.ts'
+
+/** A response of the caller, read from the store. */
+export interface StoredResponse {
+  key: ResponseKey
+  run: StoredRun
+  echo: PartEcho
+  head: ResponseHead
+}
+
+/** Throws `not_found` for an id of no response of the caller, and for a response that was not to be stored. */
+export async function findResponse(store: Pick<RunStore, 'find'>, { tenant, owner }: Owner, id: string): Promise<StoredResponse> {
+  const key = parseResponseId(id)
+  const run = key && (await findRun(store, { tenant, owner, requestId: key.requestId }))
+  const echo = run && partEchoOf(run, key.part)
+  if (!run || !isReadable(run) || !echo?.fields.store || key.part > countParts(eventsOf(run))) throw noResponse(id)
+  return { key, run, echo, head: headOf(key, echo) }
+}
+
+/** Undefined also for a run that was removed. */
+export async function findRun(store: Pick<RunStore, 'find'>, key: RunKey): Promise<StoredRun | undefined> {
+  try {
+    return await store.find(key)
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'gone') return undefined
+    throw error
+  }
+}
+
+export function noResponse(id: string, field?: string): ServiceError {
+  const msg = `there is no response ${id}`
+  const faults = field === undefined ? [] : [{ loc: ['body', field], msg, type: 'previous_response_not_found' }]
+  return new ServiceError('not_found', `There is no response ${id}.`, { faults })
+}
+
+export function eventsOf({ log }: Pick<StoredRun, 'log'>): LoggedEvent[] {
+  return log ? fromCompact(log.events) : []
+}
+
+/** The response as JSON, in its current state. */
+export async function readResponse({ key, run, head }: StoredResponse, toFiles: ToReaderFiles): Promise<object> {
+  const events = eventsOf(run)
+  const end = endOfPart(events, key.part)
+  if (run.status === 'pending' && run.messageIndex === undefined) return openResponse(head, 'queued')
+  const isAtRest = run.endedAt !== undefined || run.status === 'interrupted'
+  // The log of a running run is the log up to its last interruption.
+  if (end === undefined && !isAtRest) return openResponse(head, 'in_progress')
+  const shown = events.slice(0, end)
+  const last = shown.at(-1)
+  const kept = last?.type === 'end' || last?.type === 'interrupt' ? last.files : undefined
+  return toResponse(head, shown, { hasSchema: hasSchema(run), endedAt: run.endedAt, files: kept && (await toFiles(kept)) })
+}
+
+/** All output items of a run's responses, for references to items. */
+export function outputOf(run: StoredRun): OutputItem[] {
+  const echo = partEchoOf(run, 1)
+  const events = eventsOf(run)
+  if (!echo || events.length === 0) return []
+  const output = createOutput(headOf({ requestId: run.requestId, part: 1 }, echo), hasSchema(run))
+  const items: OutputItem[] = []
+  for (const [index, event] of events.entries()) {
+    const isLast = index === events.length - 1
+    if ((isPartEnd(event) || isLast) && (event.type === 'interrupt' || event.type === 'end')) items.push(...output.skip(event))
+    else output.take(event)
+  }
+  return items
+}

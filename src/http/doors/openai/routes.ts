@@ -1,0 +1,23 @@
+import type { FastifyInstance } from 'fastify'
+import type { CreateServices } from './responses/create.ts'
+import { chatCompletionRoutes } from './completions-routes.ts'
+import { conversationRoutes, type ConversationServices } from './conversations-routes.ts'
+import { embeddingRoutes } from './embeddings-routes.ts'
+import { fileRoutes, type FileServices } from '../../resources/files.ts'
+import { modelRoutes } from '../../resources/models.ts'
+import { responseRoutes } from './responses-routes.ts'
+import { storedResponseRoutes, type StoredResponseServices } from './stored-responses-routes.ts'
+
+/** The agent for OpenAI clients: requests are translated to chats. Errors have the shape of OpenAI's API. */
+export function openAiRoutes(
+  app: FastifyInstance,
+  services: CreateServices & StoredResponseServices & ConversationServices & FileServices,
+): void {
+  modelRoutes(app, services)
+  embeddingRoutes(app, services)
+  chatCompletionRoutes(app, services)
+  responseRoutes(app, services)
+  storedResponseRoutes(app, services)
+  conversationRoutes(app, services)
+  fileRoutes(app, services)
+}

@@ -1,0 +1,146 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type, type Static } from 'typebox'
+import { accessTo } from '../../../access/operations.ts'
+import { invalid, ServiceError } from '../../../errors.ts'
+import type { EchoStore } from '../../../runs/log/echo-store.ts'
+import type { RunStore } from '../../../runs/run-store.ts'
+import type { Runs } from '../../../runs/runs.ts'
+import type { SessionChanges } from '../../../sessions/session-changes.ts'
+import type { SessionStore } from '../../../sessions/session-store.ts'
+import { filesForReader } from '../../answer-files.ts'
+import { principalOf } from '../../server/authenticate.ts'
+import { jsonOrEvents, openAiRefusals } from './replies.ts'
+import { deleteResponse } from './responses/delete.ts'
+import { streamResponse } from './responses/events.ts'
+import { toListedItems, toPage } from './responses/input-list.ts'
+import { upToPart } from './responses/parts.ts'
+import { Deleted, ItemList, ResponseEvent, ResponseReply } from './responses/replies.ts'
+import { findResponse, readResponse, type StoredResponse } from './responses/stored.ts'
+import { followRun, type ReaderServices } from '../../reader.ts'
+import { sendRun } from '../core/send-run.ts'
+
+export interface StoredResponseServices extends ReaderServices {
+  runs: Pick<Runs, 'follow' | 'cancel'>
+  runStore: Pick<RunStore, 'find'>
+  echoes: Pick<EchoStore, 'remove'>
+  sessionStore: Pick<SessionStore, 'find' | 'messages'>
+  changes: Pick<SessionChanges, 'remove'>
+}
+
+const tags = ['OpenAI']
+const params = Type.Object({ response_id: Type.String({ maxLength: 200, description: '`resp_<request id>`' }) })
+const refusals = openAiRefusals(400, 401, 403, 404, 429, 500, 503)
+
+const ReadQuery = Type.Object({
+  stream: Type.Boolean({
+    default: false,
+    description: 'Sends the events of the response, from the start or after `starting_after`, then live.',
+  }),
+  starting_after: Type.Optional(Type.Integer({ minimum: 0, description: 'The `sequence_number` of the last event that the client has.' })),
+})
+
+/** Query of lists of items. */
+export const ItemQuery = Type.Object({
+  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
+  order: Type.Enum(['asc', 'desc'], { default: 'desc', description: '`desc`: newest first.' }),
+  after: Type.Optional(Type.String({ description: 'The id of an item: the page begins after this item.' })),
+})
+
+/** Routes of stored responses: read, follow, cancel, delete. Ids of other callers are unknown. */
+export function storedResponseRoutes(app: FastifyInstance, services: StoredResponseServices): void {
+  const { runs, runStore, artifacts } = services
+
+  function find(request: FastifyRequest): Promise<StoredResponse> {
+    return findResponse(runStore, principalOf(request), (request.params as Static<typeof params>).response_id)
+  }
+
+  async function read(request: FastifyRequest): Promise<object> {
+    return readResponse(await find(request), filesForReader(artifacts, request))
+  }
+
+  app.get(
+    '/v1/responses/:response_id',
+    {
+      // A HEAD request would read the whole run without a reader.
+      exposeHeadRoute: false,
+      config: { access: accessTo.readRun, errorShape: 'openai' },
+      schema: {
+        tags,
+        summary: 'Get a response, or follow its events',
+        params,
+        querystring: ReadQuery,
+        response: { 200: jsonOrEvents(ResponseReply, ResponseEvent, 'as of `POST /v1/responses`, with the same numbers.'), ...refusals },
+      },
+    },
+    async (request, reply) => {
+      const { stream, starting_after: startingAfter = -1 } = request.query as Static<typeof ReadQuery>
+      if (!stream) return read(request)
+      const stored = await find(request)
+      const open = await followRun(services, { request, reply }, stored.run)
+      const run = upToPart(open.run, stored.key.part)
+      const options = { startingAfter, isReplay: true, restoredAt: run.log.restoredAt, endedAt: stored.run.endedAt }
+      const opening = { chat: Promise.resolve({ ...open, run }) }
+      const render = (hasSchema: boolean) => streamResponse(stored.head, { ...options, hasSchema })
+      return sendRun(reply, opening, { after: 0, failsInStream: true, render })
+    },
+  )
+
+  app.post(
+    '/v1/responses/:response_id/cancel',
+    {
+      config: { access: accessTo.cancelRun, errorShape: 'openai' },
+      schema: {
+        tags,
+        summary: 'Cancel a response; a response that has ended stays as it is',
+        params,
+        response: { 200: ResponseReply, ...refusals, ...openAiRefusals(413, 415) },
+      },
+    },
+    async (request) => {
+      const { run } = await find(request)
+      await runs.cancel(run).catch((error: unknown) => {
+        if (!(error instanceof ServiceError && error.code === 'run_ended')) throw error
+      })
+      return read(request)
+    },
+  )
+
+  app.delete(
+    '/v1/responses/:response_id',
+    {
+      config: { access: 'sessions.write', errorShape: 'openai' },
+      schema: {
+        tags,
+        summary: 'Delete a response. The messages of a conversation with other responses stay',
+        params,
+        response: { 200: Deleted, ...refusals },
+      },
+    },
+    async (request) => {
+      const { response_id: id } = request.params as Static<typeof params>
+      await deleteResponse(services, principalOf(request), await find(request))
+      return { id, object: 'response', deleted: true }
+    },
+  )
+
+  app.get(
+    '/v1/responses/:response_id/input_items',
+    {
+      config: { access: accessTo.readRun, errorShape: 'openai' },
+      schema: {
+        tags,
+        summary: 'List the input items of a response',
+        params,
+        querystring: ItemQuery,
+        response: { 200: ItemList, ...refusals },
+      },
+    },
+    async (request) => {
+      const { key, echo } = await find(request)
+      const query = request.query as Static<typeof ItemQuery>
+      const page = toPage(toListedItems(key, echo.input), query)
+      if (!page) throw invalid(['query', 'after'], `there is no item ${query.after}`)
+      return page
+    },
+  )
+}

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { EndEvent, LoggedEvent } from '../../../runs/run.ts'
+import type { Citation } from '../../../sessions/message.ts'
+import { toSources } from '../ui-chat/sources.ts'
+import { completionChunksOf, toCompletion } from './chat-completion.ts'
+import { toAnnotation } from './responses/items.ts'
+
+const url = 'https://a.example/rules'
+const web: Citation = {
+  tool: 'web_search',
+  file: 'Rules',
+  url,
+  title: 'Rules',
+  heading: '',
+  start: 0,
+  end: 4,
+  text: '25 d',
+  answerStart: 2,
+  answerEnd: 6,
+}
+const step = { id: 'c1', type: 'tool_call' as const, tool: 'look', input: {}, startedAt: 1 }
+const end: EndEvent = { type: 'end', reason: 'stop', usage: [], thoughts: [], citations: [web] }
+const events: LoggedEvent[] = [
+  { type: 'text', label: 'answer', text: 'Let me see.' },
+  { type: 'step_start', step },
+  { type: 'step_end', step: { ...step, log: '', output: 1, status: 'success', durationMs: 1 } },
+  { type: 'text', label: 'answer', text: 'A: 25 days.' },
+  end,
+]
+const head = { requestId: 'r', id: 'i', created: 1, model: 'm' }
+const citation = { start_index: 2, end_index: 6, title: 'Rules', url }
+
+test('a chat completion has its web pages as annotations', () => {
+  const body = { input: '', output: 'A: 25 days.', intermediate_steps: [], usage: [], generated_artifacts: [] }
+  const completion = toCompletion(head, body, { log: { events } as never, hasSchema: false }) as {
+    choices: [{ message: { annotations: unknown } }]
+  }
+  assert.deepEqual(completion.choices[0].message.annotations, [{ type: 'url_citation', url_citation: citation }])
+})
+
+test('streamed annotations count in the whole content, with the text in front of the answer', () => {
+  const toChunk = completionChunksOf(head, { withUsage: false, hasSchema: false })
+  const text = events.map((event, index) => toChunk(index + 1, event, index === events.length - 1)).join('')
+  const deltas = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, json]) => JSON.parse(json!).choices[0].delta)
+  const content = deltas.map((delta) => delta.content ?? '').join('')
+  const [annotation] = deltas.flatMap((delta) => delta.annotations ?? [])
+  const { start_index: start, end_index: behind } = annotation.url_citation
+  assert.equal(content.slice(start, behind), ' 25 ')
+  assert.equal(content, 'Let me see.\n\nA: 25 days.')
+})
+
+test('a web page is a link in a response, and a source with an address on the page of the AI SDK', () => {
+  assert.deepEqual(toAnnotation(web), { type: 'url_citation', ...citation })
+  const answer = [{ start: 2, end: 6 }]
+  const part = {
+    type: 'source-url',
+    sourceId: url,
+    url,
+    title: 'Rules',
+    providerMetadata: { 'agent-core': { tool: 'web_search', text: '25 d', answer } },
+  }
+  assert.equal(toSources([web]), `data: ${JSON.stringify(part)}\n\n`)
+})

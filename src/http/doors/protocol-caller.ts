@@ -1,0 +1,39 @@
+import type { FastifyRequest } from 'fastify'
+import { invalid } from '../../errors.ts'
+import type { Principal } from '../../access/principal.ts'
+import type { Reader } from '../reader.ts'
+import { contextHeaders } from '../server/request-headers.ts'
+
+/** The caller of one MCP or A2A exchange. */
+export interface Caller extends Reader {
+  principal: Principal
+}
+
+/** Most characters of context in one message. Node bounds the size of headers in the same way. */
+const maxContextCharacters = 16_384
+
+/** Names and values of HTTP headers (RFC 9110, 5.1 and 5.5): some tools send the context as headers. */
+const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
+const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/** The caller's context for tools: `stix*` headers and `stix*` entries of the message's metadata. An entry overrides a header. */
+export function contextOf(
+  request: FastifyRequest,
+  meta: Readonly<Record<string, unknown>> = {},
+  metaField = '_meta',
+): Record<string, string> {
+  const context = contextHeaders(request)
+  let characters = 0
+  for (const [key, value] of Object.entries(meta)) {
+    const header = key.toLowerCase()
+    if (!header.startsWith('stix')) continue
+    const at = ['body', 'params', metaField, key.slice(0, 100)]
+    if (!headerName.test(header) || typeof value !== 'string' || !headerValue.test(value))
+      throw invalid(at, 'must be text that fits into an HTTP header')
+    characters += header.length + value.length
+    if (characters > maxContextCharacters)
+      throw invalid(at, `is too long: a message may have at most ${maxContextCharacters} characters of context`)
+    context[header] = value
+  }
+  return context
+}

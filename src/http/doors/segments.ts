@@ -1,0 +1,94 @@
+import type { TextLabel } from '../../agent/events.ts'
+import { TextBuilder } from '../../agent/text-builder.ts'
+import type { LastEvent, LoggedEvent } from '../../runs/run.ts'
+
+/** Text to send. `startsSegment`: another event came between the text and the answer text before. */
+export interface TextPiece {
+  text: string
+  startsSegment: boolean
+}
+
+export interface Holding {
+  /** True for an answer with a schema: clients parse the text, so only an answer that fits is sent, at its end. */
+  isHeld: boolean
+}
+
+/**
+ * Splits `answer` text into segments for clients that cannot retract text. Text is sent at once, even if a later segment turns out to be the final
+ * answer; each uninterrupted stretch of text is a segment, and the last segment is the answer. A segment that only repeats its predecessor is not sent.
+ */
+export class Segments {
+  private readonly current = new TextBuilder()
+  private isBroken = true
+  private readonly isHeld: boolean
+
+  constructor({ isHeld }: Holding) {
+    this.isHeld = isHeld
+  }
+
+  /** The answer that was held until the end of its run; empty where none was held, or none fits. */
+  heldAnswer(last: LastEvent): string {
+    return this.isHeld && last.type === 'end' && last.structured ? this.current.toText() : ''
+  }
+
+  /** Returns the text to send for an event; undefined for none. */
+  take(event: LoggedEvent): TextPiece | undefined {
+    switch (event.type) {
+      case 'text':
+        if (event.label === 'answer') return this.takeAnswer(event.text)
+        this.isBroken = true
+        return undefined
+      case 'retrying':
+      case 'step_start':
+      case 'step_end':
+        this.isBroken = true
+        return undefined
+      case 'interrupt':
+      case 'end':
+        return undefined
+    }
+  }
+
+  private takeAnswer(text: string): TextPiece | undefined {
+    const startsSegment = this.isBroken
+    if (text === '') return undefined
+    this.isBroken = false
+    if (startsSegment && text === this.current.toText()) return undefined
+    if (startsSegment) this.current.clear()
+    this.current.add(text)
+    return this.isHeld ? undefined : { text, startsSegment }
+  }
+}
+
+/** The thoughts and plans of the model as one text. A blank line separates thoughts that another event interrupts. */
+export class Thoughts {
+  /** Label of the thought that the next event may continue. */
+  private current: string | undefined
+  private isFirst = true
+
+  /** Returns the text of a thought; empty for other events. */
+  take(event: LoggedEvent): string {
+    switch (event.type) {
+      case 'text':
+        return event.text === '' ? '' : this.takeText(event.label, event.text)
+      case 'retrying':
+      case 'step_start':
+      case 'step_end':
+      case 'interrupt':
+      case 'end':
+        this.current = undefined
+        return ''
+    }
+  }
+
+  private takeText(label: TextLabel, text: string): string {
+    if (label === 'answer') {
+      this.current = undefined
+      return ''
+    }
+    const continues = this.isFirst || this.current === label
+    this.current = label
+    this.isFirst = false
+    return continues ? text : `\n\n${text}`
+  }
+}

@@ -1,0 +1,90 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { accessTo } from '../../../access/operations.ts'
+import { fieldsOf } from '../../../json/shape.ts'
+import { principalOf } from '../../server/authenticate.ts'
+import { followNamed } from '../../reader.ts'
+import { isId, setSessionId } from '../../server/request-headers.ts'
+import { ErrorReply, Id, IdHeaders, refusals, ValidationReply } from '../../resources/schemas.ts'
+import { sendPageRun, type PageRequest, type PageServices } from '../send-page-run.ts'
+import { sendRun } from '../core/send-run.ts'
+import { isAnswer, rejectedIn, toDecisions, toSource } from './input.ts'
+import { UiChatBody, UiMessageChunk } from './schemas.ts'
+import { uiMessageOf } from './stream.ts'
+
+const tags = ['Protocols']
+const versionHeader = 'x-vercel-ai-ui-message-stream'
+
+const answers = {
+  description: 'Server-sent events, described by the schema of one `data`: from `start` to `finish`, `abort` or `error`, then `[DONE]`.',
+  headers: { [versionHeader]: { type: 'string', description: 'The version of the stream, `v1`.' } },
+  content: { 'text/event-stream': { schema: UiMessageChunk } },
+}
+
+const params = Type.Object({ id: Id })
+
+/** The agent for pages with `useChat` of the AI SDK. */
+export function uiChatRoutes(app: FastifyInstance, services: PageServices): void {
+  app.post(
+    '/ui/chat',
+    {
+      config: { access: accessTo.chat, hasSession: true, startsRun: true },
+      schema: {
+        tags,
+        summary: 'Chat, for `useChat` of the AI SDK',
+        headers: IdHeaders,
+        body: UiChatBody,
+        response: { 200: answers, 409: ErrorReply, ...refusals },
+      },
+      preValidation: (request, reply, done) => {
+        const { id } = fieldsOf(request.body)
+        if (request.headers['session-id'] === undefined && isId(id)) setSessionId(request, reply, id)
+        done()
+      },
+    },
+    async (request, reply) => sendPageRun(services, request, reply.header(versionHeader, 'v1'), toPageRequest(request)),
+  )
+
+  app.get(
+    '/ui/chat/:id/stream',
+    {
+      // A HEAD request would read the whole run without a reader.
+      exposeHeadRoute: false,
+      config: { access: accessTo.readRun },
+      schema: {
+        tags,
+        summary: 'Stream the run of a chat that has not ended, from its start',
+        params,
+        response: {
+          200: answers,
+          204: Type.Null({ description: 'No run of the chat is left to follow.' }),
+          410: ErrorReply,
+          422: ValidationReply,
+          ...refusals,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { id: sessionId } = request.params as Type.Static<typeof params>
+      const { tenant, owner } = principalOf(request)
+      const run = await services.sessionRuns.newest({ tenant, owner }, sessionId)
+      if (!run || run.endedAt !== undefined) return reply.code(204).send()
+      const opening = { chat: followNamed(services, { request, reply }, { tenant, owner, requestId: run.requestId }) }
+      const render = (hasSchema: boolean) => ({ toChunk: uiMessageOf({ requestId: run.requestId, hasSchema }) })
+      return sendRun(reply.header(versionHeader, 'v1'), opening, { after: 0, render, failsInStream: true })
+    },
+  )
+}
+
+/** The closures read the body from the request, so that nothing keeps its images alive while the run lasts. */
+function toPageRequest(request: FastifyRequest): PageRequest {
+  const body = request.body as UiChatBody
+  const rejected = rejectedIn(body)
+  return {
+    sessionId: request.sessionId,
+    toDecisions: isAnswer(body) ? (calls) => toDecisions(request.body as UiChatBody, calls) : undefined,
+    hasHistory: body.messages.length > 1,
+    toSource: (isStarted) => toSource(request.body as UiChatBody, isStarted),
+    render: (run, resumed) => uiMessageOf(run, resumed && { ...resumed, rejected }),
+  }
+}

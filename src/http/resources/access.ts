@@ -1,0 +1,55 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import { listRoles } from '../../access/permissions.ts'
+import type { Principal } from '../../access/principal.ts'
+import type { CurrentAgent } from '../../configuration/agent.ts'
+import { Caller, Role } from './access-schemas.ts'
+import { principalOf } from '../server/authenticate.ts'
+import { refusals } from './schemas.ts'
+
+export interface AccessRouteOptions {
+  agent: CurrentAgent
+  /** The only tenant whose keys may get `config.*`. */
+  adminTenant: string
+}
+
+const tags = ['Access']
+
+/** Routes that tell a caller who it is, and which roles there are. */
+export function accessRoutes(app: FastifyInstance, { agent, adminTenant }: AccessRouteOptions): void {
+  app.get(
+    '/core/v1/me',
+    {
+      config: { access: 'any_key' },
+      schema: {
+        tags,
+        summary: 'Get the caller and its permissions',
+        description: 'Every valid key may call this route: it is also a check of the key.',
+        response: { 200: Caller, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      void reply.header('cache-control', 'no-store')
+      return { ...toCaller(principalOf(request)), ...(request.consoleSession && { csrf_token: request.consoleSession.csrfToken }) }
+    },
+  )
+
+  app.get(
+    '/core/v1/roles',
+    {
+      config: { access: 'any_key' },
+      schema: {
+        tags,
+        summary: 'List the roles and their permissions',
+        description:
+          "The built-in roles, then those of `access.roles` in the agent's configuration, with the permissions that each grants in the caller's tenant.",
+        response: { 200: Type.Object({ roles: Type.Array(Role) }), ...refusals },
+      },
+    },
+    async (request) => ({ roles: listRoles(agent().config.access.roles, { tenant: principalOf(request).tenant, adminTenant }) }),
+  )
+}
+
+function toCaller({ sub, tenant, issuer, roles, permissions, expiresAt }: Principal): Type.Static<typeof Caller> {
+  return { sub, tenant, issuer, roles: [...roles], permissions: [...permissions], expires_at: new Date(expiresAt).toISOString() }
+}

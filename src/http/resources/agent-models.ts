@@ -1,0 +1,108 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import { reasoningEfforts } from '../../agent/model.ts'
+import type { CurrentAgent } from '../../configuration/agent.ts'
+import { listModels, type ListedModel } from '../../configuration/model-list.ts'
+import { Prices } from '../../configuration/model-schema.ts'
+import type { ModelPrices } from '../../configuration/prices.ts'
+import { refusals } from './schemas.ts'
+
+const Reasoning = Type.Object(
+  {
+    efforts: Type.Array(Type.Enum([...reasoningEfforts]), { description: 'The values of `reasoning_effort` that the model accepts.' }),
+    tokens: Type.Boolean({ description: 'Whether the reasoning can be limited by `reasoning_tokens`.' }),
+    summary: Type.Boolean({ description: 'Whether the provider sends its reasoning, or a summary of it.' }),
+  },
+  { description: 'How the reasoning of the model is set.' },
+)
+
+const Abilities = Type.Object({
+  tools: Type.Boolean({ description: 'Whether the model calls tools.' }),
+  parallel_tools: Type.Boolean({ description: 'Whether the model calls several tools at once.' }),
+  strict_tools: Type.Boolean({ description: 'Whether the provider enforces the schemas of tools.' }),
+  structured_output: Type.Enum(['with_tools', 'without_tools', 'none'], {
+    description: 'Whether the provider enforces the schema of an answer: beside tools too, only without tools, or never.',
+  }),
+  reasoning: Reasoning,
+  images: Type.Boolean({ description: 'Whether the model accepts images.' }),
+  documents: Type.Boolean({ description: 'Whether the model reads PDF documents itself. Other models get the extracted text.' }),
+  audio: Type.Boolean({ description: 'Whether the model hears audio.' }),
+  video: Type.Boolean({ description: 'Whether the model sees videos.' }),
+  cache: Type.Enum(['automatic', 'marks', 'none'], {
+    description: 'The prompt cache of the provider: by itself, by marks that the service sets, or none.',
+  }),
+  provider_tools: Type.Array(Type.String(), { description: 'The values of `config.tool` of tools that the provider runs.' }),
+})
+
+const ConfiguredModel = Type.Object(
+  {
+    name: Type.Enum(['primary', 'fallback', 'small', 'embedding'], { description: 'The place in `llms` of agent.yaml.' }),
+    provider: Type.String(),
+    model: Type.String({ description: 'The name of the model at the provider.' }),
+    wire: Type.Enum(['chat-completions', 'responses', 'ai-sdk', 'embedded', 'embeddings'], {
+      description:
+        'The interface on which the model is called; `ai-sdk`: the own interface of the provider, `embedded`: a model of the service itself.',
+    }),
+    abilities: Abilities,
+    prices: Type.Optional(Prices),
+    prices_date: Type.Optional(
+      Type.String({ format: 'date', description: "The date of the service's price list; absent for prices from agent.yaml." }),
+    ),
+    source: Type.Enum(['table', 'default'], {
+      description:
+        '`table`: the service knows the model by its name. `default`: the service assumes what models of the provider commonly have.',
+    }),
+  },
+  { description: 'A configured model, and what the service believes of it.' },
+)
+
+const ModelReply = Type.Object({ models: Type.Array(ConfiguredModel), count: Type.Integer({ minimum: 0 }) })
+
+/** The route of the configured models. */
+export function agentModelRoutes(app: FastifyInstance, { agent }: { agent: CurrentAgent }): void {
+  app.get(
+    '/core/v1/agent/models',
+    {
+      config: { access: 'metadata.read' },
+      schema: {
+        tags: ['Agent'],
+        summary: 'List the configured models and what each can do',
+        response: { 200: ModelReply, ...refusals },
+      },
+    },
+    async () => {
+      const { config, findPrices } = agent()
+      const models = listModels(config.llms).map((listed) => toView(listed, findPrices(listed.config.model)))
+      return { models, count: models.length }
+    },
+  )
+}
+
+function toView(
+  { name, config, wire, abilities, source }: ListedModel,
+  prices: ModelPrices | undefined,
+): Type.Static<typeof ConfiguredModel> {
+  const { provider, model } = config
+  return {
+    name,
+    provider,
+    model,
+    wire,
+    abilities: {
+      tools: abilities.tools,
+      parallel_tools: abilities.parallelTools,
+      strict_tools: abilities.strictTools,
+      structured_output: abilities.structuredOutput,
+      reasoning: { efforts: [...abilities.efforts], tokens: abilities.reasoningTokens, summary: abilities.reasoningSummary },
+      images: abilities.images,
+      documents: abilities.documents,
+      audio: abilities.audio,
+      video: abilities.video,
+      cache: abilities.cache,
+      provider_tools: [...abilities.providerTools],
+    },
+    ...(prices && { prices: prices.rates }),
+    ...(prices?.date !== undefined && { prices_date: prices.date }),
+    source,
+  }
+}

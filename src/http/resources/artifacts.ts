@@ -1,0 +1,179 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { accessTo } from '../../access/operations.ts'
+import type { ArtifactPosition } from '../../artifacts/artifact-store.ts'
+import type { Artifacts, ListedArtifact as Listed } from '../../artifacts/artifacts.ts'
+import { linkPath } from '../../artifacts/signed-links.ts'
+import { invalid } from '../../errors.ts'
+import { parsePosition, toOffset } from '../../json/offset.ts'
+import { toGeneratedArtifact } from '../../sessions/sessions.ts'
+import { principalOf } from '../server/authenticate.ts'
+import { ArtifactList, type ListedArtifact } from './file-schemas.ts'
+import { ErrorReply, Id, Offset, pageLimit, refusals, ValidationReply } from './schemas.ts'
+import { fileReplies, refuseAsCode, sendFile } from '../server/send-file.ts'
+
+const Index = Type.Integer({ minimum: 0 })
+
+const IndexParams = Type.Object({ message_index: Index, artifact_index: Index })
+
+export const ShareBody = Type.Object({
+  message_index: Index,
+  artifact_index: Index,
+  session_id: Type.Optional(Type.Union([Id, Type.Null()], { description: 'The session id, when the header session-id is absent.' })),
+})
+
+export const Download = Type.Object({
+  body: Type.Object({
+    download_url: Type.String({ description: 'A URL that works without a key for 15 minutes.' }),
+    file_name: Type.String(),
+    file_type: Type.String({ description: 'MIME type.' }),
+  }),
+})
+
+export const Shared = Type.Object({ body: Type.Object({ path: Type.String(), file_name: Type.String(), file_type: Type.String() }) })
+
+const Query = Type.Object({ limit: pageLimit, before: Offset })
+
+const LinkQuery = Type.Object({
+  name: Type.String({ description: 'The name of the file, as the link has it.' }),
+  type: Type.String({ description: 'The MIME type of the file, as the link has it.' }),
+  expires: Type.String({ description: 'The end of the link in epoch seconds.' }),
+  signature: Type.String({ description: 'The signature over the link.' }),
+})
+
+/** Routes of files that the agent created. */
+export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts: Artifacts }): void {
+  app.get(
+    '/core/v1/download_artifact/:message_index/:artifact_index',
+    {
+      config: { access: accessTo.linkArtifact },
+      schema: {
+        tags: ['Artifacts'],
+        summary: 'Get a download link for a file',
+        headers: Type.Object({ 'session-id': Id, 'request-id': Type.Optional(Id) }),
+        params: IndexParams,
+        response: { 200: Download, 404: ErrorReply, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      const { message_index: messageIndex, artifact_index: artifactIndex } = request.params as Type.Static<typeof IndexParams>
+      const sessionId = String(request.headers['session-id'])
+      void reply.header('session-id', sessionId)
+      return { body: await artifacts.find(principalOf(request), { sessionId, messageIndex, artifactIndex }) }
+    },
+  )
+
+  app.post(
+    '/core/v1/share_agent_artifact',
+    {
+      config: { access: 'artifacts.share' },
+      schema: {
+        tags: ['Artifacts'],
+        summary: 'Copy a file to the share folder',
+        headers: Type.Object({ 'session-id': Type.Optional(Id), 'request-id': Type.Optional(Id) }),
+        body: ShareBody,
+        response: { 200: Shared, 404: ErrorReply, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      const body = request.body as Type.Static<typeof ShareBody>
+      const sessionId = (request.headers['session-id'] as string | undefined) ?? body.session_id
+      if (sessionId === undefined || sessionId === null) throw invalid(['header', 'session-id'], 'is required', 'missing')
+      void reply.header('session-id', sessionId)
+      const index = { sessionId, messageIndex: body.message_index, artifactIndex: body.artifact_index }
+      return { body: await artifacts.share(principalOf(request), request.id, index) }
+    },
+  )
+
+  app.get(
+    '/core/v1/artifacts',
+    {
+      config: { access: accessTo.linkArtifact },
+      schema: {
+        tags: ['Artifacts'],
+        summary: "List the caller's files, newest first",
+        description:
+          "The files that tools created in the caller's chats, with the session and the run that they come from. Files disappear with their " +
+          'session. A forked session has the files of its source under the same ids. Files of direct tool executions are not listed.',
+        querystring: Query,
+        response: { 200: ArtifactList, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { limit, before } = request.query as Type.Static<typeof Query>
+      const page = { limit, before: before === undefined ? undefined : toPosition(before) }
+      const { artifacts: files, hasMore } = await artifacts.list(principalOf(request), page)
+      const last = files.at(-1)
+      return { artifacts: files.map(toListed), offset: last ? toOffset([last.id, last.sessionId]) : '', has_more: hasMore }
+    },
+  )
+
+  const content = {
+    url: '/core/v1/artifacts/:artifact_id/content',
+    config: { access: accessTo.linkArtifact },
+    preHandler: refuseAsCode,
+    handler: async (request: FastifyRequest, reply: FastifyReply) => {
+      const { artifact_id: id } = request.params as { artifact_id: string }
+      return sendFile({ id, ...(await artifacts.content(principalOf(request), id)) }, request, reply)
+    },
+  }
+  app.route({
+    ...content,
+    method: 'GET',
+    exposeHeadRoute: false,
+    schema: {
+      tags: ['Artifacts'],
+      summary: 'Download a file by its id, whole or by range',
+      description:
+        'Sends the bytes through the service as an attachment that browsers do not render. A caller reads own files; an administrator reads ' +
+        'the files of the tenant. HEAD answers with the headers alone.',
+      params: Type.Object({ artifact_id: Id }),
+      response: { ...fileReplies, 404: ErrorReply, 422: ValidationReply, ...refusals },
+    },
+  })
+  app.route({ ...content, method: 'HEAD', schema: { hide: true } })
+
+  const link = {
+    url: `${linkPath}/:folder/:id`,
+    config: { access: 'public' as const },
+    preHandler: refuseAsCode,
+    handler: async (request: FastifyRequest, reply: FastifyReply) => {
+      const location = request.params as { folder: string; id: string }
+      const opened = await artifacts.open(location, request.query as Record<string, unknown>)
+      return sendFile({ id: location.id, ...opened }, request, reply)
+    },
+  }
+  app.route({
+    ...link,
+    method: 'GET',
+    // The HEAD route that Fastify derives would read the whole file to determine its length.
+    exposeHeadRoute: false,
+    // A link that is not whole is 403, whatever is wrong with it.
+    attachValidation: true,
+    schema: {
+      tags: ['Artifacts'],
+      summary: 'Download a file by its signed link, whole or by range',
+      params: Type.Object({ folder: Type.String(), id: Type.String() }),
+      querystring: LinkQuery,
+      response: { ...fileReplies, 403: ErrorReply, 404: ErrorReply, 410: ErrorReply, 500: ErrorReply },
+    },
+  })
+  app.route({ ...link, method: 'HEAD', schema: { hide: true } })
+}
+
+function toPosition(offset: string): ArtifactPosition {
+  const [id, sessionId, ...rest] = parsePosition(offset) ?? []
+  if (typeof id === 'string' && typeof sessionId === 'string' && rest.length === 0) return { id, sessionId }
+  throw invalid(['query', 'before'], 'is not the offset of a page')
+}
+
+function toListed(artifact: Listed): Type.Static<typeof ListedArtifact> {
+  const { sessionId, requestId, downloadUrl, expiresAt } = artifact
+  return {
+    ...toGeneratedArtifact(artifact),
+    session_id: sessionId,
+    request_id: requestId,
+    download_url: downloadUrl,
+    expires_at: new Date(expiresAt).toISOString(),
+  }
+}

@@ -1,0 +1,94 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import type { CurrentAgent } from '../../configuration/agent.ts'
+import { acceptChangedTool, listChangedToolsOf } from '../../configuration/tool-pins/changed-tools.ts'
+import type { Definition, PinStore } from '../../configuration/tool-pins/pin-store.ts'
+import { principalOf } from '../server/authenticate.ts'
+import { AcceptedTool, ChangedToolPage, type ToolDefinition } from './changed-tool-schemas.ts'
+import { ErrorReply, maxListed, refusals, ValidationReply } from './schemas.ts'
+
+export interface ChangedToolServices {
+  agent: CurrentAgent
+  pins: PinStore
+}
+
+const Query = Type.Object({
+  limit: Type.Integer({ minimum: 1, maximum: maxListed, default: 45 }),
+  before: Type.Optional(Type.String({ maxLength: 512, description: 'The `offset` of the page before.' })),
+})
+
+const AcceptBody = Type.Object(
+  {
+    hash: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description:
+          'The `hash` of the definition that was reviewed. A definition with another hash is not accepted, but answered with 409.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+/** Routes to review and accept tools of MCP servers whose definition has changed. */
+export function changedToolRoutes(app: FastifyInstance, { agent, pins }: ChangedToolServices): void {
+  const tags = ['Tools']
+  app.get(
+    '/core/v1/tools/changed',
+    {
+      config: { access: 'config.read' },
+      schema: {
+        tags,
+        summary: 'List the tools of MCP servers that are disabled because their definition has changed',
+        description:
+          'Tools of entries with `pin: true` in the order of their names, with the accepted definition, the definition that the server states now, and the differences. All replicas share the list.',
+        querystring: Query,
+        response: { 200: ChangedToolPage, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { limit, before } = request.query as Type.Static<typeof Query>
+      const changed = await listChangedToolsOf(agent().config, pins)
+      const remaining = before === undefined ? changed : changed.filter(({ name }) => name > before)
+      const tools = remaining.slice(0, limit)
+      return {
+        tools: tools.map((tool) => ({ ...tool, accepted: toDefinition(tool.accepted), changed: toDefinition(tool.changed) })),
+        offset: tools.at(-1)?.name ?? null,
+        has_more: remaining.length > limit,
+      }
+    },
+  )
+
+  app.post(
+    '/core/v1/tools/:name/accept',
+    {
+      config: { access: 'config.write' },
+      // A request without a body accepts whatever waits.
+      preValidation: (request, _reply, done) => {
+        request.body ??= {}
+        done()
+      },
+      schema: {
+        tags,
+        summary: 'Accept the changed definition of a tool',
+        description: 'Every replica that has seen the definition uses the tool within 2 s.',
+        params: Type.Object({ name: Type.String({ description: 'The name of the tool, `<entry>__<tool>`.' }) }),
+        body: AcceptBody,
+        response: { 200: AcceptedTool, 404: ErrorReply, 409: ErrorReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { name } = request.params as { name: string }
+      const expectedHash = (request.body as Type.Static<typeof AcceptBody>).hash
+      const { accepted } = await acceptChangedTool(agent().config, pins, { name, expectedHash })
+      const { tenant, sub } = principalOf(request)
+      request.log.info({ tenant, sub, tool: name, hash: accepted.hash }, 'A changed tool was accepted')
+      return { name, accepted: toDefinition(accepted) }
+    },
+  )
+}
+
+function toDefinition({ hash, description, schema, annotations, at }: Definition): Type.Static<typeof ToolDefinition> {
+  return { hash, description, schema, annotations: annotations ?? null, seen_at: at }
+}

@@ -1,0 +1,100 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import type { Configuration } from '../../configuration/configuration.ts'
+import type { PastConfiguration } from '../../configuration/configuration-store.ts'
+import {
+  ConfigurationHistory,
+  etag,
+  HistoryQuery,
+  RestoreBody,
+  UpdatedConfiguration,
+  ConfigurationVersionText,
+  VersionPath,
+  type ConfigurationVersion,
+} from './configuration-schemas.ts'
+import { requesterOf, toExpectation, toUpdateReply } from './configuration-update.ts'
+import { ErrorReply, refusals, ValidationReply } from './schemas.ts'
+
+const tags = ['Agent configuration']
+
+/** Routes to list and read the versions of the agent configuration, and to restore one. */
+export function configurationHistoryRoutes(app: FastifyInstance, { configuration }: { configuration: Configuration }): void {
+  app.get(
+    '/core/v1/agent/config/history',
+    {
+      config: { access: 'config.read' },
+      schema: {
+        tags,
+        summary: 'List the versions of the configuration, newest first',
+        description:
+          'Changes over HTTP, edits of agent.yaml, restored versions, and starts. The first version of the first page is in use. The newest 100 versions that were stored are kept, and those in memory only as long as they are among them.',
+        querystring: HistoryQuery,
+        response: { 200: ConfigurationHistory, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { limit, before } = request.query as Type.Static<typeof HistoryQuery>
+      const { versions, hasMore } = await configuration.history({ limit, before: before === undefined ? undefined : Number(before) })
+      const last = versions.at(-1)
+      return { versions: versions.map(toVersion), offset: last ? String(last.n) : null, has_more: hasMore }
+    },
+  )
+
+  app.get(
+    '/core/v1/agent/config/history/:version',
+    {
+      config: { access: 'config.read' },
+      schema: {
+        tags,
+        summary: 'Read a version of the configuration, with its text',
+        description:
+          'The text of agent.yaml as the version stored it, with its comments; of a version in memory only, with its changes. Secrets are masked as in the configuration in use. A text that this release cannot use is answered with 422.',
+        params: VersionPath,
+        response: { 200: ConfigurationVersionText, 404: ErrorReply, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { version } = request.params as Type.Static<typeof VersionPath>
+      const { at, ...past } = await configuration.version(version)
+      return { ...past, at: new Date(at).toISOString() }
+    },
+  )
+
+  app.post(
+    '/core/v1/agent/config/restore',
+    {
+      config: { access: 'config.write' },
+      schema: {
+        tags,
+        summary: 'Restore an earlier version of the configuration, or check whether that is possible',
+        description:
+          'The text of the version replaces the stored text, its secrets included, and becomes a new version of kind `restore`. It is checked as a change over HTTP is: a command or code that is not in use needs CONFIG_CODE=allow, a variable that is not in use CONFIG_ENV.',
+        headers: Type.Object({
+          'if-match': Type.Optional(Type.String({ description: 'The etag of the version in use; another one is answered with 412.' })),
+        }),
+        body: RestoreBody,
+        response: { 200: { ...UpdatedConfiguration, headers: etag }, 404: ErrorReply, 412: ErrorReply, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      const { version, validate_only: isCheck } = request.body as Type.Static<typeof RestoreBody>
+      const mode = isCheck ? 'check' : 'file'
+      const expects = toExpectation(request.headers['if-match'])
+      const updated = await configuration.update({ change: { kind: 'restore', version }, mode, expects, ...requesterOf(request) })
+      void reply.header('etag', `"${updated.version}"`)
+      return toUpdateReply(mode, updated)
+    },
+  )
+}
+
+function toVersion(past: PastConfiguration): Type.Static<typeof ConfigurationVersion> {
+  const { version, kind, diff, at } = past
+  return { version, at: new Date(at).toISOString(), by: authorOf(past), kind, diff: [...diff] }
+}
+
+function authorOf({ kind, actor }: PastConfiguration): string {
+  // Former releases did not record the issuer.
+  if (actor) return actor.issuer === undefined ? actor.sub : `${actor.issuer} ${actor.sub}`
+  if (kind === 'restore') return 'command line'
+  return kind === 'start' ? 'service' : 'file'
+}

@@ -1,0 +1,113 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { Configuration, ConfigurationUpdate as Update } from '../../configuration/configuration.ts'
+import { invalid } from '../../errors.ts'
+import { toJsonSchema } from '../../configuration/json-schema.ts'
+import {
+  ConfigurationUpdate,
+  etag,
+  ReadQuery,
+  ShownConfiguration,
+  UpdatedConfiguration,
+  UpdateQuery,
+  YamlText,
+} from './configuration-schemas.ts'
+import { requesterOf, toExpectation, toTimestamp, toUpdateReply } from './configuration-update.ts'
+import { ErrorReply, refusals, ValidationReply } from './schemas.ts'
+import { yamlType } from '../server/yaml-bodies.ts'
+
+const path = '/core/v1/agent/config'
+
+/** Routes to read and change the agent configuration. */
+export function configurationRoutes(app: FastifyInstance, { configuration }: { configuration: Configuration }): void {
+  const tags = ['Agent configuration']
+  app.get(
+    path,
+    {
+      config: { access: 'config.read' },
+      schema: {
+        tags,
+        summary: 'Read the configuration in use',
+        description:
+          'As JSON: the configuration with all defaults. As YAML (`accept: application/yaml` or `?format=yaml`): the stored text of agent.yaml with its comments, without changes that are in memory only. Secrets are masked in both; in comments those that are named like a secret, that stand under `headers` or `env`, or that the configuration uses.',
+        querystring: ReadQuery,
+        response: { 200: readReply, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      const { config, version, since, warnings } = configuration.show()
+      void reply.header('etag', `"${version}"`).header('vary', 'accept')
+      if (wantsYaml(request)) return sendYaml(reply, configuration.showText())
+      return { configuration: config, timestamp: toTimestamp(since), version, ...(warnings && { warnings: [...warnings] }) }
+    },
+  )
+
+  app.put(
+    path,
+    {
+      config: { access: 'config.write', takesYaml: true },
+      schema: {
+        tags,
+        summary: 'Change the configuration, or check a change',
+        description:
+          'A JSON body is merged into the configuration. A YAML body (`content-type: application/yaml`) is the whole text: what is absent is removed, comments and order are kept as sent, and faults have the line of the text. In both "********" keeps a secret, unless the address beside it changes. Changes that are in memory only stay in effect.',
+        headers: Type.Object({
+          'if-match': Type.Optional(
+            Type.String({ description: 'The etag of the version that is changed; another one is answered with 412.' }),
+          ),
+        }),
+        querystring: UpdateQuery,
+        body: { content: { 'application/json': { schema: ConfigurationUpdate }, [yamlType]: { schema: YamlText } } },
+        response: { 200: { ...UpdatedConfiguration, headers: etag }, 412: ErrorReply, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      const update = toUpdate(request)
+      const updated = await configuration.update(update)
+      void reply.header('etag', `"${updated.version}"`)
+      return toUpdateReply(update.mode, updated)
+    },
+  )
+
+  const schema = toJsonSchema()
+  app.get(
+    `${path}/schema`,
+    {
+      config: { access: 'public' },
+      schema: { tags, summary: 'JSON Schema of the configuration', response: { 200: Type.Record(Type.String(), Type.Unknown()) } },
+    },
+    async () => schema,
+  )
+}
+
+const readReply = {
+  description: 'The configuration in use.',
+  headers: { ...etag, vary: { type: 'string', description: 'accept: the form of the answer depends on it.' } },
+  content: { 'application/json': { schema: ShownConfiguration }, [yamlType]: { schema: YamlText } },
+}
+
+function wantsYaml({ query, headers }: FastifyRequest): boolean {
+  const { format } = query as Type.Static<typeof ReadQuery>
+  if (format !== undefined) return format === 'yaml'
+  const [type = ''] = headers.accept?.match(/application\/(?:json|yaml)\b/) ?? []
+  return type === yamlType
+}
+
+function sendYaml(reply: FastifyReply, text: string): FastifyReply {
+  return reply.type(`${yamlType}; charset=utf-8`).serializer(String).send(text)
+}
+
+function toUpdate(request: FastifyRequest): Update {
+  const body = request.body as Type.Static<typeof ConfigurationUpdate> | string | undefined
+  if (body === undefined) throw invalid(['body'], 'is required')
+  const query = request.query as Type.Static<typeof UpdateQuery>
+  const flags: Type.Static<typeof UpdateQuery> = typeof body === 'string' ? {} : body
+  const isCheck = query.validate_only || flags.validate_only
+  const isInMemory = query.in_memory_only || flags.in_memory_only
+  return {
+    change: typeof body === 'string' ? { kind: 'text', text: body } : { kind: 'patch', patch: body.configuration },
+    mode: isCheck ? 'check' : isInMemory ? 'memory' : 'file',
+    expects: toExpectation(request.headers['if-match']),
+    ...requesterOf(request),
+  }
+}

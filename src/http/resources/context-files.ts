@@ -1,0 +1,74 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import { accessTo } from '../../access/operations.ts'
+import { invalid } from '../../errors.ts'
+import type { ContextFiles } from '../../files/context-files.ts'
+import { toFileId } from '../../uploads/file-id.ts'
+import type { Uploads } from '../../uploads/uploads.ts'
+import { principalOf } from '../server/authenticate.ts'
+import { ContextFile, ContextFileForm, ContextFileList } from './file-schemas.ts'
+import { formOf, formRefusals, formRoute, type FormFields } from '../server/forms.ts'
+import { refusals, ValidationReply } from './schemas.ts'
+
+const Query = Type.Object({
+  q: Type.String({
+    maxLength: 200,
+    default: '',
+    description: 'A part of the path, in any case. Without `q`, the first files are listed.',
+  }),
+})
+
+const url = '/core/v1/context_files'
+const tags = ['Chat']
+
+/** The routes that find and upload files for `context_files` of a chat. */
+export function contextFileRoutes(app: FastifyInstance, { contextFiles, uploads }: { contextFiles: ContextFiles; uploads: Uploads }): void {
+  app.get(
+    url,
+    {
+      config: { access: accessTo.chat },
+      schema: {
+        tags,
+        summary: 'Find files that a chat may name in `context_files`',
+        description:
+          'Finds at most 100 documents under `FILES_ROOT` whose path contains `q`, sorted by path: text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, EPUB, ODT and EML up to ' +
+          '50 MB. Hidden files are left out. A search stops after 2 seconds or 200,000 entries and then answers with the files so far.',
+        querystring: Query,
+        response: { 200: ContextFileList, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { q } = request.query as Type.Static<typeof Query>
+      const { files, hasMore } = await contextFiles.search(principalOf(request), q)
+      return { files: files.map(({ path, size, mediaType }) => ({ path, size, media_type: mediaType })), has_more: hasMore }
+    },
+  )
+
+  app.post(
+    url,
+    {
+      config: { access: accessTo.chat, takesForm: true },
+      ...formRoute,
+      schema: {
+        tags,
+        summary: 'Upload a file for `context_files` of a chat',
+        consumes: ['multipart/form-data'],
+        body: ContextFileForm,
+        response: { 201: ContextFile, ...formRefusals },
+      },
+    },
+    async (request, reply) => {
+      const upload = await formOf(request).receive(({ name, type, maxBytes, content }, fields) => {
+        const describe = async () => ({ name, type, purpose: purposeFor(await fields()) })
+        return uploads.add(principalOf(request), { isKnowledge: false, maxBytes, content, describe })
+      })
+      return reply.code(201).send({ path: toFileId(upload.id), size: upload.size, media_type: upload.type })
+    },
+  )
+}
+
+/** The form has no field beside the file: others are refused, since a misspelt one would be ignored. */
+function purposeFor(fields: FormFields): string {
+  for (const field of fields.keys()) throw invalid(['body', field], 'is not known')
+  return 'user_data'
+}

@@ -1,0 +1,54 @@
+import swagger from '@fastify/swagger'
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import { describeRoute, withReferences, type DescribedRoute } from '../openapi/document.ts'
+
+export interface DocsOptions {
+  version: string
+}
+
+const securitySchemes = {
+  key: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'x-service-access',
+    description: 'An access key, such as the one in `.agent-core/admin.key`.',
+  },
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: 'The same key as a bearer token, or a token of the identity provider.',
+  },
+} as const
+
+/** Registers the OpenAPI plugin. Only routes that are registered afterwards appear in the document. */
+export async function documentRoutes(app: FastifyInstance, { version }: DocsOptions): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Agent Core', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+      components: { securitySchemes },
+      security: [{ key: [] }, { bearer: [] }],
+    },
+    transform: (described) => describeRoute(described as unknown as DescribedRoute) as never,
+    transformObject: (document) => ('openapiObject' in document ? withReferences(document.openapiObject) : document.swaggerObject) as never,
+  })
+}
+
+/** Serves the OpenAPI document of all routes. `publicUrl` is its second server, beside the address of the document itself. */
+export function openApiRoute(app: FastifyInstance, { publicUrl }: { publicUrl: string | undefined }): void {
+  const schema = {
+    tags: ['Documentation'],
+    summary: 'Get this OpenAPI document',
+    response: { 200: Type.Record(Type.String(), Type.Unknown()) },
+  }
+  let text: string | undefined
+  const createText = async () => JSON.stringify((await import('../openapi/add-texts.ts')).addTexts(app.swagger(), publicUrl))
+  app.get('/openapi.json', { config: { access: 'public' }, schema }, async (_request, reply) =>
+    reply
+      .type('application/json; charset=utf-8')
+      .serializer(String)
+      .send((text ??= await createText())),
+  )
+}

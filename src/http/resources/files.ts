@@ -1,0 +1,127 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Type, type Static } from 'typebox'
+import { accessTo } from '../../access/operations.ts'
+import type { CurrentAgent } from '../../configuration/agent.ts'
+import { invalid } from '../../errors.ts'
+import type { Upload, UploadScope } from '../../uploads/upload-store.ts'
+import type { Uploads } from '../../uploads/uploads.ts'
+import { principalOf } from '../server/authenticate.ts'
+import { formOf, formRoute } from '../server/forms.ts'
+import { openAiRefusals } from '../doors/openai/replies.ts'
+import { DeletedFile, File, FileForm, FileList, FileQuery, toDescription, toFile, toUploadId } from '../doors/openai/uploaded-files.ts'
+import { toFileId } from '../../uploads/file-id.ts'
+import { fileReplies, refuseAsCode, sendFile } from '../server/send-file.ts'
+
+export interface FileServices {
+  agent: CurrentAgent
+  uploads: Uploads
+}
+
+const tags = ['OpenAI']
+const params = Type.Object({ file_id: Type.String({ maxLength: 200, description: '`file-<id>`' }) })
+const refusals = openAiRefusals(400, 401, 403, 404, 429, 500, 503)
+const config = { access: accessTo.chat, errorShape: 'openai' as const }
+
+/** The caller's uploaded files, in the form of OpenAI's API. Ids of other callers are unknown. */
+export function fileRoutes(app: FastifyInstance, { agent, uploads }: FileServices): void {
+  const show = (upload: Upload) => toFile(upload, agent().config.retention.uploads)
+
+  app.post(
+    '/v1/files',
+    {
+      config: { ...config, takesForm: true },
+      ...formRoute,
+      schema: {
+        tags,
+        summary: 'Upload a file',
+        consumes: ['multipart/form-data'],
+        body: FileForm,
+        response: { 200: File, ...refusals, ...openAiRefusals(408, 413, 415) },
+      },
+    },
+    async (request) => {
+      return formOf(request).receive(async ({ name, type, maxBytes, content }, fields) => {
+        const describe = async () => toDescription(await fields(), { name, type }, Date.now())
+        return show(await uploads.add(principalOf(request), { isKnowledge: false, maxBytes, content, describe }))
+      })
+    },
+  )
+
+  app.get(
+    '/v1/files',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'List the uploaded files of the caller',
+        querystring: FileQuery,
+        response: { 200: FileList, ...refusals },
+      },
+    },
+    async (request) => {
+      const { limit, order, after, purpose } = request.query as Static<typeof FileQuery>
+      const page = {
+        limit,
+        purpose,
+        after: after === undefined ? undefined : toPosition(after),
+        order: order === 'asc' ? 'oldest_first' : 'newest_first',
+      } as const
+      const { uploads: files, hasMore } = await uploads.list(scopeOf(request), page)
+      const data = files.map(show)
+      return { object: 'list', data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: hasMore }
+    },
+  )
+
+  app.get(
+    '/v1/files/:file_id',
+    { config, schema: { tags, summary: 'Get an uploaded file, without its content', params, response: { 200: File, ...refusals } } },
+    async (request) => show(await uploads.find(scopeOf(request), uploadIdOf(request))),
+  )
+
+  app.delete(
+    '/v1/files/:file_id',
+    { config, schema: { tags, summary: 'Delete an uploaded file', params, response: { 200: DeletedFile, ...refusals } } },
+    async (request) => {
+      const id = uploadIdOf(request)
+      await uploads.remove(scopeOf(request), id)
+      return { id: toFileId(id), object: 'file', deleted: true }
+    },
+  )
+
+  const content = {
+    url: '/v1/files/:file_id/content',
+    config,
+    preHandler: refuseAsCode,
+    handler: async (request: FastifyRequest, reply: FastifyReply) => {
+      const { upload, content } = await uploads.open(scopeOf(request), uploadIdOf(request))
+      return sendFile({ id: upload.id, name: upload.name, type: upload.type, content }, request, reply)
+    },
+  }
+  app.route({
+    ...content,
+    method: 'GET',
+    exposeHeadRoute: false,
+    schema: {
+      tags,
+      summary: 'Download an uploaded file, whole or by range',
+      params,
+      response: { ...fileReplies, ...refusals },
+    },
+  })
+  app.route({ ...content, method: 'HEAD', schema: { hide: true } })
+}
+
+function toPosition(after: string): string {
+  const id = toUploadId(after)
+  if (id === '') throw invalid(['query', 'after'], `there is no file ${after}`)
+  return id
+}
+
+function scopeOf(request: FastifyRequest): UploadScope {
+  const { tenant, owner } = principalOf(request)
+  return { kind: 'own', tenant, owner }
+}
+
+function uploadIdOf(request: FastifyRequest): string {
+  return toUploadId((request.params as Static<typeof params>).file_id)
+}

@@ -1,0 +1,175 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { AccessKeyRecord } from '../../access/keys/access-key-store.ts'
+import type { AccessKeys } from '../../access/keys/access-keys.ts'
+import type { Principal } from '../../access/principal.ts'
+import { invalid } from '../../errors.ts'
+import { parsePosition, toOffset } from '../../json/offset.ts'
+import { AccessKey, CreatedAccessKey } from './access-schemas.ts'
+import { principalOf } from '../server/authenticate.ts'
+import { ErrorReply, Id, refusals, ValidationReply } from './schemas.ts'
+
+const Query = Type.Object({
+  limit: Type.Integer({ minimum: 1, maximum: 100, default: 45 }),
+  before: Type.Optional(Type.String({ maxLength: 500, description: 'The `offset` of the page before.' })),
+})
+
+const List = Type.Object({
+  keys: Type.Array(AccessKey),
+  offset: Type.String({ description: 'The position after this page, for `before`. Empty for an empty page.' }),
+  has_more: Type.Boolean(),
+})
+
+const lifetimeText = 'How long the key is valid: a number and a unit (s, m, h or d), such as 30d, up to `KEY_MAX_DAYS`. Default: 30d.'
+
+const Body = Type.Object(
+  {
+    sub: Type.String({ minLength: 1, maxLength: 256, description: 'The caller that the key stands for.' }),
+    roles: Type.Array(Type.String({ maxLength: 256 }), {
+      minItems: 1,
+      maxItems: 100,
+      description: 'Roles of `GET /core/v1/roles`. None may permit more than the key of the request.',
+    }),
+    expires: Type.Optional(Type.String({ maxLength: 20, description: lifetimeText })),
+  },
+  { additionalProperties: false },
+)
+
+const time = { revoked_at: Type.String({ format: 'date-time' }) }
+const Revoked = Type.Object({ jti: Type.String(), ...time })
+const RevokedKeys = Type.Object({ revoked: Type.Array(Type.String(), { description: 'The ids of the revoked keys.' }), ...time })
+
+const CreatorQuery = Type.Object({
+  created_by: Type.String({
+    minLength: 1,
+    maxLength: 2000,
+    description: 'The caller that created the keys, `<issuer> <sub>`, as keys are listed.',
+  }),
+})
+
+const path = '/core/v1/keys'
+const tags = ['Access']
+const config = { access: 'keys.manage' } as const
+
+/** Routes of the access keys of the caller's tenant. */
+export function keyRoutes(app: FastifyInstance, { keys }: { keys: AccessKeys }): void {
+  app.get(
+    path,
+    {
+      config,
+      schema: {
+        tags,
+        summary: "List the keys of the caller's tenant, newest first",
+        description: 'Keys of an identity provider are not listed. Expired keys are listed until `retention.access_keys` has passed.',
+        querystring: Query,
+        response: { 200: List, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { limit, before } = request.query as Type.Static<typeof Query>
+      // One key more than asked for tells whether there is a next page.
+      const records = await keys.list(principalOf(request), { limit: limit + 1, before: toPosition(before) })
+      const page = records.slice(0, limit)
+      const last = page.at(-1)
+      return { keys: page.map(toView), offset: last ? toOffset([last.createdAt, last.jti]) : '', has_more: records.length > limit }
+    },
+  )
+
+  app.post(
+    path,
+    {
+      config: { ...config, validationShape: 'detail' },
+      schema: {
+        tags,
+        summary: "Create a key in the caller's tenant",
+        description: 'The reply is the only one with the key itself. A key with other rights than that of the request is 403.',
+        body: Body,
+        response: { 201: CreatedAccessKey, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      const caller = principalOf(request)
+      const { key, ...record } = await keys.create(caller, request.body as Type.Static<typeof Body>)
+      const { jti, sub, roles } = record
+      request.log.info({ by: caller.owner, byKey: caller.keyId, tenant: caller.tenant, jti, sub, roles }, 'An access key was created')
+      return reply
+        .code(201)
+        .header('cache-control', 'no-store')
+        .send({ ...toView(record), key })
+    },
+  )
+
+  app.delete(
+    path,
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Revoke the keys that a caller created',
+        description:
+          'Revokes the keys of the tenant that the caller created over HTTP, the keys that were created with these keys, and so on. The keys of the caller itself stay. When one of the keys has other rights than that of the request, none is revoked, and the answer is 403.',
+        querystring: CreatorQuery,
+        response: { 200: RevokedKeys, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const caller = principalOf(request)
+      const { created_by: creator } = request.query as Type.Static<typeof CreatorQuery>
+      const { revoked, revokedAt } = await keys.revokeCreatedBy(caller, creator)
+      for (const jti of revoked) logRevocation(request, caller, jti)
+      return { revoked, revoked_at: toIso(revokedAt) }
+    },
+  )
+
+  app.delete(
+    `${path}/:jti`,
+    {
+      config,
+      schema: {
+        tags,
+        summary: "Revoke a key of the caller's tenant",
+        description:
+          'All processes refuse the key within 5 seconds, and its sessions of the console end. A second call has the same answer. A key with other rights than that of the request is 403.',
+        params: Type.Object({ jti: Id }),
+        response: { 200: Revoked, 404: ErrorReply, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const caller = principalOf(request)
+      const { jti, revokedAt, isNew } = await keys.revoke(caller, (request.params as { jti: string }).jti)
+      if (isNew) logRevocation(request, caller, jti)
+      return { jti, revoked_at: toIso(revokedAt) }
+    },
+  )
+}
+
+function logRevocation({ log }: FastifyRequest, { owner, keyId, tenant }: Principal, jti: string): void {
+  log.info({ by: owner, byKey: keyId, tenant, jti }, 'An access key was revoked')
+}
+
+function toPosition(offset: string | undefined): { createdAt: number; jti: string } | undefined {
+  if (offset === undefined) return undefined
+  const [createdAt, jti, ...rest] = parsePosition(offset) ?? []
+  if (!Number.isSafeInteger(createdAt) || typeof jti !== 'string' || rest.length > 0) {
+    throw invalid(['query', 'before'], 'must be the offset of a page')
+  }
+  return { createdAt: Number(createdAt), jti }
+}
+
+function toView(record: AccessKeyRecord): Type.Static<typeof AccessKey> {
+  const { jti, sub, roles, createdAt, expiresAt, revokedAt, lastUsedAt, creator } = record
+  return {
+    jti,
+    sub,
+    roles: [...roles],
+    created_at: toIso(createdAt),
+    expires_at: toIso(expiresAt),
+    revoked_at: revokedAt === undefined ? null : toIso(revokedAt),
+    last_used_at: lastUsedAt === undefined ? null : toIso(lastUsedAt),
+    created_by: creator?.owner ?? null,
+  }
+}
+
+function toIso(ms: number): string {
+  return new Date(ms).toISOString()
+}

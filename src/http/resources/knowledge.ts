@@ -1,0 +1,156 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type, type Static } from 'typebox'
+import { invalid } from '../../errors.ts'
+import { parsePosition, toOffset } from '../../json/offset.ts'
+import type { Knowledge, KnowledgeDocument } from '../../knowledge/knowledge.ts'
+import { principalOf } from '../server/authenticate.ts'
+import { formOf, formRefusals, formRoute } from '../server/forms.ts'
+import { ErrorReply, Id, Offset, pageLimit, refusals, ValidationReply } from './schemas.ts'
+
+const path = '/core/v1/knowledge'
+
+export const ListedDocument = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    size: Type.Integer({ description: 'Bytes.' }),
+    media_type: Type.String(),
+    state: Type.Enum(['waiting', 'indexing', 'ready', 'failed'], {
+      description: '`ready`: found by `knowledge_search`. `failed`: cannot be read, for the reason in `error`.',
+    }),
+    error: Type.Optional(Type.String({ description: 'Why the document cannot be searched. Only in the state `failed`.' })),
+    passages: Type.Optional(
+      Type.Integer({
+        description: 'Number of passages that a search finds. In the state `ready`; absent for documents of earlier versions.',
+      }),
+    ),
+    created_at: Type.String({ format: 'date-time' }),
+  },
+  { description: 'A document of the tenant for `knowledge_search`.' },
+)
+
+const DocumentList = Type.Object({
+  documents: Type.Array(ListedDocument),
+  offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
+  has_more: Type.Boolean(),
+})
+
+const DocumentForm = Type.Object({
+  file: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The document.' }),
+  name: Type.Optional(Type.String({ description: 'The name of the document. Default: the file name of the part.' })),
+  replace: Type.Optional(
+    Type.Enum(['true', 'false'], {
+      description: '`true`: earlier documents of the same name are deleted as soon as this one is `ready`. Default: all stay.',
+    }),
+  ),
+})
+
+const Deleted = Type.Object({ id: Type.String(), status: Type.Enum(['deleted']) })
+const params = Type.Object({ document_id: Id })
+const Query = Type.Object({ limit: pageLimit, before: Offset })
+
+/** The documents of the caller's tenant, which `knowledge_search` finds. */
+export function knowledgeRoutes(app: FastifyInstance, { knowledge }: { knowledge: Knowledge }): void {
+  const tags = ['Knowledge']
+
+  app.get(
+    path,
+    {
+      config: { access: 'knowledge.read' },
+      schema: {
+        tags,
+        summary: 'List documents, newest first',
+        querystring: Query,
+        response: { 200: DocumentList, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { limit, before } = request.query as Static<typeof Query>
+      const page = { limit, after: before === undefined ? undefined : toPosition(before) }
+      const { documents, hasMore } = await knowledge.list(principalOf(request).tenant, page)
+      const last = documents.at(-1)
+      return { documents: documents.map(toListed), offset: last ? toOffset([last.id]) : '', has_more: hasMore }
+    },
+  )
+
+  app.post(
+    path,
+    {
+      config: { access: 'knowledge.write', takesForm: true },
+      ...formRoute,
+      schema: {
+        tags,
+        summary: 'Add a document',
+        consumes: ['multipart/form-data'],
+        body: DocumentForm,
+        response: { 201: ListedDocument, ...formRefusals },
+      },
+    },
+    async (request, reply) => {
+      const document = await formOf(request).receive(({ name, type, maxBytes, content }, fields) => {
+        const describe = async () => ({ name, type, ...readFields(await fields()) })
+        return knowledge.add(principalOf(request), { maxBytes, content, describe })
+      })
+      return reply.code(201).send(toListed(document))
+    },
+  )
+
+  app.get(
+    `${path}/:document_id`,
+    {
+      config: { access: 'knowledge.read' },
+      schema: {
+        tags,
+        summary: 'Get a document with its state',
+        params,
+        response: { 200: ListedDocument, 404: ErrorReply, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => toListed(await knowledge.find(principalOf(request).tenant, idOf(request))),
+  )
+
+  app.delete(
+    `${path}/:document_id`,
+    {
+      config: { access: 'knowledge.write' },
+      schema: { tags, summary: 'Delete a document', params, response: { 200: Deleted, 404: ErrorReply, ...refusals } },
+    },
+    async (request) => {
+      const id = idOf(request)
+      await knowledge.remove(principalOf(request).tenant, id)
+      return { id, status: 'deleted' as const }
+    },
+  )
+}
+
+/** The fields of the form beside the file. Others are refused, since a misspelt one would be ignored. */
+function readFields(fields: ReadonlyMap<string, string>): { name?: string; replaces: boolean } {
+  const unknown = [...fields.keys()].find((field) => field !== 'name' && field !== 'replace')
+  if (unknown !== undefined) throw invalid(['body', unknown], 'is not known')
+  const [name, replace = 'false'] = [fields.get('name'), fields.get('replace')]
+  if (replace !== 'true' && replace !== 'false') throw invalid(['body', 'replace'], 'must be true or false')
+  return { ...(name !== undefined && { name }), replaces: replace === 'true' }
+}
+
+function toListed({ id, name, size, type, state, error, passages, createdAt }: KnowledgeDocument): Static<typeof ListedDocument> {
+  const fields = {
+    id,
+    name,
+    size,
+    media_type: type,
+    state,
+    ...(error !== undefined && { error }),
+    ...(passages !== undefined && { passages }),
+  }
+  return { ...fields, created_at: new Date(createdAt).toISOString() }
+}
+
+function idOf(request: FastifyRequest): string {
+  return (request.params as Static<typeof params>).document_id
+}
+
+function toPosition(offset: string): string {
+  const [id, ...more] = parsePosition(offset) ?? []
+  if (typeof id !== 'string' || more.length > 0) throw invalid(['query', 'before'], 'must be the offset of a page')
+  return id
+}

@@ -1,0 +1,99 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import type { Memories } from '../../memory/memories.ts'
+import { principalOf } from '../server/authenticate.ts'
+import { ErrorReply, Id, refusals, ValidationReply } from './schemas.ts'
+
+const Query = Type.Object({
+  limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
+  before: Type.Optional(Type.Intersect([Id, Type.String({ description: 'A memory id: the page begins after this memory.' })])),
+})
+
+export const Memory = Type.Object({
+  id: Type.String(),
+  content: Type.String(),
+  kind: Type.Enum(['fact', 'preference', 'lesson']),
+  origin: Type.Enum(['user', 'tool'], { description: "`tool`: learned from the output of a tool, not from the caller's own words." }),
+  source: Type.Object(
+    { session_id: Type.String(), message_index: Type.Integer() },
+    { description: 'The message that confirmed the memory last.' },
+  ),
+  created_at: Type.String(),
+})
+
+export const List = Type.Object({ memories: Type.Array(Memory), count: Type.Integer() })
+
+export const FeedbackBody = Type.Object({
+  score: Type.Number({ minimum: -1, maximum: 1, description: 'From -1 (bad) to 1 (good).' }),
+  comment: Type.Optional(Type.Union([Type.String({ maxLength: 4000 }), Type.Null()])),
+})
+
+export const Feedback = Type.Object({
+  request_id: Type.String(),
+  score: Type.Number(),
+  comment: Type.Union([Type.String(), Type.Null()]),
+  created_at: Type.String(),
+})
+
+/** Routes of memories, and of feedback on runs. */
+export function memoryRoutes(app: FastifyInstance, { memories }: { memories: Memories }): void {
+  app.get(
+    '/core/v1/memories',
+    {
+      config: { access: 'memories.read' },
+      schema: {
+        tags: ['Memories'],
+        summary: 'List the memories about the caller, newest first',
+        querystring: Query,
+        response: { 200: List, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { limit, before } = request.query as Type.Static<typeof Query>
+      return memories.list(principalOf(request), { limit, before })
+    },
+  )
+
+  app.delete(
+    '/core/v1/memories/:id',
+    {
+      config: { access: 'memories.write' },
+      schema: {
+        tags: ['Memories'],
+        summary: 'Delete a memory',
+        params: Type.Object({ id: Id }),
+        response: {
+          200: Type.Object({ id: Type.String(), status: Type.Enum(['deleted']) }),
+          404: ErrorReply,
+          422: ValidationReply,
+          ...refusals,
+        },
+      },
+    },
+    async (request) => {
+      const { id } = request.params as { id: string }
+      await memories.delete(principalOf(request), id)
+      return { id, status: 'deleted' }
+    },
+  )
+
+  app.post(
+    '/core/v1/runs/:request_id/feedback',
+    {
+      config: { access: 'runs.write' },
+      schema: {
+        tags: ['Runs'],
+        summary: 'Rate an answer; the agent keeps lessons from the feedback as memories',
+        params: Type.Object({ request_id: Id }),
+        body: FeedbackBody,
+        response: { 200: Feedback, 404: ErrorReply, 409: ErrorReply, 410: ErrorReply, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { request_id: requestId } = request.params as { request_id: string }
+      const { score, comment } = request.body as Type.Static<typeof FeedbackBody>
+      const text = comment?.trim() || undefined
+      return memories.rate(principalOf(request), { requestId, score, comment: text })
+    },
+  )
+}

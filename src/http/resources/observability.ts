@@ -1,0 +1,143 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import type { Observability } from '../../runs/reports/observability.ts'
+import { principalOf } from '../server/authenticate.ts'
+import { MetricSeries, ToolMetricsList } from './metric-schemas.ts'
+import { refusals, ValidationReply } from './schemas.ts'
+import { Time, toTime } from '../server/time-parameter.ts'
+
+const Timestamp = (bound: string) =>
+  Type.Integer({
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    default: 0,
+    description: `${bound}: epoch milliseconds, or seconds below 1e11; 0 means no bound.`,
+  })
+
+const TimeRange = { start_timestamp: Timestamp('Start of the search'), end_timestamp: Timestamp('End of the search') }
+
+const MetricsQuery = Type.Object(TimeRange)
+
+const LogsQuery = Type.Object({
+  run_id: Type.Optional(Type.String()),
+  limit: Type.Integer({ minimum: 1, maximum: 20, default: 10 }),
+  offset: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 }),
+  ...TimeRange,
+})
+
+export const Metrics = Type.Object(
+  {
+    status_value_counts: Type.Record(Type.String(), Type.Integer()),
+    total_requests: Type.Integer(),
+    total_errors: Type.Integer(),
+    total_tokens: Type.Integer(),
+    mean_tokens: Type.Number(),
+    mean_latency: Type.Number(),
+    max_latency: Type.Number(),
+    min_latency: Type.Number(),
+    total_prompt_tokens: Type.Integer(),
+    mean_prompt_tokens: Type.Number(),
+    total_completion_tokens: Type.Integer(),
+    mean_completion_tokens: Type.Number(),
+  },
+  { description: 'Latencies in seconds; 0 if there is no run.' },
+)
+
+export const Logs = Type.Object({
+  data: Type.String({
+    description:
+      'JSON text of a list, newest first: name, id, model, error, status, latency (seconds), end_time (epoch milliseconds), completion_tokens, total_tokens.',
+  }),
+  total: Type.Integer(),
+  has_more: Type.Boolean(),
+})
+
+const ToolsQuery = Type.Object({
+  since: Time('Runs that ended at this time or later; default: 24 hours before `until`.'),
+  until: Time('Runs that ended before this time; default: now.'),
+})
+
+const SeriesQuery = Type.Object({
+  bucket: Type.Enum(['hour', 'day'], { default: 'hour', description: 'Hours and days of UTC.' }),
+  by: Type.Enum(['none', 'tool', 'version', 'sub'], {
+    default: 'none',
+    description:
+      'One series for all runs, or one for each tool, version of the configuration, or caller. A run counts for every tool that it called.',
+  }),
+  since: Time(
+    'Start; the hour or day of this time is counted in full. Default: the last 24 hours or 30 days. At most 744 hours or 366 days.',
+  ),
+  until: Time('Runs that ended before this time; default: now.'),
+})
+
+/** Metrics and logs of the runs of the caller's tenant. */
+export function observabilityRoutes(app: FastifyInstance, { observability }: { observability: Observability }): void {
+  app.get(
+    '/core/v1/metrics',
+    {
+      config: { access: 'observability.read' },
+      schema: {
+        tags: ['Observability'],
+        summary: 'Metrics of all runs, or of the runs that ended in a range of whole hours',
+        querystring: MetricsQuery,
+        response: { 200: Metrics, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => observability.metrics(principalOf(request), request.query as Type.Static<typeof MetricsQuery>),
+  )
+
+  app.get(
+    '/core/v1/metrics/tools',
+    {
+      config: { access: 'observability.read' },
+      schema: {
+        tags: ['Observability'],
+        summary: 'Calls, errors and durations of each tool',
+        description:
+          'Counts the tool calls of the ended runs of the tenant, as long as the runs are kept. The percentiles are exact for runs with at most ' +
+          '100 calls of a tool; of longer runs, the first 100 durations count. One answer reads at most 100,000 pairs of run and tool, newest first. ' +
+          'Direct tool executions are not counted.',
+        querystring: ToolsQuery,
+        response: { 200: ToolMetricsList, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { since, until } = request.query as Type.Static<typeof ToolsQuery>
+      return observability.tools(principalOf(request), { since: toTime('since', since), until: toTime('until', until) })
+    },
+  )
+
+  app.get(
+    '/core/v1/metrics/series',
+    {
+      config: { access: 'observability.read' },
+      schema: {
+        tags: ['Observability'],
+        summary: 'Runs, errors, latency, tokens and cost by hour or day',
+        description:
+          'Sums the ended runs of the tenant by the hour or day of their end, as long as the runs are kept. The percentiles are exact. ' +
+          'One answer reads at most 200,000 runs, newest first; `complete_since` tells when there are more.',
+        querystring: SeriesQuery,
+        response: { 200: MetricSeries, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { since, until, ...query } = request.query as Type.Static<typeof SeriesQuery>
+      return observability.series(principalOf(request), { ...query, since: toTime('since', since), until: toTime('until', until) })
+    },
+  )
+
+  app.get(
+    '/core/v1/logs',
+    {
+      config: { access: 'observability.read' },
+      schema: {
+        tags: ['Observability'],
+        summary: 'List ended runs, newest first',
+        querystring: LogsQuery,
+        response: { 200: Logs, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => observability.logs(principalOf(request), request.query as Type.Static<typeof LogsQuery>),
+  )
+}

@@ -1,0 +1,39 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import { ServiceError } from '../../errors.ts'
+import { principalOf } from '../server/authenticate.ts'
+import { refusals } from './schemas.ts'
+
+export interface PrometheusOptions {
+  read(): Promise<{ contentType: string; text: string }>
+  /** True: the route needs no key. */
+  isPublic: boolean
+  /** The only tenant that may read the metrics unless they are public, since they cover all tenants. */
+  adminTenant: string
+}
+
+/** Metrics of the whole service, for a Prometheus server. */
+export function prometheusRoute(app: FastifyInstance, { read, isPublic, adminTenant }: PrometheusOptions): void {
+  app.get(
+    '/metrics',
+    {
+      config: { access: isPublic ? 'public' : 'observability.read' },
+      schema: {
+        tags: ['Observability'],
+        operationId: 'getPrometheusMetrics',
+        summary: 'Metrics of the whole service as Prometheus text',
+        response: { 200: { description: 'Prometheus text.', content: { 'text/plain': { schema: Type.String() } } }, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      if (!isPublic && principalOf(request).tenant !== adminTenant) {
+        throw new ServiceError(
+          'forbidden',
+          "RBAC: access denied: metrics of the whole service need observability.read and a key of the administrators' tenant.",
+        )
+      }
+      const { contentType, text } = await read()
+      return reply.type(contentType).serializer(String).send(text)
+    },
+  )
+}

@@ -1,0 +1,37 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { notFound } from '../server/error-reply.ts'
+import { keepOutOfCaches } from '../server/origin.ts'
+import { wellKnownPath, type ResourceMetadata } from './resource-metadata.ts'
+import { ErrorReply } from './schemas.ts'
+
+const Metadata = Type.Object({
+  resource: Type.String({ description: 'The address that the metadata is about, for the parameter `resource` of a token request.' }),
+  authorization_servers: Type.Array(Type.String(), { description: 'The issuer of the identity provider.' }),
+  scopes_supported: Type.Array(Type.String()),
+  bearer_methods_supported: Type.Array(Type.String()),
+  resource_name: Type.String(),
+  resource_documentation: Type.String(),
+})
+
+/** Metadata of `/mcp` for OAuth clients (RFC 9728). Without an identity provider there is none. */
+export function resourceMetadataRoutes(app: FastifyInstance, metadata: ResourceMetadata | undefined): void {
+  const answer = (path: string, request: FastifyRequest, reply: FastifyReply) => {
+    const document = metadata?.documentAt(path, request)
+    if (!document) throw notFound(request)
+    keepOutOfCaches(request, reply)
+    return document
+  }
+  const schema = {
+    tags: ['Protocols'],
+    summary: 'The identity provider for MCP clients (OAuth protected resource metadata, RFC 9728)',
+    response: { 200: Metadata, 404: ErrorReply },
+  }
+  const config = { access: 'public' } as const
+  app.get(wellKnownPath, { config, schema }, async (request, reply) => answer('', request, reply))
+  app.get(`${wellKnownPath}/mcp`, { config, schema }, async (request, reply) => answer('/mcp', request, reply))
+  // Behind a proxy with a prefix, the path of the resource has the prefix too.
+  app.get(`${wellKnownPath}/*`, { config, schema: { hide: true } }, async (request, reply) =>
+    answer(`/${(request.params as { '*': string })['*']}`, request, reply),
+  )
+}

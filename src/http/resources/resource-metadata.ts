@@ -1,0 +1,80 @@
+import type { FastifyRequest } from 'fastify'
+import { accessTo, PermissionError } from '../../access/operations.ts'
+import { scopesFor } from '../../access/scopes.ts'
+import type { AccessProvider } from '../../access/verify.ts'
+import type { CurrentAgent } from '../../configuration/agent.ts'
+import type { ServiceError } from '../../errors.ts'
+import { originOf } from '../server/origin.ts'
+import { prefixOf } from '../server/prefix.ts'
+
+/** The metadata that lets OAuth clients find the identity provider of `/mcp` (RFC 9728), and the challenges that point there (RFC 6750). */
+export interface ResourceMetadata {
+  /** The document at a path below the well-known path, such as `/mcp`; undefined for a path without a resource. */
+  documentAt(path: string, request: FastifyRequest): ProtectedResource | undefined
+  /** The header `www-authenticate` for a refusal at `/mcp`: a 401, or a 403 for a token without the needed permissions. */
+  challengeOf(error: ServiceError, request: FastifyRequest): string | undefined
+}
+
+export interface ProtectedResource {
+  resource: string
+  authorization_servers: string[]
+  scopes_supported: readonly string[]
+  bearer_methods_supported: string[]
+  resource_name: string
+  resource_documentation: string
+}
+
+export interface ResourceMetadataOptions {
+  provider: AccessProvider | undefined
+  adminTenant: string
+  agent: CurrentAgent
+}
+
+export const wellKnownPath = '/.well-known/oauth-protected-resource'
+
+/** What a client of `/mcp` needs for everything that the endpoint offers. */
+const neededByClients = [...accessTo.chat, ...accessTo.executeTool] as const
+
+/** Undefined without an identity provider, and for an issuer that is no address: clients could not find its endpoints. */
+export function createResourceMetadata({ provider, adminTenant, agent }: ResourceMetadataOptions): ResourceMetadata | undefined {
+  if (!provider || !/^https?:\/\//i.test(provider.issuer)) return undefined
+  const rules = () => ({
+    provider,
+    customRoles: agent().config.access.roles,
+    scope: { tenant: provider.tenant ?? adminTenant, adminTenant },
+  })
+
+  return {
+    documentAt(path, request) {
+      const prefix = prefixOf(request)
+      // The well-known path comes before the path of the resource (RFC 9728, 3.1); a proxy with a prefix may only pass paths behind the prefix.
+      const suffix = prefix !== '' && path.startsWith(prefix) ? path.slice(prefix.length) : path
+      if (suffix !== '' && suffix !== '/mcp') return undefined
+      const address = originOf(request) + prefix
+      return {
+        resource: address + suffix,
+        authorization_servers: [provider.issuer],
+        scopes_supported: scopesFor(neededByClients, rules()),
+        bearer_methods_supported: ['header'],
+        resource_name: agent().config.name,
+        resource_documentation: `${address}/docs/guides/mcp-clients`,
+      }
+    },
+
+    challengeOf(error, request) {
+      const location = { resource_metadata: `${originOf(request)}${prefixOf(request)}${wellKnownPath}/mcp` }
+      if (error.code === 'unauthorized') {
+        return toChallenge({ ...location, scope: scopesFor(neededByClients, rules()).join(' ') })
+      }
+      if (!(error instanceof PermissionError)) return undefined
+      const scope = scopesFor([...new Set([...accessTo.chat, error.access[0]!])], rules()).join(' ')
+      return toChallenge({ error: 'insufficient_scope', ...location, scope, error_description: error.message })
+    },
+  }
+}
+
+/** Empty parameters are left out. Values are ASCII without quotes and backslashes: addresses, scopes and own messages. */
+function toChallenge(parameters: Record<string, string>): string {
+  const pairs = Object.entries(parameters).filter(([, value]) => value !== '')
+  return `Bearer ${pairs.map(([name, value]) => `${name}="${value}"`).join(', ')}`
+}

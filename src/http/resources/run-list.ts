@@ -1,0 +1,93 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import { accessTo } from '../../access/operations.ts'
+import { invalid } from '../../errors.ts'
+import type { ListRuns } from '../../runs/list/run-list.ts'
+import { principalOf } from '../server/authenticate.ts'
+import { Id, Offset, pageLimit, refusals, ValidationReply } from './schemas.ts'
+import { Time, toTime } from '../server/time-parameter.ts'
+import { Run } from './runs.ts'
+
+const Operation = Type.Enum(['chain', 'chain_streaming', 'chain_async'])
+
+/** NUL is excluded: Postgres stores no NUL in text. */
+const Text = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 1024, pattern: '^[^\\u0000]*$', description }))
+
+const Query = Type.Object({
+  status: Type.Optional(Type.Index(Run, ['status'])),
+  session_id: Type.Optional(Id),
+  operation: Type.Optional(Operation),
+  sub: Text('Runs of the callers with this `sub`, of any issuer.'),
+  tool: Text('Ended runs that have called this tool.'),
+  tool_errors: Type.Optional(
+    Type.Boolean({ description: '`true`: ended runs in which a tool call has failed, whatever their status; `false`: the other runs.' }),
+  ),
+  version: Text('Runs that were executed with this version of the configuration.'),
+  since: Time('Runs accepted at this time or later.'),
+  until: Time('Runs accepted before this time.'),
+  limit: pageLimit,
+  before: Offset,
+})
+
+export const RunSummary = Type.Object({
+  request_id: Type.String(),
+  session_id: Type.String(),
+  issuer: Type.String({ description: 'The issuer of the key that started the run.' }),
+  sub: Type.String({ description: 'The caller of the run.' }),
+  operation: Operation,
+  status: Type.Index(Run, ['status']),
+  created_at: Type.String({ format: 'date-time' }),
+  started_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description: 'Null while the run waits.' }),
+  ended_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description: 'Null until the end of the run.' }),
+  input: Type.Union([Type.String(), Type.Null()], {
+    description: 'The first 200 characters of the question. Null for a run of another caller, except for administrators.',
+  }),
+  tokens: Type.Integer({ description: 'Prompt and completion tokens of all model calls; 0 until the end of the run.' }),
+  cost: Type.Union([Type.Number(), Type.Null()], {
+    description: 'USD. Null until the end of the run, and if no price is known for the models of the run.',
+  }),
+  tool_errors: Type.Integer({ description: 'Failed tool calls; 0 until the end of the run.' }),
+  error_type: Type.Union([Type.String(), Type.Null()], { description: '`details.error_type` of the error of a failed run.' }),
+  config_version: Type.Union([Type.String(), Type.Null()], { description: 'The version of the configuration that executed the run.' }),
+})
+
+export const RunPage = Type.Object({
+  runs: Type.Array(RunSummary),
+  offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
+  has_more: Type.Boolean(),
+})
+
+/** The route that lists runs. */
+export function runListRoute(app: FastifyInstance, { listRuns }: { listRuns: ListRuns }): void {
+  app.get(
+    '/core/v1/runs',
+    {
+      config: { access: accessTo.readRun },
+      schema: {
+        tags: ['Runs'],
+        summary: 'List runs, newest first',
+        description:
+          "A caller's own runs; with the permission `observability.read`, the runs of the tenant. Filters may be combined. Direct executions of tools are not listed.",
+        querystring: Query,
+        response: { 200: RunPage, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const {
+        status,
+        session_id: sessionId,
+        operation,
+        sub,
+        tool,
+        tool_errors: toolErrors,
+        version,
+        limit,
+        before,
+        ...times
+      } = request.query as Type.Static<typeof Query>
+      const [since, until] = [toTime('since', times.since), toTime('until', times.until)]
+      if (since !== undefined && until !== undefined && until < since) throw invalid(['query', 'until'], 'is before since')
+      return listRuns(principalOf(request), { status, sessionId, operation, sub, tool, toolErrors, version, since, until, limit, before })
+    },
+  )
+}

@@ -1,0 +1,215 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { accessTo, permits } from '../../access/operations.ts'
+import type { Principal } from '../../access/principal.ts'
+import type { Artifacts } from '../../artifacts/artifacts.ts'
+import { ServiceError } from '../../errors.ts'
+import type { ApprovalStore } from '../../runs/approvals/approval-store.ts'
+import { toForeignUrl } from '../../runs/callbacks/callback-event.ts'
+import type { Callbacks } from '../../runs/callbacks/callbacks.ts'
+import type { Runs } from '../../runs/runs.ts'
+import type { RunKey } from '../../runs/run.ts'
+import type { RunStore, StoredRun } from '../../runs/run-store.ts'
+import { isReadable } from '../../runs/unstored.ts'
+import { createFindRunKey } from '../../runs/intake/whose-run.ts'
+import { keptFilesOf } from '../../runs/run-result.ts'
+import { toRunView, toSharedView, type RunView } from '../../runs/run-view.ts'
+import { principalOf } from '../server/authenticate.ts'
+import { disconnectSignal } from '../server/connection.ts'
+import { lastEventHeader, lastEventNumber } from '../doors/last-event.ts'
+import { followNamed, type Exchange, type OpenChat } from '../reader.ts'
+import { ChainAnswer, ErrorReply, eventStream, Id, InterruptedEvent, refusals, ValidationReply, waitingFields } from './schemas.ts'
+import { sendRun } from '../doors/core/send-run.ts'
+import { chunksOf } from '../doors/core/stream-chunks.ts'
+
+export interface RunServices {
+  artifacts: Pick<Artifacts, 'toAnswerFiles'>
+  runs: Runs
+  runStore: Pick<RunStore, 'find' | 'ownersOf'>
+  callbacks: Pick<Callbacks, 'find' | 'resend'>
+  openCalls: Pick<ApprovalStore, 'openOf'>
+}
+
+const params = Type.Object({ request_id: Id })
+
+/** NUL is excluded: Postgres stores no NUL in text. */
+const Name = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 1024, pattern: '^[^\\u0000]*$', description }))
+
+export const OwnerQuery = Type.Object({
+  issuer: Name('The issuer of the owner of the run, for administrators.'),
+  sub: Name(
+    'The sub of the owner of the run, for administrators. Without issuer or sub: the own run, else the only match in the tenant, else 409.',
+  ),
+})
+
+export const Run = Type.Object({
+  request_id: Type.String(),
+  session_id: Type.String(),
+  status: Type.Enum(['pending', 'running', 'interrupted', 'success', 'error', 'timeout', 'cancelled']),
+  created_at: Type.String(),
+  started_at: Type.Union([Type.String(), Type.Null()]),
+  ended_at: Type.Union([Type.String(), Type.Null()]),
+  outcome: Type.Optional(ChainAnswer.properties.body),
+  error: Type.Optional(ErrorReply),
+  ...waitingFields,
+  callback: Type.Optional(
+    Type.Object({
+      url: Type.String(),
+      status: Type.Enum(['pending', 'delivered', 'failed', 'gone']),
+      attempts: Type.Array(
+        Type.Object({
+          at: Type.String(),
+          event: Type.Optional(InterruptedEvent),
+          status: Type.Union([Type.Integer(), Type.Null()], { description: 'HTTP status; null if no response arrived.' }),
+          error: Type.Optional(Type.String()),
+        }),
+      ),
+    }),
+  ),
+})
+
+const missing = { 404: ErrorReply, 410: ErrorReply, 422: ValidationReply }
+
+/** The view of a run for a caller: without `runs.read` only its state. Throws `not_found` for an unknown run. */
+export type ViewRun = (principal: Principal, key: RunKey) => Promise<RunView>
+
+export function viewRuns(services: ViewServices & { runStore: Pick<RunStore, 'find'> }): ViewRun {
+  return async (principal, key) => {
+    const run = await services.runStore.find(key)
+    if (!run) throw noRun(key)
+    return viewRun(services, principal, run)
+  }
+}
+
+type ViewServices = Pick<RunServices, 'callbacks' | 'openCalls' | 'artifacts'>
+
+async function viewRun({ callbacks, openCalls, artifacts }: ViewServices, principal: Principal, run: StoredRun): Promise<RunView> {
+  const open = run.status === 'interrupted' ? await openCalls.openOf(run) : undefined
+  if (!permits(principal, accessTo.readRun)) return toSharedView(run, open)
+  const callback = run.operation === 'chain_async' ? await callbacks.find(run) : undefined
+  const kept = run.endedAt === undefined ? undefined : keptFilesOf(run)
+  const files = kept ? await artifacts.toAnswerFiles(kept, permits(principal, accessTo.linkArtifact)) : []
+  const isOwn = run.owner === principal.owner
+  return toRunView(run, { callback: callback && !isOwn ? { ...callback, url: toForeignUrl(callback.url) } : callback, open, files })
+}
+
+function noRun({ requestId }: RunKey): ServiceError {
+  return new ServiceError('not_found', `There is no run ${requestId}.`)
+}
+
+/** Routes of runs, which are named by their request ids. */
+export function runRoutes(app: FastifyInstance, services: RunServices): void {
+  const { runs, callbacks } = services
+  const view = viewRuns(services)
+  const findKey = createFindRunKey(services.runStore)
+  const runKeyOf = (request: FastifyRequest): Promise<RunKey> => {
+    const { request_id: requestId } = request.params as Type.Static<typeof params>
+    const { issuer, sub } = request.query as Type.Static<typeof OwnerQuery>
+    return findKey(principalOf(request), { requestId, issuer, sub })
+  }
+
+  /** Throws `not_found` also for an ended run that is not kept. */
+  const findReadable = async (key: RunKey): Promise<StoredRun> => {
+    const run = await services.runStore.find(key)
+    if (!run || !isReadable(run)) throw noRun(key)
+    return run
+  }
+
+  app.get(
+    '/core/v1/runs/:request_id',
+    {
+      config: { access: accessTo.readRun },
+      schema: {
+        tags: ['Runs'],
+        summary: 'Get a run',
+        params,
+        querystring: OwnerQuery,
+        response: { 200: Run, ...missing, 409: ErrorReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const key = await runKeyOf(request)
+      return viewRun(services, principalOf(request), await findReadable(key))
+    },
+  )
+
+  app.delete(
+    '/core/v1/runs/:request_id',
+    {
+      config: { access: accessTo.cancelRun },
+      schema: {
+        tags: ['Runs'],
+        summary: 'Cancel a run',
+        params,
+        querystring: OwnerQuery,
+        response: { 200: Run, ...missing, 409: ErrorReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const key = await runKeyOf(request)
+      await findReadable(key)
+      await runs.cancel(key)
+      return view(principalOf(request), key)
+    },
+  )
+
+  app.post(
+    '/core/v1/runs/:request_id/callback',
+    {
+      config: { access: 'runs.write' },
+      schema: {
+        tags: ['Runs'],
+        summary: 'Send an undelivered callback again now',
+        params,
+        response: { 200: Run, ...missing, 409: ErrorReply, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      const key = ownRunKey(request)
+      await callbacks.resend(key, disconnectSignal(reply))
+      return view(principalOf(request), key)
+    },
+  )
+
+  async function follow(key: RunKey, exchange: Exchange): Promise<OpenChat> {
+    await findReadable(key)
+    return followNamed(services, exchange, key)
+  }
+
+  app.get(
+    '/core/v1/runs/:request_id/stream',
+    {
+      // A HEAD request would read the whole run without a reader.
+      exposeHeadRoute: false,
+      config: { access: accessTo.readRun },
+      schema: {
+        tags: ['Runs'],
+        summary: 'Stream the events of a run, from the start or after last-event-id, then live',
+        params,
+        querystring: OwnerQuery,
+        headers: Type.Object(lastEventHeader),
+        response: {
+          200: eventStream,
+          204: Type.Null({ description: 'The run has ended and `last-event-id` is its last event.' }),
+          ...missing,
+          // A run that failed before its first event is answered with its error; 409 also means an ambiguous id.
+          409: ErrorReply,
+          502: ErrorReply,
+          ...refusals,
+        },
+      },
+    },
+    async (request, reply) => {
+      const key = await runKeyOf(request)
+      const after = lastEventNumber(request, key.requestId)
+      const opening = { chat: follow(key, { request, reply }) }
+      return sendRun(reply, opening, { after, render: () => ({ toChunk: chunksOf(key.requestId) }) })
+    },
+  )
+}
+
+/** The caller's own run. */
+function ownRunKey(request: FastifyRequest): RunKey {
+  const { tenant, owner } = principalOf(request)
+  return { tenant, owner, requestId: (request.params as { request_id: string }).request_id }
+}

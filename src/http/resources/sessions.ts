@@ -1,0 +1,154 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import type { SessionChanges } from '../../sessions/session-changes.ts'
+import type { Sessions } from '../../sessions/sessions.ts'
+import { principalOf } from '../server/authenticate.ts'
+import { AdditionalContext, ErrorReply, GeneratedArtifact, Id, IdHeaders, refusals, Step, Usage, ValidationReply } from './schemas.ts'
+
+const Query = Type.Object({
+  limit: Type.Integer({ minimum: 1, maximum: 100, default: 45 }),
+  before: Type.Optional(Type.Intersect([Id, Type.String({ description: 'A session id: the page begins after this session.' })])),
+  q: Type.Optional(
+    Type.String({
+      maxLength: 200,
+      description: 'Only sessions whose short name, or one of whose messages, contains all of these words (at most 10), in any case.',
+    }),
+  ),
+})
+
+const Attached = Type.Object({ name: Type.String(), kind: Type.String({ description: 'MIME type.' }) })
+
+export const Message = Type.Object({
+  role: Type.Enum(['human', 'ai']),
+  content: Type.String(),
+  timestamp: Type.Integer({ description: 'Epoch seconds.' }),
+  images: Type.Optional(Type.Array(Attached)),
+  context_files: Type.Optional(Type.Array(Attached)),
+  additional_context: Type.Optional(Type.Array(AdditionalContext)),
+  response_metadata: Type.Optional(
+    Type.Object({
+      request_id: Type.Optional(Type.String()),
+      model: Type.Optional(Type.String()),
+      finish_reason: Type.Optional(Type.String()),
+      usage: Type.Array(Usage),
+      intermediate_steps: Type.Array(Step),
+      generated_artifacts: Type.Array(GeneratedArtifact),
+    }),
+  ),
+})
+
+export const Session = Type.Object({
+  session_id: Type.String(),
+  short_name: Type.String(),
+  created_at: Type.String(),
+  updated_at: Type.String(),
+  messages: Type.Array(Message),
+})
+
+export const Summary = Type.Object({
+  session_id: Type.String(),
+  checkpoint_id: Type.String(),
+  short_name: Type.String(),
+  created_at: Type.String(),
+})
+
+const params = Type.Object({ session_id: Id })
+
+const Fork = Type.Object({ message_index: Type.Integer({ minimum: 0, description: 'The messages before this index are copied.' }) })
+
+export const List = Type.Object({
+  sessions: Type.Array(Summary),
+  offset: Type.String(),
+  count: Type.Integer(),
+  next: Type.Optional(
+    Type.String({
+      description: 'Only with `q`: the value of `before` for the next page. Absent when no session is left.',
+    }),
+  ),
+})
+
+/** Routes of sessions, which are conversations with their messages. */
+export function sessionRoutes(app: FastifyInstance, { sessions, changes }: { sessions: Sessions; changes: SessionChanges }): void {
+  app.get(
+    '/core/v1/sessions',
+    {
+      config: { access: 'sessions.read' },
+      schema: {
+        tags: ['Sessions'],
+        summary: 'List or search sessions, most recent activity first',
+        description:
+          'Lists the sessions of the caller; an administrator sees the sessions of the tenant. ' +
+          'A search reads the sessions in the same order and stops when the page is full or 300,000 messages are read, ' +
+          'so a page may hold fewer sessions than `limit`. While `next` is present, the search goes on with `before`.',
+        querystring: Query,
+        response: { 200: List, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { limit, before, q } = request.query as Type.Static<typeof Query>
+      return sessions.list(principalOf(request), { limit, before, q })
+    },
+  )
+
+  app.get(
+    '/core/v1/sessions/:session_id',
+    {
+      config: { access: 'sessions.read' },
+      schema: {
+        tags: ['Sessions'],
+        summary: 'Get a session with its messages',
+        headers: IdHeaders,
+        params,
+        response: { 200: Session, 404: ErrorReply, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      const { session_id: sessionId } = request.params as { session_id: string }
+      // A `session-id` header of the request is echoed already, even if it names another session.
+      if (request.headers['session-id'] === undefined) void reply.header('session-id', sessionId)
+      return sessions.read(principalOf(request), sessionId)
+    },
+  )
+
+  app.delete(
+    '/core/v1/sessions/:session_id',
+    {
+      config: { access: 'sessions.write' },
+      schema: {
+        tags: ['Sessions'],
+        summary: 'Cancel the runs of a session and delete all of its data',
+        params,
+        response: {
+          200: Type.Object({ session_id: Type.String(), status: Type.Literal('deleted') }),
+          404: ErrorReply,
+          422: ValidationReply,
+          ...refusals,
+        },
+      },
+    },
+    async (request) => {
+      const { session_id: sessionId } = request.params as { session_id: string }
+      await changes.remove(principalOf(request), sessionId)
+      return { session_id: sessionId, status: 'deleted' }
+    },
+  )
+
+  app.post(
+    '/core/v1/sessions/:session_id/fork',
+    {
+      config: { access: 'sessions.write' },
+      schema: {
+        tags: ['Sessions'],
+        summary: 'Fork a session: a new session gets the messages before an index',
+        params,
+        body: Fork,
+        response: { 200: Type.Object({ session_id: Type.String() }), 404: ErrorReply, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { session_id: sessionId } = request.params as { session_id: string }
+      const { message_index: messageIndex } = request.body as Type.Static<typeof Fork>
+      return { session_id: await changes.fork(principalOf(request), sessionId, messageIndex) }
+    },
+  )
+}

@@ -1,0 +1,127 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import { workflowTypes } from '../../configuration/schema.ts'
+import { subAgentLimits } from '../../sub-agents/limits.ts'
+import type { SubAgent } from '../../sub-agents/sub-agent-store.ts'
+import type { SubAgents } from '../../sub-agents/sub-agents.ts'
+import { principalOf } from '../server/authenticate.ts'
+import { ErrorReply, Id, refusals, ValidationReply } from './schemas.ts'
+
+const CreateBody = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: subAgentLimits.name, pattern: subAgentLimits.namePattern }),
+    description: Type.String({ maxLength: subAgentLimits.description, default: '' }),
+    objective: Type.String({ maxLength: subAgentLimits.objective, default: '' }),
+    tools: Type.Array(Type.String({ minLength: 1, maxLength: subAgentLimits.toolName }), {
+      maxItems: subAgentLimits.tools,
+      default: [],
+      description: 'Names of tools.',
+    }),
+    workflow_type: Type.Enum([...workflowTypes], { default: 'react' }),
+  },
+  { additionalProperties: false },
+)
+
+const fields = {
+  id: Type.String(),
+  name: Type.String(),
+  description: Type.String(),
+  status: Type.Enum(['initializing', 'ready', 'busy', 'error']),
+  created_at: Type.String({ format: 'date-time' }),
+  last_active: Type.String({ format: 'date-time' }),
+}
+export const SubAgentReply = Type.Object(fields)
+export const Listed = Type.Object({
+  ...fields,
+  objective: Type.String(),
+  tools: Type.Array(Type.String()),
+  workflow_type: Type.String(),
+})
+const Created = Type.Object({ sub_agent_id: Type.String(), sub_agent_info: SubAgentReply })
+const Terminated = Type.Object({ sub_agent_id: Type.String(), status: Type.Enum(['terminated']) })
+const params = Type.Object({ sub_agent_id: Id })
+const path = '/core/v1/chain/sub_agents'
+
+/** Routes of sub-agents: specialised agents of a caller, to which the agent delegates tasks. */
+export function subAgentRoutes(app: FastifyInstance, { subAgents }: { subAgents: SubAgents }): void {
+  const tags = ['Sub-agents']
+
+  app.get(
+    path,
+    {
+      config: { access: 'sub_agents.read' },
+      schema: { tags, summary: 'List sub-agents', response: { 200: Type.Object({ sub_agents: Type.Array(Listed) }), ...refusals } },
+    },
+    async (request) => {
+      const list = await subAgents.list(principalOf(request))
+      return { sub_agents: list.map((subAgent) => toListed(subAgent, subAgents)) }
+    },
+  )
+
+  app.post(
+    path,
+    {
+      config: { access: 'sub_agents.write' },
+      schema: {
+        tags,
+        summary: 'Create a sub-agent',
+        body: CreateBody,
+        response: { 200: Created, 409: ErrorReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { workflow_type: workflowType, ...body } = request.body as Type.Static<typeof CreateBody>
+      const subAgent = await subAgents.create(principalOf(request), { ...body, workflowType }, 'caller')
+      return { sub_agent_id: subAgent.id, sub_agent_info: toReply(subAgent, subAgents) }
+    },
+  )
+
+  app.get(
+    `${path}/:sub_agent_id`,
+    {
+      config: { access: 'sub_agents.read' },
+      schema: {
+        tags,
+        summary: 'Get a sub-agent',
+        params,
+        response: { 200: SubAgentReply, 404: ErrorReply, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { sub_agent_id: id } = request.params as Type.Static<typeof params>
+      return toReply(await subAgents.find(principalOf(request), id), subAgents)
+    },
+  )
+
+  app.delete(
+    `${path}/:sub_agent_id`,
+    {
+      config: { access: 'sub_agents.write' },
+      schema: {
+        tags,
+        summary: 'Terminate a sub-agent and cancel its work',
+        params,
+        response: { 200: Terminated, 404: ErrorReply, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { sub_agent_id: id } = request.params as Type.Static<typeof params>
+      await subAgents.terminate(principalOf(request), id)
+      return { sub_agent_id: id, status: 'terminated' }
+    },
+  )
+}
+
+function toReply(subAgent: SubAgent, { statusOf }: SubAgents): Type.Static<typeof SubAgentReply> {
+  const { id, name, description, createdAt, lastActive } = subAgent
+  return { id, name, description, status: statusOf(subAgent), created_at: toIso(createdAt), last_active: toIso(lastActive) }
+}
+
+function toListed(subAgent: SubAgent, subAgents: SubAgents): Type.Static<typeof Listed> {
+  const { objective, tools, workflowType } = subAgent
+  return { ...toReply(subAgent, subAgents), objective, tools, workflow_type: workflowType }
+}
+
+function toIso(ms: number): string {
+  return new Date(ms).toISOString()
+}

@@ -1,0 +1,135 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { accessTo, permits } from '../../access/operations.ts'
+import type { JsonObject, JsonValue } from '../../agent/messages.ts'
+import type { DataScope, ToolListing, ToolState } from '../../agent/tool.ts'
+import type { CurrentAgent } from '../../configuration/agent.ts'
+import type { DirectExecution } from '../../runs/tool-executions/direct-execution.ts'
+import type { ToolRequest } from '../../runs/tool-executions/tool-request.ts'
+import { hintLimits } from '../../runs/intake/hints.ts'
+import { principalOf } from '../server/authenticate.ts'
+import { hashOf, toFilters } from '../doors/core/chat-request.ts'
+import { contextHeaders, isId, setSessionId, traceparentOf } from '../server/request-headers.ts'
+import { disconnectSignal } from '../server/connection.ts'
+import { DataFilterHints, ErrorReply, GeneratedArtifact, IdHeaders, refusals } from './schemas.ts'
+import { duringPhase } from '../server/server-timing.ts'
+
+export interface ToolServices {
+  agent: CurrentAgent
+  tools: DirectExecution
+}
+
+export const ListedTool = Type.Object({
+  name: Type.String(),
+  description: Type.String(),
+  status: Type.Enum(['ready', 'initializing', 'error']),
+  schema: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of the tool's input." }),
+})
+
+export const ExecuteBody = Type.Object({
+  tool_name: Type.String({ minLength: 1, maxLength: hintLimits.nameCharacters }),
+  tool_input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  data_filter_hints: DataFilterHints,
+})
+
+export const Executed = Type.Object({
+  tool_name: Type.String(),
+  output: Type.Record(Type.String(), Type.Unknown(), {
+    description: 'The output of the tool: an object as it is, any other value as `{result}`, the failure of a tool as `{error}`.',
+  }),
+  execution_time: Type.Number({ description: 'Seconds.' }),
+  status: Type.Enum(['success', 'error']),
+  generated_artifacts: Type.Optional(
+    Type.Array(GeneratedArtifact, {
+      description: 'Files that the tool created, kept for a day. `download_url` is absent if the key lacks artifacts.read.',
+    }),
+  ),
+})
+
+/** Routes to list tools, and to execute a tool outside of a conversation. */
+export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: ToolServices): void {
+  app.get(
+    '/core/v1/tools',
+    {
+      config: { access: 'tools.read' },
+      schema: {
+        tags: ['Tools'],
+        summary: 'List the tools of the agent',
+        response: { 200: Type.Object({ tools: Type.Array(ListedTool), count: Type.Integer() }), ...refusals },
+      },
+    },
+    async (request) => {
+      const mayExecute = permits(principalOf(request), accessTo.executeTool)
+      const tools = agent()
+        .tools.list()
+        .map((tool) => toListed(tool, mayExecute))
+      return { tools, count: tools.length }
+    },
+  )
+
+  app.post(
+    '/core/v1/tool/execute',
+    {
+      config: { access: accessTo.executeTool, hasSession: true },
+      schema: {
+        tags: ['Tools'],
+        summary: 'Execute a tool outside of a conversation',
+        headers: IdHeaders,
+        body: ExecuteBody,
+        response: { 200: Executed, 400: ErrorReply, 404: ErrorReply, 409: ErrorReply, 410: ErrorReply, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      const toolRequest = toToolRequest(request)
+      // A tool may take minutes: keep only its input, not the whole body.
+      request.body = undefined
+      const execute = () => execution.execute(principalOf(request), toolRequest, disconnectSignal(reply))
+      const { sessionId, result } = await duringPhase(request, 'tools', execute)
+      setSessionId(request, reply, sessionId)
+      return { ...result, output: toObject(result.output) }
+    },
+  )
+}
+
+/** The reply has an object in `output` for any value. Stored executions hold the value itself. */
+function toObject(output: JsonValue): JsonObject {
+  return typeof output === 'object' && output !== null && !Array.isArray(output) ? output : { result: output }
+}
+
+function toToolRequest(request: FastifyRequest): ToolRequest {
+  const { tool_name: toolName, tool_input: input, data_filter_hints: hints } = request.body as Type.Static<typeof ExecuteBody>
+  const filters = toFilters(hints)
+  const traceparent = traceparentOf(request)
+  return {
+    requestId: request.id,
+    isRepeatable: isId(request.headers['request-id']),
+    sessionId: request.headers['session-id'] as string | undefined,
+    newSessionId: request.sessionId,
+    bodyHash: hashOf({ toolName, input, filters }, ['body', 'tool_input']),
+    toolName,
+    input: (input ?? {}) as JsonObject,
+    filters,
+    headers: contextHeaders(request),
+    ...(traceparent !== undefined && { traceparent }),
+  }
+}
+
+/** A scope without data: a description must not reveal any. */
+const emptyScope: DataScope = { filters: [], isWithheld: () => true, restriction: '' }
+
+/** Faults that a remark quotes. */
+const maxFaults = 3
+
+/** The state of a tool's data in words; undefined when everything can be used. */
+function remarkOf({ progress, faults }: ToolState = { faults: [] }): string | undefined {
+  const others = faults.length > maxFaults ? [`${faults.length - maxFaults} others cannot be used either`] : []
+  const parts = [...(progress === undefined ? [] : [progress]), ...faults.slice(0, maxFaults), ...others]
+  return parts.length === 0 ? undefined : parts.join('; ')
+}
+
+/** A tool in the list. Descriptions and failure reasons may quote data, so callers without `tools.execute` get a description without data. */
+function toListed({ name, description, status, reason, schema, tool }: ToolListing, mayExecute: boolean) {
+  if (!mayExecute) return { name, description: tool?.describe?.(emptyScope) ?? description, status, schema }
+  const remark = status === 'error' ? reason : tool && remarkOf(tool.state?.())
+  return { name, description: remark === undefined ? description : `${description} (${remark})`.trim(), status, schema }
+}

@@ -1,0 +1,121 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { retryAfterOf, ServiceError, statusOf, toErrorBody, type ErrorBody, type ErrorCode } from '../../errors.ts'
+import { a2aStatus, a2aTypeOf, isA2aPath, toGoogleStatus } from '../doors/a2a/google-status.ts'
+import { isOpenAiPath, mayRetryRun, openAiStatus, toOpenAiError } from '../doors/openai/errors.ts'
+import { keepOutOfCaches } from './origin.ts'
+import { toRpcRefusal } from '../doors/rpc-errors.ts'
+import { toFaults } from './validation.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Shape of a 422: `detail` (default) is a list of faults under `detail`, `error` is the shape of every other error. */
+    validationShape?: 'detail' | 'error'
+    /** Shape of every error of the route; default: the shape of this service. */
+    errorShape?: 'openai' | 'a2a'
+    /** The header `www-authenticate` of a refusal; undefined for none. Default: `Bearer` for a 401. */
+    challengeOf?: (error: ServiceError, request: FastifyRequest) => string | undefined
+  }
+}
+
+/** Refusals by Fastify itself, as codes and messages of this service. */
+const fastifyRefusals: Record<string, [ErrorCode, string]> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ['input_too_large', 'The request is larger than this service accepts.'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'The content type must be application/json.'],
+  FST_ERR_CTP_INVALID_JSON_BODY: ['validation', 'The body is not valid JSON.'],
+  FST_ERR_CTP_EMPTY_JSON_BODY: ['validation', 'The body is empty.'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['validation', 'The length of the body differs from content-length.'],
+}
+
+/** Registers the only code that turns a failure into a response. */
+export function replyWithErrors(app: FastifyInstance): void {
+  app.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply))
+  app.setNotFoundHandler((request, reply) => sendError(notFound(request), request, reply))
+}
+
+export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const error = toServiceError(thrown)
+  if (!(error instanceof ServiceError)) request.log.error({ err: error }, 'unexpected failure')
+  const code = error instanceof ServiceError ? error.code : 'internal'
+  setConnectionHeader(request, reply, code)
+  if (error instanceof ServiceError && error.retryAfter !== undefined) void reply.header('retry-after', String(error.retryAfter))
+  const challenge = error instanceof ServiceError ? challengeOf(error, request) : undefined
+  if (challenge !== undefined) {
+    void reply.header('www-authenticate', challenge)
+    // The challenge of such a route names the origin of the request.
+    if (request.routeOptions.config?.challengeOf) keepOutOfCaches(request, reply)
+  }
+  const shape = errorShapeOf(request)
+  if (shape === 'openai') return sendOpenAiRefusal(reply, error, code)
+  if (shape === 'a2a')
+    return reply
+      .code(a2aStatus(statusOf(code)))
+      .type(a2aTypeOf(request))
+      .send(toGoogleStatus(toErrorBody(error)))
+  const { rpcStatus } = request.routeOptions.config ?? {}
+  const refusal = rpcStatus !== undefined && error instanceof ServiceError ? toRpcRefusal(error, rpcStatus) : undefined
+  if (refusal) return reply.code(refusal.status).send(refusal.body)
+  const asDetail = code === 'validation' && request.routeOptions.config?.validationShape !== 'error'
+  const body = asDetail && error instanceof ServiceError ? { detail: error.faults } : toErrorBody(error)
+  return reply.code(statusOf(code)).send(body)
+}
+
+/** RFC 9110, 15.5.2: a 401 names the authentication scheme. */
+function challengeOf(error: ServiceError, request: FastifyRequest): string | undefined {
+  const { challengeOf } = request.routeOptions.config ?? {}
+  return challengeOf?.(error, request) ?? (error.code === 'unauthorized' ? 'Bearer' : undefined)
+}
+
+/**
+ * Sets the `connection` header of an error. Fastify closes the connection after each refused body; a client that is still sending would lose the
+ * answer, so the connection stays open unless the client closes it. The exception is a client that waits for `100 Continue`: its next bytes may be the body or another
+ * request (RFC 9112, 9.3), so the connection closes.
+ */
+function setConnectionHeader(request: FastifyRequest, reply: FastifyReply, code: ErrorCode): void {
+  const mayStillSend = request.headers.expect !== undefined && !request.isContinued
+  if (mayStillSend) void reply.header('connection', 'close')
+  else if (code !== 'request_timeout' && reply.raw.shouldKeepAlive && reply.hasHeader('connection')) void reply.removeHeader('connection')
+}
+
+/** The error shape of the route. Every route declares `access`; without a route, an unknown path has the shape of the routes beside it. */
+export function errorShapeOf({ routeOptions, url }: FastifyRequest): 'openai' | 'a2a' | undefined {
+  const { access, errorShape } = routeOptions.config ?? {}
+  if (access !== undefined) return errorShape
+  if (isOpenAiPath(url)) return 'openai'
+  return isA2aPath(url) ? 'a2a' : errorShape
+}
+
+/** OpenAI clients retry any 409. Only a 409 with `retry-after` can succeed later, so the others set `x-should-retry: false`. */
+function sendOpenAiRefusal(reply: FastifyReply, error: unknown, code: ErrorCode): FastifyReply {
+  if (statusOf(code) === 409 && !reply.hasHeader('retry-after')) void reply.header('x-should-retry', 'false')
+  return reply.code(openAiStatus(statusOf(code))).send(toOpenAiError(toErrorBody(error)))
+}
+
+/** Sends the error of a run as an HTTP error. Nothing of the run may have been sent before. */
+export function sendFailure(reply: FastifyReply, error: ErrorBody): FastifyReply {
+  const { request } = reply
+  const retryAfter = retryAfterOf(error)
+  if (retryAfter !== undefined) void reply.header('retry-after', String(retryAfter))
+  if (errorShapeOf(request) !== 'openai') return reply.code(error.status_code).send(error)
+  if (!mayRetryRun(request)) void reply.header('x-should-retry', 'false')
+  return reply.code(openAiStatus(error.status_code)).send(toOpenAiError(error))
+}
+
+function toServiceError(thrown: unknown): unknown {
+  if (thrown instanceof ServiceError || !(thrown instanceof Error)) return thrown
+  const error = thrown as FastifyError
+  if (error.validation) return toFaults(error)
+  const [code, message] =
+    fastifyRefusals[error.code] ?? (isJsonSyntaxError(error) ? (['validation', 'The body is not valid JSON.'] as const) : [])
+  if (!code || !message) return thrown
+  const faults = code === 'validation' ? [{ loc: ['body'], msg: message, type: 'json_invalid' }] : []
+  return new ServiceError(code, message, { faults, cause: thrown })
+}
+
+/** `secure-json-parse` throws a plain SyntaxError for a body with `__proto__`. */
+function isJsonSyntaxError(error: FastifyError): boolean {
+  return error instanceof SyntaxError && error.statusCode === 400
+}
+
+export function notFound({ method, url }: FastifyRequest): ServiceError {
+  return new ServiceError('not_found', `There is no ${method} ${url.split('?', 1)[0]}.`)
+}

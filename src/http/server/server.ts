@@ -1,0 +1,187 @@
+import { randomUUIDv7 } from 'node:crypto'
+import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { ServiceError } from '../../errors.ts'
+import { a2aType } from '../doors/a2a/google-status.ts'
+import { authenticate, requireDeclaredAccess } from './authenticate.ts'
+import type { ConsoleSessions } from '../../access/console/console-sessions.ts'
+import type { KeyUse } from '../../access/keys/key-use.ts'
+import type { RequestLimits } from '../../access/rate-limits.ts'
+import type { Verifier } from '../../access/verify.ts'
+import { limitBodies } from './body-limits.ts'
+import { refuseBroken } from './broken-requests.ts'
+import { batchType, convertCloudEvent, eventType } from '../resources/cloud-events.ts'
+import { createDrain, drainEarlyAnswers, type DrainLimits } from './connection.ts'
+import { allowOrigins } from './cors.ts'
+import { refuseOtherMethod } from './other-methods.ts'
+import { readForms } from './forms.ts'
+import { configureOrigin } from './origin.ts'
+import { errorShapeOf, notFound, replyWithErrors, sendError } from './error-reply.ts'
+import { configurePrefix, prefixStripper } from './prefix.ts'
+import { echoSessions, isId } from './request-headers.ts'
+import { readBodies, type ReadText } from './read-bodies.ts'
+import { sendTimings } from './server-timing.ts'
+import { defaultKeepAliveMs } from './sse.ts'
+import { readYamlBodies } from './yaml-bodies.ts'
+import { validateWith } from './validation.ts'
+
+export interface ServerOptions {
+  log: Logger
+  verifier: Verifier
+  limits: RequestLimits
+  keyUse: Pick<KeyUse, 'record'>
+  consoleSessions: Pick<ConsoleSessions, 'find' | 'findCached'>
+  /** Records a finished request: method, route pattern, status, duration in seconds. */
+  meter(method: string, route: string, status: number, seconds: number): void
+  /** Largest request body in bytes; routes may have lower limits. */
+  bodyLimit: number
+  /** Base address for clients; its path is the prefix of every route. */
+  publicUrl: string | undefined
+  /** Origins whose pages may read answers; default: none. */
+  corsOrigins?: readonly string[]
+  /** Milliseconds of silence before a stream sends a comment. Default: 15,000. */
+  streamKeepAliveMs?: number | undefined
+}
+
+/** The HTTP server without its routes: request ids, authentication, body limits, error replies, access log. */
+export function createServer({
+  log,
+  verifier,
+  limits,
+  keyUse,
+  consoleSessions,
+  meter,
+  bodyLimit,
+  publicUrl,
+  corsOrigins = [],
+  streamKeepAliveMs,
+}: ServerOptions): FastifyInstance {
+  // The annotation keeps the type parameters of `fastify()` at their defaults.
+  const loggerInstance: FastifyBaseLogger = log
+  const drain = createDrain(drainLimits)
+  const app = fastify({
+    loggerInstance,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    bodyLimit,
+    genReqId: ({ headers }) => requestIdOf(headers['request-id']),
+    clientErrorHandler: (error, socket) => refuseBroken(error, socket, drain),
+    http: { headersTimeout: headersMs, connectionsCheckingInterval: 1000 },
+    keepAliveTimeout: keepAliveMs,
+    requestTimeout: 0,
+    rewriteUrl: prefixStripper(publicUrl),
+    forceCloseConnections: 'idle',
+    // The router reports paths that cannot be decoded or exceed `maxParamLength` before any hook runs.
+    frameworkErrors: (_error, request, reply) => {
+      if (!answerCors(request, reply)) void sendError(notFound(request), request, reply.header('request-id', request.id))
+    },
+    // Without factories, Fastify would load its own compilers, which this service replaces below.
+    schemaController: { compilersFactory: { buildValidator: refuseToCompile, buildSerializer: refuseToCompile } },
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
+  })
+  configurePrefix(app, publicUrl)
+  configureOrigin(app, publicUrl)
+  app.decorate('streamKeepAliveMs', streamKeepAliveMs ?? defaultKeepAliveMs)
+  // Fastify accepts text/plain by default; this service accepts JSON only.
+  app.removeContentTypeParser('text/plain')
+  // Response schemas are documentation only: typed code builds the responses.
+  app.setSerializerCompiler(() => JSON.stringify)
+  limitBodies(app, bodyLimit)
+  const readText = readBodies(app, { bodyLimit })
+  parseJsonBodies(app, readText)
+  readYamlBodies(app, readText)
+  readForms(app)
+  drainEarlyAnswers(app, drain)
+  validateWith(app)
+  replyWithErrors(app)
+  requireDeclaredAccess(app)
+  app.addHook('onRequest', (request, reply, done) => {
+    // Browsers run no answer as a script whose type is another.
+    void reply.headers({ 'request-id': request.id, 'x-content-type-options': 'nosniff' })
+    // OpenAI clients read the request id from `x-request-id`.
+    if (errorShapeOf(request) === 'openai') void reply.header('x-request-id', request.id)
+    done()
+  })
+  const answerCors = allowOrigins(app, corsOrigins)
+  // Before `echoSessions`, which reads the session id from a structured event.
+  app.addHook('preValidation', (request, _reply, done) => {
+    if (request.routeOptions.config?.takesEvents) convertCloudEvent(app, request, done)
+    else done()
+  })
+  echoSessions(app)
+  // An unknown path is 404 before authentication, and its body is not read.
+  app.addHook('onRequest', (request, reply, done) =>
+    done(request.is404 ? (refuseOtherMethod(request, reply) ?? notFound(request)) : undefined),
+  )
+  sendTimings(app)
+  authenticate(app, { verifier, limits, keyUse, consoleSessions })
+  logRequests(app, meter)
+  return app
+}
+
+function refuseToCompile(): never {
+  throw new Error('The server has compilers of its own.')
+}
+
+/** Parses JSON bodies. An empty body with a JSON content type is accepted here; the schema of the route requires a body where needed. */
+function parseJsonBodies(app: FastifyInstance, readText: ReadText): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeContentTypeParser('application/json')
+  const parserOf = (refusalOf: (request: FastifyRequest) => ServiceError | undefined) => {
+    return (request: FastifyRequest, _payload: unknown, done: (error: Error | null, body?: unknown) => void): void => {
+      const refusal = refusalOf(request)
+      if (refusal) return done(refusal)
+      readText(request, (error, text) => {
+        if (error) done(error)
+        else if (text === '') done(null, undefined)
+        else void parse(request, text, done)
+      })
+    }
+  }
+  app.addContentTypeParser('application/json', parserOf(unsupportedCoding))
+  app.addContentTypeParser([eventType, batchType], parserOf(unsupportedEvent))
+  app.addContentTypeParser(a2aType, parserOf(unsupportedA2a))
+}
+
+function unsupportedCoding({ headers }: FastifyRequest): ServiceError | undefined {
+  const coding = headers['content-encoding'] ?? 'identity'
+  if (coding === 'identity') return undefined
+  const message = `The content coding ${coding} is not supported: send the body without a content coding.`
+  return new ServiceError('unsupported_media_type', message)
+}
+
+function unsupportedEvent(request: FastifyRequest): ServiceError | undefined {
+  const refusal = unsupportedCoding(request)
+  if (refusal || request.routeOptions.config.takesEvents) return refusal
+  return new ServiceError('unsupported_media_type', 'The content type must be application/json.')
+}
+
+function unsupportedA2a(request: FastifyRequest): ServiceError | undefined {
+  const refusal = unsupportedCoding(request)
+  if (refusal || errorShapeOf(request) === 'a2a') return refusal
+  return new ServiceError('unsupported_media_type', 'The content type must be application/json.')
+}
+
+/** A client that sends 1 MB/s can finish a body of 60 MB after an early answer. */
+const drainLimits: DrainLimits = { bytes: 128 * 1024 * 1024, silentMs: 5000, totalMs: 60_000, connections: 1000 }
+
+/** Milliseconds in which the headers of a request arrive, from the connection or the first byte on. With `silentMs`, silent sockets are gone after 30 s. */
+const headersMs = 24_000
+
+/** Longer than the idle timeout of common load balancers (60 s), so that the load balancer closes idle connections first. */
+const keepAliveMs = 72_000
+
+/** The `request-id` of the caller, or a new one. Validation refuses an invalid id later; the new id then names the error. */
+function requestIdOf(id: string | string[] | undefined): string {
+  return isId(id) ? id : randomUUIDv7()
+}
+
+/** Logs one line per request with ids and never content, and meters the request. */
+function logRequests(app: FastifyInstance, meter: ServerOptions['meter']): void {
+  app.addHook('onResponse', async (request, reply) => {
+    const { method, routeOptions, principal } = request
+    const ms = Math.round(reply.elapsedTime)
+    meter(method, routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime / 1000)
+    const caller = principal && { tenant: principal.tenant, sub: principal.sub }
+    request.log.info({ method, route: routeOptions.url ?? null, status: reply.statusCode, ms, ...caller }, 'request')
+  })
+}
