@@ -5,6 +5,7 @@ import path from 'node:path'
 /** Everything that the content of `dist` depends on. */
 const sources = [
   'src/**/*.{ts,json}',
+  'demo-model/**/*.ts',
   'client/src/**/*',
   'console/**/*',
   'docs/**/*',

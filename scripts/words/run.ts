@@ -10,7 +10,7 @@ import { createMeasurement, measureText } from './measure.ts'
  * `--list` prints each finding with its place. Paths of files and folders restrict the measurement. Tests and fixtures are not measured.
  */
 const { values, positionals } = parseArgs({ options: { list: { type: 'boolean', default: false } }, allowPositionals: true })
-const paths = positionals.length > 0 ? positionals : ['src', 'client', 'bench', 'proofs', 'scripts']
+const paths = positionals.length > 0 ? positionals : ['src', 'demo-model', 'client', 'bench', 'proofs', 'scripts']
 const maxWorst = 10
 
 const total = createMeasurement()

@@ -1,4 +1,4 @@
-import type { Model } from '../agent/model.ts'
+import type { Model, ModelEvent, ModelReply } from '../agent/model.ts'
 import { wireOf } from '../configuration/model-abilities.ts'
 import { isAiSdkProvider, type AiSdkProvider, type ChatCompletionsProvider } from '../configuration/providers.ts'
 import { ConfigError, problemAt, type Path } from '../configuration/problems.ts'
@@ -8,7 +8,6 @@ import { toAiSdkModel, toResponsesModel, type ModelLine } from './ai-sdk/configu
 import { createChatCompletionsModel } from './chat-completions/chat-completions.ts'
 import { toConfiguredOptions } from './chat-completions/settings.ts'
 import type { Connections } from './connections.ts'
-import { createDemoModel } from '../demo-model/demo-model.ts'
 import type { Timeouts } from './chat-completions/event-stream.ts'
 import { resolveAccess } from './model-access.ts'
 import { withRefusals } from './refusals.ts'
@@ -42,9 +41,21 @@ export function createSmallModel({ primary, small = primary }: AgentConfig['llms
 
 /** Creates the adapter of a configured model, without retries. Throws an `Error` such as `api_key: required by openai`. */
 export function createModel(config: ModelConfig, deps: ModelDependencies, { isFallback = false } = {}): Model {
-  if (config.provider === 'embedded') return createDemoModel(config.model, { writes: !isFallback || config.write_tools === true })
+  if (config.provider === 'embedded') return toEmbeddedModel(config.model, { writes: !isFallback || config.write_tools === true })
   const access = resolveAccess(config, (text) => resolveReferences(text, deps.environment))
   return withRefusals(toAdapter(config.provider, config, { access, connections: deps.connections, timeouts: toTimeouts(config) }))
+}
+
+/** The embedded model is a program beside the service: `demo-model/` is loaded by the first request. */
+function toEmbeddedModel(name: string, options: { writes: boolean }): Model {
+  return {
+    name,
+    seesImages: false,
+    async *reply(request, signal): AsyncGenerator<ModelEvent, ModelReply> {
+      const { createDemoModel } = await import('../../demo-model/demo-model.ts')
+      return yield* createDemoModel(name, options).reply(request, signal)
+    },
+  }
 }
 
 function toAdapter(provider: AiSdkProvider | ChatCompletionsProvider, config: ModelConfig, line: ModelLine): Model {

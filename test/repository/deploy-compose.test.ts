@@ -63,7 +63,8 @@ test('what the image copies is there, and is not kept from it', async () => {
   const kept = (await readFile(path.join(root, '.dockerignore'), 'utf8')).split('\n')
   const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, names]) => names!.split(' '))
   // The stage that builds copies everything that is kept.
-  for (const source of ['src', 'client', 'console', 'scripts/build', 'tsconfig.json']) assert.ok(kept.includes(`!${source}`), source)
+  for (const source of ['src', 'demo-model', 'client', 'console', 'scripts/build', 'tsconfig.json'])
+    assert.ok(kept.includes(`!${source}`), source)
   assert.ok(copied.includes('samples'))
   for (const name of copied.filter((source) => source !== '.')) {
     await access(path.join(root, name))

@@ -12,7 +12,7 @@ const edges = ['http', 'store', 'models', 'tools', 'outbound', 'metrics', 'traci
 /** What each of the edges may import: an edge never imports another. */
 const belowEdges = [...belowRuns, 'runs', 'settings', 'tool-module']
 
-/** What a folder of `src/`, or a file in it, may import besides itself: imports point inward only. */
+/** What a folder of `src/`, a file in it, or the embedded model beside it may import besides itself: imports point inward only. */
 const allowed: Record<string, readonly string[]> = {
   ...{
     'package-root': [],
@@ -48,7 +48,7 @@ interface Import {
 }
 
 const src = path.join(import.meta.dirname, '../../src')
-const files = globSync('**/*.ts', { cwd: src }).filter((file) => !/\.test\.ts$|(^|[-/])fixture\.ts$/.test(file))
+const files = globSync(['**/*.ts', '../demo-model/**/*.ts'], { cwd: src }).filter((file) => !/\.test\.ts$|(^|[-/])fixture\.ts$/.test(file))
 const imports = new Map(files.map((file) => [file, importsOf(file)]))
 
 function importsOf(file: string): Import[] {
@@ -67,13 +67,13 @@ function importsOf(file: string): Import[] {
   ]
 }
 
-/** The files of `src/` that a file imports, relative to `src/`. */
+/** The files that a file imports, relative to `src/`. */
 function targetsOf(file: string): string[] {
   const relative = imports.get(file)!.filter(({ specifier }) => specifier.startsWith('.'))
-  return relative.map(({ specifier }) => path.join(path.dirname(file), specifier))
+  return relative.map(({ specifier }) => path.relative(src, path.resolve(src, path.dirname(file), specifier)))
 }
 
-/** The folder of a file directly under `src/`, or the name of a file in `src/` itself. The client's folder is `client`. */
+/** The folder of a file directly under `src/`, or the name of a file in `src/` itself. The folders of the client and of the embedded model are `client` and `demo-model`. */
 function folderOf(file: string): string {
   return file
     .replace(/^\.\.\//, '')
@@ -88,6 +88,12 @@ test('imports point inward', () => {
     return targetsOf(file).flatMap((target) => (isAllowed(target) ? [] : [`${file} imports ${target}`]))
   })
   assert.deepEqual(faults, [])
+})
+
+test('one file loads the embedded model', () => {
+  const isModel = (file: string) => folderOf(file) === 'demo-model'
+  const importers = files.filter((file) => !isModel(file) && targetsOf(file).some(isModel))
+  assert.deepEqual(importers, ['models/create-model.ts'])
 })
 
 test('the folders agent and runs import no package', () => {

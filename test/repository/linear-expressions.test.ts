@@ -6,7 +6,11 @@ import { findExpressions, type FoundExpression } from './expression-finder.ts'
 import { findSlowText } from './expression-growth.ts'
 
 const folder = fileURLToPath(new URL('../../src', import.meta.url))
-const found = findExpressions(folder)
+const demoModel = fileURLToPath(new URL('../../demo-model', import.meta.url))
+/** Files of `demo-model/` are named with their folder, files of `src/` without. */
+const found = [...findExpressions(folder), ...findExpressions(demoModel).map((each) => ({ ...each, file: `demo-model/${each.file}` }))]
+const pathOf = (file: string) => path.join(file.startsWith('demo-model/') ? path.dirname(demoModel) : folder, file)
+const isSource = (frame: string) => frame.includes(folder) || frame.includes(demoModel)
 
 const part = 'a part of a question, at most 2,400 characters (`readMessage`, `maxOrder`)'
 /** Expressions that may take more than linear time, and why their text is short. By file and source. */
@@ -104,14 +108,13 @@ async function importAll(): Promise<Made[]> {
   const original = RegExp
   const record = (target: RegExpConstructor, args: [string, string?]) => {
     const regex = new target(...args)
-    const [, file, line] = /src\/(.+?\.ts):(\d+)/.exec(new Error().stack?.split('\n').find((frame) => frame.includes(folder)) ?? '') ?? []
+    const [, file, line] = /\/(?:src\/|(?=demo-model\/))([^:]+\.ts):(\d+)/.exec(new Error().stack?.split('\n').find(isSource) ?? '') ?? []
     if (file) made.push({ file, line: Number(line), source: regex.source, flags: regex.flags })
     return regex
   }
   globalThis.RegExp = new Proxy(original, { construct: record as never, apply: (target, _, args) => record(target, args as [string]) })
   try {
-    for (const file of new Set(found.filter(({ regex }) => !regex).map((each) => each.file)))
-      await import(pathToFileURL(path.join(folder, file)).href)
+    for (const file of new Set(found.filter(({ regex }) => !regex).map((each) => each.file))) await import(pathToFileURL(pathOf(file)).href)
   } finally {
     globalThis.RegExp = original
   }

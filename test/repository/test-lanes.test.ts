@@ -11,7 +11,7 @@ test('each test file runs in one of the three lanes, test:unit, test:contract or
     scripts: Record<'test:unit' | 'test:contract' | 'test:system', string>
   }
   const filesOf = (script: string) => [...script.matchAll(/"([^"]+\.test\.ts)"/g)].flatMap(([, pattern]) => globSync(pattern!, { cwd }))
-  const all = globSync('{src,client,test,scripts,bench,proofs,console}/**/*.test.ts', { cwd })
+  const all = globSync('{src,demo-model,client,test,scripts,bench,proofs,console}/**/*.test.ts', { cwd })
   const lanes = [scripts['test:unit'], scripts['test:contract'], scripts['test:system']]
   const run = lanes.flatMap(filesOf)
   assert.deepEqual(run.toSorted(), all.toSorted())
