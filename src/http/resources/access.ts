@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import { listRoles } from '../../access/permissions.ts'
 import type { Principal } from '../../access/principal.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
@@ -16,7 +16,7 @@ export interface AccessRouteOptions {
 const tags = ['Access']
 
 /** Routes that tell a caller who it is, and which roles there are. */
-export function accessRoutes(app: FastifyInstance, { agent, adminTenant }: AccessRouteOptions): void {
+export function accessRoutes(app: App, { agent, adminTenant }: AccessRouteOptions): void {
   app.get(
     '/core/v1/me',
     {

@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import { reasoningEfforts } from '../../agent/model.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { listModels, type ListedModel } from '../../configuration/model-list.ts'
@@ -59,7 +59,7 @@ const ConfiguredModel = Type.Object(
 const ModelReply = Type.Object({ models: Type.Array(ConfiguredModel), count: Type.Integer({ minimum: 0 }) })
 
 /** The route of the configured models. */
-export function agentModelRoutes(app: FastifyInstance, { agent }: { agent: CurrentAgent }): void {
+export function agentModelRoutes(app: App, { agent }: { agent: CurrentAgent }): void {
   app.get(
     '/core/v1/agent/models',
     {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { FastifyInstance } from 'fastify'
+import type { App } from '../server/app.ts'
 import { notFound } from '../server/error-reply.ts'
 import { redirect } from '../server/pages.ts'
 import { prefixOf } from '../server/prefix.ts'
@@ -29,7 +29,7 @@ const maxAgeSeconds = 3600
 const types: Record<string, string> = { '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8' }
 
 /** A page to read the OpenAPI document and to try its routes, served without third-party hosts. Its files are read when they are asked for. */
-export function apiPageRoutes(app: FastifyInstance): void {
+export function apiPageRoutes(app: App): void {
   // The router ignores a slash at the end, but relative addresses in the page need the slash.
   app.get('/docs/api', isPublic, async (request, reply) => {
     const [address = ''] = request.url.split('?', 1)
@@ -41,8 +41,8 @@ export function apiPageRoutes(app: FastifyInstance): void {
       .send(renderApiPage(prefixOf(request)))
   })
 
-  app.get('/docs/api/static/:name', isPublic, async (request, reply) => {
-    const { name } = request.params as { name: string }
+  app.get<{ Params: { name: string } }>('/docs/api/static/:name', isPublic, async (request, reply) => {
+    const { name } = request.params
     const content = await readPageFile(name)
     if (content === undefined) throw notFound(request)
     const type = types[path.extname(name)]

@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import { accessTo } from '../../access/operations.ts'
 import type { ArtifactPosition } from '../../artifacts/artifact-store.ts'
 import type { Artifacts, ListedArtifact as Listed } from '../../artifacts/artifacts.ts'
@@ -42,7 +43,7 @@ const LinkQuery = Type.Object({
 })
 
 /** Routes of files that the agent created. */
-export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts: Artifacts }): void {
+export function artifactRoutes(app: App, { artifacts }: { artifacts: Artifacts }): void {
   app.get(
     '/core/v1/download_artifact/:message_index/:artifact_index',
     {
@@ -56,8 +57,8 @@ export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts:
       },
     },
     async (request, reply) => {
-      const { message_index: messageIndex, artifact_index: artifactIndex } = request.params as Type.Static<typeof IndexParams>
-      const sessionId = String(request.headers['session-id'])
+      const { message_index: messageIndex, artifact_index: artifactIndex } = request.params
+      const sessionId = request.headers['session-id']
       void reply.header('session-id', sessionId)
       return { body: await artifacts.find(principalOf(request), { sessionId, messageIndex, artifactIndex }) }
     },
@@ -76,8 +77,8 @@ export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts:
       },
     },
     async (request, reply) => {
-      const body = request.body as Type.Static<typeof ShareBody>
-      const sessionId = (request.headers['session-id'] as string | undefined) ?? body.session_id
+      const body = request.body
+      const sessionId = request.headers['session-id'] ?? body.session_id
       if (sessionId === undefined || sessionId === null) throw invalid(['header', 'session-id'], 'is required', 'missing')
       void reply.header('session-id', sessionId)
       const index = { sessionId, messageIndex: body.message_index, artifactIndex: body.artifact_index }
@@ -100,7 +101,7 @@ export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts:
       },
     },
     async (request) => {
-      const { limit, before } = request.query as Type.Static<typeof Query>
+      const { limit, before } = request.query
       const page = { limit, before: before === undefined ? undefined : toPosition(before) }
       const { artifacts: files, hasMore } = await artifacts.list(principalOf(request), page)
       const last = files.at(-1)
@@ -112,8 +113,8 @@ export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts:
     url: '/core/v1/artifacts/:artifact_id/content',
     config: { access: accessTo.linkArtifact },
     preHandler: refuseAsCode,
-    handler: async (request: FastifyRequest, reply: FastifyReply) => {
-      const { artifact_id: id } = request.params as { artifact_id: string }
+    handler: async (request: FastifyRequest<{ Params: { artifact_id: string } }>, reply: FastifyReply) => {
+      const { artifact_id: id } = request.params
       return sendFile({ id, ...(await artifacts.content(principalOf(request), id)) }, request, reply)
     },
   }
@@ -137,9 +138,12 @@ export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts:
     url: `${linkPath}/:folder/:id`,
     config: { access: 'public' as const },
     preHandler: refuseAsCode,
-    handler: async (request: FastifyRequest, reply: FastifyReply) => {
-      const location = request.params as { folder: string; id: string }
-      const opened = await artifacts.open(location, request.query as Record<string, unknown>)
+    handler: async (
+      request: FastifyRequest<{ Params: { folder: string; id: string }; Querystring: Record<string, unknown> }>,
+      reply: FastifyReply,
+    ) => {
+      const location = request.params
+      const opened = await artifacts.open(location, request.query)
       return sendFile({ id: location.id, ...opened }, request, reply)
     },
   }

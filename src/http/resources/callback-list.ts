@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import { accessTo } from '../../access/operations.ts'
 import type { ListCallbacks } from '../../runs/callbacks/callback-list.ts'
 import { principalOf } from '../server/authenticate.ts'
@@ -48,7 +48,7 @@ export const CallbackPage = Type.Object({
 })
 
 /** The route that lists callbacks. */
-export function callbackListRoute(app: FastifyInstance, { listCallbacks }: { listCallbacks: ListCallbacks }): void {
+export function callbackListRoute(app: App, { listCallbacks }: { listCallbacks: ListCallbacks }): void {
   app.get(
     '/core/v1/callbacks',
     {
@@ -63,7 +63,7 @@ export function callbackListRoute(app: FastifyInstance, { listCallbacks }: { lis
       },
     },
     async (request) => {
-      const { status, limit, before } = request.query as Type.Static<typeof Query>
+      const { status, limit, before } = request.query
       return listCallbacks(principalOf(request), { status, limit, before })
     },
   )

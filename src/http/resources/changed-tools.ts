@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { acceptChangedTool, listChangedToolsOf } from '../../configuration/tool-pins/changed-tools.ts'
 import type { Definition, PinStore } from '../../configuration/tool-pins/pin-store.ts'
@@ -32,7 +32,7 @@ const AcceptBody = Type.Object(
 )
 
 /** Routes to review and accept tools of MCP servers whose definition has changed. */
-export function changedToolRoutes(app: FastifyInstance, { agent, pins }: ChangedToolServices): void {
+export function changedToolRoutes(app: App, { agent, pins }: ChangedToolServices): void {
   const tags = ['Tools']
   app.get(
     '/core/v1/tools/changed',
@@ -48,7 +48,7 @@ export function changedToolRoutes(app: FastifyInstance, { agent, pins }: Changed
       },
     },
     async (request) => {
-      const { limit, before } = request.query as Type.Static<typeof Query>
+      const { limit, before } = request.query
       const changed = await listChangedToolsOf(agent().config, pins)
       const remaining = before === undefined ? changed : changed.filter(({ name }) => name > before)
       const tools = remaining.slice(0, limit)
@@ -79,8 +79,8 @@ export function changedToolRoutes(app: FastifyInstance, { agent, pins }: Changed
       },
     },
     async (request) => {
-      const { name } = request.params as { name: string }
-      const expectedHash = (request.body as Type.Static<typeof AcceptBody>).hash
+      const { name } = request.params
+      const expectedHash = request.body.hash
       const { accepted } = await acceptChangedTool(agent().config, pins, { name, expectedHash })
       const { tenant, sub } = principalOf(request)
       request.log.info({ tenant, sub, tool: name, hash: accepted.hash }, 'A changed tool was accepted')

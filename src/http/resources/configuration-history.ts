@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import type { Configuration } from '../../configuration/configuration.ts'
 import type { PastConfiguration } from '../../configuration/configuration-store.ts'
 import {
@@ -18,7 +18,7 @@ import { ErrorReply, refusals, ValidationReply } from './schemas.ts'
 const tags = ['Agent configuration']
 
 /** Routes to list and read the versions of the agent configuration, and to restore one. */
-export function configurationHistoryRoutes(app: FastifyInstance, { configuration }: { configuration: Configuration }): void {
+export function configurationHistoryRoutes(app: App, { configuration }: { configuration: Configuration }): void {
   app.get(
     '/core/v1/agent/config/history',
     {
@@ -33,7 +33,7 @@ export function configurationHistoryRoutes(app: FastifyInstance, { configuration
       },
     },
     async (request) => {
-      const { limit, before } = request.query as Type.Static<typeof HistoryQuery>
+      const { limit, before } = request.query
       const { versions, hasMore } = await configuration.history({ limit, before: before === undefined ? undefined : Number(before) })
       const last = versions.at(-1)
       return { versions: versions.map(toVersion), offset: last ? String(last.n) : null, has_more: hasMore }
@@ -54,7 +54,7 @@ export function configurationHistoryRoutes(app: FastifyInstance, { configuration
       },
     },
     async (request) => {
-      const { version } = request.params as Type.Static<typeof VersionPath>
+      const { version } = request.params
       const { at, ...past } = await configuration.version(version)
       return { ...past, at: new Date(at).toISOString() }
     },
@@ -77,7 +77,7 @@ export function configurationHistoryRoutes(app: FastifyInstance, { configuration
       },
     },
     async (request, reply) => {
-      const { version, validate_only: isCheck } = request.body as Type.Static<typeof RestoreBody>
+      const { version, validate_only: isCheck } = request.body
       const mode = isCheck ? 'check' : 'file'
       const expects = toExpectation(request.headers['if-match'])
       const updated = await configuration.update({ change: { kind: 'restore', version }, mode, expects, ...requesterOf(request) })

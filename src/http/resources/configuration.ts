@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import type { Configuration, ConfigurationUpdate as Update } from '../../configuration/configuration.ts'
 import { invalid } from '../../errors.ts'
 import { toJsonSchema } from '../../configuration/json-schema.ts'
@@ -19,7 +20,7 @@ import { yamlType } from '../server/yaml-bodies.ts'
 const path = '/core/v1/agent/config'
 
 /** Routes to read and change the agent configuration. */
-export function configurationRoutes(app: FastifyInstance, { configuration }: { configuration: Configuration }): void {
+export function configurationRoutes(app: App, { configuration }: { configuration: Configuration }): void {
   const tags = ['Agent configuration']
   app.get(
     path,
@@ -86,8 +87,8 @@ const readReply = {
   content: { 'application/json': { schema: ShownConfiguration }, [yamlType]: { schema: YamlText } },
 }
 
-function wantsYaml({ query, headers }: FastifyRequest): boolean {
-  const { format } = query as Type.Static<typeof ReadQuery>
+function wantsYaml({ query, headers }: FastifyRequest<{ Querystring: Type.Static<typeof ReadQuery> }>): boolean {
+  const { format } = query
   if (format !== undefined) return format === 'yaml'
   const [type = ''] = headers.accept?.match(/application\/(?:json|yaml)\b/) ?? []
   return type === yamlType
@@ -97,10 +98,10 @@ function sendYaml(reply: FastifyReply, text: string): FastifyReply {
   return reply.type(`${yamlType}; charset=utf-8`).serializer(String).send(text)
 }
 
-function toUpdate(request: FastifyRequest): Update {
+function toUpdate(request: FastifyRequest<{ Querystring: Type.Static<typeof UpdateQuery> }>): Update {
   const body = request.body as Type.Static<typeof ConfigurationUpdate> | string | undefined
   if (body === undefined) throw invalid(['body'], 'is required')
-  const query = request.query as Type.Static<typeof UpdateQuery>
+  const { query } = request
   const flags: Type.Static<typeof UpdateQuery> = typeof body === 'string' ? {} : body
   const isCheck = query.validate_only || flags.validate_only
   const isInMemory = query.in_memory_only || flags.in_memory_only

@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import type { ConsoleSessions, OpenedSession } from '../../access/console/console-sessions.ts'
 import type { IdentityProvider } from '../../access/console/identity-provider.ts'
 import type { Principal } from '../../access/principal.ts'
@@ -50,7 +51,7 @@ const Code = Type.Object({
 const tags = ['Console']
 
 /** Sign-in and sign-out of the console. */
-export function consoleSessionRoutes(app: FastifyInstance, options: ConsoleSessionOptions): void {
+export function consoleSessionRoutes(app: App, options: ConsoleSessionOptions): void {
   const { consoleSessions, identityProvider } = options
 
   app.get(
@@ -113,7 +114,7 @@ export function consoleSessionRoutes(app: FastifyInstance, options: ConsoleSessi
       },
     },
     async (request, reply) => {
-      const { value, principal } = await open(request.body as SignIn, cookieOf(request), options)
+      const { value, principal } = await open(request.body, cookieOf(request), options)
       setCookie(request, reply, value, principal.expiresAt - options.now())
       const { tenant, sub, keyId } = principal
       request.log.info({ tenant, sub, keyId }, 'A session of the console began')

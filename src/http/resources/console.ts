@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { App } from '../server/app.ts'
 import { ServiceError } from '../../errors.ts'
 import type { ConsoleBundle } from '../console/bundle.ts'
 import { createPageRenderer } from '../console/page.ts'
@@ -13,7 +14,7 @@ const isPublic = { config: { access: 'public' }, schema: { hide: true } } as con
  * The console: a page for every path below `/console/` that is no file, and the files of the page. Data comes from the routes of the
  * interface, with the caller's key, so that the page itself is public. Undefined: the console is not built.
  */
-export function consoleRoutes(app: FastifyInstance, bundle: ConsoleBundle | undefined): void {
+export function consoleRoutes(app: App, bundle: ConsoleBundle | undefined): void {
   const render = bundle && createPageRenderer(bundle.page)
 
   // The router ignores a slash at the end, but relative addresses in the page need the slash.
@@ -23,8 +24,8 @@ export function consoleRoutes(app: FastifyInstance, bundle: ConsoleBundle | unde
     return answer(request, reply, render)
   })
 
-  app.get('/console/*', isPublic, async (request, reply) => {
-    const { '*': name } = request.params as { '*': string }
+  app.get<{ Params: { '*': string } }>('/console/*', isPublic, async (request, reply) => {
+    const { '*': name } = request.params
     const file = bundle?.files.get(name)
     if (file) return sendBuiltFile(request, reply, file)
     // A page in place of a script would fail in the browser with a message about its type.
@@ -34,7 +35,7 @@ export function consoleRoutes(app: FastifyInstance, bundle: ConsoleBundle | unde
 }
 
 /** Leads browsers from the address of the service to the console. */
-export function rootRoute(app: FastifyInstance): void {
+export function rootRoute(app: App): void {
   app.get('/', isPublic, async (request, reply) => {
     if (!isBrowser(request)) throw notFound(request)
     return redirect(reply.header('vary', 'accept'), `${prefixOf(request)}/console/`)

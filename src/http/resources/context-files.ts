@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import { accessTo } from '../../access/operations.ts'
 import { invalid } from '../../errors.ts'
 import type { ContextFiles } from '../../files/context-files.ts'
@@ -22,7 +22,7 @@ const url = '/core/v1/context_files'
 const tags = ['Chat']
 
 /** The routes that find and upload files for `context_files` of a chat. */
-export function contextFileRoutes(app: FastifyInstance, { contextFiles, uploads }: { contextFiles: ContextFiles; uploads: Uploads }): void {
+export function contextFileRoutes(app: App, { contextFiles, uploads }: { contextFiles: ContextFiles; uploads: Uploads }): void {
   app.get(
     url,
     {
@@ -38,7 +38,7 @@ export function contextFileRoutes(app: FastifyInstance, { contextFiles, uploads 
       },
     },
     async (request) => {
-      const { q } = request.query as Type.Static<typeof Query>
+      const { q } = request.query
       const { files, hasMore } = await contextFiles.search(principalOf(request), q)
       return { files: files.map(({ path, size, mediaType }) => ({ path, size, media_type: mediaType })), has_more: hasMore }
     },

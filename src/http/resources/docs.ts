@@ -1,6 +1,6 @@
 import swagger from '@fastify/swagger'
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import { describeRoute, withReferences, type DescribedRoute } from '../openapi/document.ts'
 
 export interface DocsOptions {
@@ -23,7 +23,7 @@ const securitySchemes = {
 } as const
 
 /** Registers the OpenAPI plugin. Only routes that are registered afterwards appear in the document. */
-export async function documentRoutes(app: FastifyInstance, { version }: DocsOptions): Promise<void> {
+export async function documentRoutes(app: App, { version }: DocsOptions): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -37,7 +37,7 @@ export async function documentRoutes(app: FastifyInstance, { version }: DocsOpti
 }
 
 /** Serves the OpenAPI document of all routes. `publicUrl` is its second server, beside the address of the document itself. */
-export function openApiRoute(app: FastifyInstance, { publicUrl }: { publicUrl: string | undefined }): void {
+export function openApiRoute(app: App, { publicUrl }: { publicUrl: string | undefined }): void {
   const schema = {
     tags: ['Documentation'],
     summary: 'Get this OpenAPI document',

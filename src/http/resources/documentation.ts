@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { App } from '../server/app.ts'
 import { ServiceError } from '../../errors.ts'
 import { etagOf } from '../server/built-files.ts'
 import { createSiteOpener, type DocumentationSite } from '../documentation/site.ts'
@@ -12,7 +13,7 @@ import { accepts, isListed, sendBuiltFile } from '../server/send-built-file.ts'
 const isPublic = { config: { access: 'public' }, schema: { hide: true } } as const
 
 /** The documentation of this version. `folder` holds the build, which is opened at the first request. */
-export function documentationRoutes(app: FastifyInstance, folder: string): void {
+export function documentationRoutes(app: App, folder: string): void {
   const open = createSiteOpener(folder)
 
   app.get('/docs', isPublic, async (request, reply) => {
@@ -20,8 +21,8 @@ export function documentationRoutes(app: FastifyInstance, folder: string): void 
     return answer(request, reply, await open(), '')
   })
 
-  app.get('/docs/*', isPublic, async (request, reply) => {
-    const { '*': name } = request.params as { '*': string }
+  app.get<{ Params: { '*': string } }>('/docs/*', isPublic, async (request, reply) => {
+    const { '*': name } = request.params
     return answer(request, reply, await open(), endsInSlash(request) ? `${name}/` : name)
   })
 }

@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
+import type { App } from '../server/app.ts'
 import { accessTo } from '../../access/operations.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { invalid } from '../../errors.ts'
@@ -23,7 +24,7 @@ const refusals = openAiRefusals(400, 401, 403, 404, 429, 500, 503)
 const config = { access: accessTo.chat, errorShape: 'openai' as const }
 
 /** The caller's uploaded files, in the form of OpenAI's API. Ids of other callers are unknown. */
-export function fileRoutes(app: FastifyInstance, { agent, uploads }: FileServices): void {
+export function fileRoutes(app: App, { agent, uploads }: FileServices): void {
   const show = (upload: Upload) => toFile(upload, agent().config.retention.uploads)
 
   app.post(
@@ -59,7 +60,7 @@ export function fileRoutes(app: FastifyInstance, { agent, uploads }: FileService
       },
     },
     async (request) => {
-      const { limit, order, after, purpose } = request.query as Static<typeof FileQuery>
+      const { limit, order, after, purpose } = request.query
       const page = {
         limit,
         purpose,
@@ -92,7 +93,7 @@ export function fileRoutes(app: FastifyInstance, { agent, uploads }: FileService
     url: '/v1/files/:file_id/content',
     config,
     preHandler: refuseAsCode,
-    handler: async (request: FastifyRequest, reply: FastifyReply) => {
+    handler: async (request: FileRequest, reply: FastifyReply) => {
       const { upload, content } = await uploads.open(scopeOf(request), uploadIdOf(request))
       return sendFile({ id: upload.id, name: upload.name, type: upload.type, content }, request, reply)
     },
@@ -122,6 +123,8 @@ function scopeOf(request: FastifyRequest): UploadScope {
   return { kind: 'own', tenant, owner }
 }
 
-function uploadIdOf(request: FastifyRequest): string {
-  return toUploadId((request.params as Static<typeof params>).file_id)
+type FileRequest = FastifyRequest<{ Params: Static<typeof params> }>
+
+function uploadIdOf(request: FileRequest): string {
+  return toUploadId(request.params.file_id)
 }

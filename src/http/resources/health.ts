@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import { ServiceError } from '../../errors.ts'
 import { ErrorReply } from './schemas.ts'
 
@@ -12,7 +12,7 @@ export interface HealthServices {
 const Empty = Type.Object({})
 
 /** Liveness and readiness of the process. */
-export function healthRoutes(app: FastifyInstance, { ping, isStopping }: HealthServices): void {
+export function healthRoutes(app: App, { ping, isStopping }: HealthServices): void {
   app.get(
     '/health',
     { config: { access: 'public' }, schema: { tags: ['Health'], summary: 'Liveness: the process runs', response: { 200: Empty } } },

@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import type { AccessKeyRecord } from '../../access/keys/access-key-store.ts'
 import type { AccessKeys } from '../../access/keys/access-keys.ts'
 import type { Principal } from '../../access/principal.ts'
@@ -52,7 +53,7 @@ const tags = ['Access']
 const config = { access: 'keys.manage' } as const
 
 /** Routes of the access keys of the caller's tenant. */
-export function keyRoutes(app: FastifyInstance, { keys }: { keys: AccessKeys }): void {
+export function keyRoutes(app: App, { keys }: { keys: AccessKeys }): void {
   app.get(
     path,
     {
@@ -66,7 +67,7 @@ export function keyRoutes(app: FastifyInstance, { keys }: { keys: AccessKeys }):
       },
     },
     async (request) => {
-      const { limit, before } = request.query as Type.Static<typeof Query>
+      const { limit, before } = request.query
       // One key more than asked for tells whether there is a next page.
       const records = await keys.list(principalOf(request), { limit: limit + 1, before: toPosition(before) })
       const page = records.slice(0, limit)
@@ -89,7 +90,7 @@ export function keyRoutes(app: FastifyInstance, { keys }: { keys: AccessKeys }):
     },
     async (request, reply) => {
       const caller = principalOf(request)
-      const { key, ...record } = await keys.create(caller, request.body as Type.Static<typeof Body>)
+      const { key, ...record } = await keys.create(caller, request.body)
       const { jti, sub, roles } = record
       request.log.info({ by: caller.owner, byKey: caller.keyId, tenant: caller.tenant, jti, sub, roles }, 'An access key was created')
       return reply
@@ -114,7 +115,7 @@ export function keyRoutes(app: FastifyInstance, { keys }: { keys: AccessKeys }):
     },
     async (request) => {
       const caller = principalOf(request)
-      const { created_by: creator } = request.query as Type.Static<typeof CreatorQuery>
+      const { created_by: creator } = request.query
       const { revoked, revokedAt } = await keys.revokeCreatedBy(caller, creator)
       for (const jti of revoked) logRevocation(request, caller, jti)
       return { revoked, revoked_at: toIso(revokedAt) }
@@ -136,7 +137,7 @@ export function keyRoutes(app: FastifyInstance, { keys }: { keys: AccessKeys }):
     },
     async (request) => {
       const caller = principalOf(request)
-      const { jti, revokedAt, isNew } = await keys.revoke(caller, (request.params as { jti: string }).jti)
+      const { jti, revokedAt, isNew } = await keys.revoke(caller, request.params.jti)
       if (isNew) logRevocation(request, caller, jti)
       return { jti, revoked_at: toIso(revokedAt) }
     },

@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
+import type { App } from '../server/app.ts'
 import { invalid } from '../../errors.ts'
 import { parsePosition, toOffset } from '../../json/offset.ts'
 import type { Knowledge, KnowledgeDocument } from '../../knowledge/knowledge.ts'
@@ -50,7 +51,7 @@ const params = Type.Object({ document_id: Id })
 const Query = Type.Object({ limit: pageLimit, before: Offset })
 
 /** The documents of the caller's tenant, which `knowledge_search` finds. */
-export function knowledgeRoutes(app: FastifyInstance, { knowledge }: { knowledge: Knowledge }): void {
+export function knowledgeRoutes(app: App, { knowledge }: { knowledge: Knowledge }): void {
   const tags = ['Knowledge']
 
   app.get(
@@ -65,7 +66,7 @@ export function knowledgeRoutes(app: FastifyInstance, { knowledge }: { knowledge
       },
     },
     async (request) => {
-      const { limit, before } = request.query as Static<typeof Query>
+      const { limit, before } = request.query
       const page = { limit, after: before === undefined ? undefined : toPosition(before) }
       const { documents, hasMore } = await knowledge.list(principalOf(request).tenant, page)
       const last = documents.at(-1)
@@ -145,8 +146,8 @@ function toListed({ id, name, size, type, state, error, passages, createdAt }: K
   return { ...fields, created_at: new Date(createdAt).toISOString() }
 }
 
-function idOf(request: FastifyRequest): string {
-  return (request.params as Static<typeof params>).document_id
+function idOf(request: FastifyRequest<{ Params: Static<typeof params> }>): string {
+  return request.params.document_id
 }
 
 function toPosition(offset: string): string {

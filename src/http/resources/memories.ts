@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import type { Memories } from '../../memory/memories.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { ErrorReply, Id, refusals, ValidationReply } from './schemas.ts'
@@ -36,7 +36,7 @@ export const Feedback = Type.Object({
 })
 
 /** Routes of memories, and of feedback on runs. */
-export function memoryRoutes(app: FastifyInstance, { memories }: { memories: Memories }): void {
+export function memoryRoutes(app: App, { memories }: { memories: Memories }): void {
   app.get(
     '/core/v1/memories',
     {
@@ -49,7 +49,7 @@ export function memoryRoutes(app: FastifyInstance, { memories }: { memories: Mem
       },
     },
     async (request) => {
-      const { limit, before } = request.query as Type.Static<typeof Query>
+      const { limit, before } = request.query
       return memories.list(principalOf(request), { limit, before })
     },
   )
@@ -71,7 +71,7 @@ export function memoryRoutes(app: FastifyInstance, { memories }: { memories: Mem
       },
     },
     async (request) => {
-      const { id } = request.params as { id: string }
+      const { id } = request.params
       await memories.delete(principalOf(request), id)
       return { id, status: 'deleted' }
     },
@@ -90,8 +90,8 @@ export function memoryRoutes(app: FastifyInstance, { memories }: { memories: Mem
       },
     },
     async (request) => {
-      const { request_id: requestId } = request.params as { request_id: string }
-      const { score, comment } = request.body as Type.Static<typeof FeedbackBody>
+      const { request_id: requestId } = request.params
+      const { score, comment } = request.body
       const text = comment?.trim() || undefined
       return memories.rate(principalOf(request), { requestId, score, comment: text })
     },

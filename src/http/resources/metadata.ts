@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { refusals } from './schemas.ts'
 
@@ -15,7 +15,7 @@ export const Metadata = Type.Object({
 })
 
 /** The route of the agent's metadata. */
-export function metadataRoutes(app: FastifyInstance, { agent }: { agent: CurrentAgent }): void {
+export function metadataRoutes(app: App, { agent }: { agent: CurrentAgent }): void {
   app.get(
     '/core/v1/metadata',
     {

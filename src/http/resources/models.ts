@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import { accessTo } from '../../access/operations.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
@@ -12,7 +12,7 @@ const refusals = openAiRefusals(401, 403, 404, 429, 500, 503)
 const ModelParams = Type.Object({ model: Type.String({ description: 'The id of the agent, as listed by `GET /v1/models`.' }) })
 
 /** The agent as a model, for OpenAI clients. */
-export function modelRoutes(app: FastifyInstance, { agent }: { agent: CurrentAgent }): void {
+export function modelRoutes(app: App, { agent }: { agent: CurrentAgent }): void {
   const created = Math.floor(Date.now() / 1000)
   const toModel = ({ uri_id: id }: AgentConfig) => ({ id, object: 'model', created, owned_by: 'agent-core' })
 
@@ -33,7 +33,7 @@ export function modelRoutes(app: FastifyInstance, { agent }: { agent: CurrentAge
     },
     async (request) => {
       const { config } = agent()
-      refuseOtherModel((request.params as { model: string }).model, config)
+      refuseOtherModel(request.params.model, config)
       return toModel(config)
     },
   )

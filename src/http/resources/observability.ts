@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import type { Observability } from '../../runs/reports/observability.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { MetricSeries, ToolMetricsList } from './metric-schemas.ts'
@@ -71,7 +71,7 @@ const SeriesQuery = Type.Object({
 })
 
 /** Metrics and logs of the runs of the caller's tenant. */
-export function observabilityRoutes(app: FastifyInstance, { observability }: { observability: Observability }): void {
+export function observabilityRoutes(app: App, { observability }: { observability: Observability }): void {
   app.get(
     '/core/v1/metrics',
     {
@@ -83,7 +83,7 @@ export function observabilityRoutes(app: FastifyInstance, { observability }: { o
         response: { 200: Metrics, 422: ValidationReply, ...refusals },
       },
     },
-    async (request) => observability.metrics(principalOf(request), request.query as Type.Static<typeof MetricsQuery>),
+    async (request) => observability.metrics(principalOf(request), request.query),
   )
 
   app.get(
@@ -102,7 +102,7 @@ export function observabilityRoutes(app: FastifyInstance, { observability }: { o
       },
     },
     async (request) => {
-      const { since, until } = request.query as Type.Static<typeof ToolsQuery>
+      const { since, until } = request.query
       return observability.tools(principalOf(request), { since: toTime('since', since), until: toTime('until', until) })
     },
   )
@@ -122,7 +122,7 @@ export function observabilityRoutes(app: FastifyInstance, { observability }: { o
       },
     },
     async (request) => {
-      const { since, until, ...query } = request.query as Type.Static<typeof SeriesQuery>
+      const { since, until, ...query } = request.query
       return observability.series(principalOf(request), { ...query, since: toTime('since', since), until: toTime('until', until) })
     },
   )
@@ -138,6 +138,6 @@ export function observabilityRoutes(app: FastifyInstance, { observability }: { o
         response: { 200: Logs, 422: ValidationReply, ...refusals },
       },
     },
-    async (request) => observability.logs(principalOf(request), request.query as Type.Static<typeof LogsQuery>),
+    async (request) => observability.logs(principalOf(request), request.query),
   )
 }

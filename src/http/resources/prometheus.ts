@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import { ServiceError } from '../../errors.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { refusals } from './schemas.ts'
@@ -13,7 +13,7 @@ export interface PrometheusOptions {
 }
 
 /** Metrics of the whole service, for a Prometheus server. */
-export function prometheusRoute(app: FastifyInstance, { read, isPublic, adminTenant }: PrometheusOptions): void {
+export function prometheusRoute(app: App, { read, isPublic, adminTenant }: PrometheusOptions): void {
   app.get(
     '/metrics',
     {

@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import { notFound } from '../server/error-reply.ts'
 import { keepOutOfCaches } from '../server/origin.ts'
 import { wellKnownPath, type ResourceMetadata } from './resource-metadata.ts'
@@ -15,7 +16,7 @@ const Metadata = Type.Object({
 })
 
 /** Metadata of `/mcp` for OAuth clients (RFC 9728). Without an identity provider there is none. */
-export function resourceMetadataRoutes(app: FastifyInstance, metadata: ResourceMetadata | undefined): void {
+export function resourceMetadataRoutes(app: App, metadata: ResourceMetadata | undefined): void {
   const answer = (path: string, request: FastifyRequest, reply: FastifyReply) => {
     const document = metadata?.documentAt(path, request)
     if (!document) throw notFound(request)
@@ -31,7 +32,7 @@ export function resourceMetadataRoutes(app: FastifyInstance, metadata: ResourceM
   app.get(wellKnownPath, { config, schema }, async (request, reply) => answer('', request, reply))
   app.get(`${wellKnownPath}/mcp`, { config, schema }, async (request, reply) => answer('/mcp', request, reply))
   // Behind a proxy with a prefix, the path of the resource has the prefix too.
-  app.get(`${wellKnownPath}/*`, { config, schema: { hide: true } }, async (request, reply) =>
-    answer(`/${(request.params as { '*': string })['*']}`, request, reply),
+  app.get<{ Params: { '*': string } }>(`${wellKnownPath}/*`, { config, schema: { hide: true } }, async (request, reply) =>
+    answer(`/${request.params['*']}`, request, reply),
   )
 }

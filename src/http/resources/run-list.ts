@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import { accessTo } from '../../access/operations.ts'
 import { invalid } from '../../errors.ts'
 import type { ListRuns } from '../../runs/list/run-list.ts'
@@ -58,7 +58,7 @@ export const RunPage = Type.Object({
 })
 
 /** The route that lists runs. */
-export function runListRoute(app: FastifyInstance, { listRuns }: { listRuns: ListRuns }): void {
+export function runListRoute(app: App, { listRuns }: { listRuns: ListRuns }): void {
   app.get(
     '/core/v1/runs',
     {
@@ -84,7 +84,7 @@ export function runListRoute(app: FastifyInstance, { listRuns }: { listRuns: Lis
         limit,
         before,
         ...times
-      } = request.query as Type.Static<typeof Query>
+      } = request.query
       const [since, until] = [toTime('since', times.since), toTime('until', times.until)]
       if (since !== undefined && until !== undefined && until < since) throw invalid(['query', 'until'], 'is before since')
       return listRuns(principalOf(request), { status, sessionId, operation, sub, tool, toolErrors, version, since, until, limit, before })

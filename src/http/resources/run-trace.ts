@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import { accessTo } from '../../access/operations.ts'
 import { createFindRunKey } from '../../runs/intake/whose-run.ts'
 import type { RunStore } from '../../runs/run-store.ts'
@@ -28,7 +28,7 @@ const Query = Type.Object({
 })
 
 /** The trace of a run: what the run did, when, and why. */
-export function runTraceRoutes(app: FastifyInstance, { traces, runStore }: RunTraceServices): void {
+export function runTraceRoutes(app: App, { traces, runStore }: RunTraceServices): void {
   const findKey = createFindRunKey(runStore)
 
   app.get(
@@ -47,8 +47,8 @@ export function runTraceRoutes(app: FastifyInstance, { traces, runStore }: RunTr
       },
     },
     async (request) => {
-      const { request_id: requestId } = request.params as Type.Static<typeof params>
-      const { issuer, sub, span } = request.query as Type.Static<typeof Query>
+      const { request_id: requestId } = request.params
+      const { issuer, sub, span } = request.query
       const key = await findKey(principalOf(request), { requestId, issuer, sub })
       return span === undefined ? traces.find(key) : traces.findSpan(key, span)
     },

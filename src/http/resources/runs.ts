@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import { accessTo, permits } from '../../access/operations.ts'
 import type { Principal } from '../../access/principal.ts'
 import type { Artifacts } from '../../artifacts/artifacts.ts'
@@ -97,14 +98,16 @@ function noRun({ requestId }: RunKey): ServiceError {
   return new ServiceError('not_found', `There is no run ${requestId}.`)
 }
 
+type RunRequest = FastifyRequest<{ Params: Type.Static<typeof params>; Querystring: Type.Static<typeof OwnerQuery> }>
+
 /** Routes of runs, which are named by their request ids. */
-export function runRoutes(app: FastifyInstance, services: RunServices): void {
+export function runRoutes(app: App, services: RunServices): void {
   const { runs, callbacks } = services
   const view = viewRuns(services)
   const findKey = createFindRunKey(services.runStore)
-  const runKeyOf = (request: FastifyRequest): Promise<RunKey> => {
-    const { request_id: requestId } = request.params as Type.Static<typeof params>
-    const { issuer, sub } = request.query as Type.Static<typeof OwnerQuery>
+  const runKeyOf = (request: RunRequest): Promise<RunKey> => {
+    const { request_id: requestId } = request.params
+    const { issuer, sub } = request.query
     return findKey(principalOf(request), { requestId, issuer, sub })
   }
 
@@ -165,7 +168,7 @@ export function runRoutes(app: FastifyInstance, services: RunServices): void {
       },
     },
     async (request, reply) => {
-      const key = ownRunKey(request)
+      const key = ownRunKey(request, request.params.request_id)
       await callbacks.resend(key, disconnectSignal(reply))
       return view(principalOf(request), key)
     },
@@ -209,7 +212,7 @@ export function runRoutes(app: FastifyInstance, services: RunServices): void {
 }
 
 /** The caller's own run. */
-function ownRunKey(request: FastifyRequest): RunKey {
+function ownRunKey(request: FastifyRequest, requestId: string): RunKey {
   const { tenant, owner } = principalOf(request)
-  return { tenant, owner, requestId: (request.params as { request_id: string }).request_id }
+  return { tenant, owner, requestId }
 }

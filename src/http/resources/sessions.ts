@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import type { SessionChanges } from '../../sessions/session-changes.ts'
 import type { Sessions } from '../../sessions/sessions.ts'
 import { principalOf } from '../server/authenticate.ts'
@@ -68,7 +68,7 @@ export const List = Type.Object({
 })
 
 /** Routes of sessions, which are conversations with their messages. */
-export function sessionRoutes(app: FastifyInstance, { sessions, changes }: { sessions: Sessions; changes: SessionChanges }): void {
+export function sessionRoutes(app: App, { sessions, changes }: { sessions: Sessions; changes: SessionChanges }): void {
   app.get(
     '/core/v1/sessions',
     {
@@ -85,7 +85,7 @@ export function sessionRoutes(app: FastifyInstance, { sessions, changes }: { ses
       },
     },
     async (request) => {
-      const { limit, before, q } = request.query as Type.Static<typeof Query>
+      const { limit, before, q } = request.query
       return sessions.list(principalOf(request), { limit, before, q })
     },
   )
@@ -103,7 +103,7 @@ export function sessionRoutes(app: FastifyInstance, { sessions, changes }: { ses
       },
     },
     async (request, reply) => {
-      const { session_id: sessionId } = request.params as { session_id: string }
+      const { session_id: sessionId } = request.params
       // A `session-id` header of the request is echoed already, even if it names another session.
       if (request.headers['session-id'] === undefined) void reply.header('session-id', sessionId)
       return sessions.read(principalOf(request), sessionId)
@@ -127,7 +127,7 @@ export function sessionRoutes(app: FastifyInstance, { sessions, changes }: { ses
       },
     },
     async (request) => {
-      const { session_id: sessionId } = request.params as { session_id: string }
+      const { session_id: sessionId } = request.params
       await changes.remove(principalOf(request), sessionId)
       return { session_id: sessionId, status: 'deleted' }
     },
@@ -146,8 +146,8 @@ export function sessionRoutes(app: FastifyInstance, { sessions, changes }: { ses
       },
     },
     async (request) => {
-      const { session_id: sessionId } = request.params as { session_id: string }
-      const { message_index: messageIndex } = request.body as Type.Static<typeof Fork>
+      const { session_id: sessionId } = request.params
+      const { message_index: messageIndex } = request.body
       return { session_id: await changes.fork(principalOf(request), sessionId, messageIndex) }
     },
   )

@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import { ServiceError } from '../../errors.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { refusals } from './schemas.ts'
@@ -13,7 +13,7 @@ export interface StatusRouteOptions {
 }
 
 /** The health of the whole service, for its operators. */
-export function statusRoute(app: FastifyInstance, { status, adminTenant }: StatusRouteOptions): void {
+export function statusRoute(app: App, { status, adminTenant }: StatusRouteOptions): void {
   app.get(
     '/core/v1/status',
     {

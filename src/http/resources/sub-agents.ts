@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import { workflowTypes } from '../../configuration/schema.ts'
 import { subAgentLimits } from '../../sub-agents/limits.ts'
 import type { SubAgent } from '../../sub-agents/sub-agent-store.ts'
@@ -43,7 +43,7 @@ const params = Type.Object({ sub_agent_id: Id })
 const path = '/core/v1/chain/sub_agents'
 
 /** Routes of sub-agents: specialised agents of a caller, to which the agent delegates tasks. */
-export function subAgentRoutes(app: FastifyInstance, { subAgents }: { subAgents: SubAgents }): void {
+export function subAgentRoutes(app: App, { subAgents }: { subAgents: SubAgents }): void {
   const tags = ['Sub-agents']
 
   app.get(
@@ -70,7 +70,7 @@ export function subAgentRoutes(app: FastifyInstance, { subAgents }: { subAgents:
       },
     },
     async (request) => {
-      const { workflow_type: workflowType, ...body } = request.body as Type.Static<typeof CreateBody>
+      const { workflow_type: workflowType, ...body } = request.body
       const subAgent = await subAgents.create(principalOf(request), { ...body, workflowType }, 'caller')
       return { sub_agent_id: subAgent.id, sub_agent_info: toReply(subAgent, subAgents) }
     },
@@ -88,7 +88,7 @@ export function subAgentRoutes(app: FastifyInstance, { subAgents }: { subAgents:
       },
     },
     async (request) => {
-      const { sub_agent_id: id } = request.params as Type.Static<typeof params>
+      const { sub_agent_id: id } = request.params
       return toReply(await subAgents.find(principalOf(request), id), subAgents)
     },
   )
@@ -105,7 +105,7 @@ export function subAgentRoutes(app: FastifyInstance, { subAgents }: { subAgents:
       },
     },
     async (request) => {
-      const { sub_agent_id: id } = request.params as Type.Static<typeof params>
+      const { sub_agent_id: id } = request.params
       await subAgents.terminate(principalOf(request), id)
       return { sub_agent_id: id, status: 'terminated' }
     },

@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { App } from '../server/app.ts'
 import { accessTo, permits } from '../../access/operations.ts'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { DataScope, ToolListing, ToolState } from '../../agent/tool.ts'
@@ -47,7 +48,7 @@ export const Executed = Type.Object({
 })
 
 /** Routes to list tools, and to execute a tool outside of a conversation. */
-export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: ToolServices): void {
+export function toolRoutes(app: App, { agent, tools: execution }: ToolServices): void {
   app.get(
     '/core/v1/tools',
     {
@@ -80,9 +81,9 @@ export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: To
       },
     },
     async (request, reply) => {
-      const toolRequest = toToolRequest(request)
+      const toolRequest = toToolRequest(request, request.body)
       // A tool may take minutes: keep only its input, not the whole body.
-      request.body = undefined
+      dropBody(request)
       const execute = () => execution.execute(principalOf(request), toolRequest, disconnectSignal(reply))
       const { sessionId, result } = await duringPhase(request, 'tools', execute)
       setSessionId(request, reply, sessionId)
@@ -91,13 +92,17 @@ export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: To
   )
 }
 
+function dropBody(request: FastifyRequest): void {
+  request.body = undefined
+}
+
 /** The reply has an object in `output` for any value. Stored executions hold the value itself. */
 function toObject(output: JsonValue): JsonObject {
   return typeof output === 'object' && output !== null && !Array.isArray(output) ? output : { result: output }
 }
 
-function toToolRequest(request: FastifyRequest): ToolRequest {
-  const { tool_name: toolName, tool_input: input, data_filter_hints: hints } = request.body as Type.Static<typeof ExecuteBody>
+function toToolRequest(request: FastifyRequest, body: Type.Static<typeof ExecuteBody>): ToolRequest {
+  const { tool_name: toolName, tool_input: input, data_filter_hints: hints } = body
   const filters = toFilters(hints)
   const traceparent = traceparentOf(request)
   return {
