@@ -1,4 +1,4 @@
-import { toJsonSchema } from '../../src/configuration/json-schema.ts'
+import { toJsonSchema } from '../../src/configuration/schema-walk.ts'
 import { maxTools } from '../../src/configuration/schema.ts'
 import { toolTypes, type ToolType } from '../../src/configuration/tool-types.ts'
 import { exampleOf, toolExampleOf } from './agent-yaml-examples.ts'

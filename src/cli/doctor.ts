@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
-import { describeOddities } from '../configuration/model-findings.ts'
+import { describeOddities } from '../configuration/models/findings.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
 import type { Settings } from '../settings/settings.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'

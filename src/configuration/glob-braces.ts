@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { problemAt, type ConfigProblem, type Path } from './problems.ts'
 
 /** A malformed glob pattern, or a pattern that expands too far. The message is a predicate about the pattern: "has ...". */
 export class GlobError extends Error {
@@ -7,15 +8,22 @@ export class GlobError extends Error {
 
 /** A limit above the length of any real path. */
 const maxCharacters = 1000
+
 /** The limit of expanded patterns per pattern: each expanded pattern is searched separately. */
-export const maxAlternatives = 500
+const maxAlternatives = 500
+
 /** The limit of `*`, `?` and `[` between two slashes. */
 const maxWildcards = 20
+
 /** The limit of `**` in a pattern. */
 const maxGlobstars = 8
 
+/** The limit of patterns of all tools: each pattern is compared with each file whenever a tool lists files. */
+const maxPatterns = 5000
+
 /** Text, or a choice between sequences. */
 type Piece = string | Sequence[]
+
 type Sequence = Piece[]
 
 /**
@@ -31,6 +39,40 @@ export function expandBraces(pattern: string): string[] {
   const expanded = [...new Set(expand(sequence))]
   for (const expandedPattern of expanded) check(expandedPattern)
   return expanded
+}
+
+/**
+ * Checks the glob patterns of a tool: `paths`, and `tables` of `data_query`. Create one check per configuration: the expanded patterns of
+ * all checked tools count towards one limit.
+ */
+export function createPatternCheck(): (config: Readonly<Record<string, unknown>>, at: Path) => ConfigProblem[] {
+  let total = 0
+
+  function checkOne(pattern: string, at: Path): ConfigProblem[] {
+    if (total > maxPatterns) return []
+    try {
+      total += expandBraces(pattern).length
+    } catch (error) {
+      if (error instanceof GlobError) return [problemAt(at, error.message)]
+      throw error
+    }
+    return total > maxPatterns ? [problemAt(at, `exceeds the limit of ${maxPatterns} patterns for all tools together`)] : []
+  }
+
+  return ({ paths, tables }, at) => [
+    ...textsOf(paths).flatMap(([key, pattern]) => checkOne(pattern, [...at, 'paths', key])),
+    ...textsOf(tables).flatMap(([key, pattern]) => (isGlob(pattern) ? checkOne(pattern, [...at, 'tables', key]) : [])),
+  ]
+}
+
+function textsOf(value: unknown): [string | number, string][] {
+  const entries: (readonly [string | number, unknown])[] = Array.isArray(value) ? [...value.entries()] : Object.entries(value ?? {})
+  return entries.flatMap(([key, text]) => (typeof text === 'string' ? [[key, text]] : []))
+}
+
+/** True if a table is a pattern. A table without wildcards is a single file. */
+export function isGlob(pattern: string): boolean {
+  return /[*?[{]/.test(pattern)
 }
 
 function check(pattern: string): void {

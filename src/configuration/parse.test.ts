@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { readFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import { configVersion, parseAgentConfig, toAgentConfig } from './parse.ts'
+import { configVersion, parseAgentConfig, toAgentConfig, formatProblems, loadAgentConfig } from './parse.ts'
 import { ConfigError } from './problems.ts'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 
 function problemsOf(text: string): string[] {
   try {
@@ -223,4 +225,30 @@ test('a value that fits no alternative is one fault: of the alternative that was
     '1 llms.primary.prices.input: must be 0 or more, but is -7',
     '1 llms.fallback[0].prices: must be a mapping or "none", but is "off"',
   ])
+})
+
+async function problemsOfFile(file: string): Promise<string[]> {
+  return loadAgentConfig(file).then(
+    () => [],
+    (error: unknown) => {
+      assert.ok(error instanceof ConfigError)
+      return formatProblems(file, error)
+    },
+  )
+}
+
+test('a file is read, and faults are formatted with file, line and path', async (t) => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'load-config-'))
+  t.after(() => rm(folder, { recursive: true }))
+  const file = path.join(folder, 'agent.yaml')
+  await writeFile(file, 'id: mine\n')
+  assert.equal((await loadAgentConfig(file)).id, 'mine')
+  await writeFile(file, 'id: mine\ntools:\n  - {name: calculator}\n  - {name: x, type: abacus}\nmemory: {recall: a}\n')
+  const problems = await problemsOfFile(file)
+  assert.match(problems[0] ?? '', /^agent\.yaml:4 tools\[1\]\.type: "abacus" is not a known tool type; known types are calculator, /)
+  assert.deepEqual(problems.slice(1), ['agent.yaml:5 memory.recall: must be a whole number, but is "a"'])
+  await writeFile(file, 'id: [')
+  assert.match((await problemsOfFile(file))[0] ?? '', /^agent\.yaml:1: is not valid YAML: /)
+  assert.deepEqual(await problemsOfFile(path.join(folder, 'none.yaml')), [`none.yaml: ${folder}/none.yaml does not exist.`])
+  assert.deepEqual(await problemsOfFile(folder), [`${path.basename(folder)}: ${folder} cannot be read (EISDIR).`])
 })

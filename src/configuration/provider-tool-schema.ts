@@ -4,7 +4,7 @@ import { Address, optional, Secret, secretsOf } from './schema-parts.ts'
 import { isObject } from '../json/shape.ts'
 
 /** The kinds of tools that providers of models run. */
-export const providerTools = ['web_search', 'code', 'fetch', 'file_search', 'mcp', 'image_generation', 'x_search'] as const
+const providerTools = ['web_search', 'code', 'fetch', 'file_search', 'mcp', 'image_generation', 'x_search'] as const
 
 /** Largest size of the settings of an entry, in characters of JSON. */
 const maxSettings = 16_384

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { Address, Effect, Headers, maxEntries, maxSecrets, optional, Secret, secretsOf, strict } from './schema-parts.ts'
+import { problemAt, type ConfigProblem, type Path } from './problems.ts'
 
 /** The schemas of `config` of the tool types that call servers: `mcp`, `openapi`, `web_page` and `http_request`. */
 
@@ -174,3 +175,38 @@ export const HttpRequestConfig = Type.Object(
   },
   strictObject('Sends HTTP requests to public hosts or to the allowed hosts.'),
 )
+
+/** Fields of `config` for servers at a `url`, and fields for servers started by a `command`. */
+const remoteFields = ['headers', 'oauth', 'login']
+const localFields = ['args', 'env', 'cwd']
+
+/** An MCP server has either a `url` or a `command`, and only the fields that belong to the `url` or the `command`. */
+export function checkMcp(config: Readonly<Record<string, unknown>>, at: Path): ConfigProblem[] {
+  const has = (field: string) => config[field] !== undefined
+  if (!has('url') && !has('command')) return [problemAt(at, 'must have url or command, but has neither')]
+  if (has('url') && has('command')) return [problemAt([...at, 'command'], 'cannot be combined with url; remove url or command')]
+  const [excludedFields, requiredField] = has('url') ? [localFields, 'command'] : [remoteFields, 'url']
+  const headers = typeof config['headers'] === 'object' ? Object.keys(config['headers'] ?? {}) : []
+  const both = has('oauth') && has('login') ? [problemAt([...at, 'login'], 'cannot be combined with oauth; remove login or oauth')] : []
+  const setter = has('oauth') ? 'oauth' : 'login'
+  const doubled = has(setter) ? headers.filter((name) => name.toLowerCase() === 'authorization') : []
+  return [
+    ...excludedFields.filter(has).map((field) => problemAt([...at, field], `requires ${requiredField}, which is missing`)),
+    ...both,
+    ...doubled.map((name) => problemAt([...at, 'headers', name], `is set by ${setter}; remove this header or ${setter}`)),
+  ]
+}
+
+/**
+ * The OpenAPI document is at an address, or is a file under the folder of agent.yaml: a PUT by a caller must not make the service read other
+ * files. Symbolic links are checked when the file is read.
+ */
+export function checkSpec(spec: unknown, at: Path): ConfigProblem[] {
+  // A variable holds an address, which is checked at the time of use.
+  if (typeof spec !== 'string' || spec === '' || /^(https?:\/\/|\$\{)/i.test(spec)) return []
+  if (/^[a-z][a-z0-9+.-]*:/i.test(spec)) return [problemAt(at, 'must be an http(s) address, or a file beside agent.yaml')]
+  const parts = spec.split(/[/\\]/)
+  if (parts[0] === '' || parts.includes('..')) return [problemAt(at, 'must be a file in the folder of agent.yaml or under it')]
+  if (spec.includes('\0') || !/\.(ya?ml|json)$/i.test(spec)) return [problemAt(at, 'must be a file that ends in .yaml, .yml or .json')]
+  return []
+}

@@ -1,10 +1,8 @@
 import { Type, type Static, type TObject } from 'typebox'
-import { checkMcp } from './mcp-rules.ts'
+import { checkMcp, Hosts, HttpRequestConfig, McpConfig, OpenApiConfig, strictObject, checkSpec } from './server-tool-schemas.ts'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
 import { checkProviderSettings, ProviderToolConfig } from './provider-tool-schema.ts'
 import { maxEntries, optional } from './schema-parts.ts'
-import { Hosts, HttpRequestConfig, McpConfig, OpenApiConfig, strictObject } from './server-tool-schemas.ts'
-import { checkSpec } from './spec-rules.ts'
 
 /** Properties of a tool type that the service needs before creating a tool. */
 export interface ToolTypeTraits {

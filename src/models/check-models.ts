@@ -1,5 +1,5 @@
 import { ModelError, type Model, type ModelErrorCode } from '../agent/model.ts'
-import { listModels } from '../configuration/model-list.ts'
+import { listModels } from '../configuration/models/findings.ts'
 import { ConfigError, formatPath, type ConfigProblem } from '../configuration/problems.ts'
 import type { Environment } from '../configuration/references.ts'
 import type { AgentConfig, ModelConfig } from '../configuration/schema.ts'

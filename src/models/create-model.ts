@@ -1,5 +1,5 @@
 import type { Model, ModelEvent, ModelReply } from '../agent/model.ts'
-import { wireOf } from '../configuration/model-abilities.ts'
+import { wireOf } from '../configuration/models/abilities.ts'
 import { isAiSdkProvider, type AiSdkProvider, type ChatCompletionsProvider } from '../configuration/providers.ts'
 import { ConfigError, problemAt, type Path } from '../configuration/problems.ts'
 import { resolveReferences, type Environment } from '../configuration/references.ts'

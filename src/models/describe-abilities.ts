@@ -1,5 +1,5 @@
-import type { ModelAbilities } from '../configuration/model-abilities.ts'
-import type { ListedModel } from '../configuration/model-list.ts'
+import type { ModelAbilities } from '../configuration/models/abilities.ts'
+import type { ListedModel } from '../configuration/models/findings.ts'
 
 /** What the service believes that a model can do, as one line. */
 export function describeAbilities({ wire, abilities, source }: ListedModel): string {

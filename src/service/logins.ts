@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
-import { createLoginMemory, type LoginStore } from '../configuration/tool-logins/login-store.ts'
+import { createLoginMemory, type LoginStore } from '../configuration/login-store.ts'
 import type { Settings } from '../settings/settings.ts'
 import { exists } from './checks/folders.ts'
 import type { Database } from '../store/database.ts'

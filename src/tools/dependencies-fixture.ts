@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { createLoginMemory } from '../configuration/tool-logins/login-store.ts'
+import { createLoginMemory } from '../configuration/login-store.ts'
 import { createPinMemory } from '../configuration/tool-pins/pin-store.ts'
 import type { FilesRoot } from '../files/root.ts'
 import { noDocuments } from '../knowledge/tenant-documents.ts'

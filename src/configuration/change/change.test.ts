@@ -7,7 +7,7 @@ import type { AgentConfig } from '../schema.ts'
 import { readYaml } from '../yaml-source.ts'
 import { applyPatch, mergeEdit, toContent, type ChangeRules, type ConfigContent } from './change.ts'
 import type { ConfigData } from './merge.ts'
-import { variableUsesOf } from './references-rule.ts'
+import { variableUsesOf } from './rules.ts'
 import { workSince } from '../../../test/fixtures/work-meter.ts'
 
 const text = `

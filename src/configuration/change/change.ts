@@ -3,13 +3,10 @@ import { ServiceError } from '../../errors.ts'
 import { checkConfig } from '../check.ts'
 import { ConfigError, problemAt, type ConfigProblem } from '../problems.ts'
 import { AgentConfigSchema, type AgentConfig } from '../schema.ts'
-import { findDanger } from '../yaml-source.ts'
-import { findNewCode } from './code-rule.ts'
-import { findForeignGrants } from './grants-rule.ts'
+import { findDanger, readYaml } from '../yaml-source.ts'
+import { findNewCode, findForeignGrants, findForeignReferences, type VariableUses, findTooLarge } from './rules.ts'
 import { mergePatch, ownValue, patchBetween, prunePatch, type ConfigData } from './merge.ts'
-import { findForeignReferences, type VariableUses } from './references-rule.ts'
 import { findMovedSecrets, restoreSecrets, type RestoredPatch } from './secrets.ts'
-import { findTooLarge } from './size-rule.ts'
 import { isObject } from '../../json/shape.ts'
 
 /** A configuration as written (`data`) and with all defaults (`config`). */
@@ -122,4 +119,26 @@ const defaults = Object.fromEntries(Object.entries(AgentConfigSchema.properties)
 
 function firstPerPath(problems: readonly ConfigProblem[]): ConfigProblem[] {
   return [...new Map(problems.map((problem) => [problem.path, problem])).values()]
+}
+
+/** The text of a configuration with the parsed content. */
+export interface ConfigurationSource extends ConfigContent {
+  readonly text: string
+}
+
+/** Parses a text. Throws `ConfigError` with lines. */
+export function parseSource(text: string): ConfigurationSource {
+  const { value, lineOf } = readYaml(text)
+  try {
+    return { ...toContent(value as ConfigData), text }
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    throw new ConfigError(error.problems.map((problem) => ({ ...problem, line: lineOf(problem.at) })))
+  }
+}
+
+/** Parses an edit of the file. An empty text is refused: editors truncate a file before writing, and an empty text would mean all defaults. */
+export function parseEdit(text: string): ConfigurationSource {
+  if (text.trim() === '') throw new ConfigError([{ path: '', at: [], message: 'is empty' }])
+  return parseSource(text)
 }

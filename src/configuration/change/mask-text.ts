@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
-import { redactData } from '../redact.ts'
-import type { ConfigurationSource } from '../source.ts'
-import { maskComments, maskFormer, unmaskComments } from './comments.ts'
+import { redactData, hideUrlSecrets, secretMask } from '../redact.ts'
+import type { ConfigurationSource } from './change.ts'
 import { editYaml } from './edit-yaml.ts'
-import { isSecretNode, leavesOf, rootNode } from './leaves.ts'
+import { isSecretNode, leavesOf, rootNode } from './entries.ts'
 import type { ConfigData } from './merge.ts'
+import { Lexer } from 'yaml'
 
 type TextWithData = Pick<ConfigurationSource, 'text' | 'data'>
 
@@ -41,4 +41,91 @@ function secretsIn(data: ConfigData): string[] {
     const isLong = typeof leaf.value === 'string' && leaf.value.length >= minSecretCharacters && !leaf.value.includes('${')
     return isLong && isSecretNode(leaf) ? [leaf.value] : []
   })
+}
+
+/** Secrets in comments of a YAML text, where no schema tells what is secret. */
+
+/** Masks known secrets, values of fields that are named like a secret, all values under `headers` and `env`, and users and queries of URLs. */
+function maskComments(text: string, secrets: readonly string[]): string {
+  return mapComments(text, createMasker(secrets))
+}
+
+interface FormerComments {
+  /** The text that was masked. */
+  original: string
+  /** Secrets of the configuration before and after the change. */
+  before: readonly string[]
+  after: readonly string[]
+}
+
+/**
+ * Puts comments of `original` back where `text` has their masked form. Each is used once, in order. A comment stays masked where its secret
+ * would be shown from now on: outside of its block, or without the value of the configuration that it repeats.
+ */
+function unmaskComments(text: string, { original, before, after }: FormerComments): string {
+  const comments = new Map<string, string[]>()
+  const mask = createMasker(before)
+  mapComments(original, (comment) => {
+    const masked = mask(comment)
+    if (masked !== comment) comments.set(masked, [...(comments.get(masked) ?? []), comment])
+    return comment
+  })
+  if (comments.size === 0) return text
+  const maskAfter = createMasker(after)
+  return mapComments(text, (comment) => {
+    const former = comments.get(comment)?.shift() ?? comment
+    return maskAfter(former) === comment ? former : comment
+  })
+}
+
+/** Masks secrets in comments that the configuration had before a change, and has no more: nothing would tell that they are secrets. */
+function maskFormer(text: string, { before, after }: Omit<FormerComments, 'original'>): string {
+  const former = before.filter((secret) => !after.includes(secret))
+  if (!former.some((secret) => text.includes(secret))) return text
+  return mapComments(text, (comment) => former.reduce((masked, secret) => masked.replaceAll(secret, secretMask), comment))
+}
+
+const secretName = /(?:key|secret|token|password|passwd|credentials?|authorization|cookie)s?["']?\s*[:=]\s*/i
+/** A value that needs no mask: a reference to a variable, or the start of a block. */
+const harmless = /^(?:["']?(?:(?:Bearer|Basic|Token) )?\$\{\w+\}["']?|[|>][+-]?)?\s*$/i
+const secretBlock = /^#\s*(?:- )?["']?(?:headers|env)["']?\s*:\s*(.*)$/
+const field = /^(#\s*(?:- )?[^\s:#][^:]*:\s+)(\S.*)$/
+
+/** Masks comment after comment: a commented-out block of `headers` covers the deeper comments that follow. */
+function createMasker(secrets: readonly string[]): (comment: string) => string {
+  /** The column of the open block; undefined outside of a block. */
+  let blockColumn: number | undefined
+  return (comment) => {
+    const column = comment.slice(1).search(/\S/)
+    if (blockColumn !== undefined && column <= blockColumn) blockColumn = undefined
+    const isInBlock = blockColumn !== undefined
+    const [, blockValue] = secretBlock.exec(comment) ?? []
+    if (blockValue === '') blockColumn = column
+    if (blockValue) return comment.slice(0, comment.length - blockValue.length) + secretMask
+    const known = secrets.reduce((text, secret) => text.replaceAll(secret, secretMask), comment)
+    if (isInBlock) return known.replace(field, (_, name: string, value: string) => name + maskValue(value))
+    const at = secretName.exec(known)
+    if (!at) return hideUrlSecrets(known)
+    const start = at.index + at[0].length
+    return hideUrlSecrets(known.slice(0, start)) + maskValue(known.slice(start))
+  }
+}
+
+function maskValue(value: string): string {
+  return harmless.test(value) ? value : secretMask
+}
+
+/** The lexer announces a scalar, whose text may begin with "#" as well. */
+const scalarMark = '\u001f'
+/** Further marks of the lexer, which are not part of the text. */
+const marks: ReadonlySet<string> = new Set([scalarMark, '\u0002', '\u0018'])
+
+function mapComments(text: string, change: (comment: string) => string): string {
+  let result = ''
+  let before = ''
+  for (const lexeme of new Lexer().lex(text)) {
+    if (!marks.has(lexeme)) result += before !== scalarMark && lexeme.startsWith('#') ? change(lexeme) : lexeme
+    before = lexeme
+  }
+  return result
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { changedPaths } from './diff.ts'
-import { mergePatch, patchBetween, prunePatch, type ConfigData } from './merge.ts'
+import { changedPaths, mergePatch, patchBetween, prunePatch, type ConfigData } from './merge.ts'
 
 test('the examples of RFC 7396 with an object as target', () => {
   const cases: [unknown, unknown, unknown][] = [

@@ -1,10 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { formatPath, problemAt, type ConfigProblem, type Path } from '../problems.ts'
 import { secretMask, hideUrlSecrets } from '../redact.ts'
-import { earlierElements } from './elements.ts'
-import { addressOf, entriesOf, type ConfigEntry } from './entries.ts'
-import { isSecretNode, leavesOf, childNode, rootNode, type SchemaNode } from './leaves.ts'
-import { ownValue } from './merge.ts'
+import { earlierElements, ownValue } from './merge.ts'
+import { addressOf, entriesOf, type ConfigEntry, isSecretNode, leavesOf, childNode, rootNode, type SchemaNode } from './entries.ts'
 import { isObject } from '../../json/shape.ts'
 
 /** A patch in which every `********` is replaced by the original secret. */

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseSource } from '../source.ts'
-import { toContent } from './change.ts'
+import { parseSource, toContent } from './change.ts'
 import { maskText } from './mask-text.ts'
 import { changeState, editState, patchState, type ConfigurationState, type RequestedChange } from './state.ts'
 

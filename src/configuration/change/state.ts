@@ -1,15 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { ConfigurationSource } from '../source.ts'
+import { type ConfigurationSource, applyPatch, mergeEdit, replaceContent, type ChangeRules, type ConfigContent } from './change.ts'
 import { isObject } from '../../json/shape.ts'
 import { ConfigError, problemAt } from '../problems.ts'
 import { readYaml, type YamlSource } from '../yaml-source.ts'
-import { applyPatch, mergeEdit, replaceContent, type ChangeRules, type ConfigContent } from './change.ts'
-import { changedPaths } from './diff.ts'
+import { changedPaths, type ConfigData } from './merge.ts'
 import { editYaml } from './edit-yaml.ts'
 import { maskRemoved, maskText, unmaskText } from './mask-text.ts'
-import type { ConfigData } from './merge.ts'
-import { findTooLargeText } from './size-rule.ts'
-import { variableUsesOf } from './references-rule.ts'
+import { findTooLargeText, variableUsesOf } from './rules.ts'
 
 /** The stored configuration and the configuration in use. The two differ by changes in memory only. */
 export interface ConfigurationState {

@@ -5,10 +5,8 @@ import { ConfigError } from '../problems.ts'
 import { redactConfig } from '../redact.ts'
 import { readYaml } from '../yaml-source.ts'
 import { applyPatch, toContent, type ChangeRules } from './change.ts'
-import { runsCode } from './code-rule.ts'
-import { changedPaths } from './diff.ts'
-import type { ConfigData } from './merge.ts'
-import { variableUsesOf } from './references-rule.ts'
+import { runsCode, variableUsesOf } from './rules.ts'
+import { changedPaths, type ConfigData } from './merge.ts'
 
 /** Permitted changes of tools by a caller with only `config.write`. */
 

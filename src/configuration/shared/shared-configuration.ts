@@ -1,21 +1,28 @@
 import { ServiceError } from '../../errors.ts'
-import { findFaultyTools, type AgentParts } from '../agent.ts'
-import type { Agents } from '../agents.ts'
-import { changedPaths } from '../change/diff.ts'
+import { findFaultyTools, type AgentParts, type Agents } from '../agent.ts'
+import { changedPaths } from '../change/merge.ts'
 import { maskText } from '../change/mask-text.ts'
 import { changeState, type ConfigurationState } from '../change/state.ts'
-import { kindOf, withValidationErrors, type Configuration, type ConfigurationUpdate, type UpdatedConfiguration } from '../configuration.ts'
-import { placeOf, readHistory, readVersion, toRequestedChange } from '../history.ts'
-import { formatProblems } from '../load.ts'
-import { describeOddities } from '../model-findings.ts'
+import {
+  kindOf,
+  withValidationErrors,
+  type Configuration,
+  type ConfigurationUpdate,
+  type UpdatedConfiguration,
+  placeOf,
+  readHistory,
+  readVersion,
+  toRequestedChange,
+} from '../configuration.ts'
+import { formatProblems } from '../parse.ts'
+import { describeOddities } from '../models/findings.ts'
 import { ConfigError } from '../problems.ts'
 import { hideUrlSecrets, redactConfig } from '../redact.ts'
 import type { AgentConfig } from '../schema.ts'
 import { createServedConfiguration, type ServedConfiguration, type ReadyConfiguration } from './served-configuration.ts'
 import { createLatestConfiguration, type LoadedConfiguration, type LatestConfiguration } from './latest-configuration.ts'
 import { createSharedFile } from './shared-file.ts'
-import type { SharedDependencies } from './shared-dependencies.ts'
-import { startWith } from './start.ts'
+import { type SharedDependencies, startWith } from './start.ts'
 import { watchEvery } from '../../replicas/watch.ts'
 import { createMutex } from '../../concurrency/mutex.ts'
 import { reachState } from '../../states.ts'

@@ -1,10 +1,26 @@
-import { formatProblems } from '../load.ts'
+import { formatProblems } from '../parse.ts'
 import { ConfigError } from '../problems.ts'
-import { parseSource } from '../source.ts'
+import { parseSource } from '../change/change.ts'
 import type { ReadyConfiguration } from './served-configuration.ts'
 import type { LoadedConfiguration, LatestConfiguration } from './latest-configuration.ts'
-import type { SharedDependencies } from './shared-dependencies.ts'
 import type { SharedFile } from './shared-file.ts'
+import type { Bus } from '../../replicas/bus.ts'
+import type { Watch } from '../../replicas/watch.ts'
+import type { ConfigurationFile, ConfigurationStore } from '../configuration-store.ts'
+import type { ConfigurationDependencies } from '../configuration.ts'
+
+/** The dependencies of a configuration that several processes share. */
+export interface SharedDependencies extends ConfigurationDependencies {
+  store: ConfigurationStore
+  file: ConfigurationFile
+  bus: Pick<Bus, 'publish' | 'subscribe' | 'onGap'>
+  /** Watches the stored configuration. Default: polls. */
+  watch?: Watch
+  /** The text of the very first configuration, used without a file. */
+  sample(): Promise<string>
+  /** Resolves to true if another process is already serving. */
+  hasOthers(): Promise<boolean>
+}
 
 interface StartParts {
   latest: LatestConfiguration

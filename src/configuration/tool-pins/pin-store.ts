@@ -1,4 +1,5 @@
 import type { JsonObject, JsonSchema } from '../../agent/messages.ts'
+import { hash } from 'node:crypto'
 
 /** A definition of a tool that has been accepted, or waits to be accepted. */
 export interface Definition {
@@ -58,4 +59,9 @@ export function createPinMemory(): PinStore {
       return true
     },
   }
+}
+
+/** The key of the pins of an MCP server: 12 hex digits of its address or command. References `${NAME}` count as they stand. */
+export function serverKey({ url, command, args }: { url?: unknown; command?: unknown; args?: unknown }): string {
+  return hash('sha256', JSON.stringify([url, command, args])).slice(0, 12)
 }

@@ -2,9 +2,8 @@ import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import { reasoningEfforts } from '../../agent/model.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
-import { listModels, type ListedModel } from '../../configuration/model-list.ts'
-import { Prices } from '../../configuration/model-schema.ts'
-import type { ModelPrices } from '../../configuration/prices.ts'
+import { listModels, type ListedModel } from '../../configuration/models/findings.ts'
+import { Prices, type ModelPrices } from '../../configuration/model-schema.ts'
 import { refusals } from './schemas.ts'
 
 const Reasoning = Type.Object(

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { Configuration, ConfigurationUpdate as Update } from '../../configuration/configuration.ts'
 import { invalid } from '../../errors.ts'
-import { toJsonSchema } from '../../configuration/json-schema.ts'
+import { toJsonSchema } from '../../configuration/schema-walk.ts'
 import {
   ConfigurationUpdate,
   etag,

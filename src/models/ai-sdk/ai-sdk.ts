@@ -9,7 +9,7 @@ import {
   type ModelServer,
   type ToolOffer,
 } from '../../agent/model.ts'
-import type { ModelAbilities } from '../../configuration/model-abilities.ts'
+import type { ModelAbilities } from '../../configuration/models/abilities.ts'
 import type { Provider } from '../../configuration/providers.ts'
 import { withBedrockFiles } from './bedrock-files.ts'
 import { toCallOptions, untakenStops } from './call-options.ts'

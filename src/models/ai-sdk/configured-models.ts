@@ -1,6 +1,6 @@
 import type { JSONObject, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { Model, ModelServer } from '../../agent/model.ts'
-import { abilitiesOf } from '../../configuration/model-abilities.ts'
+import { abilitiesOf } from '../../configuration/models/abilities.ts'
 import { providers, type AiSdkProvider, type AiSdkTraits, type ChatCompletionsProvider } from '../../configuration/providers.ts'
 import type { ModelConfig } from '../../configuration/schema.ts'
 import type { Timeouts } from '../chat-completions/event-stream.ts'

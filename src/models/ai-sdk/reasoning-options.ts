@@ -1,6 +1,6 @@
 import type { LanguageModelV4CallOptions, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { ModelOptions, ReasoningEffort } from '../../agent/model.ts'
-import type { ModelAbilities } from '../../configuration/model-abilities.ts'
+import type { ModelAbilities } from '../../configuration/models/abilities.ts'
 import type { Provider } from '../../configuration/providers.ts'
 import { fitEffort } from '../fit-effort.ts'
 

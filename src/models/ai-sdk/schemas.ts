@@ -1,6 +1,6 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { ModelRequest, ToolOffer } from '../../agent/model.ts'
-import type { ModelAbilities } from '../../configuration/model-abilities.ts'
+import type { ModelAbilities } from '../../configuration/models/abilities.ts'
 import type { Provider } from '../../configuration/providers.ts'
 import { isStrict } from '../strict-schema.ts'
 import { toToolSchema } from '../tool-schema.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { MessageFile } from '../../agent/messages.ts'
-import { ownFields } from '../../configuration/own-fields.ts'
+import { ownFields } from '../../configuration/models/rules.ts'
 import type { ModelRequest, ToolOffer } from '../../agent/model.ts'
 import { formOf, toRequestBody, type RequestSettings } from './request.ts'
 

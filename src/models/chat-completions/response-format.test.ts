@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonSchema } from '../../agent/messages.ts'
-import type { ModelAbilities } from '../../configuration/model-abilities.ts'
+import type { ModelAbilities } from '../../configuration/models/abilities.ts'
 import { toResponseFormat } from './response-format.ts'
 
 const tool = { name: 'look', description: 'Looks.', effect: 'read' as const, schema: { type: 'object' } }

@@ -1,5 +1,5 @@
 import type { ModelRequest } from '../../agent/model.ts'
-import type { ModelAbilities } from '../../configuration/model-abilities.ts'
+import type { ModelAbilities } from '../../configuration/models/abilities.ts'
 import { isStrict } from '../strict-schema.ts'
 
 /**

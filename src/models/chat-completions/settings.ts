@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../agent/messages.ts'
-import { abilitiesOf, type ModelAbilities } from '../../configuration/model-abilities.ts'
+import { abilitiesOf, type ModelAbilities } from '../../configuration/models/abilities.ts'
 import { providers, type ChatCompletionsProvider, type ChatCompletionsTraits } from '../../configuration/providers.ts'
 import type { ModelConfig } from '../../configuration/schema.ts'
 import type { ChatCompletionsOptions } from './chat-completions.ts'

@@ -1,7 +1,7 @@
 import type { Step } from '../../agent/events.ts'
 import { addUsage, type ModelUsage } from '../../agent/model.ts'
 import type { Agent } from '../../configuration/agent.ts'
-import { costOf, type FindPrices } from '../../configuration/prices.ts'
+import { costOf, type FindPrices } from '../../configuration/model-schema.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
 import { maxDurations, type ToolUse } from '../reports/series-store.ts'
 import type { UsageEntry } from '../../sessions/message.ts'

@@ -4,7 +4,7 @@ import type { ModelErrorCode, ModelReply, ModelUsage, ModelAttempt, ModelCallTra
 import type { RunTrace } from '../../agent/trace.ts'
 import { roundSums, type PhaseSums } from '../../concurrency/phase-times.ts'
 import type { Agent } from '../../configuration/agent.ts'
-import { costOf } from '../../configuration/prices.ts'
+import { costOf } from '../../configuration/model-schema.ts'
 
 /**
  * Parts of a run's trace that the numbered events do not hold. The records of a run are stored with its checkpoints and its log, in order;

@@ -3,7 +3,7 @@ import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, syml
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { FileChanged } from '../../configuration/configuration-file.ts'
+import { FileChanged } from '../../configuration/configuration-store.ts'
 import { createConfigurationFile } from './configuration-file.ts'
 
 async function makeFile(t: Pick<TestContext, 'after'>, text = 'one\n') {

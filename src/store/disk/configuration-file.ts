@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { watch, type FSWatcher } from 'node:fs'
 import { link, mkdir, open, readdir, readFile, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
-import { FileChanged, type ConfigurationFile, type FileNote } from '../../configuration/configuration-file.ts'
+import { FileChanged, type ConfigurationFile, type FileNote } from '../../configuration/configuration-store.ts'
 import { writeWhole } from '../../files/write-whole.ts'
 
 /** Number of backups kept. */

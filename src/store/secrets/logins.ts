@@ -1,4 +1,4 @@
-import { anyRevision, type Login, type LoginKey, type LoginStore } from '../../configuration/tool-logins/login-store.ts'
+import { anyRevision, type Login, type LoginKey, type LoginStore } from '../../configuration/login-store.ts'
 import { query, type Database } from '../database.ts'
 import type { SecretBox } from './secret-box.ts'
 

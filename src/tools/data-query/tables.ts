@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
-import { isGlob } from '../../configuration/pattern-rules.ts'
+import { isGlob } from '../../configuration/glob-braces.ts'
 import { createFileSet } from '../../files/file-set.ts'
 import { createPatterns } from '../../files/patterns.ts'
 import type { FilesRoot } from '../../files/root.ts'

@@ -6,7 +6,7 @@ import {
   SdkHttpError,
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
-import { serverKey } from '../../configuration/tool-pins/server-key.ts'
+import { serverKey } from '../../configuration/tool-pins/pin-store.ts'
 import type { ToolDependencies, ToolGroup, ToolSpec } from '../builder.ts'
 import { toLine } from '../plain-text.ts'
 import { callServerTool } from './call.ts'

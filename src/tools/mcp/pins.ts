@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { JsonObject } from '../../agent/messages.ts'
-import type { Definition, Pin, PinStore } from '../../configuration/tool-pins/pin-store.ts'
-import { serverKey } from '../../configuration/tool-pins/server-key.ts'
+import { type Definition, type Pin, type PinStore, serverKey } from '../../configuration/tool-pins/pin-store.ts'
 import type { ServerTool } from './server-tool.ts'
 
 /** Accepted tool definitions of one server, stored so that a tool changed across a restart is still detected. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { toJsonSchema } from '../../../../src/configuration/json-schema.ts'
+import { toJsonSchema } from '../../../../src/configuration/schema-walk.ts'
 import { findFaults, parseText, rangeAt } from './faults.ts'
 import type { SchemaNode } from './schema-node.ts'
 

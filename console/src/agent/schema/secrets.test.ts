@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { toJsonSchema } from '../../../../src/configuration/json-schema.ts'
+import { toJsonSchema } from '../../../../src/configuration/schema-walk.ts'
 import type { SchemaNode } from './schema-node.ts'
 import { withoutSecrets } from './secrets.ts'
 

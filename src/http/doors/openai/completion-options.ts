@@ -1,5 +1,5 @@
 import type { ModelOptions, ToolChoice } from '../../../agent/model.ts'
-import { parametersLackedBy, wireOf } from '../../../configuration/model-abilities.ts'
+import { parametersLackedBy, wireOf } from '../../../configuration/models/abilities.ts'
 import type { AgentConfig } from '../../../configuration/schema.ts'
 import { invalid } from '../../../errors.ts'
 import type { ChatBody } from '../../resources/schemas.ts'

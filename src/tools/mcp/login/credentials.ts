@@ -1,5 +1,5 @@
 import { computeScopeUnion, extractWWWAuthenticateParams } from '@modelcontextprotocol/client'
-import type { Login } from '../../../configuration/tool-logins/login-store.ts'
+import type { Login } from '../../../configuration/login-store.ts'
 import { leewayMs } from '../../client-credentials.ts'
 import { resourceOf, type Credentials, type TokenOptions } from '../client-credentials.ts'
 import type { RemoteServer } from '../server.ts'

@@ -9,7 +9,7 @@ import {
   type OAuthServerInfo,
   type OAuthTokens,
 } from '@modelcontextprotocol/client'
-import type { AuthorizationServer, Login } from '../../../configuration/tool-logins/login-store.ts'
+import type { AuthorizationServer, Login } from '../../../configuration/login-store.ts'
 import { resourceOf } from '../client-credentials.ts'
 import type { RemoteServer, LoginClient } from '../server.ts'
 import { LoginProvider } from './provider.ts'

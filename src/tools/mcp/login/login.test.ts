@@ -5,8 +5,8 @@ import {
   startProtectedMcpServer,
   type AuthorizationServer,
 } from '../../../../test/fixtures/authorization-server.ts'
-import { anyRevision, createLoginMemory, type LoginStore } from '../../../configuration/tool-logins/login-store.ts'
-import { serverKey } from '../../../configuration/tool-pins/server-key.ts'
+import { anyRevision, createLoginMemory, type LoginStore } from '../../../configuration/login-store.ts'
+import { serverKey } from '../../../configuration/tool-pins/pin-store.ts'
 import { createGuardedFetch } from '../../../outbound/guarded-fetch.ts'
 import { connectServer, until } from '../mcp-fixture.ts'
 import { createOAuthFetch, createSend } from '../bounded-messages.ts'

@@ -1,4 +1,4 @@
-import type { LoginKey, LoginStore } from '../../../configuration/tool-logins/login-store.ts'
+import type { LoginKey, LoginStore } from '../../../configuration/login-store.ts'
 
 /** The login of one server. */
 export interface Logins {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { OAuthError, OAuthErrorCode, refreshAuthorization, type FetchLike } from '@modelcontextprotocol/client'
-import type { Login, StoredLogin } from '../../../configuration/tool-logins/login-store.ts'
+import type { Login, StoredLogin } from '../../../configuration/login-store.ts'
 import { oauthMs } from '../bounded-messages.ts'
 import type { LoginClient } from '../server.ts'
 import type { Logins } from './logins.ts'

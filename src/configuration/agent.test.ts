@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Model } from '../agent/model.ts'
-import type { AgentParts } from './agent.ts'
-import { createAgents } from './agents.ts'
+import { type AgentParts, createAgents } from './agent.ts'
 import { parseAgentConfig } from './parse.ts'
 
 const model: Model = {

@@ -1,11 +1,11 @@
-import { reasoningEfforts } from '../agent/model.ts'
-import { claudeRows } from './model-rows/claude.ts'
-import { geminiRows } from './model-rows/gemini.ts'
-import { openaiRows } from './model-rows/openai.ts'
-import { openModelRows } from './model-rows/open-models.ts'
-import type { ModelAbilities, Row, Wire } from './model-rows/row.ts'
-import { findProvider, type LackedParameter, type ProviderTraits } from './providers.ts'
-import type { ModelConfig } from './model-schema.ts'
+import { reasoningEfforts } from '../../agent/model.ts'
+import { claudeRows } from './claude.ts'
+import { geminiRows } from './gemini.ts'
+import { openaiRows } from './openai.ts'
+import { openModelRows } from './open-models.ts'
+import type { ModelAbilities, Row, Wire } from './row.ts'
+import { findProvider, type LackedParameter, type ProviderTraits } from '../providers.ts'
+import type { ModelConfig } from '../model-schema.ts'
 
 /**
  * What the models of the providers can do. The folder `model-rows` is the only place with names of models. A model that no row names has the

@@ -1,10 +1,9 @@
-import { ServiceError } from '../errors.ts'
-import { findFaultyTools, type AgentParts } from './agent.ts'
-import type { Agents } from './agents.ts'
-import { changedPaths } from './change/diff.ts'
-import { maskText } from './change/mask-text.ts'
-import { changeState, editState, type ConfigurationState } from './change/state.ts'
-import { FileChanged, type ConfigurationFile } from './configuration-file.ts'
+import { ServiceError } from '../../errors.ts'
+import { findFaultyTools, type AgentParts, type Agents } from '../agent.ts'
+import { changedPaths } from '../change/merge.ts'
+import { maskText } from '../change/mask-text.ts'
+import { changeState, editState, type ConfigurationState } from '../change/state.ts'
+import { FileChanged, type ConfigurationFile, type ConfigurationStore } from '../configuration-store.ts'
 import {
   kindOf,
   withValidationErrors,
@@ -12,17 +11,19 @@ import {
   type ConfigurationUpdate,
   type ConfigurationDependencies,
   type UpdatedConfiguration,
-} from './configuration.ts'
-import type { ConfigurationStore } from './configuration-store.ts'
+  placeOf,
+  readHistory,
+  readVersion,
+  toRequestedChange,
+} from '../configuration.ts'
 import type { FileRecord } from './file-record.ts'
-import { placeOf, readHistory, readVersion, toRequestedChange } from './history.ts'
-import { formatProblems } from './load.ts'
-import { describeOddities } from './model-findings.ts'
-import { ConfigError } from './problems.ts'
-import { hideUrlSecrets, redactConfig } from './redact.ts'
-import type { AgentConfig } from './schema.ts'
-import { parseEdit, type ConfigurationSource } from './source.ts'
-import { createMutex } from '../concurrency/mutex.ts'
+import { formatProblems } from '../parse.ts'
+import { describeOddities } from '../models/findings.ts'
+import { ConfigError } from '../problems.ts'
+import { hideUrlSecrets, redactConfig } from '../redact.ts'
+import type { AgentConfig } from '../schema.ts'
+import { parseEdit, type ConfigurationSource } from '../change/change.ts'
+import { createMutex } from '../../concurrency/mutex.ts'
 
 export interface FileConfigurationDependencies extends ConfigurationDependencies {
   agents: Agents

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { describeChanges } from './describe-changes.ts'
+import { describeChanges } from './changed-tools.ts'
 import type { Definition } from './pin-store.ts'
 
 const before: Definition = {

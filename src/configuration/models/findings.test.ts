@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { describeOddities } from './model-findings.ts'
-import { parseAgentConfig } from './parse.ts'
-import { ConfigError } from './problems.ts'
+import { describeOddities } from './findings.ts'
+import { parseAgentConfig } from '../parse.ts'
+import { ConfigError } from '../problems.ts'
 
 const oddities = (yaml: string) => describeOddities(parseAgentConfig(yaml))
 

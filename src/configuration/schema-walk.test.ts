@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { toJsonSchema } from './json-schema.ts'
+import { toJsonSchema } from './schema-walk.ts'
 import { toolTypes } from './tool-types.ts'
 
 const schema = toJsonSchema() as { $defs: Record<string, any> }

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
-import { changedPaths } from './change/diff.ts'
-import type { ConfigurationFile } from './configuration-file.ts'
-import { ConfigError } from './problems.ts'
-import { parseSource } from './source.ts'
+import { changedPaths } from '../change/merge.ts'
+import type { ConfigurationFile } from '../configuration-store.ts'
+import { ConfigError } from '../problems.ts'
+import { parseSource } from '../change/change.ts'
 
 /** A present or former text of the configuration file. */
 export interface FileVersion {

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino'
-import { changedPaths } from './change/diff.ts'
-import type { ConfigurationState } from './change/state.ts'
-import type { ChangeKind, ConfigurationActor, ConfigurationStore, StoredConfiguration } from './configuration-store.ts'
-import { toAgentConfig } from './parse.ts'
-import { ConfigError } from './problems.ts'
-import { parseSource, type ConfigurationSource } from './source.ts'
+import { changedPaths } from '../change/merge.ts'
+import type { ConfigurationState } from '../change/state.ts'
+import type { ChangeKind, ConfigurationActor, ConfigurationStore, StoredConfiguration } from '../configuration-store.ts'
+import { toAgentConfig } from '../parse.ts'
+import { ConfigError } from '../problems.ts'
+import { parseSource, type ConfigurationSource } from '../change/change.ts'
 
 /** The recorded versions of a configuration file. The file stays authoritative: a version that could not be recorded is in use all the same. */
 export interface FileRecord {

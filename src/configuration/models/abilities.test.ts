@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { abilitiesOf, sourceOfAbilities, wireOf } from './model-abilities.ts'
-import type { Provider } from './providers.ts'
+import { abilitiesOf, sourceOfAbilities, wireOf } from './abilities.ts'
+import type { Provider } from '../providers.ts'
 
 type Name = readonly [provider: Provider, model: string]
 
