@@ -46,7 +46,7 @@ for (const [name, door] of Object.entries(doors))
       await mkdir(folder, { recursive: true })
       return writeFile(file, seen)
     }
-    const recorded = await readFile(file, 'utf8')
+    const recorded = normal(await readFile(file, 'utf8'))
     for (const [at, section] of recorded.split('\n\n# ').entries()) assert.equal(seen.split('\n\n# ')[at], section, name)
     assert.equal(seen.length, recorded.length)
   })

@@ -1,21 +1,23 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ServiceError } from '../../errors.ts'
 import type { RequestedDecision } from '../../runs/approvals/decisions.ts'
+import type { SessionRuns } from '../../runs/list/session-runs.ts'
 import type { OpenRun } from '../../runs/open-run.ts'
+import { answerCalls, lastReceived, type AnswerServices, type RunPart } from '../../runs/parts.ts'
+import type { RunStore } from '../../runs/run-store.ts'
 import type { DecidedCall } from '../../runs/trace/source.ts'
 import type { Sessions } from '../../sessions/sessions.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { continueRun, type ContinueServices, type ResumedRun } from './continue-run.ts'
+import { followRun, type Exchange, type Opening } from '../reader.ts'
 import { openChat, type ChatServices } from './core/open-chat.ts'
-import type { Opening } from '../reader.ts'
 import type { ChatSource } from './core/chat-request.ts'
 import { sendFailedStream, sendRun } from './core/send-run.ts'
 import type { ToChunk } from './core/stream-chunks.ts'
 
 /** Services of the protocols for chat pages. */
-export interface PageServices extends ChatServices, ContinueServices {
-  artifacts: ChatServices['artifacts']
-  runs: ChatServices['runs']
+export interface PageServices extends ChatServices, AnswerServices {
+  runStore: Pick<RunStore, 'find'>
+  sessionRuns: SessionRuns
   sessions: Pick<Sessions, 'isStarted'>
 }
 
@@ -28,8 +30,8 @@ export interface PageRequest {
   hasHistory: boolean
   /** The chat. `isStarted`: the session has messages. */
   toSource(isStarted: boolean): ChatSource
-  /** Renders the run; `resumed` is present for a run that goes on after answers. */
-  render(run: Pick<OpenRun, 'requestId' | 'hasSchema'>, resumed?: ResumedRun): ToChunk
+  /** Renders the run; `part` is present for a run that goes on after answers. */
+  render(run: Pick<OpenRun, 'requestId' | 'hasSchema'>, part?: RunPart): ToChunk
 }
 
 /** Answers a request of a page with a stream. Clients of these protocols read failures of the run from the stream, and other refusals as HTTP errors. */
@@ -42,10 +44,10 @@ export async function sendPageRun(
   const { render } = page
   const requestId = request.id
   try {
-    const { opening, resumed } = await open(services, request, reply, page)
+    const { opening, resumed } = await open(services, { request, reply }, page)
     return await sendRun(reply, opening, {
-      after: resumed?.passed.length ?? 0,
-      render: (hasSchema) => ({ toChunk: render({ requestId: resumed?.requestId ?? requestId, hasSchema }, resumed) }),
+      after: resumed ? lastReceived(resumed.part) : 0,
+      render: (hasSchema) => ({ toChunk: render({ requestId: resumed?.requestId ?? requestId, hasSchema }, resumed?.part) }),
       failsInStream: true,
     })
   } catch (error) {
@@ -56,17 +58,37 @@ export async function sendPageRun(
 
 interface Opened {
   opening: Opening
-  resumed?: ResumedRun & { requestId: string }
+  /** The run that goes on after the answers of the request. */
+  resumed?: { requestId: string; part: RunPart }
 }
 
-async function open(services: PageServices, request: FastifyRequest, reply: FastifyReply, page: PageRequest): Promise<Opened> {
+async function open(services: PageServices, { request, reply }: Exchange, page: PageRequest): Promise<Opened> {
   const { sessionId, toDecisions, hasHistory } = page
-  if (toDecisions) {
-    const { chat, ...resumed } = await continueRun(services, { request, reply, sessionId, toDecisions })
-    return { opening: { chat: Promise.resolve(chat) }, resumed: { ...resumed, requestId: chat.run.requestId } }
-  }
+  if (toDecisions) return continueRun(services, { request, reply }, sessionId, toDecisions)
   const isStarted = hasHistory && (await services.sessions.isStarted(principalOf(request), sessionId))
   return { opening: openChat(services, { request, reply, operation: 'chain_streaming', source: page.toSource(isStarted) }) }
+}
+
+/** Applies the answers of a request to the run of its session that waits, or to the newest run, since answers may be repeated. */
+async function continueRun(
+  services: PageServices,
+  exchange: Exchange,
+  sessionId: string,
+  toDecisions: NonNullable<PageRequest['toDecisions']>,
+): Promise<Opened> {
+  const { sessionRuns, runStore } = services
+  const principal = principalOf(exchange.request)
+  const listed = (await sessionRuns.newest(principal, sessionId, 'interrupted')) ?? (await sessionRuns.newest(principal, sessionId))
+  const { tenant, owner } = principal
+  const run = listed && (await runStore.find({ tenant, owner, requestId: listed.requestId }))
+  if (!run) throw new ServiceError('not_interrupted', `No run of the session ${sessionId} waits.`)
+  const { before, open } = await answerCalls(services, { principal, run, toDecisions })
+  // A page waits on its stream for the decision of another person, and is told again about calls that the page itself has left open.
+  const left = open.filter(({ by }) => by !== 'role')
+  const { requestId } = run
+  const chat = await followRun(services, exchange, { tenant, owner, requestId })
+  void exchange.reply.header('request-id', requestId)
+  return { opening: { chat: Promise.resolve(chat) }, resumed: { requestId, part: { before, open: left } } }
 }
 
 /** Whether an error is about the run or its session. Refusals for load, limits and missing permissions stay HTTP errors. */

@@ -2,8 +2,8 @@ import type { PendingCall } from '../../../agent/approval.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { isQuestionId } from '../../../agent/suspension.ts'
 import { errorOf } from '../../../runs/log/outcome.ts'
+import { lastReceived, wholeRun, type RunPart } from '../../../runs/parts.ts'
 import { isLastEvent, type InterruptEvent, type LastEvent, type LoggedEvent } from '../../../runs/run.ts'
-import type { ResumedRun } from '../continue-run.ts'
 import { fileFields } from '../openai/files.ts'
 import type { ToChunk } from '../core/stream-chunks.ts'
 import { StreamedTexts } from '../streamed-texts.ts'
@@ -28,12 +28,13 @@ export interface AgUiRun {
   state?: unknown
 }
 
-/** Renders a run as events of AG-UI 1.0, from `RUN_STARTED` to `RUN_FINISHED` or `RUN_ERROR`. `resumed`: what the client has of the run. */
-export function agUiEventsOf({ threadId, runId, requestId, hasSchema, state }: AgUiRun, resumed?: ResumedRun): ToChunk {
+/** Renders a run as events of AG-UI 1.0, from `RUN_STARTED` to `RUN_FINISHED` or `RUN_ERROR`. `part`: the part behind the answers of the client. */
+export function agUiEventsOf({ threadId, runId, requestId, hasSchema, state }: AgUiRun, part = wholeRun): ToChunk {
   const messages = new StreamedTexts(messagesOf(requestId), { isHeld: hasSchema })
   const plan = new PlanEvents(state)
-  const calls = new Calls(resumed && waitingCalls(resumed))
-  const usageBefore = resumed?.passed.findLast((event) => event.type === 'interrupt')?.usage ?? []
+  const passed = part.before.slice(0, lastReceived(part))
+  const calls = new Calls(waitingCalls(passed, part.open))
+  const earlierUsage = passed.findLast((event) => event.type === 'interrupt')?.usage ?? []
 
   function toEvents(event: LoggedEvent): string {
     switch (event.type) {
@@ -54,7 +55,7 @@ export function agUiEventsOf({ threadId, runId, requestId, hasSchema, state }: A
 
   function toLast(event: LastEvent, files: readonly AnswerFile[] | undefined): string {
     const rest = toEvents(event)
-    const usage = toTokenUsage(event.usage, usageBefore)
+    const usage = toTokenUsage(event.usage, earlierUsage)
     if (event.type === 'interrupt') return rest + toInterruption(event, usage)
     if (event.reason === 'cancelled') return rest + toEvent('RUN_FINISHED', { threadId, runId, outcome: { type: 'cancelled' }, usage })
     const error = errorOf(event)
@@ -65,7 +66,7 @@ export function agUiEventsOf({ threadId, runId, requestId, hasSchema, state }: A
 
   /** A run that waits for tools of the client alone is complete for the protocol: the next request has their results. */
   function toInterruption(event: InterruptEvent, usage: ReturnType<typeof toTokenUsage>): string {
-    const open = openOf(event.calls, resumed)
+    const open = openOf(event.calls, part)
     const requests = open.map((call) => (isQuestionId(call.callId) ? '' : calls.request(call.callId, call.tool, call.input))).join('')
     const interrupts = open.filter(({ by }) => by !== 'client').map(toInterrupt)
     const pendingToolCallIds = open.map(({ callId }) => callId)
@@ -73,7 +74,7 @@ export function agUiEventsOf({ threadId, runId, requestId, hasSchema, state }: A
     return requests + calls.suspend() + toEvent('RUN_FINISHED', { threadId, runId, outcome, usage })
   }
 
-  for (const event of resumed?.passed ?? []) toEvents(event)
+  for (const event of passed) toEvents(event)
   // The stream before has ended its messages.
   messages.interrupt({ type: 'retrying' })
   const metadata = { request_id: requestId }
@@ -88,16 +89,16 @@ export function agUiEventsOf({ threadId, runId, requestId, hasSchema, state }: A
 }
 
 /** The calls of passed interruptions: the client knows that they wait, and has run its own. */
-function waitingCalls({ passed, left }: ResumedRun): { started: string[]; answered: string[] } {
+function waitingCalls(passed: readonly LoggedEvent[], open: readonly PendingCall[]): { started: string[]; answered: string[] } {
   const calls = passed.flatMap((event) => (event.type === 'interrupt' ? event.calls : []))
   const idsOf = (all: readonly PendingCall[]) => all.map(({ callId }) => callId)
-  return { started: [...idsOf(calls), ...left], answered: idsOf(calls.filter(({ by }) => by === 'client')) }
+  return { started: idsOf([...calls, ...open]), answered: idsOf(calls.filter(({ by }) => by === 'client')) }
 }
 
 /** The calls of an interruption that wait: the client may have answered some. */
-function openOf(calls: readonly PendingCall[], resumed: ResumedRun | undefined): readonly PendingCall[] {
-  const left = resumed?.left
-  return left?.size ? calls.filter(({ callId, by }) => by === 'role' || left.has(callId)) : calls
+function openOf(calls: readonly PendingCall[], { open }: RunPart): readonly PendingCall[] {
+  const ids = new Set(open.map(({ callId }) => callId))
+  return ids.size > 0 ? calls.filter(({ callId, by }) => by === 'role' || ids.has(callId)) : calls
 }
 
 /** The value of an answer with a schema. */

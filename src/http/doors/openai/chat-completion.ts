@@ -1,11 +1,11 @@
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { errorOf, type AnswerBody } from '../../../runs/log/outcome.ts'
 import type { OpenRun } from '../../../runs/open-run.ts'
+import { usageBefore, wholeRun, type RunPart } from '../../../runs/parts.ts'
 import { isLastEvent, type LastEvent, type LoggedEvent } from '../../../runs/run.ts'
 import type { ToChunk } from '../core/stream-chunks.ts'
 import { toOpenAiError } from './errors.ts'
 import { Segments, Thoughts } from '../segments.ts'
-import type { AnsweredRun } from './answered-run.ts'
 import { finishReasonOf, tokensSince } from './tokens.ts'
 import { functionCallsOf, type FunctionCall } from './tool-calls.ts'
 import { approvalFields, withApprovalText } from './approval.ts'
@@ -23,20 +23,14 @@ export interface CompletionHead {
 }
 
 /** The head of the completion that a request gets: of its own run, or of the part behind an interruption of an earlier run. */
-export function completionHead(requestId: string, model: string, answered?: AnsweredRun): CompletionHead {
-  const created = Math.floor(Date.now() / 1000)
-  if (!answered) return { requestId, id: `chatcmpl-${requestId}`, created, model }
-  const { key, interruption } = answered
-  return { requestId: key.requestId, id: `chatcmpl-${key.requestId}-${interruption}`, created, model }
+export function completionHead(requestId: string, model: string, { before }: RunPart): CompletionHead {
+  const interruptions = before.filter(({ type }) => type === 'interrupt').length
+  const id = `chatcmpl-${requestId}${interruptions > 0 ? `-${interruptions}` : ''}`
+  return { requestId, id, created: Math.floor(Date.now() / 1000), model }
 }
 
-/** The part of a run that a completion shows: behind a number of events. */
-export type CompletionPart = Pick<AnsweredRun, 'after' | 'usage' | 'open'>
-
-const wholeRun: CompletionPart = { after: 0, usage: [], open: [] }
-
 /** The last event, without calls that were decided since. */
-function lastOf(event: LastEvent, { open }: CompletionPart): LastEvent {
+function lastOf(event: LastEvent, { open }: RunPart): LastEvent {
   return event.type === 'interrupt' && open.length > 0 ? { ...event, calls: open } : event
 }
 
@@ -51,13 +45,13 @@ export function toCompletion(
   const { output, generated_artifacts: files } = body
   const calls = functionCallsOf(last)
   // The answer so far leaves out the text in front of calls that the agent itself made in the same turn.
-  const answer = calls.length > 0 ? lastSegment(events.slice(part.after)) : output
+  const answer = calls.length > 0 ? lastSegment(events.slice(part.before.length)) : output
   const hasAnswer = part.open.length === 0 && !(hasSchema && last.type === 'interrupt')
   const text = withApprovalText(requestId, hasAnswer ? answer : '', last)
   const links = linksBehind(last, files, text.length)
   const thoughtReader = new Thoughts()
   const thoughts = events
-    .slice(part.after)
+    .slice(part.before.length)
     .map((event) => thoughtReader.take(event))
     .join('')
   const message = {
@@ -95,7 +89,7 @@ export interface ChunkOptions {
   /** True where the answer has a schema: clients parse the whole content. */
   hasSchema: boolean
   /** Default: the whole run. */
-  part?: CompletionPart | undefined
+  part?: RunPart | undefined
 }
 
 /**
@@ -185,8 +179,8 @@ function annotationFields(citations: readonly UrlCitation[]): object {
   return { annotations: citations.map((citation) => ({ type: 'url_citation', url_citation: citation })) }
 }
 
-function toUsage({ usage }: LastEvent, part: CompletionPart): object {
-  const { input, output, total, cached, reasoning } = tokensSince(part.usage, usage)
+function toUsage({ usage }: LastEvent, part: RunPart): object {
+  const { input, output, total, cached, reasoning } = tokensSince(usageBefore(part), usage)
   return {
     prompt_tokens: input,
     completion_tokens: output,

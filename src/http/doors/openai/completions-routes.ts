@@ -5,8 +5,9 @@ import type { ChatSource } from '../core/chat-request.ts'
 import { sendFailure } from '../../server/error-reply.ts'
 import { openChat, outcomeOf, type ChatServices } from '../core/open-chat.ts'
 import { toAnswerFormat } from './answer-format.ts'
-import { answerRun, openAnswered, type AnsweredRun, type AnswerServices } from './answered-run.ts'
-import { completionChunksOf, completionHead, toCompletion, type ChunkOptions, type CompletionHead } from './chat-completion.ts'
+import { lastReceived, wholeRun, type RunPart } from '../../../runs/parts.ts'
+import { answerRun, openAnswered, type OutputServices } from './answered-run.ts'
+import { completionChunksOf, completionHead, toCompletion, type CompletionHead } from './chat-completion.ts'
 import { toCompletionChat, type CompletionChat } from './completion-messages.ts'
 import { refuseWithoutEffect, toModelOptions, toTools } from './completion-options.ts'
 import { CompletionBody } from './completion-schemas.ts'
@@ -17,7 +18,7 @@ import type { Opening } from '../../reader.ts'
 import { IdHeaders } from '../../resources/schemas.ts'
 import { sendRun } from '../core/send-run.ts'
 
-export type CompletionServices = ChatServices & AnswerServices
+export type CompletionServices = ChatServices & OutputServices
 
 /** Chats in the form of OpenAI's chat completions. Errors have the shape of OpenAI's API. */
 export function chatCompletionRoutes(app: FastifyInstance, services: CompletionServices): void {
@@ -37,15 +38,14 @@ export function chatCompletionRoutes(app: FastifyInstance, services: CompletionS
       },
     },
     async (request, reply) => {
-      const { opening, head, answered, stream, chunks } = await openCompletion(services, request, reply)
+      const { opening, head, part, stream, withUsage } = await openCompletion(services, request, reply)
       if (stream) {
-        // A run that still waits for an approval shows its last event again.
-        const after = answered ? answered.after - (answered.open.length > 0 ? 1 : 0) : 0
-        return sendRun(reply, opening, { after, render: (hasSchema) => ({ toChunk: completionChunksOf(head, { ...chunks, hasSchema }) }) })
+        const render = (hasSchema: boolean) => ({ toChunk: completionChunksOf(head, { withUsage, part, hasSchema }) })
+        return sendRun(reply, opening, { after: lastReceived(part), render })
       }
       const chat = await opening.chat
       const { body, error } = await outcomeOf(chat)
-      return error ? sendFailure(reply, error) : toCompletion(head, body, chat.run, answered)
+      return error ? sendFailure(reply, error) : toCompletion(head, body, chat.run, part)
     },
   )
 }
@@ -53,10 +53,10 @@ export function chatCompletionRoutes(app: FastifyInstance, services: CompletionS
 interface OpenCompletion {
   opening: Opening
   head: CompletionHead
-  /** Present if the request continues an earlier run. */
-  answered: AnsweredRun | undefined
+  /** Of an earlier run, if the request answers calls. */
+  part: RunPart
   stream: boolean
-  chunks: Omit<ChunkOptions, 'hasSchema'>
+  withUsage: boolean
 }
 
 /** Reads the body, so that the handler, which waits for the run, does not keep megabytes of images alive. */
@@ -69,15 +69,18 @@ async function openCompletion(services: CompletionServices, request: FastifyRequ
   const format = toAnswerFormat(body.response_format, ['body', 'response_format'])
   const source = toSource(body, chat, services)
   const formatted = format ? { ...source, body: { ...source.body, response_schema: format.response_schema }, schemaAt: format.at } : source
-  const answered = chat.outputs.length > 0 ? await answerRun(services, principalOf(request), chat.outputs, ['body', 'messages']) : undefined
+  const answered =
+    chat.outputs.length > 0
+      ? await answerRun(services, principalOf(request), { outputs: chat.outputs, at: ['body', 'messages'] })
+      : undefined
   const stream = body.stream === true
   const opening = answered
     ? openAnswered(services, { request, reply }, answered)
     : openChat(services, { request, reply, operation: stream ? 'chain_streaming' : 'chain', source: formatted })
   const { metadata } = body
-  const head = { ...completionHead(request.id, body.model, answered), ...(metadata ? { metadata } : {}) }
-  const chunks = { withUsage: body.stream_options?.include_usage === true, part: answered }
-  return { opening, head, answered, stream, chunks }
+  const part = answered?.part ?? wholeRun
+  const head = { ...completionHead(answered?.key.requestId ?? request.id, body.model, part), ...(metadata ? { metadata } : {}) }
+  return { opening, head, part, stream, withUsage: body.stream_options?.include_usage === true }
 }
 
 function toSource(

@@ -7,8 +7,8 @@ import { fieldsOf } from '../../../json/shape.ts'
 import { interruptReason } from '../../../runs/approvals/approval-view.ts'
 import { errorOf } from '../../../runs/log/outcome.ts'
 import type { OpenRun } from '../../../runs/open-run.ts'
+import { lastReceived, type RunPart } from '../../../runs/parts.ts'
 import { isLastEvent, type LastEvent, type LoggedEvent } from '../../../runs/run.ts'
-import type { ResumedRun } from '../continue-run.ts'
 import { PlanProgress } from '../plan-progress.ts'
 import type { ToChunk } from '../core/stream-chunks.ts'
 import { StreamedTexts } from '../streamed-texts.ts'
@@ -16,7 +16,7 @@ import { toPart, toTextPart } from './parts.ts'
 import { toFile, toSources } from './sources.ts'
 
 /** What the page has of a run that it resumes. */
-export interface ResumedMessage extends ResumedRun {
+export interface ResumedMessage extends RunPart {
   /** Ids of calls that the user has rejected. */
   rejected: ReadonlySet<string>
 }
@@ -28,7 +28,8 @@ export interface ResumedMessage extends ResumedRun {
 export function uiMessageOf({ requestId, hasSchema }: Pick<OpenRun, 'requestId' | 'hasSchema'>, resumed?: ResumedMessage): ToChunk {
   const texts = new StreamedTexts(toTextPart, { isHeld: hasSchema })
   const plan = new PlanProgress()
-  const started = new Set(resumed?.left)
+  const left = new Set(resumed?.open.map(({ callId }) => callId))
+  const started = new Set(left)
   /** Calls whose output comes from the page. */
   const answered = new Set<string>()
   let isStepOpen = false
@@ -101,7 +102,7 @@ export function uiMessageOf({ requestId, hasSchema }: Pick<OpenRun, 'requestId' 
    * them without a request.
    */
   function toRequests(calls: readonly PendingCall[]): string {
-    const open = resumed?.left.size ? calls.filter(({ callId }) => resumed.left.has(callId)) : calls
+    const open = left.size > 0 ? calls.filter(({ callId }) => left.has(callId)) : calls
     return open
       .map(({ callId, tool, input, by }) => {
         if (by === 'client') return toInput({ id: callId, tool, input }, {})
@@ -116,7 +117,7 @@ export function uiMessageOf({ requestId, hasSchema }: Pick<OpenRun, 'requestId' 
     return toPart('finish', { finishReason, messageMetadata: { request_id: requestId, finish_reason: reason } }) + done
   }
 
-  for (const event of resumed?.passed ?? []) {
+  for (const event of resumed?.before.slice(0, lastReceived(resumed)) ?? []) {
     toParts(event)
     if (event.type !== 'interrupt') continue
     for (const { callId, by } of event.calls) {

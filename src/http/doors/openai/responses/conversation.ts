@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../../../../access/principal.ts'
 import { invalid, ServiceError } from '../../../../errors.ts'
+import { storedEvents } from '../../../../runs/parts.ts'
 import type { RunStore } from '../../../../runs/run-store.ts'
 import type { SessionChanges } from '../../../../sessions/session-changes.ts'
 import type { SessionRecord, SessionStore } from '../../../../sessions/session-store.ts'
@@ -8,7 +9,7 @@ import { isId } from '../../../server/request-headers.ts'
 import { parseConversationId } from '../ids.ts'
 import type { ResponseFields } from './parameters.ts'
 import { countParts } from './parts.ts'
-import { eventsOf, findResponse, findRun, noResponse, type StoredResponse } from './stored.ts'
+import { findResponse, findRun, noResponse, type StoredResponse } from './stored.ts'
 
 /** The session of a new response. */
 export interface Place {
@@ -77,7 +78,7 @@ async function placeAfter(
 function refuseUnended({ key, run }: StoredResponse, previous: string): void {
   const at = ['body', 'previous_response_id']
   if (run.status === 'interrupted') throw invalid(['body', 'input'], `${previous} waits for the outputs of its calls, or for an approval`)
-  if (key.part < countParts(eventsOf(run))) throw invalid(at, `the calls of ${previous} have been answered: continue its last response`)
+  if (key.part < countParts(storedEvents(run))) throw invalid(at, `the calls of ${previous} have been answered: continue its last response`)
   if (run.endedAt === undefined) throw invalid(at, `${previous} has not ended yet`)
 }
 

@@ -1,5 +1,5 @@
-import { EventLog } from '../../../../runs/log/event-log.ts'
 import type { OpenRun } from '../../../../runs/open-run.ts'
+import { upToEvent } from '../../../../runs/parts.ts'
 import type { InterruptEvent, LoggedEvent } from '../../../../runs/run.ts'
 
 /** True for an interruption with calls of client tools: a new request answers the calls, and its response is the next part of the run. */
@@ -19,22 +19,8 @@ export function countParts(events: readonly LoggedEvent[]): number {
   return events.filter(isPartEnd).length + 1
 }
 
-/** The part in which the client answers a call; undefined where no part asks for the call. */
-export function partAfterCall(events: readonly LoggedEvent[], callId: string): number | undefined {
-  let parts = 1
-  for (const event of events) {
-    if (!isPartEnd(event)) continue
-    parts++
-    if (event.calls.some((call) => call.callId === callId)) return parts
-  }
-  return undefined
-}
-
 /** The run up to the end of a part. A part that goes on is followed live. */
 export function upToPart(run: OpenRun, part: number): OpenRun {
   const end = endOfPart(run.log.events.slice(), part)
-  if (end === undefined) return run
-  const log = new EventLog({ events: run.log.events.slice(0, end), restoredAt: run.log.restoredAt })
-  const { whenResumed: _, ...rest } = run
-  return { ...rest, log, ended: Promise.resolve() }
+  return end === undefined ? run : upToEvent(run, end)
 }

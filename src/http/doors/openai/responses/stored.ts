@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../../errors.ts'
 import type { Owner } from '../../../../access/owner.ts'
-import { fromCompact } from '../../../../runs/log/compact-log.ts'
-import type { LoggedEvent, RunKey } from '../../../../runs/run.ts'
+import type { RunKey } from '../../../../runs/run.ts'
+import { storedEvents } from '../../../../runs/parts.ts'
 import { hasSchema } from '../../../../runs/open-run.ts'
 import { isReadable } from '../../../../runs/unstored.ts'
 import type { RunStore, StoredRun } from '../../../../runs/run-store.ts'
@@ -25,7 +25,7 @@ export async function findResponse(store: Pick<RunStore, 'find'>, { tenant, owne
   const key = parseResponseId(id)
   const run = key && (await findRun(store, { tenant, owner, requestId: key.requestId }))
   const echo = run && partEchoOf(run, key.part)
-  if (!run || !isReadable(run) || !echo?.fields.store || key.part > countParts(eventsOf(run))) throw noResponse(id)
+  if (!run || !isReadable(run) || !echo?.fields.store || key.part > countParts(storedEvents(run))) throw noResponse(id)
   return { key, run, echo, head: headOf(key, echo) }
 }
 
@@ -45,13 +45,9 @@ export function noResponse(id: string, field?: string): ServiceError {
   return new ServiceError('not_found', `There is no response ${id}.`, { faults })
 }
 
-export function eventsOf({ log }: Pick<StoredRun, 'log'>): LoggedEvent[] {
-  return log ? fromCompact(log.events) : []
-}
-
 /** The response as JSON, in its current state. */
 export async function readResponse({ key, run, head }: StoredResponse, toFiles: ToReaderFiles): Promise<object> {
-  const events = eventsOf(run)
+  const events = storedEvents(run)
   const end = endOfPart(events, key.part)
   if (run.status === 'pending' && run.messageIndex === undefined) return openResponse(head, 'queued')
   const isAtRest = run.endedAt !== undefined || run.status === 'interrupted'
@@ -66,7 +62,7 @@ export async function readResponse({ key, run, head }: StoredResponse, toFiles: 
 /** All output items of a run's responses, for references to items. */
 export function outputOf(run: StoredRun): OutputItem[] {
   const echo = partEchoOf(run, 1)
-  const events = eventsOf(run)
+  const events = storedEvents(run)
   if (!echo || events.length === 0) return []
   const output = createOutput(headOf({ requestId: run.requestId, part: 1 }, echo), hasSchema(run))
   const items: OutputItem[] = []
