@@ -1,6 +1,6 @@
 /**
- * Styles of the components of Mantine that the console uses, in Mantine's order, so that a component overrides the ones that it is made
- * of. All of Mantine's styles would be twice as much. A component that is new here needs its line; `mantine-styles.test.ts` says which.
+ * Styles of the Mantine components in use, in Mantine's order, so that a component overrides the styles of inner components. All of
+ * Mantine's styles would be twice as large. A new component needs a line here; `mantine-styles.test.ts` names the line.
  */
 import '@mantine/core/styles/baseline.layer.css'
 import '@mantine/core/styles/default-css-variables.layer.css'

@@ -15,18 +15,18 @@ import {
 } from '@primer/octicons-react'
 import type { ComponentType } from 'react'
 
-/** One screen of the console. */
+/** A screen of the console. */
 export interface Screen {
   /** Pattern of the address below `/console`, as wouter reads it: `/runs/:id`. */
   path: string
   title: string
-  /** Permissions that show the screen: one of them is enough. The server decides all the same. */
+  /** Permissions that show the screen: any single permission is enough. The server checks each request itself. */
   permissions: readonly string[]
-  /** Icon and group in the navigation. Absent on a screen that is opened from another one. */
+  /** Icon and group in the navigation. Absent on a screen that is opened from another screen. */
   navigation?: {
     icon: Icon
     group: 'Use' | 'Build' | 'Operate'
-    /** A permission that the link needs beside those of the screen. */
+    /** A permission that the link needs beside the permissions of the screen. */
     permission?: string
   }
   /** Loads the page's own chunk. */

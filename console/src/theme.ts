@@ -50,7 +50,7 @@ const dark: MantineColorsTuple = [
   '#0d0e11',
 ]
 
-/** One accent colour, neutral greys with enough contrast for WCAG AA, and the system's fonts. */
+/** A single accent colour, neutral greys with enough contrast for WCAG AA, and the system's fonts. */
 export const theme = createTheme({
   primaryColor: 'accent',
   primaryShade: 6,

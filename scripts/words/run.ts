@@ -10,7 +10,7 @@ import { createMeasurement, measureText } from './measure.ts'
  * `--list` prints each finding with its place. Paths of files and folders restrict the measurement. Tests and fixtures are not measured.
  */
 const { values, positionals } = parseArgs({ options: { list: { type: 'boolean', default: false } }, allowPositionals: true })
-const paths = positionals.length > 0 ? positionals : ['src', 'demo-model', 'client', 'bench', 'proofs', 'scripts']
+const paths = positionals.length > 0 ? positionals : ['src', 'client', 'console', 'demo-model', 'bench', 'proofs', 'scripts']
 const maxWorst = 10
 
 const total = createMeasurement()
@@ -31,5 +31,5 @@ function listSources(source: string): string[] {
 
 function isMeasured(file: string): boolean {
   const isTest = /\.test\.|\.bench\.|fixture|\.d\.ts$|(^|\/)(test|testing|generated|node_modules)\//.test(file)
-  return file.endsWith('.ts') && !isTest
+  return /\.tsx?$/.test(file) && !isTest
 }

@@ -9,7 +9,7 @@ import { useHistory, type StoredText } from './queries.ts'
 import type { EditedText } from './use-draft.ts'
 import styles from './agent.module.css'
 
-/** Says that somebody else has changed the text meanwhile, what they changed, and lets the user decide. The draft stays until then. */
+/** Notice of a change by another caller: shows the difference and lets the user decide. The draft stays until then. */
 export function ConflictNotice({ edited, newer }: { edited: EditedText; newer: StoredText }) {
   const author = useHistory().rows.find(({ version }) => version === newer.version)
   const merged = useMemo(

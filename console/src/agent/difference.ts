@@ -26,7 +26,7 @@ function compare(before: unknown, after: unknown, path: string): Difference[] {
   if (isEqual(before, after)) return []
   if (isMapping(before) && isMapping(after)) {
     const keys = new Set([...Object.keys(after), ...Object.keys(before)])
-    return [...keys].flatMap((key) => compare(own(before, key), own(after, key), join(path, key)))
+    return [...keys].flatMap((key) => compare(ownValue(before, key), ownValue(after, key), join(path, key)))
   }
   if (isNamedList(before) && isNamedList(after)) return compareNamed(before, after, path)
   return [{ path, before: toText(before), after: toText(after) }]
@@ -57,7 +57,7 @@ function isMapping(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function own(value: Record<string, unknown>, key: string): unknown {
+function ownValue(value: Record<string, unknown>, key: string): unknown {
   return Object.hasOwn(value, key) ? value[key] : undefined
 }
 

@@ -1,10 +1,10 @@
 import type { StoredText } from './queries.ts'
 
-/** A text with changes that are not saved, and the text that they were made to. */
+/** A text with unsaved changes, and the text before the changes. */
 export interface Draft {
   base: StoredText
   text: string
-  /** Whether secrets were left out of the kept text. */
+  /** True if the stored text lacks the secrets of the draft. */
   lacksSecrets: boolean
 }
 

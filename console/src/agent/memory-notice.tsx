@@ -20,7 +20,7 @@ export function MemoryNotice() {
   )
 }
 
-/** A start ends the changes in memory that were made before it. */
+/** A start of the service drops the earlier changes in memory. */
 function changedInMemory(versions: readonly Version[]): string[] {
   const start = versions.findIndex(({ kind }) => kind === 'start' || kind === 'seed')
   const recent = start === -1 ? versions : versions.slice(0, start)

@@ -5,7 +5,7 @@ import { useSchema, useStoredText } from './queries.ts'
 import { Workspace } from './workspace.tsx'
 import styles from './agent.module.css'
 
-/** The configuration of the agent: its text in an editor, and its history. */
+/** The configuration of the agent: text in an editor, and the history. */
 export function AgentPage() {
   const stored = useStoredText()
   const schema = useSchema()

@@ -8,7 +8,7 @@ import type { SchemaNode } from './schema/schema-node.ts'
 export type Version = Reply<'GET', '/core/v1/agent/config/history'>['versions'][number]
 export type Update = Reply<'PUT', '/core/v1/agent/config'>
 
-/** The stored text of agent.yaml, and the version that was in use when it was read. */
+/** The stored text of agent.yaml, and the version in use at the time of reading. */
 export interface StoredText {
   text: string
   version: string
@@ -19,7 +19,7 @@ const yamlType = 'application/yaml'
 const textKey = ['agent configuration'] as const
 const historyKey = ['agent configuration history'] as const
 
-/** The text in use. It is read again every 10 seconds, so that somebody else's change is noticed before it conflicts. */
+/** The text in use. Refreshed every 10 seconds, so that a change by another caller shows before a conflict. */
 export function useStoredText() {
   return useQuery({
     queryKey: textKey,
@@ -45,7 +45,7 @@ export function useSchema() {
   })
 }
 
-/** What is sent to check or to save. `version` is the version that the text is based on: another one is refused with 412. */
+/** The request that checks or saves a text. `version` is the version that the text is based on: the service refuses any other version with 412. */
 export interface TextChange {
   text: string
   version: string
@@ -103,7 +103,7 @@ export function useVersionText(version: string | undefined) {
   })
 }
 
-/** Checks whether a version can be restored, and what that would change. */
+/** Checks whether a version can be restored, with the changes of the restoration. */
 export function useRestoreCheck(version: string | undefined) {
   return useQuery({
     queryKey: ['agent configuration restore', version],
@@ -128,7 +128,7 @@ export function useRestore() {
   })
 }
 
-/** Reads again what depends on the configuration: its text, its history, the agent's name, the tools. */
+/** Refreshes the queries that depend on the configuration: text, history, name of the agent, tools. */
 function useRefresh(): () => Promise<void> {
   const queryClient = useQueryClient()
   return async () => {

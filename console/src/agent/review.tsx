@@ -18,7 +18,7 @@ interface ReviewPaneProps {
   isForm: boolean
 }
 
-/** Beside the editor: problems, what would change, the result of the check, and the save. */
+/** The pane beside the editor: problems, differences, the result of the check, and the save. */
 export function ReviewPane({ review, mayWrite, isChanged, onOpen, isForm }: ReviewPaneProps) {
   const { faults, differences, error, notice, check } = review
   const end = useRef<HTMLDivElement>(null)
@@ -90,7 +90,7 @@ function Introduction({ mayWrite, isForm }: { mayWrite: boolean; isForm: boolean
   )
 }
 
-/** The result of the check, and the save that it permits. */
+/** The result of the check, and the save, which requires a passed check. */
 function Save({ review: { check, isSaving, save } }: { review: Review }) {
   const [isInMemory, setInMemory] = useState(false)
   if (!check) return <p className={styles.quiet}>Check the text, then you can save it.</p>

@@ -1,7 +1,7 @@
 import type { AgentCoreError } from '../../../client/src/index.ts'
 import { formatPath, rangeAt, type Fault, type ParsedText } from './schema/faults.ts'
 
-/** The faults that the service found in a text, at their places. A fault without a path has the line that the service names. */
+/** The faults that the service found in a text, with positions. A fault without a path has the line that the service names. */
 export function serviceFaults({ details }: Pick<AgentCoreError, 'details'>, parsed: ParsedText): Fault[] {
   return (details.errors ?? []).map((fault) => {
     const path = fault.loc.slice(1)

@@ -1,4 +1,4 @@
-/** One line of a comparison of two texts. */
+/** A line of a comparison of two texts. */
 export interface ComparedLine {
   kind: 'same' | 'removed' | 'added' | 'skipped'
   text: string
@@ -13,11 +13,11 @@ const context = 2
  */
 export function compareLines(before: string, after: string): ComparedLine[] {
   const [old, next] = [before.split('\n'), after.split('\n')]
-  const most = Math.min(old.length, next.length)
+  const shorter = Math.min(old.length, next.length)
   let head = 0
-  while (head < most && old[head] === next[head]) head++
+  while (head < shorter && old[head] === next[head]) head++
   let tail = 0
-  while (tail < most - head && old[old.length - 1 - tail] === next[next.length - 1 - tail]) tail++
+  while (tail < shorter - head && old[old.length - 1 - tail] === next[next.length - 1 - tail]) tail++
   const toLines = (kind: ComparedLine['kind'], texts: readonly string[]) => texts.map((text) => ({ kind, text }))
   const skip = (count: number): ComparedLine[] =>
     count > 0 ? [{ kind: 'skipped', text: `${count} equal ${count === 1 ? 'line' : 'lines'}` }] : []

@@ -15,7 +15,7 @@ export interface EditedText {
   isChanged: boolean
   /** The stored text of somebody else's change, which the draft does not contain. */
   newer: StoredText | undefined
-  /** Whether the draft was kept without the secrets that it had. */
+  /** True if the draft was stored without secrets. */
   lacksSecrets: boolean
   setText(text: string): void
   /** Goes on with the draft, or with `text`, as a change of `base`. */

@@ -9,9 +9,9 @@ import type { SchemaNode } from './schema/schema-node.ts'
 import { serviceFaults } from './service-faults.ts'
 import type { EditedText } from './use-draft.ts'
 
-/** What is known about the edited text, and what can be done with it. */
+/** The state of the edited text, and the actions on the text. */
 export interface Review {
-  /** Of the schema, and of the service's check of this very text. */
+  /** Faults against the schema, and faults from the service's check of the same text. */
   faults: readonly Fault[]
   /** Undefined while the text is not YAML. */
   differences: readonly Difference[] | undefined
@@ -40,8 +40,8 @@ export function useReview(edited: EditedText, schema: SchemaNode): Review {
   const isOfText = (put: typeof checking): boolean => put.variables?.text === text && put.variables.version === base.version
   const failure = [saving, checking].find((put) => put.error !== null && put.variables?.text === text)?.error
   const stated = failure instanceof AgentCoreError && shownText === text ? serviceFaults(failure, parsed) : []
-  const known = new Set(stated.map(({ path }) => path))
-  const faults = useMemo(() => [...stated, ...found.filter(({ path }) => !known.has(path))], [failure, found, shownText === text])
+  const statedPaths = new Set(stated.map(({ path }) => path))
+  const faults = useMemo(() => [...stated, ...found.filter(({ path }) => !statedPaths.has(path))], [failure, found, shownText === text])
 
   return {
     faults,

@@ -1,7 +1,7 @@
 import { AlertIcon } from '@primer/octicons-react'
 import styles from './agent.module.css'
 
-/** Models and tools that a configuration names and that do not work, each a line. */
+/** Models and tools of a configuration that do not work, a line each. */
 export function Warnings({ warnings }: { warnings: readonly string[] }) {
   if (warnings.length === 0) return null
   return (

@@ -3,7 +3,7 @@ import { createStore } from './store.ts'
 
 const probeMs = 3000
 
-/** Whether the service cannot be reached at the moment. */
+/** True while the service cannot be reached. */
 export const connectionLost = createStore(false)
 
 let probe: ReturnType<typeof setInterval> | undefined

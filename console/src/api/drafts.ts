@@ -1,7 +1,7 @@
 /** The part of `localStorage` that drafts need. */
 export type DraftStorage = Pick<Storage, 'getItem' | 'setItem' | 'removeItem' | 'key' | 'length'>
 
-/** Questions that were being written, by session, so that they survive a reload. */
+/** Unsent questions by session, kept over a reload. */
 export interface Drafts {
   load(sessionId: string): string
   /** Saves a draft; an empty text removes it. A full storage is not an error: the draft is then lost with the page. */
@@ -21,9 +21,9 @@ export function createDrafts(storage: DraftStorage, caller: string): Drafts {
     load: (sessionId) => read(storage.getItem(prefix + sessionId)).text,
     save(sessionId, text) {
       if (text === '') return storage.removeItem(prefix + sessionId)
-      const kept = text.slice(0, maxCharacters)
+      const stored = text.slice(0, maxCharacters)
       try {
-        storage.setItem(prefix + sessionId, JSON.stringify({ at: Date.now(), text: kept }))
+        storage.setItem(prefix + sessionId, JSON.stringify({ at: Date.now(), text: stored }))
       } catch {
         return
       }

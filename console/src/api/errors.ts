@@ -5,7 +5,7 @@ export function statusOf(error: unknown): number {
   return error instanceof AgentCoreError ? error.status : 0
 }
 
-/** Text for the user: what the service said, or why it could not be asked. */
+/** Text for the user: the error of the service, or the reason why the service could not be reached. */
 export function messageOf(error: unknown): string {
   if (isConnectionError(error)) return 'The service cannot be reached.'
   return error instanceof Error ? error.message : 'The request failed.'

@@ -24,7 +24,7 @@ function startOver(): Promise<never> {
   return new Promise(() => undefined)
 }
 
-/** Who is signed in, and what this caller may do. */
+/** The signed-in caller and the caller's permissions. */
 export function useMe() {
   return useQuery({ queryKey: meKey, queryFn: ({ signal }) => loadMe(signal), staleTime: 60_000 })
 }

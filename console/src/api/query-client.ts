@@ -9,7 +9,7 @@ export function createQueryClient(): QueryClient {
   const queryClient = new QueryClient({
     defaultOptions: {
       queries: {
-        // The service may be on this machine or in this network: whether the browser is online says nothing about it.
+        // The service may be on this machine or in this network, so the browser's online state does not matter.
         networkMode: 'always',
         staleTime: 5_000,
         retry: (failures, error) => isConnectionError(error) || (statusOf(error) >= 500 && failures < maxRetries),
@@ -24,5 +24,5 @@ export function createQueryClient(): QueryClient {
   return queryClient
 }
 
-/** Options of a query that follows what happens: asked again every 2 seconds while the page is visible. */
+/** Options of a live query: refreshed every 2 seconds while the page is visible. */
 export const live = { refetchInterval: 2000, refetchIntervalInBackground: false } as const

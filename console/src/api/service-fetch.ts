@@ -4,7 +4,7 @@ import { csrfToken, hasSession, waitForSignIn } from './session-state.ts'
 /** Longest wait, in seconds, that a `retry-after` of the service is followed. */
 const maxRetrySeconds = 30
 const maxRefusals = 3
-/** Paths whose 401 is an answer: who is signed in, and signing in. */
+/** Paths whose 401 is an answer: the caller's session, and signing in. */
 const sessionPaths = /\/(?:core\/v1\/me|console\/session)$/
 
 /**

@@ -3,15 +3,15 @@ import { createStore } from './store.ts'
 /** Token of `GET /core/v1/me`, sent with every request that changes something. */
 export const csrfToken = createStore<string | undefined>(undefined)
 
-/** Whether a session has ended in the middle of work: the dialog to sign in again is open. */
+/** True when a session has ended in the middle of work: the dialog to sign in again is open. */
 export const sessionEnded = createStore(false)
 
-/** Who is signed in; undefined before the first answer of `GET /core/v1/me`. */
+/** The signed-in caller; undefined before the first answer of `GET /core/v1/me`. */
 let currentCaller: string | undefined
 
 /**
- * Notes the session that `GET /core/v1/me` has answered for, and releases the requests that wait for it. False, and without effect, if
- * the session belongs to somebody else than the one before.
+ * Stores the session of `GET /core/v1/me`, and releases the requests that wait for a session. Returns false, without effect, if the
+ * session belongs to another caller than before.
  */
 export function noteSession(caller: string, token: string | undefined): boolean {
   if (currentCaller !== undefined && currentCaller !== caller) return false

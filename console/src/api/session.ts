@@ -5,7 +5,7 @@ import { callerOf, meKey, reloadMe, type Me } from './me.ts'
 import { createDrafts } from './drafts.ts'
 import { forgetSession } from './session-state.ts'
 
-/** What opens a session: an access key, a one-time code, or what an identity provider answered. */
+/** A credential that opens a session: an access key, a one-time code, or the answer of an identity provider. */
 export type Credential = { key: string } | { code: string } | { authorization_code: string; code_verifier: string; redirect_uri: string }
 
 /** Exchanges a credential for the session's cookie. With `isReplacing`, every answer that an earlier session gave is forgotten. */
@@ -23,7 +23,7 @@ export async function openSession(
   return reloadMe(queryClient)
 }
 
-/** Ends the session on the server, and forgets its drafts and every answer that it gave. */
+/** Ends the session on the server, and removes the drafts and cached answers of the session. */
 export async function endSession(queryClient: QueryClient): Promise<void> {
   await client.send('DELETE', '/console/session').catch((error: unknown) => {
     if (statusOf(error) !== 401) throw error

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-/** One value that components follow and plain functions change. */
+/** A value that components subscribe to and plain functions change. */
 export interface Store<Value> {
   get(): Value
   set(value: Value): void

@@ -8,7 +8,7 @@ import type { Decided } from './outcome.tsx'
 import type { Approval } from './queries.ts'
 import styles from './approvals.module.css'
 
-/** One call that waits: what it would do, for whom, until when, and how it came about. */
+/** A call that waits for a decision: input, caller, expiry, and the conversation that led to the call. */
 export function ApprovalCard({ approval, onDecided }: { approval: Approval; onDecided: (decision: Decided['decision']) => void }) {
   const me = useMe().data
   const { tool, sub, issuer, requested_at: requested, expires_at: expiry, request_id: requestId, may_decide: mayDecide } = approval

@@ -1,7 +1,7 @@
 import type { Approval } from './queries.ts'
 import styles from './approvals.module.css'
 
-/** The question behind a call, and the messages before it on demand. All of it is text. */
+/** The question behind a call, and earlier messages on demand. All content is text. */
 export function Conversation({ question, messages }: { question: string; messages: NonNullable<Approval['messages']> }) {
   // The newest message is the question itself.
   const earlier = messages.at(-1)?.content === question ? messages.slice(0, -1) : messages

@@ -18,7 +18,7 @@ export interface Decided {
 
 const maxCharacters = 300
 
-/** What became of a decided call: how its run goes on or has ended, and a link to the run. */
+/** The outcome of a decided call: the state of the run, and a link to the run. */
 export function Outcome({ decided: { approval, decision }, onClose }: { decided: Decided; onClose: () => void }) {
   const me = useMe().data
   const { tool, request_id: id, issuer, sub } = approval
@@ -60,7 +60,7 @@ const labels: Record<string, string> = {
   success: 'answered',
 }
 
-/** Whoever decides for others may lack the right to read their runs. */
+/** A key that decides calls of other callers may lack the permission to read the runs. */
 function isForeign(error: unknown): boolean {
   return statusOf(error) === 404 || statusOf(error) === 403
 }

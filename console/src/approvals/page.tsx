@@ -12,7 +12,7 @@ import styles from './approvals.module.css'
 /** Decisions whose outcome stays on the page. */
 const maxDecided = 5
 
-/** Calls that wait for a decision: for whom, until when, and the conversation that led there. `j` and `k` move between them. */
+/** Calls that wait for a decision, with caller, expiry and conversation. `j` and `k` move between the calls. */
 export function ApprovalsPage() {
   const { rows, isPending, error, retry, hasMore, loadMore, isLoadingMore } = useApprovals()
   const list = useRef<HTMLOListElement>(null)
@@ -26,11 +26,7 @@ export function ApprovalsPage() {
         </span>
       </PageHeader>
       {decided.map((entry) => (
-        <Outcome
-          key={idOf(entry.approval)}
-          decided={entry}
-          onClose={() => setDecided((before) => before.filter((other) => other !== entry))}
-        />
+        <Outcome key={idOf(entry.approval)} decided={entry} onClose={() => setDecided((before) => before.filter((row) => row !== entry))} />
       ))}
       {isPending && (
         <div className={styles.list}>

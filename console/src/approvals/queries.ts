@@ -7,7 +7,7 @@ export type Approval = Reply<'GET', '/core/v1/approvals'>['approvals'][number]
 /** Names a call among those of all runs. */
 export const idOf = ({ tool_call_id: call, request_id: run, issuer, sub }: Approval): string => JSON.stringify([call, run, issuer, sub])
 
-/** Calls that wait for approval: one's own, and those that the key may decide; newest first. */
+/** Calls that wait for approval: the caller's own, and calls that the key may decide; newest first. */
 export function useApprovals() {
   return usePages<Approval>({
     queryKey: [approvalsKey, 'all'],

@@ -102,7 +102,7 @@ function hasAnswerOf(messages: readonly Message[], run: LiveRun): boolean {
   return last?.role === 'ai' && last.response_metadata?.request_id === run.requestId
 }
 
-/** Whether a stored question has no answer, and none is on its way: its run failed. */
+/** True if a stored question has no answer and no running run: the run of the question failed. */
 function isUnanswered(messages: readonly Message[], index: number, run: LiveRun | undefined): boolean {
   const next = messages[index + 1]
   return next ? next.role === 'human' : run === undefined || index < run.messagesBefore

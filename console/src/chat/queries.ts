@@ -10,7 +10,7 @@ export type Message = Reply<'GET', '/core/v1/sessions/{session_id}'>['messages']
 
 const sessionsPerPage = 60
 
-/** Own sessions, the latest activity first; with `q` those that contain its words. */
+/** Own sessions, latest activity first; with `q`, only sessions that contain the words of `q`. */
 export function useSessions(q: string) {
   return usePages({
     queryKey: ['sessions', q],
@@ -48,7 +48,7 @@ export function useSession(sessionId: string, isNew: boolean) {
   })
 }
 
-/** The run of a session that has not ended, if there is one: the page follows it after a reload. */
+/** The active run of a session, if any: the page follows the run after a reload. */
 export async function findActiveRun(sessionId: string, signal: AbortSignal) {
   const { runs } = await client.request('GET', '/core/v1/runs', { query: { session_id: sessionId, limit: 5 }, signal })
   return runs.find(({ status }) => status === 'running' || status === 'interrupted' || status === 'pending')
@@ -74,7 +74,7 @@ export function useDeleteSession() {
   })
 }
 
-/** Calls of one run that wait for approval, as far as the caller may see them. */
+/** Calls of a run that wait for approval and that the caller may see. */
 export function useOpenCalls(requestId: string, enabled: boolean) {
   const may = useMay()
   return useQuery({

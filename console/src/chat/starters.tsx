@@ -3,7 +3,7 @@ import { useMay } from '../api/me.ts'
 import { useAgent } from '../api/metadata.ts'
 import styles from './starters.module.css'
 
-/** What a new conversation shows: the agent, and questions to begin with. */
+/** Content of a new conversation: the agent, and first questions to choose from. */
 export function Starters({ onChoose }: { onChoose: (text: string) => void }) {
   const agent = useAgent()
   const may = useMay()

@@ -7,7 +7,7 @@ import { ask, attach, currentRun, type LiveRun, type Question, type RunStatus } 
 import { forkSession } from './fork.ts'
 import { useActiveRun, useSession, type Message } from './queries.ts'
 
-/** The stored messages of a session, the run that goes on in it, and what the user can do with them. */
+/** The stored messages of a session, the active run, and the actions of the user. */
 export interface ConversationState {
   messages: readonly Message[]
   run: LiveRun | undefined
@@ -70,9 +70,9 @@ function useFollowing(
   messages: readonly Message[] | undefined,
 ): void {
   useEffect(() => {
-    const other = currentRun.get()
-    if (other && other.sessionId !== session) {
-      other.leave()
+    const active = currentRun.get()
+    if (active && active.sessionId !== session) {
+      active.leave()
       currentRun.set(undefined)
     }
   }, [session])

@@ -3,7 +3,7 @@ import { useCallback, useEffect, useRef, useState, type RefObject } from 'react'
 /** Distance from the end, in pixels, that still counts as the end. */
 const slack = 60
 
-/** Keeps a scrolling element at its end while its content grows, unless the reader has scrolled up. While `isPaused`, the element stays where it is. */
+/** Keeps a scrolling element at the end while the content grows, unless the reader has scrolled up. While `isPaused`, the element does not move. */
 export function useStickToEnd(isPaused: boolean): {
   scroller: RefObject<HTMLDivElement | null>
   isAtEnd: boolean

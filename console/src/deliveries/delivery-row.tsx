@@ -11,7 +11,7 @@ import { Attempts } from './attempts.tsx'
 import { useResend, type Delivery } from './queries.ts'
 import styles from './deliveries.module.css'
 
-/** One callback or push notification in a row that opens to its attempts. */
+/** A callback or push notification in a row that opens to the attempts. */
 export function DeliveryRow({ delivery }: { delivery: Delivery }) {
   const [isOpen, setOpen] = useState(false)
   const me = useMe().data

@@ -7,7 +7,7 @@ import { notify, notifyFailure } from '../parts/notify.ts'
 import { useAddDocuments } from './queries.ts'
 import styles from './files.module.css'
 
-/** Takes documents that are dropped on it, or chosen. */
+/** Takes dropped or chosen documents. */
 export function DocumentDrop() {
   const adding = useAddDocuments()
   const input = useRef<HTMLInputElement>(null)

@@ -13,7 +13,7 @@ const states: Record<Document['state'], readonly [status: string, label: string]
   failed: ['failed', 'not readable'],
 }
 
-/** One document: its state, its size, how many passages it has, or why it cannot be read. */
+/** A document: state, size, number of passages, or the reason why the text cannot be read. */
 export function DocumentRow({ document, onDelete }: { document: Document; onDelete: (() => void) | undefined }) {
   const { name, size, state, passages, error, created_at: created } = document
   const [status, label] = states[state]

@@ -9,7 +9,7 @@ import { DocumentDrop } from './document-drop.tsx'
 import { DocumentRow } from './document-row.tsx'
 import { useDeleteDocument, useDocuments, type Document } from './queries.ts'
 
-/** The documents of the tenant: their states, a place to drop new ones, and their removal. */
+/** The documents of the tenant: states, an area to drop new documents, and removal. */
 export function Documents() {
   const documents = useDocuments()
   const deletion = useDeleteDocument()

@@ -5,7 +5,7 @@ import { Timestamp } from '../parts/timestamp.tsx'
 import type { Artifact } from './queries.ts'
 import styles from './files.module.css'
 
-/** One file: its name opens it; where it came from stands behind. */
+/** A file: the name opens the file, followed by the origin. */
 export function FileRow({ artifact, onOpen }: { artifact: Artifact; onOpen: () => void }) {
   const { file_name: name, file_type: type, size, tool, created_at: created, session_id: session } = artifact
   const TypeIcon = iconOf(type)

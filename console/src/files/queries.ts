@@ -33,7 +33,7 @@ export function useDocuments() {
   })
 }
 
-/** Adds documents one after the other. One that is refused does not keep the others. */
+/** Adds documents one after the other. A refused document does not stop the others. */
 export function useAddDocuments() {
   const queryClient = useQueryClient()
   return useMutation({

@@ -6,7 +6,7 @@ import styles from './health.module.css'
 /** More good checks of one part than these are folded. */
 const maxGoodChecks = 3
 
-/** The checks with what each found and what to do about it, the worst first. */
+/** Checks with finding and remedy, worst first. */
 export function CheckList({ checks }: { checks: readonly Check[] }) {
   return (
     <ul className={styles.checks}>

@@ -11,7 +11,7 @@ import { ReplicaTable } from './replica-table.tsx'
 import { summarize } from './summary.ts'
 import styles from './health.module.css'
 
-/** What the checks of the service find, its processes and its jobs. */
+/** Findings of the service's checks, processes and jobs. */
 export function HealthPage() {
   const { data: status, error, refetch } = useStatus()
   return (

@@ -3,7 +3,7 @@ import { Timestamp } from '../parts/timestamp.tsx'
 import type { Replica } from './queries.ts'
 import styles from './health.module.css'
 
-/** The processes of the service. A version other than that of the process that answers is marked. */
+/** The processes of the service. A version other than the version of the answering process is marked. */
 export function ReplicaTable({ replicas, version }: { replicas: readonly Replica[]; version: string }) {
   if (replicas.length === 0) return <p className={styles.quiet}>The processes could not be read. The check of the store says why.</p>
   return (

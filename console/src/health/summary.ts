@@ -31,7 +31,7 @@ export function withoutName(message: string, name: string): string {
   return message.startsWith(prefix) ? message.slice(prefix.length) : message
 }
 
-/** What the checks have found, in a sentence: "1 error and 2 warnings." */
+/** Findings of the checks in a sentence: "1 error and 2 warnings." */
 export function summarize(checks: readonly Checked[]): string {
   const count = (status: Checked['status']): number => checks.filter((check) => check.status === status).length
   const findings = [phrase(count('error'), 'error'), phrase(count('warning'), 'warning')].filter((text) => text !== '')

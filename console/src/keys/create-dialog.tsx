@@ -4,8 +4,8 @@ import { NewKey } from './new-key.tsx'
 import { useCreateKey } from './queries.ts'
 
 /**
- * Creates a key, then shows it. Nothing but its buttons closes the dialog while the key is shown, since the service does not
- * show it again.
+ * Creates a key, then shows it. Only the buttons close the dialog while the key is shown, since the service does not show the
+ * key again.
  */
 export function CreateDialog({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   const creation = useCreateKey()

@@ -23,13 +23,13 @@ const lifetimes = [
   { value: '', label: 'Other' },
 ]
 
-/** The fields of a new key: its caller, its roles, its end. What was typed stays when the service refuses it. */
+/** The fields of a new key: caller, roles, expiry. The input stays after a refusal of the service. */
 export function CreateForm({ onCreate, onCancel, isPending, error }: CreateFormProps) {
   const [sub, setSub] = useState('')
   const [roles, setRoles] = useState<string[]>(['user'])
   const [choice, setChoice] = useState('30d')
-  const [other, setOther] = useState('')
-  const expires = choice || other.trim()
+  const [otherRole, setOther] = useState('')
+  const expires = choice || otherRole.trim()
   const isComplete = sub.trim() !== '' && roles.length > 0 && expires !== ''
   const submit = (event: FormEvent): void => {
     event.preventDefault()
@@ -65,7 +65,7 @@ export function CreateForm({ onCreate, onCancel, isPending, error }: CreateFormP
             inputWrapperOrder={['label', 'input', 'description']}
             required
             w={200}
-            value={other}
+            value={otherRole}
             onChange={(event) => setOther(event.currentTarget.value)}
           />
         )}
@@ -89,20 +89,20 @@ export function CreateForm({ onCreate, onCancel, isPending, error }: CreateFormP
 
 function RoleChoice({ value, onChange }: { value: string[]; onChange: (roles: string[]) => void }) {
   const { data: roles, error } = useRoles()
-  const own = useMe().data?.permissions ?? []
+  const ownPermissions = useMe().data?.permissions ?? []
   return (
     <Checkbox.Group label="Roles" required value={value} onChange={onChange} error={error && messageOf(error)}>
       <div className={styles.roles}>
         {!roles && !error && <RowsSkeleton count={4} />}
         {roles?.map((role) => (
-          <RoleBox key={role.name} role={role} lacked={lackedBy(own, role)} />
+          <RoleBox key={role.name} role={role} lacked={lackedBy(ownPermissions, role)} />
         ))}
       </div>
     </Checkbox.Group>
   )
 }
 
-/** A role to choose: what it is for, and what it permits on demand. A role that permits more than the caller's own key cannot be chosen. */
+/** A role to choose: the purpose, and the permissions on demand. A role with more permissions than the caller's key cannot be chosen. */
 function RoleBox({ role: { name, permissions }, lacked }: { role: Role; lacked: readonly string[] }) {
   const words = permissionsOf([{ permissions }])
   const count = words.length === 1 ? '1 permission' : `${words.length} permissions`
@@ -115,7 +115,9 @@ function RoleBox({ role: { name, permissions }, lacked }: { role: Role; lacked: 
         description={roleTexts[name] ?? (words.map((word) => permissionTexts[word] ?? word).join(', ') || 'Nothing')}
       />
       {lacked.length > 0 && (
-        <p className={styles.lacked}>Your own key does not permit: {lacked.map((word) => permissionTexts[word] ?? word).join(', ')}.</p>
+        <p className={styles.lacked}>
+          Your ownPermissions key does not permit: {lacked.map((word) => permissionTexts[word] ?? word).join(', ')}.
+        </p>
       )}
       {words.length > 0 && (
         <details className={styles.permissions}>

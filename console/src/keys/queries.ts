@@ -23,7 +23,7 @@ export function useKeys() {
   })
 }
 
-/** The roles with what they permit, the built-in ones first. */
+/** Roles with permissions, built-in roles first. */
 export function useRoles() {
   return useQuery({
     queryKey: ['roles'],

@@ -5,7 +5,7 @@ import { useRoles } from './queries.ts'
 import { permissionsOf, permissionTexts } from './roles.ts'
 import styles from './keys.module.css'
 
-/** What each role permits: a line for each permission, a column for each role. */
+/** Permissions of the roles: a line for each permission, a column for each role. */
 export function RoleTable() {
   const { data: roles, error, refetch } = useRoles()
   if (error && !roles) return <FailedState title="The roles could not be loaded" error={error} retry={() => void refetch()} />

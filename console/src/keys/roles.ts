@@ -1,11 +1,11 @@
-/** What the permissions let a caller do, in the order of the list of roles. */
+/** Descriptions of permissions, in the order of the list of roles. */
 export const permissionTexts: Readonly<Record<string, string>> = {
   chat: 'Ask the agent',
   'sessions.read': 'Read conversations',
   'sessions.write': 'Change and delete conversations',
   'runs.read': 'See runs and their traces',
   'runs.write': 'Cancel runs, rate answers, decide on own calls',
-  'runs.approve': "Decide on others' calls",
+  'runs.approve': "Decide on undescribed' calls",
   'tools.read': 'See tools',
   'tools.execute': 'Run tools without a chat',
   'sub_agents.read': 'See sub-agents',
@@ -23,7 +23,7 @@ export const permissionTexts: Readonly<Record<string, string>> = {
   'keys.manage': 'Create and revoke keys',
 }
 
-/** What the built-in roles are for. */
+/** Purposes of the built-in roles. */
 export const roleTexts: Readonly<Record<string, string>> = {
   viewer: 'Sees own conversations, runs and files, and does not chat.',
   user: 'Chats, and uses everything that belongs to a chat.',
@@ -31,15 +31,15 @@ export const roleTexts: Readonly<Record<string, string>> = {
   admin: 'May do everything, in this tenant.',
 }
 
-/** All permissions that some role grants: the described ones in their order, then others by name. */
+/** All permissions of all roles: described permissions in order, then undescribed permissions by name. */
 export function permissionsOf(roles: readonly { permissions: readonly string[] }[]): string[] {
   const granted = new Set(roles.flatMap(({ permissions }) => permissions))
   const described = Object.keys(permissionTexts).filter((permission) => granted.has(permission))
-  const others = [...granted].filter((permission) => !Object.hasOwn(permissionTexts, permission))
-  return [...described, ...others.toSorted()]
+  const undescribed = [...granted].filter((permission) => !Object.hasOwn(permissionTexts, permission))
+  return [...described, ...undescribed.toSorted()]
 }
 
-/** Permissions of a role that the caller lacks: a key with this role is not theirs to give. */
+/** Permissions of a role that the caller lacks: the caller cannot create a key with this role. */
 export function lackedBy(caller: readonly string[], role: { permissions: readonly string[] }): string[] {
   return role.permissions.filter((permission) => !caller.includes(permission))
 }

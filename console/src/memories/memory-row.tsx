@@ -5,7 +5,7 @@ import { Timestamp } from '../parts/timestamp.tsx'
 import type { Memory } from './queries.ts'
 import styles from './memories.module.css'
 
-/** One memory: its text, where it was learned, and a button to delete it where the key permits that. */
+/** A memory: text, origin, and a delete button if the key permits deletion. */
 export function MemoryRow({ memory, onDelete }: { memory: Memory; onDelete?: (() => void) | undefined }) {
   const { content, kind, origin, source, created_at: createdAt } = memory
   return (

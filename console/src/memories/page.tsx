@@ -10,7 +10,7 @@ import { MemoryRow } from './memory-row.tsx'
 import { useDeleteMemory, useMemories, type Memory } from './queries.ts'
 import styles from './memories.module.css'
 
-/** What the agent remembers of the caller, with the message that each memory came from. */
+/** Memories about the caller, each with the message of origin. */
 export function MemoriesPage() {
   const memories = useMemories()
   const deletion = useDeleteMemory()

@@ -8,7 +8,7 @@ export type Memory = Reply<'GET', '/core/v1/memories'>['memories'][number]
 const pageLength = 50
 const listKey = ['memories'] as const
 
-/** What the agent has retained of the caller, newest first. */
+/** Memories about the caller, newest first. */
 export function useMemories() {
   return usePages<Memory>({ queryKey: listKey, load: loadPage, idOf: ({ id }) => id, isLive: true })
 }

@@ -11,7 +11,7 @@ export interface ChartColors {
 const light = ['#3f58d6', '#0f8a7e', '#b45f06', '#8e3fb0', '#b83280', '#4d7c0f', '#6b7280']
 const dark = ['#8194ee', '#3cc4b4', '#e8a04c', '#c58be0', '#ec7fb8', '#a3cc5b', '#9aa1b0']
 
-/** Groups with a line of their own; the others share one. */
+/** Groups with an own line; other groups share a line. */
 export const maxLines = light.length - 1
 
 /** Colours of the theme for a canvas, which knows no CSS variables. */

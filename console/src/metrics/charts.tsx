@@ -46,7 +46,7 @@ export function TotalCharts({ reply }: { reply: SeriesReply }) {
   )
 }
 
-/** The same figures with a line for each tool, version or caller. */
+/** Figures with a line for each tool, version or caller. */
 export function GroupCharts({ reply }: { reply: SeriesReply }) {
   const { lines: colors } = useChartColors()
   const starts = startsOf(reply)

@@ -8,7 +8,7 @@ import styles from './metrics.module.css'
 
 const titles = { none: 'Runs', tool: 'Tool', version: 'Version', sub: 'Caller' }
 
-/** The groups with their figures, each leading to its runs. */
+/** The groups with figures, each with a link to the runs. */
 export function GroupTable({ reply: { by, series }, period }: { reply: SeriesReply; period: string }) {
   const { lines } = useChartColors()
   const hasCosts = series.some(({ points }) => points.some(({ cost }) => cost !== null))

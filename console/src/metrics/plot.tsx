@@ -26,7 +26,7 @@ const height = 168
 /** Distances of the lines of the grid that are easy to read: counts have no halves. */
 const steps = [0.0001, 0.001, 0.01, 0.1, 1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10].flatMap((step) => [step, 2 * step, 5 * step])
 
-/** A chart of time, drawn on a canvas. It fills the width of its box, and is drawn anew when its figures change. */
+/** A chart of time, drawn on a canvas. The chart fills the width of the box, and is drawn again when the figures change. */
 export function Plot(props: PlotProps) {
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<UPlot>(undefined)

@@ -7,7 +7,7 @@ export function nameOf({ key, is_other: isOther }: Pick<Series, 'key' | 'is_othe
   return by === 'version' ? shortVersion(key) : key
 }
 
-/** Versions are ids: their beginnings are alike for versions of one day, so their ends are shown. */
+/** Versions are ids: the beginnings are alike for versions of one day, so the ends are shown. */
 export function shortVersion(version: string): string {
   return version.length > 12 ? `…${version.slice(-8)}` : version
 }

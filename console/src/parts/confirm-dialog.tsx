@@ -13,7 +13,7 @@ interface ConfirmDialogProps<Item> {
   mutation: UseMutationResult<unknown, Error, Item>
   onClose: () => void
   onDone?: (item: Item) => void
-  /** What the removal means. */
+  /** Explanation of the removal. */
   children: (item: Item) => ReactNode
 }
 

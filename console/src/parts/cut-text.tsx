@@ -10,7 +10,7 @@ interface CutTextProps {
   text: string
   /** Name of the file when the text is downloaded. */
   fileName?: string
-  /** What the text is, for screen readers. */
+  /** Label of the text for screen readers. */
   label: string
 }
 

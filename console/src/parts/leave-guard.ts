@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
 import type { AroundNavHandler } from 'wouter'
 
-/** Asked before the user leaves; it calls `leave` to go on. */
+/** Called before the user leaves; calls `leave` to go on. */
 let guard: ((leave: () => void) => void) | undefined
 
 /** Passes a navigation on, or asks first. Navigations within the page and to the sign-in are never asked about. */

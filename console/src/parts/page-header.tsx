@@ -5,7 +5,7 @@ import styles from './page-header.module.css'
 
 interface PageHeaderProps {
   title: string
-  /** One sentence below the title. */
+  /** A sentence below the title. */
   children?: ReactNode
   /** Buttons at the end of the line. */
   actions?: ReactNode

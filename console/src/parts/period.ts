@@ -8,7 +8,7 @@ export const periods = {
 
 export type Period = keyof typeof periods
 
-/** Periods start at a whole minute, so that a list keeps its name in the cache from one render to the next. */
+/** Periods start at a whole minute, so that a list keeps the cache key from one render to the next. */
 const roundMs = 60_000
 
 /** Start of a period that ends now, in epoch milliseconds; undefined for an unknown name, which means no bound. */

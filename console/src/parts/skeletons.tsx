@@ -1,7 +1,7 @@
 import { Skeleton } from '@mantine/core'
 import styles from './skeletons.module.css'
 
-/** In place of a page whose chunk or first answer is on its way. */
+/** Placeholder of a page whose chunk or first answer is still loading. */
 export function PageSkeleton() {
   return (
     <div className={styles.page} aria-busy="true">

@@ -34,11 +34,11 @@ export function EmptyState({ icon, title, children, action }: { icon: Icon; titl
 }
 
 interface FailedStateProps {
-  /** What could not be done: "The runs could not be loaded". */
+  /** Title of the failure, such as "The runs could not be loaded". */
   title: string
-  /** What to do about it. */
+  /** Remedy for the user. */
   text?: string | undefined
-  /** Its message is shown: the service's errors say what to do. */
+  /** The message is shown: errors of the service name a remedy. */
   error?: unknown
   retry?: () => void
   retryLabel?: string

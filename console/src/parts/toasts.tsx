@@ -3,7 +3,7 @@ import { useStore } from '../api/store.ts'
 import { dismiss, toasts } from './notify.ts'
 import styles from './toasts.module.css'
 
-/** Messages in passing, at the lower edge of the page. Screen readers read them as they come. */
+/** Short messages at the lower edge of the page. Screen readers read new messages at once. */
 export function Toasts() {
   const current = useStore(toasts)
   return (

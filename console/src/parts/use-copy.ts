@@ -30,8 +30,8 @@ function copySelected(text: string): boolean {
   field.value = text
   field.className = 'visually-hidden'
   // A dialog keeps the focus inside it, so the field stands there.
-  const place = before?.closest('[role="dialog"]') ?? document.body
-  place.append(field)
+  const parent = before?.closest('[role="dialog"]') ?? document.body
+  parent.append(field)
   field.select()
   // oxlint-disable-next-line no-deprecated -- the only way to copy without a secure context
   const isCopied = document.execCommand('copy')

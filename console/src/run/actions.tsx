@@ -16,7 +16,7 @@ interface ActionsProps {
   summary: RunSummary | undefined
 }
 
-/** What can be done about a run, as far as the key permits it. */
+/** Actions on a run that the key permits. */
 export function Actions({ runKey, run, summary }: ActionsProps) {
   const may = useMay()
   const me = useMe().data

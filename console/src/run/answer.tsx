@@ -10,7 +10,7 @@ const foldedLines = 5
 
 const isLong = (text: string): boolean => text.length > foldedCharacters || text.split('\n', foldedLines + 1).length > foldedLines
 
-/** What was asked, and what the run answered or why it failed. */
+/** The question, and the answer or the error of the run. */
 export function Answer({ run: { outcome, error, status }, question }: { run: Run; question: string | undefined }) {
   const answer = outcome?.output ?? ''
   return (

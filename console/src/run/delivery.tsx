@@ -6,7 +6,7 @@ import { Timestamp } from '../parts/timestamp.tsx'
 import { useResend, type Run, type RunKey } from './queries.ts'
 import styles from './run.module.css'
 
-/** The callback of an asynchronous run: where it goes, each attempt, and sending it again. */
+/** The callback of an asynchronous run: address, attempts, and a button that sends the callback again. */
 export function Delivery({ runKey, callback }: { runKey: RunKey; callback: NonNullable<Run['callback']> }) {
   const mayResend = useMay()('runs.write')
   const resend = useResend(runKey)

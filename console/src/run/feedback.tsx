@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { notify, notifyFailure } from '../parts/notify.ts'
 import { useRate, type RunKey } from './queries.ts'
 
-/** Rating of an answer: good at once, bad with a comment. The agent keeps what it learns from it as memories. */
+/** Rating of an answer: good at once, bad with a comment. The agent retains the feedback as memories. */
 export function Feedback({ runKey }: { runKey: RunKey }) {
   const rate = useRate(runKey)
   const [isAsking, setAsking] = useState(false)

@@ -11,7 +11,7 @@ import { hasEnded, useRun, useSummary, useTrace, type RunKey } from './queries.t
 import { Timeline } from './timeline/timeline.tsx'
 import styles from './run.module.css'
 
-/** One run: what was asked and answered, what the run did and when, and what can be done about it. Live while the run lasts. */
+/** A run: question and answer, timeline, and actions. Live until the end of the run. */
 export function RunPage() {
   const { id } = useParams<{ id: string }>()
   const [search] = useSearchParams()

@@ -6,7 +6,7 @@ export type Run = Reply<'GET', '/core/v1/runs/{request_id}'>
 export type Trace = Reply<'GET', '/core/v1/runs/{request_id}/trace'>
 export type Span = Trace['spans'][number]
 
-/** What names the run of the address: the owner stands in it where the run is another caller's. */
+/** Key of the run in the address; includes the owner of another caller's run. */
 export interface RunKey {
   id: string
   issuer?: string | undefined
@@ -17,11 +17,11 @@ const endedStatuses: ReadonlySet<string> = new Set(['success', 'error', 'timeout
 
 export const hasEnded = ({ status }: Pick<Run, 'status'>): boolean => endedStatuses.has(status)
 
-const keyOf = (what: string, { id, issuer, sub }: RunKey) => [what, id, issuer, sub] as const
+const keyOf = (part: string, { id, issuer, sub }: RunKey) => [part, id, issuer, sub] as const
 
 const requestOf = ({ id, issuer, sub }: RunKey) => ({ path: { request_id: id }, query: { issuer, sub } })
 
-/** The run. Asked for again until it has ended and its callback has been delivered. */
+/** The run. Refreshed until the end of the run and the delivery of the callback. */
 export function useRun(run: RunKey) {
   return useQuery({
     queryKey: keyOf('run', run),
@@ -32,7 +32,7 @@ export function useRun(run: RunKey) {
 
 const isSettled = (run: Run): boolean => hasEnded(run) && run.callback?.status !== 'pending'
 
-/** What the run did. A trace can be large: it is not compared with the one before. */
+/** The trace of the run. A trace can be large and is not compared with the previous trace. */
 export function useTrace(run: RunKey, isLive: boolean) {
   return useQuery({
     queryKey: keyOf('trace', run),
@@ -42,7 +42,7 @@ export function useTrace(run: RunKey, isLive: boolean) {
   })
 }
 
-/** One span with whole values; of a model call, also the messages that the model was sent. */
+/** A span with whole values; for a model call, also the messages sent. */
 export function useWholeSpan(run: RunKey, span: string, enabled: boolean) {
   return useQuery({
     queryKey: [...keyOf('span', run), span],

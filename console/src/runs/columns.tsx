@@ -35,7 +35,7 @@ export function columnsOf({ seesTenant, hasCosts }: { seesTenant: boolean; hasCo
   return [question, ...(seesTenant ? [caller] : []), ...others, ...(hasCosts ? [cost] : [])]
 }
 
-/** A run that has ended well although calls of tools failed is marked: its answer may lack what these calls were for. */
+/** A successful run with failed tool calls is marked: the answer may lack the results of these calls. */
 function statusOf({ status, error_type: type, tool_errors: count }: RunSummary) {
   if (status !== 'success' || count === 0) return <StatusBadge status={status} title={type ?? undefined} />
   const label = count === 1 ? '1 tool error' : `${count} tool errors`

@@ -1,6 +1,6 @@
 import type { RunSummary } from './queries.ts'
 
-/** What a caller asked for, by the operation of the interface. */
+/** Label of a run by the operation of the interface. */
 export const operationLabels: Record<RunSummary['operation'], string> = {
   chain: 'JSON',
   chain_streaming: 'Stream',

@@ -1,4 +1,4 @@
-/** One ended run, as the service logs it. */
+/** An ended run, as the service logs the run. */
 export interface LogEntry {
   name: string
   /** The request id. */

@@ -11,7 +11,7 @@ import type { LogEntry } from './log-entries.ts'
 import { useLogs } from './log-queries.ts'
 import styles from './runs.module.css'
 
-/** Ended runs of the tenant: how each ended, how long it took, and what it used. */
+/** Ended runs of the tenant: outcome, duration and usage of each. */
 export function LogTable() {
   const [{ run, period }, setFilter] = useFilters(['run', 'period'])
   const logs = useLogs({ run, period })

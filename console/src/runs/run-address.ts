@@ -1,6 +1,6 @@
 import type { Me } from '../api/me.ts'
 
-/** What names a run: request ids are unique for one owner only. */
+/** The key of a run: request ids are unique within an owner only. */
 export interface RunName {
   request_id: string
   issuer: string

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
 import { Duration } from '../parts/figures.tsx'
 
-/** Time since a run that is still running began; it counts on. */
+/** Time since the begin of a running run; counts on. */
 export function RunningDuration({ since }: { since: string }) {
   const [now, setNow] = useState(Date.now)
   useEffect(() => {

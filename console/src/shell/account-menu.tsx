@@ -8,7 +8,7 @@ import { notifyFailure } from '../parts/notify.ts'
 import { Timestamp } from '../parts/timestamp.tsx'
 import styles from './account-menu.module.css'
 
-/** Who is signed in, with which roles and until when; logging out. */
+/** The signed-in caller with roles and expiry; logging out. */
 export function AccountMenu() {
   const me = useMe().data
   const queryClient = useQueryClient()

@@ -2,7 +2,7 @@ import { useQueries } from '@tanstack/react-query'
 import { client } from '../api/client.ts'
 import { hrefOf, type Screen } from '../screens.tsx'
 
-/** Whether a screen that is empty for most people holds something, by its address. */
+/** Checks, by address, whether a screen that is mostly empty has content. */
 const contents: Record<string, (signal: AbortSignal) => Promise<boolean>> = {
   '/sub-agents': async (signal) => (await client.request('GET', '/core/v1/chain/sub_agents', { signal })).sub_agents.length > 0,
   '/memories': async (signal) => (await client.request('GET', '/core/v1/memories', { query: { limit: 1 }, signal })).memories.length > 0,
@@ -12,7 +12,7 @@ const contents: Record<string, (signal: AbortSignal) => Promise<boolean>> = {
 
 const staleMs = 60_000
 
-/** The screens that hold nothing, as far as this is known. */
+/** The screens that are known to be empty. */
 export function useEmptyScreens(screens: readonly Screen[]): ReadonlySet<Screen> {
   const rare = screens.filter((screen) => contents[hrefOf(screen)])
   const queries = useQueries({

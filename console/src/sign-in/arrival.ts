@@ -1,7 +1,7 @@
 import type { Credential } from '../api/session.ts'
 import { readProviderReply } from './identity-provider.ts'
 
-/** What the page was opened with: a credential, or why there is none. */
+/** The arrival at the page: a credential, or the reason why no credential is present. */
 export interface Arrival {
   credential?: Credential
   fault?: string
@@ -29,7 +29,7 @@ export function watchArrivals(): void {
   })
 }
 
-/** What the page was opened with; the first call uses it up. */
+/** The arrival at the page; the first call uses the arrival up. */
 export function useUpArrival(): Arrival | undefined {
   const current = arrival
   arrival = undefined

@@ -1,7 +1,7 @@
 import { client } from '../api/client.ts'
 import { serviceUrl } from '../api/address.ts'
 
-/** Where and as which client users sign in at the identity provider. */
+/** Address and client id for signing in at the identity provider. */
 export interface IdentityProvider {
   authorize_url: string
   client_id: string
@@ -19,7 +19,7 @@ export async function loadSignInOptions(signal: AbortSignal): Promise<SignInOpti
   return (await response.json()) as SignInOptions
 }
 
-/** What `sessionStorage` holds while the user is at the identity provider. */
+/** Content of `sessionStorage` while the user is at the identity provider. */
 interface PendingSignIn {
   state: string
   verifier: string
@@ -30,7 +30,7 @@ interface PendingSignIn {
 const storageKey = 'agent-core:sign-in'
 const redirectUri = serviceUrl('console/sign-in')
 
-/** Whether the browser can make the challenge of PKCE: only pages served by https, or by this machine, can. */
+/** True if the browser can compute a PKCE challenge, which requires https or this machine. */
 export const canUseProvider = window.isSecureContext
 
 /** Leaves for the identity provider: authorization code flow with PKCE (RFC 7636, S256). */
@@ -63,7 +63,7 @@ export function readProviderReply(search: URLSearchParams): ProviderReply | unde
   if (code === null && error === null) return undefined
   const pending = takePending()
   const next = pending?.next ?? '/'
-  // Anybody can write such a link: without the state, neither its code nor its text is taken.
+  // Anybody can write such a link: without the state, the code and the text are ignored.
   if (!pending || search.get('state') !== pending.state) return { fault: 'This sign-in was not begun in this tab. Begin it again.', next }
   if (error !== null) return { fault: `The identity provider refused the sign-in: ${search.get('error_description') ?? error}`, next }
   return { credential: { authorization_code: code!, code_verifier: pending.verifier, redirect_uri: redirectUri }, next }

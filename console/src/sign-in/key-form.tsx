@@ -5,7 +5,7 @@ import { messageOf } from '../api/errors.ts'
 import { openSession } from '../api/session.ts'
 
 interface KeyFormProps {
-  /** Whether nothing of an earlier session goes on: true on the sign-in page, false in the dialog to sign in again. */
+  /** True if the sign-in replaces an earlier session: true on the sign-in page, false in the dialog to sign in again. */
   isReplacing?: boolean
   onSignedIn?: () => void
 }

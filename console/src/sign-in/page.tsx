@@ -89,7 +89,7 @@ function Choices({ fault, next, onSignedIn }: { fault: string | undefined; next:
 
 interface ArrivalSignInProps {
   credential: Credential
-  /** Who is signed in already. */
+  /** The caller that is signed in already. */
   current: string | undefined
   onSignedIn: () => void
   /** Goes on without the credential: stays signed in, or shows the other ways. */

@@ -12,7 +12,7 @@ import { useEndSubAgent, useSubAgents, type SubAgent } from './queries.ts'
 import { SubAgentCard } from './sub-agent-card.tsx'
 import styles from './sub-agents.module.css'
 
-/** The caller's sub-agents: what each is for, what it is doing, and its end. */
+/** The caller's sub-agents: purpose, activity and end of each. */
 export function SubAgentsPage() {
   const mayWrite = useMay()('sub_agents.write')
   const [isCreating, creation] = useDisclosure(false)

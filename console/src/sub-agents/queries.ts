@@ -21,7 +21,7 @@ export function useCreateSubAgent() {
   })
 }
 
-/** Ends a sub-agent. The service cancels what it is doing. */
+/** Ends a sub-agent. The service cancels the running task. */
 export function useEndSubAgent() {
   const queryClient = useQueryClient()
   return useMutation({

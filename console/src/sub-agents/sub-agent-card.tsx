@@ -4,7 +4,7 @@ import { Timestamp } from '../parts/timestamp.tsx'
 import type { SubAgent } from './queries.ts'
 import styles from './sub-agents.module.css'
 
-/** What one sub-agent is for, its tools and its state. */
+/** A sub-agent: purpose, tools and state. */
 export function SubAgentCard({ subAgent, onEnd }: { subAgent: SubAgent; onEnd?: (() => void) | undefined }) {
   const { name, description, objective, tools, status, workflow_type: workflow, last_active: lastActive } = subAgent
   return (

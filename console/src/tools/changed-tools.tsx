@@ -8,7 +8,7 @@ import { DefinitionChange } from './definition-change.tsx'
 import { useAccept, useChangedTools, type ChangedTool } from './queries.ts'
 import styles from './tools.module.css'
 
-/** A line for each tool whose server has changed its definition, with the difference and its acceptance. Nothing without such tools. */
+/** A line for each tool with a changed definition on the server, with the difference and a button to accept. Empty without such tools. */
 export function ChangedTools() {
   const tools = useChangedTools().data?.tools ?? []
   const [reviewed, setReviewed] = useState<ChangedTool>()

@@ -5,7 +5,7 @@ import { StatusBadge } from '../parts/status-badge.tsx'
 import type { Execution } from './queries.ts'
 import styles from './tools.module.css'
 
-/** What a tool gave back: its output or its failure, its time, its files. */
+/** The result of a tool: output or failure, time, files. */
 export function ExecutionResult({ execution }: { execution: Execution }) {
   const { status, output, execution_time: seconds, generated_artifacts: artifacts = [] } = execution
   return (

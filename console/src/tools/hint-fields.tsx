@@ -16,7 +16,7 @@ const types = [
   { value: 'contains', label: 'contains' },
 ]
 
-/** Data filters that the service enforces on what the tool reads. */
+/** Data filters that the service enforces on the data of the tool. */
 export function HintFields({ hints, onChange }: { hints: readonly Hint[]; onChange: (hints: readonly Hint[]) => void }) {
   const change = (index: number, part: Partial<Hint>): void => onChange(hints.map((hint, i) => (i === index ? { ...hint, ...part } : hint)))
   return (
@@ -67,10 +67,10 @@ export function HintFields({ hints, onChange }: { hints: readonly Hint[]; onChan
 
 /** The part of a request with the filters of a tool; filters without a field are left out. */
 export function toHints(tool: string, hints: readonly Hint[]): Pick<ExecuteRequest, 'data_filter_hints'> {
-  const named = hints.filter(({ key }) => key.trim() !== '')
-  if (named.length === 0) return {}
+  const complete = hints.filter(({ key }) => key.trim() !== '')
+  if (complete.length === 0) return {}
   return {
-    data_filter_hints: named.map(({ key, type, value }) => ({
+    data_filter_hints: complete.map(({ key, type, value }) => ({
       tool_name: tool,
       filter_key: key.trim(),
       filter_type: type as 'equals',

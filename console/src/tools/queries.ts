@@ -18,7 +18,7 @@ export function useExecute() {
   })
 }
 
-/** Tools whose definition has changed; none where the key may not see them. */
+/** Tools with a changed definition; empty for a key without the permission to see the tools. */
 export function useChangedTools() {
   const isPermitted = useMay()('config.read')
   return useQuery({
@@ -30,7 +30,7 @@ export function useChangedTools() {
   })
 }
 
-/** Accepts the definition that was reviewed, which its hash names. */
+/** Accepts the reviewed definition, named by a hash. */
 export function useAccept() {
   const queryClient = useQueryClient()
   return useMutation({

@@ -9,7 +9,7 @@ import { ToolFigures } from './tool-figures.tsx'
 import { TryTool } from './try-tool.tsx'
 import styles from './tools.module.css'
 
-/** One tool: what it does, its state, a form to try it and its schema. */
+/** A tool: description, state, a form to run the tool, and the schema. */
 export function ToolDetails({ tool }: { tool: Tool }) {
   const may = useMay()
   const [{ tab }, setFilter] = useFilters(['tab'])

@@ -7,29 +7,29 @@ import type { SchemaNode } from '../schema/schema-node.ts'
 /** Completes names of fields and listed values by the schema. */
 export function completeBySchema(schema: SchemaNode) {
   return (context: CompletionContext): CompletionResult | null => {
-    const place = placeAt(context.state.doc.toString(), context.pos)
-    if (!place) return null
-    const values = valuesAt(schema, place.data, place.path)
+    const position = placeAt(context.state.doc.toString(), context.pos)
+    if (!position) return null
+    const values = valuesAt(schema, position.data, position.path)
     // A list entry such as `- w` may become a field or a value; the schema decides.
-    const fields = place.kind === 'key' ? fieldsAt(schema, place.data, place.path) : []
-    const isTyped = place.from < context.pos
-    if (!isTyped && !context.explicit && (place.kind === 'key' || values.length === 0)) return null
-    const options = fields.length > 0 ? toFieldOptions(fields, place, indentOf(context)) : toValueOptions(values, place, context)
-    return options.length === 0 ? null : { from: place.from, to: place.to, options, validFor: /^[\w.-]*$/ }
+    const fields = position.kind === 'key' ? fieldsAt(schema, position.data, position.path) : []
+    const isTyped = position.from < context.pos
+    if (!isTyped && !context.explicit && (position.kind === 'key' || values.length === 0)) return null
+    const options = fields.length > 0 ? toFieldOptions(fields, position, indentOf(context)) : toValueOptions(values, position, context)
+    return options.length === 0 ? null : { from: position.from, to: position.to, options, validFor: /^[\w.-]*$/ }
   }
 }
 
-function toFieldOptions(fields: readonly FieldSuggestion[], place: CursorPlace, indent: string): Completion[] {
-  const missing = fields.filter(({ label }) => !place.siblings.includes(label))
+function toFieldOptions(fields: readonly FieldSuggestion[], position: CursorPlace, indent: string): Completion[] {
+  const missing = fields.filter(({ label }) => !position.siblings.includes(label))
   return missing.map((field) => ({
     ...infoOf(field),
     type: 'property',
     boost: field.isRequired ? 1 : 0,
-    ...(!place.hasColon && { apply: insert(field.label + endOf(field, place, indent)) }),
+    ...(!position.hasColon && { apply: insert(field.label + endOf(field, position, indent)) }),
   }))
 }
 
-/** What follows the name of a new field: its value begins on the same line, or below. */
+/** Text after the name of a new field: the value begins on the same line, or below. */
 function endOf({ type }: FieldSuggestion, { isFlow }: CursorPlace, indent: string): string {
   if (isFlow || (type !== 'object' && type !== 'array')) return ': '
   return `:\n${indent}  ${type === 'array' ? '- ' : ''}`
@@ -54,7 +54,7 @@ function infoOf({ label, detail, description }: Suggestion): Completion {
   }
 }
 
-/** Inserts a text, and offers what fits behind it. */
+/** Inserts a text and opens the completions for the next position. */
 function insert(text: string) {
   return (view: EditorView, _completion: Completion, from: number, to: number): void => {
     view.dispatch({ changes: { from, to, insert: text }, selection: { anchor: from + text.length }, userEvent: 'input.complete' })

@@ -7,15 +7,20 @@ import { schemasAt, type SchemaNode } from '../schema/schema-node.ts'
 export function explainFields(schema: SchemaNode) {
   return hoverTooltip((view, offset): Tooltip | null => {
     const text = view.state.doc.toString()
-    const place = placeAt(text, offset)
-    if (place?.kind !== 'key') return null
-    const name = text.slice(place.from, place.to)
-    const { detail, description, default: fallback } = describe(schemasAt(schema, place.data, [...place.path, name]))
+    const position = placeAt(text, offset)
+    if (position?.kind !== 'key') return null
+    const name = text.slice(position.from, position.to)
+    const { detail, description, default: fallback } = describe(schemasAt(schema, position.data, [...position.path, name]))
     const lines = [detail, description, fallback === undefined ? '' : `Default: ${shown(fallback).slice(0, 200)}`].filter(
       (line) => line !== '',
     )
     if (lines.length === 0) return null
-    return { pos: place.from, end: place.to, above: true, create: () => ({ dom: toElement([`${name}: ${lines[0]}`, ...lines.slice(1)]) }) }
+    return {
+      pos: position.from,
+      end: position.to,
+      above: true,
+      create: () => ({ dom: toElement([`${name}: ${lines[0]}`, ...lines.slice(1)]) }),
+    }
   })
 }
 

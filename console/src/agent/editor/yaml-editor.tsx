@@ -82,15 +82,15 @@ export function YamlEditor({ text, schema, faults, isReadOnly, onChange, onCheck
   return <div ref={parent} className={styles.editor} />
 }
 
-/** Changes only what differs, so that the cursor and the history of the editor stay. */
+/** Changes only the differences, so that the cursor and the history of the editor stay. */
 function replaceText(view: EditorView, text: string): void {
   const current = view.state.doc.toString()
   if (current === text) return
-  const most = Math.min(current.length, text.length)
+  const shorter = Math.min(current.length, text.length)
   let from = 0
-  while (from < most && current[from] === text[from]) from++
+  while (from < shorter && current[from] === text[from]) from++
   let tail = 0
-  while (tail < most - from && current[current.length - 1 - tail] === text[text.length - 1 - tail]) tail++
+  while (tail < shorter - from && current[current.length - 1 - tail] === text[text.length - 1 - tail]) tail++
   const changes = { from, to: current.length - tail, insert: text.slice(from, text.length - tail) }
   view.dispatch({ changes, annotations: fromOutside.of(true) })
 }

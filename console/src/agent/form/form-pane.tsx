@@ -13,7 +13,7 @@ interface FormPaneProps {
   onChange: (text: string) => void
 }
 
-/** What people change most, as a form. It reads and writes the same text as the editor. */
+/** The most frequent settings as a form. The form reads and writes the same text as the editor. */
 export function FormPane({ text, schema, isReadOnly, onChange }: FormPaneProps) {
   const data = useMemo(() => dataOf(text), [text])
   useEffect(() => document.getElementById(location.hash.slice(1))?.scrollIntoView(), [])

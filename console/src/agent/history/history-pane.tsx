@@ -12,7 +12,7 @@ interface HistoryPaneProps {
   hasDraft: boolean
 }
 
-/** All recorded versions: when, by whom, how, and what changed. */
+/** All recorded versions: time, author, operation and changes. */
 export function HistoryPane({ stored, mayRestore, hasDraft }: HistoryPaneProps) {
   const versions = useHistory()
   const before = useMemo(

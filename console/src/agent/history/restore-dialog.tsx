@@ -77,11 +77,11 @@ export function RestoreDialog({ version, current, hasDraft, onClose }: RestoreDi
 interface EffectProps {
   check: Update
   before: string
-  /** Absent while it is on its way, and where it cannot be read. */
+  /** Absent before the text is loaded, and where the text cannot be read. */
   after: string | undefined
 }
 
-/** What the restoration changes: values where both texts are there, else the names of the fields. */
+/** Changes of the restoration: values if both texts are present, otherwise the names of the fields. */
 function Effect({ check: { diff, warnings }, before, after }: EffectProps) {
   const differences = after === undefined ? undefined : differencesOf(before, after)
   return (

@@ -27,7 +27,7 @@ interface VersionRowProps {
   onRestore: (() => void) | undefined
 }
 
-/** One version of the history; its changes open with their values. */
+/** A version of the history; the changes open with their values. */
 export function VersionRow({ version: past, before, isCurrent, isOpen, onToggle, onRestore }: VersionRowProps) {
   const { version, at, by, kind, diff } = past
   return (

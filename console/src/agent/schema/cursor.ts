@@ -11,7 +11,7 @@ export interface CursorPlace {
   /** Range of the word at the cursor. */
   from: number
   to: number
-  /** Whether a colon follows the word. */
+  /** True if a colon follows the word. */
   hasColon: boolean
   isFlow: boolean
   /** The text as data, with the word at the cursor left out. */
@@ -28,10 +28,10 @@ export function placeAt(text: string, offset: number): CursorPlace | undefined {
   const hasColon = /^["']?[ \t]*:/.test(text.slice(to, to + 20))
   const isLineStart = /^[ \t]*(?:- +)*$/.test(text.slice(lineStart, from))
   const isLineEnd = /^[ \t]*(?:\n|\r|#|$)/.test(text.slice(to, to + 200))
-  // A word alone on its line becomes a field: without the colon it would be part of the text before it.
+  // A word alone on a line becomes a field: without a colon, the word would be part of the text before.
   const word = isLineStart && isLineEnd && !hasColon ? `${marker}:` : marker
   const document = parseDocument(text.slice(0, from) + word + text.slice(to), { logLevel: 'silent', prettyErrors: false })
-  let place: CursorPlace | undefined
+  let position: CursorPlace | undefined
   visit(document, {
     Scalar(role, node, ancestors) {
       if (node.value !== marker) return undefined
@@ -42,11 +42,11 @@ export function placeAt(text: string, offset: number): CursorPlace | undefined {
       const path = pathOf([...above, ...(isKey ? [] : [node])])
       const siblings = isKey && isNode(container) && 'items' in container ? keysOf(container.items as Pair[]) : []
       const isFlow = isNode(container) && 'flow' in container && container.flow === true
-      place = { kind: isKey ? 'key' : 'value', path, siblings, from, to, hasColon, isFlow, data: undefined }
+      position = { kind: isKey ? 'key' : 'value', path, siblings, from, to, hasColon, isFlow, data: undefined }
       return visit.BREAK
     },
   })
-  return place && { ...place, data: toData(document) }
+  return position && { ...position, data: toData(document) }
 }
 
 function isNode(value: unknown): value is Node {

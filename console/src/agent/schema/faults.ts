@@ -28,7 +28,7 @@ export function parseText(text: string): ParsedText {
   return { document: parseDocument(text, { lineCounter: counter, prettyErrors: false, logLevel: 'silent' }), counter }
 }
 
-/** Finds what is not YAML, else what does not fit the schema. The service's check finds more, such as tools that do not work. */
+/** Finds faults of the YAML, otherwise faults against the schema. The check of the service finds more, such as tools that do not work. */
 export function findFaults({ document, counter }: ParsedText, root: SchemaNode): Fault[] {
   const faults: Fault[] = []
   const add = (path: Path, message: string, from: number, to: number): void => {

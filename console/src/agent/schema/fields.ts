@@ -24,7 +24,7 @@ export function fieldsAt(root: SchemaNode, data: unknown, path: Path): FieldSugg
   })
 }
 
-/** The values that the place at a path may have, where the schema lists them. */
+/** The permitted values at a path, if the schema lists values. */
 export function valuesAt(root: SchemaNode, data: unknown, path: Path): Suggestion[] {
   const schemas = schemasAt(root, data, path)
   const listed = schemas.flatMap((schema) => schema.enum ?? (schema.type === 'boolean' ? [true, false] : []))
@@ -32,7 +32,7 @@ export function valuesAt(root: SchemaNode, data: unknown, path: Path): Suggestio
   return [...listed.map((value) => ({ label: shown(value), detail, description: '' })), ...conditionsAt(root, data, path)]
 }
 
-/** The constants that conditions compare the value with, such as the types of tools, with the description of what they choose. */
+/** The constants of conditions on the value, such as the types of tools, with the descriptions of the chosen schemas. */
 function conditionsAt(root: SchemaNode, data: unknown, path: Path): Suggestion[] {
   const name = path.at(-1)
   if (typeof name !== 'string') return []

@@ -55,7 +55,7 @@ function textRule({ minLength, maxLength, pattern, description }: SchemaNode, va
   return `must match ${pattern}${description ? ` (${description.replace(/\.$/, '')})` : ''}`
 }
 
-function sizeRule(least: number | undefined, most: number | undefined, size: number, unit: string): string | undefined {
-  if (least !== undefined && size < least) return size === 0 ? 'must not be empty' : `must have at least ${least} ${unit}`
-  return most !== undefined && size > most ? `must have at most ${most} ${unit}` : undefined
+function sizeRule(min: number | undefined, max: number | undefined, size: number, unit: string): string | undefined {
+  if (min !== undefined && size < min) return size === 0 ? 'must not be empty' : `must have at least ${min} ${unit}`
+  return max !== undefined && size > max ? `must have at most ${max} ${unit}` : undefined
 }

@@ -75,7 +75,7 @@ function resolve(schema: SchemaNode, root: SchemaNode): SchemaNode {
   return target ?? schema
 }
 
-/** Whether a value meets a condition made of `properties` with constants, `required` and `not`. */
+/** True if a value meets a condition made of `properties` with constants, `required` and `not`. */
 function meets({ properties = {}, required = [], not }: SchemaNode, value: unknown): boolean {
   const has = (name: string): boolean => valueBelow(value, name) !== undefined
   if (not && meets(not, value)) return false

@@ -9,7 +9,7 @@ const userInAddress = /\/\/[^\s/@"']+@/g
 /** The text without the secrets that were typed into it: each is replaced by an empty text, which the schema's check reports. */
 export function withoutSecrets(text: string, root: SchemaNode): string {
   const { document } = parseText(text)
-  const found: [from: number, to: number][] = []
+  const ranges: [from: number, to: number][] = []
   let data: unknown
   try {
     data = document.toJS()
@@ -19,7 +19,7 @@ export function withoutSecrets(text: string, root: SchemaNode): string {
   collect(document.contents, data, schemasFor(root, data, root), false)
   // The tree of a faulty text is incomplete.
   const names = document.errors.length > 0 ? secretNames(root) : []
-  const stripped = found.toSorted(([a], [b]) => b - a).reduce((rest, [from, to]) => `${rest.slice(0, from)}""${rest.slice(to)}`, text)
+  const stripped = ranges.toSorted(([a], [b]) => b - a).reduce((rest, [from, to]) => `${rest.slice(0, from)}""${rest.slice(to)}`, text)
   return names
     .reduce(
       (rest, name) => rest.replace(new RegExp(`(${name}["']?[ \\t]*:[ \\t]*)(?!["']?(?:\\*{8}|\\$\\{))\\S[^\\n,}]*`, 'g'), '$1""'),
@@ -30,7 +30,7 @@ export function withoutSecrets(text: string, root: SchemaNode): string {
   function collect(node: unknown, value: unknown, schemas: SchemaNode[], isInside: boolean): void {
     const isSecret = isInside || schemas.some(({ writeOnly }) => writeOnly)
     if (isScalar(node) && isSecret && !harmless.test(String(node.value ?? '')))
-      found.push([(node as Node).range![0], (node as Node).range![1]])
+      ranges.push([(node as Node).range![0], (node as Node).range![1]])
     if (isMap(node)) {
       for (const { key, value: child } of node.items) {
         const name = String(isScalar(key) ? key.value : key)

@@ -10,7 +10,7 @@ const notes: Record<string, string> = {
   cancelled: 'Stopped.',
 }
 
-/** Says how an answer ended, unless it ended as it should. */
+/** Notice about the end of an answer, except for a normal end. */
 export function AnswerEnd({ answer, onAskAgain }: { answer: Answer; onAskAgain: (() => void) | undefined }) {
   const { error, finishReason } = answer
   const isFailed = error !== undefined || finishReason === 'error'

@@ -14,13 +14,13 @@ import styles from './answer-item.module.css'
 interface AnswerItemProps {
   /** The stored answer. */
   message?: Message
-  /** The run that the page follows: its parts are shown instead of the stored ones, as the reader has seen them come. */
+  /** The run that the page follows: the received parts replace the stored parts. */
   run?: LiveRun | undefined
   /** Sends the question again; only offered for an answer that failed. */
   onAskAgain?: (() => void) | undefined
 }
 
-// Forms and previews come with the first answer that needs them.
+// Forms and previews are loaded with the first answer that needs a form or preview.
 const ApprovalCards = lazy(async () => ({ default: (await import('./approval-cards.tsx')).ApprovalCards }))
 const Artifacts = lazy(async () => ({ default: (await import('./artifacts.tsx')).Artifacts }))
 
@@ -84,7 +84,7 @@ function Waiting() {
 function toAnswer({ content, additional_context: context = [], response_metadata: metadata }: Message): Answer {
   const steps = metadata?.intermediate_steps ?? []
   const parts = toParts(steps, content)
-  // Thoughts stand among the steps; where they do not, they come before everything else.
+  // Thoughts stand among the steps. Without such steps, thoughts come before everything else.
   const hasThoughts = steps.some(({ type }) => type === 'reasoning' || type === 'planning')
   const thoughts = hasThoughts
     ? []

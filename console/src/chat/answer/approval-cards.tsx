@@ -14,15 +14,15 @@ export function ApprovalCards({ approval }: { approval: Approval }) {
   return (
     <div className={styles.list} role="status" aria-label="Approval required">
       {approval.calls.map((call) => {
-        const known = calls.get(call.tool_call_id)
-        const isDecided = open.data !== undefined && known === undefined
+        const openCall = calls.get(call.tool_call_id)
+        const isDecided = open.data !== undefined && openCall === undefined
         return (
           <ApprovalCard
             key={call.tool_call_id}
             requestId={approval.request_id}
             call={call}
             isDecided={isDecided}
-            mayDecide={known?.may_decide ?? !open.isSuccess}
+            mayDecide={openCall?.may_decide ?? !open.isSuccess}
           />
         )
       })}

@@ -7,7 +7,7 @@ import { pairCharts } from '../../parts/artifact/pair-charts.ts'
 import { formatSize, previewOf } from '../../parts/artifact/preview-kind.ts'
 import type { Artifact } from '../live/answer.ts'
 
-/** Files of an answer. Pictures are shown at once, other files when they are opened. */
+/** Files of an answer. Pictures are shown at once, other files on demand. */
 export function Artifacts({ artifacts }: { artifacts: readonly Artifact[] }) {
   const may = useMay()
   if (!may('artifacts.read')) return null

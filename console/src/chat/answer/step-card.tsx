@@ -9,11 +9,11 @@ import styles from './step-card.module.css'
 
 interface StepCardProps {
   part: StepPart
-  /** Whether the run goes on: a step without an end is then running, else it was cut off. */
+  /** True while the run goes on: a step without an end is then running, otherwise cut off. */
   isRunning: boolean
 }
 
-/** One call of a tool or sub-agent: a line that opens to its input, output and log. */
+/** A call of a tool or sub-agent: a line that opens to input, output and log. */
 export function StepCard({ part, isRunning }: StepCardProps) {
   const { step, name, isSubAgent, inner } = part
   const [isOpen, setIsOpen] = useState(false)

@@ -6,7 +6,7 @@ import styles from './step-card.module.css'
 
 const labels = { reasoning: ['Thinking', 'Thought'], planning: ['Planning', 'Plan'] } as const
 
-/** What the model thought or planned, folded. */
+/** A folded thought or plan of the model. */
 export function Thought({ part, isThinking }: { part: ThoughtPart; isThinking: boolean }) {
   const [isOpen, setIsOpen] = useState(false)
   const id = useId()

@@ -9,7 +9,7 @@ interface AttachedItemsProps {
   onChange: (part: Partial<Attachments>) => void
 }
 
-/** What the question will be sent with, each with a button to take it away. */
+/** Attachments of the next question, each with a button that removes the attachment. */
 export function AttachedItems({ attached: { images, contextFiles, hints }, onChange }: AttachedItemsProps) {
   if (images.length + contextFiles.length + hints.length === 0) return null
   return (

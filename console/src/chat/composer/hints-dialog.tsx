@@ -12,7 +12,7 @@ const types = [
   { value: 'contains', label: 'contains' },
 ]
 
-/** Adds a data filter hint: the tool adds it to what it reads, whatever the model asks for. */
+/** Adds a data filter hint: the tool enforces the filter, whatever the model asks for. */
 export function HintsDialog({ onAdd, onClose }: { onAdd: (hint: Hint) => void; onClose: () => void }) {
   const tools = useTools()
   const [tool, setTool] = useState<string | null>(null)

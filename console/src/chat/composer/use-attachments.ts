@@ -9,7 +9,7 @@ export type Attachments = Required<Omit<Question, 'text'>>
 
 const noAttachments: Attachments = { images: [], contextFiles: [], hints: [] }
 
-/** What a question will be sent with. Documents are uploaded as soon as they are added. */
+/** Attachments of the next question. An added document is uploaded at once. */
 export function useAttachments() {
   const [attached, setAttached] = useState(noAttachments)
   const [uploads, setUploads] = useState(0)

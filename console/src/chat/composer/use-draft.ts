@@ -4,7 +4,7 @@ import { callerOf, useMe } from '../../api/me.ts'
 
 const saveAfterMs = 300
 
-/** The text of a question, kept in `localStorage` while it is being written: the text, a setter, and a function that forgets it. */
+/** The text of an unsent question, kept in `localStorage`: the text, a setter, and a function that removes the text. */
 export function useDraft(sessionId: string): [text: string, setText: (text: string) => void, forget: () => void] {
   const me = useMe().data
   const caller = me ? callerOf(me) : ''

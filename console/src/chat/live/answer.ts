@@ -3,7 +3,7 @@ import type { Chunk, Schema } from '../../api/client.ts'
 type Step = Schema<'IntermediateStep'>
 export type Artifact = Schema<'GeneratedArtifact'>
 
-/** One part of an answer, in the order in which they came. A part that has not changed keeps its identity. */
+/** A part of an answer; parts are in order of arrival. An unchanged part keeps its identity. */
 export type Part = TextPart | ThoughtPart | StepPart
 
 export interface TextPart {
@@ -81,7 +81,7 @@ function addText(parts: Part[], token: string): void {
   const last = parts.at(-1)
   if (last?.type === 'text') parts[parts.length - 1] = { type: 'text', text: last.text + token }
   else {
-    // Behind a call of the provider, the answer begins with the text in front of the call once more.
+    // After a call of the provider, the answer begins with the text before the call once more.
     const earlier = parts.findLastIndex((part) => part.type === 'text')
     const isRepeated = earlier !== -1 && (parts[earlier] as TextPart).text === token
     if (isRepeated) parts.splice(earlier, 1)
@@ -95,7 +95,7 @@ function addThought(parts: Part[], kind: ThoughtPart['kind'], token: string): vo
   else parts.push({ type: 'thought', kind, text: token })
 }
 
-/** The model's stream broke: what it said since the last finished step is said again. */
+/** The model's stream broke: the text since the last finished step arrives again. */
 function dropUnfinished(parts: Part[]): void {
   const lastStep = parts.findLastIndex((part) => part.type === 'step')
   parts.length = lastStep + 1
@@ -141,7 +141,7 @@ export function outputOf({ parts }: Answer): string {
   return last?.type === 'text' ? last.text : ''
 }
 
-/** Parts of a stored answer, from its steps and its text. */
+/** Parts of a stored answer, from steps and text. */
 export function toParts(steps: readonly Step[], text: string): Part[] {
   const parts: Part[] = []
   for (const step of steps) {
@@ -156,7 +156,7 @@ export function toParts(steps: readonly Step[], text: string): Part[] {
   return text === '' ? nested : [...nested, { type: 'text', text }]
 }
 
-/** Moves the steps of sub-agents into the call of their sub-agent: the last call that was running when they started. */
+/** Moves the steps of sub-agents into the call of the sub-agent: the last running call at the start of the step. */
 function nest(parts: readonly Part[]): Part[] {
   const top: Part[] = []
   for (const part of parts) {

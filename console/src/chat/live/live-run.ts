@@ -5,7 +5,7 @@ import { createStore, type Store } from '../../api/store.ts'
 import { addChunks, emptyAnswer, type Answer } from './answer.ts'
 import { createRewindLog } from './rewind-log.ts'
 
-/** What the user asks: the fields of a chat. */
+/** A question of the user: the fields of a chat. */
 export interface Question {
   text: string
   images?: { name: string; dataUrl: string }[]
@@ -30,7 +30,7 @@ export interface LiveRun {
   leave: () => void
 }
 
-/** The one run that the page follows: browsers allow few connections to a host. */
+/** The only run that the page follows: browsers allow few connections to a host. */
 export const currentRun = createStore<LiveRun | undefined>(undefined)
 
 /** Asks in a session, and follows the answer. The run goes on when the page is closed. */
@@ -72,7 +72,7 @@ function follow(
 }
 
 /** Puts the chunks of each frame into the answer together, so that a fast stream renders once per frame. */
-async function read(chunks: AsyncIterable<Chunk>, { answer, status }: LiveRun, left: AbortSignal): Promise<void> {
+async function read(chunks: AsyncIterable<Chunk>, { answer, status }: LiveRun, disconnected: AbortSignal): Promise<void> {
   const log = createRewindLog()
   let batch: Chunk[] = []
   let frame: number | undefined
@@ -100,7 +100,7 @@ async function read(chunks: AsyncIterable<Chunk>, { answer, status }: LiveRun, l
     status.set('ended')
   } catch (error) {
     flush()
-    if (left.aborted) return
+    if (disconnected.aborted) return
     const status_code = statusOf(error)
     answer.set({ ...answer.get(), status: 'ended', finishReason: 'error', error: { body: messageOf(error), status_code } })
     status.set(status.get() === 'sending' ? 'refused' : 'ended')

@@ -24,7 +24,7 @@ interface CallDecisionProps {
   onDecided?: (decision: Decision['decision']) => void
 }
 
-/** The input of a call, and the buttons to approve it, to change its input, or to reject it with a reason. */
+/** The input of a call, and the buttons to approve the call, to change the input, or to reject the call with a reason. */
 export function CallDecision({ requestId, call, isDecided = false, mayDecide, onDecided }: CallDecisionProps) {
   const [mode, setMode] = useState<'view' | 'edit' | 'reject'>('view')
   const decide = useDecide(requestId, onDecided)

@@ -29,7 +29,7 @@ async function loadContent(artifactId: string, signal?: AbortSignal): Promise<Bl
   return response.blob()
 }
 
-/** A file of the agent: its content where it can be shown, and a button to download it. A chart with its PNG is drawn in the colours of the page. */
+/** A file of the agent: the content, if the browser can show the type, and a download button. A chart with a PNG is drawn in the colours of the page. */
 export function ArtifactPreview({ artifact, png }: { artifact: ArtifactFile; png?: ArtifactFile | undefined }) {
   const { artifact_id, file_name, file_type, size } = artifact
   const kind = previewOf(file_type, file_name)
@@ -95,7 +95,7 @@ function Picture({ blob, artifact, isChart }: { blob: Blob; artifact: ArtifactFi
   return <img className={styles.picture} data-chart={isChart} src={address} alt={artifact.file_name} />
 }
 
-/** A page in a frame without any right: its scripts do not run, it sends nothing, and it has no origin. */
+/** A page in a frame without permissions: no scripts, no requests, no origin. */
 function Page({ blob, name }: { blob: Blob; name: string }) {
   const address = useBlobAddress(useMemo(() => new Blob([blob], { type: 'text/html' }), [blob]))
   return <iframe className={styles.frame} src={address} sandbox="" referrerPolicy="no-referrer" title={name} />

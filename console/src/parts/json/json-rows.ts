@@ -1,4 +1,4 @@
-/** One visible line of a JSON value. */
+/** A visible line of a JSON value. */
 export interface JsonRow {
   /** Address of the value: `$.a.0`; of a line that shows more, the address of its parent and `+`. */
   path: string
@@ -9,7 +9,7 @@ export interface JsonRow {
   /** Number of members of an object or list; undefined for other values. */
   size: number | undefined
   isOpen: boolean
-  /** Number of members that this line would show in addition; its `path` ends in `+`. */
+  /** Number of further members that this line opens; `path` ends in `+`. */
   more?: number
 }
 

@@ -9,12 +9,12 @@ import { memberStep, toJsonRows, type JsonRow } from './json-rows.ts'
 import styles from './json-view.module.css'
 
 const rowHeight = 22
-/** Characters of a text in its line; a longer text opens below it. */
+/** Greatest length of a text in a line, in characters; a longer text opens below the line. */
 const inlineCharacters = 160
 
 interface JsonViewProps {
   value: unknown
-  /** What the value is, for screen readers and as the name of the downloaded file. */
+  /** Label of the value for screen readers; also the name of the downloaded file. */
   label: string
 }
 
@@ -121,7 +121,7 @@ function Value({ value, size }: { value: unknown; size: number | undefined }) {
   return <span className={styles.string}>{JSON.stringify(text)}</span>
 }
 
-/** A small value is open two levels deep, a large one at its root. */
+/** A small value is open two levels deep, a large value at the root. */
 function initiallyOpen(value: object): Set<string> {
   const members = Object.entries(value).slice(0, 20)
   return new Set(['$', ...(members.length < 20 ? members.map(([name]) => `$.${name}`) : [])])

@@ -6,7 +6,7 @@ export interface Block {
   kind: 'markdown' | 'code' | 'plain'
 }
 
-/** Longest block, in characters, that is parsed as Markdown. A longer one is shown as plain text, so that no block takes long to parse. */
+/** Longest block, in characters, that is parsed as Markdown. A longer block is shown as plain text, which bounds the time to parse. */
 const maxBlock = 16_000
 /** Most characters of a block that can begin or end emphasis, links and code: the parser takes time by the square or cube of their number. */
 const maxMarks = 1000
@@ -55,7 +55,7 @@ interface State {
   isList: boolean
   isFirst: boolean
   afterBlank: boolean
-  /** Whether the fence that the block began with was closed. */
+  /** True if the fence at the beginning of the block is closed. */
   isClosed: boolean
 }
 
@@ -95,7 +95,7 @@ function kindOf(content: string): Block['kind'] {
   return 'markdown'
 }
 
-/** Code of a block that is a fence: its language, and the text between the fences. */
+/** Code of a fenced block: the language, and the text between the fences. */
 export function readFence(content: string): { language: string; code: string } {
   const firstEnd = content.indexOf('\n')
   const first = firstEnd === -1 ? content : content.slice(0, firstEnd)

@@ -3,7 +3,7 @@ import { CopyButton } from '../copy-button.tsx'
 import { splitLines } from './code-lines.ts'
 import styles from './markdown.module.css'
 
-/** Code with its language and a button to copy it. While it grows, only its last lines are laid out again. */
+/** Code with the language and a copy button. While the code grows, only the last lines are laid out again. */
 export function CodeBlock({ code, language }: { code: string; language: string }) {
   return (
     <div className={styles.codeBlock}>

@@ -14,7 +14,7 @@ function hostOf(address: string): string {
   return URL.canParse(address) ? new URL(address).host : ''
 }
 
-/** Elements of Markdown that are not shown as they come. */
+/** Elements of Markdown with an own rendering. */
 export const components: Components = {
   a: ({ href, children }) =>
     href ? (

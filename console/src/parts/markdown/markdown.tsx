@@ -7,8 +7,8 @@ const RichText = lazy(async (): Promise<{ default: ComponentType<RichTextProps> 
 }))
 
 /**
- * Markdown of a model. HTML in it is shown as text, links open in a new page without a referrer, pictures are links. While the text
- * grows, only its last block is parsed again. The parser is a chunk of its own; until it is there the text is shown as it is.
+ * Markdown of a model. HTML is shown as text, links open in a new page without a referrer, pictures are links. While the text
+ * grows, only the last block is parsed again. The parser is a separate chunk; before that chunk is loaded, the plain text is shown.
  */
 export function Markdown({ text }: { text: string }) {
   return (

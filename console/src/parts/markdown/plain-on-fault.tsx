@@ -1,7 +1,7 @@
 import { Component, type ReactNode } from 'react'
 import styles from './markdown.module.css'
 
-/** Shows a text as it is when the parser gives up on it, such as for nesting that is deeper than the stack. */
+/** Shows plain text when the parser fails, such as for nesting that is deeper than the stack. */
 export class PlainOnFault extends Component<{ text: string; children: ReactNode }, { text?: string }> {
   override state: { text?: string } = {}
 

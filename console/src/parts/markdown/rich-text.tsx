@@ -11,7 +11,7 @@ export interface RichTextProps {
   text: string
 }
 
-/** Blocks that are rendered at once; the others follow in later frames, so that a long text does not hold up the page. */
+/** Blocks that are rendered at once; other blocks follow in later frames, so that a long text does not block the page. */
 const blocksPerFrame = 24
 /** Blocks that are rendered without being asked for. */
 const maxBlocks = 1500
@@ -21,15 +21,15 @@ export function RichText({ text }: RichTextProps) {
   const blocks = useBlocks(text)
   const [extra, setExtra] = useState(0)
   const count = useProgress(Math.min(blocks.length, maxBlocks + extra))
-  const hidden = blocks.length - maxBlocks - extra
+  const hiddenCount = blocks.length - maxBlocks - extra
   return (
     <div className={styles.markdown}>
       {blocks.slice(0, count).map((block) => (
         <BlockView key={block.start} text={block.text} kind={block.kind} />
       ))}
-      {hidden > 0 && (
+      {hiddenCount > 0 && (
         <button type="button" className={styles.more} onClick={() => setExtra(extra + maxBlocks)}>
-          Show more of this text ({hidden.toLocaleString('en')} parts)
+          Show more of this text ({hiddenCount.toLocaleString('en')} parts)
         </button>
       )}
     </div>

@@ -1,4 +1,4 @@
-/** One page of a list, as the service's keyset pages are. `offset` is the `before` of the next page. */
+/** A keyset page of a list. `offset` is the `before` of the next page. */
 export interface Page<Row> {
   rows: readonly Row[]
   offset: string
@@ -6,9 +6,8 @@ export interface Page<Row> {
 }
 
 /**
- * Puts the newest first page before the pages that are loaded. Rows that have moved up are not shown twice, rows that are gone
- * disappear, and rows that are equal keep their identity. A first page without a row in common replaces everything: rows between
- * it and the loaded ones are unknown.
+ * Puts the newest first page before the loaded pages. Rows that have moved up are not shown twice, removed rows disappear, and equal
+ * rows keep the identity. A first page without a common row replaces everything: the rows in between are unknown.
  */
 export function mergeHead<Row>(pages: readonly Page<Row>[], head: Page<Row>, idOf: (row: Row) => string): Page<Row>[] {
   const loaded = new Map(pages.flatMap(({ rows }) => rows).map((row) => [idOf(row), row]))
@@ -20,9 +19,9 @@ export function mergeHead<Row>(pages: readonly Page<Row>[], head: Page<Row>, idO
   const shared = head.rows.map(idOf).findLast((id) => loaded.has(id))
   if (!head.has_more || shared === undefined) return [newest]
   const older = new Set(order.slice(order.indexOf(shared) + 1).filter((id) => !inHead.has(id)))
-  const [first, ...others] = pages.map((page) => ({ ...page, rows: page.rows.filter((row) => older.has(idOf(row))) }))
-  if (!first || first.rows.length === 0) return [others.length > 0 && first ? { ...first, rows } : newest, ...others]
-  return [{ ...first, rows: [...rows, ...first.rows] }, ...others]
+  const [first, ...rest] = pages.map((page) => ({ ...page, rows: page.rows.filter((row) => older.has(idOf(row))) }))
+  if (!first || first.rows.length === 0) return [rest.length > 0 && first ? { ...first, rows } : newest, ...rest]
+  return [{ ...first, rows: [...rows, ...first.rows] }, ...rest]
 }
 
 function keepEqual<Row>(before: Row | undefined, after: Row): Row {

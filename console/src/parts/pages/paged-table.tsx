@@ -17,7 +17,7 @@ export interface Column<Row> {
 }
 
 interface PagedTableProps<Row> {
-  /** What the table lists, for screen readers: "Runs". */
+  /** Label of the rows for screen readers, such as "Runs". */
   label: string
   pages: Pages<Row>
   columns: readonly Column<Row>[]
@@ -32,7 +32,7 @@ interface PagedTableProps<Row> {
 
 const rowHeight = 41
 
-/** A list as a table whose next pages load as it scrolls. It fills the rest of the page and scrolls itself. */
+/** A list as a table whose next pages load during scrolling. The table fills the rest of the page and scrolls itself. */
 export function PagedTable<Row>({ label, pages, columns, idOf, hrefOf, empty, minWidth = 720 }: PagedTableProps<Row>) {
   const [scroller, setScroller] = useState<HTMLElement | null>(null)
   const state = stateOf(pages, label, empty)
@@ -102,7 +102,7 @@ interface PagedListProps<Row> {
   children: (row: Row) => ReactNode
 }
 
-/** A list of rows of any look, whose next pages load as it scrolls. */
+/** A list of freely rendered rows, whose next pages load during scrolling. */
 export function PagedList<Row>({ label, pages, idOf, empty, rowHeight, children }: PagedListProps<Row>) {
   const [scroller, setScroller] = useState<HTMLElement | null>(null)
   const state = stateOf(pages, label, empty)

@@ -8,9 +8,9 @@ interface PagesOptions<Row> {
   queryKey: QueryKey
   /** Loads the page behind `before`; the first page without it. */
   load: (before: string | undefined, signal: AbortSignal) => Promise<Page<Row>>
-  /** Names a row, so that a newer first page can be put before the loaded ones. */
+  /** Returns the id of a row; a newer first page is merged with the loaded pages by id. */
   idOf: (row: Row) => string
-  /** Whether the first page is asked for again every 2 seconds while the page is visible. */
+  /** True if the first page is refreshed every 2 seconds while the page is visible. */
   isLive?: boolean
   enabled?: boolean
 }

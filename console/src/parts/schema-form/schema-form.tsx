@@ -8,7 +8,7 @@ interface SchemaFormProps {
   schema: unknown
   value: unknown
   onChange: (value: unknown) => void
-  /** Told whether every JSON text in the form can be parsed. The value is checked by the service. */
+  /** Called with true if every JSON text in the form can be parsed. The service checks the value. */
   onValidity?: (isValid: boolean) => void
   disabled?: boolean
 }
@@ -100,8 +100,8 @@ function AbsentObject({ schema, name, onChange, context, isRequired }: FieldProp
 function ObjectField({ schema, name, value, onChange, context, isRequired, isRoot }: FieldProps) {
   const members = (value ?? {}) as Record<string, unknown>
   const change = (member: string, content: unknown) => {
-    const { [member]: _removed, ...others } = members
-    onChange(content === undefined ? others : { ...members, [member]: content })
+    const { [member]: _removed, ...rest } = members
+    onChange(content === undefined ? rest : { ...members, [member]: content })
   }
   const fields = (
     <Stack gap="sm">

@@ -28,7 +28,7 @@ const maxReferences = 20
 /** Inputs of one object; a larger object is edited as JSON. */
 const maxProperties = 200
 
-/** Follows local references and the one alternative beside `null`, so that the schema names its type. */
+/** Follows local references and the only alternative beside `null`, so that the schema names a type. */
 export function resolveSchema(schema: FormSchema, root: FormSchema): FormSchema {
   let current = schema
   for (let count = 0; count < maxReferences; count++) {
@@ -52,7 +52,7 @@ function findReference(reference: string, root: FormSchema): FormSchema | undefi
   return definitions && Object.hasOwn(definitions, name) ? definitions[name] : undefined
 }
 
-/** The input that a resolved schema gets. `json` stands for everything that no other input can show. */
+/** The kind of input for a resolved schema. `json` covers every schema without an own input. */
 export function kindOf(schema: FormSchema): FieldKind {
   if (schema.enum?.length && schema.enum.every((value) => ['string', 'number', 'boolean'].includes(typeof value))) return 'choice'
   const types = [schema.type ?? []].flat().filter((type) => type !== 'null')
@@ -74,8 +74,8 @@ export function kindOf(schema: FormSchema): FieldKind {
   }
 }
 
-function isBetween(value: number, least: number, most: number): boolean {
-  return value >= least && value <= most
+function isBetween(value: number, min: number, max: number): boolean {
+  return value >= min && value <= max
 }
 
 /** Objects of an initial value: a schema may contain itself, and more than once. */

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import styles from './details.module.css'
 
-/** A value with its name. */
+/** A value with a name. */
 export function Fact({ name, children }: { name: string; children: ReactNode }) {
   return (
     <div className={styles.fact}>

@@ -6,7 +6,7 @@ import { Fact, Section } from './fact.tsx'
 import { SentMessages } from './sent-messages.tsx'
 import styles from './details.module.css'
 
-/** A model call: what it cost, its attempts, what the model thought and said, and what it was sent. */
+/** A model call: cost, attempts, reasoning and text of the model, and the messages sent. */
 export function ModelDetails({ span: { attributes, messages } }: { span: Span }) {
   const { attempts = [], reasoning, output, time_to_first_token: first } = attributes
   return (

@@ -6,7 +6,7 @@ import styles from './details.module.css'
 /** Messages of a long transcript that are shown first. */
 const shownMessages = 30
 
-/** What the model was sent, without the system prompt. */
+/** The messages sent to the model, without the system prompt. */
 export function SentMessages({ messages }: { messages: NonNullable<Span['messages']> }) {
   const skipped = Math.max(0, messages.length - shownMessages)
   return (

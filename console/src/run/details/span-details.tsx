@@ -8,21 +8,21 @@ import { ModelDetails } from './model-details.tsx'
 import { ToolDetails } from './tool-details.tsx'
 import styles from './details.module.css'
 
-/** What is known of a span, below its row. Long values, and what a model was sent, are loaded on demand. */
+/** Details of a span, below the row. Long values and the messages sent to a model are loaded on demand. */
 export function SpanDetails({ run, span }: { run: RunKey; span: Span }) {
   const [isWhole, setWhole] = useState(false)
   const whole = useWholeSpan(run, span.id, isWhole)
-  const shown = whole.data ?? span
-  const { error, truncated } = shown.attributes
+  const details = whole.data ?? span
+  const { error, truncated } = details.attributes
   return (
     <div className={styles.details}>
       {error && <p className={styles.error}>{error}</p>}
-      <SpanFacts span={shown} />
+      <SpanFacts span={details} />
       <Group gap="sm" className={styles.foot}>
         <span>
           Started <Timestamp at={span.started_at} isExact />
         </span>
-        {(truncated || (span.kind === 'model' && !shown.messages)) && (
+        {(truncated || (span.kind === 'model' && !details.messages)) && (
           <Button size="compact-xs" variant="default" onClick={() => setWhole(true)} disabled={whole.isFetching}>
             {span.kind === 'model' ? 'Show what the model was sent' : 'Show whole values'}
           </Button>

@@ -6,7 +6,7 @@ import styles from './details.module.css'
 
 const decisions = { approve: 'approved', reject: 'rejected', lapsed: 'expired without a decision' } as const
 
-/** A call that needed an approval: what it was, who decided, and why. */
+/** A call that needed an approval: the call, the decision, the deciding caller and the reason. */
 export function ApprovalDetails({ span: { attributes } }: { span: Span }) {
   const { tool, by, decision, decided_by: decider, reason, expires_at: expiry, tool_input: input, new_input: newInput } = attributes
   return (

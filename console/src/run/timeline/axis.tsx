@@ -11,8 +11,8 @@ export function Axis({ scale }: { scale: Scale }) {
   return (
     <div className={styles.axis} aria-hidden="true">
       <div className={styles.track}>
-        {marksOf(scale).map(({ time, place }) => (
-          <span key={time} className={styles.mark} style={{ left: percent(place) }}>
+        {marksOf(scale).map(({ time, position }) => (
+          <span key={time} className={styles.mark} style={{ left: percent(position) }}>
             {formatDuration(time - start)}
           </span>
         ))}
@@ -29,19 +29,19 @@ export function Axis({ scale }: { scale: Scale }) {
 }
 
 /** Marks at both ends and at the borders of gaps, as far as they do not touch. */
-function marksOf({ stretches }: Scale): { time: number; place: number }[] {
-  const marks: { time: number; place: number }[] = []
+function marksOf({ stretches }: Scale): { time: number; position: number }[] {
+  const marks: { time: number; position: number }[] = []
   for (const { start, from, isIdle, end, to } of stretches) {
     if (isIdle) continue
-    const middle = { time: (start + end) / 2, place: (from + to) / 2 }
-    const candidates = to - from > 2 * minDistance ? [{ time: start, place: from }, middle] : [{ time: start, place: from }]
+    const middle = { time: (start + end) / 2, position: (from + to) / 2 }
+    const candidates = to - from > 2 * minDistance ? [{ time: start, position: from }, middle] : [{ time: start, position: from }]
     for (const mark of candidates) {
       const last = marks.at(-1)
-      if ((!last || mark.place - last.place >= minDistance) && mark.place < 1 - minDistance) marks.push(mark)
+      if ((!last || mark.position - last.position >= minDistance) && mark.position < 1 - minDistance) marks.push(mark)
     }
   }
   const last = stretches.at(-1)
-  return last ? [...marks, { time: last.end, place: 1 }] : marks
+  return last ? [...marks, { time: last.end, position: 1 }] : marks
 }
 
 export function percent(fraction: number): string {

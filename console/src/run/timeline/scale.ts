@@ -8,7 +8,7 @@ export interface Interval {
 export interface Stretch extends Interval {
   from: number
   to: number
-  /** Whether nothing worked in the meantime, and the stretch is narrower than its time. */
+  /** True if nothing worked in the meantime; the stretch is narrower than the time. */
   isIdle: boolean
 }
 

@@ -4,7 +4,7 @@ import type { Span } from '../queries.ts'
 
 const whole = new Intl.NumberFormat('en')
 
-/** What stands behind the name of a span in its row: the few facts that one looks for first. */
+/** Text after the name of a span in the row: the few most wanted facts. */
 export function noteOf({ kind, status, attributes }: Pick<Span, 'kind' | 'status' | 'attributes'>): string {
   const parts = kind === 'model' ? modelNotes(attributes) : kind === 'approval' || kind === 'wait' ? waitNotes(attributes) : []
   if (kind === 'move') parts.push(attributes.cause?.replace('_', ' ') ?? '')

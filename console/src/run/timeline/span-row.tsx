@@ -41,12 +41,12 @@ interface SpanRowProps {
   interval: Interval
   isOpen: boolean
   onOpen: () => void
-  /** Whether the rows below are hidden; undefined where there are none. */
+  /** True if the rows below are hidden; undefined without rows below. */
   isClosed: boolean | undefined
   onClose: () => void
 }
 
-/** One span in a line: its name in the tree, its bar on the axis, its duration. */
+/** A span in a line: name in the tree, bar on the axis, duration. */
 export function SpanRow({ span, depth, scale, interval, isOpen, onOpen, isClosed, onClose }: SpanRowProps) {
   const KindIcon = icons[span.kind]
   return (

@@ -14,11 +14,11 @@ const rowHeight = 32
 interface TimelineProps {
   run: RunKey
   trace: Trace
-  /** When the trace was loaded, in epoch milliseconds: spans that last reach to this time. */
+  /** Time of loading the trace, in epoch milliseconds: unfinished spans end at this time. */
   loadedAt: number
 }
 
-/** What a run did, as a tree and a timeline in one: a row for each span, its details inline. */
+/** The trace of a run as a tree and a timeline: a row for each span, details inline. */
 export function Timeline({ run, trace, loadedAt }: TimelineProps) {
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set())
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set())

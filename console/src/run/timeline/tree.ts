@@ -1,4 +1,4 @@
-/** What the tree needs of a span. */
+/** Fields of a span that the tree needs. */
 interface TreeSpan {
   id: string
   parent_id: string | null
@@ -12,7 +12,7 @@ export interface Node<S> {
   children: Node<S>[]
 }
 
-/** Puts spans under their parents, ordered by start. A span whose parent is missing is a root, so that none is lost. */
+/** Puts spans under parents, ordered by start. A span with a missing parent becomes a root, so that every span is shown. */
 export function toTree<S extends TreeSpan>(spans: readonly S[]): Node<S>[] {
   const nodes = new Map(spans.map((span): [string, Node<S>] => [span.id, { span, depth: 0, children: [] }]))
   const roots: Node<S>[] = []

@@ -1,10 +1,10 @@
 import type { Span } from '../queries.ts'
 import type { Interval } from './scale.ts'
 
-/** Kinds of spans in which something works. The others enclose these, or are times of waiting. */
+/** Kinds of spans that do work. Other kinds enclose work, or wait. */
 const working: ReadonlySet<Span['kind']> = new Set(['model', 'tool', 'sub_agent'])
 
-/** Time of a span in epoch milliseconds; one that lasts ends `now`. */
+/** Time of a span in epoch milliseconds; an unfinished span ends `now`. */
 export function intervalOf({ started_at: start, ended_at: end }: Pick<Span, 'started_at' | 'ended_at'>, now: number): Interval {
   const from = Date.parse(start)
   return { start: from, end: end === null ? Math.max(from, now) : Date.parse(end) }
