@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { rolldown, type ChunkingContext, type OutputOptions, type Plugin } from 'rolldown'
 import { collectLicenses } from './licenses.ts'
@@ -20,10 +20,13 @@ const programs = [
   'tools/web/page-worker',
 ]
 
+/** Files that the service reads beside its programs. */
+const dataFiles = ['search/thesaurus.txt']
+
 /** Folder of the service's own bundle. */
 const folder = 'chunks'
 
-/** Bundles the service into `target/src/chunks`, which `target/src/main.js` loads, and each program into `target/src`. */
+/** Bundles the service into `target/src/chunks`, which `target/src/main.js` loads, and each program into `target/src`, and copies the data files. */
 export async function bundleService(root: string, target: string): Promise<void> {
   const sources = path.join(root, 'src')
   const [service, ...others] = await Promise.all([
@@ -35,6 +38,7 @@ export async function bundleService(root: string, target: string): Promise<void>
     }),
     ...programs.map((name) => bundle(root, target, { name, folder: path.posix.dirname(name) })),
   ])
+  for (const name of dataFiles) await cp(path.join(sources, name), path.join(target, 'src', name))
   await writeFile(path.join(target, 'src', folder, 'LICENSES.txt'), collectLicenses([...service, ...others.flat()]))
   await writeFile(path.join(target, 'src/main.js'), "import './chunks/main.js'\n")
 }

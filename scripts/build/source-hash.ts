@@ -4,7 +4,7 @@ import path from 'node:path'
 
 /** Everything that the content of `dist` depends on. */
 const sources = [
-  'src/**/*.{ts,json}',
+  'src/**/*.{ts,json,txt}',
   'demo-model/**/*.ts',
   'client/src/**/*',
   'console/**/*',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { thesaurusGroups, toRelatedTerms } from './thesaurus.ts'
+import { thesaurusGroups, toRelatedTerms } from './related-words.ts'
 
 test('words with a related meaning are found from any form, with their regular forms', () => {
   for (const form of ['refund', 'refunded', 'refunding']) {
