@@ -1,5 +1,4 @@
-import { subOf } from '../access/owner.ts'
-import type { EndedRun, NewRun, RunningSummary, StoredRun, Turn } from '../runs/run-store.ts'
+import type { RunningSummary, StoredRun, Turn } from '../runs/run-store.ts'
 import type { EndedStatus, Operation, RunKey, RunStatus } from '../runs/run.ts'
 import type { RunRow, SessionRow } from './tables.ts'
 
@@ -24,11 +23,6 @@ export function json(value: unknown): string | null {
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function parseJson<T>(text: string | null): T | undefined {
   return text === null ? undefined : (JSON.parse(text) as T)
-}
-
-/** The columns of a new run that only the list of runs reads. */
-export function toListedRow(run: NewRun) {
-  return { sub: subOf(run), input: toText(run.input), config_version: run.configVersion }
 }
 
 export function keyColumns({ tenant, owner, requestId }: RunKey) {
@@ -68,56 +62,6 @@ export function toStoredRun(row: RunRow): StoredRun {
     isUnstored: row.unstored === 1,
     error: parseJson(row.error),
     log: parseJson(row.log),
-  }
-}
-
-export function toEndedRow(key: RunKey, fence: number, ended: EndedRun) {
-  return {
-    ...key,
-    fence,
-    status: ended.status,
-    finish_reason: ended.finishReason,
-    continuable: ended.continuable ? 1 : 0,
-    // The request is kept only while the run can be resumed.
-    request: ended.continuable ? JSON.stringify(ended.request) : null,
-    model: ended.model,
-    prompt_tokens: ended.promptTokens,
-    completion_tokens: ended.completionTokens,
-    total_tokens: ended.promptTokens + ended.completionTokens,
-    latency_ms: ended.latencyMs,
-    ended_at: ended.endedAt,
-    error: json(ended.error),
-    log: json(ended.log),
-    config_version: ended.configVersion,
-    cost: ended.cost ?? null,
-    tool_errors: ended.tools.reduce((sum, { errors }) => sum + errors, 0) || null,
-  }
-}
-
-/** The tools of an ended run. */
-export function toToolRows({ tools, endedAt }: EndedRun) {
-  return tools.map(({ tool, calls, errors, durationsMs }) => ({
-    tool,
-    ended_at: endedAt,
-    calls,
-    errors,
-    durations: JSON.stringify(durationsMs),
-  }))
-}
-
-/**
- * The amounts that an ended run adds to its hour, in the row with this number. A run that can be resumed is counted in the first row, where
- * a resume subtracts its amounts again.
- */
-export function toMetrics(tenant: string, ended: EndedRun, row: number) {
-  return {
-    ...countOf(ended.status),
-    tenant,
-    hour: hourOf(ended.endedAt) + (ended.continuable ? 0 : row),
-    prompt_tokens: ended.promptTokens,
-    completion_tokens: ended.completionTokens,
-    total_tokens: ended.promptTokens + ended.completionTokens,
-    latency_ms: ended.latencyMs,
   }
 }
 

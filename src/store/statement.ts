@@ -17,6 +17,17 @@ export interface Param<P> {
   <K extends keyof P & string>(name: K): P[K]
 }
 
+/** An object with the same names, and a value made of each. */
+export function mapColumns<K extends string, V, R>(columns: Readonly<Record<K, V>>, toValue: (name: K, value: V) => R): Record<K, R> {
+  const entries = Object.entries(columns) as [K, V][]
+  return Object.fromEntries(entries.map(([name, value]) => [name, toValue(name, value)])) as Record<K, R>
+}
+
+/** A placeholder for each of the columns. */
+export function paramsOf<K extends keyof P & string, P>(param: Param<P>, columns: Readonly<Record<K, unknown>>): { [C in K]: P[C] } {
+  return mapColumns(columns, (name) => param(name)) as { [C in K]: P[C] }
+}
+
 /** A placeholder in a query that is compiled once and run often. */
 class Parameter {
   readonly name: string

@@ -1,20 +1,18 @@
 import { sql, type Kysely } from 'kysely'
 import type { Begun, NewRun, Turn } from '../../runs/run-store.ts'
 import type { EmbeddedDatabase } from '../database.ts'
-import { json, toEndedRow, toListedRow, toMetrics, toText, toToolRows, toWindow } from '../rows.ts'
+import { toText, toWindow } from '../rows.ts'
+import { endedRunValues, toEndedRow, toMessageRow, toMetrics, toNewRunRow, toToolRows, type NewRunRow, type RunEnd } from './columns.ts'
 import {
   addMetrics,
   deleteSteps,
-  endedRun,
   insertMessage,
   insertTool,
-  newRun as newRunColumns,
+  newRun as newRunValues,
   newSession,
   whereRun,
   whereSession,
-  type EndedRunRow,
   type EndedSession,
-  type NewRunRow,
   type SessionClaim,
 } from './statements.ts'
 import { isSimpleBegin, isSimpleEnd, unchanged, type Attempt, type Ending, type FastPath } from './simple-chat.ts'
@@ -47,25 +45,11 @@ export function createEmbeddedChat(db: Kysely<Tables>, { unit }: Pick<EmbeddedDa
   function insert(connection: SyncConnection, newRun: NewRun, message: NewRun['messages'][number]): RunningBegun | undefined {
     const session = claimSession(connection, newRun)
     if (!session) return undefined
-    const row = {
-      ...newRun,
-      ...toListedRow(newRun),
-      session: session.key,
-      session_id: newRun.sessionId,
-      body_hash: newRun.bodyHash,
-      place: newRun.queueOrder,
-      request: JSON.stringify(newRun.request),
-      status: 'running',
-      on_disconnect: newRun.onDisconnect,
-      message_index: session.messageIndex,
-    }
-    // The request id is taken.
-    if (statements.insertRun(connection, row) === 0) throw new NotSimple()
-    const { tenant } = newRun
-    const { role, content, createdAt, data } = message
-    const values = { role, content: toText(content), created_at: createdAt, data: json(data) }
-    statements.insertMessage(connection, { tenant, session: session.key, idx: session.messageIndex, ...values })
     const { key, messageIndex, window } = session
+    const place = { session: key, status: 'running', message_index: messageIndex }
+    // The request id is taken.
+    if (statements.insertRun(connection, { ...toNewRunRow(newRun), ...place }) === 0) throw new NotSimple()
+    statements.insertMessage(connection, { tenant: newRun.tenant, session: key, idx: messageIndex, ...toMessageRow(message) })
     return { kind: 'running', fence: 1, turn: { session: key, messageIndex, messageCount: messageIndex + 1, ...window } }
   }
 
@@ -89,14 +73,12 @@ export function createEmbeddedChat(db: Kysely<Tables>, { unit }: Pick<EmbeddedDa
     const { session, message, messageCount } = ended
     if (!message || statements.findWaiting(connection, { tenant, session }).length > 0) return undefined
     // A run with notifications, taken over by another process, or ended with another version of the configuration than it began with.
-    if (statements.endRun(connection, toEndedRow(key, fence, ended)) === 0) return undefined
+    if (statements.endRun(connection, { ...key, fence, ...toEndedRow(ended) }) === 0) return undefined
     // The session was deleted meanwhile.
     if (statements.leaveSession(connection, { ...ended, tenant, requestId, now: ended.endedAt }) === 0) throw new NotSimple()
     if (ended.hadCheckpoints && !ended.continuable) statements.deleteSteps(connection, key)
     for (const row of toToolRows(ended)) statements.insertTool(connection, { ...key, ...row })
-    const { role, content, createdAt, data } = message
-    const values = { role, content: toText(content), created_at: createdAt, data: json(data) }
-    statements.insertMessage(connection, { tenant, session, idx: messageCount - 1, ...values })
+    statements.insertMessage(connection, { tenant, session, idx: messageCount - 1, ...toMessageRow(message) })
     statements.addMetrics(connection, toMetrics(tenant, ended, hourRow))
     return true
   }
@@ -149,7 +131,7 @@ function chatStatements(database: Kysely<Tables>) {
     insertRun: syncChange(database, (db, param: Param<NewRunRow>) =>
       db
         .insertInto('runs')
-        .values({ ...newRunColumns(param), session: param('session'), status: param('status'), message_index: param('message_index') })
+        .values(newRunValues(param))
         .onConflict((conflict) => conflict.doNothing()),
     ),
 
@@ -167,17 +149,21 @@ function chatStatements(database: Kysely<Tables>) {
     ),
 
     /** Compares the version of the configuration instead of setting the column: SQLite rewrites the entry of every index that names a set column. */
-    endRun: syncChange(database, (db, param: Param<EndedRunRow>) =>
-      db
-        .updateTable('runs')
-        .set({ ...endedRun(param), error: param('error') })
-        .where((is) => is.and(whereRun(param)))
-        .where('fence', '=', param('fence'))
-        .where('config_version', '=', param('config_version'))
-        .where(whereChat)
-        .where(sql<boolean>`status = 'running'`)
-        .where('has_notifications', 'is', null),
-    ),
+    endRun: syncChange(database, (db, param: Param<RunEnd>) => {
+      const { config_version, ...changed } = endedRunValues(param)
+      return (
+        db
+          .updateTable('runs')
+          // A resumed run still has the error of its first end.
+          .set({ ...changed, error: null })
+          .where((is) => is.and(whereRun(param)))
+          .where('fence', '=', param('fence'))
+          .where('config_version', '=', config_version)
+          .where(whereChat)
+          .where(sql<boolean>`status = 'running'`)
+          .where('has_notifications', 'is', null)
+      )
+    }),
 
     leaveSession: syncChange(database, (db, param: Param<EndedSession>) =>
       db

@@ -16,7 +16,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
     begin: (execution) =>
       database.forTenant(execution.tenant).unit(async (connection) => {
         const inserted = await statements.insertRun(connection, {
-          ...execution,
+          ...keyColumns(execution),
           session: null,
           session_id: execution.sessionId,
           operation: 'tool_execute',
@@ -24,11 +24,15 @@ export function createExecutionStore(database: Database): ExecutionStore {
           request: null,
           status: 'running',
           on_disconnect: 'cancel',
+          holder: execution.holder,
           place: 0,
           message_index: null,
+          agent: execution.agent,
           sub: null,
           input: null,
           config_version: null,
+          created_at: execution.now,
+          started_at: execution.now,
         })
         if (inserted.rows.length > 0) return undefined
         const row = (await statements.findRow(connection, execution)).rows[0]!

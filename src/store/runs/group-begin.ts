@@ -1,63 +1,18 @@
 import type { NewRun } from '../../runs/run-store.ts'
-import { toListedRow, toText } from '../rows.ts'
+import { toText } from '../rows.ts'
 import type { SessionRow } from '../tables.ts'
-import { recordset, type RowOf } from './group-rows.ts'
-import { toMessage } from './single-statement-chat.ts'
+import { messageColumns, newRunColumns, newRunConstants, toMessageRow, toNewRunRow } from './columns.ts'
+import { literalsOf, namesOf, recordset, type RowOf } from './group-rows.ts'
 
-/** The columns of `runs` that a new run takes from its row. */
-const runColumns = {
-  owner: 'text',
-  request_id: 'text',
-  session_id: 'text',
-  operation: 'text',
-  body_hash: 'text',
-  request: 'text',
-  on_disconnect: 'text',
-  holder: 'text',
-  place: 'bigint',
-  agent: 'text',
-  sub: 'text',
-  input: 'text',
-  config_version: 'text',
-} as const
-
-const columns = {
-  ...runColumns,
-  session_key: 'text',
-  short_name: 'text',
-  now: 'bigint',
-  content: 'text',
-  message_at: 'bigint',
-  data: 'text',
-} as const
+const columns = { ...newRunColumns, ...messageColumns, session_key: 'text', short_name: 'text' } as const
 
 export function toBeginRow(newRun: NewRun, message: NewRun['messages'][number]): RowOf<typeof columns> {
-  const { content, created_at, data } = toMessage(message)
-  return {
-    ...toListedRow(newRun),
-    owner: newRun.owner,
-    request_id: newRun.requestId,
-    session_id: newRun.sessionId,
-    operation: newRun.operation,
-    body_hash: newRun.bodyHash,
-    request: JSON.stringify(newRun.request),
-    on_disconnect: newRun.onDisconnect,
-    holder: newRun.holder,
-    place: newRun.queueOrder,
-    agent: newRun.agent,
-    session_key: newRun.sessionKey,
-    short_name: toText(newRun.shortName),
-    now: newRun.now,
-    content,
-    message_at: created_at,
-    data,
-  }
+  const { tenant: _, ...row } = { ...toNewRunRow(newRun), ...toMessageRow(message) }
+  return { ...row, session_key: newRun.sessionKey, short_name: toText(newRun.shortName) }
 }
 
 /** The session of a begun run; `n` is the position of the run in its group. */
 export type BegunRow = Pick<SessionRow, 'key' | 'message_count' | 'window_start' | 'summary'> & { n: number }
-
-const runNames = Object.keys(runColumns).join(', ')
 
 /**
  * Begins runs with one message each in free sessions: $1 is the tenant, $2 the JSON array of rows. Leaves out a run with a known request id, and
@@ -83,14 +38,14 @@ with input as materialized (
     active_run = input.request_id,
     message_count = sessions.message_count + 1,
     short_name = case when sessions.message_count = 0 then input.short_name else sessions.short_name end,
-    updated_at = input.now,
+    updated_at = input.created_at,
     unstored = null
   from free join unknown as input using (n)
   where sessions.key = free.key and sessions.tenant = input.tenant
   returning input.n, sessions.key, sessions.message_count, sessions.window_start, sessions.summary
 ), created as (
   insert into sessions (tenant, owner, session_id, key, short_name, checkpoint_id, active_run, message_count, window_start, created_at, updated_at)
-  select tenant, owner, session_id, session_key, short_name, session_key, request_id, 1, 0, now, now from unknown as input
+  select tenant, owner, session_id, session_key, short_name, session_key, request_id, 1, 0, created_at, created_at from unknown as input
   where not exists (
     select from sessions where sessions.tenant = input.tenant and sessions.session_id = input.session_id and sessions.owner || '' = input.owner offset 0)
   order by session_id, owner
@@ -101,11 +56,10 @@ with input as materialized (
   union all
   select input.n, key, 1, 0, null from created join unknown as input on session_key = key
 ), run as (
-  insert into runs (${runNames}, tenant, session, status, message_index, fence, model, created_at, started_at,
-    continuable, prompt_tokens, completion_tokens, total_tokens, latency_ms, ran_ms)
-  select ${runNames}, tenant, key, 'running', message_count - 1, 1, '', now, now, 0, 0, 0, 0, 0, 0 from begun join unknown as input using (n)
+  insert into runs (tenant, session, status, message_index, ${namesOf(newRunColumns)}, ${namesOf(newRunConstants)})
+  select tenant, key, 'running', message_count - 1, ${namesOf(newRunColumns)}, ${literalsOf(newRunConstants)} from begun join unknown as input using (n)
 ), message as (
   insert into messages (tenant, session, idx, role, content, created_at, data)
-  select tenant, key, message_count - 1, 'human', content, message_at, data from begun join unknown as input using (n)
+  select tenant, key, message_count - 1, role, content, message_at, data from begun join unknown as input using (n)
 )
 select * from begun`

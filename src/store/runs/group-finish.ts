@@ -1,32 +1,22 @@
-import { toEndedRow, toMetrics, toToolRows } from '../rows.ts'
-import { recordset, type RowOf } from './group-rows.ts'
-import type { Ending } from './simple-chat.ts'
-import { toMessage } from './single-statement-chat.ts'
 import type { EndedRun } from '../../runs/run-store.ts'
-
-/** The columns of `runs` that an ended run takes from its row. */
-const runColumns = {
-  status: 'text',
-  finish_reason: 'text',
-  continuable: 'integer',
-  request: 'text',
-  model: 'text',
-  prompt_tokens: 'bigint',
-  completion_tokens: 'bigint',
-  total_tokens: 'bigint',
-  latency_ms: 'bigint',
-  ended_at: 'bigint',
-  log: 'text',
-  config_version: 'text',
-  cost: 'double precision',
-  tool_errors: 'integer',
-} as const
-
-const countColumns = { success: 'bigint', error: 'bigint', cancelled: 'bigint', timeout: 'bigint' } as const
+import { countOf, hourOf } from '../rows.ts'
+import {
+  endedRunColumns,
+  messageColumns,
+  metricsColumns,
+  metricsSums,
+  toEndedRow,
+  toMessageRow,
+  toToolRows,
+  toolColumns,
+} from './columns.ts'
+import { definitionsOf, namesOf, recordset, type RowOf } from './group-rows.ts'
+import type { Ending } from './simple-chat.ts'
 
 const columns = {
-  ...runColumns,
-  ...countColumns,
+  ...endedRunColumns,
+  ...metricsColumns,
+  ...messageColumns,
   owner: 'text',
   request_id: 'text',
   session: 'text',
@@ -34,37 +24,31 @@ const columns = {
   hour: 'bigint',
   message_count: 'integer',
   checkpoint_id: 'text',
-  content: 'text',
-  message_at: 'bigint',
-  data: 'text',
   drops_steps: 'boolean',
   tools: 'text',
 } as const
 
 export function toFinishRow({ key, fence, ended }: Ending, message: NonNullable<EndedRun['message']>): RowOf<typeof columns> {
-  const { content, created_at, data } = toMessage(message)
   return {
-    ...toEndedRow(key, fence, ended),
+    ...toEndedRow(ended),
+    ...countOf(ended.status),
+    ...toMessageRow(message),
     // The statement adds the number of the row of the hour.
-    ...toMetrics(key.tenant, ended, 0),
+    hour: hourOf(ended.endedAt),
+    owner: key.owner,
     request_id: key.requestId,
     session: ended.session,
+    fence,
     message_count: ended.messageCount,
     checkpoint_id: ended.checkpointId,
-    content,
-    message_at: created_at,
-    data,
     drops_steps: ended.hadCheckpoints && !ended.continuable,
     tools: ended.tools.length > 0 ? JSON.stringify(toToolRows(ended)) : null,
   }
 }
 
-const settings = Object.keys(runColumns).map((name) => `${name} = held.${name}`)
-const sums = [...Object.keys(countColumns), 'prompt_tokens', 'completion_tokens', 'total_tokens', 'latency_ms']
-const noRuns = 'metrics.success + metrics.error + metrics.cancelled + metrics.timeout = 0'
-const extremeOf = (extreme: 'min' | 'max', is: '<' | '>') =>
-  `${extreme}_latency_ms = case when excluded.${extreme}_latency_ms ${is} metrics.${extreme}_latency_ms or ${noRuns}
-      then excluded.${extreme}_latency_ms else metrics.${extreme}_latency_ms end`
+const settings = Object.keys(endedRunColumns).map((name) => `${name} = held.${name}`)
+const sums = Object.keys(metricsColumns)
+const added = Object.entries(metricsSums).map(([name, sum]) => `${name} = ${sum}`)
 
 /**
  * Ends runs with an answer whose session queue is empty: $1 is the tenant, $2 the JSON array of rows, $3 the number of the row of the hour. Leaves
@@ -102,7 +86,7 @@ with input as materialized (
   from held where runs.tenant = held.tenant and runs.request_id = held.request_id and runs.owner = held.owner
 ), message as (
   insert into messages (tenant, session, idx, role, content, created_at, data)
-  select tenant, session, message_count - 1, 'ai', content, message_at, data from held
+  select tenant, session, message_count - 1, role, content, message_at, data from held
 ), steps as (
   delete from run_steps using held
   where held.drops_steps and run_steps.tenant = held.tenant and run_steps.owner = held.owner and run_steps.request_id = held.request_id
@@ -110,16 +94,14 @@ with input as materialized (
   insert into run_tools (tenant, owner, request_id, tool, sub, config_version, created_at, ended_at, calls, errors, durations)
   select held.tenant, held.owner, held.request_id, used.tool, held.sub, held.config_version, held.begun_at, used.ended_at, used.calls, used.errors, used.durations
   from held cross join lateral json_to_recordset(cast(held.tools as json))
-    as used (tool text, ended_at bigint, calls integer, errors integer, durations text)
+    as used (${definitionsOf(toolColumns)})
   on conflict (tenant, owner, request_id, tool) do update set config_version = excluded.config_version, ended_at = excluded.ended_at,
     calls = excluded.calls, errors = excluded.errors, durations = excluded.durations
 ), sums as (
-  insert into metrics (tenant, hour, ${sums.join(', ')}, min_latency_ms, max_latency_ms)
+  insert into metrics (tenant, hour, ${namesOf(metricsColumns)}, min_latency_ms, max_latency_ms)
   select $1, counted_hour, ${sums.map((name) => `sum(${name})`).join(', ')}, min(latency_ms), max(latency_ms)
   from (select held.*, held.hour + case when held.continuable = 1 then 0 else cast($3 as integer) end as counted_hour from held) as of_group
   group by counted_hour order by counted_hour
-  on conflict (tenant, hour) do update set ${sums.map((name) => `${name} = metrics.${name} + excluded.${name}`).join(', ')},
-    ${extremeOf('min', '<')},
-    ${extremeOf('max', '>')}
+  on conflict (tenant, hour) do update set ${added.join(', ')}
 )
 select n from held`

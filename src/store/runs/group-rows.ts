@@ -1,6 +1,6 @@
-/** The rows of a statement about a group of chats, as a JSON array. */
+import type { ColumnType } from './columns.ts'
 
-type ColumnType = 'text' | 'integer' | 'bigint' | 'boolean' | 'double precision'
+/** The rows of a statement about a group of chats, as a JSON array. */
 
 /** A row of a group: the values of its columns. */
 export type RowOf<Columns extends Readonly<Record<string, ColumnType>>> = {
@@ -9,9 +9,23 @@ export type RowOf<Columns extends Readonly<Record<string, ColumnType>>> = {
 
 /** The rows of a JSON array in the parameter $2, as the table `chat`; the column `n` is the position of the row, from 1. */
 export function recordset(columns: Readonly<Record<string, ColumnType>>): string {
-  const names = Object.keys(columns)
-  const definitions = names.map((name) => `${name} ${columns[name]}`)
-  return `rows from (json_to_recordset(cast($2 as json)) as (${definitions.join(', ')})) with ordinality as chat (${names.join(', ')}, n)`
+  return `rows from (json_to_recordset(cast($2 as json)) as (${definitionsOf(columns)})) with ordinality as chat (${namesOf(columns)}, n)`
+}
+
+export function namesOf(columns: object): string {
+  return Object.keys(columns).join(', ')
+}
+
+export function definitionsOf(columns: Readonly<Record<string, ColumnType>>): string {
+  return Object.entries(columns)
+    .map(([name, type]) => `${name} ${type}`)
+    .join(', ')
+}
+
+export function literalsOf(constants: Readonly<Record<string, number | ''>>): string {
+  return Object.values(constants)
+    .map((value) => (value === '' ? "''" : value))
+    .join(', ')
 }
 
 /** Longer chats are stored alone, so that they delay no others. In characters of JSON. */

@@ -4,7 +4,8 @@ import type { MessageData } from '../../sessions/message.ts'
 import { query, type Database } from '../database.ts'
 import { queueStatements } from '../queue/statements.ts'
 import { runQueue } from '../queue/queue.ts'
-import { countOf, hourMs, hourOf, json, parseJson, toText, toWindow } from '../rows.ts'
+import { countOf, hourMs, hourOf, parseJson, toWindow } from '../rows.ts'
+import { toMessageRow } from './columns.ts'
 import { whereRun, type RunStatements } from './statements.ts'
 import { statement, allSettledOrThrow, type Connection, type Param } from '../statement.ts'
 import type { RunRow, SessionRow } from '../tables.ts'
@@ -43,10 +44,7 @@ export function runMoves(database: Database, statements: RunStatements) {
     messages: readonly NewMessage[],
   ) {
     let idx = lastIndex - messages.length + 1
-    for (const { role, content, createdAt, data } of messages) {
-      const values = { role, content: toText(content), created_at: createdAt, data: json(data) }
-      await statements.insertMessage(connection, { tenant, session, idx: idx++, ...values })
-    }
+    for (const message of messages) await statements.insertMessage(connection, { tenant, session, idx: idx++, ...toMessageRow(message) })
   }
 
   /** Starts a waiting run that owns its locked session, and stores the human message unless already stored. */

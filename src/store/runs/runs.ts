@@ -28,7 +28,8 @@ import { runOwners } from './owners.ts'
 import { createEmbeddedChat } from './embedded-chat.ts'
 import { createGroupedChat } from './grouped-chat.ts'
 import type { Ending, FastPath } from './simple-chat.ts'
-import { parseJson, rowsPerHour, toEndedRow, toListedRow, toMetrics, toStoredRun, toText, toWindow, toToolRows } from '../rows.ts'
+import { json, parseJson, rowsPerHour, toStoredRun, toText, toWindow } from '../rows.ts'
+import { toEndedRow, toMetrics, toNewRunRow, toToolRows } from './columns.ts'
 import { runStatements } from './statements.ts'
 import { createTakeOver } from './take-over.ts'
 import { markUnstored } from './unstored.ts'
@@ -84,17 +85,11 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
     const isOurs = session.active_run === newRun.requestId && !newRun.event
     const messageIndex = isOurs ? session.message_count - 1 : null
     const row = {
-      ...newRun,
-      ...toListedRow(newRun),
+      ...toNewRunRow(newRun),
       // The run of an event is unclaimed until its job starts.
       holder: newRun.event ? '' : newRun.holder,
       session: session.key,
-      session_id: newRun.sessionId,
-      body_hash: newRun.bodyHash,
-      place: newRun.queueOrder,
-      request: JSON.stringify(newRun.request),
       status: isOurs ? 'running' : 'pending',
-      on_disconnect: newRun.onDisconnect,
       message_index: messageIndex,
     }
     const { tenant, owner } = newRun
@@ -176,7 +171,7 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
     const work = async (connection: Connection) => {
       const [turn, { rows }] = await allSettledOrThrow([
         statements.endSessionTurn(connection, { ...ended, tenant, requestId, now: ended.endedAt }),
-        statements.endRun(connection, toEndedRow(key, fence, ended)),
+        statements.endRun(connection, { ...key, fence, ...toEndedRow(ended), error: json(ended.error) }),
       ])
       const [endedRun] = rows
       if (!endedRun) throw new FenceLost(key)

@@ -1,30 +1,31 @@
 import { sql, type Kysely, type QueryCreator, type RawBuilder } from 'kysely'
 import { ServiceError } from '../../errors.ts'
-import type { Begun, NewMessage, NewRun, StoredRun } from '../../runs/run-store.ts'
+import type { Begun, NewRun, StoredRun } from '../../runs/run-store.ts'
 import { CommitUnknown, type Database } from '../database.ts'
-import { json, toEndedRow, toListedRow, toMetrics, toText, toWindow, toToolRows } from '../rows.ts'
+import { toText, toWindow } from '../rows.ts'
 import {
-  claimSession,
-  endedRun,
-  newMetrics,
-  newRun,
-  renewTool,
-  whereRun,
-  whereSession,
-  summedMetrics,
-  type SessionClaim,
-  type EndedRunRow,
-  type EndedSession,
+  endedRunValues,
+  metricsValues,
+  newRunValues,
+  toEndedRow,
+  toMessageRow,
+  toMetrics,
+  toNewRunRow,
+  toToolRows,
+  toolColumns,
+  type MessageColumns,
   type NewMetrics,
-  type NewRunRow,
-} from './statements.ts'
+  type NewRunColumns,
+  type RunEnd,
+} from './columns.ts'
+import { addedMetrics, claimSession, renewTool, whereRun, whereSession, type EndedSession, type SessionClaim } from './statements.ts'
+import { definitionsOf } from './group-rows.ts'
 import { isSimpleBegin, isSimpleEnd, unchanged, type Attempt, type Ending, type FastPath } from './simple-chat.ts'
-import { statement, type Param, type Result } from '../statement.ts'
-import type { MessageRow, SessionRow, Tables } from '../tables.ts'
+import { mapColumns, statement, type Param, type Result } from '../statement.ts'
+import type { SessionRow, Tables } from '../tables.ts'
 
-type MessageColumns = Pick<MessageRow, 'content' | 'created_at' | 'data'>
-type BeginValues = SessionClaim & Omit<NewRunRow, 'session' | 'status' | 'message_index'> & MessageColumns
-type EndValues = EndedSession & Omit<EndedRunRow, 'error'> & NewMetrics & MessageColumns & { dropsSteps: boolean; tools: string }
+type BeginValues = SessionClaim & NewRunColumns & MessageColumns
+type EndValues = EndedSession & RunEnd & NewMetrics & MessageColumns & { dropsSteps: boolean; tools: string }
 
 /** The fast path of simple chats on Postgres: one statement for the begin of a run and one for its end, instead of a round trip per query. */
 export function createSingleStatementChat({ db, forTenant }: Database): FastPath {
@@ -34,16 +35,9 @@ export function createSingleStatementChat({ db, forTenant }: Database): FastPath
   async function begin(newRun: NewRun): Promise<Attempt<Begun>> {
     const [message] = newRun.messages
     if (!message || !isSimpleBegin(newRun)) return unchanged
-    const values = { ...newRun, ...toMessage(message), shortName: toText(newRun.shortName), messages: 1 }
-    const row = {
-      ...toListedRow(newRun),
-      session_id: newRun.sessionId,
-      body_hash: newRun.bodyHash,
-      place: newRun.queueOrder,
-      request: JSON.stringify(newRun.request),
-      on_disconnect: newRun.onDisconnect,
-    }
-    const attempt = await firstRow(statements.begin(forTenant(newRun.tenant).write, { ...values, ...row }))
+    const session = { ...newRun, shortName: toText(newRun.shortName), messages: 1 }
+    const values = { ...session, ...toNewRunRow(newRun), ...toMessageRow(message) }
+    const attempt = await firstRow(statements.begin(forTenant(newRun.tenant).write, values))
     return attempt.kind === 'done' ? { kind: 'done', result: toBegun(attempt.result) } : attempt
   }
 
@@ -58,10 +52,13 @@ export function createSingleStatementChat({ db, forTenant }: Database): FastPath
   async function finish({ key, fence, ended, hourRow }: Ending): Promise<Attempt<unknown>> {
     const { message } = ended
     if (!message || !isSimpleEnd(ended)) return unchanged
-    const row = { ...toEndedRow(key, fence, ended), ...toMetrics(key.tenant, ended, hourRow), ...toMessage(message) }
     const values = {
+      ...key,
       ...ended,
-      ...row,
+      ...toEndedRow(ended),
+      ...toMetrics(key.tenant, ended, hourRow),
+      ...toMessageRow(message),
+      fence,
       now: ended.endedAt,
       dropsSteps: ended.hadCheckpoints && !ended.continuable,
       tools: JSON.stringify(toToolRows(ended)),
@@ -77,10 +74,6 @@ export function createSingleStatementChat({ db, forTenant }: Database): FastPath
 export function toBegun(session: Pick<SessionRow, 'key' | 'message_count' | 'window_start' | 'summary'>): Begun {
   const { key, message_count: messageCount } = session
   return { kind: 'running', fence: 1, turn: { session: key, messageIndex: messageCount - 1, messageCount, ...toWindow(session) } }
-}
-
-export function toMessage({ content, createdAt, data }: NewMessage): MessageColumns {
-  return { content: toText(content), created_at: createdAt, data: json(data) }
 }
 
 /** The first row; `unchanged` where there is none, or where the database refuses what would break a constraint. */
@@ -116,9 +109,9 @@ function singleStatements(database: Kysely<Tables>) {
       return db
         .with('session', (ctes) => claimSession(ctes, param))
         .with('run', (ctes) =>
-          insert(ctes, 'runs', { ...newRun(param), session: key, status: sql.lit('running'), message_index: index }, fromSession),
+          insert(ctes, 'runs', { ...newRunValues(param), session: key, status: sql.lit('running'), message_index: index }, fromSession),
         )
-        .with('message', (ctes) => insert(ctes, 'messages', { ...message(param, 'human'), session: key, idx: index }, fromSession))
+        .with('message', (ctes) => insert(ctes, 'messages', { ...message(param), session: key, idx: index }, fromSession))
         .selectFrom('session')
         .selectAll()
         .where('active_run', '=', param('requestId'))
@@ -167,8 +160,7 @@ function singleStatements(database: Kysely<Tables>) {
             .from('session')
             // A run with notifications, or taken over by another process, would get a null status: the constraint of the column fails the whole statement.
             .set({
-              ...endedRun(param),
-              config_version: param('config_version'),
+              ...endedRunValues(param),
               // A resumed run still has the error of its first end.
               error: null,
               status: sql<string>`case when fence = ${param('fence')} and status = 'running' and has_notifications is null then ${param('status')} end`,
@@ -178,7 +170,7 @@ function singleStatements(database: Kysely<Tables>) {
         )
         .with('message', (ctes) => {
           const last = sql`${param('messageCount')} - 1`
-          return insert(ctes, 'messages', { ...message(param, 'ai'), session: param('session'), idx: last }, sql`from run`)
+          return insert(ctes, 'messages', { ...message(param), session: param('session'), idx: last }, sql`from run`)
         })
         .with('steps', (ctes) =>
           ctes
@@ -188,17 +180,17 @@ function singleStatements(database: Kysely<Tables>) {
             .where(sql<boolean>`${param('dropsSteps')}`),
         )
         .with('tools', (ctes) => {
-          const used = { tool: sql`tool`, ended_at: sql`ended_at`, calls: sql`calls`, errors: sql`errors`, durations: sql`durations` }
+          const used = mapColumns(toolColumns, (name) => sql.ref(`used.${name}`))
           const stored = { sub: sql`run.sub`, config_version: sql`run.config_version`, created_at: sql`run.created_at` }
           const row = { ...whereRun(param), ...used, ...stored }
-          const columns = sql`tool text, ended_at bigint, calls integer, errors integer, durations text`
+          const columns = sql.raw(definitionsOf(toolColumns))
           const rows = sql`from run, json_to_recordset(cast(${param('tools')} as json)) as used (${columns})`
           return insert(ctes, 'run_tools', row, rows).onConflict(renewTool)
         })
         // Last, because all runs of a tenant lock this row at their end.
         .with('sums', (ctes) =>
-          insert(ctes, 'metrics', newMetrics(param), sql`from run`).onConflict((conflict) =>
-            conflict.columns(['tenant', 'hour']).doUpdateSet(summedMetrics),
+          insert(ctes, 'metrics', metricsValues(param), sql`from run`).onConflict((conflict) =>
+            conflict.columns(['tenant', 'hour']).doUpdateSet(addedMetrics),
           ),
         )
         .selectFrom('run')
@@ -207,14 +199,8 @@ function singleStatements(database: Kysely<Tables>) {
   }
 }
 
-function message(param: Param<MessageColumns & { tenant: string }>, role: MessageRow['role']) {
-  return {
-    tenant: param('tenant'),
-    role: sql.lit(role),
-    content: param('content'),
-    created_at: param('created_at'),
-    data: param('data'),
-  }
+function message(param: Param<MessageColumns & { tenant: string }>) {
+  return { tenant: param('tenant'), role: param('role'), content: param('content'), created_at: param('message_at'), data: param('data') }
 }
 
 /** Inserts the values of `row` once for each row of `source`. */

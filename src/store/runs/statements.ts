@@ -1,7 +1,18 @@
 import { sql, type Kysely, type OnConflictBuilder, type QueryCreator } from 'kysely'
 import type { RunKey } from '../../runs/run.ts'
-import { statement, type Param } from '../statement.ts'
-import type { MetricsRow, RunRow, Tables } from '../tables.ts'
+import { mapColumns, statement, type Param } from '../statement.ts'
+import type { MessageRow, RunRow, Tables } from '../tables.ts'
+import {
+  endedRunValues,
+  metricsSums,
+  metricsValues,
+  newRunValues,
+  type EndedTool,
+  type MessageColumns,
+  type NewMetrics,
+  type NewRunRow,
+  type RunEnd,
+} from './columns.ts'
 import { whereChat } from './where-chat.ts'
 
 /** The primary key of a run, as parameters. */
@@ -29,45 +40,6 @@ export interface SessionClaim extends RunKey {
   now: number
 }
 
-export type NewRunRow = Pick<
-  RunRow,
-  | 'session'
-  | 'session_id'
-  | 'operation'
-  | 'body_hash'
-  | 'request'
-  | 'status'
-  | 'on_disconnect'
-  | 'holder'
-  | 'place'
-  | 'message_index'
-  | 'agent'
-  | 'sub'
-  | 'input'
-  | 'config_version'
-> &
-  RunKey & { now: number }
-
-export type EndedRunRow = Pick<
-  RunRow,
-  | 'status'
-  | 'finish_reason'
-  | 'continuable'
-  | 'request'
-  | 'model'
-  | 'prompt_tokens'
-  | 'completion_tokens'
-  | 'total_tokens'
-  | 'latency_ms'
-  | 'ended_at'
-  | 'error'
-  | 'log'
-  | 'config_version'
-  | 'cost'
-  | 'tool_errors'
-> &
-  RunKey & { fence: number }
-
 export interface EndedSession {
   tenant: string
   session: string
@@ -84,24 +56,8 @@ interface HistoryPart {
   from: number
 }
 
-/** The calls of a tool in an ended run; `durations` is a JSON array of milliseconds. */
-interface EndedTool {
-  tool: string
-  calls: number
-  errors: number
-  durations: string
-}
-
-type NewMessageRow = Tables['messages']
-export type NewMetrics = Omit<
-  MetricsRow,
-  'success' | 'error' | 'cancelled' | 'timeout' | 'min_latency_ms' | 'max_latency_ms' | 'removed'
-> & {
-  success: number
-  error: number
-  cancelled: number
-  timeout: number
-}
+/** A message at its position in a session. */
+export type PlacedMessage = MessageColumns & Pick<MessageRow, 'tenant' | 'session' | 'idx'>
 
 /** The statements of a chat, compiled once because chats are the hot path. */
 export function runStatements(database: Kysely<Tables>, isShared: boolean) {
@@ -116,7 +72,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
     insertRun: statement(database, (db, param: Param<NewRunRow>) =>
       db
         .insertInto('runs')
-        .values({ ...newRun(param), session: param('session'), status: param('status'), message_index: param('message_index') })
+        .values(newRun(param))
         .onConflict((conflict) => conflict.columns(['tenant', 'owner', 'request_id']).doNothing())
         .returning('request_id'),
     ),
@@ -194,10 +150,10 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
     deleteSteps: statement(database, deleteSteps),
 
     /** Ends a running run. No row: another process has taken the run over. */
-    endRun: statement(database, (db, param: Param<EndedRunRow>) =>
+    endRun: statement(database, (db, param: Param<RunEnd & Pick<RunRow, 'error'>>) =>
       db
         .updateTable('runs')
-        .set({ ...endedRun(param), error: param('error'), config_version: param('config_version') })
+        .set({ ...endedRunValues(param), error: param('error') })
         .where((is) => is.and(whereRun(param)))
         .where('fence', '=', param('fence'))
         .where(whereChat)
@@ -249,14 +205,14 @@ function history(db: QueryCreator<Tables>, param: Param<HistoryPart>) {
     .orderBy('idx')
 }
 
-export function insertMessage(db: QueryCreator<Tables>, param: Param<NewMessageRow>) {
+export function insertMessage(db: QueryCreator<Tables>, param: Param<PlacedMessage>) {
   return db.insertInto('messages').values({
     tenant: param('tenant'),
     session: param('session'),
     idx: param('idx'),
     role: param('role'),
     content: param('content'),
-    created_at: param('created_at'),
+    created_at: param('message_at'),
     data: param('data'),
   })
 }
@@ -269,8 +225,8 @@ export function deleteSteps(db: QueryCreator<Tables>, param: Param<RunKey>) {
 export function addMetrics(db: QueryCreator<Tables>, param: Param<NewMetrics>) {
   return db
     .insertInto('metrics')
-    .values(newMetrics(param))
-    .onConflict((conflict) => conflict.columns(['tenant', 'hour']).doUpdateSet(summedMetrics))
+    .values(metricsValues(param))
+    .onConflict((conflict) => conflict.columns(['tenant', 'hour']).doUpdateSet(addedMetrics))
 }
 
 /** See `runStatements`. */
@@ -310,22 +266,8 @@ export function renewTool(conflict: OnConflictBuilder<Tables, 'run_tools'>) {
   }))
 }
 
-const noRuns = sql`metrics.success + metrics.error + metrics.cancelled + metrics.timeout = 0`
-
 /** The sums of an hour that already has a row. */
-export const summedMetrics = {
-  success: sql<number>`metrics.success + excluded.success`,
-  error: sql<number>`metrics.error + excluded.error`,
-  cancelled: sql<number>`metrics.cancelled + excluded.cancelled`,
-  timeout: sql<number>`metrics.timeout + excluded.timeout`,
-  prompt_tokens: sql<number>`metrics.prompt_tokens + excluded.prompt_tokens`,
-  completion_tokens: sql<number>`metrics.completion_tokens + excluded.completion_tokens`,
-  total_tokens: sql<number>`metrics.total_tokens + excluded.total_tokens`,
-  latency_ms: sql<number>`metrics.latency_ms + excluded.latency_ms`,
-  // An hour without counted runs (all were resumed) takes its extremes from the next run.
-  min_latency_ms: sql<number>`case when excluded.latency_ms < metrics.min_latency_ms or ${noRuns} then excluded.latency_ms else metrics.min_latency_ms end`,
-  max_latency_ms: sql<number>`case when excluded.latency_ms > metrics.max_latency_ms or ${noRuns} then excluded.latency_ms else metrics.max_latency_ms end`,
-}
+export const addedMetrics = mapColumns(metricsSums, (_, sum) => sql.raw<number>(sum))
 
 export type RunStatements = ReturnType<typeof runStatements>
 
@@ -366,70 +308,9 @@ export function newSession(param: Param<SessionClaim>) {
   }
 }
 
-/** The columns of a new run, without its state in the session. */
-export function newRun(param: Param<Omit<NewRunRow, 'session' | 'status' | 'message_index'>>) {
-  return {
-    tenant: param('tenant'),
-    owner: param('owner'),
-    request_id: param('requestId'),
-    session_id: param('session_id'),
-    operation: param('operation'),
-    body_hash: param('body_hash'),
-    request: param('request'),
-    on_disconnect: param('on_disconnect'),
-    holder: param('holder'),
-    fence: 1,
-    place: param('place'),
-    agent: param('agent'),
-    sub: param('sub'),
-    input: param('input'),
-    config_version: param('config_version'),
-    model: '',
-    created_at: param('now'),
-    started_at: param('now'),
-    continuable: 0,
-    prompt_tokens: 0,
-    completion_tokens: 0,
-    total_tokens: 0,
-    latency_ms: 0,
-    ran_ms: 0,
-  }
-}
-
-/** The columns of an ended run, without the error and the version of the configuration. */
-export function endedRun(param: Param<Omit<EndedRunRow, 'error' | 'config_version'>>) {
-  return {
-    status: param('status'),
-    finish_reason: param('finish_reason'),
-    continuable: param('continuable'),
-    request: param('request'),
-    model: param('model'),
-    prompt_tokens: param('prompt_tokens'),
-    completion_tokens: param('completion_tokens'),
-    total_tokens: param('total_tokens'),
-    latency_ms: param('latency_ms'),
-    ended_at: param('ended_at'),
-    log: param('log'),
-    cost: param('cost'),
-    tool_errors: param('tool_errors'),
-  }
-}
-
-export function newMetrics(param: Param<NewMetrics>) {
-  return {
-    tenant: param('tenant'),
-    hour: param('hour'),
-    success: param('success'),
-    error: param('error'),
-    cancelled: param('cancelled'),
-    timeout: param('timeout'),
-    prompt_tokens: param('prompt_tokens'),
-    completion_tokens: param('completion_tokens'),
-    total_tokens: param('total_tokens'),
-    latency_ms: param('latency_ms'),
-    min_latency_ms: param('latency_ms'),
-    max_latency_ms: param('latency_ms'),
-  }
+/** The values of a new run. */
+export function newRun(param: Param<NewRunRow>) {
+  return { ...newRunValues(param), session: param('session'), status: param('status'), message_index: param('message_index') }
 }
 
 /** The first waiting run of a session. The status is literal, because the partial index is not used with a parameter. */
