@@ -194,3 +194,17 @@ test('a process that stops takes nothing new, and hands over the run that does n
   await run.ended
   assert.equal((await store.find(keyOf('hello')))?.status, 'running')
 })
+
+test('a process that stops tells the readers of interrupted runs, and does not wait for the next poll', async () => {
+  const store = new MemoryRunStore()
+  const sleep = (_ms: number, signal?: AbortSignal) =>
+    new Promise<void>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+  const { runs } = createProcess({ model: new ScriptedModel(), store, change: { sleep } })
+  await store.begin(newRun('r', { holder: 'p2' }))
+  await store.interrupt(keyOf('r'), 1, interruption)
+  const { whenResumed } = await runs.follow(keyOf('r'), connected)
+  const waiting = assert.rejects(whenResumed!(connected), { code: 'overloaded' })
+  await tick()
+  void runs.drain(0)
+  await waiting
+})

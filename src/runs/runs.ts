@@ -77,6 +77,8 @@ export function createRuns(dependencies: RunsDependencies): Runs {
 
   async function drain(ms: number): Promise<void> {
     intake.close()
+    // Readers of interrupted runs wait for seconds between two polls, and are told before the server closes their connections.
+    registry.wakeAll()
     adoption.stop()
     const runs = registry.all()
     await Promise.all([live.drain(ms).then(() => remoteReaders?.close()), remote.drain(ms)])

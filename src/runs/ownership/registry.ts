@@ -21,6 +21,8 @@ export interface RunRegistry {
   remove(run: LiveRun): void
   /** Resolves when a run with the key is added, another process publishes a change of the run, `ms` have passed, or `signal` is aborted. */
   waitForChange(key: RunKey, ms: number, signal?: AbortSignal): Promise<void>
+  /** Ends all waits of `waitForChange`. */
+  wakeAll(): void
 }
 
 export function createRunRegistry({ bus, sleep }: RegistryDependencies): RunRegistry {
@@ -28,10 +30,14 @@ export function createRunRegistry({ bus, sleep }: RegistryDependencies): RunRegi
   const waiting = new Map<string, Set<() => void>>()
 
   bus.subscribe('moved', (key) => wake(runKeyText(key)))
-  bus.onGap(() => [...waiting.keys()].forEach(wake))
+  bus.onGap(wakeAll)
 
   function wake(name: string): void {
     for (const stopWaiting of waiting.get(name) ?? []) stopWaiting()
+  }
+
+  function wakeAll(): void {
+    for (const name of waiting.keys()) wake(name)
   }
 
   async function waitForChange(key: RunKey, ms: number, signal?: AbortSignal): Promise<void> {
@@ -61,6 +67,7 @@ export function createRunRegistry({ bus, sleep }: RegistryDependencies): RunRegi
       if (runs.get(runKeyText(run.key)) === run) runs.delete(runKeyText(run.key))
     },
     waitForChange,
+    wakeAll,
   }
 }
 
