@@ -5,10 +5,16 @@ import type { ModelReply, ModelUsage } from './model.ts'
 import type { Suspension } from './suspension.ts'
 
 /**
- * Everything observable of a run. `VisibleEvent`s go to the readers of the run, each numbered. The other events are for
- * the process that stores the run.
+ * Everything observable of a running agent. `VisibleEvent`s go to the readers of the run, each numbered. The other events
+ * are for the process that stores the run.
  */
 export type AgentEvent = VisibleEvent | KeptEvent | NestedEvent | ApprovedStartEvent | SuspensionEvent
+
+/**
+ * Takes the events of an agent. A promise is back-pressure, and resolves when the event is stored; undefined: the agent may
+ * go on at once. A rejection ends the agent.
+ */
+export type Emit = (event: AgentEvent) => Promise<void> | undefined
 
 /** Events from which a run, or an agent inside of a run, can resume. */
 export type KeptEvent = TurnEvent | ResultEvent | InstructionEvent
@@ -18,15 +24,17 @@ export type VisibleEvent =
   | { type: 'text'; label: TextLabel; text: string }
   /** The model's stream broke: the answer begins anew. */
   | { type: 'retrying' }
-  // The start and the end of a step, published as they happen.
+  // The start and the end of a step, published as they happen. The end of a tool call is a part of its `result`.
   | { type: 'step_start'; step: StepStart }
   | { type: 'step_end'; step: Step }
-  // Exactly one `end` or `interrupt` is the last event.
+
+/** How an agent came to its end, or why the agent waits. */
+export type LoopOutcome =
   | ({ type: 'end' } & LoopEnd)
   /** Calls wait for approval or for the client; the run resumes with a decision on each. */
   | { type: 'interrupt'; calls: readonly PendingCall[] }
 
-/** A model call has ended; yielded before any of its tool calls runs, so that a run can resume from here. */
+/** A model call has ended; emitted before any of its tool calls runs, so that a run can resume from here. */
 export interface TurnEvent {
   type: 'turn'
   message: AssistantMessage
@@ -37,24 +45,27 @@ export interface TurnEvent {
   endedAt: number
 }
 
-/** A tool call has its result; yielded at once, before the next `write` call of the turn starts. */
+/**
+ * A tool call has its result; emitted at once, before the next `write` call of the turn starts. The result includes the
+ * visible `step_end`, which readers get when the result is stored: no other event can come between the two.
+ */
 export interface ResultEvent {
   type: 'result'
   message: ToolMessage
   effect: 'read' | 'write'
-  /** The step of the matching `step_end`. */
+  /** The step of the `step_end`. */
   step: Step
 }
 
 /**
- * The loop has appended an instruction to the transcript, such as a step of a plan; yielded before the next model call.
+ * The loop has appended an instruction to the transcript, such as a step of a plan; emitted before the next model call.
  */
 export interface InstructionEvent {
   type: 'instruction'
   message: UserMessage
 }
 
-/** An approved `write` call is about to start; yielded before the start, so that the call never runs twice. */
+/** An approved `write` call is about to start; emitted before the start, so that the call never runs twice. */
 export interface ApprovedStartEvent {
   type: 'approved_start'
   callId: string
@@ -74,7 +85,6 @@ export interface NestedEvent {
   callId: string
   /** The agent's name. */
   subAgent: string
-  /** A `result` includes its visible `step_end`: no event of another agent can come between them. */
   event: KeptEvent
 }
 

@@ -1,5 +1,5 @@
 import { changedInputText, clientAnswerIn, type PendingCall } from './approval.ts'
-import { scopeIn, type CallOptions } from './call-options.ts'
+import { scopeIn, type CallOptions } from './options.ts'
 import { toClientOutcome } from './client-tools.ts'
 import type { Step, StepStart } from './events.ts'
 import { outcomeUnknown } from './history.ts'
@@ -62,10 +62,10 @@ function requestsOfServers(
   callId: string,
   { name }: Tool,
   { model, trace, suspensionOf, now }: CallOptions,
-  { publish }: InnerAgent,
+  { emit }: InnerAgent,
 ): Pick<ToolContext, 'sample' | 'maySuspend'> {
   return {
-    ...(model && { sample: createSample({ model, callId, tool: name, trace, publish, now }) }),
+    ...(model && { sample: createSample({ model, callId, tool: name, trace, emit, now }) }),
     ...(suspensionOf && { maySuspend: true }),
   }
 }

@@ -1,5 +1,4 @@
-import { scopeIn } from './call-options.ts'
-import type { LoopOptions } from './loop.ts'
+import { scopeIn, type LoopOptions } from './options.ts'
 import type { ToolOffer } from './model.ts'
 import type { Tool } from './tool.ts'
 import { choiceInForce, isChosen } from './tool-choice.ts'

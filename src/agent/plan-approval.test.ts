@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { AgentEvent } from './events.ts'
 import { planExecute } from './plan.ts'
-import { eventsOf, fakeTool, optionsOf, story, type Traits } from './react-fixture.ts'
+import { eventsOf, fakeTool, optionsOf, story, type Traits, type StoryEvent } from './react-fixture.ts'
 import { call, say, ScriptedModel, type ScriptedReply } from './scripted-model.ts'
 
 const send = fakeTool('send', { effect: 'write', approval: { by: 'caller' }, execute: async () => 'sent' })
 
-function shortStory(events: readonly AgentEvent[]): string[] {
+function shortStory(events: readonly StoryEvent[]): string[] {
   return story(events).map((line, at) => {
     const event = events[at]!
     return event.type === 'instruction' ? `told: ${event.message.instruction}` : line

@@ -1,23 +1,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { AgentEvent } from './events.ts'
 import type { AssistantMessage, Message, UserMessage } from './messages.ts'
 import { positionIn } from './plan-position.ts'
 import { planExecute } from './plan.ts'
-import { eventsOf, fakeTool, optionsOf, story, type Traits } from './react-fixture.ts'
+import { eventsOf, fakeTool, optionsOf, story, type Traits, type StoryEvent } from './react-fixture.ts'
 import { call, fail, say, ScriptedModel, type ScriptedReply } from './scripted-model.ts'
 
 const plan = (...steps: string[]) => say(JSON.stringify(steps))
 
 /** The story with instructions by what they tell to do. */
-function shortStory(events: readonly AgentEvent[]): string[] {
+function shortStory(events: readonly StoryEvent[]): string[] {
   return story(events).map((line, at) => {
     const event = events[at]!
     return event.type === 'instruction' ? `told: ${event.message.instruction}` : line
   })
 }
 
-async function run(script: ScriptedReply[], traits: Traits = {}, onEvent?: (event: AgentEvent) => void) {
+async function run(script: ScriptedReply[], traits: Traits = {}, onEvent?: (event: StoryEvent) => void) {
   const model = new ScriptedModel(...script)
   const options = optionsOf(model, { tools: [fakeTool('look')], ...traits })
   const events = await eventsOf(options, onEvent, planExecute)

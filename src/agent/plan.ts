@@ -1,12 +1,10 @@
-import type { AgentEvent, EndReason } from './events.ts'
+import type { EndReason } from './events.ts'
+import { answerTurns, isAnswered, lastText, resumeCalls, turns } from './loop.ts'
 import type { JsonObject } from './messages.ts'
 import { planFrom, positionIn, type PlanInstruction, type PlanPosition } from './plan-position.ts'
 import { askForAnswer, askForChange, askForPlan, askForStep, askToDoIt, parsePlan, stepOpening, toList } from './plan-text.ts'
-import { answerTurns, isAnswered, lastText } from './react.ts'
-import { inSchema } from './structured-answer.ts'
-import { startLoop, untilEnd, type Loop, type LoopOptions } from './loop.ts'
 import { offersOf } from './model-offer.ts'
-import { resumeCalls, turns } from './turns.ts'
+import type { Loop, LoopOptions } from './options.ts'
 
 /** Maximum number of changes: further changes of a plan rarely help. */
 const maxChanges = 3
@@ -14,30 +12,25 @@ const maxChanges = 3
 /**
  * Plan and execute: the model makes a plan, runs the steps in order with tools, changes the plan when a step fails, and
  * answers at the end. Text on the way is labelled `planning`; only the closing text is `answer`. All state is in the
- * transcript. Ends with exactly one `end` event; a final model failure is thrown as `ModelError`.
+ * transcript.
  */
-export async function* planExecute(options: LoopOptions): AsyncGenerator<AgentEvent, void> {
-  const loop = startLoop(options)
-  yield* untilEnd(loop, inSchema(loop, steps(loop)))
-}
-
-async function* steps(loop: Loop): AsyncGenerator<AgentEvent, EndReason> {
+export async function planExecute(loop: Loop): Promise<EndReason> {
   const { options, answer } = loop
-  yield* resumeCalls(loop)
+  await resumeCalls(loop)
   for (;;) {
     options.signal.throwIfAborted()
     const position = positionIn(options.messages)
     answer.replaceBest(bestSoFar(options, position))
     if (position.last === 'answer' && isAnswered(options.messages)) return 'stop'
     const next = position.open ?? nextOf(position, options.maxIterations - loop.callsMade)
-    if (position.open === undefined) yield* instruct(loop, next, position)
-    if (next === 'answer') return yield* close(loop, position)
-    if (next === 'step') yield* turns(loop, { label: 'planning', mayCall: true }, options.maxIterations - 1)
-    else yield* makePlan(loop, next, position)
+    if (position.open === undefined) await instruct(loop, next, position)
+    if (next === 'answer') return await close(loop, position)
+    if (next === 'step') await turns(loop, { label: 'planning', mayCall: true }, options.maxIterations - 1)
+    else await makePlan(loop, next, position)
     if (positionIn(options.messages).open) {
       // Out of model calls within a step: the last call is for the answer.
-      yield* instruct(loop, 'answer', position)
-      return yield* close(loop, position)
+      await instruct(loop, 'answer', position)
+      return await close(loop, position)
     }
   }
 }
@@ -57,17 +50,13 @@ function isDirect({ plan, changes }: Pick<PlanPosition, 'plan' | 'changes'>): bo
 }
 
 /** Appends an instruction of the loop to the transcript. */
-async function* instruct(
-  { options, answer }: Loop,
-  instruction: PlanInstruction,
-  position: PlanPosition,
-): AsyncGenerator<AgentEvent, void> {
+async function instruct({ options, answer, emit }: Loop, instruction: PlanInstruction, position: PlanPosition): Promise<void> {
   const { plan = [], ended } = position
   // Published before the message, so that a process that resumes behind the message does not publish the step again.
-  if (instruction === 'step') yield answer.add('planning', stepOpening(ended + 1, plan.length, plan[ended]!))
+  if (instruction === 'step') void emit(answer.add('planning', stepOpening(ended + 1, plan.length, plan[ended]!)))
   const message = { role: 'user' as const, text: textOf(options, instruction, position), instruction }
   options.messages.push(message)
-  yield { type: 'instruction', message }
+  await emit({ type: 'instruction', message })
 }
 
 function textOf(options: LoopOptions, instruction: PlanInstruction, position: PlanPosition): string {
@@ -79,20 +68,18 @@ function textOf(options: LoopOptions, instruction: PlanInstruction, position: Pl
 }
 
 /** Makes one model call whose text is the plan; publishes the plan as a list and as a step. */
-async function* makePlan(loop: Loop, kind: 'plan' | 'change', { plan = [], ended }: PlanPosition): AsyncGenerator<AgentEvent, void> {
-  const { options, answer } = loop
+async function makePlan(loop: Loop, kind: 'plan' | 'change', { plan = [], ended }: PlanPosition): Promise<void> {
+  const { options, answer, emit } = loop
   const input: JsonObject = kind === 'plan' ? {} : { failed: plan[ended - 1] ?? '', why: lastTextBefore(options) }
   const start = { id: options.newId(), type: 'planning' as const, tool: kind, input, startedAt: options.now(), ...bySubAgent(options) }
-  yield { type: 'step_start', step: start }
-  const turn = yield* turns(loop, { label: undefined, mayCall: false }, options.maxIterations - 1)
+  await emit({ type: 'step_start', step: start })
+  const turn = await turns(loop, { label: undefined, mayCall: false }, options.maxIterations - 1)
   const text = turn?.message.text ?? ''
   const output = kind === 'plan' ? planFrom(text) : (parsePlan(text) ?? [])
   const log = output.length > 0 ? toList(output) : 'Nothing is left to be done.'
-  yield answer.add('planning', `${log}\n`)
-  yield {
-    type: 'step_end',
-    step: { ...start, log, output, status: turn ? 'success' : 'error', durationMs: options.now() - start.startedAt },
-  }
+  void emit(answer.add('planning', `${log}\n`))
+  const status = turn ? 'success' : 'error'
+  await emit({ type: 'step_end', step: { ...start, log, output, status, durationMs: options.now() - start.startedAt } })
 }
 
 function bySubAgent({ subAgent }: LoopOptions): { subAgent?: string } {
@@ -108,11 +95,11 @@ function lastTextBefore({ messages }: LoopOptions): string {
  * The closing answer. With a plan of one step the answer is made with tools, as in ReAct; otherwise from the results of
  * the steps.
  */
-async function* close(loop: Loop, position: PlanPosition): AsyncGenerator<AgentEvent, EndReason> {
+async function close(loop: Loop, position: PlanPosition): Promise<EndReason> {
   const { options } = loop
   const isDone = position.plan !== undefined && (position.ended >= position.plan.length || position.hasFailed)
-  if (position.ended === 0) return yield* answerTurns(loop)
-  const turn = yield* turns(loop, { label: 'answer', mayCall: false })
+  if (position.ended === 0) return await answerTurns(loop)
+  const turn = await turns(loop, { label: 'answer', mayCall: false })
   if (!turn) return 'max_iterations'
   return !isDone && loop.callsMade === options.maxIterations && turn.finish === 'stop' ? 'max_iterations' : turn.finish
 }

@@ -1,5 +1,5 @@
 import { clientAnswerIn, rejectionText, type Decision, type PendingCall } from './approval.ts'
-import type { CallOptions } from './call-options.ts'
+import type { CallOptions } from './options.ts'
 import { isDeeper, maxJsonDepth } from '../json/shape.ts'
 import type { JsonObject, ToolCall } from './messages.ts'
 import type { Tool } from './tool.ts'

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { AgentEvent, Step } from './events.ts'
+import type { Step } from './events.ts'
 import { ModelError, type ModelEvent } from './model.ts'
 import { maxProviderSteps } from './provider-steps.ts'
-import { eventsOf, fakeTool, optionsOf, story } from './react-fixture.ts'
+import { eventsOf, fakeTool, optionsOf, story, type StoryEvent } from './react-fixture.ts'
 import { call, providerCall, say, ScriptedModel, texts } from './scripted-model.ts'
 
 const webSearch = fakeTool('web_search', { provider: { tool: 'web_search', config: {} } })
-const stepsOf = (events: readonly AgentEvent[]): Step[] => events.flatMap((event) => (event.type === 'step_end' ? [event.step] : []))
+const stepsOf = (events: readonly StoryEvent[]): Step[] => events.flatMap((event) => (event.type === 'step_end' ? [event.step] : []))
 const found = (id = 'p1') => providerCall('web_search', { query: 'x' }, { hits: 2 }, { id })
 
 async function run(events: ModelEvent[], traits = {}) {
@@ -16,7 +16,7 @@ async function run(events: ModelEvent[], traits = {}) {
 }
 
 /** The answer text behind the last event with another label: what readers take for the answer. */
-function outputOf(events: readonly AgentEvent[]): string {
+function outputOf(events: readonly StoryEvent[]): string {
   let output = ''
   for (const event of events) {
     if (event.type === 'text') output = event.label === 'answer' ? output + event.text : ''
@@ -78,7 +78,7 @@ test('a step that the provider leaves open is ended with the reply, and with a f
   )
   assert.equal(outputOf(events), 'Done.')
   const failing = new ScriptedModel({ events: [start!], error: new ModelError('unavailable', 'down') })
-  const seen: AgentEvent[] = []
+  const seen: StoryEvent[] = []
   await assert.rejects(
     eventsOf(optionsOf(failing, { tools: [webSearch] }), (event) => seen.push(event)),
     ModelError,

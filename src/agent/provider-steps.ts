@@ -1,6 +1,6 @@
 import { isDeeper, maxJsonDepth } from '../json/shape.ts'
-import type { AgentEvent, Step, StepStart } from './events.ts'
-import type { LoopOptions } from './loop.ts'
+import type { Emit, Step, StepStart } from './events.ts'
+import type { Loop, LoopOptions } from './options.ts'
 import type { JsonObject, JsonValue } from './messages.ts'
 import type { ModelEvent, ProviderCall } from './model.ts'
 import { cut, maxStoredOutput, type Tool } from './tool.ts'
@@ -17,15 +17,23 @@ const defaultCharacters = 20_000
 /** The calls that the provider runs during one model call, as steps. The input and the output are only shown, never acted on. */
 export class ProviderSteps {
   private readonly options: LoopOptions
-  private readonly open = new Map<string, StepStart>()
+  private readonly emit: Emit
+  private open: Map<string, StepStart> | undefined
   private count = 0
 
-  constructor(options: LoopOptions) {
+  constructor({ options, emit }: Loop) {
     this.options = options
+    this.emit = emit
   }
 
-  *start({ id, name, input }: ProviderCall): Generator<AgentEvent, void> {
-    if (this.open.has(id) || this.count >= maxProviderSteps) return
+  /** True while steps have no end. */
+  get areOpen(): boolean {
+    return this.open !== undefined && this.open.size > 0
+  }
+
+  start({ id, name, input }: ProviderCall): Promise<void> | undefined {
+    this.open ??= new Map()
+    if (this.open.has(id) || this.count >= maxProviderSteps) return undefined
     this.count++
     const tool = this.toolOf(name)
     const { now, newId, subAgent } = this.options
@@ -40,28 +48,30 @@ export class ProviderSteps {
       isOfProvider: true,
     }
     this.open.set(id, step)
-    yield { type: 'step_start', step }
+    return this.emit({ type: 'step_start', step })
   }
 
-  *end({ call, output, isError }: CallEnd): Generator<AgentEvent, void> {
-    yield* this.start(call)
-    const step = this.open.get(call.id)
-    if (!step) return
-    this.open.delete(call.id)
+  end({ call, output, isError }: CallEnd): Promise<void> | undefined {
+    void this.start(call)
+    const step = this.open?.get(call.id)
+    if (!step) return undefined
+    this.open?.delete(call.id)
     const tool = this.toolOf(call.name)
     const ended = { ...step, input: toInput(call.input, tool) }
-    yield this.toEnd(ended, { output: bounded(output, tool), status: isError ? 'error' : 'success', log: isError ? failed : 'Done.' })
+    return this.publishEnd(ended, { output: bounded(output, tool), status: isError ? 'error' : 'success', log: isError ? failed : 'Done.' })
   }
 
   /** Ends the steps that the provider has left open. */
-  *close(reason: string): Generator<AgentEvent, void> {
-    const steps = [...this.open.values()]
-    this.open.clear()
-    for (const step of steps) yield this.toEnd(step, { output: { error: reason }, status: 'error', log: reason })
+  close(reason: string): Promise<void> | undefined {
+    const steps = [...(this.open?.values() ?? [])]
+    this.open?.clear()
+    let stored: Promise<void> | undefined
+    for (const step of steps) stored = this.publishEnd(step, { output: { error: reason }, status: 'error', log: reason })
+    return stored
   }
 
-  private toEnd(step: StepStart, end: Pick<Step, 'output' | 'status' | 'log'>): AgentEvent {
-    return { type: 'step_end', step: { ...step, ...end, durationMs: this.options.now() - step.startedAt } }
+  private publishEnd(step: StepStart, end: Pick<Step, 'output' | 'status' | 'log'>): Promise<void> | undefined {
+    return this.emit({ type: 'step_end', step: { ...step, ...end, durationMs: this.options.now() - step.startedAt } })
   }
 
   private toolOf(name: string): Tool | undefined {

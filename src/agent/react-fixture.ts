@@ -1,9 +1,9 @@
-import type { AgentEvent } from './events.ts'
+import type { AgentEvent, LoopOutcome } from './events.ts'
+import { runAgent } from './loop.ts'
 import type { JsonValue } from './messages.ts'
 import type { Model } from './model.ts'
-import { react } from './react.ts'
+import type { LoopOptions, Workflow } from './options.ts'
 import type { Tool } from './tool.ts'
-import type { LoopOptions } from './loop.ts'
 import { keepNothing } from './artifact-fixture.ts'
 
 /** A tool for tests: reads, takes any input and answers `ok`, unless `traits` say otherwise. */
@@ -49,18 +49,28 @@ export function optionsOf(model: Model, { tools = [], ...traits }: Traits = {}):
   }
 }
 
-/** Runs to the end; `onEvent` acts as soon as an event is told. */
-export async function eventsOf(options: LoopOptions, onEvent?: (event: AgentEvent) => void, loop = react): Promise<AgentEvent[]> {
-  const events: AgentEvent[] = []
-  for await (const event of loop(options)) {
+/** An event of an agent, or its outcome as the last event. */
+export type StoryEvent = AgentEvent | LoopOutcome
+
+/** Runs to the end; `onEvent` acts as soon as an event is emitted. A result is followed by the end of its step, as for readers. */
+export async function eventsOf(options: LoopOptions, onEvent?: (event: StoryEvent) => unknown, workflow?: Workflow): Promise<StoryEvent[]> {
+  const events: StoryEvent[] = []
+  const take = (event: StoryEvent): void => {
     events.push(event)
     onEvent?.(event)
+    if (event.type === 'result') take({ type: 'step_end', step: event.step })
   }
+  take(
+    await runAgent({ ...options, ...(workflow && { workflow }) }, (event) => {
+      take(event)
+      return undefined
+    }),
+  )
   return events
 }
 
 /** The whole sequence of events, a line for each. */
-export function story(events: readonly AgentEvent[]): string[] {
+export function story(events: readonly StoryEvent[]): string[] {
   return events.map((event) => {
     switch (event.type) {
       case 'text':

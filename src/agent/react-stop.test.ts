@@ -1,7 +1,8 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
+import type { AgentEvent } from './events.ts'
 import type { Model, ModelEvent, ModelReply } from './model.ts'
-import { react } from './react.ts'
+import { runAgent } from './loop.ts'
 import { eventsOf, fakeTool, gate, optionsOf, story } from './react-fixture.ts'
 import { call, say, ScriptedModel } from './scripted-model.ts'
 import type { Tool } from './tool.ts'
@@ -20,6 +21,12 @@ function endlessModel() {
     }
   }
   return { model: { name: 'endless-1', seesImages: true, reply } satisfies Model, closed: closed.opened }
+}
+
+class FenceLost extends Error {}
+
+function throwFenceLost(): never {
+  throw new FenceLost()
 }
 
 /** A tool that never ends by itself; keeps the signals it was given. */
@@ -45,10 +52,40 @@ test('a run cancelled while the model streams closes the generator and keeps the
   assert.deepEqual(options.messages, [{ role: 'user', text: 'Go.' }])
 })
 
-test('a consumer that leaves while the model streams closes its generator', async () => {
-  const { model, closed } = endlessModel()
-  for await (const event of react(optionsOf(model))) if (event.type === 'text') break
-  await closed
+test('an event that cannot be kept while the model streams ends its call and the agent', async () => {
+  for (const keep of [() => Promise.reject(new FenceLost()), throwFenceLost]) {
+    const { model, closed } = endlessModel()
+    await assert.rejects(runAgent(optionsOf(model), keep), FenceLost)
+    await closed
+  }
+})
+
+test('the loss of a run that is stopped at the same time is not taken for its end', async () => {
+  const { model } = endlessModel()
+  const controller = new AbortController()
+  const running = runAgent(optionsOf(model, { signal: controller.signal }), () => {
+    controller.abort()
+    return Promise.reject(new FenceLost())
+  })
+  await assert.rejects(running, FenceLost)
+})
+
+test('a stopped agent ends when its events are stored', async () => {
+  const { model } = endlessModel()
+  const controller = new AbortController()
+  const stored = gate()
+  let hasEnded = false
+  const begun = gate()
+  const running = runAgent(optionsOf(model, { signal: controller.signal }), () => {
+    begun.open()
+    return stored.opened
+  }).finally(() => (hasEnded = true))
+  await begun.opened
+  controller.abort()
+  await new Promise(setImmediate)
+  assert.equal(hasEnded, false)
+  stored.open()
+  assert.deepEqual(await running, { type: 'end', reason: 'cancelled' })
 })
 
 test('a run cancelled before its start calls no model', async () => {
@@ -125,13 +162,70 @@ test('a run that times out during a model call repeats the best answer of earlie
   assert.deepEqual(story(events).slice(-3), ['reasoning: Hm.', 'answer: About 5.', 'end: timeout'])
 })
 
-test("a consumer that leaves while a tool runs aborts the tool's signal", async () => {
+test('an event that cannot be kept stops the tools that run, and no further call starts', async () => {
   const { tool, signals } = stuckTool()
   const quick = fakeTool('quick')
   const model = new ScriptedModel(say('', call('stuck', {}), call('quick', {})))
-  for await (const event of react(optionsOf(model, { tools: [tool, quick] }))) if (event.type === 'step_end') break
+  const events: AgentEvent[] = []
+  const running = runAgent(optionsOf(model, { tools: [tool, quick] }), (event) => {
+    events.push(event)
+    return event.type === 'result' ? Promise.reject(new FenceLost()) : undefined
+  })
+  await assert.rejects(running, FenceLost)
   assert.deepEqual(
     signals.map((signal) => signal.aborted),
     [true],
+  )
+  assert.deepEqual(story(events), ['turn', 'c1 starts: stuck {}', 'c2 starts: quick {}', 'c2 result: ok'])
+})
+
+test('an inner event that cannot be kept stops the inner agent and the run; no later event is passed on', async () => {
+  const ends: string[] = []
+  const agent = fakeTool('agent', {
+    isAgent: true,
+    async execute(_, { inner, signal }) {
+      await inner!.emit({ type: 'retrying' })
+      ends.push(signal.aborted ? 'stopped' : 'goes on')
+      await inner!.emit({ type: 'retrying' })
+      ends.push('over')
+      return null
+    },
+  })
+  const events: AgentEvent[] = []
+  const running = runAgent(optionsOf(new ScriptedModel(say('', call('agent', {}))), { tools: [agent] }), (event) => {
+    events.push(event)
+    return event.type === 'retrying' ? Promise.reject(new FenceLost()) : undefined
+  })
+  await assert.rejects(running, FenceLost)
+  assert.deepEqual(ends, ['stopped', 'over'])
+  assert.deepEqual(story(events), ['turn', 'c1 starts: agent {}', 'retrying'])
+})
+
+test('events of an inner agent wait while an event of another call is being stored', async () => {
+  const stored = gate()
+  const agent = fakeTool('agent', {
+    isAgent: true,
+    async execute(_, { inner }) {
+      for (const text of ['1', '2']) await inner!.emit({ type: 'text', label: 'planning', text })
+      return null
+    },
+  })
+  const write = fakeTool('write', { effect: 'write' })
+  const model = new ScriptedModel(say('', call('write', {}), call('agent', {})), say('Done.'))
+  const events: AgentEvent[] = []
+  const running = runAgent(optionsOf(model, { tools: [agent, write] }), (event) => {
+    events.push(event)
+    return event.type === 'result' && event.effect === 'write' ? stored.opened : undefined
+  })
+  const isStoring = () => events.some((event) => event.type === 'result')
+  while (!isStoring()) await new Promise(setImmediate)
+  const count = events.length
+  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
+  assert.equal(events.length, count)
+  stored.open()
+  await running
+  assert.deepEqual(
+    story(events).filter((line) => line.startsWith('planning')),
+    ['planning: 1', 'planning: 2'],
   )
 })

@@ -1,5 +1,5 @@
 import type { Artifact } from './artifact.ts'
-import type { LoopOptions } from './loop.ts'
+import type { LoopOptions } from './options.ts'
 import type { ModelFile, ModelReply, ModelSource } from './model.ts'
 
 /** Sources of one reply that are kept. */

@@ -1,4 +1,4 @@
-import type { AgentEvent } from './events.ts'
+import type { Emit } from './events.ts'
 import type { AssistantMessage, UserMessage } from './messages.ts'
 import type { Model, ModelReply } from './model.ts'
 import type { RunTrace } from './trace.ts'
@@ -21,16 +21,15 @@ export interface SamplingOptions {
   /** The tool, as the run shows it. */
   tool: string
   trace: RunTrace | undefined
-  /** Publishes an event of the run; resolves when the event is stored. */
-  publish(event: AgentEvent): Promise<void>
+  emit: Emit
   now(): number
 }
 
 /** The usage counts as usage of the run, and the trace of the run shows the model call inside of the tool call. */
-export function createSample({ model, callId, tool, trace, publish, now }: SamplingOptions): Sample {
+export function createSample({ model, callId, tool, trace, emit, now }: SamplingOptions): Sample {
   return async ({ system, messages, maxOutputTokens }, signal) => {
     const text = messages.map((message) => message.text).join('\n\n')
-    await publish({ type: 'nested', callId, subAgent: tool, event: { type: 'instruction', message: { role: 'user', text } } })
+    await emit({ type: 'nested', callId, subAgent: tool, event: { type: 'instruction', message: { role: 'user', text } } })
     const startedAt = now()
     const modelCall = trace?.modelCall(callId)
     const replying = model.reply(
@@ -41,7 +40,7 @@ export function createSample({ model, callId, tool, trace, publish, now }: Sampl
     while (!next.done) next = await replying.next()
     const { text: reply, usage, finish } = next.value
     const message: AssistantMessage = { role: 'assistant', text: reply, toolCalls: [] }
-    await publish({ type: 'nested', callId, subAgent: tool, event: { type: 'turn', message, usage, finish, startedAt, endedAt: now() } })
+    await emit({ type: 'nested', callId, subAgent: tool, event: { type: 'turn', message, usage, finish, startedAt, endedAt: now() } })
     return next.value
   }
 }

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isRepair, withoutRepairs, type AnswerSchema } from './answer-schema.ts'
-import type { AgentEvent } from './events.ts'
 import type { Message } from './messages.ts'
 import { planExecute } from './plan.ts'
-import { eventsOf, fakeTool, optionsOf, story, type Traits } from './react-fixture.ts'
-import { react } from './react.ts'
+import { eventsOf, fakeTool, optionsOf, story, type Traits, type StoryEvent } from './react-fixture.ts'
+import { react } from './loop.ts'
 import { call, fail, say, ScriptedModel, type ScriptedReply } from './scripted-model.ts'
 
 /** Accepts the text `good` alone. */
@@ -19,7 +18,7 @@ const bad = () => say(['"b', 'ad"'])
 const good = () => say(['"go', 'od"'])
 
 /** The story without the texts of instructions. */
-const shortStory = (events: readonly AgentEvent[]) => story(events).map((line) => (line.startsWith('instruction: ') ? 'repair' : line))
+const shortStory = (events: readonly StoryEvent[]) => story(events).map((line) => (line.startsWith('instruction: ') ? 'repair' : line))
 
 async function run(script: ScriptedReply[], traits: Traits = {}, loop = react) {
   const model = new ScriptedModel(...script)

@@ -1,6 +1,7 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import { react } from './react.ts'
+import type { AgentEvent } from './events.ts'
+import { runAgent } from './loop.ts'
 import { eventsOf, fakeTool, gate, optionsOf, story } from './react-fixture.ts'
 import { call, say, ScriptedModel } from './scripted-model.ts'
 import { scopeOf } from './data-scope.ts'
@@ -68,22 +69,33 @@ test('reads beyond eight wait for a free slot', async () => {
   assert.equal(events.filter((event) => event.type === 'step_end').length, 10)
 })
 
-test('a write starts when the result of the previous write has been taken', async () => {
+test('a write starts when the result of the previous write is stored', async () => {
   const write = heldTool('write', 'write')
-  const running = react(optionsOf(new ScriptedModel(say('', ...asksFor('write', 1, 2))), { tools: [write.tool] }))
-  await running.next()
-  await running.next()
+  const stored = gate()
+  const reached = gate()
+  const events: AgentEvent[] = []
+  const model = new ScriptedModel(say('', ...asksFor('write', 1, 2)), say('Done.'))
+  const running = runAgent(optionsOf(model, { tools: [write.tool] }), (event) => {
+    events.push(event)
+    if (event.type !== 'result' || event.message.callId !== 'c1') return undefined
+    reached.open()
+    return stored.opened
+  })
   write.letGo(1)
   write.letGo(2)
-  const { value } = await running.next()
-  assert.equal(value?.type, 'result')
-  // Whoever keeps the run stores the result now.
+  await reached.opened
   await new Promise(setImmediate)
   assert.deepEqual(write.started, [1])
-  assert.deepEqual(story([(await running.next()).value!, (await running.next()).value!]), ['c1 ends: success', 'c2 starts: write {"n":2}'])
-  assert.equal((await running.next()).value?.type, 'result')
+  stored.open()
+  await running
   assert.deepEqual(write.started, [1, 2])
-  await running.return()
+  assert.deepEqual(story(events).slice(0, 5), [
+    'turn',
+    'c1 starts: write {"n":1}',
+    'c1 result: write 1',
+    'c2 starts: write {"n":2}',
+    'c2 result: write 2',
+  ])
 })
 
 test('a read runs beside a write', async () => {

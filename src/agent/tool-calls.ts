@@ -1,101 +1,147 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Interrupted, type PendingCall } from './approval.ts'
-import type { CallOptions } from './call-options.ts'
-import type { AgentEvent } from './events.ts'
+import type { Emit, StepStart } from './events.ts'
 import { execute, stepOf, unknownEnd, type EndedCall } from './execute-call.ts'
-import { InnerEvents } from './inner-events.ts'
 import type { Message, ToolCall } from './messages.ts'
+import type { CallOptions, Loop } from './options.ts'
 import { effectOf, isApprovedWrite, isUndecided, prepare, toPending, type PreparedCall } from './prepare-call.ts'
 import { canResume, toQuestionId, type Suspended, type Suspension } from './suspension.ts'
 import { nameTools } from './tool-names.ts'
 import { reachState } from '../states.ts'
 
-/** Reads of one turn that run at the same time; further reads wait. */
-const maxParallelReads = 8
+/** Calls of one turn that run at the same time; further reads wait. */
+const maxParallelCalls = 8
 
 /**
- * Runs the calls of a turn: reads in parallel, writes sequentially in the order requested. Yields starts and ends at once,
- * with each `result` before the visible end, so that the result can be stored first. Events of agents inside of the calls
- * are yielded in between. Results join the transcript in the order requested. Calls waiting for a decision stay open, and
- * are thrown as `Interrupted` after the end of all remaining calls.
+ * Runs the calls of a turn: reads in parallel, writes sequentially in the order requested. Starts and results are emitted as they happen.
+ * Results join the transcript in the order requested. Calls waiting for a decision stay open, and are thrown as `Interrupted` after the
+ * end of all remaining calls.
  */
-export async function* runCalls(
-  calls: readonly ToolCall[],
-  options: CallOptions,
-  { resumed = false } = {},
-): AsyncGenerator<AgentEvent, void> {
+export async function runCalls(calls: readonly ToolCall[], loop: Pick<Loop, 'options' | 'emit'>, { resumed = false } = {}): Promise<void> {
+  const { options } = loop
   const toolsByName = nameTools(options.tools())
   const all = await Promise.all(calls.map((call) => prepare(call, toolsByName, options)))
-  const open: PendingCall[] = all.filter(isUndecided).map(toPending)
-  const prepared = all.filter((call) => !isUndecided(call))
-  const reads = prepared.filter(({ tool }) => tool?.effect !== 'write')
-  const writes = prepared.filter(({ tool }) => tool?.effect === 'write')
-  const maybeDone = resumed ? toMaybeDone(writes, options) : new Set()
-  const results = new Map<string, Message>()
-  const running = new Map<string, Promise<EndedCall>>()
-  const innerEvents = new InnerEvents()
-  const leaving = new AbortController()
-  const signal = AbortSignal.any([options.signal, leaving.signal])
-
-  function* start(prepared: PreparedCall): Generator<AgentEvent, void> {
-    const { id } = prepared.call
-    const step = stepOf(prepared, options)
-    const isUnknown = maybeDone.has(prepared)
-    const suspension = isUnknown ? undefined : suspensionToResume(prepared, options)
-    if (suspension) yield { type: 'suspension', suspension: { ...suspension, isOver: true }, effect: effectOf(prepared) }
-    else if (isApprovedWrite(prepared) && !isUnknown && !signal.aborted) {
-      reachState('approved-call-started')
-      yield { type: 'approved_start', callId: id }
-    }
-    yield { type: 'step_start', step }
-    const innerAgent = { earlierMessages: (callId: string) => options.earlierMessages?.(callId) ?? [], publish: innerEvents.publish }
-    running.set(
-      id,
-      isUnknown ? Promise.resolve(unknownEnd(prepared, step)) : execute(prepared, step, { ...options, signal }, innerAgent, suspension),
-    )
-  }
-
-  try {
-    if (writes[0]) yield* start(writes.shift()!)
-    while (reads[0] && running.size < maxParallelReads) yield* start(reads.shift()!)
-    while (running.size > 0) {
-      const ended = await Promise.race([...running.values(), innerEvents.arrived])
-      if (!ended) {
-        yield* innerEvents.take()
-        continue
-      }
-      const { call: endedCall, step, text, images, pendingCalls, suspended } = ended
-      const { id: callId, name } = endedCall.call
-      running.delete(callId)
-      if (suspended) yield { type: 'suspension', suspension: toSuspension(callId, suspended), effect: effectOf(endedCall) }
-      if (pendingCalls) {
-        open.push(...pendingCalls)
-        const next = reads.shift()
-        if (next) yield* start(next)
-        continue
-      }
-      const effect = effectOf(endedCall)
-      const message: Message = {
-        role: 'tool',
-        callId,
-        name,
-        text,
-        isError: step.status === 'error',
-        ...(images.length > 0 && { images: [...images] }),
-      }
-      results.set(callId, message)
-      yield { type: 'result', message, effect, step }
-      yield { type: 'step_end', step }
-      const next = effect === 'write' ? writes.shift() : reads.shift()
-      if (next) yield* start(next)
-    }
-  } finally {
-    // A consumer that leaves in the middle must leave no tools running and no inner agents waiting.
-    leaving.abort()
-    innerEvents.close()
-  }
-  options.messages.push(...calls.flatMap(({ id }) => results.get(id) ?? []))
+  const running = new RunningCalls(
+    all.filter((call) => !isUndecided(call)),
+    loop,
+    resumed,
+  )
+  await running.finish()
+  options.messages.push(...calls.flatMap(({ id }) => running.results.get(id) ?? []))
   options.signal.throwIfAborted()
+  const open = [...all.filter(isUndecided).map(toPending), ...running.pending]
   if (open.length > 0) throw new Interrupted(open)
+}
+
+/** A call whose start is emitted. */
+interface StartedCall {
+  prepared: PreparedCall
+  step: StepStart
+  /** True for a write that a dead process may already have executed. */
+  isUnknown: boolean
+  suspension: Suspension | undefined
+  /** Absent while the call runs. */
+  ended?: EndedCall
+}
+
+/** The calls of a turn that need no decision. */
+class RunningCalls {
+  /** By the id of the call. */
+  readonly results = new Map<string, Message>()
+  /** Calls that wait for answers to questions of the calls, or of agents inside of them. */
+  readonly pending: PendingCall[] = []
+  private readonly reads: PreparedCall[]
+  private readonly writes: PreparedCall[]
+  private readonly maybeDone: ReadonlySet<PreparedCall>
+  private readonly options: CallOptions
+  private readonly emit: Emit
+  private readonly leaving = new AbortController()
+  /** The executions of calls, in the order of their start. */
+  private readonly running = new Map<StartedCall, Promise<void>>()
+
+  constructor(calls: readonly PreparedCall[], { options, emit }: Pick<Loop, 'options' | 'emit'>, isResumed: boolean) {
+    this.reads = calls.filter(({ tool }) => tool?.effect !== 'write')
+    this.writes = calls.filter(({ tool }) => tool?.effect === 'write')
+    this.maybeDone = isResumed ? toMaybeDone(this.writes, options) : new Set()
+    this.options = { ...options, signal: AbortSignal.any([options.signal, this.leaving.signal]) }
+    this.emit = emit
+  }
+
+  /** Resolves when all calls have ended or wait. When an emit fails, the calls are aborted, and the failure is thrown when they have ended. */
+  async finish(): Promise<void> {
+    const first = this.writes.splice(0, 1)
+    first.push(...this.reads.splice(0, maxParallelCalls - first.length))
+    try {
+      await this.start(first)
+      while (this.running.size > 0) {
+        await Promise.race(this.running.values())
+        // Calls that end in the same turn of the event loop are reported in the order of their start.
+        if (this.running.size > 1) await nextTurn()
+        for (const call of [...this.running.keys()]) if (call.ended) await this.goOn(call, call.ended)
+      }
+    } finally {
+      // Late events of a tool that ignored its signal are dropped, and agents inside of calls are stopped.
+      this.leaving.abort()
+      await Promise.allSettled(this.running.values())
+    }
+  }
+
+  /** Reports the end of a call, and starts the call that has waited for it. */
+  private async goOn(call: StartedCall, ended: EndedCall): Promise<void> {
+    this.running.delete(call)
+    const storing = this.end(ended)
+    if (storing) await storing
+    // Writes behind a write that waits are not started.
+    const isWriteDone = effectOf(ended.call) === 'write' && !ended.pendingCalls
+    const next = (isWriteDone ? this.writes : this.reads).shift()
+    if (next) await this.start([next])
+  }
+
+  /** Emits the starts of calls, then executes the calls. */
+  private async start(calls: readonly PreparedCall[]): Promise<void> {
+    const started = calls.map((prepared) => this.announce(prepared))
+    const storing = started.at(-1)?.storing
+    if (storing) await storing
+    for (const { call } of started) this.running.set(call, this.execute(call))
+  }
+
+  private async execute(call: StartedCall): Promise<void> {
+    const { prepared, step, isUnknown, suspension } = call
+    const inner = { earlierMessages: this.earlierMessages, emit: this.emitInside }
+    call.ended = isUnknown ? unknownEnd(prepared, step) : await execute(prepared, step, this.options, inner, suspension)
+  }
+
+  private announce(prepared: PreparedCall): { call: StartedCall; storing: Promise<void> | undefined } {
+    const step = stepOf(prepared, this.options)
+    const isUnknown = this.maybeDone.has(prepared)
+    const suspension = isUnknown ? undefined : suspensionToResume(prepared, this.options)
+    if (suspension) void this.emit({ type: 'suspension', suspension: { ...suspension, isOver: true }, effect: effectOf(prepared) })
+    else if (isApprovedWrite(prepared) && !isUnknown && !this.options.signal.aborted) {
+      reachState('approved-call-started')
+      void this.emit({ type: 'approved_start', callId: prepared.call.id })
+    }
+    return { call: { prepared, step, isUnknown, suspension }, storing: this.emit({ type: 'step_start', step }) }
+  }
+
+  private end({ call, step, text, images, pendingCalls, suspended }: EndedCall): Promise<void> | undefined {
+    const { id: callId, name } = call.call
+    const effect = effectOf(call)
+    const storing = suspended && this.emit({ type: 'suspension', suspension: toSuspension(callId, suspended), effect })
+    if (pendingCalls) {
+      this.pending.push(...pendingCalls)
+      return storing
+    }
+    const isError = step.status === 'error'
+    const message: Message = { role: 'tool', callId, name, text, isError, ...(images.length > 0 && { images: [...images] }) }
+    this.results.set(callId, message)
+    return this.emit({ type: 'result', message, effect, step })
+  }
+
+  private readonly earlierMessages = (callId: string): readonly Message[] => this.options.earlierMessages?.(callId) ?? []
+
+  /** Emits an event of an agent inside of a call. The agent of a failed run ends by its signal; the call reports the failure. */
+  private readonly emitInside: Emit = (event) =>
+    this.leaving.signal.aborted ? undefined : this.emit(event)?.catch(() => this.leaving.abort())
 }
 
 /**

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue, Message } from './messages.ts'
 import type { DataFilter, Tool, ToolFinder, ToolSearch } from './tool.ts'
 import { scopeOf } from './data-scope.ts'
 import { findTool, nameTools } from './tool-names.ts'
-import type { LoopOptions } from './loop.ts'
+import type { LoopOptions } from './options.ts'
 import { fieldsOf } from '../json/shape.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { Interrupted, type Decider, type PendingCall } from './approval.ts'
 import type { Artifact, ArtifactUse, KeepArtifact, ReturnedFile } from './artifact.ts'
-import type { AgentEvent, StepStart } from './events.ts'
+import type { Emit, StepStart } from './events.ts'
 import { outcomeUnknown } from './history.ts'
 import { isDeeper, maxJsonDepth } from '../json/shape.ts'
 import type { Sample } from './sampling.ts'
@@ -117,10 +117,10 @@ export interface InnerAgent {
   /** Transcript of the agent inside of a call from before another process took the run over; empty at first. */
   earlierMessages(callId: string): readonly Message[]
   /**
-   * Publishes an inner agent's event as an event of the run: readers see the event, and the run can resume from it.
-   * Resolves when the event is stored.
+   * Emits an inner agent's event as an event of the run: readers see the event, and the run can resume from it. Never
+   * rejects: when the run has failed, the signal of the call is aborted.
    */
-  publish(event: AgentEvent): Promise<void>
+  emit: Emit
 }
 
 /** The data behind a tool visible to a run. */

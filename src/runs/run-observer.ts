@@ -3,10 +3,7 @@ import type { RunTrace } from '../agent/trace.ts'
 import type { LiveRun } from './ownership/live-run.ts'
 
 /** Events for observers: starts and ends of model calls and steps, but no text. */
-export type ObservedEvent = Exclude<
-  AgentEvent,
-  { type: 'text' | 'retrying' | 'result' | 'instruction' | 'approved_start' | 'suspension' | 'interrupt' | 'end' }
->
+export type ObservedEvent = Exclude<AgentEvent, { type: 'text' | 'retrying' | 'result' | 'instruction' | 'approved_start' | 'suspension' }>
 
 /** Port: an observer of all runs, for traces and metrics. Functions are called synchronously and must not throw. */
 export interface RunObserver {

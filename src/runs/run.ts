@@ -86,7 +86,7 @@ export interface ChatRequest {
 }
 
 /** An event in a run's log: a visible event of the agent. The last event also has data known only at the end. */
-export type LoggedEvent = Exclude<VisibleEvent, { type: LastEvent['type'] }> | LastEvent
+export type LoggedEvent = VisibleEvent | LastEvent
 
 /** The last event while calls wait for approval or for the client. The log continues after the event when the run is resumed. */
 export interface InterruptEvent {

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Decision, PendingCall } from '../agent/approval.ts'
-import type { AgentEvent } from '../agent/events.ts'
 import type { JsonObject } from '../agent/messages.ts'
 import type { ModelRequest } from '../agent/model.ts'
-import { fakeTool, story } from '../agent/react-fixture.ts'
+import { fakeTool, story, type StoryEvent } from '../agent/react-fixture.ts'
 import { call, providerCall, say, texts, type ScriptedReply } from '../agent/scripted-model.ts'
 import type { Tool } from '../agent/tool.ts'
 import { AnsweringModel, askedOf, KeptRun, type KeptRunOptions } from './kept-run-fixture.ts'
@@ -239,7 +238,7 @@ function isMadeAsDecided({ run, made, asked, crashes }: Played): void {
   }
 }
 
-function endsOnce(events: readonly AgentEvent[]): void {
+function endsOnce(events: readonly StoryEvent[]): void {
   assert.equal(events.filter((event) => event.type === 'end').length, 1)
 }
 

@@ -1,9 +1,10 @@
 import { Interrupted } from '../agent/approval.ts'
-import type { AgentEvent } from '../agent/events.ts'
+import type { AgentEvent, LoopOutcome } from '../agent/events.ts'
 import type { Message } from '../agent/messages.ts'
 import { ModelError } from '../agent/model.ts'
 import { planExecute } from '../agent/plan.ts'
-import { react } from '../agent/react.ts'
+import { react, runAgent } from '../agent/loop.ts'
+import type { LoopOptions } from '../agent/options.ts'
 import type { InnerAgent, Tool, ToolContext } from '../agent/tool.ts'
 import { offerTools } from '../agent/tool-offer.ts'
 import type { Surroundings } from './surroundings.ts'
@@ -86,36 +87,34 @@ async function doTask(work: Work, task: string): Promise<string> {
   const { subAgent, surroundings, context, inner } = work
   let output = ''
   const files: string[] = []
-  let reason: string = 'error'
+  let outcome: LoopOutcome
   try {
-    for await (const event of eventsOf(work, task)) {
-      if (event.type === 'end') reason = event.reason
-      if (event.type === 'interrupt') throw new Interrupted(event.calls)
+    outcome = await runAgent(optionsFor(work, task), (event) => {
       if (event.type === 'turn') files.push(...(event.message.artifacts ?? []).map(({ name }) => name))
       output = outputAfter(output, event)
       const runEvent = toRunEvent(event, subAgent, context)
-      if (runEvent) await inner.publish(runEvent)
-    }
+      return runEvent && inner.emit(runEvent)
+    })
   } catch (error) {
-    if (error instanceof Interrupted) throw error
     if (error instanceof ModelError) throw new Error(`No model could answer: ${error.message}`, { cause: error })
     surroundings.onFault(error)
     throw new Error('The sub-agent failed.', { cause: error })
   }
+  if (outcome.type === 'interrupt') throw new Interrupted(outcome.calls)
   if (output === '' && files.length > 0) return `Made ${files.join(', ')}.`
   if (output === '' && !context.signal.aborted && !work.terminated.aborted) {
-    throw new Error(`The sub-agent ended without an answer (${reason}).`)
+    throw new Error(`The sub-agent ended without an answer (${outcome.reason}).`)
   }
   return output
 }
 
-function eventsOf({ subAgent, surroundings, below, context, inner, terminated }: Work, task: string): AsyncGenerator<AgentEvent, void> {
+function optionsFor({ subAgent, surroundings, below, context, inner, terminated }: Work, task: string): LoopOptions {
   const { agent, tools, common } = surroundings
   const earlier = inner.earlierMessages(context.callId)
   const messages: Message[] = [{ role: 'user', text: task }, ...earlier]
   const chosen = chooseTools(subAgent.tools, tools, agent.config)
-  const loop = subAgent.workflowType === 'plan_execute' ? planExecute : react
-  return loop({
+  return {
+    workflow: subAgent.workflowType === 'plan_execute' ? planExecute : react,
     model: agent.model,
     system: systemOf(subAgent, agent.config),
     messages,
@@ -136,7 +135,7 @@ function eventsOf({ subAgent, surroundings, below, context, inner, terminated }:
     subAgent: subAgent.name,
     parentCallId: context.callId,
     signal: AbortSignal.any([context.signal, terminated]),
-  })
+  }
 }
 
 /** The answer so far: any other visible event voids the text before the event. */
@@ -147,15 +146,13 @@ function outputAfter(output: string, event: AgentEvent): string {
     case 'retrying':
     case 'step_start':
     case 'step_end':
+    case 'result':
       return ''
     case 'turn':
-    case 'result':
     case 'instruction':
     case 'nested':
     case 'approved_start':
     case 'suspension':
-    case 'interrupt':
-    case 'end':
       return output
   }
 }
@@ -167,10 +164,8 @@ function toRunEvent(event: AgentEvent, { name }: SubAgent, { callId, log }: Tool
     case 'nested':
     case 'approved_start':
     case 'suspension':
-      return event
     case 'step_end':
-      // The end of a tool call is part of its `result`, but a call of the provider has none.
-      return event.step.type === 'planning' || event.step.isOfProvider ? event : undefined
+      return event
     case 'result':
       log(`${event.step.tool}: ${event.step.status}`)
       return { type: 'nested', callId, subAgent: name, event }
@@ -179,8 +174,6 @@ function toRunEvent(event: AgentEvent, { name }: SubAgent, { callId, log }: Tool
       return { type: 'nested', callId, subAgent: name, event }
     case 'text':
     case 'retrying':
-    case 'end':
-    case 'interrupt':
       return undefined
   }
 }

@@ -1,10 +1,10 @@
+import assert from 'node:assert/strict'
 import type { Decision, PendingCall } from '../agent/approval.ts'
-import type { AgentEvent } from '../agent/events.ts'
 import type { Message, ToolMessage } from '../agent/messages.ts'
 import type { Model, ModelEvent, ModelReply, ModelRequest } from '../agent/model.ts'
 import { planExecute } from '../agent/plan.ts'
-import { optionsOf } from '../agent/react-fixture.ts'
-import { react } from '../agent/react.ts'
+import { optionsOf, type StoryEvent } from '../agent/react-fixture.ts'
+import { react, runAgent } from '../agent/loop.ts'
 import { ScriptedModel, type ScriptedReply } from '../agent/scripted-model.ts'
 import type { Tool } from '../agent/tool.ts'
 import type { Agent } from '../configuration/agent.ts'
@@ -52,6 +52,8 @@ export interface KeptRunOptions {
   concurrency?: number
 }
 
+class Crash extends Error {}
+
 /** How far an attempt came: to its end, to calls that wait, or to the place where its process died. */
 export type Came = { to: 'end' } | { to: 'crash' } | { to: 'interrupt'; calls: readonly PendingCall[] }
 
@@ -64,7 +66,7 @@ export class KeptRun {
   /** Of the run itself, its request left out. */
   messages: Message[] = []
   nested: { callId: string; message: Message }[] = []
-  readonly events: AgentEvent[] = []
+  readonly events: StoryEvent[] = []
   readonly subAgents: SubAgents
   readonly list: SubAgent[] = []
   private readonly options: KeptRunOptions
@@ -92,22 +94,28 @@ export class KeptRun {
   async resume({ dieAfter = Infinity, isKept = true } = {}): Promise<Came> {
     const options = this.loopOptions()
     const attempt = { results: [] as ToolMessage[], nested: [...this.nested] }
-    const loop = this.options.workflow === 'plan_execute' ? planExecute : react
+    const workflow = this.options.workflow === 'plan_execute' ? planExecute : react
     let count = 0
-    for await (const event of loop(options)) {
+    const take = (event: StoryEvent): undefined => {
+      assert.ok(count <= dieAfter, 'a process that died emits nothing')
       const isLast = ++count > dieAfter
-      if (isLast && !isKept) return { to: 'crash' }
+      if (isLast && !isKept) throw new Crash()
       this.events.push(event)
+      if (event.type === 'result') this.events.push({ type: 'step_end', step: event.step })
       this.keep(event, options.messages.slice(1), attempt)
-      if (event.type === 'end') {
-        this.messages = structuredClone(options.messages.slice(1))
-        this.nested = attempt.nested
-        return { to: 'end' }
-      }
-      if (event.type === 'interrupt') return { to: 'interrupt', calls: event.calls }
-      if (isLast) return { to: 'crash' }
+      if (isLast && event.type !== 'end' && event.type !== 'interrupt') throw new Crash()
     }
-    throw new Error('It had no end.')
+    try {
+      const outcome = await runAgent({ ...options, workflow }, take)
+      take(outcome)
+      if (outcome.type === 'interrupt') return { to: 'interrupt', calls: outcome.calls }
+      this.messages = structuredClone(options.messages.slice(1))
+      this.nested = attempt.nested
+      return { to: 'end' }
+    } catch (error) {
+      if (error instanceof Crash) return { to: 'crash' }
+      throw error
+    }
   }
 
   /** What was said in the calls of one agent: of the run's own, or of the one inside of a call. */
@@ -142,7 +150,7 @@ export class KeptRun {
   }
 
   /** As `runs/execution/keep-event.ts` and `runs/execution/progress.ts` do. */
-  private keep(event: AgentEvent, messages: Message[], attempt: { results: ToolMessage[]; nested: KeptRun['nested'] }): void {
+  private keep(event: StoryEvent, messages: Message[], attempt: { results: ToolMessage[]; nested: KeptRun['nested'] }): void {
     const checkpoint = () => {
       const known = new Set(messages.flatMap((message) => (message.role === 'tool' ? [message.callId] : [])))
       this.messages = structuredClone([...messages, ...attempt.results.filter(({ callId }) => !known.has(callId))])

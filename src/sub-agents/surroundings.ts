@@ -1,6 +1,6 @@
 import type { Owner } from '../access/owner.ts'
 import type { Tool } from '../agent/tool.ts'
-import type { LoopOptions } from '../agent/loop.ts'
+import type { LoopOptions } from '../agent/options.ts'
 import type { AgentParts } from '../configuration/agent.ts'
 import type { SubAgents } from './sub-agents.ts'
 

@@ -1,9 +1,9 @@
 import type { RecalledMemories } from '../../memory/recall.ts'
-import type { AgentEvent } from '../../agent/events.ts'
 import type { KeepArtifact } from '../../agent/artifact.ts'
 import { ModelError } from '../../agent/model.ts'
+import { react, runAgent } from '../../agent/loop.ts'
+import type { LoopOptions } from '../../agent/options.ts'
 import { planExecute } from '../../agent/plan.ts'
-import { react } from '../../agent/react.ts'
 import { forwardTrace, type RunTrace } from '../../agent/trace.ts'
 import { callsWithoutResult } from '../../agent/history.ts'
 import { isOfPlan } from '../../agent/plan-position.ts'
@@ -53,19 +53,17 @@ export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise
     ])
     recordHolder(run, turn, begunAt, deps)
     if (recalling) addMemories(progress, await run.times.during('store', () => recalling))
-    for await (const event of agentEvents(run, progress, subAgents, deps)) {
-      if (run.storing) await run.storing
-      const stored = keepEvent(event, run, progress, deps)
-      if (stored) await stored
-    }
+    const outcome = await runAgent(agentOptions(run, progress, subAgents, deps), (event) =>
+      run.storing ? run.storing.then(() => keepEvent(event, run, progress, deps)) : keepEvent(event, run, progress, deps),
+    )
     if (run.stopCause === 'handed_over') throw new Error('The run was handed over.')
-    if (progress.pendingCalls && !run.signal.aborted) {
-      await interrupt(run, progress, progress.pendingCalls, deps)
-      return undefined
-    }
-    if (progress.pendingCalls) {
+    if (outcome.type === 'end') progress.end = outcome
+    else if (run.signal.aborted) {
       reachState('interruption-with-stop')
       progress.end = { reason: reasonOfStop(run) }
+    } else {
+      await interrupt(run, progress, outcome.calls, deps)
+      return undefined
     }
     if (progress.end.mismatch) error = toErrorBody(schemaMismatch(progress.end.mismatch))
   } catch (thrown) {
@@ -197,12 +195,12 @@ function ownMessage(run: LiveRun): HistoryMessage {
   return { idx: 0, role: 'human', content: run.input, data: humanMessageData(run.request, run.key.requestId) }
 }
 
-function agentEvents(
+function agentOptions(
   run: LiveRun,
   progress: Progress,
   list: readonly SubAgent[],
   { keeper, images, schemas, subAgents, observer, onFault, now, newId }: RunPorts,
-): AsyncGenerator<AgentEvent, void> {
+): LoopOptions {
   const { agent, key, request, signal } = run
   const { config, model } = agent
   const listings = agent.tools.list()
@@ -233,9 +231,9 @@ function agentEvents(
   }
   const surroundings = { common, caller: key, agent, tools, subAgents, onFault: (error: unknown) => onFault(run, error) }
   const delegation = createDelegation(surroundings, list)
-  const loop = (workflowBegun(progress) ?? config.workflow_type) === 'plan_execute' ? planExecute : react
-  return loop({
+  return {
     ...common,
+    workflow: (workflowBegun(progress) ?? config.workflow_type) === 'plan_execute' ? planExecute : react,
     model,
     ...(request.modelOptions && { modelOptions: request.modelOptions }),
     system: progress.system,
@@ -256,7 +254,7 @@ function agentEvents(
     iterations: progress.iterations,
     earlierMessages: (callId) => earlierIn(progress, callId),
     signal,
-  })
+  }
 }
 
 /** A trace that counts the model calls of the run's own agent. Those of other agents are a part of their tool call. */

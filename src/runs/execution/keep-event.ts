@@ -24,8 +24,7 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
       run.log.append(event)
       return waitForReaders(run, deps)
     case 'step_end':
-      deps.observer?.saw(run, event)
-      return endStep(withLoggedStart(event.step, progress), run, progress, deps)
+      return endStep(event.step, run, progress, deps)
     case 'turn':
       deps.observer?.saw(run, event)
       run.times.endAll('model')
@@ -37,8 +36,10 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
       progress.results = []
       if (event.message.reasoning) progress.usage.thoughts.push(toThought(event, event.message.reasoning, newId()))
       return event.message.toolCalls.length > 0 ? checkpoint(run, progress, store) : undefined
-    case 'result':
-      return keepResult(event, run, progress, deps)
+    case 'result': {
+      const storing = keepResult(event, run, progress, deps)
+      return storing ? storing.then(() => endStep(event.step, run, progress, deps)) : endStep(event.step, run, progress, deps)
+    }
     case 'nested':
       deps.observer?.saw(run, event)
       return keepNested(event, run, progress, deps)
@@ -53,12 +54,6 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
       progress.suspensions.push(event.suspension)
       // A suspended call is stored with the interruption. A write that goes on is stored before it starts, so no write is repeated.
       return event.suspension.isOver && event.effect === 'write' ? checkpoint(run, progress, store) : undefined
-    case 'interrupt':
-      progress.pendingCalls = event.calls
-      return undefined
-    case 'end':
-      progress.end = event
-      return undefined
   }
 }
 
@@ -104,7 +99,10 @@ function withLoggedStart(step: Step, { startedBefore }: Progress): Step {
   return startedAt === undefined ? step : { ...step, startedAt }
 }
 
-function endStep(step: Step, run: LiveRun, progress: Progress, deps: RunPorts): Promise<void> | undefined {
+/** Publishes the end of a step. The step of an inner agent's call was observed with the result of the call. */
+function endStep(ended: Step, run: LiveRun, progress: Progress, deps: RunPorts, { isObserved = false } = {}): Promise<void> | undefined {
+  if (!isObserved) deps.observer?.saw(run, { type: 'step_end', step: ended })
+  const step = withLoggedStart(ended, progress)
   run.log.append({ type: 'step_end', step })
   progress.steps.push(step)
   progress.completeEvents = run.log.events.length
@@ -131,7 +129,7 @@ async function keepNested({ callId, subAgent, event }: NestedEvent, run: LiveRun
     const { effect } = event
     const step = withLoggedStart(event.step, progress)
     if (effect === 'write' && !isCutOff) await checkpoint(run, progress, store, { type: 'step_end', step })
-    await endStep(step, run, progress, deps)
+    await endStep(step, run, progress, deps, { isObserved: true })
   } else if (event.message.instruction !== 'plan') await checkpoint(run, progress, store)
 }
 

@@ -1,4 +1,4 @@
-import type { Decision, PendingCall } from '../../agent/approval.ts'
+import type { Decision } from '../../agent/approval.ts'
 import type { Artifact } from '../../agent/artifact.ts'
 import type { LoopEnd, Step } from '../../agent/events.ts'
 import type { Message, ToolMessage } from '../../agent/messages.ts'
@@ -41,8 +41,6 @@ export interface Progress {
   /** Number of visible events that belong to ended turns and steps. */
   completeEvents: number
   end: LoopEnd
-  /** Undecided calls that need approval: the run is to be interrupted. */
-  pendingCalls: readonly PendingCall[] | undefined
   /** Decisions by call id. */
   decisions: ReadonlyMap<string, Decision>
   // Watermarks of the checkpoints.
@@ -75,7 +73,6 @@ export function emptyProgress(turn: Turn): Progress {
     suspensions: [],
     completeEvents: 0,
     end: { reason: 'error' },
-    pendingCalls: undefined,
     decisions: new Map(),
     checkpoints: 0,
     storedMessages: 0,

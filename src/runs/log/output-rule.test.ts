@@ -1,8 +1,7 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import type { AgentEvent } from '../../agent/events.ts'
 import type { ModelEvent } from '../../agent/model.ts'
-import { eventsOf, fakeTool, optionsOf } from '../../agent/react-fixture.ts'
+import { eventsOf, fakeTool, optionsOf, type StoryEvent } from '../../agent/react-fixture.ts'
 import { call, ScriptedModel, type ScriptedReply } from '../../agent/scripted-model.ts'
 import { outputOf } from './outcome.ts'
 import type { LoggedEvent } from '../run.ts'
@@ -41,7 +40,7 @@ function scriptOf(random: Random): ScriptedReply[] {
   return Array.from({ length: turns }, (_, turn) => replyOf(random, turn, turn === turns - 1))
 }
 
-function visible(events: readonly AgentEvent[]): LoggedEvent[] {
+function visible(events: readonly StoryEvent[]): LoggedEvent[] {
   return events.flatMap((event): LoggedEvent[] => {
     switch (event.type) {
       case 'text':
@@ -58,7 +57,7 @@ function visible(events: readonly AgentEvent[]): LoggedEvent[] {
 }
 
 /** The last answer text that was not revoked, as a reader collects the text until the run was stopped. */
-function lastAnswer(events: readonly AgentEvent[]): string {
+function lastAnswer(events: readonly StoryEvent[]): string {
   let best = ''
   let current = ''
   for (const event of events) {
@@ -90,7 +89,7 @@ test('the output of a run stopped at any point is the best answer until then', a
     const random = randomOf(seed)
     const script = scriptOf(random)
     const controller = new AbortController()
-    const before: AgentEvent[] = []
+    const before: StoryEvent[] = []
     let remaining = upTo(random, 20)
     const options = optionsOf(new ScriptedModel(...script), { tools, signal: controller.signal, stopReason: () => 'timeout' })
     const events = await eventsOf(options, (event) => {

@@ -1,11 +1,60 @@
+import type { Answer } from './answer.ts'
+import type { AnswerSchema } from './answer-schema.ts'
 import type { Decision } from './approval.ts'
 import type { KeepArtifact } from './artifact.ts'
 import { scopeOf } from './data-scope.ts'
+import type { Emit, EndReason } from './events.ts'
 import type { JsonValue, Message } from './messages.ts'
-import type { Model } from './model.ts'
+import type { Model, ModelOptions } from './model.ts'
 import type { Suspension } from './suspension.ts'
 import type { Caller, DataFilter, DataScope, ShowImage, Tool } from './tool.ts'
 import type { RunTrace } from './trace.ts'
+
+/** Everything that an agent needs: its model and tools, its position, and the outside world as arguments. */
+export interface LoopOptions extends CallOptions {
+  model: Model
+  /** How the agent comes to its answer; default: `react`. */
+  workflow?: Workflow
+  /** How the caller wants the model calls; default: as configured. */
+  modelOptions?: ModelOptions
+  system: string
+  /**
+   * The transcript so far; the agent appends to this array. Ends with a user message, or in the middle of a turn when a
+   * run resumes.
+   */
+  messages: Message[]
+  /** Total number of model calls; the last call is made without tools. */
+  maxIterations: number
+  /** Model calls made before the run resumed. */
+  iterations?: number
+  /**
+   * Selects the tools that the model is offered, in this order; default: all. Calls of other tools run all the same.
+   */
+  offered?(all: readonly Tool[], messages: readonly Message[]): readonly Tool[]
+  /**
+   * Token budget for the transcript: beyond it tool output is cut for the model, old output first. Default: no limit.
+   */
+  windowTokens?: number
+  /** The schema of the answer; absent: the answer is any text. */
+  answerSchema?: AnswerSchema | undefined
+  /** Id of the tool call in which this agent runs; absent for the run's own agent. */
+  parentCallId?: string
+  /** The reason why `signal` was aborted. */
+  stopReason(): 'timeout' | 'cancelled'
+}
+
+/** Works until the answer, and resolves to the reason of the end. */
+export type Workflow = (loop: Loop) => Promise<EndReason>
+
+/** The state of a running agent. */
+export interface Loop {
+  readonly options: LoopOptions
+  /** Emits one event at a time. Of several emits in a row only the last needs to be awaited. */
+  readonly emit: Emit
+  readonly answer: Answer
+  /** Model calls made, including those before a resume. */
+  callsMade: number
+}
 
 /** The tools of an agent, and what their calls need from the outside world. */
 export interface CallOptions {

@@ -1,10 +1,9 @@
-import type { Answer } from './answer.ts'
 import type { Artifact } from './artifact.ts'
 import { schemaInstructions } from './answer-schema.ts'
 import { CodeFence } from './code-fence.ts'
-import type { AgentEvent, EndReason, TextLabel } from './events.ts'
+import type { EndReason, TextLabel } from './events.ts'
 import { fitOutputs, repair } from './history.ts'
-import type { LoopOptions } from './loop.ts'
+import type { Loop, LoopOptions } from './options.ts'
 import type { AssistantMessage, Message, ToolCall } from './messages.ts'
 import type { ModelEvent, ModelOptions, ModelReply, ModelRequest, RequestedCall, ToolOffer } from './model.ts'
 import { chosenOffers } from './model-offer.ts'
@@ -28,105 +27,114 @@ export interface Turn {
 
 const noFiles: ReplyFiles = { artifacts: [], faults: [] }
 
-/** Makes a model call: yields text on arrival, then the `turn` event. */
-export async function* askModel(options: LoopOptions, answer: Answer, { label, mayCall }: TurnOptions): AsyncGenerator<AgentEvent, Turn> {
-  const startedAt = options.now()
-  options.signal.throwIfAborted()
+/** Makes a model call, and emits its text on arrival. */
+export async function callModel(
+  loop: Loop,
+  { label, mayCall }: TurnOptions,
+): Promise<Pick<ModelReply, 'usage' | 'finish'> & { message: AssistantMessage }> {
+  const { options, answer, emit } = loop
   answer.startTurn()
   const chosen = chosenOffers(options)
   const offers = mayCall ? chosen : []
-  const reply = yield* relay(options, answer, label, mayCall || chosen.length === 0 ? { tools: offers } : { tools: [], idleTools: chosen })
+  const offered = mayCall || chosen.length === 0 ? { tools: offers } : { tools: [], idleTools: chosen }
+  const relay = new Relay(loop, label)
+  const reply = await relay.play(options.model.reply(toRequest(options, label, offered), options.signal))
   options.signal.throwIfAborted()
   const made = reply.files ? await keepFiles(reply, options) : noFiles
   // A program reads an answer with a schema, so that answer has no notes.
   const faults = options.answerSchema ? '' : made.faults.map((fault) => `\n[${fault}]`).join('')
   const message = toMessage(withText(reply, reply.text + faults), made.artifacts, offers.length > 0, options)
-  for (const text of answer.takeHeldReasoning()) yield answer.add('reasoning', text)
-  if (label !== undefined && faults !== '') yield answer.add(label, faults)
-  options.messages.push(message)
-  yield { type: 'turn', message, usage: reply.usage, finish: reply.finish, startedAt, endedAt: options.now() }
-  return { message, finish: reply.finish === 'tool_calls' ? 'stop' : reply.finish }
+  for (const text of answer.takeHeldReasoning()) void emit(answer.add('reasoning', text))
+  if (label !== undefined && faults !== '') void emit(answer.add(label, faults))
+  return { message, usage: reply.usage, finish: reply.finish }
 }
 
-/** How the events of one model call are published. */
-interface Relay {
-  options: LoopOptions
-  answer: Answer
-  label: TextLabel | undefined
-  steps: ProviderSteps
-  fence: CodeFence | undefined
-  /** True when something was published that a further attempt voids. */
-  isPublished: boolean
-}
-
-async function* relay(
-  options: LoopOptions,
-  answer: Answer,
-  label: TextLabel | undefined,
-  offered: Pick<ModelRequest, 'tools' | 'idleTools'>,
-): AsyncGenerator<AgentEvent, ModelReply> {
-  const { model, signal, windowTokens = Infinity } = options
+function toRequest(options: LoopOptions, label: TextLabel | undefined, offered: Pick<ModelRequest, 'tools' | 'idleTools'>): ModelRequest {
+  const { windowTokens = Infinity } = options
   const trace = options.trace?.modelCall(options.parentCallId)
   const messages = fitOutputs(shownMessages(options.messages), windowTokens)
   const wanted = optionsOf(options, offered.tools)
-  const extras = { ...(wanted && { options: wanted }), ...(trace && { trace }) }
-  const replying = model.reply({ ...promptOf(options, label), messages, ...offered, ...extras }, signal)
-  const isInSchema = label === 'answer' && options.answerSchema !== undefined
-  const fence = isInSchema ? new CodeFence() : undefined
-  const state: Relay = { options, answer, label, steps: new ProviderSteps(options), fence, isPublished: label !== undefined }
-  try {
-    for (;;) {
-      const next = await replying.next()
-      if (!next.done) {
-        yield* publish(next.value, state)
-        continue
+  return { ...promptOf(options, label), messages, ...offered, ...(wanted && { options: wanted }), ...(trace && { trace }) }
+}
+
+/** Emits the events of one model call as events of the agent. */
+class Relay {
+  private readonly loop: Loop
+  private readonly label: TextLabel | undefined
+  private readonly steps: ProviderSteps
+  private fence: CodeFence | undefined
+  /** True when something was published that a further attempt voids. */
+  private isPublished: boolean
+
+  constructor(loop: Loop, label: TextLabel | undefined) {
+    this.loop = loop
+    this.label = label
+    this.steps = new ProviderSteps(loop)
+    this.fence = label === 'answer' && loop.options.answerSchema !== undefined ? new CodeFence() : undefined
+    this.isPublished = label !== undefined
+  }
+
+  /** Takes the whole reply. */
+  async play(replying: AsyncGenerator<ModelEvent, ModelReply>): Promise<ModelReply> {
+    try {
+      for (let next = await replying.next(); ; next = await replying.next()) {
+        if (next.done) return this.end(next.value)
+        const stored = this.take(next.value)
+        if (stored) await stored
       }
-      for (const event of state.steps.close(withoutOutput)) {
-        answer.markStale()
-        yield event
-      }
-      if (!state.fence) return next.value
-      yield* publishText(state.fence.end(), state)
-      return withText(next.value, state.fence.text)
+    } catch (error) {
+      void this.steps.close(brokenOff)
+      throw error
+    } finally {
+      // Leaving the loop early must close the model's socket; after a normal end this call has no effect.
+      await replying.return(undefined as never)
     }
-  } catch (error) {
-    yield* state.steps.close(brokenOff)
-    throw error
-  } finally {
-    // Leaving the loop early must close the model's socket; after a normal end this call has no effect.
-    await replying.return(undefined as never)
   }
-}
 
-function* publish(event: ModelEvent, state: Relay): Generator<AgentEvent, void> {
-  const { answer, steps } = state
-  switch (event.type) {
-    case 'text':
-      return yield* publishText(state.fence ? state.fence.take(event.text) : event.text, state)
-    case 'reasoning':
-      if (answer.holdBack(event.text)) return
-      state.isPublished = true
-      return yield answer.add('reasoning', event.text)
-    case 'call_start':
-    case 'call_end':
-      state.isPublished = true
-      for (const text of answer.takeHeldReasoning()) yield answer.add('reasoning', text)
-      answer.markStale()
-      return yield* event.type === 'call_start' ? steps.start(event.call) : steps.end(event)
-    case 'retrying':
-      yield* steps.close(brokenOff)
-      answer.restart()
-      state.fence &&= new CodeFence()
-      // Unpublished text has no attempt to discard.
-      if (state.isPublished) yield event
+  private take(event: ModelEvent): Promise<void> | undefined {
+    const { answer, emit } = this.loop
+    switch (event.type) {
+      case 'text':
+        return this.publish(this.fence ? this.fence.take(event.text) : event.text)
+      case 'reasoning':
+        if (answer.holdBack(event.text)) return undefined
+        this.isPublished = true
+        return emit(answer.add('reasoning', event.text))
+      case 'call_start':
+      case 'call_end':
+        this.isPublished = true
+        for (const text of answer.takeHeldReasoning()) void emit(answer.add('reasoning', text))
+        answer.markStale()
+        return event.type === 'call_start' ? this.steps.start(event.call) : this.steps.end(event)
+      case 'retrying':
+        return this.restart()
+    }
   }
-}
 
-function* publishText(text: string, { answer, label, fence }: Relay): Generator<AgentEvent, void> {
-  if (label === undefined || (fence && text === '')) return
-  const earlier = label === 'answer' && text !== '' ? answer.resume() : undefined
-  if (earlier) yield earlier
-  yield answer.add(label, text)
+  private publish(text: string): Promise<void> | undefined {
+    const { label, fence } = this
+    const { answer, emit } = this.loop
+    if (label === undefined || (fence && text === '')) return undefined
+    const earlier = label === 'answer' && text !== '' ? answer.resume() : undefined
+    if (earlier) void emit(earlier)
+    return emit(answer.add(label, text))
+  }
+
+  private restart(): Promise<void> | undefined {
+    const stored = this.steps.close(brokenOff)
+    this.loop.answer.restart()
+    this.fence &&= new CodeFence()
+    // Unpublished text has no attempt to discard.
+    return this.isPublished ? this.loop.emit({ type: 'retrying' }) : stored
+  }
+
+  private end(reply: ModelReply): ModelReply {
+    if (this.steps.areOpen) this.loop.answer.markStale()
+    void this.steps.close(withoutOutput)
+    if (!this.fence) return reply
+    void this.publish(this.fence.end())
+    return withText(reply, this.fence.text)
+  }
 }
 
 /** The reply with a text of the loop. Data of the provider belongs to the text that the model wrote. */
