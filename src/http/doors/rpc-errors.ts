@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { statusOf, type ServiceError } from '../../errors.ts'
+import { named } from '../openapi/named.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -12,13 +13,16 @@ const parseError = -32700
 /** JSON-RPC 2.0 Invalid Request: the body is not a JSON-RPC request. */
 export const invalidRequest = -32600
 
-export const RpcError = Type.Object(
-  {
-    jsonrpc: Type.Literal('2.0'),
-    id: Type.Union([Type.String(), Type.Number(), Type.Null()]),
-    error: Type.Object({ code: Type.Integer(), message: Type.String(), data: Type.Optional(Type.Unknown()) }),
-  },
-  { description: 'A JSON-RPC error.' },
+export const RpcError = named(
+  'JsonRpcError',
+  Type.Object(
+    {
+      jsonrpc: Type.Literal('2.0'),
+      id: Type.Union([Type.String(), Type.Number(), Type.Null()]),
+      error: Type.Object({ code: Type.Integer(), message: Type.String(), data: Type.Optional(Type.Unknown()) }),
+    },
+    { description: 'A JSON-RPC error.' },
+  ),
 )
 
 interface RpcRefusal {

@@ -1,6 +1,6 @@
 import type { RouteOptions } from 'fastify'
 import type { TSchema } from 'typebox'
-import { namedSchemas } from '../server/named-schemas.ts'
+import { namedSchemas } from './named.ts'
 import { RpcError } from '../doors/rpc-errors.ts'
 import { ErrorReply, ValidationReply } from '../resources/schemas.ts'
 
@@ -126,7 +126,7 @@ const statusDescriptions: Record<string, string> = {
 }
 
 function describeReply(status: string, reply: Schema, isPublic: boolean): Schema {
-  const isNamed = Object.values(namedSchemas).some((schema) => schema === reply)
+  const isNamed = Object.values(namedSchemas()).some((schema) => schema === reply)
   const description = isNamed || reply['description'] === undefined ? statusDescriptions[status] : reply['description']
   const ownHeaders = reply['headers'] as Schema | undefined
   const headers = { ...idHeaders, ...(isPublic || status === '401' ? {} : serverTiming), ...statusHeaders[status], ...ownHeaders }
@@ -145,8 +145,9 @@ const namedHeaders = Object.fromEntries(
 /** Replaces each named schema and header in the document by a reference to its component. */
 export function withReferences<T extends object>(document: T): T {
   const keyOf = createKeys()
+  const named = namedSchemas()
   const references = new Map([
-    ...Object.entries(namedSchemas).map(([name, schema]) => [keyOf(schema), `#/components/schemas/${name}`] as const),
+    ...Object.entries(named).map(([name, schema]) => [keyOf(schema), `#/components/schemas/${name}`] as const),
     ...Object.entries(namedHeaders).map(([name, header]) => [keyOf(header), `#/components/headers/${name}`] as const),
   ])
   const replace = (value: unknown, isComponent = false): unknown => {
@@ -156,7 +157,7 @@ export function withReferences<T extends object>(document: T): T {
     if (Array.isArray(value)) return value.map((element) => replace(element))
     return Object.fromEntries(Object.entries(toOpenApi(value)).map(([key, field]) => [key, replace(field)]))
   }
-  const schemas = Object.fromEntries(Object.entries(namedSchemas).map(([name, schema]) => [name, replace(schema, true)]))
+  const schemas = Object.fromEntries(Object.entries(named).map(([name, schema]) => [name, replace(schema, true)]))
   return {
     ...(replace(document) as T),
     components: { ...(document as { components?: object }).components, schemas, headers: namedHeaders },

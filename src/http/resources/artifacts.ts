@@ -12,26 +12,36 @@ import { principalOf } from '../server/authenticate.ts'
 import { ArtifactList, type ListedArtifact } from './file-schemas.ts'
 import { ErrorReply, Id, Offset, pageLimit, refusals, ValidationReply } from './schemas.ts'
 import { fileReplies, refuseAsCode, sendFile } from '../server/send-file.ts'
+import { named } from '../openapi/named.ts'
 
 const Index = Type.Integer({ minimum: 0 })
 
 const IndexParams = Type.Object({ message_index: Index, artifact_index: Index })
 
-export const ShareBody = Type.Object({
-  message_index: Index,
-  artifact_index: Index,
-  session_id: Type.Optional(Type.Union([Id, Type.Null()], { description: 'The session id, when the header session-id is absent.' })),
-})
-
-export const Download = Type.Object({
-  body: Type.Object({
-    download_url: Type.String({ description: 'A URL that works without a key for 15 minutes.' }),
-    file_name: Type.String(),
-    file_type: Type.String({ description: 'MIME type.' }),
+export const ShareBody = named(
+  'ShareRequest',
+  Type.Object({
+    message_index: Index,
+    artifact_index: Index,
+    session_id: Type.Optional(Type.Union([Id, Type.Null()], { description: 'The session id, when the header session-id is absent.' })),
   }),
-})
+)
 
-export const Shared = Type.Object({ body: Type.Object({ path: Type.String(), file_name: Type.String(), file_type: Type.String() }) })
+export const Download = named(
+  'ArtifactDownload',
+  Type.Object({
+    body: Type.Object({
+      download_url: Type.String({ description: 'A URL that works without a key for 15 minutes.' }),
+      file_name: Type.String(),
+      file_type: Type.String({ description: 'MIME type.' }),
+    }),
+  }),
+)
+
+export const Shared = named(
+  'SharedArtifact',
+  Type.Object({ body: Type.Object({ path: Type.String(), file_name: Type.String(), file_type: Type.String() }) }),
+)
 
 const Query = Type.Object({ limit: pageLimit, before: Offset })
 

@@ -4,6 +4,7 @@ import { accessTo } from '../../access/operations.ts'
 import type { ListCallbacks } from '../../runs/callbacks/callback-list.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { InterruptedEvent, Offset, pageLimit, refusals, ValidationReply } from './schemas.ts'
+import { named } from '../openapi/named.ts'
 
 const Status = Type.Enum(['pending', 'delivered', 'failed', 'gone'], {
   description:
@@ -25,27 +26,33 @@ const Attempt = Type.Object({
   response_body: Type.Optional(Type.String({ description: `The answer of the receiver as text. ${bodyNote}` })),
 })
 
-export const Callback = Type.Object({
-  request_id: Type.String({ description: 'The request id of the run that the callback reports.' }),
-  issuer: Type.String(),
-  sub: Type.String({ description: 'The caller of the run.' }),
-  created_at: Type.String({ format: 'date-time', description: 'When the event was accepted, or the config was made.' }),
-  config_id: Type.Optional(
-    Type.String({ description: 'The id of the push notification config, for the notifications of an A2A task; absent for a callback.' }),
-  ),
-  url: Type.String({ description: 'Without user and password; the query is masked for others than the caller of the run.' }),
-  status: Status,
-  attempts: Type.Array(Attempt, { description: 'The last 100 attempts, oldest first.' }),
-  next_attempt_at: Type.Optional(
-    Type.String({ format: 'date-time', description: 'Absent before the first attempt, and if no further attempt is planned.' }),
-  ),
-})
+export const Callback = named(
+  'Callback',
+  Type.Object({
+    request_id: Type.String({ description: 'The request id of the run that the callback reports.' }),
+    issuer: Type.String(),
+    sub: Type.String({ description: 'The caller of the run.' }),
+    created_at: Type.String({ format: 'date-time', description: 'When the event was accepted, or the config was made.' }),
+    config_id: Type.Optional(
+      Type.String({ description: 'The id of the push notification config, for the notifications of an A2A task; absent for a callback.' }),
+    ),
+    url: Type.String({ description: 'Without user and password; the query is masked for others than the caller of the run.' }),
+    status: Status,
+    attempts: Type.Array(Attempt, { description: 'The last 100 attempts, oldest first.' }),
+    next_attempt_at: Type.Optional(
+      Type.String({ format: 'date-time', description: 'Absent before the first attempt, and if no further attempt is planned.' }),
+    ),
+  }),
+)
 
-export const CallbackPage = Type.Object({
-  callbacks: Type.Array(Callback),
-  offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
-  has_more: Type.Boolean(),
-})
+export const CallbackPage = named(
+  'CallbackPage',
+  Type.Object({
+    callbacks: Type.Array(Callback),
+    offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
+    has_more: Type.Boolean(),
+  }),
+)
 
 /** The route that lists callbacks. */
 export function callbackListRoute(app: App, { listCallbacks }: { listCallbacks: ListCallbacks }): void {

@@ -3,37 +3,47 @@ import type { App } from '../server/app.ts'
 import type { Memories } from '../../memory/memories.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { ErrorReply, Id, refusals, ValidationReply } from './schemas.ts'
+import { named } from '../openapi/named.ts'
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
   before: Type.Optional(Type.Intersect([Id, Type.String({ description: 'A memory id: the page begins after this memory.' })])),
 })
 
-export const Memory = Type.Object({
-  id: Type.String(),
-  content: Type.String(),
-  kind: Type.Enum(['fact', 'preference', 'lesson']),
-  origin: Type.Enum(['user', 'tool'], { description: "`tool`: learned from the output of a tool, not from the caller's own words." }),
-  source: Type.Object(
-    { session_id: Type.String(), message_index: Type.Integer() },
-    { description: 'The message that confirmed the memory last.' },
-  ),
-  created_at: Type.String(),
-})
+export const Memory = named(
+  'Memory',
+  Type.Object({
+    id: Type.String(),
+    content: Type.String(),
+    kind: Type.Enum(['fact', 'preference', 'lesson']),
+    origin: Type.Enum(['user', 'tool'], { description: "`tool`: learned from the output of a tool, not from the caller's own words." }),
+    source: Type.Object(
+      { session_id: Type.String(), message_index: Type.Integer() },
+      { description: 'The message that confirmed the memory last.' },
+    ),
+    created_at: Type.String(),
+  }),
+)
 
-export const List = Type.Object({ memories: Type.Array(Memory), count: Type.Integer() })
+export const List = named('MemoryList', Type.Object({ memories: Type.Array(Memory), count: Type.Integer() }))
 
-export const FeedbackBody = Type.Object({
-  score: Type.Number({ minimum: -1, maximum: 1, description: 'From -1 (bad) to 1 (good).' }),
-  comment: Type.Optional(Type.Union([Type.String({ maxLength: 4000 }), Type.Null()])),
-})
+export const FeedbackBody = named(
+  'FeedbackRequest',
+  Type.Object({
+    score: Type.Number({ minimum: -1, maximum: 1, description: 'From -1 (bad) to 1 (good).' }),
+    comment: Type.Optional(Type.Union([Type.String({ maxLength: 4000 }), Type.Null()])),
+  }),
+)
 
-export const Feedback = Type.Object({
-  request_id: Type.String(),
-  score: Type.Number(),
-  comment: Type.Union([Type.String(), Type.Null()]),
-  created_at: Type.String(),
-})
+export const Feedback = named(
+  'Feedback',
+  Type.Object({
+    request_id: Type.String(),
+    score: Type.Number(),
+    comment: Type.Union([Type.String(), Type.Null()]),
+    created_at: Type.String(),
+  }),
+)
 
 /** Routes of memories, and of feedback on runs. */
 export function memoryRoutes(app: App, { memories }: { memories: Memories }): void {

@@ -2,17 +2,21 @@ import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { refusals } from './schemas.ts'
+import { named } from '../openapi/named.ts'
 
-export const Metadata = Type.Object({
-  body: Type.Object({
-    id: Type.String(),
-    name: Type.String(),
-    description: Type.String(),
-    uri_id: Type.String(),
-    conversation_starters: Type.Array(Type.Object({ title: Type.String(), message: Type.String() })),
-    capabilities: Type.Array(Type.String()),
+export const Metadata = named(
+  'AgentMetadata',
+  Type.Object({
+    body: Type.Object({
+      id: Type.String(),
+      name: Type.String(),
+      description: Type.String(),
+      uri_id: Type.String(),
+      conversation_starters: Type.Array(Type.Object({ title: Type.String(), message: Type.String() })),
+      capabilities: Type.Array(Type.String()),
+    }),
   }),
-})
+)
 
 /** The route of the agent's metadata. */
 export function metadataRoutes(app: App, { agent }: { agent: CurrentAgent }): void {

@@ -5,6 +5,7 @@ import { principalOf } from '../server/authenticate.ts'
 import { MetricSeries, ToolMetricsList } from './metric-schemas.ts'
 import { refusals, ValidationReply } from './schemas.ts'
 import { Time, toTime } from '../server/time-parameter.ts'
+import { named } from '../openapi/named.ts'
 
 const Timestamp = (bound: string) =>
   Type.Integer({
@@ -25,32 +26,38 @@ const LogsQuery = Type.Object({
   ...TimeRange,
 })
 
-export const Metrics = Type.Object(
-  {
-    status_value_counts: Type.Record(Type.String(), Type.Integer()),
-    total_requests: Type.Integer(),
-    total_errors: Type.Integer(),
-    total_tokens: Type.Integer(),
-    mean_tokens: Type.Number(),
-    mean_latency: Type.Number(),
-    max_latency: Type.Number(),
-    min_latency: Type.Number(),
-    total_prompt_tokens: Type.Integer(),
-    mean_prompt_tokens: Type.Number(),
-    total_completion_tokens: Type.Integer(),
-    mean_completion_tokens: Type.Number(),
-  },
-  { description: 'Latencies in seconds; 0 if there is no run.' },
+export const Metrics = named(
+  'TenantMetrics',
+  Type.Object(
+    {
+      status_value_counts: Type.Record(Type.String(), Type.Integer()),
+      total_requests: Type.Integer(),
+      total_errors: Type.Integer(),
+      total_tokens: Type.Integer(),
+      mean_tokens: Type.Number(),
+      mean_latency: Type.Number(),
+      max_latency: Type.Number(),
+      min_latency: Type.Number(),
+      total_prompt_tokens: Type.Integer(),
+      mean_prompt_tokens: Type.Number(),
+      total_completion_tokens: Type.Integer(),
+      mean_completion_tokens: Type.Number(),
+    },
+    { description: 'Latencies in seconds; 0 if there is no run.' },
+  ),
 )
 
-export const Logs = Type.Object({
-  data: Type.String({
-    description:
-      'JSON text of a list, newest first: name, id, model, error, status, latency (seconds), end_time (epoch milliseconds), completion_tokens, total_tokens.',
+export const Logs = named(
+  'LogPage',
+  Type.Object({
+    data: Type.String({
+      description:
+        'JSON text of a list, newest first: name, id, model, error, status, latency (seconds), end_time (epoch milliseconds), completion_tokens, total_tokens.',
+    }),
+    total: Type.Integer(),
+    has_more: Type.Boolean(),
   }),
-  total: Type.Integer(),
-  has_more: Type.Boolean(),
-})
+)
 
 const ToolsQuery = Type.Object({
   since: Time('Runs that ended at this time or later; default: 24 hours before `until`.'),

@@ -7,6 +7,7 @@ import { principalOf } from '../server/authenticate.ts'
 import { Id, Offset, pageLimit, refusals, ValidationReply } from './schemas.ts'
 import { Time, toTime } from '../server/time-parameter.ts'
 import { Run } from './runs.ts'
+import { named } from '../openapi/named.ts'
 
 const Operation = Type.Enum(['chain', 'chain_streaming', 'chain_async'])
 
@@ -29,33 +30,39 @@ const Query = Type.Object({
   before: Offset,
 })
 
-export const RunSummary = Type.Object({
-  request_id: Type.String(),
-  session_id: Type.String(),
-  issuer: Type.String({ description: 'The issuer of the key that started the run.' }),
-  sub: Type.String({ description: 'The caller of the run.' }),
-  operation: Operation,
-  status: Type.Index(Run, ['status']),
-  created_at: Type.String({ format: 'date-time' }),
-  started_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description: 'Null while the run waits.' }),
-  ended_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description: 'Null until the end of the run.' }),
-  input: Type.Union([Type.String(), Type.Null()], {
-    description: 'The first 200 characters of the question. Null for a run of another caller, except for administrators.',
+export const RunSummary = named(
+  'RunSummary',
+  Type.Object({
+    request_id: Type.String(),
+    session_id: Type.String(),
+    issuer: Type.String({ description: 'The issuer of the key that started the run.' }),
+    sub: Type.String({ description: 'The caller of the run.' }),
+    operation: Operation,
+    status: Type.Index(Run, ['status']),
+    created_at: Type.String({ format: 'date-time' }),
+    started_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description: 'Null while the run waits.' }),
+    ended_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description: 'Null until the end of the run.' }),
+    input: Type.Union([Type.String(), Type.Null()], {
+      description: 'The first 200 characters of the question. Null for a run of another caller, except for administrators.',
+    }),
+    tokens: Type.Integer({ description: 'Prompt and completion tokens of all model calls; 0 until the end of the run.' }),
+    cost: Type.Union([Type.Number(), Type.Null()], {
+      description: 'USD. Null until the end of the run, and if no price is known for the models of the run.',
+    }),
+    tool_errors: Type.Integer({ description: 'Failed tool calls; 0 until the end of the run.' }),
+    error_type: Type.Union([Type.String(), Type.Null()], { description: '`details.error_type` of the error of a failed run.' }),
+    config_version: Type.Union([Type.String(), Type.Null()], { description: 'The version of the configuration that executed the run.' }),
   }),
-  tokens: Type.Integer({ description: 'Prompt and completion tokens of all model calls; 0 until the end of the run.' }),
-  cost: Type.Union([Type.Number(), Type.Null()], {
-    description: 'USD. Null until the end of the run, and if no price is known for the models of the run.',
-  }),
-  tool_errors: Type.Integer({ description: 'Failed tool calls; 0 until the end of the run.' }),
-  error_type: Type.Union([Type.String(), Type.Null()], { description: '`details.error_type` of the error of a failed run.' }),
-  config_version: Type.Union([Type.String(), Type.Null()], { description: 'The version of the configuration that executed the run.' }),
-})
+)
 
-export const RunPage = Type.Object({
-  runs: Type.Array(RunSummary),
-  offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
-  has_more: Type.Boolean(),
-})
+export const RunPage = named(
+  'RunPage',
+  Type.Object({
+    runs: Type.Array(RunSummary),
+    offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
+    has_more: Type.Boolean(),
+  }),
+)
 
 /** The route that lists runs. */
 export function runListRoute(app: App, { listRuns }: { listRuns: ListRuns }): void {

@@ -22,6 +22,7 @@ import { followNamed, type Exchange, type OpenChat } from '../reader.ts'
 import { ChainAnswer, ErrorReply, eventStream, Id, InterruptedEvent, refusals, ValidationReply, waitingFields } from './schemas.ts'
 import { sendRun } from '../doors/core/send-run.ts'
 import { chunksOf } from '../doors/core/stream-chunks.ts'
+import { named } from '../openapi/named.ts'
 
 export interface RunServices {
   artifacts: Pick<Artifacts, 'toAnswerFiles'>
@@ -43,31 +44,34 @@ export const OwnerQuery = Type.Object({
   ),
 })
 
-export const Run = Type.Object({
-  request_id: Type.String(),
-  session_id: Type.String(),
-  status: Type.Enum(['pending', 'running', 'interrupted', 'success', 'error', 'timeout', 'cancelled']),
-  created_at: Type.String(),
-  started_at: Type.Union([Type.String(), Type.Null()]),
-  ended_at: Type.Union([Type.String(), Type.Null()]),
-  outcome: Type.Optional(ChainAnswer.properties.body),
-  error: Type.Optional(ErrorReply),
-  ...waitingFields,
-  callback: Type.Optional(
-    Type.Object({
-      url: Type.String(),
-      status: Type.Enum(['pending', 'delivered', 'failed', 'gone']),
-      attempts: Type.Array(
-        Type.Object({
-          at: Type.String(),
-          event: Type.Optional(InterruptedEvent),
-          status: Type.Union([Type.Integer(), Type.Null()], { description: 'HTTP status; null if no response arrived.' }),
-          error: Type.Optional(Type.String()),
-        }),
-      ),
-    }),
-  ),
-})
+export const Run = named(
+  'Run',
+  Type.Object({
+    request_id: Type.String(),
+    session_id: Type.String(),
+    status: Type.Enum(['pending', 'running', 'interrupted', 'success', 'error', 'timeout', 'cancelled']),
+    created_at: Type.String(),
+    started_at: Type.Union([Type.String(), Type.Null()]),
+    ended_at: Type.Union([Type.String(), Type.Null()]),
+    outcome: Type.Optional(ChainAnswer.properties.body),
+    error: Type.Optional(ErrorReply),
+    ...waitingFields,
+    callback: Type.Optional(
+      Type.Object({
+        url: Type.String(),
+        status: Type.Enum(['pending', 'delivered', 'failed', 'gone']),
+        attempts: Type.Array(
+          Type.Object({
+            at: Type.String(),
+            event: Type.Optional(InterruptedEvent),
+            status: Type.Union([Type.Integer(), Type.Null()], { description: 'HTTP status; null if no response arrived.' }),
+            error: Type.Optional(Type.String()),
+          }),
+        ),
+      }),
+    ),
+  }),
+)
 
 const missing = { 404: ErrorReply, 410: ErrorReply, 422: ValidationReply }
 

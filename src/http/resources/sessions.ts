@@ -4,6 +4,7 @@ import type { SessionChanges } from '../../sessions/session-changes.ts'
 import type { Sessions } from '../../sessions/sessions.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { AdditionalContext, ErrorReply, GeneratedArtifact, Id, IdHeaders, refusals, Step, Usage, ValidationReply } from './schemas.ts'
+import { named } from '../openapi/named.ts'
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 45 }),
@@ -18,54 +19,66 @@ const Query = Type.Object({
 
 const Attached = Type.Object({ name: Type.String(), kind: Type.String({ description: 'MIME type.' }) })
 
-export const Message = Type.Object({
-  role: Type.Enum(['human', 'ai']),
-  content: Type.String(),
-  timestamp: Type.Integer({ description: 'Epoch seconds.' }),
-  images: Type.Optional(Type.Array(Attached)),
-  context_files: Type.Optional(Type.Array(Attached)),
-  additional_context: Type.Optional(Type.Array(AdditionalContext)),
-  response_metadata: Type.Optional(
-    Type.Object({
-      request_id: Type.Optional(Type.String()),
-      model: Type.Optional(Type.String()),
-      finish_reason: Type.Optional(Type.String()),
-      usage: Type.Array(Usage),
-      intermediate_steps: Type.Array(Step),
-      generated_artifacts: Type.Array(GeneratedArtifact),
-    }),
-  ),
-})
+export const Message = named(
+  'SessionMessage',
+  Type.Object({
+    role: Type.Enum(['human', 'ai']),
+    content: Type.String(),
+    timestamp: Type.Integer({ description: 'Epoch seconds.' }),
+    images: Type.Optional(Type.Array(Attached)),
+    context_files: Type.Optional(Type.Array(Attached)),
+    additional_context: Type.Optional(Type.Array(AdditionalContext)),
+    response_metadata: Type.Optional(
+      Type.Object({
+        request_id: Type.Optional(Type.String()),
+        model: Type.Optional(Type.String()),
+        finish_reason: Type.Optional(Type.String()),
+        usage: Type.Array(Usage),
+        intermediate_steps: Type.Array(Step),
+        generated_artifacts: Type.Array(GeneratedArtifact),
+      }),
+    ),
+  }),
+)
 
-export const Session = Type.Object({
-  session_id: Type.String(),
-  short_name: Type.String(),
-  created_at: Type.String(),
-  updated_at: Type.String(),
-  messages: Type.Array(Message),
-})
+export const Session = named(
+  'Session',
+  Type.Object({
+    session_id: Type.String(),
+    short_name: Type.String(),
+    created_at: Type.String(),
+    updated_at: Type.String(),
+    messages: Type.Array(Message),
+  }),
+)
 
-export const Summary = Type.Object({
-  session_id: Type.String(),
-  checkpoint_id: Type.String(),
-  short_name: Type.String(),
-  created_at: Type.String(),
-})
+export const Summary = named(
+  'SessionSummary',
+  Type.Object({
+    session_id: Type.String(),
+    checkpoint_id: Type.String(),
+    short_name: Type.String(),
+    created_at: Type.String(),
+  }),
+)
 
 const params = Type.Object({ session_id: Id })
 
 const Fork = Type.Object({ message_index: Type.Integer({ minimum: 0, description: 'The messages before this index are copied.' }) })
 
-export const List = Type.Object({
-  sessions: Type.Array(Summary),
-  offset: Type.String(),
-  count: Type.Integer(),
-  next: Type.Optional(
-    Type.String({
-      description: 'Only with `q`: the value of `before` for the next page. Absent when no session is left.',
-    }),
-  ),
-})
+export const List = named(
+  'SessionList',
+  Type.Object({
+    sessions: Type.Array(Summary),
+    offset: Type.String(),
+    count: Type.Integer(),
+    next: Type.Optional(
+      Type.String({
+        description: 'Only with `q`: the value of `before` for the next page. Absent when no session is left.',
+      }),
+    ),
+  }),
+)
 
 /** Routes of sessions, which are conversations with their messages. */
 export function sessionRoutes(app: App, { sessions, changes }: { sessions: Sessions; changes: SessionChanges }): void {

@@ -6,6 +6,7 @@ import type { SubAgent } from '../../sub-agents/sub-agent-store.ts'
 import type { SubAgents } from '../../sub-agents/sub-agents.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { ErrorReply, Id, refusals, ValidationReply } from './schemas.ts'
+import { named } from '../openapi/named.ts'
 
 const CreateBody = Type.Object(
   {
@@ -30,13 +31,16 @@ const fields = {
   created_at: Type.String({ format: 'date-time' }),
   last_active: Type.String({ format: 'date-time' }),
 }
-export const SubAgentReply = Type.Object(fields)
-export const Listed = Type.Object({
-  ...fields,
-  objective: Type.String(),
-  tools: Type.Array(Type.String()),
-  workflow_type: Type.String(),
-})
+export const SubAgentReply = named('SubAgentState', Type.Object(fields))
+export const Listed = named(
+  'SubAgent',
+  Type.Object({
+    ...fields,
+    objective: Type.String(),
+    tools: Type.Array(Type.String()),
+    workflow_type: Type.String(),
+  }),
+)
 const Created = Type.Object({ sub_agent_id: Type.String(), sub_agent_info: SubAgentReply })
 const Terminated = Type.Object({ sub_agent_id: Type.String(), status: Type.Enum(['terminated']) })
 const params = Type.Object({ sub_agent_id: Id })

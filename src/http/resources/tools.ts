@@ -14,38 +14,48 @@ import { contextHeaders, isId, setSessionId, traceparentOf } from '../server/req
 import { disconnectSignal } from '../server/connection.ts'
 import { DataFilterHints, ErrorReply, GeneratedArtifact, IdHeaders, refusals } from './schemas.ts'
 import { duringPhase } from '../server/server-timing.ts'
+import { named } from '../openapi/named.ts'
 
 export interface ToolServices {
   agent: CurrentAgent
   tools: DirectExecution
 }
 
-export const ListedTool = Type.Object({
-  name: Type.String(),
-  description: Type.String(),
-  status: Type.Enum(['ready', 'initializing', 'error']),
-  schema: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of the tool's input." }),
-})
-
-export const ExecuteBody = Type.Object({
-  tool_name: Type.String({ minLength: 1, maxLength: hintLimits.nameCharacters }),
-  tool_input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-  data_filter_hints: DataFilterHints,
-})
-
-export const Executed = Type.Object({
-  tool_name: Type.String(),
-  output: Type.Record(Type.String(), Type.Unknown(), {
-    description: 'The output of the tool: an object as it is, any other value as `{result}`, the failure of a tool as `{error}`.',
+export const ListedTool = named(
+  'Tool',
+  Type.Object({
+    name: Type.String(),
+    description: Type.String(),
+    status: Type.Enum(['ready', 'initializing', 'error']),
+    schema: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of the tool's input." }),
   }),
-  execution_time: Type.Number({ description: 'Seconds.' }),
-  status: Type.Enum(['success', 'error']),
-  generated_artifacts: Type.Optional(
-    Type.Array(GeneratedArtifact, {
-      description: 'Files that the tool created, kept for a day. `download_url` is absent if the key lacks artifacts.read.',
+)
+
+export const ExecuteBody = named(
+  'ToolExecutionRequest',
+  Type.Object({
+    tool_name: Type.String({ minLength: 1, maxLength: hintLimits.nameCharacters }),
+    tool_input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    data_filter_hints: DataFilterHints,
+  }),
+)
+
+export const Executed = named(
+  'ToolExecution',
+  Type.Object({
+    tool_name: Type.String(),
+    output: Type.Record(Type.String(), Type.Unknown(), {
+      description: 'The output of the tool: an object as it is, any other value as `{result}`, the failure of a tool as `{error}`.',
     }),
-  ),
-})
+    execution_time: Type.Number({ description: 'Seconds.' }),
+    status: Type.Enum(['success', 'error']),
+    generated_artifacts: Type.Optional(
+      Type.Array(GeneratedArtifact, {
+        description: 'Files that the tool created, kept for a day. `download_url` is absent if the key lacks artifacts.read.',
+      }),
+    ),
+  }),
+)
 
 /** Routes to list tools, and to execute a tool outside of a conversation. */
 export function toolRoutes(app: App, { agent, tools: execution }: ToolServices): void {

@@ -1,4 +1,5 @@
 import { Type, type TSchema } from 'typebox'
+import { named } from '../openapi/named.ts'
 
 const nullable = <T extends TSchema>(schema: T, description: string) => Type.Optional(Type.Union([schema, Type.Null()], { description }))
 
@@ -86,33 +87,39 @@ const Attributes = Type.Object(
   { description: 'Attributes by the kind of the span. Further attributes may be added.' },
 )
 
-export const Span = Type.Object(
-  {
-    id: Type.String({ description: 'Unique within the run. The id of a tool call is the id of its span.' }),
-    parent_id: Type.Union([Type.String(), Type.Null()], { description: 'Null for the run itself.' }),
-    kind: Type.Enum(['run', 'plan', 'turn', 'model', 'tool', 'sub_agent', 'approval', 'wait', 'move'], {
-      description:
-        'plan: the making of a plan, or one of its steps. turn: a model call and the tool calls that it requested. sub_agent: a call of a sub-agent, which has turns of its own. wait: time in the session queue, for an approval or a reader. move: another process goes on with the run.',
-    }),
-    name: Type.String(),
-    status: Type.Enum(['waiting', 'running', 'success', 'error', 'timeout', 'cancelled']),
-    started_at: Type.String({ format: 'date-time' }),
-    ended_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description: 'Null while the part lasts.' }),
-    attributes: Attributes,
-    messages: Type.Optional(
-      Type.Array(SpanMessage, {
-        description: 'What the model was sent, without the system prompt. Only on a model call that `span` names.',
+export const Span = named(
+  'Span',
+  Type.Object(
+    {
+      id: Type.String({ description: 'Unique within the run. The id of a tool call is the id of its span.' }),
+      parent_id: Type.Union([Type.String(), Type.Null()], { description: 'Null for the run itself.' }),
+      kind: Type.Enum(['run', 'plan', 'turn', 'model', 'tool', 'sub_agent', 'approval', 'wait', 'move'], {
+        description:
+          'plan: the making of a plan, or one of its steps. turn: a model call and the tool calls that it requested. sub_agent: a call of a sub-agent, which has turns of its own. wait: time in the session queue, for an approval or a reader. move: another process goes on with the run.',
       }),
-    ),
-  },
-  { description: 'A part of a run.' },
+      name: Type.String(),
+      status: Type.Enum(['waiting', 'running', 'success', 'error', 'timeout', 'cancelled']),
+      started_at: Type.String({ format: 'date-time' }),
+      ended_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description: 'Null while the part lasts.' }),
+      attributes: Attributes,
+      messages: Type.Optional(
+        Type.Array(SpanMessage, {
+          description: 'What the model was sent, without the system prompt. Only on a model call that `span` names.',
+        }),
+      ),
+    },
+    { description: 'A part of a run.' },
+  ),
 )
 
-export const RunTrace = Type.Object(
-  {
-    request_id: Type.String(),
-    status: Type.Enum(['pending', 'running', 'interrupted', 'success', 'error', 'timeout', 'cancelled']),
-    spans: Type.Array(Span, { description: 'Ordered by start; the run itself is the first.' }),
-  },
-  { description: 'The parts of a run as spans.' },
+export const RunTrace = named(
+  'RunTrace',
+  Type.Object(
+    {
+      request_id: Type.String(),
+      status: Type.Enum(['pending', 'running', 'interrupted', 'success', 'error', 'timeout', 'cancelled']),
+      spans: Type.Array(Span, { description: 'Ordered by start; the run itself is the first.' }),
+    },
+    { description: 'The parts of a run as spans.' },
+  ),
 )

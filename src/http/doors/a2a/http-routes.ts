@@ -7,22 +7,26 @@ import type { A2aServices } from './requests.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { disconnectSignal } from '../../server/connection.ts'
 import { A2aHeaders } from './routes.ts'
+import { named } from '../../openapi/named.ts'
 
 const Json = Type.Record(Type.String(), Type.Unknown())
 
 /** An error of the binding; also documents its routes. */
-export const A2aError = Type.Object(
-  {
-    error: Type.Object({
-      code: Type.Integer({ description: 'The HTTP status.' }),
-      status: Type.String({ description: 'The name of a gRPC status.' }),
-      message: Type.String(),
-      details: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
-        description: 'A `google.rpc.ErrorInfo` with the `reason`, and for a request that is not valid a `google.rpc.BadRequest`.',
+export const A2aError = named(
+  'A2aError',
+  Type.Object(
+    {
+      error: Type.Object({
+        code: Type.Integer({ description: 'The HTTP status.' }),
+        status: Type.String({ description: 'The name of a gRPC status.' }),
+        message: Type.String(),
+        details: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
+          description: 'A `google.rpc.ErrorInfo` with the `reason`, and for a request that is not valid a `google.rpc.BadRequest`.',
+        }),
       }),
-    }),
-  },
-  { description: 'An error: `google.rpc.Status`.' },
+    },
+    { description: 'An error: `google.rpc.Status`.' },
+  ),
 )
 
 const error = (description: string) => ({

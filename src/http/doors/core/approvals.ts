@@ -11,6 +11,7 @@ import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { ErrorReply, Id, pageLimit, refusals, ValidationReply } from '../../resources/schemas.ts'
 import { Run, type ViewRun } from '../../resources/runs.ts'
+import { named } from '../../openapi/named.ts'
 
 export interface ApprovalServices {
   approvals: Approvals
@@ -19,36 +20,39 @@ export interface ApprovalServices {
   view: ViewRun
 }
 
-export const Decision = Type.Object(
-  {
-    tool_call_id: Id,
-    decision: Type.Enum(['approve', 'reject', 'output', 'error'], {
-      description: '`approve` or `reject` a call that waits for approval; send the `output` or the `error` of a call of a client tool.',
-    }),
-    tool_input: Type.Optional(
-      Type.Union([
-        Type.Object(
-          {},
-          {
-            description:
-              'Input to approve instead of the input of the model, by the schema of the tool; the answer to a question, by its `answer_schema`.',
-          },
-        ),
-        Type.Null(),
-      ]),
-    ),
-    reason: Type.Optional(
-      Type.Union([Type.String({ maxLength: 4000, description: 'The reason of a rejection, which the model receives.' }), Type.Null()]),
-    ),
-    output: Type.Optional(Type.Unknown({ description: 'The output of the client tool, any JSON; long output is cut for the model.' })),
-    error: Type.Optional(
-      Type.Union([
-        Type.String({ minLength: 1, maxLength: 20_000, description: 'Why the client tool failed, for the model.' }),
-        Type.Null(),
-      ]),
-    ),
-  },
-  { additionalProperties: false },
+export const Decision = named(
+  'ApprovalDecision',
+  Type.Object(
+    {
+      tool_call_id: Id,
+      decision: Type.Enum(['approve', 'reject', 'output', 'error'], {
+        description: '`approve` or `reject` a call that waits for approval; send the `output` or the `error` of a call of a client tool.',
+      }),
+      tool_input: Type.Optional(
+        Type.Union([
+          Type.Object(
+            {},
+            {
+              description:
+                'Input to approve instead of the input of the model, by the schema of the tool; the answer to a question, by its `answer_schema`.',
+            },
+          ),
+          Type.Null(),
+        ]),
+      ),
+      reason: Type.Optional(
+        Type.Union([Type.String({ maxLength: 4000, description: 'The reason of a rejection, which the model receives.' }), Type.Null()]),
+      ),
+      output: Type.Optional(Type.Unknown({ description: 'The output of the client tool, any JSON; long output is cut for the model.' })),
+      error: Type.Optional(
+        Type.Union([
+          Type.String({ minLength: 1, maxLength: 20_000, description: 'Why the client tool failed, for the model.' }),
+          Type.Null(),
+        ]),
+      ),
+    },
+    { additionalProperties: false },
+  ),
 )
 
 const Query = Type.Object({
@@ -63,37 +67,43 @@ const Query = Type.Object({
   ),
 })
 
-export const WaitingCall = Type.Object({
-  request_id: Type.String(),
-  session_id: Type.String(),
-  tool_call_id: Type.String(),
-  tool: Type.String(),
-  tool_input: Type.Unknown({ description: 'The input that the model has chosen.' }),
-  by: Type.Enum(['caller', 'role'], {
-    description: 'Who may decide: the caller of the run, or another caller with the permission runs.approve.',
-  }),
-  requested_by: Type.String({ description: 'The `sub` of the caller of the run.' }),
-  issuer: Type.String({ description: 'The issuer of the caller of the run.' }),
-  sub: Type.String({ description: 'The caller of the run, as `requested_by`.' }),
-  requested_at: Type.String({ format: 'date-time' }),
-  expires_at: Type.String({ format: 'date-time', description: 'An undecided run is cancelled at this time.' }),
-  may_decide: Type.Boolean({
-    description: 'Whether this key may decide the call. `question` and `messages` are present only if true.',
-  }),
-  question: Type.Optional(Type.String({ description: 'The question of the run, at most 2,000 characters.' })),
-  messages: Type.Optional(
-    Type.Array(Type.Object({ role: Type.Enum(['human', 'ai']), content: Type.String() }), {
-      description: 'The last 6 messages of the session, oldest first, each at most 2,000 characters.',
+export const WaitingCall = named(
+  'WaitingCall',
+  Type.Object({
+    request_id: Type.String(),
+    session_id: Type.String(),
+    tool_call_id: Type.String(),
+    tool: Type.String(),
+    tool_input: Type.Unknown({ description: 'The input that the model has chosen.' }),
+    by: Type.Enum(['caller', 'role'], {
+      description: 'Who may decide: the caller of the run, or another caller with the permission runs.approve.',
     }),
-  ),
-})
+    requested_by: Type.String({ description: 'The `sub` of the caller of the run.' }),
+    issuer: Type.String({ description: 'The issuer of the caller of the run.' }),
+    sub: Type.String({ description: 'The caller of the run, as `requested_by`.' }),
+    requested_at: Type.String({ format: 'date-time' }),
+    expires_at: Type.String({ format: 'date-time', description: 'An undecided run is cancelled at this time.' }),
+    may_decide: Type.Boolean({
+      description: 'Whether this key may decide the call. `question` and `messages` are present only if true.',
+    }),
+    question: Type.Optional(Type.String({ description: 'The question of the run, at most 2,000 characters.' })),
+    messages: Type.Optional(
+      Type.Array(Type.Object({ role: Type.Enum(['human', 'ai']), content: Type.String() }), {
+        description: 'The last 6 messages of the session, oldest first, each at most 2,000 characters.',
+      }),
+    ),
+  }),
+)
 
-export const List = Type.Object({
-  approvals: Type.Array(WaitingCall),
-  count: Type.Integer({ description: 'Number of calls in the list.' }),
-  offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
-  has_more: Type.Boolean(),
-})
+export const List = named(
+  'ApprovalList',
+  Type.Object({
+    approvals: Type.Array(WaitingCall),
+    count: Type.Integer({ description: 'Number of calls in the list.' }),
+    offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
+    has_more: Type.Boolean(),
+  }),
+)
 
 /** Routes of tool calls that wait for approval. */
 export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, runStore, view }: ApprovalServices): void {

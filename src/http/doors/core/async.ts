@@ -26,6 +26,7 @@ import {
 import { isId, setSessionId } from '../../server/request-headers.ts'
 import { AsyncBody, ErrorReply, IdHeaders, refusals } from '../../resources/schemas.ts'
 import { bodyCheck, toFaults } from '../../server/validation.ts'
+import { named } from '../../openapi/named.ts'
 
 export interface AsyncServices {
   runs: Runs
@@ -33,12 +34,15 @@ export interface AsyncServices {
   limits: Pick<RequestLimits, 'take'>
 }
 
-export const Acknowledgement = Type.Object({
-  status: Type.Enum(['accepted']),
-  id: Type.String({ description: 'The id of the event.' }),
-  request_id: Type.String(),
-  session_id: Type.String(),
-})
+export const Acknowledgement = named(
+  'Acknowledgement',
+  Type.Object({
+    status: Type.Enum(['accepted']),
+    id: Type.String({ description: 'The id of the event.' }),
+    request_id: Type.String(),
+    session_id: Type.String(),
+  }),
+)
 
 /** Most events in a batch. Each event counts as a request for rate limits. */
 const maxEvents = 100

@@ -1,21 +1,25 @@
 import { Type, type TSchema } from 'typebox'
 import { GeneratedArtifact, waitingFields } from '../../resources/schemas.ts'
+import { named } from '../../openapi/named.ts'
 
 /** Reply schemas of the routes for OpenAI clients, for the OpenAPI document. */
 
 const orNull = (schema: TSchema) => Type.Union([schema, Type.Null()])
 const tokens = Type.Integer({ minimum: 0 })
 
-export const OpenAiErrorReply = Type.Object(
-  {
-    error: Type.Object({
-      message: Type.String(),
-      type: Type.String(),
-      param: orNull(Type.String({ description: 'The faulty field.' })),
-      code: orNull(Type.String()),
-    }),
-  },
-  { description: 'An error in the shape of OpenAI’s API.' },
+export const OpenAiErrorReply = named(
+  'OpenAIError',
+  Type.Object(
+    {
+      error: Type.Object({
+        message: Type.String(),
+        type: Type.String(),
+        param: orNull(Type.String({ description: 'The faulty field.' })),
+        code: orNull(Type.String()),
+      }),
+    },
+    { description: 'An error in the shape of OpenAI’s API.' },
+  ),
 )
 
 export function openAiRefusals(...statuses: number[]): Record<number, TSchema> {

@@ -1,0 +1,15 @@
+import type { TSchema } from 'typebox'
+
+const schemas = new Map<string, TSchema>()
+
+/** Gives a schema a name in the OpenAPI document: a generated client gets a type of this name. */
+export function named<T extends TSchema>(name: string, schema: T): T {
+  if (schemas.has(name)) throw new Error(`Two schemas are called ${name}.`)
+  schemas.set(name, schema)
+  return schema
+}
+
+/** The schemas that have a name, in the order of their names. */
+export function namedSchemas(): Record<string, TSchema> {
+  return Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
