@@ -20,6 +20,7 @@ interface Operation extends Fields {
   parameters?: Parameter[]
   requestBody?: { content: Record<string, Fields> }
   responses: Record<string, Fields & { content?: Record<string, Fields> }>
+  'x-details'?: () => OperationText
 }
 
 interface Document extends Fields {
@@ -46,8 +47,8 @@ export function addTexts(plain: object, publicUrl?: string): object {
   }
 }
 
-function addOperationTexts(operation: Operation): Operation {
-  const text = operationTexts[operation.operationId ?? '']
+function addOperationTexts({ 'x-details': readDetails, ...operation }: Operation): Operation {
+  const text = readDetails?.() ?? operationTexts[operation.operationId ?? '']
   if (!text) return operation
   const examples = replyExamples[operation.operationId!] ?? {}
   return {

@@ -123,15 +123,4 @@ ${chatErrors}`,
       },
     },
   },
-  getContextFiles: {
-    description:
-      'Use a path of the list in `context_files` of a chat. Files that a data filter of the caller withholds are refused in the chat, not here.',
-    parameters: { q: 'handbook/' },
-  },
-  postContextFiles: {
-    description: `Stores a file of the caller, as \`POST /v1/files\` does, and answers with its id as \`path\`: use the \`path\` in \`context_files\` of a chat. Only its caller can use the file. A file is deleted after \`retention.uploads\`.
-
-A file may have \`limits.max_upload_bytes\`, the files of a caller \`limits.max_owner_upload_bytes\` together, those of a tenant \`limits.max_tenant_upload_bytes\`: more is 413.`,
-    requests: { 'multipart/form-data': { text: { summary: 'A text', value: { file: 'The office closes at five.' } } } },
-  },
 }

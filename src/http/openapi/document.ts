@@ -16,6 +16,7 @@ export interface DescribedRoute {
 /** Adds the parts that all routes share and no route states itself: request ids, errors of bodies, response headers. */
 export function describeRoute({ schema, url, route }: DescribedRoute): { schema: Schema; url: string } {
   if (schema['hide']) return { schema, url }
+  const { details, ...stated } = schema
   const [method = 'GET'] = [route.method].flat()
   const isPublic = route.config?.access === 'public'
   const response = { ...(method === 'GET' ? {} : bodyErrors(route)), ...(isPublic ? brokenRequest : {}), ...schema.response } as Record<
@@ -25,8 +26,10 @@ export function describeRoute({ schema, url, route }: DescribedRoute): { schema:
   return {
     url,
     schema: {
-      ...schema,
+      ...stated,
       operationId: schema['operationId'] ?? operationId(method, url),
+      // A function, which no JSON of the document has: only readers of the whole document need its result.
+      'x-details': details,
       ...(isPublic ? { security: [] } : {}),
       'x-permissions': permissionsOf(route),
       headers: withRequestId(schema.headers),

@@ -4,13 +4,6 @@ const question = 'What were the total sales by region?'
 const messages = [{ role: 'user', content: question }]
 
 export const openAiTexts: OperationTexts = {
-  getV1Models: {
-    description: 'The list that OpenAI clients show as models. It has the agent alone; its `id` is `uri_id` of agent.yaml.',
-  },
-  getV1ModelsByModel: {
-    description: 'The agent as a model. Any name other than `uri_id`, `id` or `name` of the agent is 404.',
-    parameters: { model: 'agent-core' },
-  },
   postV1Embeddings: {
     description:
       'Turns texts into vectors with the model of `llms.embedding`, through the interface of OpenAI. 400: the provider refuses the texts or the `dimensions`. 404: another model, or none is configured. 413: the texts have more than `limits.max_input_characters` characters together. 502: the provider could not answer.',

@@ -18,3 +18,10 @@ export interface OperationText {
 
 /** Texts by operation id. */
 export type OperationTexts = Record<string, OperationText>
+
+declare module 'fastify' {
+  interface FastifySchema {
+    /** Read when the document is asked for: texts and examples cost the start nothing. */
+    details?: () => OperationText
+  }
+}

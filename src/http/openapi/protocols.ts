@@ -24,13 +24,6 @@ A request is answered as JSON, or as server-sent events while it takes time; a n
       },
     },
   },
-  getWellKnownOauthProtectedResourceMcp: {
-    description:
-      'Names the identity provider for clients of `/mcp`, as RFC 9728 describes: they sign their user in there and send the token as a bearer token. 404 without an identity provider (`ACCESS_ISSUER`), and with one whose issuer is no address. Behind a proxy with a prefix, the prefix may also stand in front of the last segment.',
-  },
-  getWellKnownOauthProtectedResource: {
-    description: 'The same for the service as a whole: `resource` is the address of the service.',
-  },
   getWellKnownAgentCardJson: {
     description:
       'What other agents read first: name, skills, addresses of the two A2A bindings and how to authenticate. It needs no key and may be cached for a minute; `if-none-match` with the `etag` is answered with 304.',

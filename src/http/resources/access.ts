@@ -25,6 +25,9 @@ export function accessRoutes(app: App, { agent, adminTenant }: AccessRouteOption
         tags,
         summary: 'Get the caller and its permissions',
         description: 'Every valid key may call this route: it is also a check of the key.',
+        details: () => ({
+          description: 'Who the key stands for, and which routes it may use. 401: the key is not valid, expired or revoked.',
+        }),
         response: { 200: Caller, ...refusals },
       },
     },
@@ -43,6 +46,7 @@ export function accessRoutes(app: App, { agent, adminTenant }: AccessRouteOption
         summary: 'List the roles and their permissions',
         description:
           "The built-in roles, then those of `access.roles` in the agent's configuration, with the permissions that each grants in the caller's tenant.",
+        details: () => ({ description: 'Use it to choose roles for `POST /core/v1/keys`.' }),
         response: { 200: Type.Object({ roles: Type.Array(Role) }), ...refusals },
       },
     },

@@ -66,6 +66,10 @@ export function agentModelRoutes(app: App, { agent }: { agent: CurrentAgent }): 
       schema: {
         tags: ['Agent'],
         summary: 'List the configured models and what each can do',
+        details: () => ({
+          description:
+            'The models of `llms`, in the order in which they answer. What a model can do is from a table of the service, or assumed where the table does not name the model; the service never asks the provider. A setting that a model does not have is a warning of `config check`, of `doctor` and of `PUT /core/v1/agent/config`.',
+        }),
         response: { 200: ModelReply, ...refusals },
       },
     },

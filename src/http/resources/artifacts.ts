@@ -14,6 +14,9 @@ import { ErrorReply, Id, Offset, pageLimit, refusals, ValidationReply } from './
 import { fileReplies, refuseAsCode, sendFile } from '../server/send-file.ts'
 import { named } from '../openapi/named.ts'
 
+const whereIndex =
+  '`message_index` is the place of the answer in `messages` of the session, `artifact_index` the place of the file in `response_metadata.generated_artifacts` of that message. In a new session, the question `Write "Back at 3" to a file note.txt` makes message 1 with file 0; the reply has the header `session-id`.'
+
 const Index = Type.Integer({ minimum: 0 })
 
 const IndexParams = Type.Object({ message_index: Index, artifact_index: Index })
@@ -61,6 +64,11 @@ export function artifactRoutes(app: App, { artifacts }: { artifacts: Artifacts }
       schema: {
         tags: ['Artifacts'],
         summary: 'Get a download link for a file',
+        details: () => ({
+          description: `A link for a browser or another program: it works without a key for 15 minutes, and then is 410.
+
+${whereIndex} 404: there is no such session, message or file.`,
+        }),
         headers: Type.Object({ 'session-id': Id, 'request-id': Type.Optional(Id) }),
         params: IndexParams,
         response: { 200: Download, 404: ErrorReply, 422: ValidationReply, ...refusals },
@@ -81,6 +89,16 @@ export function artifactRoutes(app: App, { artifacts }: { artifacts: Artifacts }
       schema: {
         tags: ['Artifacts'],
         summary: 'Copy a file to the share folder',
+        details: () => ({
+          description: `Copies a file to \`ARTIFACT_SHARE_DIR\` of the service's machine, below a folder that is named after the request id, for programs that read this folder. The header \`session-id\` wins over \`session_id\`.
+
+${whereIndex} 404: there is no such session, message or file.`,
+          requests: {
+            'application/json': {
+              first: { summary: 'The first file of the first answer', value: { message_index: 1, artifact_index: 0 } },
+            },
+          },
+        }),
         headers: Type.Object({ 'session-id': Type.Optional(Id), 'request-id': Type.Optional(Id) }),
         body: ShareBody,
         response: { 200: Shared, 404: ErrorReply, 422: ValidationReply, ...refusals },
@@ -106,6 +124,9 @@ export function artifactRoutes(app: App, { artifacts }: { artifacts: Artifacts }
         description:
           "The files that tools created in the caller's chats, with the session and the run that they come from. Files disappear with their " +
           'session. A forked session has the files of its source under the same ids. Files of direct tool executions are not listed.',
+        details: () => ({
+          description: 'Each file has a link that works without a key for 15 minutes.',
+        }),
         querystring: Query,
         response: { 200: ArtifactList, 422: ValidationReply, ...refusals },
       },
@@ -138,6 +159,10 @@ export function artifactRoutes(app: App, { artifacts }: { artifacts: Artifacts }
       description:
         'Sends the bytes through the service as an attachment that browsers do not render. A caller reads own files; an administrator reads ' +
         'the files of the tenant. HEAD answers with the headers alone.',
+      details: () => ({
+        description:
+          'Take an `artifact_id` from `GET /core/v1/artifacts`. A header `range` gets a part (206); a range outside of the file is 416.',
+      }),
       params: Type.Object({ artifact_id: Id }),
       response: { ...fileReplies, 404: ErrorReply, 422: ValidationReply, ...refusals },
     },
@@ -167,6 +192,11 @@ export function artifactRoutes(app: App, { artifacts }: { artifacts: Artifacts }
     schema: {
       tags: ['Artifacts'],
       summary: 'Download a file by its signed link, whole or by range',
+      details: () => ({
+        description:
+          'The address behind `download_url`. Take the whole link, since its query has the signature: a link without one is 403, an expired one 410. A header `range` gets a part (206). HEAD answers with the headers alone.',
+        parameters: { name: 'note.txt', type: 'text/plain', expires: '1795340000', signature: '4Yb1l0Zr7mKq' },
+      }),
       params: Type.Object({ folder: Type.String(), id: Type.String() }),
       querystring: LinkQuery,
       response: { ...fileReplies, 403: ErrorReply, 404: ErrorReply, 410: ErrorReply, 500: ErrorReply },

@@ -65,6 +65,10 @@ export function callbackListRoute(app: App, { listCallbacks }: { listCallbacks: 
         summary: 'List callbacks and push notifications with their attempts, newest first',
         description:
           "The callbacks of a caller's own asynchronous runs, and the push notifications of their A2A tasks; with the permission `observability.read`, those of the tenant, without bodies. `POST /core/v1/runs/{request_id}/callback` sends an undelivered callback again.",
+        details: () => ({
+          description: 'Use it to see which answers did not arrive, and why: `attempts` has the status of each.',
+          parameters: { status: 'failed' },
+        }),
         querystring: Query,
         response: { 200: CallbackPage, 422: ValidationReply, ...refusals },
       },

@@ -43,6 +43,10 @@ export function changedToolRoutes(app: App, { agent, pins }: ChangedToolServices
         summary: 'List the tools of MCP servers that are disabled because their definition has changed',
         description:
           'Tools of entries with `pin: true` in the order of their names, with the accepted definition, the definition that the server states now, and the differences. All replicas share the list.',
+        details: () => ({
+          description:
+            'Use it to review what a server wants to change before the agent uses it. The list of the sample agent is empty, since it has no MCP server.',
+        }),
         querystring: Query,
         response: { 200: ChangedToolPage, 422: ValidationReply, ...refusals },
       },
@@ -73,6 +77,16 @@ export function changedToolRoutes(app: App, { agent, pins }: ChangedToolServices
         tags,
         summary: 'Accept the changed definition of a tool',
         description: 'Every replica that has seen the definition uses the tool within 2 s.',
+        details: () => ({
+          description: `Take name and hash from \`GET /core/v1/tools/changed\`. Without \`hash\`, whatever waits is accepted.
+
+404: no definition of this tool waits. 409 \`DefinitionChanged\`: the definition that waits has another hash.`,
+          requests: {
+            'application/json': {
+              reviewed: { summary: 'Accept the definition that was reviewed', value: { hash: '5f0c2a9b71d3e846' } },
+            },
+          },
+        }),
         params: Type.Object({ name: Type.String({ description: 'The name of the tool, `<entry>__<tool>`.' }) }),
         body: AcceptBody,
         response: { 200: AcceptedTool, 404: ErrorReply, 409: ErrorReply, ...refusals },

@@ -28,6 +28,10 @@ export function configurationHistoryRoutes(app: App, { configuration }: { config
         summary: 'List the versions of the configuration, newest first',
         description:
           'Changes over HTTP, edits of agent.yaml, restored versions, and starts. The first version of the first page is in use. The newest 100 versions that were stored are kept, and those in memory only as long as they are among them.',
+        details: () => ({
+          description: 'Use it to see who changed what. A version can be read, and restored.',
+          parameters: { before: '12' },
+        }),
         querystring: HistoryQuery,
         response: { 200: ConfigurationHistory, 422: ValidationReply, ...refusals },
       },
@@ -49,6 +53,9 @@ export function configurationHistoryRoutes(app: App, { configuration }: { config
         summary: 'Read a version of the configuration, with its text',
         description:
           'The text of agent.yaml as the version stored it, with its comments; of a version in memory only, with its changes. Secrets are masked as in the configuration in use. A text that this release cannot use is answered with 422.',
+        details: () => ({
+          description: 'Take a `version` from `GET /core/v1/agent/config/history`. A version that is not kept is 404.',
+        }),
         params: VersionPath,
         response: { 200: ConfigurationVersionText, 404: ErrorReply, 422: ValidationReply, ...refusals },
       },
@@ -69,6 +76,19 @@ export function configurationHistoryRoutes(app: App, { configuration }: { config
         summary: 'Restore an earlier version of the configuration, or check whether that is possible',
         description:
           'The text of the version replaces the stored text, its secrets included, and becomes a new version of kind `restore`. It is checked as a change over HTTP is: a command or code that is not in use needs CONFIG_CODE=allow, a variable that is not in use CONFIG_ENV.',
+        details: () => ({
+          description: `Take a \`version\` from \`GET /core/v1/agent/config/history\`. The example only checks: remove \`validate_only\` to restore.
+
+404: the version is not kept. 412: \`if-match\` is not the version in use. 422: this release cannot use the text.`,
+          requests: {
+            'application/json': {
+              check: {
+                summary: 'Check whether a version can be restored',
+                value: { version: '019ab3c4-5d6e-7f80-9a1b-2c3d4e5f6071', validate_only: true },
+              },
+            },
+          },
+        }),
         headers: Type.Object({
           'if-match': Type.Optional(Type.String({ description: 'The etag of the version in use; another one is answered with 412.' })),
         }),

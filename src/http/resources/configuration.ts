@@ -17,6 +17,8 @@ import { requesterOf, toExpectation, toTimestamp, toUpdateReply } from './config
 import { ErrorReply, refusals, ValidationReply } from './schemas.ts'
 import { yamlType } from '../server/yaml-bodies.ts'
 
+const yaml = 'description: Answers questions about orders.\ntools:\n  - name: calculator\n'
+
 const path = '/core/v1/agent/config'
 
 /** Routes to read and change the agent configuration. */
@@ -31,6 +33,10 @@ export function configurationRoutes(app: App, { configuration }: { configuration
         summary: 'Read the configuration in use',
         description:
           'As JSON: the configuration with all defaults. As YAML (`accept: application/yaml` or `?format=yaml`): the stored text of agent.yaml with its comments, without changes that are in memory only. Secrets are masked in both; in comments those that are named like a secret, that stand under `headers` or `env`, or that the configuration uses.',
+        details: () => ({
+          description: 'The header `etag` is the version, for `if-match` of a change.',
+          parameters: { format: 'json' },
+        }),
         querystring: ReadQuery,
         response: { 200: readReply, 422: ValidationReply, ...refusals },
       },
@@ -52,6 +58,33 @@ export function configurationRoutes(app: App, { configuration }: { configuration
         summary: 'Change the configuration, or check a change',
         description:
           'A JSON body is merged into the configuration. A YAML body (`content-type: application/yaml`) is the whole text: what is absent is removed, comments and order are kept as sent, and faults have the line of the text. In both "********" keeps a secret, unless the address beside it changes. Changes that are in memory only stay in effect.',
+        details: () => ({
+          description: `A valid change takes effect within 2 s on all replicas, without a restart; runs in progress keep the configuration with which they began. The configuration before is kept as a backup and in the history. The examples only check a change: remove \`validate_only\` to make it.
+
+- 403: the change has a new command, code or environment of a process (\`CONFIG_CODE=allow\` permits it).
+- 412: \`if-match\` is not the version in use: somebody else changed the configuration.
+- 422: the result is not valid; each fault has its path, and nothing changes.`,
+          parameters: { validate_only: true, in_memory_only: false },
+          prefilled: ['validate_only'],
+          requests: {
+            'application/json': {
+              description: {
+                summary: 'Check another description',
+                value: { configuration: { description: 'Answers questions about sales.' }, validate_only: true },
+              },
+              model: {
+                summary: 'Check another model',
+                value: {
+                  configuration: {
+                    llms: { primary: { provider: 'openai-compatible', model: 'qwen3', base_url: 'http://localhost:11434/v1' } },
+                  },
+                  validate_only: true,
+                },
+              },
+            },
+            'application/yaml': { file: { summary: 'Check a whole agent.yaml', value: yaml } },
+          },
+        }),
         headers: Type.Object({
           'if-match': Type.Optional(
             Type.String({ description: 'The etag of the version that is changed; another one is answered with 412.' }),
@@ -75,7 +108,15 @@ export function configurationRoutes(app: App, { configuration }: { configuration
     `${path}/schema`,
     {
       config: { access: 'public' },
-      schema: { tags, summary: 'JSON Schema of the configuration', response: { 200: Type.Record(Type.String(), Type.Unknown()) } },
+      schema: {
+        tags,
+        summary: 'JSON Schema of the configuration',
+        details: () => ({
+          description:
+            'Every setting of agent.yaml with its description, limits and default. Editors can use it to complete and check the file.',
+        }),
+        response: { 200: Type.Record(Type.String(), Type.Unknown()) },
+      },
     },
     async () => schema,
   )

@@ -62,6 +62,9 @@ export function consoleSessionRoutes(app: App, options: ConsoleSessionOptions): 
         tags,
         summary: 'How users may sign in at the console',
         description: 'Public: the page asks before anybody has signed in.',
+        details: () => ({
+          description: 'Meant for the page of the console. `identity_provider` is null unless the service has one for the console.',
+        }),
         response: { 200: SignInOptions, 500: ErrorReply },
       },
     },
@@ -83,6 +86,9 @@ export function consoleSessionRoutes(app: App, options: ConsoleSessionOptions): 
         tags,
         summary: 'Make a one-time code that opens the console with the rights of the key',
         description: 'For a link to the console that carries no key. The code works once, within a minute. A key may have 10 unused codes.',
+        details: () => ({
+          description: 'Open `<address>/console/sign-in#code=<code>` in a browser. `agent-core console` does the same on the command line.',
+        }),
         response: { 201: Code, ...refusals },
       },
     },
@@ -109,6 +115,15 @@ export function consoleSessionRoutes(app: App, options: ConsoleSessionOptions): 
         summary: 'Sign in at the console',
         description:
           'Sets a cookie that counts for `/core/v1` and for this route, from the page of the console only. The session ends with its key. An existing session of the browser is replaced. A page of another origin is 403.',
+        details: () => ({
+          description:
+            'Meant for the page of the console; programs send their key with each request. 401: the code or key is not valid, or the code was used before. 422: the body has none or several of the credentials.',
+          requests: {
+            'application/json': {
+              code: { summary: 'A code of `POST /console/code`', value: { code: 'Yk3vQm5Yp0y2m1xk' } },
+            },
+          },
+        }),
         body: SignIn,
         response: { 201: Opened, 401: ErrorReply, 403: ErrorReply, 422: ValidationReply, 500: ErrorReply, 503: ErrorReply },
       },
@@ -134,6 +149,9 @@ export function consoleSessionRoutes(app: App, options: ConsoleSessionOptions): 
         summary: 'Sign out of the console',
         description:
           "Ends the session of the cookie on the server, and clears the cookie. Needs `x-csrf-token`, as every change of the console's page does.",
+        details: () => ({
+          description: 'Meant for the page of the console. 401: the request has no session. 403: the token is absent or wrong.',
+        }),
         response: {
           204: Type.Null({ description: 'The session has ended.' }),
           401: ErrorReply,

@@ -33,6 +33,11 @@ export function contextFileRoutes(app: App, { contextFiles, uploads }: { context
         description:
           'Finds at most 100 documents under `FILES_ROOT` whose path contains `q`, sorted by path: text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, EPUB, ODT and EML up to ' +
           '50 MB. Hidden files are left out. A search stops after 2 seconds or 200,000 entries and then answers with the files so far.',
+        details: () => ({
+          description:
+            'Use a path of the list in `context_files` of a chat. Files that a data filter of the caller withholds are refused in the chat, not here.',
+          parameters: { q: 'handbook/' },
+        }),
         querystring: Query,
         response: { 200: ContextFileList, 422: ValidationReply, ...refusals },
       },
@@ -52,6 +57,12 @@ export function contextFileRoutes(app: App, { contextFiles, uploads }: { context
       schema: {
         tags,
         summary: 'Upload a file for `context_files` of a chat',
+        details: () => ({
+          description: `Stores a file of the caller, as \`POST /v1/files\` does, and answers with its id as \`path\`: use the \`path\` in \`context_files\` of a chat. Only its caller can use the file. A file is deleted after \`retention.uploads\`.
+
+A file may have \`limits.max_upload_bytes\`, the files of a caller \`limits.max_owner_upload_bytes\` together, those of a tenant \`limits.max_tenant_upload_bytes\`: more is 413.`,
+          requests: { 'multipart/form-data': { text: { summary: 'A text', value: { file: 'The office closes at five.' } } } },
+        }),
         consumes: ['multipart/form-data'],
         body: ContextFileForm,
         response: { 201: ContextFile, ...formRefusals },

@@ -13,6 +13,9 @@ import { DeletedFile, File, FileForm, FileList, FileQuery, toDescription, toFile
 import { toFileId } from '../../uploads/file-id.ts'
 import { fileReplies, refuseAsCode, sendFile } from '../server/send-file.ts'
 
+const fileId = { file_id: 'file-0199f3c2-7c1e-7d51-b0ab-3f6f1d0c8a11' }
+const unknownFile = 'A file that does not exist, has expired or belongs to another caller is 404.'
+
 export interface FileServices {
   agent: CurrentAgent
   uploads: Uploads
@@ -35,6 +38,29 @@ export function fileRoutes(app: App, { agent, uploads }: FileServices): void {
       schema: {
         tags,
         summary: 'Upload a file',
+        details: () => ({
+          description: `Uploads a file as \`multipart/form-data\`, through the interface of OpenAI. The bytes go to the artifact store while they arrive. After an upload that breaks off nothing is left.
+
+The \`id\` can be part of a message of \`POST /v1/chat/completions\` and \`POST /v1/responses\`: images for models that see, PDF, audio and video for models that take them, other documents as text. \`context_files\` of a chat may have the \`id\` too.
+
+A file may have \`limits.max_upload_bytes\`, the files of a caller \`limits.max_owner_upload_bytes\` together, those of a tenant \`limits.max_tenant_upload_bytes\`: more is 413. A file is deleted after \`expires_after\` or \`retention.uploads\`, whichever comes first.
+
+400: a field is missing, unknown or wrong, or the form is not complete. 503: the store cannot be reached.`,
+          requests: {
+            'multipart/form-data': {
+              text: { summary: 'A text file', value: { file: 'The meeting is on Monday.', purpose: 'user_data' } },
+              expiring: {
+                summary: 'A file for an hour',
+                value: {
+                  file: 'The meeting is on Monday.',
+                  purpose: 'user_data',
+                  'expires_after[anchor]': 'created_at',
+                  'expires_after[seconds]': 3600,
+                },
+              },
+            },
+          },
+        }),
         consumes: ['multipart/form-data'],
         body: FileForm,
         response: { 200: File, ...refusals, ...openAiRefusals(408, 413, 415) },
@@ -55,6 +81,10 @@ export function fileRoutes(app: App, { agent, uploads }: FileServices): void {
       schema: {
         tags,
         summary: 'List the uploaded files of the caller',
+        details: () => ({
+          description: 'The files that the caller has uploaded, newest first. Documents of `knowledge_search` are not among them.',
+          parameters: { limit: 20, order: 'desc', after: fileId.file_id, purpose: 'user_data' },
+        }),
         querystring: FileQuery,
         response: { 200: FileList, ...refusals },
       },
@@ -75,13 +105,34 @@ export function fileRoutes(app: App, { agent, uploads }: FileServices): void {
 
   app.get(
     '/v1/files/:file_id',
-    { config, schema: { tags, summary: 'Get an uploaded file, without its content', params, response: { 200: File, ...refusals } } },
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Get an uploaded file, without its content',
+        details: () => ({ description: `Name, size and expiry of a file.\n\n${unknownFile}`, parameters: fileId }),
+        params,
+        response: { 200: File, ...refusals },
+      },
+    },
     async (request) => show(await uploads.find(scopeOf(request), uploadIdOf(request))),
   )
 
   app.delete(
     '/v1/files/:file_id',
-    { config, schema: { tags, summary: 'Delete an uploaded file', params, response: { 200: DeletedFile, ...refusals } } },
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Delete an uploaded file',
+        details: () => ({
+          description: `Deletes the file with its bytes. Chats that were accepted before keep what they have read of the file.\n\n${unknownFile}`,
+          parameters: fileId,
+        }),
+        params,
+        response: { 200: DeletedFile, ...refusals },
+      },
+    },
     async (request) => {
       const id = uploadIdOf(request)
       await uploads.remove(scopeOf(request), id)
@@ -105,6 +156,10 @@ export function fileRoutes(app: App, { agent, uploads }: FileServices): void {
     schema: {
       tags,
       summary: 'Download an uploaded file, whole or by range',
+      details: () => ({
+        description: `The bytes as an attachment that browsers do not render.\n\n${unknownFile}`,
+        parameters: fileId,
+      }),
       params,
       response: { ...fileReplies, ...refusals },
     },

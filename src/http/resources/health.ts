@@ -15,7 +15,15 @@ const Empty = Type.Object({})
 export function healthRoutes(app: App, { ping, isStopping }: HealthServices): void {
   app.get(
     '/health',
-    { config: { access: 'public' }, schema: { tags: ['Health'], summary: 'Liveness: the process runs', response: { 200: Empty } } },
+    {
+      config: { access: 'public' },
+      schema: {
+        tags: ['Health'],
+        summary: 'Liveness: the process runs',
+        details: () => ({ description: 'For liveness probes: 200 as long as the process can answer at all. It needs no key.' }),
+        response: { 200: Empty },
+      },
+    },
     async () => ({}),
   )
 
@@ -23,7 +31,15 @@ export function healthRoutes(app: App, { ping, isStopping }: HealthServices): vo
     '/health/ready',
     {
       config: { access: 'public' },
-      schema: { tags: ['Health'], summary: 'Readiness: the service can serve requests', response: { 200: Empty, 503: ErrorReply } },
+      schema: {
+        tags: ['Health'],
+        summary: 'Readiness: the service can serve requests',
+        details: () => ({
+          description:
+            'For readiness probes and load balancers: 503 while the store cannot be reached, and while the service stops. It needs no key.',
+        }),
+        response: { 200: Empty, 503: ErrorReply },
+      },
     },
     async () => {
       if (isStopping()) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })

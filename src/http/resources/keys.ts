@@ -62,6 +62,7 @@ export function keyRoutes(app: App, { keys }: { keys: AccessKeys }): void {
         tags,
         summary: "List the keys of the caller's tenant, newest first",
         description: 'Keys of an identity provider are not listed. Expired keys are listed until `retention.access_keys` has passed.',
+        details: () => ({ description: 'Use it to find keys that are not used or expire soon. Keys themselves are never shown again.' }),
         querystring: Query,
         response: { 200: List, 422: ValidationReply, ...refusals },
       },
@@ -84,6 +85,15 @@ export function keyRoutes(app: App, { keys }: { keys: AccessKeys }): void {
         tags,
         summary: "Create a key in the caller's tenant",
         description: 'The reply is the only one with the key itself. A key with other rights than that of the request is 403.',
+        details: () => ({
+          description:
+            'Use it to give an application or a colleague access. 422: a role is not known. 403: a role permits more than the key of the request.',
+          requests: {
+            'application/json': {
+              viewer: { summary: 'A key that may read, for 30 days', value: { sub: 'alice', roles: ['viewer'], expires: '30d' } },
+            },
+          },
+        }),
         body: Body,
         response: { 201: CreatedAccessKey, 422: ValidationReply, ...refusals },
       },
@@ -109,6 +119,10 @@ export function keyRoutes(app: App, { keys }: { keys: AccessKeys }): void {
         summary: 'Revoke the keys that a caller created',
         description:
           'Revokes the keys of the tenant that the caller created over HTTP, the keys that were created with these keys, and so on. The keys of the caller itself stay. When one of the keys has other rights than that of the request, none is revoked, and the answer is 403.',
+        details: () => ({
+          description: 'Take `created_by` from a key of `GET /core/v1/keys`. A caller that created none: an empty list.',
+          parameters: { created_by: 'agent-core ann' },
+        }),
         querystring: CreatorQuery,
         response: { 200: RevokedKeys, 422: ValidationReply, ...refusals },
       },
@@ -131,6 +145,7 @@ export function keyRoutes(app: App, { keys }: { keys: AccessKeys }): void {
         summary: "Revoke a key of the caller's tenant",
         description:
           'All processes refuse the key within 5 seconds, and its sessions of the console end. A second call has the same answer. A key with other rights than that of the request is 403.',
+        details: () => ({ description: 'Take a `jti` from `GET /core/v1/keys`. A key of another tenant is 404.' }),
         params: Type.Object({ jti: Id }),
         response: { 200: Revoked, 404: ErrorReply, 422: ValidationReply, ...refusals },
       },

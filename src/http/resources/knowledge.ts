@@ -8,6 +8,8 @@ import { principalOf } from '../server/authenticate.ts'
 import { formOf, formRefusals, formRoute } from '../server/forms.ts'
 import { ErrorReply, Id, Offset, pageLimit, refusals, ValidationReply } from './schemas.ts'
 
+const unknownDocument = 'A document that does not exist, or belongs to another tenant, is 404.'
+
 const path = '/core/v1/knowledge'
 
 export const ListedDocument = Type.Object(
@@ -61,6 +63,10 @@ export function knowledgeRoutes(app: App, { knowledge }: { knowledge: Knowledge 
       schema: {
         tags,
         summary: 'List documents, newest first',
+        details: () => ({
+          description:
+            'The documents of the tenant with their states, newest first. A document is `waiting` until a process reads it, `indexing` while it is read, then `ready`, or `failed` with the reason in `error`.',
+        }),
         querystring: Query,
         response: { 200: DocumentList, 422: ValidationReply, ...refusals },
       },
@@ -82,6 +88,21 @@ export function knowledgeRoutes(app: App, { knowledge }: { knowledge: Knowledge 
       schema: {
         tags,
         summary: 'Add a document',
+        details: () => ({
+          description: `Adds a document as \`multipart/form-data\`: text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, EPUB, ODT or EML. It is stored while it arrives, and indexed in the background; the answer has the state \`waiting\`. Every caller of the tenant finds it with \`knowledge_search\`, callers of other tenants never do.
+
+A document may have \`limits.max_upload_bytes\`, the files of a tenant \`limits.max_tenant_upload_bytes\` together: more is 413. Documents are kept until they are deleted.
+
+Documents may have the same name: all of them stay, are listed and are found. \`replace: true\` deletes the earlier ones of the name as soon as the new document is \`ready\`; if it cannot be read, they stay. Of documents with the same bytes, a search finds the newest.
+
+400: the form is not complete. 422: a field is missing or unknown. 503: the store cannot be reached.`,
+          requests: {
+            'multipart/form-data': {
+              text: { summary: 'A text', value: { file: 'Guests park behind the house.', name: 'parking.txt' } },
+              replace: { summary: 'A new version', value: { file: 'Guests park on level 7.', name: 'parking.txt', replace: 'true' } },
+            },
+          },
+        }),
         consumes: ['multipart/form-data'],
         body: DocumentForm,
         response: { 201: ListedDocument, ...formRefusals },
@@ -103,6 +124,7 @@ export function knowledgeRoutes(app: App, { knowledge }: { knowledge: Knowledge 
       schema: {
         tags,
         summary: 'Get a document with its state',
+        details: () => ({ description: `A document with its state.\n\n${unknownDocument}` }),
         params,
         response: { 200: ListedDocument, 404: ErrorReply, 422: ValidationReply, ...refusals },
       },
@@ -114,7 +136,15 @@ export function knowledgeRoutes(app: App, { knowledge }: { knowledge: Knowledge 
     `${path}/:document_id`,
     {
       config: { access: 'knowledge.write' },
-      schema: { tags, summary: 'Delete a document', params, response: { 200: Deleted, 404: ErrorReply, ...refusals } },
+      schema: {
+        tags,
+        summary: 'Delete a document',
+        details: () => ({
+          description: `Deletes a document with its bytes. No search that begins later finds it, whatever process searches.\n\n${unknownDocument}`,
+        }),
+        params,
+        response: { 200: Deleted, 404: ErrorReply, ...refusals },
+      },
     },
     async (request) => {
       const id = idOf(request)

@@ -5,6 +5,7 @@ import { principalOf } from '../server/authenticate.ts'
 import { ErrorReply, Id, refusals, ValidationReply } from './schemas.ts'
 import { named } from '../openapi/named.ts'
 
+const whereId = 'Take a `request_id` from `GET /core/v1/runs`, or from the header `request-id` of a chat.'
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
   before: Type.Optional(Type.Intersect([Id, Type.String({ description: 'A memory id: the page begins after this memory.' })])),
@@ -54,6 +55,10 @@ export function memoryRoutes(app: App, { memories }: { memories: Memories }): vo
       schema: {
         tags: ['Memories'],
         summary: 'List the memories about the caller, newest first',
+        details: () => ({
+          description:
+            'What the agent has retained about the caller: facts, preferences and lessons, each with the message that confirmed it last. A chat with `auto_memory_retain: true` is learned from after its answer, and feedback with a comment. Try it: `{"messages": [{"role": "user", "content": "My name is Ada."}], "auto_memory_retain": true}`.',
+        }),
         querystring: Query,
         response: { 200: List, 422: ValidationReply, ...refusals },
       },
@@ -71,6 +76,10 @@ export function memoryRoutes(app: App, { memories }: { memories: Memories }): vo
       schema: {
         tags: ['Memories'],
         summary: 'Delete a memory',
+        details: () => ({
+          description:
+            'Deletes a memory; later chats do not recall it. Take an `id` from `GET /core/v1/memories`. A memory of another caller is 404.',
+        }),
         params: Type.Object({ id: Id }),
         response: {
           200: Type.Object({ id: Type.String(), status: Type.Enum(['deleted']) }),
@@ -94,6 +103,19 @@ export function memoryRoutes(app: App, { memories }: { memories: Memories }): vo
       schema: {
         tags: ['Runs'],
         summary: 'Rate an answer; the agent keeps lessons from the feedback as memories',
+        details: () => ({
+          description: `Stores a score for the answer of a run. A comment is read by the \`small\` model, which keeps lessons from it as memories of the caller. A second rating of the same run replaces the first.
+
+${whereId} A run that has not ended is 409 \`RunNotEnded\`.`,
+          requests: {
+            'application/json': {
+              feedback: {
+                summary: 'A good answer, with a comment',
+                value: { score: 1, comment: 'A short answer with its source, as it should be.' },
+              },
+            },
+          },
+        }),
         params: Type.Object({ request_id: Id }),
         body: FeedbackBody,
         response: { 200: Feedback, 404: ErrorReply, 409: ErrorReply, 410: ErrorReply, 422: ValidationReply, ...refusals },

@@ -24,7 +24,14 @@ export function metadataRoutes(app: App, { agent }: { agent: CurrentAgent }): vo
     '/core/v1/metadata',
     {
       config: { access: 'metadata.read' },
-      schema: { tags: ['Agent'], summary: 'Get name, description and capabilities of the agent', response: { 200: Metadata, ...refusals } },
+      schema: {
+        tags: ['Agent'],
+        summary: 'Get name, description and capabilities of the agent',
+        details: () => ({
+          description: 'What a page about the agent shows: name, description, conversation starters, and what it can do.',
+        }),
+        response: { 200: Metadata, ...refusals },
+      },
     },
     async () => {
       const { config, tools } = agent()

@@ -20,7 +20,14 @@ export function modelRoutes(app: App, { agent }: { agent: CurrentAgent }): void 
     '/v1/models',
     {
       config: { access: accessTo.chat, errorShape: 'openai' },
-      schema: { tags, summary: 'List models; the agent is the only model', response: { 200: ModelList, ...refusals } },
+      schema: {
+        tags,
+        summary: 'List models; the agent is the only model',
+        details: () => ({
+          description: 'The list that OpenAI clients show as models. It has the agent alone; its `id` is `uri_id` of agent.yaml.',
+        }),
+        response: { 200: ModelList, ...refusals },
+      },
     },
     async () => ({ object: 'list', data: [toModel(agent().config)] }),
   )
@@ -29,7 +36,16 @@ export function modelRoutes(app: App, { agent }: { agent: CurrentAgent }): void 
     '/v1/models/:model',
     {
       config: { access: accessTo.chat, errorShape: 'openai' },
-      schema: { tags, summary: 'Get the agent as a model', params: ModelParams, response: { 200: Model, ...refusals } },
+      schema: {
+        tags,
+        summary: 'Get the agent as a model',
+        details: () => ({
+          description: 'The agent as a model. Any name other than `uri_id`, `id` or `name` of the agent is 404.',
+          parameters: { model: 'agent-core' },
+        }),
+        params: ModelParams,
+        response: { 200: Model, ...refusals },
+      },
     },
     async (request) => {
       const { config } = agent()

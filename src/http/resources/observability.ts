@@ -7,6 +7,9 @@ import { refusals, ValidationReply } from './schemas.ts'
 import { Time, toTime } from '../server/time-parameter.ts'
 import { named } from '../openapi/named.ts'
 
+const span = { since: '2026-01-01T00:00:00Z', until: '2026-01-02T00:00:00Z' }
+const timestamps = { start_timestamp: 1767225600000, end_timestamp: 4102444800000 }
+
 const Timestamp = (bound: string) =>
   Type.Integer({
     minimum: 0,
@@ -86,6 +89,11 @@ export function observabilityRoutes(app: App, { observability }: { observability
       schema: {
         tags: ['Observability'],
         summary: 'Metrics of all runs, or of the runs that ended in a range of whole hours',
+        details: () => ({
+          description:
+            "Sums over the tenant's runs: counts by status, tokens, latencies in seconds. Without a range, all runs count, also those whose logs are removed. An end before the start is 422.",
+          parameters: timestamps,
+        }),
         querystring: MetricsQuery,
         response: { 200: Metrics, 422: ValidationReply, ...refusals },
       },
@@ -104,6 +112,7 @@ export function observabilityRoutes(app: App, { observability }: { observability
           'Counts the tool calls of the ended runs of the tenant, as long as the runs are kept. The percentiles are exact for runs with at most ' +
           '100 calls of a tool; of longer runs, the first 100 durations count. One answer reads at most 100,000 pairs of run and tool, newest first. ' +
           'Direct tool executions are not counted.',
+        details: () => ({ description: 'Use it to find slow and failing tools.', parameters: span }),
         querystring: ToolsQuery,
         response: { 200: ToolMetricsList, 422: ValidationReply, ...refusals },
       },
@@ -124,6 +133,10 @@ export function observabilityRoutes(app: App, { observability }: { observability
         description:
           'Sums the ended runs of the tenant by the hour or day of their end, as long as the runs are kept. The percentiles are exact. ' +
           'One answer reads at most 200,000 runs, newest first; `complete_since` tells when there are more.',
+        details: () => ({
+          description: 'Use it for charts of load, errors and cost. More than 744 hours or 366 days in one answer are 422.',
+          parameters: { ...span, bucket: 'day', by: 'tool' },
+        }),
         querystring: SeriesQuery,
         response: { 200: MetricSeries, 422: ValidationReply, ...refusals },
       },
@@ -141,6 +154,11 @@ export function observabilityRoutes(app: App, { observability }: { observability
       schema: {
         tags: ['Observability'],
         summary: 'List ended runs, newest first',
+        details: () => ({
+          description:
+            '`data` is the JSON text of the list. For filters, costs and pages of any size, use `GET /core/v1/runs`. A run in progress is not an entry, and neither is a direct tool execution. An end before the start is 422.',
+          parameters: { ...timestamps, offset: 0 },
+        }),
         querystring: LogsQuery,
         response: { 200: Logs, 422: ValidationReply, ...refusals },
       },

@@ -22,6 +22,10 @@ export function prometheusRoute(app: App, { read, isPublic, adminTenant }: Prome
         tags: ['Observability'],
         operationId: 'getPrometheusMetrics',
         summary: 'Metrics of the whole service as Prometheus text',
+        details: () => ({
+          description:
+            "Counters and histograms of all tenants and processes, for a Prometheus server. It needs a key with `observability.read` of the administrators' tenant, or none with `METRICS_PUBLIC=true`.",
+        }),
         response: { 200: { description: 'Prometheus text.', content: { 'text/plain': { schema: Type.String() } } }, ...refusals },
       },
     },

@@ -75,6 +75,18 @@ export function runListRoute(app: App, { listRuns }: { listRuns: ListRuns }): vo
         summary: 'List runs, newest first',
         description:
           "A caller's own runs; with the permission `observability.read`, the runs of the tenant. Filters may be combined. Direct executions of tools are not listed.",
+        details: () => ({
+          description: 'Use it to find a run by its state, tool, caller or time. For its answer, use `GET /core/v1/runs/{request_id}`.',
+          parameters: {
+            status: 'success',
+            operation: 'chain',
+            tool: 'sales',
+            tool_errors: true,
+            sub: 'ann',
+            since: '2026-01-01',
+            until: '2100-01-01',
+          },
+        }),
         querystring: Query,
         response: { 200: RunPage, 422: ValidationReply, ...refusals },
       },

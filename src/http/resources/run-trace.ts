@@ -9,6 +9,10 @@ import { ErrorReply, Id, refusals, ValidationReply } from './schemas.ts'
 import { RunTrace } from './trace-schemas.ts'
 import { OwnerQuery } from './runs.ts'
 
+const whereId = 'Take a `request_id` from `GET /core/v1/runs`, or from the header `request-id` of a chat.'
+const whose =
+  'An administrator names the run of another caller by `issuer` and `sub`; where several match, the reply is 409 `AmbiguousRun`.'
+
 export interface RunTraceServices {
   traces: RunTraces
   runStore: Pick<RunStore, 'ownersOf'>
@@ -41,6 +45,10 @@ export function runTraceRoutes(app: App, { traces, runStore }: RunTraceServices)
         description:
           'The parts of a run as spans: turns, model calls with their attempts, tool calls, sub-agents, approvals, waits, and changes of the process. ' +
           'The trace grows while the run lasts, and is kept as long as the run. Long values are cut, and their span has `truncated`; `span` gets a span with whole values.',
+        details: () => ({
+          description: `Use it to see why a run took its time, or what a model was asked. ${whereId} ${whose} A span that is not there is 404.`,
+          parameters: { span: 'model:1' },
+        }),
         params,
         querystring: Query,
         response: { 200: RunTrace, 404: ErrorReply, 409: ErrorReply, 410: ErrorReply, 422: ValidationReply, ...refusals },

@@ -24,6 +24,10 @@ import { sendRun } from '../doors/core/send-run.ts'
 import { chunksOf } from '../doors/core/stream-chunks.ts'
 import { named } from '../openapi/named.ts'
 
+const whereId = 'Take a `request_id` from `GET /core/v1/runs`, or from the header `request-id` of a chat.'
+const whose =
+  'An administrator names the run of another caller by `issuer` and `sub`; where several match, the reply is 409 `AmbiguousRun`.'
+
 export interface RunServices {
   artifacts: Pick<Artifacts, 'toAnswerFiles'>
   runs: Runs
@@ -129,6 +133,11 @@ export function runRoutes(app: App, services: RunServices): void {
       schema: {
         tags: ['Runs'],
         summary: 'Get a run',
+        details: () => ({
+          description: `The state of a run and, once it has ended, its \`outcome\`: the same object as \`body\` of \`POST /core/v1/chain\`. Use it to poll an asynchronous chat, or to read an answer again. A run that failed has \`error\`, one that waits for decisions has \`approval_required\`, one that waits for its client \`client_tool_calls\`, one with a callback has \`callback\`.
+
+${whereId} ${whose} A run is kept for \`retention.runs\` days; after its session is deleted, it is 410.`,
+        }),
         params,
         querystring: OwnerQuery,
         response: { 200: Run, ...missing, 409: ErrorReply, ...refusals },
@@ -147,6 +156,11 @@ export function runRoutes(app: App, services: RunServices): void {
       schema: {
         tags: ['Runs'],
         summary: 'Cancel a run',
+        details: () => ({
+          description: `Stops a run and answers with it. What the run had so far is kept in its session.
+
+${whereId} ${whose} A run that has ended is 409 \`RunEnded\`.`,
+        }),
         params,
         querystring: OwnerQuery,
         response: { 200: Run, ...missing, 409: ErrorReply, ...refusals },
@@ -167,6 +181,11 @@ export function runRoutes(app: App, services: RunServices): void {
       schema: {
         tags: ['Runs'],
         summary: 'Send an undelivered callback again now',
+        details: () => ({
+          description: `Makes one attempt at once, for a receiver that was away. The reply is the run, with the attempt in \`callback\`, whatever its result.
+
+Take a \`request_id\` from \`GET /core/v1/callbacks?status=failed\`. A callback that was delivered is 409 \`CallbackDelivered\`, a run that has not ended 409 \`RunNotEnded\`, a run without a callback 404. A push notification of an A2A task, which has a \`config_id\`, is not sent again on request.`,
+        }),
         params,
         response: { 200: Run, ...missing, 409: ErrorReply, ...refusals },
       },
@@ -192,6 +211,11 @@ export function runRoutes(app: App, services: RunServices): void {
       schema: {
         tags: ['Runs'],
         summary: 'Stream the events of a run, from the start or after last-event-id, then live',
+        details: () => ({
+          description: `The events of a run from the first one, or after the one that \`last-event-id\` names, then live until its end: nothing is lost or repeated. Use it after a broken connection, and to watch a run that somebody else started. The chunks are those of \`POST /core/v1/chain_streaming\`. 204 means that there are no further events.
+
+${whereId} ${whose} A run that failed before its first event is answered with its error.`,
+        }),
         params,
         querystring: OwnerQuery,
         headers: Type.Object(lastEventHeader),

@@ -6,6 +6,8 @@ import { principalOf } from '../server/authenticate.ts'
 import { AdditionalContext, ErrorReply, GeneratedArtifact, Id, IdHeaders, refusals, Step, Usage, ValidationReply } from './schemas.ts'
 import { named } from '../openapi/named.ts'
 
+const whereId = 'Take a `session_id` from `GET /core/v1/sessions`, or from the header `session-id` of a chat.'
+
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 45 }),
   before: Type.Optional(Type.Intersect([Id, Type.String({ description: 'A session id: the page begins after this session.' })])),
@@ -93,6 +95,10 @@ export function sessionRoutes(app: App, { sessions, changes }: { sessions: Sessi
           'Lists the sessions of the caller; an administrator sees the sessions of the tenant. ' +
           'A search reads the sessions in the same order and stops when the page is full or 300,000 messages are read, ' +
           'so a page may hold fewer sessions than `limit`. While `next` is present, the search goes on with `before`.',
+        details: () => ({
+          description: 'Use it for the list of conversations beside a chat. An unknown session id in `before` is 422.',
+          parameters: { q: 'sales region' },
+        }),
         querystring: Query,
         response: { 200: List, 422: ValidationReply, ...refusals },
       },
@@ -110,6 +116,11 @@ export function sessionRoutes(app: App, { sessions, changes }: { sessions: Sessi
       schema: {
         tags: ['Sessions'],
         summary: 'Get a session with its messages',
+        details: () => ({
+          description: `The whole conversation: human and ai messages in order, each answer with its steps, usage and files in \`response_metadata\`. The place of a message in \`messages\` is its \`message_index\` everywhere, and never changes.
+
+${whereId} A session of another caller is 404, except for administrators of the tenant.`,
+        }),
         headers: IdHeaders,
         params,
         response: { 200: Session, 404: ErrorReply, 422: ValidationReply, ...refusals },
@@ -130,6 +141,11 @@ export function sessionRoutes(app: App, { sessions, changes }: { sessions: Sessi
       schema: {
         tags: ['Sessions'],
         summary: 'Cancel the runs of a session and delete all of its data',
+        details: () => ({
+          description: `Cancels the runs of the session, then deletes its messages, runs and files, and the memories that came from it alone. This cannot be undone. Later requests for the session or its runs are 410 for \`retention.deleted_sessions\` days.
+
+${whereId}`,
+        }),
         params,
         response: {
           200: Type.Object({ session_id: Type.String(), status: Type.Literal('deleted') }),
@@ -153,6 +169,12 @@ export function sessionRoutes(app: App, { sessions, changes }: { sessions: Sessi
       schema: {
         tags: ['Sessions'],
         summary: 'Fork a session: a new session gets the messages before an index',
+        details: () => ({
+          description: `Copies the messages before \`message_index\` into a new session of the caller. Use it to try another question at some point of a conversation; 2 is after the first answer.
+
+${whereId} An index beyond the messages is 422.`,
+          requests: { 'application/json': { fork: { summary: 'Everything up to the first answer', value: { message_index: 2 } } } },
+        }),
         params,
         body: Fork,
         response: { 200: Type.Object({ session_id: Type.String() }), 404: ErrorReply, 422: ValidationReply, ...refusals },

@@ -23,6 +23,10 @@ export function statusRoute(app: App, { status, adminTenant }: StatusRouteOption
         summary: 'Get the health of the whole service',
         description:
           "The checks of the command `doctor`, the running processes and their runs, and the jobs by kind. Needs a key of the administrators' tenant. The answer is at most 10 s old; models are called at most every 5 minutes, and the artifact store every minute.",
+        details: () => ({
+          description:
+            "Use it for a page about the health of an installation: each check that is not `ok` has a message and, where there is one, a remedy. 403: the key is not one of the administrators' tenant (`ADMIN_TENANT`).",
+        }),
         response: { 200: ServiceStatus, ...refusals },
       },
     },

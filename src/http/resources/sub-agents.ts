@@ -8,6 +8,8 @@ import { principalOf } from '../server/authenticate.ts'
 import { ErrorReply, Id, refusals, ValidationReply } from './schemas.ts'
 import { named } from '../openapi/named.ts'
 
+const whereId = 'Take an id from `GET /core/v1/chain/sub_agents`, or `sub_agent_id` from the reply that created it.'
+
 const CreateBody = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: subAgentLimits.name, pattern: subAgentLimits.namePattern }),
@@ -54,7 +56,14 @@ export function subAgentRoutes(app: App, { subAgents }: { subAgents: SubAgents }
     path,
     {
       config: { access: 'sub_agents.read' },
-      schema: { tags, summary: 'List sub-agents', response: { 200: Type.Object({ sub_agents: Type.Array(Listed) }), ...refusals } },
+      schema: {
+        tags,
+        summary: 'List sub-agents',
+        details: () => ({
+          description: "The caller's sub-agents, those that the agent created for the caller included.",
+        }),
+        response: { 200: Type.Object({ sub_agents: Type.Array(Listed) }), ...refusals },
+      },
     },
     async (request) => {
       const list = await subAgents.list(principalOf(request))
@@ -69,6 +78,25 @@ export function subAgentRoutes(app: App, { subAgents }: { subAgents: SubAgents }
       schema: {
         tags,
         summary: 'Create a sub-agent',
+        details: () => ({
+          description: `Creates a specialised agent for the caller. In the caller's chats, the agent sees it as a tool with the input \`{task}\` and delegates tasks that fit its \`description\`. \`objective\` is its system prompt, \`tools\` are the tools that it may use, \`workflow_type: plan_execute\` lets it plan first. It stays until it is terminated.
+
+- 409 \`SubAgentExists\`: the caller has a sub-agent of this name; names are unique per caller. \`SubAgentLimit\`: the caller has \`sub_agents.max\` (16) of them.
+- 422: a tool is not known.`,
+          requests: {
+            'application/json': {
+              analyst: {
+                summary: 'A sub-agent for sales figures',
+                value: {
+                  name: 'Analyst',
+                  description: 'Answers questions about the sales figures.',
+                  objective: 'Answer questions about the sales figures. Name the table that a number comes from.',
+                  tools: ['sales'],
+                },
+              },
+            },
+          },
+        }),
         body: CreateBody,
         response: { 200: Created, 409: ErrorReply, ...refusals },
       },
@@ -87,6 +115,9 @@ export function subAgentRoutes(app: App, { subAgents }: { subAgents: SubAgents }
       schema: {
         tags,
         summary: 'Get a sub-agent',
+        details: () => ({
+          description: `\`status\` is \`initializing\`, \`ready\`, \`busy\` while it works, or \`error\` after a task that failed. ${whereId} A terminated sub-agent is 404.`,
+        }),
         params,
         response: { 200: SubAgentReply, 404: ErrorReply, 422: ValidationReply, ...refusals },
       },
@@ -104,6 +135,9 @@ export function subAgentRoutes(app: App, { subAgents }: { subAgents: SubAgents }
       schema: {
         tags,
         summary: 'Terminate a sub-agent and cancel its work',
+        details: () => ({
+          description: `Ends the sub-agent and cancels what it works on; the chat that delegated the task goes on without its result. ${whereId}`,
+        }),
         params,
         response: { 200: Terminated, 404: ErrorReply, 422: ValidationReply, ...refusals },
       },
