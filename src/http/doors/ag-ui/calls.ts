@@ -1,7 +1,9 @@
 import type { Step, StepStart } from '../../../agent/events.ts'
 import type { JsonValue } from '../../../agent/messages.ts'
 import { toEvent } from './event-text.ts'
-import { SubAgents } from './sub-agents.ts'
+import { isObject } from '../../../json/shape.ts'
+import type { LoggedEvent } from '../../../runs/run.ts'
+import { PlanProgress } from '../plan-progress.ts'
 
 /** The tool calls of a run. A call is started once and has one result, also over interruptions. */
 export class Calls {
@@ -48,5 +50,97 @@ export class Calls {
 
   resume(): string {
     return this.subAgents.resume()
+  }
+}
+
+/** The field that attributes an event to a sub-agent. */
+interface Attribution {
+  subagentRunId?: string
+}
+
+/** The sub-agents that a run has asked. Each task is an invocation, whose id is the id of its call. */
+export class SubAgents {
+  /** Names of the sub-agents at work by the id of their call. */
+  private readonly working = new Map<string, string>()
+
+  start({ id, type, tool }: StepStart): string {
+    if (type !== 'sub_agent_call' || this.working.has(id)) return ''
+    const name = tool.replace(/^sub_agent:/, '')
+    this.working.set(id, name)
+    return toEvent('SUBAGENT_STARTED', { subagentRunId: id, name, parentToolCallId: id })
+  }
+
+  end({ id: subagentRunId, status, output }: Step): string {
+    if (!this.working.delete(subagentRunId)) return ''
+    if (status === 'success') return toEvent('SUBAGENT_FINISHED', { subagentRunId, outcome: { type: 'success' } })
+    return toEvent('SUBAGENT_ERROR', { subagentRunId, message: toErrorText(output) })
+  }
+
+  /** Ends the part of the invocations in a run that waits: its next part begins with `resume`. */
+  suspend(): string {
+    return [...this.working.keys()]
+      .map((subagentRunId) => toEvent('SUBAGENT_FINISHED', { subagentRunId, outcome: { type: 'suspended' } }))
+      .join('')
+  }
+
+  resume(): string {
+    return [...this.working]
+      .map(([subagentRunId, name]) => toEvent('SUBAGENT_STARTED', { subagentRunId, name, parentToolCallId: subagentRunId }))
+      .join('')
+  }
+
+  /** Empty where several tasks of the sub-agent run at a time: a step has the name of its sub-agent alone. */
+  attributionOf(subAgent: string | undefined): Attribution {
+    const [id, other] = [...this.working].filter(([, name]) => name === subAgent).map(([id]) => id)
+    return id === undefined || other !== undefined ? {} : { subagentRunId: id }
+  }
+}
+
+function toErrorText(output: JsonValue): string {
+  return typeof output === 'string' ? output : JSON.stringify(output)
+}
+
+/** The plan of a run as the field `plan` of the page's state; its running step is a step of the run. No events for a run without a plan. */
+export class PlanEvents {
+  private readonly plan = new PlanProgress()
+  private readonly state: object
+  /** The step that the client knows to be running. */
+  private stepName: string | undefined
+
+  constructor(state: unknown) {
+    this.state = isObject(state) ? state : {}
+  }
+
+  take(event: LoggedEvent): string {
+    const change = this.plan.take(event)
+    if (change === undefined) return ''
+    const update = { op: 'replace', path: '/plan', value: this.plan.steps } as const
+    return (change === 'steps' ? this.snapshot() : toEvent('STATE_DELTA', { delta: [update] })) + this.toStep()
+  }
+
+  /** The plan so far, for a client that resumes the run. */
+  begin(): string {
+    this.stepName = undefined
+    return this.plan.steps.length === 0 ? '' : this.snapshot() + this.toStep()
+  }
+
+  /** Ends the running step: a run must not finish before its steps. */
+  end(): string {
+    const finished = this.stepName === undefined ? '' : toEvent('STEP_FINISHED', { stepName: this.stepName })
+    this.stepName = undefined
+    return finished
+  }
+
+  private snapshot(): string {
+    return toEvent('STATE_SNAPSHOT', { snapshot: { ...this.state, plan: this.plan.steps } })
+  }
+
+  private toStep(): string {
+    const { running, steps } = this.plan
+    const next = running < 0 ? undefined : `${running + 1}. ${steps[running]!.step}`
+    if (next === this.stepName) return ''
+    const finished = this.end()
+    this.stepName = next
+    return finished + (next === undefined ? '' : toEvent('STEP_STARTED', { stepName: next }))
   }
 }

@@ -15,18 +15,15 @@ import type { Approvals } from '../../../runs/approvals/approvals.ts'
 import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
 import type { NewChat } from '../../../runs/new-chat.ts'
 import type { OpenRun } from '../../../runs/open-run.ts'
-import type { Operation } from '../../../runs/run.ts'
+import type { Operation, LoggedEvent } from '../../../runs/run.ts'
 import type { Runs } from '../../../runs/runs.ts'
 import { toNewChat } from '../core/chat-request.ts'
 import { contextOf, type Caller } from '../protocol-caller.ts'
-import { openRun } from '../../reader.ts'
+import { openRun, waitForEnd } from '../../reader.ts'
 import { isId } from '../../server/request-headers.ts'
-import { toAskResult } from './ask-answer.ts'
+import { toAskResult } from './results.ts'
 import { followRun, keyOf, readerOf, type McpCall } from './call.ts'
-import { decideByForms } from './decide-by-forms.ts'
-import type { FormAnswers } from './form-answers.ts'
-import { toDecision, toForm } from './forms.ts'
-import { followWithProgress } from './progress.ts'
+import { decideByForms, type FormAnswers, toDecision, toForm } from './forms.ts'
 
 export interface AskServices {
   artifacts: Pick<Artifacts, 'toAnswerFiles' | 'read'>
@@ -178,4 +175,30 @@ function messageOf({ message, ...rest }: Record<string, unknown>): string {
 function sessionIdOf({ session_id: id }: Record<string, unknown>): string | undefined {
   if (id === undefined || typeof id === 'string') return id
   throw invalid([...argumentsLoc, 'session_id'], 'is not a valid id')
+}
+
+/** Waits for the last event of a run. A client with a progress token receives the steps after event `after` as progress. */
+export async function followWithProgress({ context, disconnected, report }: McpCall, run: OpenRun, after: number): Promise<void> {
+  if (context.mcpReq._meta?.progressToken === undefined) {
+    // Without a progress token the client reads no events.
+    return waitForEnd(run, disconnected)
+  }
+  for await (const { events } of run.log.follow(after, disconnected)) {
+    for (const text of events.flatMap(toProgress)) await report(text)
+  }
+  await run.ended
+}
+
+function toProgress(event: LoggedEvent): string[] {
+  switch (event.type) {
+    case 'step_start':
+      return [`${event.step.tool} has started.`]
+    case 'step_end':
+      return [`${event.step.tool} has ended: ${event.step.status}.`]
+    case 'text':
+    case 'retrying':
+    case 'interrupt':
+    case 'end':
+      return []
+  }
 }

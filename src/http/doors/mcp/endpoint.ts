@@ -1,16 +1,18 @@
 import { createMcpHandler, localhostAllowedHostnames, validateOriginHeader, type McpRequestContext } from '@modelcontextprotocol/server'
-import type { FastifyBaseLogger, FastifyReply } from 'fastify'
+import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { ServiceError } from '../../../errors.ts'
 import type { RequestLimits } from '../../../access/rate-limits.ts'
 import type { Caller } from '../protocol-caller.ts'
-import { checkBatch, isRequest, joinResponses, requestOf, toRefusal } from './batches.ts'
-import { createCancellations } from './cancellations.ts'
-import { sendResponse, toFetchRequest } from './exchange.ts'
-import { createSessionId } from './client.ts'
-import { createFormAnswers } from './form-answers.ts'
-import { permissionErrorOf } from './permissions.ts'
+import { checkBatch, isRequest, joinResponses, requestOf, toRefusal, createCancellations } from './messages.ts'
+import { createSessionId } from './call.ts'
+import { createFormAnswers } from './forms.ts'
 import { createMcpServer, type Exchange, type McpServices } from './server.ts'
 import { fieldsOf } from '../../../json/shape.ts'
+import { sendEvents, toStreamHeaders } from '../../server/sse.ts'
+import { accessTo, lacking, permits } from '../../../access/operations.ts'
+import type { Permission } from '../../../access/permissions.ts'
+import type { Principal } from '../../../access/principal.ts'
+import { askName } from './tools.ts'
 
 export interface McpEndpointOptions extends Omit<McpServices, 'forms'> {
   publicUrl: string | undefined
@@ -95,4 +97,59 @@ function refuseOrigin(origin: string | undefined, allowed: string[]): void {
       'forbidden',
       'Pages of this origin must not call the service. PUBLIC_URL allows the own pages of the service, CORS_ORIGINS pages of other origins.',
     )
+}
+
+/** Converts a request for the MCP library. The body is parsed already, and access keys are not passed on. */
+export function toFetchRequest({ headers, method }: FastifyRequest, signal: AbortSignal): Request {
+  const mcpHeaders = Object.entries(headers).filter(([name]) => name === 'content-type' || name.startsWith('mcp-'))
+  return new Request('http://agent.invalid/mcp', {
+    method,
+    headers: [['accept', acceptOf(headers.accept)], ...mcpHeaders.map(([name, value]): [string, string] => [name, String(value)])],
+    signal,
+  })
+}
+
+/** The library requires both media types by name; a wildcard includes both (RFC 9110, 12.5.1). */
+function acceptOf(accept = '*/*'): string {
+  const takesAny = accept.split(',').some((range) => range.split(';', 1)[0]!.trim() === '*/*')
+  return takesAny ? 'application/json, text/event-stream' : accept
+}
+
+/** Sends the response of the library: JSON as one body, events with the back-pressure of `sendEvents`. */
+export async function sendResponse(reply: FastifyReply, response: Response): Promise<FastifyReply> {
+  const { status, headers, body } = response
+  if (!body || !headers.get('content-type')?.startsWith('text/event-stream')) {
+    const text = await response.text()
+    const type = headers.get('content-type')
+    if (type !== null) void reply.header('content-type', type)
+    return reply.code(status).send(text === '' ? undefined : JSON.parse(text))
+  }
+  reply.hijack()
+  reply.raw.writeHead(status, toStreamHeaders(reply))
+  reply.raw.flushHeaders()
+  await sendEvents(reply.raw, body.pipeThrough(new TextDecoderStream()), reply.server.streamKeepAliveMs)
+  return reply
+}
+
+/** Methods that need more than the permission to connect. */
+const accessOf: Readonly<Record<string, readonly Permission[]>> = {
+  /** The address of the resource says which permission is required. */
+  'resources/read': [...accessTo.linkArtifact, ...accessTo.readDocument],
+  'tasks/cancel': accessTo.cancelRun,
+  'tasks/get': accessTo.readRun,
+  'tasks/list': accessTo.readRun,
+  'tasks/result': accessTo.readRun,
+  'tasks/update': accessTo.decideCall,
+}
+
+/** The error for a message that the key does not permit; undefined for permitted messages. Checked before the library handles the message. */
+export function permissionErrorOf(message: unknown, principal: Pick<Principal, 'permissions'>): Error | undefined {
+  const { method, params } = fieldsOf(message)
+  const isToolCall = method === 'tools/call' && fieldsOf(params)['name'] !== askName
+  const needed = isToolCall
+    ? accessTo.executeTool
+    : typeof method === 'string' && Object.hasOwn(accessOf, method)
+      ? accessOf[method]
+      : undefined
+  return needed === undefined || permits(principal, needed) ? undefined : lacking(needed)
 }

@@ -4,6 +4,14 @@ import type { JsonObject } from '../../../agent/messages.ts'
 import { isQuestionId } from '../../../agent/suspension.ts'
 import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
 import { fieldsOf, isObject } from '../../../json/shape.ts'
+import type { FastifyBaseLogger } from 'fastify'
+import type { Principal } from '../../../access/principal.ts'
+import { accessTo, permits } from '../../../access/operations.ts'
+import { callerKey } from '../../../access/owner.ts'
+import type { Approvals } from '../../../runs/approvals/approvals.ts'
+import type { OpenRun } from '../../../runs/open-run.ts'
+import type { Runs } from '../../../runs/runs.ts'
+import { followRun, relatedTask, type McpCall } from './call.ts'
 
 /** Most characters of a call's input in the message of its form. */
 const maxInputCharacters = 4000
@@ -68,4 +76,86 @@ export function parseFormId(id: unknown): { requestId: string; callId: string } 
   if (typeof id !== 'string') return undefined
   const [prefix, requestId, ...rest] = id.split(' ')
   return prefix === formPrefix && requestId && rest.length > 0 ? { requestId, callId: rest.join(' ') } : undefined
+}
+
+/** Takes the answers of legacy clients to the forms that a stream has sent. Each answer is a request of its own, which may reach another process. */
+export interface FormAnswers {
+  /** Applies an answer. False for a message that is no answer to a form. */
+  take(message: unknown, principal: Principal, log: FastifyBaseLogger): Promise<boolean>
+  /** A signal that is aborted when the user dismisses one of the forms. `release` ends the wait. */
+  waitFor(principal: Principal, requestId: string, callIds: readonly string[]): { dismissed: AbortSignal; release(): void }
+}
+
+export function createFormAnswers({ approvals }: { approvals: Pick<Approvals, 'decide'> }): FormAnswers {
+  /** Streams of this process that wait for answers. */
+  const waiting = new Map<string, AbortController>()
+  const keyOf = (principal: Principal, formId: string) => `${callerKey(principal)}\n${formId}`
+
+  return {
+    async take(message, principal, log) {
+      const { id, method, result } = fieldsOf(message)
+      const form = method === undefined ? parseFormId(id) : undefined
+      if (!form) return false
+      const decision = toDecision(form.callId, result)
+      if (!decision || !permits(principal, accessTo.decideCall)) {
+        waiting.get(keyOf(principal, String(id)))?.abort()
+        return true
+      }
+      // A response has no response: who cannot decide any more learns so from the answer of the run.
+      await approvals
+        .decide(principal, form.requestId, decision)
+        .catch((error: unknown) => log.debug({ err: error }, 'an answered form decided nothing'))
+      return true
+    },
+
+    waitFor(principal, requestId, callIds) {
+      const controller = new AbortController()
+      const keys = callIds.map((callId) => keyOf(principal, toFormId(requestId, callId)))
+      for (const key of keys) waiting.set(key, controller)
+      const release = () => {
+        for (const key of keys) if (waiting.get(key) === controller) waiting.delete(key)
+      }
+      return { dismissed: controller.signal, release }
+    },
+  }
+}
+
+interface FormServices {
+  runs: Pick<Runs, 'follow'>
+  forms: Pick<FormAnswers, 'waitFor'>
+}
+
+interface WaitingRun {
+  run: OpenRun
+  pending: readonly PendingCall[]
+}
+
+/**
+ * Puts the pending calls to the user of a legacy client, as requests on the stream, and waits until the run is resumed, by the answers or
+ * elsewhere. Undefined if the user dismisses a form or the client disconnects: the run goes on waiting.
+ */
+export async function decideByForms(services: FormServices, call: McpCall, { run, pending }: WaitingRun): Promise<OpenRun | undefined> {
+  const { principal } = call.caller
+  const { dismissed, release } = services.forms.waitFor(
+    principal,
+    run.requestId,
+    pending.map(({ callId }) => callId),
+  )
+  const stopped = AbortSignal.any([call.disconnected, dismissed])
+  try {
+    for (const waiting of pending) {
+      const id = toFormId(run.requestId, waiting.callId)
+      const meta = call.isTask ? { _meta: relatedTask(run.requestId) } : {}
+      await call.send({ jsonrpc: '2.0', id, method: 'elicitation/create', params: { ...toForm(waiting), ...meta } })
+    }
+    // The stored run can be opened only after the process has released the interrupted run.
+    await run.ended
+    const interrupted = await followRun(services, call, run.requestId)
+    return interrupted.whenResumed ? await interrupted.whenResumed(stopped) : interrupted
+  } catch (error) {
+    if (stopped.aborted) return undefined
+    throw error
+  } finally {
+    release()
+  }
 }

@@ -12,20 +12,36 @@ import { buffer } from 'node:stream/consumers'
 import { accessTo, permits, requireAccess } from '../../../access/operations.ts'
 import type { Principal } from '../../../access/principal.ts'
 import type { ArtifactPosition } from '../../../artifacts/artifact-store.ts'
-import type { Artifacts, ListedArtifact } from '../../../artifacts/artifacts.ts'
+import type { Artifacts } from '../../../artifacts/artifacts.ts'
 import { ServiceError } from '../../../errors.ts'
 import { parsePosition, toOffset } from '../../../json/offset.ts'
 import { isId } from '../../server/request-headers.ts'
-import { isDocumentUri, listDocuments, readDocument, type DocumentReader } from './document-resources.ts'
 import { toResourceContents } from './results.ts'
+import type { Knowledge } from '../../../knowledge/knowledge.ts'
 
 /** The caller's files, and the tenant's documents, as MCP resources. A resource is named by its id, so that its address works as long as it exists. */
 
-type ArtifactReader = Pick<Artifacts, 'list' | 'content'>
-
 export interface ResourceServices {
-  artifacts: ArtifactReader
-  knowledge: DocumentReader
+  artifacts: Pick<Artifacts, 'list' | 'content'>
+  knowledge: Pick<Knowledge, 'list' | 'text'>
+}
+
+const fileUri = 'agent-core://artifacts/'
+const documentUri = 'agent-core://knowledge/'
+
+export const artifactTemplate: ResourceTemplateType = {
+  uriTemplate: `${fileUri}{artifact_id}`,
+  name: 'artifact',
+  title: 'File of the agent',
+  description: 'A file that a tool of the agent made in a chat, by the `artifact_id` of `generated_artifacts`.',
+}
+
+/** Documents are read as their texts, without layout. */
+export const documentTemplate: ResourceTemplateType = {
+  uriTemplate: `${documentUri}{document_id}`,
+  name: 'document',
+  title: 'Document',
+  description: 'The text of an uploaded document, by the `document_id` of a passage of knowledge_search.',
 }
 
 /** Place in the list: behind a file, or behind a document. */
@@ -34,19 +50,7 @@ type ListPosition = ArtifactPosition | { document: string }
 /** Begins the position of a document, which no session id can be. */
 const documentMark = 'document:'
 
-const uriStart = 'agent-core://artifacts/'
-
-export const artifactTemplate: ResourceTemplateType = {
-  uriTemplate: `${uriStart}{artifact_id}`,
-  name: 'artifact',
-  title: 'File of the agent',
-  description: 'A file that a tool of the agent made in a chat, by the `artifact_id` of `generated_artifacts`.',
-}
-
 const pageSize = 100
-
-/** Largest file that is read through MCP. Larger files have links in the answers. */
-const maxBytes = 8 * 1024 * 1024
 
 /** A page of the caller's files, newest first, then of the tenant's documents; without those that the key may not read. */
 export async function listResources(
@@ -56,55 +60,33 @@ export async function listResources(
 ): Promise<ListResourcesResult> {
   const position = cursor === undefined ? undefined : toPosition(cursor)
   const { files, next } = await listFiles(artifacts, principal, position)
-  const resources = files.map(toResource)
+  const resources = files.map(({ id, name, type, size }): Resource => ({ uri: `${fileUri}${id}`, name, mimeType: type, size }))
   if (next) return { resources, nextCursor: toOffset(next) }
   const after = position && 'document' in position ? position.document : undefined
-  const documents = await listDocuments(knowledge, principal, { limit: pageSize, after })
+  const documents = await listDocuments(knowledge, principal, after)
   const nextCursor = documents.next === undefined ? {} : { nextCursor: toOffset([documentMark, documents.next]) }
   return { resources: [...resources, ...documents.resources], ...nextCursor }
 }
 
-async function listFiles(artifacts: ArtifactReader, principal: Principal, position: ListPosition | undefined) {
+async function listFiles(artifacts: ResourceServices['artifacts'], principal: Principal, position: ListPosition | undefined) {
   if (!permits(principal, accessTo.linkArtifact) || (position && 'document' in position)) return { files: [], next: undefined }
   const { artifacts: files, hasMore } = await artifacts.list(principal, { limit: pageSize, before: position })
   const last = files.at(-1)
   return { files, next: hasMore && last ? [last.id, last.sessionId] : undefined }
 }
 
-export async function readResource(
-  { artifacts, knowledge }: ResourceServices,
-  principal: Principal,
-  uri: string,
-): Promise<ReadResourceResult> {
-  if (isDocumentUri(uri)) return readDocument(knowledge, principal, uri)
-  requireAccess(principal, accessTo.linkArtifact)
-  const id = uri.startsWith(uriStart) ? uri.slice(uriStart.length) : ''
-  if (!isId(id)) throw new ResourceNotFoundError(uri)
-  const { type, content } = await artifacts.content(principal, id).catch((error: unknown) => {
-    throw error instanceof ServiceError && error.code === 'not_found' ? new ResourceNotFoundError(uri) : error
-  })
-  try {
-    if (content.size > maxBytes) {
-      throw new ProtocolError(
-        ProtocolErrorCode.InvalidParams,
-        `The file has more than ${maxBytes} bytes: read it at GET /core/v1/artifacts/${id}/content.`,
-      )
-    }
-    return { contents: [toResourceContents(uri, type, await buffer(content.read()))] }
-  } finally {
-    await content.close()
-  }
-}
-
-/** Ids of the caller's newest files that begin with `start`. */
-export async function completeArtifactId(artifacts: ArtifactReader, principal: Principal, start: string): Promise<CompleteResult> {
-  const { files } = await listFiles(artifacts, principal, undefined)
-  const ids = files.map(({ id }) => id).filter((id) => id.startsWith(start))
-  return { completion: { values: ids } }
-}
-
-function toResource({ id, name, type, size }: ListedArtifact): Resource {
-  return { uri: `${uriStart}${id}`, name, mimeType: type, size }
+/** Documents that can be read, newest first, after the document `after`; none for a key that may not read documents. */
+async function listDocuments(
+  knowledge: ResourceServices['knowledge'],
+  { tenant, permissions }: Principal,
+  after: string | undefined,
+): Promise<{ resources: Resource[]; next: string | undefined }> {
+  if (!permits({ permissions }, accessTo.readDocument)) return { resources: [], next: undefined }
+  const { documents, hasMore } = await knowledge.list(tenant, { limit: pageSize, after })
+  const resources = documents
+    .filter(({ state }) => state === 'ready')
+    .map(({ id, name }) => ({ uri: `${documentUri}${id}`, name, mimeType: 'text/plain' }))
+  return { resources, next: hasMore ? documents.at(-1)?.id : undefined }
 }
 
 function toPosition(cursor: string): ListPosition {
@@ -112,4 +94,55 @@ function toPosition(cursor: string): ListPosition {
   const isPosition = typeof id === 'string' && typeof sessionId === 'string' && rest.length === 0
   if (isPosition) return id === documentMark ? { document: sessionId } : { id, sessionId }
   throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'The cursor is not one of this list.')
+}
+
+/** Largest file that is read through MCP, in bytes, and longest text of a document, in characters. Larger files have links in the answers. */
+const maxSize = 8 * 1024 * 1024
+
+export async function readResource(services: ResourceServices, principal: Principal, uri: string): Promise<ReadResourceResult> {
+  const read = uri.startsWith(documentUri) ? readDocument : readFile
+  return { contents: [await read(services, principal, uri)] }
+}
+
+async function readFile({ artifacts }: ResourceServices, principal: Principal, uri: string) {
+  requireAccess(principal, accessTo.linkArtifact)
+  const id = uri.startsWith(fileUri) ? uri.slice(fileUri.length) : ''
+  if (!isId(id)) throw new ResourceNotFoundError(uri)
+  const { type, content } = await artifacts.content(principal, id).catch(asMissing(uri))
+  try {
+    if (content.size > maxSize) {
+      throw new ProtocolError(
+        ProtocolErrorCode.InvalidParams,
+        `The file has more than ${maxSize} bytes: read it at GET /core/v1/artifacts/${id}/content.`,
+      )
+    }
+    return toResourceContents(uri, type, await buffer(content.read()))
+  } finally {
+    await content.close()
+  }
+}
+
+async function readDocument({ knowledge }: ResourceServices, principal: Principal, uri: string) {
+  requireAccess(principal, accessTo.readDocument)
+  const text = await knowledge.text(principal.tenant, uri.slice(documentUri.length)).catch(asMissing(uri))
+  if (text.length > maxSize) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `The document has more than ${maxSize} characters.`)
+  return { uri, mimeType: 'text/plain', text }
+}
+
+/** Throws the error of MCP for a resource that does not exist, and every other error as it is. */
+function asMissing(uri: string): (error: unknown) => never {
+  return (error) => {
+    throw error instanceof ServiceError && error.code === 'not_found' ? new ResourceNotFoundError(uri) : error
+  }
+}
+
+/** Ids of the caller's newest files that begin with `start`. */
+export async function completeArtifactId(
+  artifacts: ResourceServices['artifacts'],
+  principal: Principal,
+  start: string,
+): Promise<CompleteResult> {
+  const { files } = await listFiles(artifacts, principal, undefined)
+  const ids = files.map(({ id }) => id).filter((id) => id.startsWith(start))
+  return { completion: { values: ids } }
 }

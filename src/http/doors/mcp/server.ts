@@ -1,38 +1,33 @@
-import { randomUUIDv7 } from 'node:crypto'
 import {
   McpServer,
   ProtocolError,
   ProtocolErrorCode,
-  type CallToolResult,
   type Result,
   type ServerCapabilities,
   type ServerContext,
-  type Tool as McpTool,
+  type GetPromptResult,
+  type Prompt,
 } from '@modelcontextprotocol/server'
 import { accessTo, permits } from '../../../access/operations.ts'
 import type { JsonObject } from '../../../agent/messages.ts'
-import type { Tool, ToolSet } from '../../../agent/tool.ts'
+import type { ToolSet } from '../../../agent/tool.ts'
 import { nameTools } from '../../../agent/tool-names.ts'
 import type { Artifacts } from '../../../artifacts/artifacts.ts'
 import type { DirectExecution } from '../../../runs/tool-executions/direct-execution.ts'
-import { hashOf } from '../core/chat-request.ts'
-import { isId } from '../../server/request-headers.ts'
-import { contextOf, type Caller } from '../protocol-caller.ts'
+import type { Caller } from '../protocol-caller.ts'
 import { fieldsOf, isObject } from '../../../json/shape.ts'
 import { ask } from './ask.ts'
-import { askName, askTool } from './ask-tool.ts'
-import { createReport, type McpCall } from './call.ts'
-import { clientOf, tasksExtension, type Era } from './client.ts'
-import { withErrorMapping } from './errors.ts'
-import { getPrompt, listPrompts } from './prompts.ts'
-import { documentTemplate, type DocumentReader } from './document-resources.ts'
-import { artifactTemplate, completeArtifactId, listResources, readResource } from './resources.ts'
-import { orFailure, toResult } from './results.ts'
+import { askName, askTool, execute, toMcpTool, toolsOf } from './tools.ts'
+import { createReport, type McpCall, clientOf, tasksExtension, type Era } from './call.ts'
+import { artifactTemplate, completeArtifactId, documentTemplate, listResources, readResource, type ResourceServices } from './resources.ts'
+import { orFailure } from './results.ts'
 import { createTask, legacyTaskMethods, modernTaskMethods, type TaskServices } from './tasks.ts'
+import type { AgentConfig } from '../../../configuration/schema.ts'
+import { ServiceError, type ErrorCode } from '../../../errors.ts'
 
 export interface McpServices extends TaskServices {
   artifacts: Pick<Artifacts, 'toAnswerFiles' | 'read' | 'list' | 'content'>
-  knowledge: DocumentReader
+  knowledge: ResourceServices['knowledge']
   tools: DirectExecution
   version: string
 }
@@ -160,40 +155,46 @@ async function callTool(services: McpServices, call: McpCall, params: Record<str
   return orFailure(() => (call.client.takesTasks && isNew ? createTask(services, call, input) : ask(services, call, input)))
 }
 
-async function execute(
-  { tools, agent }: McpServices,
-  { caller: { principal, request }, context, disconnected, report }: McpCall,
-  { name, input }: { name: string; input: JsonObject },
-): Promise<CallToolResult> {
-  const tool = toolsOf(agent().tools).get(name)
-  if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${name.slice(0, 100)}.`)
-  const toolRequest = {
-    requestId: request.id,
-    isRepeatable: isId(request.headers['request-id']),
-    sessionId: undefined,
-    newSessionId: randomUUIDv7(),
-    bodyHash: hashOf({ toolName: tool.name, input, filters: [] }, ['body', 'params', 'arguments']),
-    toolName: tool.name,
-    input,
-    filters: [],
-    headers: contextOf(request, context.mcpReq._meta),
-    onLog: (text: string) => void report(text),
+type Starters = Pick<AgentConfig, 'conversation_starters'>
+
+/** The conversation starters of the agent as prompts, by names that every client accepts. */
+function listPrompts(config: Starters): Prompt[] {
+  return [...promptsOf(config)].map(([name, { title, message }]) => ({ name, title, description: message }))
+}
+
+function getPrompt(config: Starters, name: string): GetPromptResult {
+  const starter = promptsOf(config).get(name)
+  if (!starter) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no prompt ${name.slice(0, 100)}.`)
+  return { description: starter.title, messages: [{ role: 'user', content: { type: 'text', text: starter.message } }] }
+}
+
+function promptsOf({ conversation_starters: starters }: Starters) {
+  return nameTools(starters.map(({ title, message }) => ({ name: title, title, message })))
+}
+
+/** Errors that the client has caused by its parameters. */
+const callersErrors: ReadonlySet<ErrorCode> = new Set([
+  'already_decided',
+  'forbidden',
+  'gone',
+  'input_too_large',
+  'not_found',
+  'not_interrupted',
+  'run_ended',
+  'validation',
+])
+
+/** Runs a handler, and maps its errors: the library sends the message of any thrown error to the client. Unexpected errors are only logged. */
+async function withErrorMapping<T>({ request }: Caller, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof ProtocolError) throw error
+    if (error instanceof ServiceError && error.code !== 'internal') {
+      const { InvalidParams, InternalError } = ProtocolErrorCode
+      throw new ProtocolError(callersErrors.has(error.code) ? InvalidParams : InternalError, error.message)
+    }
+    request.log.error({ err: error }, 'unexpected failure')
+    throw new ProtocolError(ProtocolErrorCode.InternalError, 'Internal server error.')
   }
-  return toResult(await tools.execute(principal, toolRequest, disconnected))
-}
-
-/** Ready tools that the service runs, by names that every client accepts. The name `ask` is reserved for the agent. */
-function toolsOf(toolSet: ToolSet): Map<string, Tool> {
-  const ready = toolSet.list().flatMap(({ tool }): Tool[] => (tool && !tool.provider ? [tool] : []))
-  const toolsByName = nameTools<Tool | { name: string }>([{ name: askName }, ...ready]) as Map<string, Tool>
-  toolsByName.delete(askName)
-  return toolsByName
-}
-
-function toMcpTool([name, { description: toolDescription, schema, effect, approval }]: [string, Tool]): McpTool {
-  const inputSchema = { ...schema, type: 'object' as const } as McpTool['inputSchema']
-  const description = approval
-    ? `${toolDescription} Each call needs the approval of a person: use ${askName} instead, a direct call is refused.`
-    : toolDescription
-  return { name, description, inputSchema, annotations: { readOnlyHint: effect === 'read' } }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { EndEvent, LoggedEvent } from '../../../runs/run.ts'
 import type { Citation } from '../../../sessions/message.ts'
-import { toSources } from '../ui-chat/sources.ts'
+import { toSources } from '../ui-chat/projection.ts'
 import { completionChunksOf, toCompletion } from './chat-completion.ts'
 import { toAnnotation } from './responses/items.ts'
 

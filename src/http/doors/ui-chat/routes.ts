@@ -8,9 +8,8 @@ import { isId, setSessionId } from '../../server/request-headers.ts'
 import { ErrorReply, Id, IdHeaders, refusals, ValidationReply } from '../../resources/schemas.ts'
 import { sendPageRun, type PageRequest, type PageServices } from '../send-page-run.ts'
 import { sendRun } from '../core/send-run.ts'
-import { isAnswer, rejectedIn, toDecisions, toSource } from './input.ts'
-import { UiChatBody, UiMessageChunk } from './schemas.ts'
-import { uiMessageOf } from './stream.ts'
+import { isAnswer, rejectedIn, toDecisions, toSource, UiChatBody, UiMessageChunk } from './input.ts'
+import { uiMessageOf } from './projection.ts'
 
 const tags = ['Protocols']
 const versionHeader = 'x-vercel-ai-ui-message-stream'

@@ -6,13 +6,12 @@ import { lastReceived, wholeRun, type RunPart } from '../../../runs/parts.ts'
 import { isLastEvent, type InterruptEvent, type LastEvent, type LoggedEvent } from '../../../runs/run.ts'
 import { fileFields } from '../openai/files.ts'
 import type { ToChunk } from '../core/stream-chunks.ts'
-import { StreamedTexts } from '../streamed-texts.ts'
-import { Calls } from './calls.ts'
+import { StreamedTexts, type ToTextForm } from '../streamed-texts.ts'
+import { Calls, PlanEvents } from './calls.ts'
 import { toEvent } from './event-text.ts'
 import { toInterrupt } from './interrupts.ts'
-import { messagesOf } from './messages.ts'
-import { PlanEvents } from './plan-events.ts'
-import { toTokenUsage } from './usage.ts'
+import type { TokenUsage } from '@ag-ui/core'
+import type { UsageEntry } from '../../../sessions/message.ts'
 
 const protocolVersion = '1.0'
 
@@ -108,4 +107,47 @@ function valueField(answer: string): { structured_output?: unknown } {
 
 function codeOf(details: { error_type: string } | undefined): { code?: string } {
   return details ? { code: details.error_type } : {}
+}
+
+/** The texts of a run as messages of AG-UI. */
+export function messagesOf(requestId: string): ToTextForm {
+  return (kind, number) => {
+    const messageId = `msg_${requestId}_${number}`
+    const deltaOf = (type: string) => `data: {"type":"${type}","messageId":${JSON.stringify(messageId)},"delta":`
+    if (kind === 'text') {
+      return {
+        opening: toEvent('TEXT_MESSAGE_START', { messageId, role: 'assistant' }),
+        delta: deltaOf('TEXT_MESSAGE_CONTENT'),
+        closing: toEvent('TEXT_MESSAGE_END', { messageId }),
+      }
+    }
+    return {
+      opening: toEvent('REASONING_START', { messageId }) + toEvent('REASONING_MESSAGE_START', { messageId, role: 'reasoning' }),
+      delta: deltaOf('REASONING_MESSAGE_CONTENT'),
+      closing: toEvent('REASONING_MESSAGE_END', { messageId }) + toEvent('REASONING_END', { messageId }),
+    }
+  }
+}
+
+/** The tokens of each model since `before`: a run that resumes another reports its own model calls alone. */
+export function toTokenUsage(usage: readonly UsageEntry[], before: readonly UsageEntry[]): TokenUsage[] {
+  return usage.flatMap(({ unit, costAttribute: model, details }) => {
+    if (unit !== 'tokens' || !details) return []
+    const earlier = before.find((entry) => entry.unit === 'tokens' && entry.costAttribute === model)?.details
+    const inputTokens = details.input - (earlier?.input ?? 0)
+    const outputTokens = details.output - (earlier?.output ?? 0)
+    if (inputTokens + outputTokens === 0) return []
+    const cacheWriteInputTokens = (details.cache_write ?? 0) - (earlier?.cache_write ?? 0)
+    return [
+      {
+        model,
+        inputTokens,
+        outputTokens,
+        totalTokens: inputTokens + outputTokens,
+        cachedInputTokens: details.cached_input - (earlier?.cached_input ?? 0),
+        ...(cacheWriteInputTokens > 0 && { cacheWriteInputTokens }),
+        reasoningTokens: details.reasoning - (earlier?.reasoning ?? 0),
+      },
+    ]
+  })
 }
