@@ -39,7 +39,7 @@ export async function openCallbacks({ settings, database, outbound, secrets, box
     ...shared,
     store: notificationStore,
     // The A2A library is loaded with the first notification.
-    toBody: async (run, config) => (await import('../http/doors/a2a/notification.ts')).toNotificationBody(run, { ...rest, ...config }),
+    toBody: async (run, config) => (await import('../http/doors/a2a/push-configs.ts')).toNotificationBody(run, { ...rest, ...config }),
     onFailed: ({ requestId }, reason) => log.warn({ requestId, reason }, 'A push notification was not delivered'),
   })
   return {

@@ -8,7 +8,7 @@ import { toWaitingFields, type WaitingCalls } from '../../../runs/approvals/appr
 import type { Approvals } from '../../../runs/approvals/approvals.ts'
 import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
 import type { StoredRun } from '../../../runs/run-store.ts'
-import { dataPart, textPart } from './parts.ts'
+import { dataPart, textPart } from './message.ts'
 import { fieldsOf, isObject } from '../../../json/shape.ts'
 
 /** The calls that a task waits for, as text and as data. */

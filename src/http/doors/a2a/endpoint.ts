@@ -1,59 +1,61 @@
-import { AgentCard } from '@a2a-js/sdk'
-import { A2A_ERROR_CODE, RequestMalformedError, toJsonRpcError } from '@a2a-js/sdk/errors'
-import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
+import { A2A_ERROR_CODE, A2AError, RequestMalformedError, restStatusFor, toJsonRpcError, toRestErrorBody } from '@a2a-js/sdk/errors'
+import {
+  AgentCard,
+  CancelTaskRequest,
+  DeleteTaskPushNotificationConfigRequest,
+  GetExtendedAgentCardRequest,
+  GetTaskPushNotificationConfigRequest,
+  GetTaskRequest,
+  ListTaskPushNotificationConfigsRequest,
+  ListTaskPushNotificationConfigsResponse,
+  ListTasksRequest,
+  SendMessageRequest,
+  StreamResponse,
+  SubscribeToTaskRequest,
+  Task,
+  TaskPushNotificationConfig,
+  type ListTasksResponse,
+} from '@a2a-js/sdk'
+import { JsonRpcTransportHandler, ServerCallContext, validateVersion, type A2ARequestHandler } from '@a2a-js/sdk/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Agent } from '../../../configuration/agent.ts'
 import { ServiceError } from '../../../errors.ts'
+import { fieldsOf } from '../../../json/shape.ts'
+import { sendEvents, startInTime, type StreamStart } from '../../server/sse.ts'
 import type { Caller } from '../protocol-caller.ts'
 import { invalidRequest } from '../rpc-errors.ts'
-import { sendEvents, startInTime } from '../../server/sse.ts'
-import { toCard, type CardOptions } from './card.ts'
-import { withErrorMapping } from './error-mapping.ts'
-import { toA2aError } from './errors.ts'
-import { createLegacyTransport, currentCard, isLegacyCall, legacyVersion, versionOf, withLegacyFields } from './legacy.ts'
+import { currentCard, legacyVersion, versionOf } from './card.ts'
+import { toA2aError, withErrorMapping } from './errors.ts'
+import { a2aTypeOf } from './google-status.ts'
 import { createRequestHandler, type A2aServices } from './requests.ts'
-import { fieldsOf } from '../../../json/shape.ts'
-
-/** The agent card as JSON. A request of version 1.0 gets the fields of 1.0 alone, since its reader may refuse others. */
-export function cardOf(agent: Agent, options: CardOptions, request: FastifyRequest): unknown {
-  const card = AgentCard.toJSON(toCard(agent, options))
-  return versionOf(request) === legacyVersion ? withLegacyFields(card) : card
-}
 
 /** Answers one JSON-RPC request with a response, or with a stream of responses. */
-export async function answer(services: A2aServices, caller: Caller, reply: FastifyReply): Promise<FastifyReply> {
+export async function answerRpc(services: A2aServices, caller: Caller, reply: FastifyReply): Promise<FastifyReply> {
   const { request } = caller
   const body = toEnvelope(request.body)
-  const { jsonrpc, id, method } = body
+  const { id, method } = body
   request.body = body
   const fault = findEnvelopeFault(body)
   if (fault) return reply.send({ jsonrpc: '2.0', id: isMessageId(id) ? id : null, error: { code: invalidRequest, message: fault } })
   const { handler, thrown } = withErrorMapping(createRequestHandler(services, caller, ['body', 'params', 'message']), caller)
   const start = streamingMethods.has(method) ? startInTime(reply) : undefined
+  const toMessage = (error: unknown) => ({ jsonrpc: '2.0', id: id ?? null, error })
   const sendError = async (error: unknown) => {
-    if (start?.hasBegun) return sendTexts(reply, [toText({ jsonrpc, id: id ?? null, error })])
+    if (start?.hasBegun) return sendTexts(reply, [toText(toMessage(error))])
     const cause = thrown()
     // A temporary refusal stays an HTTP error, so that the client gets `retry-after`.
     if (cause instanceof ServiceError && cause.retryAfter !== undefined) throw cause
-    return reply.send({ jsonrpc: '2.0', id: id ?? null, error })
+    return reply.send(toMessage(error))
   }
-  const requestedVersion = versionOf(request)
   try {
-    const isLegacy = isLegacyCall(requestedVersion, method)
-    if (!isLegacy) validateVersion(requestedVersion, currentCard(await handler.getAgentCard()), 'JSONRPC')
-    const transport = isLegacy ? await createLegacyTransport(handler) : new JsonRpcTransportHandler(handler)
-    const response = await transport.handle(body, new ServerCallContext({ requestedVersion }))
-    if (!(Symbol.asyncIterator in response)) {
-      if (!('error' in response)) return reply.send(response)
-      // The library reports unreadable params as an internal error in the words of its code: send a clear error instead.
-      const isUnreadable = thrown() === undefined && fieldsOf(response.error)['code'] === A2A_ERROR_CODE.INTERNAL_ERROR
-      return await sendError(isUnreadable ? unreadableParams(method) : response.error)
-    }
-    // A stream starts only after its first message, so that an immediate refusal is a plain response.
-    const first = await response.next()
-    start?.begin()
-    const toFailure = (error: unknown) => toText({ jsonrpc, id: id ?? null, error: toJsonRpcError(toA2aError(error)) })
-    return await sendTexts(reply, toTexts(first, response, toFailure, toText))
+    const response = await (
+      await transportOf(handler, versionOf(request), method)
+    ).handle(body, new ServerCallContext({ requestedVersion: versionOf(request) }))
+    if (Symbol.asyncIterator in response)
+      return await sendStream(reply, start, response, toText, (error) => toText(toMessage(toJsonRpcError(toA2aError(error)))))
+    if (!('error' in response)) return reply.send(response)
+    // The library reports unreadable params as an internal error in the words of its code: send a clear error instead.
+    const isUnreadable = thrown() === undefined && fieldsOf(response.error)['code'] === A2A_ERROR_CODE.INTERNAL_ERROR
+    return await sendError(isUnreadable ? unreadableParams(method) : response.error)
   } catch (error) {
     return await sendError(toJsonRpcError(toA2aError(error)))
   } finally {
@@ -61,7 +63,17 @@ export async function answer(services: A2aServices, caller: Caller, reply: Fasti
   }
 }
 
-/** The request without unknown fields. No variable of `answer` holds the params, so that the run can drop them while the agent works. */
+/** Translates requests of version 0.3, whose methods have a slash in their name, and their answers. */
+async function transportOf(handler: A2ARequestHandler, version: string, method: unknown): Promise<Pick<JsonRpcTransportHandler, 'handle'>> {
+  if (version === legacyVersion && typeof method === 'string' && method.includes('/')) {
+    const { LegacyJsonRpcTransportHandler } = await import('@a2a-js/sdk/compat/v0_3/server')
+    return new LegacyJsonRpcTransportHandler(handler)
+  }
+  validateVersion(version, currentCard(await handler.getAgentCard()), 'JSONRPC')
+  return new JsonRpcTransportHandler(handler)
+}
+
+/** The request without unknown fields. No variable of `answerRpc` holds the params, so that the run can drop them while the agent works. */
 function toEnvelope(value: unknown): Record<'jsonrpc' | 'id' | 'method' | 'params', unknown> {
   const { jsonrpc, id, method, params } = fieldsOf(value)
   return { jsonrpc, id, method, params }
@@ -86,25 +98,127 @@ function isMessageId(id: unknown): boolean {
   return id === null || typeof id === 'string' || Number.isInteger(id)
 }
 
-/** The messages of a stream as server-sent events. A failure ends the stream with an error message. */
-export async function* toTexts<T>(
-  first: IteratorResult<T, void>,
-  rest: AsyncGenerator<T, void>,
-  toFailure: (error: unknown) => string,
-  toMessage: (value: T) => string,
-): AsyncGenerator<string, void> {
+/** An operation of the HTTP+JSON binding. The request is the body, or else the query. */
+interface HttpOperation {
+  method: keyof A2ARequestHandler
+  hasBody: boolean
+  isStream: boolean
+}
+
+/** Answers one request of the HTTP+JSON binding. Errors are `google.rpc.Status`. */
+export async function answerHttp(
+  services: A2aServices,
+  caller: Caller,
+  reply: FastifyReply,
+  operation: HttpOperation,
+): Promise<FastifyReply> {
+  const { request } = caller
+  const { handler, thrown } = withErrorMapping(createRequestHandler(services, caller, ['body', 'message']), caller)
+  const { method } = operation
+  const start = operation.isStream ? startInTime(reply) : undefined
   try {
-    for (let next = first; !next.done; next = await rest.next()) yield toMessage(next.value)
+    const requestedVersion = versionOf(request)
+    validateVersion(requestedVersion, await handler.getAgentCard(), 'HTTP+JSON')
+    const message = toMessage(request, operation)
+    const { to } = messages[method]
+    const work = handler[method] as (message: object, context: ServerCallContext) => unknown
+    const answer = work(message, new ServerCallContext({ requestedVersion }))
+    if (start)
+      return await sendStream(reply, start, answer as AsyncGenerator<never, void>, (event) => toText(to!(event, message)), toFailure)
+    const answered = (await answer) as never
+    return await (to ? reply.type(a2aTypeOf(request)).send(to(answered, message)) : reply.code(204).send())
   } catch (error) {
-    yield toFailure(error)
+    if (start?.hasBegun) return await sendTexts(reply, [toFailure(error)])
+    const mapped = toA2aError(error)
+    // Errors without a counterpart in the protocol keep their status and headers.
+    if (mapped.name === 'A2AError' || mapped.name === 'JsonRpcTransportError') throw thrown() ?? error
+    return reply.code(restStatusFor(mapped)).type(a2aTypeOf(request)).send(toStatus(mapped))
+  } finally {
+    start?.stop()
   }
+}
+
+/** How the request of a method is read, and how its answer, or each of its events, is written. */
+interface HttpMessages {
+  from(json: unknown): object
+  to?(answer: never, request: object): unknown
+}
+
+const messages: Readonly<Record<keyof A2ARequestHandler, HttpMessages>> = {
+  sendMessage: { from: SendMessageRequest.fromJSON, to: (task: Task) => ({ task: Task.toJSON(task) }) },
+  sendMessageStream: { from: SendMessageRequest.fromJSON, to: StreamResponse.toJSON },
+  resubscribe: { from: SubscribeToTaskRequest.fromJSON, to: StreamResponse.toJSON },
+  getTask: { from: GetTaskRequest.fromJSON, to: Task.toJSON },
+  listTasks: { from: toListRequest, to: toTaskPage },
+  cancelTask: { from: CancelTaskRequest.fromJSON, to: Task.toJSON },
+  createTaskPushNotificationConfig: { from: TaskPushNotificationConfig.fromJSON, to: TaskPushNotificationConfig.toJSON },
+  getTaskPushNotificationConfig: { from: GetTaskPushNotificationConfigRequest.fromJSON, to: TaskPushNotificationConfig.toJSON },
+  listTaskPushNotificationConfigs: { from: ListTaskPushNotificationConfigsRequest.fromJSON, to: toConfigPage },
+  deleteTaskPushNotificationConfig: { from: DeleteTaskPushNotificationConfigRequest.fromJSON },
+  getAuthenticatedExtendedAgentCard: { from: GetExtendedAgentCardRequest.fromJSON, to: AgentCard.toJSON },
+  getAgentCard: { from: fieldsOf, to: AgentCard.toJSON },
+}
+
+/** The library takes the text "false" of a query for true. */
+function toListRequest(query: unknown): ListTasksRequest {
+  return { ...ListTasksRequest.fromJSON(query), includeArtifacts: String(fieldsOf(query)['includeArtifacts']) === 'true' }
+}
+
+/** Empty fields of a page are present, except for artifacts that were not requested. */
+function toTaskPage({ tasks, nextPageToken, pageSize, totalSize }: ListTasksResponse, { includeArtifacts }: ListTasksRequest): object {
+  const views = tasks.map((task) => Object.assign(includeArtifacts === true ? { artifacts: [] } : {}, Task.toJSON(task)))
+  return { tasks: views, nextPageToken, pageSize, totalSize }
+}
+
+function toConfigPage(page: ListTaskPushNotificationConfigsResponse): object {
+  return Object.assign({ configs: [] }, ListTaskPushNotificationConfigsResponse.toJSON(page))
+}
+
+/** Reads the request of an operation. The library throws errors in the words of its code. */
+function toMessage({ body, params, query }: FastifyRequest, { method, hasBody }: HttpOperation): object {
+  const { id, configId } = params as { id?: string; configId?: string }
+  try {
+    const message = messages[method].from((hasBody ? body : query) ?? {})
+    if ('taskId' in message) return Object.assign(message, { taskId: id }, configId !== undefined && { id: configId })
+    return Object.assign(message, params)
+  } catch {
+    throw new RequestMalformedError('The request does not fit the operation.')
+  }
+}
+
+function toStatus(error: A2AError) {
+  return toRestErrorBody(error, restStatusFor(error))
+}
+
+function toFailure(error: unknown): string {
+  return `event: error\n${toText(toStatus(toA2aError(error)))}`
 }
 
 function toText(message: unknown): string {
   return `data: ${JSON.stringify(message)}\n\n`
 }
 
-export async function sendTexts(reply: FastifyReply, texts: AsyncIterable<string> | Iterable<string>): Promise<FastifyReply> {
+/** Sends a stream, which starts only after its first value, so that an immediate refusal is a plain response. A failure is the last text. */
+async function sendStream<T>(
+  reply: FastifyReply,
+  start: StreamStart | undefined,
+  values: AsyncGenerator<T, void>,
+  toValueText: (value: T) => string,
+  toFailureText: (error: unknown) => string,
+): Promise<FastifyReply> {
+  const first = await values.next()
+  start?.begin()
+  async function* texts(): AsyncGenerator<string, void> {
+    try {
+      for (let next = first; !next.done; next = await values.next()) yield toValueText(next.value)
+    } catch (error) {
+      yield toFailureText(error)
+    }
+  }
+  return sendTexts(reply, texts())
+}
+
+async function sendTexts(reply: FastifyReply, texts: AsyncIterable<string> | Iterable<string>): Promise<FastifyReply> {
   await sendEvents(reply.raw, texts, reply.server.streamKeepAliveMs)
   return reply
 }

@@ -7,6 +7,8 @@ import {
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors'
 import { ServiceError, type ErrorCode } from '../../../errors.ts'
+import type { A2ARequestHandler } from '@a2a-js/sdk/server'
+import type { Caller } from '../protocol-caller.ts'
 
 const errorClasses: Partial<Record<ErrorCode, new (message: string) => A2AError>> = {
   not_found: TaskNotFoundError,
@@ -32,4 +34,55 @@ export function toA2aError(error: unknown): A2AError {
     return new JsonRpcTransportError({ jsonrpc: '2.0', id: null, error: { code: forbiddenCode, message: error.message } })
   }
   return new (errorClasses[error.code] ?? A2AError)(error.message)
+}
+
+export interface MappedHandler {
+  handler: A2ARequestHandler
+  /** The original of the last error; undefined before the first. */
+  thrown(): unknown
+}
+
+/**
+ * Maps errors of the handler to A2A errors, since the library sends the message of any thrown error to the client. Unexpected errors are logged
+ * and become "Internal server error.".
+ */
+export function withErrorMapping(handler: A2ARequestHandler, { request }: Pick<Caller, 'request'>): MappedHandler {
+  let thrown: unknown
+  const toMapped = (error: unknown) => {
+    const mapped = toA2aError(error)
+    thrown = error
+    if (!(error instanceof ServiceError) && mapped !== error) request.log.error({ err: error }, 'unexpected failure')
+    return mapped
+  }
+  const mapPromise =
+    <P extends unknown[], R>(work: (...params: P) => Promise<R>) =>
+    (...params: P): Promise<R> =>
+      work(...params).catch((error: unknown) => {
+        throw toMapped(error)
+      })
+  const mapStream = <P extends unknown[], R>(work: (...params: P) => AsyncGenerator<R, void, undefined>) =>
+    async function* (...params: P): AsyncGenerator<R, void, undefined> {
+      try {
+        yield* work(...params)
+      } catch (error) {
+        throw toMapped(error)
+      }
+    }
+  return {
+    handler: {
+      getAgentCard: mapPromise(handler.getAgentCard),
+      getAuthenticatedExtendedAgentCard: mapPromise(handler.getAuthenticatedExtendedAgentCard),
+      sendMessage: mapPromise(handler.sendMessage),
+      sendMessageStream: mapStream(handler.sendMessageStream),
+      getTask: mapPromise(handler.getTask),
+      listTasks: mapPromise(handler.listTasks),
+      cancelTask: mapPromise(handler.cancelTask),
+      resubscribe: mapStream(handler.resubscribe),
+      createTaskPushNotificationConfig: mapPromise(handler.createTaskPushNotificationConfig),
+      getTaskPushNotificationConfig: mapPromise(handler.getTaskPushNotificationConfig),
+      listTaskPushNotificationConfigs: mapPromise(handler.listTaskPushNotificationConfigs),
+      deleteTaskPushNotificationConfig: mapPromise(handler.deleteTaskPushNotificationConfig),
+    },
+    thrown: () => thrown,
+  }
 }

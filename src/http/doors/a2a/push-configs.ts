@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
-import type { TaskPushNotificationConfig } from '@a2a-js/sdk'
+import { type TaskPushNotificationConfig, A2A_CONTENT_TYPE, StreamResponse } from '@a2a-js/sdk'
 import { RequestMalformedError, TaskNotFoundError } from '@a2a-js/sdk/errors'
 import type { A2ARequestHandler } from '@a2a-js/sdk/server'
 import { accessTo, permits, requireAccess } from '../../../access/operations.ts'
@@ -9,6 +9,10 @@ import type { NotificationConfig, NotificationStore } from '../../../runs/notifi
 import type { RunKey } from '../../../runs/run.ts'
 import type { StoredRun } from '../../../runs/run-store.ts'
 import { isId } from '../../server/request-headers.ts'
+import type { Artifacts } from '../../../artifacts/artifacts.ts'
+import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
+import type { NotificationBody } from '../../../runs/notifications/notifications.ts'
+import { readTask } from './tasks.ts'
 
 /** Most push notification configs of a task. */
 export const maxConfigs = 10
@@ -114,4 +118,25 @@ function checkSecret(field: string, value: string): void {
 function toView({ requestId }: RunKey, { id, url, authentication }: NotificationConfig): TaskPushNotificationConfig {
   const scheme = authentication && { scheme: authentication.scheme, credentials: '' }
   return { tenant: '', id, taskId: requestId, url: withoutUser(url), token: '', authentication: scheme }
+}
+
+interface NotificationOptions extends Pick<Artifacts, 'toAnswerFiles'> {
+  openCalls: Pick<ApprovalStore, 'ofRun'>
+  /** Whether files of the task are linked. */
+  links: boolean
+  /** Whether the receiver expects the form of A2A 0.3. */
+  isLegacy?: boolean
+}
+
+/** The content of a push notification: the current task, as a stream response (A2A 1.0, 4.3.3). */
+export async function toNotificationBody(
+  run: StoredRun,
+  { openCalls, links, isLegacy, toAnswerFiles }: NotificationOptions,
+): Promise<NotificationBody> {
+  const task = await readTask(run, { links: links ? { toAnswerFiles } : undefined, openCalls })
+  const response: StreamResponse = { payload: { $case: 'task', value: task } }
+  if (!isLegacy) return { contentType: A2A_CONTENT_TYPE, text: JSON.stringify(StreamResponse.toJSON(response)) }
+  const { V03PushNotificationSerializer } = await import('@a2a-js/sdk/compat/v0_3/server')
+  const { contentType, body: text } = new V03PushNotificationSerializer().serialize(response)
+  return { contentType, text }
 }

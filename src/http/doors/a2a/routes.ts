@@ -54,7 +54,7 @@ export function a2aRoutes(app: FastifyInstance, services: A2aServices): void {
       },
     },
     async (request, reply) => {
-      const card = (await import('./endpoint.ts')).cardOf(services.agent(), services, request)
+      const card = (await import('./card.ts')).cardOf(services.agent(), services, request)
       const etag = `"${hash('sha256', JSON.stringify(card))}"`
       const lastModified = sentCards.get(etag) ?? new Date().toUTCString()
       sentCards.set(etag, lastModified)
@@ -80,8 +80,8 @@ export function a2aRoutes(app: FastifyInstance, services: A2aServices): void {
       },
     },
     async (request, reply) => {
-      const { answer } = await import('./endpoint.ts')
-      return answer(services, { principal: principalOf(request), request, disconnected: disconnectSignal(reply) }, reply)
+      const { answerRpc } = await import('./endpoint.ts')
+      return answerRpc(services, { principal: principalOf(request), request, disconnected: disconnectSignal(reply) }, reply)
     },
   )
 }

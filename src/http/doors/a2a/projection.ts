@@ -5,7 +5,7 @@ import type { OpenRun } from '../../../runs/open-run.ts'
 import { collect, errorOf, outputOf } from '../../../runs/log/outcome.ts'
 import { interruptReason } from '../../../runs/approvals/approval-view.ts'
 import { statusOfEnd, type EndEvent, type LoggedEvent } from '../../../runs/run.ts'
-import { dataPart } from './parts.ts'
+import { dataPart } from './message.ts'
 import { filesOf, newTask, states, toAnswer, toAnswerArtifact, toFileArtifacts, toStatus, toWaitingStatus, type TaskRef } from './tasks.ts'
 
 /** Converts the files of a run to artifacts with links. */

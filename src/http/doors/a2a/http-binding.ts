@@ -1,0 +1,151 @@
+import type { A2ARequestHandler } from '@a2a-js/sdk/server'
+import type { FastifyInstance, RouteShorthandOptions } from 'fastify'
+import { Type, type TObject } from 'typebox'
+import { accessTo } from '../../../access/operations.ts'
+import { principalOf } from '../../server/authenticate.ts'
+import { disconnectSignal } from '../../server/connection.ts'
+import { a2aType } from './google-status.ts'
+import type { A2aServices } from './requests.ts'
+import { A2aHeaders } from './routes.ts'
+import { named } from '../../openapi/named.ts'
+
+/** The HTTP+JSON binding of A2A 1.0, beside the JSON-RPC binding at `/a2a`. Both have the same operations. */
+
+type Access = NonNullable<NonNullable<RouteShorthandOptions['config']>['access']>
+
+interface HttpInput {
+  /** Describes the body, which is the request. Without it, the query is. */
+  body?: string
+  querystring?: TObject
+}
+
+/** An operation: its name in the OpenAPI document, behind `a2a`, its route, and the method of the handler that both bindings share. */
+type HttpOperation = [name: string, route: string, access: Access, method: keyof A2ARequestHandler, summary: string, input?: HttpInput]
+
+const { chat, readRun, cancelRun, changeNotifications: change } = accessTo
+// The router ends a parameter before a colon only where the parameter has an expression.
+const task = '/tasks/:id(.+)'
+const configs = '/tasks/:id/pushNotificationConfigs'
+const text = (description: string) => Type.Optional(Type.String({ description }))
+const historyLength = text('The largest number of messages in `history`; 0 for none.')
+const pageSize = text('The largest number of elements, 1 to 100; default 50.')
+const pageToken = text('The `nextPageToken` of the page before.')
+const list = Type.Object({
+  contextId: text('Only tasks of this context.'),
+  status: text('Only tasks in this state, such as `TASK_STATE_COMPLETED`.'),
+  statusTimestampAfter: text('Only tasks whose status changed at this time or later.'),
+  includeArtifacts: text('`true` for tasks with their artifacts.'),
+  historyLength,
+  pageSize,
+  pageToken,
+})
+
+const message = { body: 'A `SendMessageRequest`: `message`, and optionally `configuration` and `metadata`.' }
+const config = { body: 'A `TaskPushNotificationConfig`: `url`, and optionally `id`, `token` and `authentication`.' }
+const oneTask = { querystring: Type.Object({ historyLength }) }
+const page = { querystring: Type.Object({ pageSize, pageToken }) }
+
+const operations: readonly HttpOperation[] = [
+  ['SendMessage', 'POST /message::send', chat, 'sendMessage', 'Send a message', message],
+  ['SendMessageStream', 'POST /message::stream', chat, 'sendMessageStream', 'Send a message and stream the task', message],
+  ['ListTasks', 'GET /tasks', readRun, 'listTasks', 'List tasks, last changed first', { querystring: list }],
+  ['GetTask', 'GET /tasks/:id', readRun, 'getTask', 'Get a task', oneTask],
+  ['CancelTask', `POST ${task}::cancel`, cancelRun, 'cancelTask', 'Cancel a task'],
+  // The specification names both methods: its table POST, its protocol buffer GET.
+  ['Subscribe', `POST ${task}::subscribe`, readRun, 'resubscribe', 'Follow a task'],
+  ['SubscribeByGet', `GET ${task}::subscribe`, readRun, 'resubscribe', 'Follow a task, with GET'],
+  ['CreatePushConfig', `POST ${configs}`, change, 'createTaskPushNotificationConfig', 'Add a push notification config to a task', config],
+  ['ListPushConfigs', `GET ${configs}`, readRun, 'listTaskPushNotificationConfigs', 'List the push notification configs of a task', page],
+  ['GetPushConfig', `GET ${configs}/:configId`, readRun, 'getTaskPushNotificationConfig', 'Get a push notification config'],
+  ['DeletePushConfig', `DELETE ${configs}/:configId`, change, 'deleteTaskPushNotificationConfig', 'Delete a push notification config'],
+  ['GetExtendedCard', 'GET /extendedAgentCard', 'any_key', 'getAuthenticatedExtendedAgentCard', 'The agent card for the caller'],
+]
+
+export function a2aHttpRoutes(app: FastifyInstance, services: A2aServices): void {
+  for (const operation of operations) {
+    const [, route, access, method, , input] = operation
+    const [verb, path] = route.split(' ') as [string, string]
+    app.route({
+      method: verb,
+      url: `/a2a/v1${path}`,
+      config: { access, errorShape: 'a2a' },
+      schema: toSchema(operation),
+      handler: async (request, reply) => {
+        const { answerHttp } = await import('./endpoint.ts')
+        const caller = { principal: principalOf(request), request, disconnected: disconnectSignal(reply) }
+        return answerHttp(services, caller, reply, { method, hasBody: input?.body !== undefined, isStream: isStreamed(route) })
+      },
+    })
+  }
+}
+
+/** Whether an operation is answered with a stream. */
+function isStreamed(route: string): boolean {
+  return route.endsWith('::stream') || route.endsWith('::subscribe')
+}
+
+function toSchema([name, route, , , summary, { body, querystring } = {}]: HttpOperation): object {
+  const params = route.includes(':configId') ? ConfigPath : route.includes(':id') ? TaskPath : undefined
+  return {
+    tags: ['Protocols'],
+    operationId: `a2a${name}`,
+    summary: `${summary} (A2A)`,
+    headers: A2aHeaders,
+    ...(params && { params }),
+    ...(querystring && { querystring }),
+    ...(body !== undefined && { body: toBody(body) }),
+    response: {
+      ...(route.startsWith('DELETE') ? deleted : isStreamed(route) ? streamed : answered),
+      ...((params ?? body) !== undefined && notFound),
+      ...errors,
+      ...(!route.startsWith('GET') && bodyErrors),
+    },
+  }
+}
+
+const id = Type.String({ description: 'The id of a task: the request id of its run.' })
+const TaskPath = Type.Object({ id })
+const ConfigPath = Type.Object({ id, configId: Type.String({ description: 'The id of a push notification config.' }) })
+
+const Json = Type.Record(Type.String(), Type.Unknown())
+const toContent = (schema: object) => ({ [a2aType]: { schema }, 'application/json': { schema } })
+const deleted = { 204: { type: 'null', description: 'Deleted, or deleted before.' } }
+const answered = { 200: { description: 'Success.', content: toContent(Json) } }
+const streamed = {
+  200: { description: 'Server-sent events with a `StreamResponse` in each `data`.', content: { 'text/event-stream': { schema: Json } } },
+}
+
+function toBody(description: string): object {
+  const schema = Type.Object({}, { description, additionalProperties: true })
+  return { content: { 'application/json': { schema }, [a2aType]: { schema } } }
+}
+
+/** An error of the binding; also documents its routes. */
+const A2aError = named(
+  'A2aError',
+  Type.Object(
+    {
+      error: Type.Object({
+        code: Type.Integer({ description: 'The HTTP status.' }),
+        status: Type.String({ description: 'The name of a gRPC status.' }),
+        message: Type.String(),
+        details: Type.Array(Json, {
+          description: 'A `google.rpc.ErrorInfo` with the `reason`, and for a request that is not valid a `google.rpc.BadRequest`.',
+        }),
+      }),
+    },
+    { description: 'An error: `google.rpc.Status`.' },
+  ),
+)
+
+const error = (description: string) => ({ description, content: toContent(A2aError) })
+const errors = {
+  400: error('The request is not valid, or the task does not permit the operation.'),
+  401: error('The key is missing or not valid.'),
+  403: error('The key lacks the permission.'),
+  429: error('The key has made too many requests.'),
+  500: error('Internal error.'),
+  503: error('The service cannot do this now; try again later.'),
+}
+const bodyErrors = { 413: error('The request is larger than this service accepts.'), 415: error('The content type must be JSON.') }
+const notFound = { 404: error('There is no such task or config.') }
