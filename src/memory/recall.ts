@@ -1,6 +1,6 @@
 import type { Embedder } from '../agent/embedder.ts'
 import { orAborted } from '../concurrency/or-aborted.ts'
-import { mix } from '../search/mix.ts'
+import { mix } from '../search/rank.ts'
 import type { CallerMemories } from './memory-cache.ts'
 import type { Memory, Vector } from './memory.ts'
 

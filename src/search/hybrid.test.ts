@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test'
 import type { Embedder } from '../agent/embedder.ts'
 import type { Retriever } from './retriever.ts'
 import { createSearch, type SearchOptions } from './search.ts'
-import { createVectorMemory, type VectorStore } from './vector-store.ts'
+import { createVectorMemory, type VectorStore } from './vectors.ts'
 
 const topics = ['holiday vacation leave', 'bicycle bike', 'parking car']
 

@@ -3,9 +3,8 @@ import type { Embedder } from '../agent/embedder.ts'
 import { orAborted } from '../concurrency/or-aborted.ts'
 import { settlesWithin } from '../concurrency/settles-within.ts'
 import { messageOf } from '../errors.ts'
-import type { Tier, UnembeddedText } from './tier.ts'
-import type { VectorStore } from './vector-store.ts'
-import { toByteVector } from './vectors.ts'
+import type { Tier, UnembeddedText } from './retriever.ts'
+import { toByteVector, type VectorStore } from './vectors.ts'
 
 /** Gives the passages of tiers their vectors, in the background. */
 export interface Indexer {

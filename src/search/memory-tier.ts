@@ -1,9 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
-import { mix } from './mix.ts'
-import { hashOf, textToEmbed } from './passage-text.ts'
-import type { Passage, PassageHit, SearchDocument } from './retriever.ts'
-import type { QueryVector, Tier, UnembeddedText } from './tier.ts'
-import { cosine, withLength, type ByteVector } from './vectors.ts'
+import { mix } from './rank.ts'
+import type { Passage, PassageHit, QueryVector, SearchDocument, Tier, UnembeddedText } from './retriever.ts'
+import { cosine, hashOf, textToEmbed, withLength, type ByteVector } from './vectors.ts'
 import { createPassageIndex } from './word-index.ts'
 
 interface IndexedPassage {

@@ -1,6 +1,6 @@
-import { orAborted } from '../concurrency/or-aborted.ts'
 import type { Embedder } from '../agent/embedder.ts'
-import type { QueryVector } from './tier.ts'
+import { orAborted } from '../concurrency/or-aborted.ts'
+import type { QueryVector } from './retriever.ts'
 import { toByteVector } from './vectors.ts'
 
 /** Turns queries into vectors, in bounded time. */

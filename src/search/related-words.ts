@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { maxScore, scoreWords, type Postings, type VisiblePassages, type WordScores } from './bm25.ts'
-import { isEnglish } from './languages.ts'
-import { toTerm } from './terms.ts'
+import { maxScore, scoreWords, type Postings, type VisiblePassages, type WordScores } from './rank.ts'
+import { isEnglish, toTerm } from './terms.ts'
 
 /**
  * The part of an English query that each visible passage has in the same or in related words, from 0 to 1. Computed over the visible

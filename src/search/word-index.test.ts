@@ -1,7 +1,7 @@
-import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import { createPassageIndex } from './word-index.ts'
+import { test } from 'node:test'
 import { toQueryTerms, toTerms } from './terms.ts'
+import { createPassageIndex } from './word-index.ts'
 
 test('terms are compared without case, accents and plural endings', () => {
   assert.deepEqual(toTerms('Policies, the Zürich OFFICES; glass status bus 2026'), [

@@ -1,4 +1,4 @@
-import { scoreWords, type Postings, type VisiblePassages, type WordScores } from './bm25.ts'
+import { scoreWords, type Postings, type VisiblePassages, type WordScores } from './rank.ts'
 import { scoreRelatedWords } from './related-words.ts'
 import { countTerms } from './terms.ts'
 

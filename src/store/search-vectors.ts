@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { VectorStore } from '../search/vector-store.ts'
+import type { VectorStore } from '../search/vectors.ts'
 import { query, type Database } from './database.ts'
 import { clockOf } from './leases/processes.ts'
 

@@ -1,7 +1,7 @@
 import type { Embedder } from '../../src/agent/embedder.ts'
 import { createEncoder } from '../../src/search/encoder/encoder.ts'
 import { createMemoryTier } from '../../src/search/memory-tier.ts'
-import type { Tier } from '../../src/search/tier.ts'
+import type { Tier } from '../../src/search/retriever.ts'
 import { toByteVector } from '../../src/search/vectors.ts'
 import type { Corpus, Passage, Question } from './question-set.ts'
 import type { Search } from './recall.ts'

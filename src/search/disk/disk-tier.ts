@@ -1,8 +1,7 @@
 import { orAborted } from '../../concurrency/or-aborted.ts'
 import { serviceItself } from '../../processes/fair-pool.ts'
 import { createWorkerProcesses } from '../../processes/worker-processes.ts'
-import type { Tier } from '../tier.ts'
-import type { Answer, Changed, Opened, Question, Request } from './messages.ts'
+import type { PassageHit, SearchDocument, Tier, TierCounts, UnembeddedText } from '../retriever.ts'
 
 /** The process of the indexes on disk, ended when idle. */
 export interface DiskProcess {
@@ -102,3 +101,37 @@ export async function openDiskTier(file: string, { ask }: Pick<DiskProcess, 'ask
     },
   }
 }
+
+/** Questions to the process of an index on disk, and their answers. Each names the file of its index. */
+export type Question = { file: string } & Request
+
+export type Request =
+  | { kind: 'open' }
+  | { kind: 'close' }
+  | { kind: 'put'; documents: readonly SearchDocument[] }
+  | { kind: 'remove'; ids: readonly string[] }
+  | { kind: 'search'; query: string; limit: number; visible: Uint8Array | undefined; vector: SentVector | undefined }
+  | { kind: 'missing'; encoder: string; limit: number }
+  | { kind: 'set'; encoder: string; hashes: readonly string[]; vectors: readonly (Uint8Array | null)[] }
+
+/** The values as signed bytes. */
+export interface SentVector {
+  encoder: string
+  values: Uint8Array
+}
+
+export interface Opened {
+  documents: { number: number; id: string; version: string }[]
+  counts: TierCounts
+  encoder: string | undefined
+}
+
+export interface Changed {
+  /** Hashes of texts that no document has any longer. */
+  hashes: string[]
+  /** The numbers of the documents that were put. */
+  numbers?: number[]
+  counts: TierCounts
+}
+
+export type Answer = { error: string } | { opened: Opened } | { changed: Changed } | { hits: PassageHit[] } | { texts: UnembeddedText[] }

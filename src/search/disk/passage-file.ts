@@ -1,12 +1,11 @@
 import { utimesSync } from 'node:fs'
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { hashOf, textToEmbed } from '../passage-text.ts'
-import type { Passage, PassageHit, SearchDocument } from '../retriever.ts'
+import type { Passage, PassageHit, SearchDocument, TierCounts, UnembeddedText } from '../retriever.ts'
 import { countTerms } from '../terms.ts'
-import type { TierCounts, UnembeddedText } from '../tier.ts'
-import type { Changed, Opened } from './messages.ts'
-import { PostingBlocks } from './posting-blocks.ts'
+import { hashOf, textToEmbed } from '../vectors.ts'
+import type { Changed, Opened } from './disk-tier.ts'
 import { PassageSlots } from './passage-slots.ts'
+import { PostingBlocks } from './posting-blocks.ts'
 import { openIndexFile } from './schema.ts'
 
 /** An index in a file of SQLite: texts and postings stay on disk, vectors are in memory too. */

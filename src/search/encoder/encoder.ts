@@ -2,7 +2,7 @@ import { createRequire, getCompileCacheDir } from 'node:module'
 import type { Embedder } from '../../agent/embedder.ts'
 import { serviceItself } from '../../processes/fair-pool.ts'
 import { createWorkerProcesses } from '../../processes/worker-processes.ts'
-import { isEnglish } from '../languages.ts'
+import { isEnglish } from '../terms.ts'
 import type { Answer, Question } from './worker.ts'
 
 /** The embedded encoder: a small sentence encoder for English, whose weights are installed with the service. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mix } from './mix.ts'
+import { mix } from './rank.ts'
 
 const ids = [1, 2, 3, 4]
 const cosines = (values: Record<number, number>) => (id: number) => values[id]

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isEnglish } from './languages.ts'
 import { loadQuestions } from '../../test/retrieval/question-set.ts'
+import { isEnglish } from './terms.ts'
 
 test('English texts, names and codes are told from other languages', () => {
   const english = [
