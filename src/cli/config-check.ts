@@ -12,7 +12,7 @@ import { type Environment, isOwnVariable, referencesIn } from '../configuration/
 import type { AgentConfig, ToolConfig } from '../configuration/schema.ts'
 import type { ToolType } from '../configuration/tool-types.ts'
 import { createTables } from '../tools/data-query/tables.ts'
-import { findKnowledgeFault } from '../tools/knowledge/find-fault.ts'
+import { findKnowledgeFault } from '../tools/knowledge/document-store.ts'
 import { messageOf } from '../errors.ts'
 import { entriesOf, isSecretNode, leavesOf, type SchemaNode } from '../configuration/change/entries.ts'
 

@@ -1,7 +1,7 @@
-import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import { maxPassageCharacters, toPassages } from './passages.ts'
+import { test } from 'node:test'
 import { workSince } from '../../test/fixtures/work-meter.ts'
+import { maxPassageCharacters, toPassages } from './passages.ts'
 
 test('passages are bounded, lose nothing and keep their heading and place', () => {
   const sentence = 'The quick brown fox jumps over the lazy dog. '

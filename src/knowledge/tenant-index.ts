@@ -1,10 +1,8 @@
 import type { Section } from '../files/document.ts'
 import type { Retriever, SearchDocument } from '../search/retriever.ts'
 import { inGroups } from './in-groups.ts'
-import type { Changes, KnowledgeStore, ReadyDocument } from './knowledge-store.ts'
-import type { PassageFiles } from './passage-files.ts'
-import { toPassage, toSection } from './passages.ts'
-import type { TenantResult, TenantSearch } from './tenant-documents.ts'
+import type { Changes, KnowledgeStore, ReadyDocument, TenantResult, TenantSearch } from './knowledge-store.ts'
+import { toPassage, toSection, type PassageFiles } from './passages.ts'
 
 export interface TenantIndexDependencies {
   store: KnowledgeStore

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
 import { settlesWithin } from '../concurrency/settles-within.ts'
 import type { Search } from '../search/retriever.ts'
-import type { KnowledgeStore } from './knowledge-store.ts'
-import type { PassageFiles } from './passage-files.ts'
-import type { TenantDocuments, TenantSearch } from './tenant-documents.ts'
+import type { KnowledgeStore, TenantDocuments, TenantSearch } from './knowledge-store.ts'
+import type { PassageFiles } from './passages.ts'
 import { createTenantIndex, type TenantIndex } from './tenant-index.ts'
 
 interface OpenIndex {

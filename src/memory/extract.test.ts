@@ -3,8 +3,7 @@ import { test } from 'node:test'
 import { ModelError } from '../agent/model.ts'
 import { fail, say, ScriptedModel } from '../agent/scripted-model.ts'
 import { extract, extractLesson, holdsSecret, toContent, toMemories } from './extract.ts'
-import type { Material, MaterialStep } from './memory-store.ts'
-import { maxContentCharacters } from './memory.ts'
+import { maxContentCharacters, type Material, type MaterialStep } from './memory.ts'
 
 const signal = new AbortController().signal
 

@@ -1,8 +1,7 @@
 import { Type } from 'typebox'
 import type { Model } from '../agent/model.ts'
 import { askForList } from './ask.ts'
-import type { Feedback, Material, MaterialStep } from './memory-store.ts'
-import { maxContentCharacters, type NewMemory } from './memory.ts'
+import { maxContentCharacters, type Feedback, type Material, type MaterialStep, type NewMemory } from './memory.ts'
 import { findByPatterns } from './patterns.ts'
 
 /** Limit of memories per run. */

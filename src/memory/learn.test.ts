@@ -2,10 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Embedder } from '../agent/embedder.ts'
 import { fail, say, ScriptedModel } from '../agent/scripted-model.ts'
-import { createMemoryCache } from './memory-cache.ts'
 import { createLearning, type MemoryModels } from './learn.ts'
-import type { Change, Feedback, Material, MemoryStore } from './memory-store.ts'
-import type { Memory, Vector } from './memory.ts'
+import { createMemoryCache } from './memory-cache.ts'
+import type { Change, Feedback, Material, Memory, MemoryStore, Vector } from './memory.ts'
 
 const caller = { tenant: 't', owner: 'o' }
 const signal = new AbortController().signal

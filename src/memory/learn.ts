@@ -1,14 +1,13 @@
 import { callerKey, type Owner } from '../access/owner.ts'
 import type { Embedder } from '../agent/embedder.ts'
 import type { Model } from '../agent/model.ts'
-import { extract, extractLesson } from './extract.ts'
-import type { MemoryCache } from './memory-cache.ts'
-import type { Change, FeedbackStore, Material, MemoryStore } from './memory-store.ts'
-import type { Memory, MemorySource, NewMemory } from './memory.ts'
-import { merge } from './merge.ts'
-import { toVectors } from './recall.ts'
 import { createKeyedMutex } from '../concurrency/mutex.ts'
 import { reachState } from '../states.ts'
+import { extract, extractLesson } from './extract.ts'
+import type { MemoryCache } from './memory-cache.ts'
+import type { Change, FeedbackStore, Material, Memory, MemorySource, MemoryStore, NewMemory } from './memory.ts'
+import { merge } from './merge.ts'
+import { toVectors } from './recall.ts'
 
 /** The models for memory; each may be missing. */
 export interface MemoryModels {

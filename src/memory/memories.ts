@@ -1,8 +1,7 @@
 import type { Owner } from '../access/owner.ts'
 import { ServiceError } from '../errors.ts'
 import type { MemoryCache } from './memory-cache.ts'
-import type { Feedback, FeedbackStore, MemoryStore, StoredMemory } from './memory-store.ts'
-import type { MemoryKind, Origin } from './memory.ts'
+import type { Feedback, FeedbackStore, MemoryKind, MemoryStore, Origin, StoredMemory } from './memory.ts'
 
 export interface MemoryView {
   id: string

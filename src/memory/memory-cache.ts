@@ -1,7 +1,6 @@
 import { callerKey, type Owner } from '../access/owner.ts'
 import { createPassageIndex, type PassageIndex } from '../search/word-index.ts'
-import type { MemoryStore } from './memory-store.ts'
-import type { Memory } from './memory.ts'
+import type { Memory, MemoryStore } from './memory.ts'
 
 /** The memories of a caller with a search index, whose passages are numbered like the memories. */
 export interface CallerMemories {

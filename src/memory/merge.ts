@@ -3,8 +3,7 @@ import type { Model } from '../agent/model.ts'
 import { toTerms } from '../search/terms.ts'
 import { createPassageIndex } from '../search/word-index.ts'
 import { askForList } from './ask.ts'
-import type { Change } from './memory-store.ts'
-import { maxMemories, type Memory, type NewMemory } from './memory.ts'
+import { maxMemories, type Change, type Memory, type NewMemory } from './memory.ts'
 
 export interface MergeOptions {
   /** Decides contradictions; without a model, rules do. */

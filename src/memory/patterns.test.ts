@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findByPatterns } from './patterns.ts'
 import { workSince } from '../../test/fixtures/work-meter.ts'
+import { findByPatterns } from './patterns.ts'
 
 function found(text: string): string[] {
   return findByPatterns(text).map(({ kind, content }) => `${kind}: ${content}`)

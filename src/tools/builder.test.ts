@@ -1,5 +1,5 @@
-import { test } from 'node:test'
 import assert from 'node:assert/strict'
+import { test } from 'node:test'
 import { createCheck } from './builder.ts'
 import { createCheckMaker } from './mcp/server-tool.ts'
 

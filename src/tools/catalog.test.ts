@@ -1,16 +1,16 @@
-import { after, test } from 'node:test'
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { after, test } from 'node:test'
+import { keepNothing } from '../agent/artifact-fixture.ts'
+import { contextOf } from '../agent/context-fixture.ts'
 import { runTool } from '../agent/tool.ts'
 import { toolTypes } from '../configuration/tool-types.ts'
 import { openFilesRoot } from '../files/root.ts'
 import { createTool, type ToolBuild, type ToolSpec } from './builder.ts'
 import { createToolCatalog, createToolCatalogs, knownToolTypes } from './catalog.ts'
-import { keepNothing } from '../agent/artifact-fixture.ts'
 import { dependenciesOf } from './dependencies-fixture.ts'
-import { contextOf } from '../agent/context-fixture.ts'
 
 const folder = await mkdtemp(path.join(tmpdir(), 'catalog-'))
 after(() => rm(folder, { recursive: true }))

@@ -1,11 +1,11 @@
 import type { Tool, ToolListing, ToolSet } from '../agent/tool.ts'
+import { settlesWithin } from '../concurrency/settles-within.ts'
 import { toStableJson } from '../configuration/parse.ts'
 import type { AgentConfig, ToolConfig } from '../configuration/schema.ts'
 import type { ToolType } from '../configuration/tool-types.ts'
 import type { ToolDependencies } from './builder.ts'
+import { createToolEntry, type BuilderLoader, type ToolEntry, type ToolEntryOptions } from './entry.ts'
 import { createToolFinder, createToolSearch } from './tool-index.ts'
-import { settlesWithin } from '../concurrency/settles-within.ts'
-import { createToolEntry, type BuilderLoader, type ToolEntryOptions, type ToolEntry } from './entry.ts'
 
 /** The tools of a configuration. Entries are built independently: a failed entry does not affect the others. */
 export interface ToolCatalog extends ToolSet {
@@ -43,7 +43,7 @@ const builtIn = {
   run_python: async () => (await import('./python/run-python.ts')).createRunPython,
   chart: async () => (await import('./chart/chart.ts')).createChart,
   web_page: async () => (await import('./web/web-page.ts')).createWebPage,
-  provider: async () => (await import('./provider/provider.ts')).createProviderTool,
+  provider: async () => (await import('./provider.ts')).createProviderTool,
   http_request: async () => (await import('./web/http-request.ts')).createHttpRequest,
 } satisfies Record<ToolType, BuilderLoader>
 

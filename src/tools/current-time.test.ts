@@ -1,7 +1,7 @@
-import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import { createCurrentTime } from './current-time.ts'
+import { test } from 'node:test'
 import { contextOf } from '../agent/context-fixture.ts'
+import { createCurrentTime } from './current-time.ts'
 
 const at = Date.UTC(2026, 6, 14, 22, 30, 5)
 const spec = { name: 'current_time', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: {} }

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { createLoginMemory } from '../configuration/login-store.ts'
 import { createPinMemory } from '../configuration/tool-pins/pin-store.ts'
 import type { FilesRoot } from '../files/root.ts'
-import { noDocuments } from '../knowledge/tenant-documents.ts'
+import { noDocuments } from '../knowledge/knowledge-store.ts'
 import { createSearch } from '../search/search.ts'
 import type { ToolDependencies } from './builder.ts'
 

@@ -1,7 +1,7 @@
 import type { Tool, ToolListing } from '../agent/tool.ts'
 import { hideUrlSecrets } from '../configuration/redact.ts'
 import type { ToolConfig } from '../configuration/schema.ts'
-import { toolDefaults, type ToolBuild, type ToolBuilder, type ToolGroup, type ToolDependencies, type ToolSpec } from './builder.ts'
+import { toolDefaults, type ToolBuild, type ToolBuilder, type ToolDependencies, type ToolGroup, type ToolSpec } from './builder.ts'
 
 export type BuilderLoader = () => Promise<ToolBuilder>
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { workSince } from '../../test/fixtures/work-meter.ts'
 import { fakeTool } from '../agent/react-fixture.ts'
 import type { DataFilter } from '../agent/tool.ts'
-import { workSince } from '../../test/fixtures/work-meter.ts'
 import { createSearch } from '../search/search.ts'
 import { createToolFinder, createToolSearch } from './tool-index.ts'
 

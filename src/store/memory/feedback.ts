@@ -1,4 +1,4 @@
-import type { FeedbackStore } from '../../memory/memory-store.ts'
+import type { FeedbackStore } from '../../memory/memory.ts'
 import { query, type Database } from '../database.ts'
 import { toText } from '../rows.ts'
 import { whereChat } from '../runs/where-chat.ts'

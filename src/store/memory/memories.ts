@@ -1,7 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { Owner } from '../../access/owner.ts'
-import type { Change, Material, MemoryStore, StoredMemory } from '../../memory/memory-store.ts'
-import type { Memory, MemoryKind, MemorySource, Origin, Vector } from '../../memory/memory.ts'
+import type { Change, Material, MemoryStore, StoredMemory, Memory, MemoryKind, MemorySource, Origin, Vector } from '../../memory/memory.ts'
 import type { MessageData } from '../../sessions/message.ts'
 import { query, type Database } from '../database.ts'
 import { parseJson, toText } from '../rows.ts'

@@ -1,4 +1,4 @@
-import type { IndexedDocument } from './indexed-document.ts'
+import type { IndexedDocument } from './document-store.ts'
 
 const maxCharacters = 600
 /** Documents that are looked at. A description is made for each model call, and a few documents show the topics. */

@@ -8,12 +8,21 @@ import type { Section } from '../../files/document.ts'
 import { createFileSet } from '../../files/file-set.ts'
 import { createPatterns } from '../../files/patterns.ts'
 import type { FilesRoot } from '../../files/root.ts'
-import type { Search } from '../../search/retriever.ts'
 import { inGroups } from '../../knowledge/in-groups.ts'
 import { toSection } from '../../knowledge/passages.ts'
-import { createDocumentStore } from './document-store.ts'
-import { findFilesOnDisk, isSameFile, type FileOnDisk } from './files-on-disk.ts'
-import { sizeOf, toEntry, toSearchDocument, type IndexedDocument, type IndexEntry, type LoadedFile } from './indexed-document.ts'
+import type { Search } from '../../search/retriever.ts'
+import {
+  createDocumentStore,
+  findFilesOnDisk,
+  isSameFile,
+  sizeOf,
+  toEntry,
+  toSearchDocument,
+  type FileOnDisk,
+  type IndexEntry,
+  type IndexedDocument,
+  type LoadedFile,
+} from './document-store.ts'
 
 /** A search index of the documents which match patterns, kept up to date with changes on disk. */
 export interface DocumentIndex {

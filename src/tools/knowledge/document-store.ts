@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { mkdir, readFile, readdir, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { Metadata, Section } from '../../files/document.ts'
 import { maxDocumentBytes } from '../../files/document-kind.ts'
-import { DocumentFault, readDocument } from '../../files/document-text.ts'
+import { readDocument, DocumentFault } from '../../files/document-text.ts'
+import type { Metadata, Section } from '../../files/document.ts'
+import { createPatterns } from '../../files/patterns.ts'
+import type { FilesRoot, FoundFile } from '../../files/root.ts'
 import { writeWhole } from '../../files/write-whole.ts'
-import { passageFormat, toPassages } from '../../knowledge/passages.ts'
+import { passageFormat, toPassage, toPassages } from '../../knowledge/passages.ts'
+import type { SearchDocument } from '../../search/retriever.ts'
+import { toRelative } from '../files/file-access.ts'
 
 /** The parts of a document needed for a search. */
 export interface StoredDocument {
@@ -118,4 +122,71 @@ function isStoredEntry(value: unknown): value is StoredEntry {
       (passage) => typeof passage?.heading === 'string' && typeof passage.text === 'string' && Number.isInteger(passage.start),
     )
   )
+}
+
+/** A file found on disk. */
+export interface FileOnDisk extends FoundFile {
+  /** Path relative to the files root with links resolved. */
+  target: string
+}
+
+/** The files which match any glob. Files removed during the scan are left out. */
+export async function findFilesOnDisk(files: FilesRoot, globs: readonly string[]): Promise<FileOnDisk[]> {
+  return (await files.find(globs)).map((found) => ({ ...found, target: toRelative(files, found.absolute) }))
+}
+
+export function isSameFile(a: Omit<FileOnDisk, 'absolute'> | undefined, b: FileOnDisk): boolean {
+  return a?.mtimeMs === b.mtimeMs && a.size === b.size && a.target === b.target
+}
+
+/** A file of the index. */
+export interface IndexedDocument {
+  /** Relative to the files root. */
+  file: string
+  /** Path relative to the files root with links resolved. */
+  target: string
+  metadata: Metadata
+  headings: string[]
+}
+
+/** A file that was read, or cannot be read, on its way into the index. */
+export interface LoadedFile {
+  file: FileOnDisk
+  document?: StoredDocument
+  /** Why the file cannot be searched: until it changes if the fault is lasting, otherwise until the next scan. */
+  fault?: { reason: string; isLasting: boolean }
+}
+
+/** A file that the index knows. */
+export type IndexEntry = IndexedDocument & Omit<FileOnDisk, 'absolute'> & { fault?: string }
+
+/** Characters of the passages. */
+export function sizeOf({ document }: LoadedFile): number {
+  return document?.passages.reduce((sum, { text }) => sum + text.length, 0) ?? 0
+}
+
+export function toSearchDocument({ id, version, metadata, passages }: StoredDocument & { id: string }): SearchDocument {
+  return { id, version, title: String(metadata['title'] ?? ''), passages: passages.map(toPassage) }
+}
+
+export function toEntry({ file: { file, target, mtimeMs, size }, document, fault }: LoadedFile): IndexEntry {
+  const headings = new Set(document?.passages.map(({ heading }) => heading).filter(Boolean))
+  const entry = { file, target, mtimeMs, size, metadata: document?.metadata ?? {}, headings: [...headings] }
+  if (!fault) return entry
+  // No file has a negative time: it counts as changed.
+  return { ...entry, fault: fault.reason, ...(!fault.isLasting && { mtimeMs: -1 }) }
+}
+
+/** Documents read in search of text. The first documents are taken as representative. */
+const maxRead = 20
+
+/** The reason why a search in `paths` cannot find anything, as the rest of a sentence after the field's name. Undefined if a document has text. */
+export async function findKnowledgeFault(paths: readonly string[], files: FilesRoot): Promise<string | undefined> {
+  const names = await files.list(createPatterns(paths).globs)
+  if (names.length === 0) return `no file under ${files.path} matches ${paths.join(', ')}`
+  for (const name of names.slice(0, maxRead)) {
+    const document = await readDocument(await files.resolve(name)).catch(() => undefined)
+    if (document?.text) return undefined
+  }
+  return names.length > maxRead ? undefined : `none of the ${names.length} files that match ${paths.join(', ')} has text to be searched`
 }

@@ -1,15 +1,15 @@
-import { after, before, beforeEach, test } from 'node:test'
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { after, before, beforeEach, test } from 'node:test'
+import { makeDocx, makePdf } from '../../../test/fixtures/make-documents.ts'
+import { contextOf } from '../../agent/context-fixture.ts'
 import type { DataFilter, ToolContext } from '../../agent/tool.ts'
 import { openFilesRoot } from '../../files/root.ts'
-import { makeDocx, makePdf } from '../../../test/fixtures/make-documents.ts'
-import { createKnowledgeSearch } from './knowledge-search.ts'
 import { createSearch } from '../../search/search.ts'
 import { dependenciesOf } from '../dependencies-fixture.ts'
-import { contextOf } from '../../agent/context-fixture.ts'
+import { createKnowledgeSearch } from './knowledge-search.ts'
 
 let base: string
 let root: string

@@ -2,12 +2,11 @@ import { setImmediate as tick } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { Tool, ToolContext } from '../../agent/tool.ts'
-import type { RefusedTool, ToolSpec } from '../builder.ts'
-import { matchesAny } from '../name-patterns.ts'
-import { createCheckMaker, toServerTool, type ServerTool } from './server-tool.ts'
-import { limits } from './limits.ts'
 import type { Definition } from '../../configuration/tool-pins/pin-store.ts'
+import type { RefusedTool, ToolSpec } from '../builder.ts'
+import { limits } from './limits.ts'
 import type { Pins } from './pins.ts'
+import { createCheckMaker, toServerTool, type ServerTool } from './server-tool.ts'
 import type { McpConfig, Secrets } from './server.ts'
 import type { Listing } from './session.ts'
 
@@ -153,4 +152,24 @@ export function createToolList({ spec, config, secrets, pins, execute, resourceT
   }
 
   return { tools: () => usable, refused: () => refused, update, recheck }
+}
+
+/** True when a name matches one of the patterns, in which `*` stands for any characters. */
+export function matchesAny(name: string, patterns: readonly string[]): boolean {
+  return patterns.some((pattern) => matches(name, pattern.split('*')))
+}
+
+/** Matches part by part, each part at the first occurrence: linear time per part, without backtracking. */
+function matches(name: string, [first = '', ...rest]: readonly string[]): boolean {
+  const last = rest.pop()
+  if (last === undefined) return name === first
+  if (!name.startsWith(first) || !name.endsWith(last)) return false
+  const end = name.length - last.length
+  let at = first.length
+  for (const part of rest) {
+    const index = name.indexOf(part, at)
+    if (index === -1) return false
+    at = index + part.length
+  }
+  return at <= end
 }

@@ -1,4 +1,4 @@
-import type { DataFilter } from '../agent/tool.ts'
+import type { DataFilter } from '../../agent/tool.ts'
 
 export type Field = string | number | boolean
 export type Fields = Readonly<Record<string, Field>>

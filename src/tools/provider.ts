@@ -1,10 +1,10 @@
-import type { JsonObject, JsonValue } from '../../agent/messages.ts'
-import type { ProviderTool } from '../../agent/model.ts'
-import type { Tool } from '../../agent/tool.ts'
-import { effectOfProviderTool } from '../../configuration/provider-tool-schema.ts'
-import { resolveReferences, type Environment } from '../../configuration/references.ts'
-import type { ToolConfigOf } from '../../configuration/tool-types.ts'
-import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
+import type { JsonObject, JsonValue } from '../agent/messages.ts'
+import type { ProviderTool } from '../agent/model.ts'
+import type { Tool } from '../agent/tool.ts'
+import { effectOfProviderTool } from '../configuration/provider-tool-schema.ts'
+import { resolveReferences, type Environment } from '../configuration/references.ts'
+import type { ToolConfigOf } from '../configuration/tool-types.ts'
+import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from './builder.ts'
 
 type Config = ToolConfigOf<'provider'>
 

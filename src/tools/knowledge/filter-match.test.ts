@@ -1,6 +1,6 @@
-import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import type { DataFilter } from '../agent/tool.ts'
+import { test } from 'node:test'
+import type { DataFilter } from '../../agent/tool.ts'
 import { matchesFilters } from './filter-match.ts'
 
 const fields = { department: 'hr', level: 3, public: true, since: '2026-01-31', path: 'hr/leave.md', note: '' }
