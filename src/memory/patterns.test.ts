@@ -15,6 +15,7 @@ test('statements of people about themselves become third person', () => {
     ["I'm a data engineer at ACME.", 'fact: The user is a data engineer at ACME.'],
     ['My favourite colour is blue', "fact: The user's favourite colour is blue."],
     ['I am allergic to nuts!', 'fact: The user is allergic to nuts.'],
+    ['I own a red bicycle.', 'fact: The user owns a red bicycle.'],
     ['Please always answer in German.', 'preference: The user wants answers in German.'],
     ['From now on, never use emoji', 'preference: The user wishes: never use emoji.'],
     ['I prefer short answers', 'preference: The user prefers short answers.'],

@@ -56,7 +56,7 @@ const rules: PatternRule[] = [
 
 const thirdPerson: Record<string, string> = {
   have: 'has',
-  ownText: 'owns',
+  own: 'owns',
   speak: 'speaks',
   study: 'studies',
   use: 'uses',
