@@ -109,7 +109,7 @@ const store: Row[] = [
   ['commit-found', 'store/postgres/scopes.ts', 'A commit without an answer is not made twice'],
   ['commit-not-found', 'store/postgres/scopes.ts', 'A commit that was lost is made again', 600],
   ['commit-unknown', 'store/postgres/scopes.ts', 'A commit whose outcome cannot be found is an error'],
-  ['begin-found', 'store/runs/runs.ts', 'A begin without an answer belongs to its process'],
+  ['begin-found', 'store/runs/begin.ts', 'A begin without an answer belongs to its process'],
   ['group-stored', 'store/runs/chat-groups.ts', 'Chats that share a statement have an outcome each', 120],
   ['group-left-chats-out', 'store/runs/chat-groups.ts', 'A chat that its group leaves out is stored by itself'],
   ['group-failed', 'store/runs/chat-groups.ts', 'A group that fails stores nothing'],

@@ -18,7 +18,7 @@ import { noFilters, type RunPage } from '../runs/list/run-list-store.ts'
 import { createRunReports } from './reports/run-reports.ts'
 import { runStatements } from './runs/statements.ts'
 import { createRunStore } from './runs/runs.ts'
-import { createEmbeddedChat } from './runs/embedded-chat.ts'
+import { createSqliteChat } from './runs/sqlite-chat.ts'
 import { createArtifactStore } from './sessions/artifacts.ts'
 import { createSeriesStore } from './reports/series.ts'
 import type { SeriesStore } from '../runs/reports/series-store.ts'
@@ -201,7 +201,7 @@ test('series are read from covering indexes, newest first, without a sort', asyn
 test('the end of a simple chat writes no entry of the lists of runs', async () => {
   const updates: string[] = []
   const connection: SyncConnection = { rows: () => [], change: (sql) => updates.push(sql) }
-  const chat = createEmbeddedChat(database.db, { unit: async (work) => work(connection) })
+  const chat = createSqliteChat(database.db, { unit: async (work) => work(connection) })
   const key = { ...caller, requestId: 'r' }
   await chat.finish({ key, fence: 1, ended: endOf({ session: 's', messageIndex: 0, messageCount: 1, windowStart: 0 }), hourRow: 0 })
   const end = updates.find((sql) => sql.startsWith('update "runs"'))!

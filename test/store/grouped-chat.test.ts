@@ -3,8 +3,8 @@ import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import type { Database } from '../../src/store/database.ts'
 import { openPostgres } from '../../src/store/postgres/postgres.ts'
-import { beginGroup } from '../../src/store/runs/group-begin.ts'
-import { finishGroup } from '../../src/store/runs/group-finish.ts'
+import { beginGroup } from '../../src/store/runs/postgres-begin.ts'
+import { endGroup } from '../../src/store/runs/postgres-end.ts'
 import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
 import { ai, endOf, hour, human, newRun, storeOf, usesOf } from './fixture.ts'
 import { byStep, chatAtOnce, turnOf, watched } from './grouped-fixture.ts'
@@ -122,7 +122,7 @@ test('the statements of groups look up rows by complete keys, without statistics
   )
   for (const [sql, values] of [
     [beginGroup, `'uncounted', '[]'`],
-    [finishGroup, `'uncounted', '[]', 1`],
+    [endGroup, `'uncounted', '[]', 1`],
   ] as const) {
     await client.query(`deallocate all; prepare asked as ${sql}`)
     const { rows } = await client.query<Record<string, string>>(`explain (costs off) execute asked(${values})`)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createChatGroups, type StoreGroup } from './chat-groups.ts'
-import { maxRowLength, toRowJson } from './group-rows.ts'
+import { maxRowLength, toRowJson } from './chat-groups.ts'
 
 /** Stores chats by groups; a chat is its text. `groups` has the texts of each group, `alone` those of single chats. */
 function setup(store: StoreGroup<string>) {

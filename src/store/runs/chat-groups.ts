@@ -1,7 +1,7 @@
 import { settlesWithin } from '../../concurrency/settles-within.ts'
 import { reachState } from '../../states.ts'
 import { CommitUnknown } from '../database.ts'
-import { maxRowLength } from './group-rows.ts'
+import type { ColumnType } from './columns.ts'
 import type { Attempt } from './simple-chat.ts'
 
 /** A chat that may share a statement with others. */
@@ -22,6 +22,8 @@ interface WaitingChat<R> extends GroupedChat<R> {
   reject(error: unknown): void
 }
 
+/** Longer chats are stored alone, so that they delay no others. In characters of JSON. */
+export const maxRowLength = 16_384
 const maxGroupLength = 16 * maxRowLength
 const maxChats = 64
 
@@ -92,3 +94,37 @@ function takeGroup<R>(waiting: WaitingChat<R>[]): WaitingChat<R>[] {
   }
   return group
 }
+
+/** A row of a group: the values of its columns. */
+export type RowOf<Columns extends Readonly<Record<string, ColumnType>>> = {
+  [Column in keyof Columns]: Columns[Column] extends 'text' ? string | null : Columns[Column] extends 'boolean' ? boolean : number | null
+}
+
+/** The rows of a JSON array in the parameter $2, as the table `chat`; the column `n` is the position of the row, from 1. */
+export function recordset(columns: Readonly<Record<string, ColumnType>>): string {
+  return `rows from (json_to_recordset(cast($2 as json)) as (${definitionsOf(columns)})) with ordinality as chat (${namesOf(columns)}, n)`
+}
+
+export function namesOf(columns: object): string {
+  return Object.keys(columns).join(', ')
+}
+
+export function definitionsOf(columns: Readonly<Record<string, ColumnType>>): string {
+  return Object.entries(columns)
+    .map(([name, type]) => `${name} ${type}`)
+    .join(', ')
+}
+
+export function literalsOf(constants: Readonly<Record<string, number | ''>>): string {
+  return Object.values(constants)
+    .map((value) => (value === '' ? "''" : value))
+    .join(', ')
+}
+
+/** The JSON of a row; undefined where the row is too long, or where Postgres refuses an escape in it: of NUL or of half a surrogate pair. */
+export function toRowJson(row: object): string | undefined {
+  const text = JSON.stringify(row)
+  return text.length > maxRowLength || refusedEscape.test(text) ? undefined : text
+}
+
+const refusedEscape = /\\u(?:0000|d[89a-f])/

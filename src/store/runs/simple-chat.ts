@@ -37,3 +37,6 @@ export function isSimpleBegin({ messages, event, images, files, notifications, a
 export function isSimpleEnd({ message, error, jobs, dropsResultImages }: EndedRun): boolean {
   return message !== undefined && !error && jobs.length === 0 && !message.data?.artifacts && !dropsResultImages
 }
+
+/** A started run waits long for an unreachable database: no other process could resume the run either. */
+export const runRetry = { retryForMs: 60_000 }

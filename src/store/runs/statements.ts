@@ -1,4 +1,4 @@
-import { sql, type Kysely, type OnConflictBuilder, type QueryCreator } from 'kysely'
+import { sql, type Kysely, type OnConflictBuilder, type QueryCreator, type RawBuilder } from 'kysely'
 import type { RunKey } from '../../runs/run.ts'
 import { mapColumns, statement, type Param } from '../statement.ts'
 import type { MessageRow, RunRow, Tables } from '../tables.ts'
@@ -205,16 +205,26 @@ function history(db: QueryCreator<Tables>, param: Param<HistoryPart>) {
     .orderBy('idx')
 }
 
+/** A message, without its position in the session. */
+export function messageValues(param: Param<MessageColumns & { tenant: string }>) {
+  return { tenant: param('tenant'), role: param('role'), content: param('content'), created_at: param('message_at'), data: param('data') }
+}
+
 export function insertMessage(db: QueryCreator<Tables>, param: Param<PlacedMessage>) {
-  return db.insertInto('messages').values({
-    tenant: param('tenant'),
-    session: param('session'),
-    idx: param('idx'),
-    role: param('role'),
-    content: param('content'),
-    created_at: param('message_at'),
-    data: param('data'),
-  })
+  return db.insertInto('messages').values({ ...messageValues(param), session: param('session'), idx: param('idx') })
+}
+
+/** Inserts the values of `row` once for each row of `source`. */
+export function insertFrom<T extends 'runs' | 'messages' | 'metrics' | 'run_tools'>(
+  ctes: QueryCreator<Tables>,
+  table: T,
+  row: Record<string, unknown>,
+  source: RawBuilder<unknown>,
+) {
+  return ctes
+    .insertInto(table)
+    .columns(Object.keys(row) as never)
+    .expression(sql`select ${sql.join(Object.values(row))} ${source}` as never)
 }
 
 export function deleteSteps(db: QueryCreator<Tables>, param: Param<RunKey>) {

@@ -16,7 +16,7 @@ import {
 } from '../../runs/run-store.ts'
 import { query, type Database } from '../database.ts'
 import { queueStatements } from '../queue/statements.ts'
-import { mediaStatements } from './media-statements.ts'
+import { mediaStatements } from './media.ts'
 import { aliveProcesses } from '../leases/processes.ts'
 import { countLoss } from './losses.ts'
 import type { RunMoves } from './moves.ts'

@@ -1,8 +1,12 @@
 import type { Kysely } from 'kysely'
-import type { MediaPlace } from '../../runs/run-store.ts'
-import { firstQuestionFile, firstResultImage } from '../../runs/attachments/result-images.ts'
+import type { Image } from '../../agent/messages.ts'
+import { firstQuestionFile, firstResultImage, imageKey } from '../../runs/attachments/result-images.ts'
+import { FenceLost, type MediaPlace, type RunStore } from '../../runs/run-store.ts'
+import { query, type Database } from '../database.ts'
 import { statement, type Param } from '../statement.ts'
 import type { Tables } from '../tables.ts'
+import { runRetry } from './simple-chat.ts'
+import type { RunStatements } from './statements.ts'
 
 interface ImageValues {
   tenant: string
@@ -11,6 +15,37 @@ interface ImageValues {
   n: number
   mediaType: string
   data: string
+}
+
+/** The part of `RunStore` for images and files. */
+export function runMedia(
+  { db, forTenant }: Database,
+  { holdRun }: RunStatements,
+): Pick<RunStore, 'images' | 'mediaBytes' | 'keepResultImages'> {
+  const media = mediaStatements(db)
+  return {
+    async images(tenant, session, requestIds) {
+      const { rows } = await query(forTenant(tenant).read, imagesOf(db, tenant, session, requestIds))
+      const imagesByRun = new Map<string, Image[]>()
+      for (const { request_id, media_type: mediaType, data } of rows) {
+        imagesByRun.set(request_id, [...(imagesByRun.get(request_id) ?? []), { mediaType, data }])
+      }
+      return imagesByRun
+    },
+
+    async mediaBytes(tenant, session, places) {
+      if (places.length === 0) return new Map()
+      const { rows } = await query(forTenant(tenant).read, mediaAt(db, tenant, session, places))
+      return new Map(rows.map(({ requestId, n, data }) => [imageKey({ requestId, n }), data]))
+    },
+
+    keepResultImages: (key, fence, session, images) =>
+      forTenant(key.tenant).unit(async (connection) => {
+        if ((await holdRun(connection, { ...key, fence })).rows.length === 0) throw new FenceLost(key)
+        const { tenant, requestId } = key
+        for (const { n, mediaType, data } of images) await media.replace(connection, { tenant, session, requestId, n, mediaType, data })
+      }, runRetry),
+  }
 }
 
 /** The statements of images and files, used by chats with such media only. */
@@ -66,7 +101,7 @@ export function mediaStatements(database: Kysely<Tables>) {
   }
 }
 
-export function imagesOf(db: Kysely<Tables>, tenant: string, session: string, requestIds: readonly string[]) {
+function imagesOf(db: Kysely<Tables>, tenant: string, session: string, requestIds: readonly string[]) {
   return db
     .selectFrom('media')
     .select(['request_id', 'media_type', 'data'])
@@ -79,7 +114,7 @@ export function imagesOf(db: Kysely<Tables>, tenant: string, session: string, re
 }
 
 /** Selects a superset of the places when several runs have media with the same numbers. */
-export function mediaAt(db: Kysely<Tables>, tenant: string, session: string, places: readonly MediaPlace[]) {
+function mediaAt(db: Kysely<Tables>, tenant: string, session: string, places: readonly MediaPlace[]) {
   return db
     .selectFrom('media')
     .select(['request_id as requestId', 'n', 'data'])

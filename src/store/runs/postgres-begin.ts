@@ -1,21 +1,67 @@
-import type { NewRun } from '../../runs/run-store.ts'
-import { toText } from '../rows.ts'
-import type { SessionRow } from '../tables.ts'
-import { messageColumns, newRunColumns, newRunConstants, toMessageRow, toNewRunRow } from './columns.ts'
-import { literalsOf, namesOf, recordset, type RowOf } from './group-rows.ts'
+import { sql, type Kysely } from 'kysely'
+import type { Begun, NewRun } from '../../runs/run-store.ts'
+import { toText, toWindow } from '../rows.ts'
+import { statement, type Param } from '../statement.ts'
+import type { SessionRow, Tables } from '../tables.ts'
+import { literalsOf, namesOf, recordset, type RowOf } from './chat-groups.ts'
+import {
+  messageColumns,
+  newRunColumns,
+  newRunConstants,
+  newRunValues,
+  toMessageRow,
+  toNewRunRow,
+  type MessageColumns,
+  type NewRunColumns,
+} from './columns.ts'
+import { claimSession, insertFrom, messageValues, type SessionClaim } from './statements.ts'
+
+/** The begin of a simple chat on Postgres: one statement for a single chat, and one for a group. See `postgres-chat.ts`. */
+
+/** The session of a begun run, whose message is the last. */
+export type BegunRow = Pick<SessionRow, 'key' | 'message_count' | 'window_start' | 'summary'>
+
+export function toBegun(session: BegunRow): Begun {
+  const { key, message_count: messageCount } = session
+  return { kind: 'running', fence: 1, turn: { session: key, messageIndex: messageCount - 1, messageCount, ...toWindow(session) } }
+}
+
+type Message = NewRun['messages'][number]
+type BeginValues = SessionClaim & NewRunColumns & MessageColumns
+
+export function toBeginValues(newRun: NewRun, message: Message): BeginValues {
+  return { ...newRun, shortName: toText(newRun.shortName), messages: 1, ...toNewRunRow(newRun), ...toMessageRow(message) }
+}
+
+/**
+ * Begins a run with one message in a free session. Does everything, or changes nothing: then the statement returns no row, or a known request id
+ * violates the primary key.
+ */
+export function beginStatement(database: Kysely<Tables>) {
+  return statement(database, (db, param: Param<BeginValues>) => {
+    const fromSession = sql`from session where active_run = ${param('requestId')}`
+    const [key, index] = [sql`session.key`, sql`session.message_count - 1`]
+    return db
+      .with('session', (ctes) => claimSession(ctes, param))
+      .with('run', (ctes) =>
+        insertFrom(ctes, 'runs', { ...newRunValues(param), session: key, status: sql.lit('running'), message_index: index }, fromSession),
+      )
+      .with('message', (ctes) => insertFrom(ctes, 'messages', { ...messageValues(param), session: key, idx: index }, fromSession))
+      .selectFrom('session')
+      .selectAll()
+      .where('active_run', '=', param('requestId'))
+  })
+}
 
 const columns = { ...newRunColumns, ...messageColumns, session_key: 'text', short_name: 'text' } as const
 
-export function toBeginRow(newRun: NewRun, message: NewRun['messages'][number]): RowOf<typeof columns> {
+export function toBeginRow(newRun: NewRun, message: Message): RowOf<typeof columns> {
   const { tenant: _, ...row } = { ...toNewRunRow(newRun), ...toMessageRow(message) }
   return { ...row, session_key: newRun.sessionKey, short_name: toText(newRun.shortName) }
 }
 
-/** The session of a begun run; `n` is the position of the run in its group. */
-export type BegunRow = Pick<SessionRow, 'key' | 'message_count' | 'window_start' | 'summary'> & { n: number }
-
 /**
- * Begins runs with one message each in free sessions: $1 is the tenant, $2 the JSON array of rows. Leaves out a run with a known request id, and
+ * Begins runs with one message each in free sessions: $1 is the tenant, $2 the JSON array of rows; the result has the position `n` of each run that has begun. Leaves out a run with a known request id, and
  * one whose session is busy or locked, so that a group waits for no session. New sessions are inserted in one order: groups of two processes
  * with the same new sessions wait for each other in this order only.
  *

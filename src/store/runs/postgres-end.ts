@@ -1,17 +1,124 @@
+import { sql, type Kysely } from 'kysely'
 import type { EndedRun } from '../../runs/run-store.ts'
 import { countOf, hourOf } from '../rows.ts'
+import { mapColumns, statement, type Param } from '../statement.ts'
+import type { Tables } from '../tables.ts'
+import { definitionsOf, namesOf, recordset, type RowOf } from './chat-groups.ts'
 import {
   endedRunColumns,
+  endedRunValues,
   messageColumns,
   metricsColumns,
   metricsSums,
+  metricsValues,
   toEndedRow,
   toMessageRow,
+  toMetrics,
   toToolRows,
   toolColumns,
+  type MessageColumns,
+  type NewMetrics,
+  type RunEnd,
 } from './columns.ts'
-import { definitionsOf, namesOf, recordset, type RowOf } from './group-rows.ts'
 import type { Ending } from './simple-chat.ts'
+import { addedMetrics, insertFrom, messageValues, renewTool, whereRun, whereSession, type EndedSession } from './statements.ts'
+
+/** The end of a simple chat on Postgres: one statement for a single chat, and one for a group. See `postgres-chat.ts`. */
+
+type Answer = NonNullable<EndedRun['message']>
+type EndValues = EndedSession & RunEnd & NewMetrics & MessageColumns & { dropsSteps: boolean; tools: string }
+
+export function toEndValues({ key, fence, ended, hourRow }: Ending, message: Answer): EndValues {
+  return {
+    ...key,
+    ...ended,
+    ...toEndedRow(ended),
+    ...toMetrics(key.tenant, ended, hourRow),
+    ...toMessageRow(message),
+    fence,
+    now: ended.endedAt,
+    dropsSteps: ended.hadCheckpoints && !ended.continuable,
+    tools: JSON.stringify(toToolRows(ended)),
+  }
+}
+
+/**
+ * Ends a run with an answer when the session queue is empty. A statement sees the rows of its start, even after waiting for a lock, so
+ * the session changes only when its `xmin` is unchanged. Every join of the queue and every move of a run updates the session.
+ */
+export function endStatement(database: Kysely<Tables>) {
+  return statement(database, (db, param: Param<EndValues>) =>
+    db
+      .with(
+        (cte) => cte('seen').materialized(),
+        (ctes) =>
+          ctes
+            .selectFrom('sessions')
+            .select(sql`xmin`.as('version'))
+            .where(whereSession(param)),
+      )
+      .with('session', (ctes) =>
+        ctes
+          .updateTable('sessions')
+          .from('seen')
+          .set({
+            message_count: param('messageCount'),
+            checkpoint_id: param('checkpointId'),
+            updated_at: param('now'),
+            active_run: null,
+          })
+          .where(whereSession(param))
+          .where('active_run', '=', param('requestId'))
+          .where(sql<boolean>`sessions.xmin = seen.version`)
+          // A literal status, because the partial index is not used with a parameter.
+          .where(
+            sql<boolean>`not exists (select from runs where tenant = ${param('tenant')} and session = ${param('session')} and status = 'pending')`,
+          )
+          .returning('key'),
+      )
+      .with('run', (ctes) =>
+        ctes
+          .updateTable('runs')
+          .from('session')
+          // A run with notifications, or taken over by another process, would get a null status: the constraint of the column fails the whole statement.
+          .set({
+            ...endedRunValues(param),
+            // A resumed run still has the error of its first end.
+            error: null,
+            status: sql<string>`case when fence = ${param('fence')} and status = 'running' and has_notifications is null then ${param('status')} end`,
+          })
+          .where((is) => is.and(whereRun(param)))
+          .returning(['request_id as ended', 'created_at', 'sub', 'config_version']),
+      )
+      .with('message', (ctes) => {
+        const last = sql`${param('messageCount')} - 1`
+        return insertFrom(ctes, 'messages', { ...messageValues(param), session: param('session'), idx: last }, sql`from run`)
+      })
+      .with('steps', (ctes) =>
+        ctes
+          .deleteFrom('run_steps')
+          .using('run')
+          .where((is) => is.and(whereRun(param)))
+          .where(sql<boolean>`${param('dropsSteps')}`),
+      )
+      .with('tools', (ctes) => {
+        const used = mapColumns(toolColumns, (name) => sql.ref(`used.${name}`))
+        const stored = { sub: sql`run.sub`, config_version: sql`run.config_version`, created_at: sql`run.created_at` }
+        const row = { ...whereRun(param), ...used, ...stored }
+        const columns = sql.raw(definitionsOf(toolColumns))
+        const rows = sql`from run, json_to_recordset(cast(${param('tools')} as json)) as used (${columns})`
+        return insertFrom(ctes, 'run_tools', row, rows).onConflict(renewTool)
+      })
+      // Last, because all runs of a tenant lock this row at their end.
+      .with('sums', (ctes) =>
+        insertFrom(ctes, 'metrics', metricsValues(param), sql`from run`).onConflict((conflict) =>
+          conflict.columns(['tenant', 'hour']).doUpdateSet(addedMetrics),
+        ),
+      )
+      .selectFrom('run')
+      .selectAll(),
+  )
+}
 
 const columns = {
   ...endedRunColumns,
@@ -28,7 +135,7 @@ const columns = {
   tools: 'text',
 } as const
 
-export function toFinishRow({ key, fence, ended }: Ending, message: NonNullable<EndedRun['message']>): RowOf<typeof columns> {
+export function toEndRow({ key, fence, ended }: Ending, message: Answer): RowOf<typeof columns> {
   return {
     ...toEndedRow(ended),
     ...countOf(ended.status),
@@ -59,7 +166,7 @@ const added = Object.entries(metricsSums).map(([name, sum]) => `${name} = ${sum}
  * A group may wait for rows of metrics only. All of its other rows are locked by then, and groups lock the rows of metrics in one order. The
  * lookups are written as in `beginGroup`; the status is compared in a form that cannot use the index of unended runs.
  */
-export const finishGroup = `
+export const endGroup = `
 with input as materialized (
   select cast($1 as text) as tenant, chat.* from ${recordset(columns)}
 ), seen as materialized (

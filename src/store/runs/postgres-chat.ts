@@ -1,0 +1,95 @@
+import { ServiceError } from '../../errors.ts'
+import type { Begun, NewRun, StoredRun } from '../../runs/run-store.ts'
+import { CommitUnknown, query, type Database, type PostgresServer } from '../database.ts'
+import { rowsPerHour } from '../rows.ts'
+import type { Result } from '../statement.ts'
+import { createChatGroups, toRowJson } from './chat-groups.ts'
+import { beginGroup, beginStatement, toBegun, toBeginRow, toBeginValues, type BegunRow } from './postgres-begin.ts'
+import { endGroup, endStatement, toEndRow, toEndValues } from './postgres-end.ts'
+import { isSimpleBegin, isSimpleEnd, unchanged, type Attempt, type Ending, type FastPath } from './simple-chat.ts'
+
+/**
+ * The fast path of simple chats on Postgres: the chats that begin or end at the same time share one statement (group commit), and a single chat
+ * has a statement of its own. Processor time of a begin and an end together, in microseconds of the service + of Postgres:
+ *
+ * | Clients | Step by step | A statement each | In groups  |
+ * |--------:|-------------:|-----------------:|-----------:|
+ * |       1 |   920 + 1135 |       508 + 1000 | as before  |
+ * |      16 |   465 + 1262 |       197 +  936 | 111 +  409 |
+ * |      64 |   490 + 1401 |       203 + 1034 |  48 +  264 |
+ *
+ * A group of one costs more than the statement of a single chat: 730 instead of 520 microseconds of Postgres, even with a kept plan, and 2160 with
+ * a plan for each execution, which a group of many needs (see `PostgresServer.writeGroup`).
+ */
+export function createPostgresChat(database: Database, { writeGroup }: PostgresServer): FastPath {
+  const { db, forTenant } = database
+  const beginAlone = beginStatement(db)
+  const endAlone = endStatement(db)
+
+  const joinBegin = createChatGroups<Begun>(async (tenant, rows) => {
+    const begun = await writeGroup(tenant).execute<BegunRow & { n: number }>(beginGroup, [tenant, rows])
+    return new Map(begun.rows.map((row) => [row.n - 1, toBegun(row)]))
+  })
+
+  const joinEnd = createChatGroups<unknown>(async (tenant, rows) => {
+    // Groups of several processes are counted in different rows, so that they rarely wait for each other.
+    const hourRow = Math.floor(Math.random() * rowsPerHour)
+    const ended = await writeGroup(tenant).execute<{ n: number }>(endGroup, [tenant, rows, hourRow])
+    return new Map(ended.rows.map(({ n }) => [n - 1, true]))
+  })
+
+  /** `unchanged` when the run is not simple, or when the session is busy. */
+  function begin(newRun: NewRun): Promise<Attempt<Begun>> {
+    const [message] = newRun.messages
+    if (!message || !isSimpleBegin(newRun)) return unchanged
+    const { tenant, owner, requestId, sessionId } = newRun
+    const alone = async (): Promise<Attempt<Begun>> => {
+      const attempt = await firstRow(beginAlone(forTenant(tenant).write, toBeginValues(newRun, message)))
+      return attempt.kind === 'done' ? { kind: 'done', result: toBegun(attempt.result) } : attempt
+    }
+    const row = toRowJson(toBeginRow(newRun, message))
+    const keys = [`run ${requestId} ${owner}`, `session ${sessionId} ${owner}`]
+    return row === undefined ? alone() : joinBegin(tenant, { row, keys, alone })
+  }
+
+  async function findBegun({ tenant, holder }: NewRun, storedRun: StoredRun): Promise<Begun | undefined> {
+    const { session: key, status, fence } = storedRun
+    if (storedRun.holder !== holder || fence !== 1 || status !== 'running' || key === undefined) return undefined
+    const session = db.selectFrom('sessions').select(['key', 'message_count', 'window_start', 'summary']).where('key', '=', key)
+    const { rows } = await query(forTenant(tenant).read, session.where('tenant', '=', tenant))
+    return rows[0] && toBegun(rows[0])
+  }
+
+  /** `unchanged` when the run is not simple or has notifications, or when another run waits for the session. */
+  function finish(ending: Ending): Promise<Attempt<unknown>> {
+    const { tenant } = ending.key
+    const { message, session } = ending.ended
+    if (!message || !isSimpleEnd(ending.ended)) return unchanged
+    // An unreachable database counts as `unknown`: the caller retries for longer than this statement.
+    const alone = () => firstRow(endAlone(forTenant(tenant).write, toEndValues(ending, message))).catch(unlessAway)
+    const row = toRowJson(toEndRow(ending, message))
+    return row === undefined ? alone() : joinEnd(tenant, { row, keys: [session], alone })
+  }
+
+  return { begin, findBegun, finish }
+}
+
+/** The first row; `unchanged` where there is none, or where the database refuses what would break a constraint. */
+async function firstRow<R>(result: Promise<Result<R>>): Promise<Attempt<R>> {
+  try {
+    const row = (await result).rows[0]
+    return row ? { kind: 'done', result: row } : unchanged
+  } catch (error) {
+    if (error instanceof CommitUnknown) return { kind: 'unknown' }
+    if (error instanceof Error && 'code' in error && refusals.has(error.code)) return unchanged
+    throw error
+  }
+}
+
+function unlessAway(error: unknown): { kind: 'unknown' } {
+  if (error instanceof ServiceError && error.code === 'store_unavailable') return { kind: 'unknown' }
+  throw error
+}
+
+/** SQLSTATE codes: unique_violation and not_null_violation. */
+const refusals = new Set<unknown>(['23505', '23502'])
