@@ -1,3 +1,38 @@
+import { ServiceError } from '../errors.ts'
+
+/** The issuer of keys made by this service. No identity provider may use the name. */
+export const ownIssuer = 'agent-core'
+
+/** The caller, as stated by a verified access key. */
+export interface Principal {
+  readonly tenant: string
+  readonly issuer: string
+  readonly sub: string
+  /**
+   * `<issuer> <sub>`: the owner of data inside of the tenant. An issuer has no spaces, so no two callers share an
+   * owner.
+   */
+  readonly owner: string
+  readonly roles: readonly string[]
+  readonly permissions: ReadonlySet<Permission>
+  /** The key's `jti`; keys of identity providers may have none. */
+  readonly keyId: string | undefined
+  /** The id of the signing key, for keys of this service. */
+  readonly signingKeyId: string | undefined
+  /** Expiry of the key, in epoch milliseconds. */
+  readonly expiresAt: number
+}
+
+/** Administrators read all sessions and runs of the tenant, and cancel runs. */
+export function isAdmin({ roles }: Pick<Principal, 'roles'>): boolean {
+  return roles.includes('admin')
+}
+
+/** Builds an `owner`; no other code does. */
+export function ownerOf(issuer: string, sub: string): string {
+  return `${issuer} ${sub}`
+}
+
 /** The permissions of keys, and what each allows. The list is closed: a route declares one of the permissions, a role grants some. */
 export const permissionMeanings = {
   chat: 'Chat with the agent, also through OpenAI, MCP and A2A clients, and decide on calls of own runs.',
@@ -67,7 +102,7 @@ export interface PermissionScope {
 
 const permissionNames: ReadonlySet<string> = new Set(permissions)
 
-export function isPermission(text: string): text is Permission {
+function isPermission(text: string): text is Permission {
   return permissionNames.has(text)
 }
 
@@ -129,4 +164,50 @@ export function checkCustomRoles(customRoles: CustomRoles): { at: (string | numb
           ],
     ),
   ])
+}
+
+/**
+ * Operations with more than one protocol, and their permissions: a key needs any of the listed ones. REST routes
+ * declare the entry as their access; `/a2a`, `/mcp` and `/v1` check the entry when a message reaches the operation.
+ */
+export const accessTo = {
+  chat: ['chat'],
+  readRun: ['runs.read'],
+  cancelRun: ['runs.write'],
+  /** Push notifications of own runs. */
+  changeNotifications: ['runs.write'],
+  /** Owners may decide on calls of their runs, approvers on calls of all callers. */
+  decideCall: ['runs.write', 'runs.approve'],
+  /** The owner of a run answers the calls of its client tools. */
+  answerCall: ['chat'],
+  /** A decision of either kind; the call says which permission is required. */
+  decideOrAnswer: ['chat', 'runs.write', 'runs.approve'],
+  /** Pending calls: a caller's own, and for approvers those of all callers. */
+  listCalls: ['runs.read', 'runs.write', 'runs.approve'],
+  executeTool: ['tools.execute'],
+  /** Documents of the tenant. */
+  readDocument: ['knowledge.read'],
+  /** A download link works without a key, so every answer with a link needs this permission too. */
+  linkArtifact: ['artifacts.read'],
+} as const satisfies Record<string, readonly Permission[]>
+
+type Permitted = Pick<Principal, 'permissions'>
+
+export function permits({ permissions }: Permitted, access: readonly Permission[]): boolean {
+  return access.some((permission) => permissions.has(permission))
+}
+
+/** Throws `forbidden`, naming the permission that the key lacks. */
+export function requireAccess(principal: Permitted, access: readonly Permission[]): void {
+  if (!permits(principal, access)) throw new PermissionError(access)
+}
+
+/** `forbidden`, since the key has none of the permissions in `access`. */
+export class PermissionError extends ServiceError {
+  readonly access: readonly Permission[]
+
+  constructor(access: readonly Permission[]) {
+    super('forbidden', `RBAC: access denied: this key lacks the permission ${access.join(' or ')}.`)
+    this.access = access
+  }
 }

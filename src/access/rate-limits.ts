@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts'
-import { createCallerIds, type CallerIds } from './caller-ids.ts'
-import type { Owner } from './owner.ts'
+import { type Owner, callerKey } from './owner.ts'
+import { hash } from 'node:crypto'
 
 /** `access.rate_limits` of the agent configuration for one role; absent: no limits. */
 export interface RateLimit {
@@ -144,5 +144,22 @@ class Window {
     if (this.head * 2 < this.times.length) return
     this.times = this.times.slice(this.head)
     this.head = 0
+  }
+}
+
+/** Short ids of callers for messages between processes, in place of the callers' names. */
+export type CallerIds = (caller: Owner) => string
+
+/**
+ * The id of a caller is the same in every process. Ids are cached by object, so repeated calls with the same object are
+ * free.
+ */
+export function createCallerIds(): CallerIds {
+  const idsByCaller = new WeakMap<Owner, string>()
+  return (caller) => {
+    let id = idsByCaller.get(caller)
+    // 72 bits make a collision among millions of callers very unlikely.
+    if (id === undefined) idsByCaller.set(caller, (id = hash('sha256', callerKey(caller), 'base64url').slice(0, 12)))
+    return id
   }
 }

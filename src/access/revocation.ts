@@ -1,5 +1,5 @@
 import type { Bus } from '../replicas/bus.ts'
-import type { AccessKeyStore } from './keys/access-key-store.ts'
+import type { AccessKeyStore } from './keys/keys.ts'
 import { reachState } from '../states.ts'
 
 /**

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { Bus, Topic } from '../replicas/bus.ts'
-import { createCallerIds } from './caller-ids.ts'
+import { createCallerIds, createRequestLimits, type RateLimits } from './rate-limits.ts'
 import type { Owner } from './owner.ts'
-import { createRequestLimits, type RateLimits } from './rate-limits.ts'
 import { shareUsage } from './usage-elsewhere.ts'
 
 const ann = { tenant: 't', owner: 'agent-core ann', roles: ['user'] }

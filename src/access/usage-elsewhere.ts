@@ -1,7 +1,6 @@
 import type { Bus } from '../replicas/bus.ts'
-import type { CallerIds } from './caller-ids.ts'
+import type { CallerIds, RateLimits, RequestLimits } from './rate-limits.ts'
 import type { Owner } from './owner.ts'
-import type { RateLimits, RequestLimits } from './rate-limits.ts'
 
 /** The usage of callers in other processes of the service, when limits are configured. */
 export interface UsageElsewhere {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT, type JWK } from 'jose'
 import { createKey } from './keys/keys.ts'
-import { createMemorySecret } from './keys/memory-secret.ts'
+import { createMemorySecret } from './keys/memory-key-store.ts'
 import { openSigningKeys } from './keys/signing-keys.ts'
 import { createVerifier, type AccessProvider } from './verify.ts'
 

@@ -1,12 +1,17 @@
 import { hash } from 'node:crypto'
-import { decodeJwt, jwtVerify, type FetchImplementation } from 'jose'
+import { decodeJwt, jwtVerify, type FetchImplementation, errors } from 'jose'
 import { ServiceError } from '../errors.ts'
-import { ClaimError, toOwnIdentity, toProviderIdentity, type Identity, type ProviderClaims } from './identity.ts'
-import { createLivePrincipals, type LivePrincipal } from './live-principal.ts'
-import type { CustomRoles } from './permissions.ts'
-import { ownIssuer, type Principal } from './principal.ts'
+import {
+  ClaimError,
+  toOwnIdentity,
+  toProviderIdentity,
+  type Identity,
+  type ProviderClaims,
+  createLivePrincipals,
+  type LivePrincipal,
+} from './identity.ts'
+import { type CustomRoles, ownIssuer, type Principal, listRoles, type Permission, type PermissionScope } from './permissions.ts'
 import { createProviderKeys } from './keys/provider-keys.ts'
-import { toReason } from './refusal.ts'
 import type { Revocations } from './revocation.ts'
 import type { SigningKeys } from './keys/signing-keys.ts'
 import { reachState } from '../states.ts'
@@ -154,4 +159,45 @@ function digestOf(token: string): string {
 
 function refusal(reason: string, cause?: unknown): ServiceError {
   return new ServiceError('unauthorized', `JWT verification failed: ${reason}.`, { cause })
+}
+
+/**
+ * The reason for refusing a token, in words that complete "JWT verification failed: ..."; parts of the token are not
+ * repeated.
+ */
+function toReason(error: unknown): string {
+  if (error instanceof ClaimError) return error.message
+  if (error instanceof errors.JWTExpired) return 'the key has expired'
+  if (error instanceof errors.JWTClaimValidationFailed) return toClaimReason(error)
+  if (error instanceof errors.JOSEAlgNotAllowed) return 'its algorithm is not accepted'
+  if (error instanceof errors.JWSSignatureVerificationFailed) return 'its signature does not fit'
+  if (error instanceof errors.JWKSNoMatchingKey) return 'the identity provider has no key that could have signed it'
+  if (error instanceof errors.JWKSMultipleMatchingKeys) return "it does not say which of the identity provider's keys signed it"
+  return 'it is not a valid JWT'
+}
+
+function toClaimReason({ claim, reason }: errors.JWTClaimValidationFailed): string {
+  if (claim === 'nbf' && reason === 'check_failed') return 'the key is not valid yet'
+  return reason === 'missing' ? `it has no "${claim}" claim` : `its "${claim}" claim is not what is expected here`
+}
+
+/** Claims whose words are the OAuth scopes of a token (RFC 9068, 2.2.3; `scp` at some providers). */
+const scopeClaims = ['scope', 'scp']
+
+export interface ScopeRules {
+  provider: Pick<AccessProvider, 'rolesClaim' | 'scopes'>
+  customRoles: CustomRoles
+  scope: PermissionScope
+}
+
+/**
+ * The scopes that a client requests from the identity provider for a token with these permissions: the configured scopes. Without configured
+ * scopes, the role with the fewest permissions that grants all of them if roles are scopes, otherwise `openid`, which every OpenID provider has.
+ */
+export function scopesFor(needed: readonly Permission[], { provider, customRoles, scope }: ScopeRules): readonly string[] {
+  if (provider.scopes.length > 0) return provider.scopes
+  if (!scopeClaims.includes(provider.rolesClaim ?? '')) return ['openid']
+  const roles = listRoles(customRoles, scope).filter(({ permissions }) => needed.every((permission) => permissions.includes(permission)))
+  const [narrowest] = roles.toSorted((one, other) => one.permissions.length - other.permissions.length)
+  return narrowest ? [narrowest.name] : []
 }

@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers'
 import type { Artifact, KeepArtifact } from '../agent/artifact.ts'
-import { isAdmin, type Principal } from '../access/principal.ts'
+import { isAdmin, type Principal } from '../access/permissions.ts'
 import { ServiceError } from '../errors.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
 import { toGeneratedArtifact } from '../sessions/sessions.ts'

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { accessTo, permits } from '../access/operations.ts'
+import { accessTo, permits } from '../access/permissions.ts'
 import type { AnswerFile, KeptFiles } from '../artifacts/answer-files.ts'
 import type { Artifacts } from '../artifacts/artifacts.ts'
 import { principalOf } from './server/authenticate.ts'

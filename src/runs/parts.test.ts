@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Principal } from '../access/principal.ts'
+import type { Principal } from '../access/permissions.ts'
 import { invalid } from '../errors.ts'
 import { toCompact } from './log/compact-log.ts'
 import type { RequestedDecision } from './approvals/decisions.ts'

@@ -1,4 +1,4 @@
-import type { Principal } from '../access/principal.ts'
+import type { Principal } from '../access/permissions.ts'
 import type { PendingCall } from '../agent/approval.ts'
 import { ServiceError } from '../errors.ts'
 import type { UsageEntry } from '../sessions/message.ts'

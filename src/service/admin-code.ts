@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { createConsoleSessions } from '../access/console/console-sessions.ts'
 import { openSigningKeys } from '../access/keys/signing-keys.ts'
-import { createLivePrincipals } from '../access/live-principal.ts'
+import { createLivePrincipals } from '../access/identity.ts'
 import { createVerifier } from '../access/verify.ts'
 import { ServiceError } from '../errors.ts'
 import { localBus } from '../replicas/bus.ts'

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { openCallbackSecrets, type CallbackSecretOptions } from '../access/keys/callback-secrets.ts'
+import { openCallbackSecrets, type CallbackSecretOptions } from '../access/keys/shared-secret.ts'
 import { createCallbackSender } from '../outbound/callback-sender.ts'
 import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
 import type { ApprovalStore } from '../runs/approvals/approval-store.ts'

@@ -1,6 +1,5 @@
 import path from 'node:path'
-import { deriveCallbackSecret, type CallbackSecretOptions } from '../access/keys/callback-secrets.ts'
-import type { SharedSecret } from '../access/keys/shared-secret.ts'
+import { deriveCallbackSecret, type CallbackSecretOptions, type SharedSecret } from '../access/keys/shared-secret.ts'
 import { toSigningKeys } from '../access/keys/signing-keys.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createAccessKeyStore } from '../store/secrets/access-keys.ts'

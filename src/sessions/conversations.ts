@@ -1,4 +1,4 @@
-import type { Principal } from '../access/principal.ts'
+import type { Principal } from '../access/permissions.ts'
 import type { ConversationStore, Metadata } from './conversation-store.ts'
 import type { SessionMessage, SessionRecord } from './session-store.ts'
 

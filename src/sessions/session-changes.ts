@@ -1,5 +1,5 @@
 import type { Owner } from '../access/owner.ts'
-import { isAdmin, type Principal } from '../access/principal.ts'
+import { isAdmin, type Principal } from '../access/permissions.ts'
 import { invalid, ServiceError } from '../errors.ts'
 import type { SessionStore } from './session-store.ts'
 

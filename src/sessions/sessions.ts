@@ -1,4 +1,4 @@
-import { isAdmin, type Principal } from '../access/principal.ts'
+import { isAdmin, type Principal } from '../access/permissions.ts'
 import type { Artifact } from '../agent/artifact.ts'
 import { invalid, ServiceError } from '../errors.ts'
 import { mediaTypeOf } from '../files/media-type.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import type { KeyCreator } from '../../src/access/keys/access-key-store.ts'
+import type { KeyCreator } from '../../src/access/keys/keys.ts'
 import { createAccessKeyStore } from '../../src/store/secrets/access-keys.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createSecretBox, WrongSecretKey } from '../../src/store/secrets/secret-box.ts'

@@ -1,6 +1,5 @@
 import { invalid, ServiceError } from '../../errors.ts'
-import { isKnownRole, permissionsOf, type CustomRoles } from '../permissions.ts'
-import { isAdmin, type Principal } from '../principal.ts'
+import { isKnownRole, permissionsOf, type CustomRoles, isAdmin, type Principal } from '../permissions.ts'
 import {
   toRecord,
   type AccessKeyRecord,
@@ -8,9 +7,10 @@ import {
   type KeyPage,
   type Revocation,
   type RevocationBounds,
-} from './access-key-store.ts'
-import { isKeyName, newClaims, signClaims } from './keys.ts'
-import { defaultLifetime, lifetimeRule, parseLifetime } from './lifetime.ts'
+  isKeyName,
+  newClaims,
+  signClaims,
+} from './keys.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 export interface NewKey {
@@ -127,4 +127,24 @@ function requireRights(
     const reason = missing.length > 0 ? `this key lacks ${missing.join(', ')}` : 'this key does not have the role admin'
     throw new ServiceError('forbidden', `RBAC: access denied: ${describe(role, reason)}.`)
   }
+}
+
+const daySeconds = 86_400
+const secondsPer: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: daySeconds }
+
+/** Lifetime of keys for which none is chosen. */
+export function defaultLifetime(maxDays: number): string {
+  return `${Math.min(30, maxDays)}d`
+}
+
+/** The rule for a lifetime, after "must be". */
+export function lifetimeRule(maxDays: number): string {
+  return `a number and a unit (s, m, h or d), such as 30d, up to ${maxDays}d (KEY_MAX_DAYS)`
+}
+
+/** Parses a lifetime such as `30d` to seconds; undefined for a text that breaks the rule. */
+export function parseLifetime(text: string, maxDays: number): number | undefined {
+  const [, digits, unit] = /^(\d{1,12})([smhd])$/.exec(text) ?? []
+  const seconds = Number(digits) * (secondsPer[unit ?? ''] ?? Number.NaN)
+  return seconds >= 1 && seconds <= maxDays * daySeconds ? seconds : undefined
 }

@@ -1,9 +1,8 @@
 import { decodeJwt } from 'jose'
 import { ServiceError } from '../../errors.ts'
-import { toRecord, type AccessKeyStore } from './access-key-store.ts'
+import { toRecord, type AccessKeyStore, createKey, type KeyClaims } from './keys.ts'
 import type { SharedSecret } from './shared-secret.ts'
-import { createKey, type KeyClaims } from './keys.ts'
-import { ownIssuer } from '../principal.ts'
+import { ownIssuer } from '../permissions.ts'
 import type { SigningKeys } from './signing-keys.ts'
 import type { Verifier } from '../verify.ts'
 

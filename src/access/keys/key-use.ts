@@ -1,4 +1,4 @@
-import type { AccessKeyStore } from './access-key-store.ts'
+import type { AccessKeyStore } from './keys.ts'
 
 /** The last use of each key, collected in memory and stored now and then. */
 export interface KeyUse {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeProtectedHeader, jwtVerify } from 'jose'
 import { createKey } from './keys.ts'
-import { createMemorySecret } from './memory-secret.ts'
+import { createMemorySecret } from './memory-key-store.ts'
 import { openSigningKeys } from './signing-keys.ts'
 
 const open = async (text?: string) => (await openSigningKeys(createMemorySecret(text), Date.now)).newest()

@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { ServiceError } from '../../errors.ts'
-import { ownIssuer } from '../principal.ts'
-import type { SigningKey } from './signing-key.ts'
+import { ownIssuer } from '../permissions.ts'
+import type { SigningKey } from './signing-keys.ts'
 
 export interface KeyRequest {
   sub: string
@@ -56,4 +56,83 @@ export function signClaims({ kid, privateKey }: SigningKey, claims: KeyClaims): 
 export async function createKey(signing: SigningKey, request: KeyRequest): Promise<{ key: string; claims: KeyClaims }> {
   const claims = newClaims(request)
   return { key: await signClaims(signing, claims), claims }
+}
+
+/** A key of this service, as listed. Times in epoch milliseconds. */
+export interface AccessKeyRecord {
+  jti: string
+  tenant: string
+  sub: string
+  roles: readonly string[]
+  createdAt: number
+  expiresAt: number
+  revokedAt?: number
+  /** Exact to a minute. */
+  lastUsedAt?: number
+  /** Absent for keys of the service and of the command line, and for keys of versions that did not record the creator. */
+  creator?: KeyCreator
+}
+
+/** Who created a key over HTTP. */
+export interface KeyCreator {
+  /** `<issuer> <sub>`. */
+  owner: string
+  /** The `jti` of the creator's key; tokens of identity providers may have none. */
+  keyId?: string | undefined
+}
+
+export interface RevokedKey {
+  jti: string
+  /** Epoch milliseconds. */
+  revokedAt: number
+}
+
+/** The end of a key. `isNew`: this call revoked the key, no earlier one. */
+export interface Revocation extends RevokedKey {
+  isNew: boolean
+}
+
+export interface RevocationBounds {
+  /** Only keys of this tenant. Absent: keys of any tenant. */
+  tenant?: string
+  /** Throws when the keys may not be revoked; then none is. */
+  check?(keys: readonly AccessKeyRecord[]): void
+}
+
+/** A page of keys. */
+export interface KeyPage {
+  limit: number
+  /** The page begins after this key. */
+  before?: Pick<AccessKeyRecord, 'createdAt' | 'jti'> | undefined
+}
+
+/**
+ * Port: the register of keys that this service issued. The register lists and revokes; a well-signed key without an
+ * entry is valid. Adapters live in store/.
+ */
+export interface AccessKeyStore {
+  /** Adds a record; an existing record stays as it is. False, and nothing is added, when the key of the creator is revoked. */
+  insert(record: AccessKeyRecord): Promise<boolean>
+  /** Lists records newest first; of all tenants without `tenant`. */
+  list(tenant?: string): Promise<AccessKeyRecord[]>
+  /** A page of a tenant's records, newest first. */
+  page(tenant: string, page: KeyPage): Promise<AccessKeyRecord[]>
+  /** Revokes a key, and removes the console's sessions and codes of the key. Undefined when there is no such key. */
+  revoke(jti: string, at: number, bounds?: RevocationBounds): Promise<Revocation | undefined>
+  /**
+   * Revokes the keys that the caller `<issuer> <sub>` created, the keys that were created with these keys, and so on, as `revoke` does. Returns
+   * the ids of keys that were not revoked before.
+   */
+  revokeCreatedBy(owner: string, at: number, bounds?: RevocationBounds): Promise<string[]>
+  /** Stores that the keys were used at `at`. Keys with a stored use after `staleBefore` stay as they are, and unknown ids have no effect. */
+  markUsed(jtis: readonly string[], at: number, staleBefore: number): Promise<void>
+  /** The latest expiry of keys that are not revoked, in epoch milliseconds; 0 for none. */
+  latestExpiry(): Promise<number>
+  /** Keys revoked at `ms` (epoch milliseconds) or later. */
+  revokedSince(ms: number): Promise<RevokedKey[]>
+}
+
+/** The record of a new key. */
+export function toRecord({ jti, tenant, sub, roles, iat, exp }: KeyClaims): AccessKeyRecord {
+  return { jti, tenant, sub, roles, createdAt: iat * 1000, expiresAt: exp * 1000 }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { localBus, type Bus } from '../../replicas/bus.ts'
 import { openLiveSigningKeys } from './live-signing-keys.ts'
-import { createMemorySecret } from './memory-secret.ts'
+import { createMemorySecret } from './memory-key-store.ts'
 import { openSigningKeys, rotateSigningKeys } from './signing-keys.ts'
 
 const never = 2 ** 30

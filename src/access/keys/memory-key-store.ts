@@ -1,4 +1,5 @@
-import type { AccessKeyRecord, AccessKeyStore } from './access-key-store.ts'
+import type { AccessKeyRecord, AccessKeyStore } from './keys.ts'
+import type { SharedSecret } from './shared-secret.ts'
 
 /** The fake of `AccessKeyStore`: keeps the register in memory. */
 export function createMemoryKeyStore(): AccessKeyStore {
@@ -51,6 +52,24 @@ export function createMemoryKeyStore(): AccessKeyStore {
     },
     async revokedSince(ms) {
       return [...records.values()].flatMap(({ jti, revokedAt }) => (revokedAt !== undefined && revokedAt >= ms ? [{ jti, revokedAt }] : []))
+    },
+  }
+}
+
+/** The fake of `SharedSecret`; the text is in `kept`. */
+export function createMemorySecret(kept?: string): SharedSecret & { kept: string | undefined } {
+  return {
+    label: 'memory',
+    kept,
+    async load() {
+      return this.kept
+    },
+    async change(next) {
+      for (;;) {
+        const current = this.kept
+        const text = await next(current)
+        if (this.kept === current) return (this.kept = text)
+      }
     },
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { exportJWK, generateKeyPair, jwtVerify } from 'jose'
 import { createKey } from './keys.ts'
-import { createMemorySecret } from './memory-secret.ts'
+import { createMemorySecret } from './memory-key-store.ts'
 import { openSigningKeys, rotateSigningKeys } from './signing-keys.ts'
 
 const day = 24 * 3600_000

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { invalid } from '../../errors.ts'
-import type { Principal } from '../../access/principal.ts'
+import type { Principal } from '../../access/permissions.ts'
 import type { Reader } from '../reader.ts'
 import { contextHeaders } from '../server/request-headers.ts'
 

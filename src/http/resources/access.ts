@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
-import { listRoles } from '../../access/permissions.ts'
-import type { Principal } from '../../access/principal.ts'
+import { listRoles, type Principal } from '../../access/permissions.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { Caller, Role } from './access-schemas.ts'
 import { principalOf } from '../server/authenticate.ts'

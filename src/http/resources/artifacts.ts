@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
-import { accessTo } from '../../access/operations.ts'
+import { accessTo } from '../../access/permissions.ts'
 import type { ArtifactPosition } from '../../artifacts/artifact-store.ts'
 import type { Artifacts, ListedArtifact as Listed } from '../../artifacts/artifacts.ts'
 import { linkPath } from '../../artifacts/signed-links.ts'

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
-import { accessTo } from '../../access/operations.ts'
+import { accessTo } from '../../access/permissions.ts'
 import type { ListCallbacks } from '../../runs/callbacks/callback-list.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { InterruptedEvent, Offset, pageLimit, refusals, ValidationReply } from './schemas.ts'

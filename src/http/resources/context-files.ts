@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
-import { accessTo } from '../../access/operations.ts'
+import { accessTo } from '../../access/permissions.ts'
 import { invalid } from '../../errors.ts'
 import type { ContextFiles } from '../../files/context-files.ts'
 import { toFileId } from '../../uploads/file-id.ts'

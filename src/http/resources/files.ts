@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import type { App } from '../server/app.ts'
-import { accessTo } from '../../access/operations.ts'
+import { accessTo } from '../../access/permissions.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { invalid } from '../../errors.ts'
 import type { Upload, UploadScope } from '../../uploads/upload-store.ts'

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
-import { accessTo } from '../../access/operations.ts'
+import { accessTo } from '../../access/permissions.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
 import { refuseOtherModel } from '../doors/openai/model-names.ts'

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
-import { accessTo } from '../../access/operations.ts'
+import { accessTo } from '../../access/permissions.ts'
 import { createFindRunKey } from '../../runs/intake/whose-run.ts'
 import type { RunStore } from '../../runs/run-store.ts'
 import type { RunTraces } from '../../runs/trace/run-traces.ts'

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
-import { accessTo, permits } from '../../access/operations.ts'
+import { accessTo, permits } from '../../access/permissions.ts'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { DataScope, ToolListing, ToolState } from '../../agent/tool.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'

@@ -1,9 +1,7 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { ConsoleSession, ConsoleSessions } from '../../access/console/console-sessions.ts'
-import { lacking, permits } from '../../access/operations.ts'
-import type { Permission } from '../../access/permissions.ts'
+import { PermissionError, permits, type Permission, ownIssuer, type Principal } from '../../access/permissions.ts'
 import type { KeyUse } from '../../access/keys/key-use.ts'
-import { ownIssuer, type Principal } from '../../access/principal.ts'
 import type { RequestLimits } from '../../access/rate-limits.ts'
 import type { Verifier } from '../../access/verify.ts'
 import { ServiceError } from '../../errors.ts'
@@ -59,7 +57,7 @@ export function authenticate(app: FastifyInstance, { verifier, limits, keyUse, c
     const { access } = request.routeOptions.config
     if (access === 'any_key') return undefined
     const permitting = access === undefined || access === 'public' ? [] : [access].flat()
-    return permits(principal, permitting) ? undefined : lacking(permitting)
+    return permits(principal, permitting) ? undefined : new PermissionError(permitting)
   }
 
   function admitSession(request: FastifyRequest, session: ConsoleSession | undefined): ServiceError | undefined {

@@ -3,7 +3,7 @@ import http, { type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import fastify from 'fastify'
-import type { Principal } from '../../access/principal.ts'
+import type { Principal } from '../../access/permissions.ts'
 import { replyWithErrors } from './error-reply.ts'
 import { BodyChunks, readBodies, type BodyOptions } from './read-bodies.ts'
 

@@ -1,6 +1,5 @@
-import { accessTo, requireAccess, lacking, permits } from '../../access/operations.ts'
+import { accessTo, requireAccess, lacking, permits, type Principal } from '../../access/permissions.ts'
 import { subOf } from '../../access/owner.ts'
-import type { Principal } from '../../access/principal.ts'
 import { isQuestionId } from '../../agent/suspension.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { ServiceError, invalid } from '../../errors.ts'

@@ -1,5 +1,5 @@
 import { issuerOf, subOf, type Owner } from '../../access/owner.ts'
-import type { Principal } from '../../access/principal.ts'
+import type { Principal } from '../../access/permissions.ts'
 import type { ToAnswerFiles } from '../../artifacts/answer-files.ts'
 import { invalid } from '../../errors.ts'
 import { parsePosition, toOffset, type RowPosition } from '../../json/offset.ts'

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
-import { accessTo, permits } from '../../access/operations.ts'
-import type { Principal } from '../../access/principal.ts'
+import { accessTo, permits, type Principal } from '../../access/permissions.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { invalid, ServiceError } from '../../errors.ts'
 import type { Admission, Intake } from './admission.ts'

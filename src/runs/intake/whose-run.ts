@@ -1,4 +1,4 @@
-import { isAdmin, ownerOf, type Principal } from '../../access/principal.ts'
+import { isAdmin, ownerOf, type Principal } from '../../access/permissions.ts'
 import { ServiceError } from '../../errors.ts'
 import type { RunKey } from '../run.ts'
 import type { RunStore } from '../run-store.ts'

@@ -1,5 +1,5 @@
 import { issuerOf, subOf } from '../../access/owner.ts'
-import { isAdmin, type Principal } from '../../access/principal.ts'
+import { isAdmin, type Principal } from '../../access/permissions.ts'
 import { invalid } from '../../errors.ts'
 import { parseRowPosition, toOffset } from '../../json/offset.ts'
 import type { Operation, RunStatus } from '../run.ts'

@@ -1,4 +1,4 @@
-import type { Principal } from '../../access/principal.ts'
+import type { Principal } from '../../access/permissions.ts'
 import { scopeOf } from '../../agent/data-scope.ts'
 import { runTool, type Tool } from '../../agent/tool.ts'
 import { settlesWithin } from '../../concurrency/settles-within.ts'

@@ -1,5 +1,4 @@
-import { accessTo, permits } from '../../access/operations.ts'
-import type { Principal } from '../../access/principal.ts'
+import { accessTo, permits, type Principal } from '../../access/permissions.ts'
 import type { Artifact, KeepArtifact, ReturnedFile } from '../../agent/artifact.ts'
 import type { AnswerFile, ToAnswerFiles } from '../../artifacts/answer-files.ts'
 import type { ExecutionResult } from './execution-store.ts'

@@ -1,6 +1,6 @@
 import type { SelectQueryBuilder } from 'kysely'
-import type { AccessKeyRecord, AccessKeyStore } from '../../access/keys/access-key-store.ts'
-import { ownIssuer } from '../../access/principal.ts'
+import type { AccessKeyRecord, AccessKeyStore } from '../../access/keys/keys.ts'
+import { ownIssuer } from '../../access/permissions.ts'
 import { query, type Database } from '../database.ts'
 import type { Connection } from '../statement.ts'
 import type { AccessKeyRow, Tables } from '../tables.ts'

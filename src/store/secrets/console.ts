@@ -1,4 +1,4 @@
-import type { ConsoleStore, Grant, NewConsoleEntry } from '../../access/console/console-store.ts'
+import type { ConsoleStore, Grant, NewConsoleEntry } from '../../access/console/console-sessions.ts'
 import type { Identity } from '../../access/identity.ts'
 import { query, type Database } from '../database.ts'
 import type { Connection } from '../statement.ts'

@@ -1,7 +1,6 @@
 import { A2A_PROTOCOL_VERSION, A2A_VERSION_HEADER, AgentCard, type AgentSkill } from '@a2a-js/sdk'
 import type { FastifyRequest } from 'fastify'
-import { permits } from '../../../access/operations.ts'
-import type { Principal } from '../../../access/principal.ts'
+import { permits, type Principal } from '../../../access/permissions.ts'
 import type { ToolListing } from '../../../agent/tool.ts'
 import type { Agent } from '../../../configuration/agent.ts'
 import type { AgentConfig } from '../../../configuration/schema.ts'

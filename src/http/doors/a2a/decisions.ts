@@ -1,7 +1,6 @@
 import type { Message, Part } from '@a2a-js/sdk'
 import { RequestMalformedError } from '@a2a-js/sdk/errors'
-import { accessTo, requireAccess } from '../../../access/operations.ts'
-import type { Principal } from '../../../access/principal.ts'
+import { accessTo, requireAccess, type Principal } from '../../../access/permissions.ts'
 import type { PendingCall } from '../../../agent/approval.ts'
 import type { JsonObject, JsonValue } from '../../../agent/messages.ts'
 import { toWaitingFields, type WaitingCalls } from '../../../runs/approvals/approval-view.ts'

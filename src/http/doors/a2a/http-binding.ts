@@ -1,7 +1,7 @@
 import type { A2ARequestHandler } from '@a2a-js/sdk/server'
 import type { FastifyInstance, RouteShorthandOptions } from 'fastify'
 import { Type, type TObject } from 'typebox'
-import { accessTo } from '../../../access/operations.ts'
+import { accessTo } from '../../../access/permissions.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { disconnectSignal } from '../../server/connection.ts'
 import { a2aType } from './google-status.ts'

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import { accessTo } from '../../../access/operations.ts'
+import { accessTo } from '../../../access/permissions.ts'
 import type { JsonObject, JsonValue } from '../../../agent/messages.ts'
 import { invalid } from '../../../errors.ts'
 import type { Approvals } from '../../../runs/approvals/approvals.ts'

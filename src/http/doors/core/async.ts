@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
-import { accessTo } from '../../../access/operations.ts'
+import { accessTo } from '../../../access/permissions.ts'
 import type { RequestLimits } from '../../../access/rate-limits.ts'
 import type { CurrentAgent } from '../../../configuration/agent.ts'
 import { invalid, ServiceError, toErrorBody, type ErrorBody } from '../../../errors.ts'

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import { accessTo } from '../../../access/operations.ts'
+import { accessTo } from '../../../access/permissions.ts'
 import { sendFailure } from '../../server/error-reply.ts'
 import { lastEventHeader, lastEventNumber, nameRepeatedRequest } from '../last-event.ts'
 import { openChat, outcomeOf, type ChatServices } from './open-chat.ts'

@@ -6,7 +6,7 @@ import {
   type CallToolResult,
   type InputRequiredResult,
 } from '@modelcontextprotocol/server'
-import { accessTo, permits, requireAccess } from '../../../access/operations.ts'
+import { accessTo, permits, requireAccess } from '../../../access/permissions.ts'
 import type { Artifacts } from '../../../artifacts/artifacts.ts'
 import type { CurrentAgent } from '../../../configuration/agent.ts'
 import { invalid } from '../../../errors.ts'

@@ -9,9 +9,7 @@ import { createFormAnswers } from './forms.ts'
 import { createMcpServer, type Exchange, type McpServices } from './server.ts'
 import { fieldsOf } from '../../../json/shape.ts'
 import { sendEvents, toStreamHeaders } from '../../server/sse.ts'
-import { accessTo, lacking, permits } from '../../../access/operations.ts'
-import type { Permission } from '../../../access/permissions.ts'
-import type { Principal } from '../../../access/principal.ts'
+import { accessTo, lacking, permits, type Permission, type Principal } from '../../../access/permissions.ts'
 import { askName } from './tools.ts'
 
 export interface McpEndpointOptions extends Omit<McpServices, 'forms'> {

@@ -9,8 +9,7 @@ import {
   type ResourceTemplateType,
 } from '@modelcontextprotocol/server'
 import { buffer } from 'node:stream/consumers'
-import { accessTo, permits, requireAccess } from '../../../access/operations.ts'
-import type { Principal } from '../../../access/principal.ts'
+import { accessTo, permits, requireAccess, type Principal } from '../../../access/permissions.ts'
 import type { ArtifactPosition } from '../../../artifacts/artifact-store.ts'
 import type { Artifacts } from '../../../artifacts/artifacts.ts'
 import { ServiceError } from '../../../errors.ts'

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import { accessTo } from '../../../access/operations.ts'
+import { accessTo } from '../../../access/permissions.ts'
 import type { RequestLimits } from '../../../access/rate-limits.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { disconnectSignal } from '../../server/connection.ts'

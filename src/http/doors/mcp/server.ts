@@ -8,7 +8,7 @@ import {
   type GetPromptResult,
   type Prompt,
 } from '@modelcontextprotocol/server'
-import { accessTo, permits } from '../../../access/operations.ts'
+import { accessTo, permits } from '../../../access/permissions.ts'
 import type { JsonObject } from '../../../agent/messages.ts'
 import type { ToolSet } from '../../../agent/tool.ts'
 import { nameTools } from '../../../agent/tool-names.ts'

@@ -1,4 +1,4 @@
-import type { Principal } from '../../../access/principal.ts'
+import type { Principal } from '../../../access/permissions.ts'
 import { invalid, ServiceError, type Fault } from '../../../errors.ts'
 import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
 import { answerCalls, isOpen, type AnswerServices, type RunPart } from '../../../runs/parts.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { accessTo } from '../../../access/operations.ts'
+import { accessTo } from '../../../access/permissions.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import type { ChatSource } from '../core/chat-request.ts'
 import { sendFailure } from '../../server/error-reply.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { accessTo } from '../../../access/operations.ts'
+import { accessTo } from '../../../access/permissions.ts'
 import type { CurrentAgent } from '../../../configuration/agent.ts'
 import type { AgentConfig } from '../../../configuration/schema.ts'
 import { ServiceError } from '../../../errors.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifySchema } from 'fastify'
-import { accessTo } from '../../../access/operations.ts'
+import { accessTo } from '../../../access/permissions.ts'
 import { ServiceError } from '../../../errors.ts'
 import { sendFailure } from '../../server/error-reply.ts'
 import { outcomeOf } from '../core/open-chat.ts'

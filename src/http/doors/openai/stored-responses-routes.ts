@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
-import { accessTo } from '../../../access/operations.ts'
+import { accessTo } from '../../../access/permissions.ts'
 import { invalid, ServiceError } from '../../../errors.ts'
 import type { EchoStore } from '../../../runs/log/echo-store.ts'
 import type { RunStore } from '../../../runs/run-store.ts'

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { accessTo } from '../../../access/operations.ts'
+import { accessTo } from '../../../access/permissions.ts'
 import { fieldsOf } from '../../../json/shape.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { followNamed } from '../../reader.ts'

@@ -1,4 +1,4 @@
-import type { Principal } from '../../../../access/principal.ts'
+import type { Principal } from '../../../../access/permissions.ts'
 import type { EchoStore } from '../../../../runs/log/echo-store.ts'
 import { answerRun, type AnsweredRun, type OutputServices } from '../answered-run.ts'
 import { toToolCallId, type ResponseKey } from '../ids.ts'

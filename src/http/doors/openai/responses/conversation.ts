@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Principal } from '../../../../access/principal.ts'
+import type { Principal } from '../../../../access/permissions.ts'
 import { invalid, ServiceError } from '../../../../errors.ts'
 import { storedEvents } from '../../../../runs/parts.ts'
 import type { RunStore } from '../../../../runs/run-store.ts'

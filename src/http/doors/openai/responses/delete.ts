@@ -1,4 +1,4 @@
-import type { Principal } from '../../../../access/principal.ts'
+import type { Principal } from '../../../../access/permissions.ts'
 import { ServiceError } from '../../../../errors.ts'
 import type { EchoStore } from '../../../../runs/log/echo-store.ts'
 import type { Runs } from '../../../../runs/runs.ts'

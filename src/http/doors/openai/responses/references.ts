@@ -1,4 +1,4 @@
-import type { Principal } from '../../../../access/principal.ts'
+import type { Principal } from '../../../../access/permissions.ts'
 import { ServiceError, type Fault } from '../../../../errors.ts'
 import type { ApprovalStore } from '../../../../runs/approvals/approval-store.ts'
 import type { RunStore } from '../../../../runs/run-store.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { deriveCallbackSecret, openCallbackSecrets } from './callback-secrets.ts'
-import { createMemorySecret } from './memory-secret.ts'
+import { deriveCallbackSecret, openCallbackSecrets } from './shared-secret.ts'
+import { createMemorySecret } from './memory-key-store.ts'
 
 const one = `whsec_${Buffer.alloc(24, 1).toString('base64')}`
 const two = `whsec_${Buffer.alloc(32, 2).toString('base64')}`
