@@ -21,7 +21,7 @@ const requests: Row[] = [
   ['request-during-stop', 'runs/intake/open.ts', 'A repeat during the stop of an abandoned run continues it'],
   ['request-during-begin', 'runs/intake/open.ts', 'Two requests with one id begin one run', 60],
   ['request-while-stopping', 'runs/intake/admission.ts', 'A stopping process begins no run', 600],
-  ['event-known', 'runs/intake/accept.ts', 'A repeated event is accepted once', 600],
+  ['event-known', 'runs/ownership/async-runs.ts', 'A repeated event is accepted once', 600],
   ['runs-limited', 'runs/intake/admission.ts', 'A caller has no more runs than its limit', 20],
   ['runs-limited-by-store', 'runs/intake/admission.ts', 'The limit holds over all replicas', 60],
 ]

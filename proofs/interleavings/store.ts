@@ -3,7 +3,7 @@ import type { DecisionResult } from '../../src/runs/approvals/approval-store.ts'
 import type { Job, JobKind, NewJob } from '../../src/runs/jobs.ts'
 import { MemoryRunStore } from '../../src/runs/memory-run-store-fixture.ts'
 import type { Row, SessionRow } from '../../src/runs/memory-run-rows-fixture.ts'
-import type { TailBatch } from '../../src/runs/ownership/remote/tail-store.ts'
+import type { TailBatch } from '../../src/runs/ownership/remote/tail.ts'
 import { runKeyText, type RunKey } from '../../src/runs/run.ts'
 import type { TakeOver } from '../../src/runs/run-store.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Settings } from '../settings/settings.ts'
-import { findExpired, prune, type ExpiredItems } from '../runs/retention/retention.ts'
+import { findExpired, prune, type ExpiredItems } from '../runs/retention.ts'
 import { openDatabase } from '../store/open.ts'
 import { createRetentionStore } from '../store/sessions/retention.ts'
 import { formatTable } from './table.ts'

@@ -3,10 +3,8 @@ import type { PhaseTimes } from '../concurrency/phase-times.ts'
 import type { Agent } from '../configuration/agent.ts'
 import type { Fault } from '../errors.ts'
 import type { RequestedAttachments } from './attachments/attachments.ts'
-import type { NotificationConfig } from './notifications/notification-store.ts'
-import type { ChatRequest, Operation, RunKey } from './run.ts'
-import type { NewEvent } from './run-store.ts'
-import type { Unstored } from './unstored.ts'
+import type { NotificationConfig, NewEvent } from './run-store.ts'
+import type { ChatRequest, Operation, RunKey, Unstored } from './run.ts'
 
 /** A chat request, parsed by an HTTP route. */
 export interface NewChat {

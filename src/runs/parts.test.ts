@@ -7,7 +7,7 @@ import type { RequestedDecision } from './approvals/decisions.ts'
 import { answerCalls, isOpen, lastReceived, usageBefore } from './parts.ts'
 import type { StoredRun } from './run-store.ts'
 import type { InterruptEvent, LoggedEvent } from './run.ts'
-import type { DecidedCall } from './trace/source.ts'
+import type { DecidedCall } from './trace/span.ts'
 
 const principal = { tenant: 't', owner: 'o' } as Principal
 const usage = [{ unit: 'tokens' }] as unknown as InterruptEvent['usage']

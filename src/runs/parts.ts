@@ -10,7 +10,7 @@ import { EventLog } from './log/event-log.ts'
 import type { OpenRun } from './open-run.ts'
 import type { StoredRun } from './run-store.ts'
 import type { LoggedEvent } from './run.ts'
-import type { DecidedCall } from './trace/source.ts'
+import type { DecidedCall } from './trace/span.ts'
 
 /** A part of a run: the events behind an interruption whose calls a client has answered, or the whole run. */
 export interface RunPart {

@@ -5,13 +5,11 @@ import type { Suspension } from '../agent/suspension.ts'
 import type { Owner } from '../access/owner.ts'
 import { ServiceError, type ErrorBody } from '../errors.ts'
 import type { CompactLog } from './log/compact-log.ts'
-import type { ToolUse } from './reports/series-store.ts'
+import type { ToolUse } from './reports/series.ts'
 import type { MessageData } from '../sessions/message.ts'
 import type { NewJob } from './jobs.ts'
-import type { NotificationConfig } from './notifications/notification-store.ts'
 import type { TraceRecord } from './trace/recorder.ts'
-import type { ChatRequest, EndedStatus, Operation, RunKey, RunStatus } from './run.ts'
-import type { Unstored } from './unstored.ts'
+import type { ChatRequest, EndedStatus, Operation, RunKey, RunStatus, Unstored } from './run.ts'
 import { reachState } from '../states.ts'
 
 /**
@@ -394,4 +392,19 @@ export interface StoredRun extends RunKey {
   isUnstored?: boolean
   error: ErrorBody | undefined
   log: CompactLog | undefined
+}
+
+/** An address that is notified when a run waits for its caller, and when the run has ended. */
+export interface NotificationConfig {
+  /** Unique within the run. */
+  id: string
+  url: string
+  /** Sent as `x-a2a-notification-token`. */
+  token?: string
+  /** Sent as `authorization: <scheme> <credentials>`. */
+  authentication?: { scheme: string; credentials: string }
+  /** True for a config that was made with an earlier version of the protocol: notifications have its form. */
+  isLegacy?: boolean
+  /** True where a notification may contain links to files: the key could read files when the config was made. */
+  links: boolean
 }

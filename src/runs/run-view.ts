@@ -1,13 +1,14 @@
 import type { PendingCall } from '../agent/approval.ts'
 import type { AnswerFile } from '../artifacts/answer-files.ts'
-import type { ErrorBody } from '../errors.ts'
+import { type ErrorBody, ServiceError } from '../errors.ts'
 import { toWaitingFields, type WaitingFields } from './approvals/approval-view.ts'
-import { toCallbackView, type CallbackView } from './callbacks/callback-event.ts'
-import type { StoredCallback } from './callbacks/callback-store.ts'
+import { toCallbackView, type CallbackView } from './callbacks/callbacks.ts'
+import type { StoredCallback } from './callbacks/attempt.ts'
 import type { AnswerBody } from './log/outcome.ts'
 import { resultOf } from './run-result.ts'
-import type { RunStatus } from './run.ts'
-import type { StoredRun } from './run-store.ts'
+import type { RunStatus, RunKey } from './run.ts'
+import type { StoredRun, RunStore } from './run-store.ts'
+import { isAdmin, ownerOf, type Principal } from '../access/permissions.ts'
 
 /** A run as shown to its caller. While the run is interrupted, the undecided calls are part of the view. */
 export interface RunView extends WaitingFields {
@@ -56,4 +57,44 @@ export function toSharedView(run: StoredRun, open?: readonly PendingCall[]): Run
 
 function toIso(ms: number | undefined): string | null {
   return ms === undefined ? null : new Date(ms).toISOString()
+}
+
+/** A run as named by a request. `issuer` and `sub` identify the owner, where the caller names an owner. */
+export interface NamedRun {
+  requestId: string
+  issuer: string | undefined
+  sub: string | undefined
+}
+
+/**
+ * Resolves to the key of a named run. Administrators reach every run of the tenant: an own run first, otherwise the only match, otherwise
+ * `ambiguous_run`. Other callers reach only own runs and get `not_found` for all others. The existence of an own run is not checked.
+ */
+export type FindRunKey = (principal: Principal, run: NamedRun) => Promise<RunKey>
+
+export function createFindRunKey(store: Pick<RunStore, 'ownersOf'>): FindRunKey {
+  return async (principal, { requestId, issuer, sub }) => {
+    const { tenant, owner } = principal
+    const namedOwner = ownerOf(issuer ?? principal.issuer, sub ?? principal.sub)
+    if (!isAdmin(principal)) {
+      if (namedOwner !== owner) throw noRun(requestId)
+      return { tenant, owner, requestId }
+    }
+    if (issuer !== undefined && sub !== undefined) return { tenant, owner: namedOwner, requestId }
+    const [first, second] = await store.ownersOf({ tenant, owner, requestId }, { issuer, sub })
+    if (first === undefined) throw noRun(requestId)
+    if (first !== owner && second !== undefined) throw ambiguous(requestId)
+    return { tenant, owner: first, requestId }
+  }
+}
+
+function noRun(requestId: string): ServiceError {
+  return new ServiceError('not_found', `There is no run ${requestId}.`)
+}
+
+function ambiguous(requestId: string): ServiceError {
+  return new ServiceError(
+    'ambiguous_run',
+    `Several callers have a run ${requestId}: name the owner of the run by the parameters issuer and sub.`,
+  )
 }

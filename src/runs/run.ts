@@ -1,20 +1,19 @@
 import type { PendingCall } from '../agent/approval.ts'
 import type { ClientTool } from '../agent/client-tools.ts'
 import type { EndReason, Step, VisibleEvent } from '../agent/events.ts'
-import type { JsonSchema } from '../agent/messages.ts'
+import type { JsonSchema, JsonObject } from '../agent/messages.ts'
 import type { ModelOptions } from '../agent/model.ts'
-import type { JsonObject } from '../agent/messages.ts'
 import type { DataFilter } from '../agent/tool.ts'
 import type { KeptFiles } from '../artifacts/answer-files.ts'
 import type { ErrorBody } from '../errors.ts'
 import { callerKey, type Owner } from '../access/owner.ts'
 import type { Citation, ImageReference, UsageEntry } from '../sessions/message.ts'
-import type { QuestionFile } from './attachments/question-files.ts'
-import type { SentDocument } from './attachments/sent-document.ts'
+import type { QuestionFile, SentDocument } from './attachments/question-files.ts'
 
 /** Basic types of runs. */
 
 export type RunStatus = 'pending' | 'running' | 'interrupted' | EndedStatus
+
 export type EndedStatus = 'success' | 'error' | 'timeout' | 'cancelled'
 
 export type Operation = 'chain' | 'chain_streaming' | 'chain_async' | 'tool_execute'
@@ -27,6 +26,21 @@ export interface RunKey extends Owner {
 /** A text that identifies a run, for the keys of maps. Request ids contain no control characters, so the text is unique. */
 export function runKeyText(key: RunKey): string {
   return `${callerKey(key)}\n${key.requestId}`
+}
+
+/**
+ * What of a chat is not kept. An unstored run exists for its recovery and for repeats of its request id: lists leave the run out, readers
+ * do not find the run after its end, and a job removes the run soon after. `session`: its session too, which the run has alone. A later chat
+ * that names the session keeps the session.
+ */
+export type Unstored = 'run' | 'session'
+
+/** How long an ended unstored run answers repeats of its request id, in milliseconds. */
+export const unstoredMs = 600_000
+
+/** Whether readers may find the run by its id. An unended run is followed, cancelled and decided on, stored or not. */
+export function isReadable({ isUnstored, endedAt }: { isUnstored?: boolean; endedAt: number | undefined }): boolean {
+  return !isUnstored || endedAt === undefined
 }
 
 export interface ChatMessage {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import type { Jobs } from '../runs/jobs.ts'
-import { prune, type ExpiredItems } from '../runs/retention/retention.ts'
+import { prune, type ExpiredItems } from '../runs/retention.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { Database } from '../store/database.ts'
 import { createRetentionStore } from '../store/sessions/retention.ts'

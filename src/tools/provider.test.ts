@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { checkConfig } from '../configuration/check.ts'
 import { parseAgentConfig } from '../configuration/parse.ts'
 import { redactConfig } from '../configuration/redact.ts'
-import { findTool } from '../runs/tool-executions/tool-request.ts'
+import { findTool } from '../runs/tool-executions/tool-execution.ts'
 import { createProviderTool } from './provider.ts'
 
 const limits = { timeoutMs: 1000, maxOutputCharacters: 1000 }

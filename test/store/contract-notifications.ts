@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JobData } from '../../src/runs/jobs.ts'
-import type { NotificationConfig } from '../../src/runs/notifications/notification-store.ts'
+import type { NotificationConfig } from '../../src/runs/run-store.ts'
 import type { RunKey } from '../../src/runs/run.ts'
 import { query, type Database } from '../../src/store/database.ts'
 import { createSecretBox } from '../../src/store/secrets/secret-box.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { RecentPage } from '../../src/runs/list/recent-run-store.ts'
+import type { RecentPage } from '../../src/runs/run-list.ts'
 import type { Interruption, NewRun } from '../../src/runs/run-store.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createRecentRunStore } from '../../src/store/runs/recent-runs.ts'

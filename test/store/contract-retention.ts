@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import type { RetentionKind } from '../../src/runs/retention/retention.ts'
+import type { RetentionKind } from '../../src/runs/retention.ts'
 import { createAccessKeyStore } from '../../src/store/secrets/access-keys.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createExecutionStore } from '../../src/store/runs/executions.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import type { SeriesKey, SeriesSpan } from '../../src/runs/reports/series-store.ts'
+import type { SeriesKey, SeriesSpan } from '../../src/runs/reports/series.ts'
 import type { EndedRun, NewRun } from '../../src/runs/run-store.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createExecutionStore } from '../../src/store/runs/executions.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { TailBatch } from '../../src/runs/ownership/remote/tail-store.ts'
+import type { TailBatch } from '../../src/runs/ownership/remote/tail.ts'
 import type { RunKey } from '../../src/runs/run.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createExecutionStore } from '../../src/store/runs/executions.ts'

@@ -1,6 +1,6 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import type { JobData, NewJob } from '../../src/runs/jobs.ts'
-import type { ToolUse } from '../../src/runs/reports/series-store.ts'
+import type { ToolUse } from '../../src/runs/reports/series.ts'
 import type { EndedRun, HeldRun, NewMessage, NewRun, RunStore, Turn } from '../../src/runs/run-store.ts'
 import type { Selectable } from 'kysely'
 import type { Database } from '../../src/store/database.ts'

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import { accessTo } from '../../access/permissions.ts'
-import { createFindRunKey } from '../../runs/intake/whose-run.ts'
+import { createFindRunKey } from '../../runs/run-view.ts'
 import type { RunStore } from '../../runs/run-store.ts'
 import type { RunTraces } from '../../runs/trace/run-traces.ts'
 import { principalOf } from '../server/authenticate.ts'

@@ -3,7 +3,7 @@ import type { Decider, DecisionKind, PendingCall } from '../../agent/approval.ts
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { RunKey } from '../run.ts'
 import type { TakenOver, TakeOver } from '../run-store.ts'
-import type { DecidedCall } from '../trace/source.ts'
+import type { DecidedCall } from '../trace/span.ts'
 
 /** Port: tool calls that wait for approval or for the client, and decisions on calls. Each function is one transaction. */
 export interface ApprovalStore {

@@ -1,4 +1,4 @@
-import { accessTo, requireAccess, lacking, permits, type Principal } from '../../access/permissions.ts'
+import { accessTo, requireAccess, PermissionError, permits, type Principal } from '../../access/permissions.ts'
 import { subOf } from '../../access/owner.ts'
 import { isQuestionId } from '../../agent/suspension.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
@@ -101,8 +101,8 @@ function mayDecide(caller: Principal, call: StoredCall): boolean {
 }
 
 function refusalFor({ by }: StoredCall): ServiceError {
-  if (by === 'client') return lacking(accessTo.answerCall)
-  if (by === 'caller') return lacking(accessTo.decideCall)
+  if (by === 'client') return new PermissionError(accessTo.answerCall)
+  if (by === 'caller') return new PermissionError(accessTo.decideCall)
   return new ServiceError(
     'forbidden',
     'RBAC: access denied: only another caller, whose key has the permission runs.approve, may decide this call.',

@@ -13,10 +13,8 @@ import { PathError, type FilesRoot } from '../../files/root.ts'
 import type { ImageReference } from '../../sessions/message.ts'
 import { uploadIn } from '../../uploads/file-id.ts'
 import type { Uploads } from '../../uploads/uploads.ts'
-import { attempt, refused, valueOf, type Attempt } from './attempts.ts'
-import { createContextReader, type Located } from './context-reader.ts'
-import { selectFiles, tooMuchMedia, type CheckedFile, type QuestionFile } from './question-files.ts'
-import { withDistinctNames, type SentDocument } from './sent-document.ts'
+import { attempt, refused, valueOf, type Attempt, createContextReader, type Located } from './context-reader.ts'
+import { selectFiles, tooMuchMedia, type CheckedFile, type QuestionFile, withDistinctNames, type SentDocument } from './question-files.ts'
 import { createSentFileReader, isSentImage, type ReadFile, type SentFile } from './sent-files.ts'
 
 /** Images and context files of a chat request, before any check. */

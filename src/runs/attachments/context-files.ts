@@ -3,9 +3,8 @@ import type { Agent } from '../../configuration/agent.ts'
 import { arrange, toContextText, type ArrangedFile, type ContextFile } from '../../files/context-text.ts'
 import { createPatterns } from '../../files/patterns.ts'
 import type { Attachments } from './attachments.ts'
-import { whyUnreadable } from './attempts.ts'
-import type { QuestionFile } from './question-files.ts'
-import { toDocument, type SentDocument } from './sent-document.ts'
+import { whyUnreadable } from './context-reader.ts'
+import { type QuestionFile, toDocument, type SentDocument } from './question-files.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 
 export interface ContextDependencies {

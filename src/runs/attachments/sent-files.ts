@@ -1,3 +1,4 @@
+import { type SentDocument, toSentDocument, textOrScan, isRead, toCheckedFile, whyUnread, type CheckedFile } from './question-files.ts'
 import { buffer } from 'node:stream/consumers'
 import type { Owner } from '../../access/owner.ts'
 import { ServiceError } from '../../errors.ts'
@@ -9,8 +10,6 @@ import type { FairPool } from '../../processes/fair-pool.ts'
 import { mediaKindOf, mediaTypeOfBytes } from '../../files/media.ts'
 import { PoolBusy } from '../../processes/fair-queue.ts'
 import type { Uploads } from '../../uploads/uploads.ts'
-import { textOrScan, toSentDocument, type SentDocument } from './sent-document.ts'
-import { isRead, toCheckedFile, whyUnread, type CheckedFile } from './question-files.ts'
 
 /** A file that a caller sends with a chat, before any check: an upload, or the bytes themselves. */
 export type SentFile = SentUpload | SentBytes

@@ -6,9 +6,8 @@ import { parsePosition, toOffset, type RowPosition } from '../../json/offset.ts'
 import { keptFilesOf } from '../run-result.ts'
 import type { StoredRun } from '../run-store.ts'
 import { runKeyText, type RunKey } from '../run.ts'
-import { toBodyExcerpt } from './attempt.ts'
-import { toCallbackBody, toAttempt, toForeignUrl, withoutUser, type CallbackView } from './callback-event.ts'
-import type { CallbackStatus, StoredCallback, CallbackAttempt } from './callback-store.ts'
+import { toBodyExcerpt, type CallbackStatus, type StoredCallback, type CallbackAttempt } from './attempt.ts'
+import { toCallbackBody, toAttempt, toForeignUrl, withoutUser, type CallbackView } from './callbacks.ts'
 
 /** Port: the callbacks and the push notifications of a tenant as one list, newest first. */
 export interface CallbackListStore {

@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ServiceError } from '../../errors.ts'
-import type { CallbackAttempt, CallbackVerdict, StoredCallback } from './callback-store.ts'
-import { CallbackNotSent, createReceivers, type OutgoingCallback } from './attempt.ts'
+import {
+  type CallbackAttempt,
+  type CallbackVerdict,
+  type StoredCallback,
+  CallbackNotSent,
+  createReceivers,
+  type OutgoingCallback,
+} from './attempt.ts'
 import { callbackJob, createCallbacks } from './callbacks.ts'
 import type { Job } from '../jobs.ts'
 import type { StoredRun } from '../run-store.ts'

@@ -18,8 +18,7 @@ import { statusOfEnd, type EndEvent } from '../run.ts'
 import { toStoredTranscript } from './stored-transcript.ts'
 import { FenceLost, type EndedRun, type NewMessage, type NextRun } from '../run-store.ts'
 import { costOfRun, toolsOf, toUsage, totalsOf } from './usage.ts'
-import { hintNames } from '../window/restriction.ts'
-import { nextWindowStart, toSizedMessage } from '../window/window.ts'
+import { hintNames, nextWindowStart, toSizedMessage } from '../window/window.ts'
 
 /** Stores the end of a run, then appends the `end` event to the log. Resolves to the next run in the session queue. */
 export async function finish(run: LiveRun, progress: Progress, error: ErrorBody | undefined, deps: RunPorts): Promise<NextRun | undefined> {

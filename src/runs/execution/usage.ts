@@ -3,7 +3,7 @@ import { addUsage, type ModelUsage } from '../../agent/model.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { costOf, type FindPrices } from '../../configuration/model-schema.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
-import { maxDurations, type ToolUse } from '../reports/series-store.ts'
+import { maxDurations, type ToolUse } from '../reports/series.ts'
 import type { UsageEntry } from '../../sessions/message.ts'
 
 /** Usage of a run: tokens per model, seconds per tool, and USD where prices are known. */

@@ -6,8 +6,7 @@ import { MemoryRunStore } from '../memory-run-store-fixture.ts'
 import { agentOf, keyOf, newRun } from '../process-fixture.ts'
 import type { EndedRun } from '../run-store.ts'
 import { LiveRun } from './live-run.ts'
-import { createLocate } from './locate.ts'
-import { createRunMutex, createRunRegistry } from './registry.ts'
+import { createLocate, createRunMutex, createRunRegistry } from './locate.ts'
 
 const key = keyOf('r')
 

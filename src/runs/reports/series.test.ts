@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { SeriesRun, SeriesStore, ToolUseRecord } from './series-store.ts'
-import { maxRuns, readSeries, maxToolUses, readToolMetrics, mean, percentile, type SeriesQuery } from './series.ts'
+import {
+  type SeriesRun,
+  type SeriesStore,
+  type ToolUseRecord,
+  maxRuns,
+  readSeries,
+  maxToolUses,
+  readToolMetrics,
+  mean,
+  percentile,
+  type SeriesQuery,
+} from './series.ts'
 
 const caller = { tenant: 't', owner: 'agent-core ann' }
 const hourMs = 3_600_000

@@ -1,6 +1,53 @@
 import type { Owner } from '../../access/owner.ts'
 import { invalid } from '../../errors.ts'
-import type { SeriesKey, SeriesRun, SeriesStore, ToolUseRecord } from './series-store.ts'
+
+/** Port: the ended runs of one tenant, as series need them. Direct tool executions are not counted as runs. */
+export interface SeriesStore {
+  /**
+   * Pages of ended runs, newest end first. With `key` as `tool`, a run appears once for each of its tools. A reader may stop at any page.
+   */
+  runs(tenant: string, span: SeriesSpan, key: SeriesKey): AsyncIterable<readonly SeriesRun[]>
+  /** Pages of the tools of ended runs, newest end first. */
+  toolUses(tenant: string, span: SeriesSpan): AsyncIterable<readonly ToolUseRecord[]>
+}
+
+/** Epoch milliseconds, `until` exclusive. */
+export interface SeriesSpan {
+  since: number
+  until: number
+}
+
+/** The group of a run: none, a tool, the version of the configuration, or the `sub` of the caller. */
+export type SeriesKey = 'none' | 'tool' | 'version' | 'sub'
+
+export interface SeriesRun {
+  endedAt: number
+  status: string
+  latencyMs: number
+  tokens: number
+  /** USD; undefined where no model of the run has a price. */
+  cost: number | undefined
+  /** Whether a tool call of the run has failed. */
+  hasToolErrors: boolean
+  /** Undefined without a group, and for runs of earlier versions of the service. */
+  key: string | undefined
+}
+
+/** The calls of one tool in one run. */
+export interface ToolUse {
+  tool: string
+  calls: number
+  errors: number
+  /** Of the first calls, at most `maxDurations`. */
+  durationsMs: readonly number[]
+}
+
+export interface ToolUseRecord extends ToolUse {
+  endedAt: number
+}
+
+/** Stored durations of a tool per run. */
+export const maxDurations = 100
 
 /** Runs of a bucket. Latencies in seconds; cost in USD, null if no run of the bucket has a cost. */
 interface SeriesPoint {
@@ -34,10 +81,14 @@ export interface SeriesQuery {
 }
 
 const bucketMs: Record<Bucket, number> = { hour: 3_600_000, day: 86_400_000 }
+
 const defaultBuckets: Record<Bucket, number> = { hour: 24, day: 30 }
+
 const maxBuckets: Record<Bucket, number> = { hour: 744, day: 366 }
+
 /** Groups with most runs; the others are one group. */
 const maxGroups = 20
+
 export const maxRuns = 200_000
 
 /** Sums the ended runs of the caller's tenant by time and group. Throws a validation error for a span with too many buckets. */
@@ -156,8 +207,10 @@ export interface ToolMetricsQuery {
 }
 
 const defaultMs = 86_400_000
+
 /** Tools of runs that one answer reads: a run with three tools counts three times. */
 export const maxToolUses = 100_000
+
 /** Tools with most calls. */
 const maxTools = 500
 

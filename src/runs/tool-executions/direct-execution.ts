@@ -7,10 +7,20 @@ import { ServiceError } from '../../errors.ts'
 import type { Bus } from '../../replicas/bus.ts'
 import { serviceStopping } from '../log/outcome.ts'
 import { runKeyText, type RunKey } from '../run.ts'
-import { toAnswer, type Executed, type ExecutionFiles } from './execution-answer.ts'
-import type { ExecutionResult, ExecutionStore, StoredExecution } from './execution-store.ts'
+import {
+  toAnswer,
+  type Executed,
+  type ExecutionFiles,
+  type ExecutionResult,
+  type ExecutionStore,
+  type StoredExecution,
+  callIdOf,
+  conversationOf,
+  findTool,
+  refuseOther,
+  type ToolRequest,
+} from './tool-execution.ts'
 import { countCallers, createRemoteExecutions, type AwaitedExecution } from './remote-execution.ts'
-import { callIdOf, conversationOf, findTool, refuseOther, type ToolRequest } from './tool-request.ts'
 
 export interface DirectExecutionDependencies {
   store: ExecutionStore

@@ -6,8 +6,7 @@ import type { StoredRun } from '../run-store.ts'
 import type { LoggedEvent } from '../run.ts'
 import { toParts } from './parts.ts'
 import type { ModelRecord } from './recorder.ts'
-import { withOpenCall, type TraceSource } from './source.ts'
-import { bound, limitFor, type Part } from './span.ts'
+import { withOpenCall, type TraceSource, bound, limitFor, type Part } from './span.ts'
 
 const stored: StoredRun = {
   tenant: 't',

@@ -2,8 +2,7 @@ import type { JsonValue } from '../../agent/messages.ts'
 import { errorOf, endWithoutSession } from '../log/outcome.ts'
 import { isLastEvent } from '../run.ts'
 import type { ModelRecord, HeldRecord, WaitRecord } from './recorder.ts'
-import type { TraceSource, DecidedCall } from './source.ts'
-import { runSpanId, type Part, type SpanStatus } from './span.ts'
+import { type TraceSource, type DecidedCall, runSpanId, type Part, type SpanStatus } from './span.ts'
 import { toModelPart, stepsIn, toStepPart, toTurnParts, type LoggedStep } from './turn-parts.ts'
 
 /**

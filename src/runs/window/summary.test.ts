@@ -5,8 +5,7 @@ import { fail, say, ScriptedModel } from '../../agent/scripted-model.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { toAgentConfig } from '../../configuration/parse.ts'
 import type { HistoryMessage, RunningSummary } from '../run-store.ts'
-import type { SummaryStore, WindowMove } from './summary-store.ts'
-import { createSummaries } from './summary.ts'
+import { type SummaryStore, type WindowMove, createSummaries } from './summary.ts'
 
 /** A session with the given number of turns, in memory. */
 function sessionOf(turns: number, start = 0, summary?: RunningSummary) {

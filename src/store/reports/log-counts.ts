@@ -1,5 +1,5 @@
 import { sql, type ExpressionBuilder, type Kysely, type RawBuilder } from 'kysely'
-import type { Span } from '../../runs/reports/run-reports.ts'
+import type { Span } from '../../runs/reports/observability.ts'
 import { query } from '../database.ts'
 import { hourMs, hourOf } from '../rows.ts'
 import type { Connection } from '../statement.ts'

@@ -1,5 +1,5 @@
 import { sql, type ExpressionBuilder } from 'kysely'
-import type { EndedRunRecord, RunReports } from '../../runs/reports/run-reports.ts'
+import type { EndedRunRecord, RunReports } from '../../runs/reports/observability.ts'
 import { query, type Database } from '../database.ts'
 import { countLogs, endedIn, narrowSpan } from './log-counts.ts'
 import { hourMs, hourOf, parseJson } from '../rows.ts'

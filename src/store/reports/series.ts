@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql, type RawBuilder } from 'kysely'
 import { subOf } from '../../access/owner.ts'
-import type { SeriesKey, SeriesRun, SeriesSpan, SeriesStore, ToolUseRecord } from '../../runs/reports/series-store.ts'
+import type { SeriesKey, SeriesRun, SeriesSpan, SeriesStore, ToolUseRecord } from '../../runs/reports/series.ts'
 import { query, type Database } from '../database.ts'
 import type { RunRow, RunToolRow } from '../tables.ts'
 import { endedIn } from './log-counts.ts'

@@ -3,7 +3,7 @@ import type { Owner } from '../../access/owner.ts'
 import type { PendingCall } from '../../agent/approval.ts'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { RunKey } from '../../runs/run.ts'
-import type { DecidedCall } from '../../runs/trace/source.ts'
+import type { DecidedCall } from '../../runs/trace/span.ts'
 import type {
   ApprovableCall,
   ApprovalStore,

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import type { CallbackAttempt, CallbackStatus, CallbackStore } from '../../runs/callbacks/callback-store.ts'
+import type { CallbackAttempt, CallbackStatus, CallbackStore } from '../../runs/callbacks/attempt.ts'
 import { query, type Database } from '../database.ts'
 import { keyColumns } from '../rows.ts'
 import type { Connection } from '../statement.ts'

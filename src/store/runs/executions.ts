@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { ExecutionResult, ExecutionStore, StoredExecution } from '../../runs/tool-executions/execution-store.ts'
+import type { ExecutionResult, ExecutionStore, StoredExecution } from '../../runs/tool-executions/tool-execution.ts'
 import { runGone } from '../../runs/run-store.ts'
 import { query, type Database } from '../database.ts'
 import { aliveProcesses } from '../leases/processes.ts'

@@ -1,15 +1,14 @@
 import { sql, type Kysely } from 'kysely'
 import { invalid, ServiceError } from '../../errors.ts'
-import { withoutUser } from '../../runs/callbacks/callback-event.ts'
+import { withoutUser } from '../../runs/callbacks/callbacks.ts'
 import type { NewJob } from '../../runs/jobs.ts'
-import { notificationJob } from '../../runs/notifications/notifications.ts'
-import type {
-  NotificationConfig,
-  NotificationStatus,
-  NotificationStore,
-  StoredNotification,
-} from '../../runs/notifications/notification-store.ts'
-import { runGone } from '../../runs/run-store.ts'
+import {
+  notificationJob,
+  type NotificationStatus,
+  type NotificationStore,
+  type StoredNotification,
+} from '../../runs/callbacks/notifications.ts'
+import { type NotificationConfig, runGone } from '../../runs/run-store.ts'
 import { runKeyText, type RunKey } from '../../runs/run.ts'
 import { query, type Database } from '../database.ts'
 import { keyColumns, toText } from '../rows.ts'

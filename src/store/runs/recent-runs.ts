@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely'
 import { subOf, type Owner } from '../../access/owner.ts'
-import { maxCounted, type RecentFilters, type RecentPosition, type RecentRunStore } from '../../runs/list/recent-run-store.ts'
+import { maxCounted, type RecentFilters, type RecentPosition, type RecentRunStore } from '../../runs/run-list.ts'
 import type { StoredRun } from '../../runs/run-store.ts'
 import { query, type Database } from '../database.ts'
 import { toStoredRun } from '../rows.ts'

@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely'
 import { subOf, type Owner } from '../../access/owner.ts'
-import type { RunPage } from '../../runs/list/run-list-store.ts'
+import type { RunPage } from '../../runs/run-list.ts'
 import { query, type Database } from '../database.ts'
 
 /** A filter of a page, whose index gives the order. */

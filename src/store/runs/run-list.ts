@@ -1,6 +1,6 @@
 import { sql, type Kysely, type RawBuilder, type SelectQueryBuilder } from 'kysely'
 import { subOf, type Owner } from '../../access/owner.ts'
-import type { ListedRun, RunListStore, RunPage } from '../../runs/list/run-list-store.ts'
+import type { ListedRun, RunListStore, RunPage } from '../../runs/run-list.ts'
 import type { Operation, RunStatus } from '../../runs/run.ts'
 import { query, type Database } from '../database.ts'
 import { parseJson } from '../rows.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { CompactLog } from '../../runs/log/compact-log.ts'
-import type { TailBatch, TailStore } from '../../runs/ownership/remote/tail-store.ts'
+import type { TailBatch, TailStore } from '../../runs/ownership/remote/tail.ts'
 import { query, type Database } from '../database.ts'
 import { keyColumns } from '../rows.ts'
 import { whereRun } from './statements.ts'

@@ -1,6 +1,5 @@
 import { sql, type Kysely } from 'kysely'
-import { unstoredMs, type Unstored } from '../../runs/unstored.ts'
-import type { RunKey } from '../../runs/run.ts'
+import { unstoredMs, type Unstored, type RunKey } from '../../runs/run.ts'
 import { query, type Database } from '../database.ts'
 import { isInPairs, removeRuns, removeSessions, whereTenant } from '../sessions/remove-session.ts'
 import type { Connection } from '../statement.ts'

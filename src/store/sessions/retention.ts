@@ -1,5 +1,5 @@
 import { sql, type Compilable, type Kysely, type RawBuilder } from 'kysely'
-import type { RetentionKind, RetentionStore } from '../../runs/retention/retention.ts'
+import type { RetentionKind, RetentionStore } from '../../runs/retention.ts'
 import { query, type Database } from '../database.ts'
 import { forgetMemories } from '../memory/memories.ts'
 import { isInPairs, removeRuns, removeSessions, whereTenant } from './remove-session.ts'

@@ -1,4 +1,4 @@
-import type { SummaryStore } from '../../runs/window/summary-store.ts'
+import type { SummaryStore } from '../../runs/window/summary.ts'
 import type { RunStore } from '../../runs/run-store.ts'
 import { query, type Database } from '../database.ts'
 import { toWindow } from '../rows.ts'

@@ -23,7 +23,7 @@ import { dataPart, textPart } from './message.ts'
 import { RequestMalformedError } from '@a2a-js/sdk/errors'
 import type { Owner } from '../../../access/owner.ts'
 import { parsePosition, toOffset } from '../../../json/offset.ts'
-import type { RecentFilters, RecentPosition, RecentRun, RecentRunStore } from '../../../runs/list/recent-run-store.ts'
+import type { RecentFilters, RecentPosition, RecentRun, RecentRunStore } from '../../../runs/run-list.ts'
 import { isId } from '../../server/request-headers.ts'
 
 export const states: Record<RunStatus, TaskState> = {

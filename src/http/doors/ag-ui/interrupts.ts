@@ -5,7 +5,7 @@ import { isQuestionId, toCallId } from '../../../agent/suspension.ts'
 import { isObject } from '../../../json/shape.ts'
 import { invalid, type Fault } from '../../../errors.ts'
 import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
-import type { DecidedCall } from '../../../runs/trace/source.ts'
+import type { DecidedCall } from '../../../runs/trace/span.ts'
 import type { RunAgentInput } from './input.ts'
 
 /** Interrupts of AG-UI: calls that wait for a person. Their id is the id of the call, or of a server's question in a call. */

@@ -9,7 +9,7 @@ import { createFormAnswers } from './forms.ts'
 import { createMcpServer, type Exchange, type McpServices } from './server.ts'
 import { fieldsOf } from '../../../json/shape.ts'
 import { sendEvents, toStreamHeaders } from '../../server/sse.ts'
-import { accessTo, lacking, permits, type Permission, type Principal } from '../../../access/permissions.ts'
+import { accessTo, PermissionError, permits, type Permission, type Principal } from '../../../access/permissions.ts'
 import { askName } from './tools.ts'
 
 export interface McpEndpointOptions extends Omit<McpServices, 'forms'> {
@@ -149,5 +149,5 @@ export function permissionErrorOf(message: unknown, principal: Pick<Principal, '
     : typeof method === 'string' && Object.hasOwn(accessOf, method)
       ? accessOf[method]
       : undefined
-  return needed === undefined || permits(principal, needed) ? undefined : lacking(needed)
+  return needed === undefined || permits(principal, needed) ? undefined : new PermissionError(needed)
 }

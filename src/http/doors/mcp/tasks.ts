@@ -8,17 +8,15 @@ import {
   type Task,
 } from '@modelcontextprotocol/server'
 import { ServiceError } from '../../../errors.ts'
-import { noFilters } from '../../../runs/list/run-list-store.ts'
-import type { ListRuns, ListedRunView } from '../../../runs/list/run-list.ts'
+import { noFilters, type ListRuns, type ListedRunView } from '../../../runs/run-list.ts'
 import type { RunStore, StoredRun } from '../../../runs/run-store.ts'
-import { isReadable } from '../../../runs/unstored.ts'
+import { isReadable, type RunStatus } from '../../../runs/run.ts'
 import { isId } from '../../server/request-headers.ts'
 import { toAskResult } from './results.ts'
 import { answer, applyAnswers, canDecide, toChat, toInputRequests, type AskServices } from './ask.ts'
 import { followRun, keyOf, relatedTask, type McpCall, tasksExtension, type Era } from './call.ts'
 import type { PendingCall } from '../../../agent/approval.ts'
 import { toWaitingText } from '../../../runs/approvals/approval-view.ts'
-import type { RunStatus } from '../../../runs/run.ts'
 import { toRunView } from '../../../runs/run-view.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { JsonValue } from '../../../agent/messages.ts'
 import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
-import type { DecidedCall } from '../../../runs/trace/source.ts'
+import type { DecidedCall } from '../../../runs/trace/span.ts'
 import type { Fault } from '../../../errors.ts'
 import type { ChatSource } from '../core/chat-request.ts'
 import { toImage, toPageChat, toPageFile, type PageMessage } from '../page-chat.ts'

@@ -1,9 +1,8 @@
 import type { Bus } from '../../../replicas/bus.ts'
 import { runKeyText } from '../../run.ts'
 import type { LiveRun } from '../live-run.ts'
-import type { RunRegistry } from '../registry.ts'
-import { Tail } from './tail.ts'
-import type { TailBatch, TailStore } from './tail-store.ts'
+import type { RunRegistry } from '../locate.ts'
+import { Tail, type TailBatch, type TailStore } from './tail.ts'
 import { reachState } from '../../../states.ts'
 
 interface RemoteReadersDependencies {

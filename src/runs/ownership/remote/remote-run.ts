@@ -3,11 +3,11 @@ import type { Bus } from '../../../replicas/bus.ts'
 import { fromCompact } from '../../log/compact-log.ts'
 import { EventLog } from '../../log/event-log.ts'
 import type { LiveRun } from '../live-run.ts'
-import type { RunRegistry } from '../registry.ts'
+import type { RunRegistry } from '../locate.ts'
 import { endWithoutSession, toFailedEnd } from '../../log/outcome.ts'
 import type { LoggedEvent, RunKey } from '../../run.ts'
 import type { HeldRun, RunStore, StoredRun } from '../../run-store.ts'
-import { countCommon, type Attempt, type TailStore } from './tail-store.ts'
+import { countCommon, type Attempt, type TailStore } from './tail.ts'
 import { reachState } from '../../../states.ts'
 
 export interface RemoteRunDependencies {

@@ -1,6 +1,9 @@
-import { fitName } from '../../agent/tool-names.ts'
+import { fitName, ownToolNames } from '../../agent/tool-names.ts'
 import type { DataFilter, ToolListing, ToolSet } from '../../agent/tool.ts'
 import { invalid, ServiceError, type Fault } from '../../errors.ts'
+import type { Owner } from '../../access/owner.ts'
+import type { CallerSchemas, ClientTools } from '../execution/ports.ts'
+import type { NewChat } from '../new-chat.ts'
 
 /**
  * Limits of data filter hints. Every document or row of the tool is compared with the hint, and every model call contains the hint, so hints
@@ -69,4 +72,51 @@ function isOwner({ name, status }: ToolListing, tool: string): boolean {
 
 export function notReady(tool: string, { status, reason }: ToolListing): ServiceError {
   return new ServiceError('tool_not_ready', `The tool ${tool} is not ready: ${reason ?? status}`)
+}
+
+/** Characters of all tools as JSON: every model call sends them, and each schema is compiled. */
+const maxCharacters = 262_144
+
+interface Surroundings {
+  /** The agent's tools. */
+  own: ToolSet
+  clientTools: Pick<ClientTools, 'faultOf'>
+  schemas: Pick<CallerSchemas, 'faultOf'>
+  caller: Owner
+}
+
+/** True for a chat with schemas of its caller. */
+export function hasSchemas({ request }: NewChat): boolean {
+  return Boolean(request.responseSchema ?? request.clientTools)
+}
+
+/** Refuses schemas that cannot be used, with the path to the faulty part, and client tools that cannot be offered. */
+export async function checkSchemas(chat: NewChat, surroundings: Surroundings): Promise<void> {
+  const { request, at, schemaLoc = [...at, 'response_schema'] } = chat
+  const { schemas, caller } = surroundings
+  const fault = request.responseSchema && (await schemas.faultOf('answer', request.responseSchema, caller))
+  if (fault) throw invalid([...schemaLoc, ...fault.path], fault.msg, 'json_schema')
+  if (request.clientTools) await checkClientTools(chat, surroundings)
+}
+
+/**
+ * Refuses client tools with names of the agent's own tools, with equal names, or with schemas that cannot be used. A name of the agent's is
+ * taken in both of its forms: as configured, and as models see the name.
+ */
+async function checkClientTools({ request, at, toolLoc }: NewChat, { own, clientTools: { faultOf }, caller }: Surroundings): Promise<void> {
+  const { clientTools: tools = [] } = request
+  const ownNames = new Set([...ownToolNames, ...own.list().flatMap(({ name, entry }) => [name, fitName(name), entry ?? name])])
+  const names = new Set<string>()
+  let characters = 0
+  const locOf = toolLoc ?? ((index: number, field: string): Fault['loc'] => [...at, 'client_tools', index, field])
+  for (const [index, tool] of tools.entries()) {
+    if (ownNames.has(tool.name)) throw invalid(locOf(index, 'name'), `the agent has a tool ${tool.name} of its own`)
+    if (names.has(tool.name)) throw invalid(locOf(index, 'name'), `another tool has the name ${tool.name}`)
+    names.add(tool.name)
+    characters += JSON.stringify(tool).length
+    if (characters > maxCharacters)
+      throw invalid(locOf(index, 'schema'), `the tools must have at most ${maxCharacters} characters together`)
+    const fault = await faultOf(tool, caller)
+    if (fault !== undefined) throw invalid(locOf(index, 'schema'), fault)
+  }
 }

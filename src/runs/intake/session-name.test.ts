@@ -1,6 +1,6 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import { shortName } from './begin-run.ts'
+import { shortName } from './open.ts'
 
 const nameOf = (content: string) => shortName([{ role: 'user', content }])
 

@@ -1,4 +1,4 @@
-import type { AgentConfig } from '../../configuration/schema.ts'
+import type { AgentConfig } from '../configuration/schema.ts'
 
 /** Number of expired items of one kind and tenant. */
 export interface ExpiredItems {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { DataFilter } from '../../agent/tool.ts'
 import type { FileReference } from '../../sessions/message.ts'
 import type { HistoryMessage } from '../run-store.ts'
-import { newestFiles } from './newest-files.ts'
+import { newestFiles } from './window-media.ts'
 
 const pdf = (name: string, size = 1, tokens = 1): FileReference => ({ name, mediaType: 'application/pdf', size, tokens })
 const song = (name: string): FileReference => ({ name, mediaType: 'audio/mpeg', size: 1, tokens: 1 })

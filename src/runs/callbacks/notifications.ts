@@ -1,10 +1,43 @@
+import type { NotificationConfig, RunStore, StoredRun } from '../run-store.ts'
 import { hash } from 'node:crypto'
-import { toBodyExcerpt, attemptToSend, verdictAfter, type AttemptDependencies, type Receivers } from '../callbacks/attempt.ts'
-import type { CallbackAttempt } from '../callbacks/callback-store.ts'
+import {
+  toBodyExcerpt,
+  attemptToSend,
+  verdictAfter,
+  type AttemptDependencies,
+  type Receivers,
+  type CallbackAttempt,
+  type CallbackStatus,
+  type CallbackVerdict,
+} from './attempt.ts'
 import type { Job, JobOutcome, NewJob } from '../jobs.ts'
 import { runKeyText, type RunKey } from '../run.ts'
-import type { RunStore, StoredRun } from '../run-store.ts'
-import type { NotificationConfig, NotificationStore, StoredNotification } from './notification-store.ts'
+
+/** `waiting`: the task has not changed yet. `pending`: a notification is to be sent. */
+export type NotificationStatus = 'waiting' | CallbackStatus
+
+export interface StoredNotification extends NotificationConfig {
+  status: NotificationStatus
+  /** Number of changes of the run that were to be sent. The job of an earlier change does nothing. */
+  round: number
+  /** Attempts in this round. */
+  tries: number
+}
+
+/** Port: notification configs of runs. They are removed with their run. */
+export interface NotificationStore {
+  /**
+   * Stores a config, or replaces the one with this id. Where the run waits or has ended, the first notification is due at once. Throws
+   * `not_found` for an unknown run, `gone` for a removed one, and `validation` where the run has `max` configs.
+   */
+  add(key: RunKey, config: NotificationConfig, limits: { max: number; now: number }): Promise<void>
+  find(key: RunKey, id: string): Promise<StoredNotification | undefined>
+  /** In order of their ids. */
+  list(key: RunKey): Promise<StoredNotification[]>
+  remove(key: RunKey, id: string): Promise<void>
+  /** Stores an attempt, and the status after it unless a later change of the run has begun a new round. */
+  record(key: RunKey, id: string, round: number, attempt: CallbackAttempt, verdict: CallbackVerdict): Promise<void>
+}
 
 /** Port: the content of a notification: the current state of the task. */
 export type ToNotificationBody = (run: StoredRun, config: Pick<NotificationConfig, 'links' | 'isLegacy'>) => Promise<NotificationBody>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Image } from '../../agent/messages.ts'
-import { newestImages, toEarlierMessage } from './attached.ts'
+import { newestImages, toEarlierMessage } from './result-images.ts'
 import { toNewMessages, toTranscript } from '../window/transcript.ts'
 import type { HistoryMessage } from '../run-store.ts'
 
