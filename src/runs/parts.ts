@@ -9,7 +9,7 @@ import { fromCompact } from './log/compact-log.ts'
 import { EventLog } from './log/event-log.ts'
 import type { OpenRun } from './open-run.ts'
 import type { StoredRun } from './run-store.ts'
-import type { LoggedEvent } from './run.ts'
+import type { LastEvent, LoggedEvent } from './run.ts'
 import type { DecidedCall } from './trace/span.ts'
 
 /** A part of a run: the events behind an interruption whose calls a client has answered, or the whole run. */
@@ -31,6 +31,11 @@ export function lastReceived({ before, open }: RunPart): number {
 export function usageBefore({ before }: Pick<RunPart, 'before'>): readonly UsageEntry[] {
   const last = before.at(-1)
   return last?.type === 'interrupt' ? last.usage : []
+}
+
+/** The last event for the client of a part: of an interruption, the client gets the calls that still wait. */
+export function lastOfPart({ open }: RunPart, last: LastEvent): LastEvent {
+  return last.type === 'interrupt' && open.length > 0 ? { ...last, calls: open } : last
 }
 
 /** The run as it was at an earlier event, which was its last event then. */

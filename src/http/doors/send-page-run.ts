@@ -11,8 +11,8 @@ import { principalOf } from '../server/authenticate.ts'
 import { followRun, type Exchange, type Opening } from '../reader.ts'
 import { openChat, type ChatServices } from './core/open-chat.ts'
 import type { ChatSource } from './core/chat-request.ts'
-import { sendFailedStream, sendRun } from './core/send-run.ts'
-import type { ToChunk } from './core/stream-chunks.ts'
+import { sendFailedStream, sendRun } from '../send-run.ts'
+import { fromChunks, type ToChunk } from '../projection.ts'
 
 /** Services of the protocols for chat pages. */
 export interface PageServices extends ChatServices, AnswerServices {
@@ -47,12 +47,12 @@ export async function sendPageRun(
     const { opening, resumed } = await open(services, { request, reply }, page)
     return await sendRun(reply, opening, {
       after: resumed ? lastReceived(resumed.part) : 0,
-      render: (hasSchema) => ({ toChunk: render({ requestId: resumed?.requestId ?? requestId, hasSchema }, resumed?.part) }),
+      render: (hasSchema) => fromChunks(render({ requestId: resumed?.requestId ?? requestId, hasSchema }, resumed?.part)),
       failsInStream: true,
     })
   } catch (error) {
     if (!isOfRun(error)) throw error
-    return sendFailedStream(reply, inWords(error), render({ requestId, hasSchema: false }))
+    return sendFailedStream(reply, inWords(error), fromChunks(render({ requestId, hasSchema: false })))
   }
 }
 

@@ -13,11 +13,10 @@ import { createFindRunKey, toRunView, toSharedView, type RunView } from '../../r
 import { keptFilesOf } from '../../runs/run-result.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { disconnectSignal } from '../server/connection.ts'
-import { lastEventHeader, lastEventNumber } from '../doors/last-event.ts'
 import { followNamed, type Exchange, type OpenChat } from '../reader.ts'
 import { ChainAnswer, ErrorReply, eventStream, Id, InterruptedEvent, refusals, ValidationReply, waitingFields } from './schemas.ts'
-import { sendRun } from '../doors/core/send-run.ts'
-import { chunksOf } from '../doors/core/stream-chunks.ts'
+import { lastEventHeader, lastEventNumber, sendRun } from '../send-run.ts'
+import { streamChunks } from '../doors/core/projection.ts'
 import { named } from '../openapi/named.ts'
 
 const whereId = 'Take a `request_id` from `GET /core/v1/runs`, or from the header `request-id` of a chat.'
@@ -230,7 +229,7 @@ ${whereId} ${whose} A run that failed before its first event is answered with it
       const key = await runKeyOf(request)
       const after = lastEventNumber(request, key.requestId)
       const opening = { chat: follow(key, { request, reply }) }
-      return sendRun(reply, opening, { after, render: () => ({ toChunk: chunksOf(key.requestId) }) })
+      return sendRun(reply, opening, { after, render: () => streamChunks(key.requestId) })
     },
   )
 }

@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
 import { sendFailure } from '../../server/error-reply.ts'
-import { lastEventHeader, lastEventNumber, nameRepeatedRequest } from '../last-event.ts'
 import { openChat, outcomeOf, type ChatServices } from './open-chat.ts'
 import { toWaitingFields } from '../../../runs/approvals/approval-view.ts'
 import {
@@ -15,8 +14,8 @@ import {
   IdHeaders,
   refusals,
 } from '../../resources/schemas.ts'
-import { sendRun } from './send-run.ts'
-import { chunksOf } from './stream-chunks.ts'
+import { lastEventHeader, lastEventNumber, nameRepeatedRequest, sendRun } from '../../send-run.ts'
+import { streamChunks } from './projection.ts'
 
 /** Chats that wait for their answer: as JSON, or as server-sent events. */
 export function chatRoutes(app: FastifyInstance, services: ChatServices): void {
@@ -76,7 +75,7 @@ export function chatRoutes(app: FastifyInstance, services: ChatServices): void {
     async (request, reply) => {
       const after = lastEventNumber(request, request.id)
       const opening = openChat(services, { request, reply, operation: 'chain_streaming' })
-      return sendRun(reply, opening, { after, render: () => ({ toChunk: chunksOf(request.id) }) })
+      return sendRun(reply, opening, { after, render: () => streamChunks(request.id) })
     },
   )
 }

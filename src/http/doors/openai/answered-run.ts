@@ -7,8 +7,8 @@ import type { RunStore, StoredRun } from '../../../runs/run-store.ts'
 import type { DecidedCall } from '../../../runs/trace/span.ts'
 import { followRun, type Exchange, type Opening, type ReaderServices } from '../../reader.ts'
 import { isId, setSessionId } from '../../server/request-headers.ts'
-import type { ToolOutput } from './completion-messages.ts'
-import { toCallId } from './tool-calls.ts'
+import type { ToolOutput } from './completions/messages.ts'
+import { toCallId } from './ids.ts'
 
 export interface OutputServices extends AnswerServices {
   openCalls: Pick<ApprovalStore, 'clientCalls' | 'ofRun'>

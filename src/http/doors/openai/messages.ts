@@ -4,7 +4,7 @@ import { invalid, type Fault } from '../../../errors.ts'
 import type { SentFile } from '../../../runs/attachments/sent-files.ts'
 import { labelOf } from '../../server/field-path.ts'
 import type { ChatBody } from '../../resources/schemas.ts'
-import { withoutFileLinks } from './files.ts'
+import { withoutFileLinks } from './output.ts'
 import type { FileFields, InputMessage, InputPart } from './schemas.ts'
 import { toUploadId } from './uploaded-files.ts'
 

@@ -5,12 +5,13 @@ import { sendFailure } from '../../server/error-reply.ts'
 import { outcomeOf } from '../core/open-chat.ts'
 import { jsonOrEvents, openAiRefusals } from './replies.ts'
 import { createResponse, type CreateServices } from './responses/create.ts'
-import { streamResponse } from './responses/events.ts'
+import { lastReceived } from '../../../runs/parts.ts'
+import { streamResponse } from './responses/projection.ts'
 import { ResponseEvent, ResponseReply } from './responses/replies.ts'
 import { ResponseBody } from './responses/request.ts'
 import { openResponse, toResponse } from './responses/response.ts'
 import { IdHeaders } from '../../resources/schemas.ts'
-import { sendRun } from '../core/send-run.ts'
+import { sendRun } from '../../send-run.ts'
 
 /** Chats in the form of OpenAI's responses. Errors have the shape of OpenAI's API. */
 export function responseRoutes(app: FastifyInstance, services: CreateServices): void {
@@ -32,7 +33,8 @@ export function responseRoutes(app: FastifyInstance, services: CreateServices): 
     async (request, reply) => {
       const isStream = (request.body as ResponseBody).stream === true
       const { head, opening, isQueued } = await createResponse(services, { request, reply })
-      if (isStream) return sendRun(reply, opening, { after: 0, render: (hasSchema) => streamResponse(head, { hasSchema }) })
+      if (isStream)
+        return sendRun(reply, opening, { after: lastReceived(head.part), render: (hasSchema) => streamResponse(head, { hasSchema }) })
       const chat = await opening.chat
       if (isQueued) return openResponse(head, 'queued')
       const { body, error } = await outcomeOf(chat)

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { CreateServices } from './responses/create.ts'
-import { chatCompletionRoutes } from './completions-routes.ts'
+import { chatCompletionRoutes } from './completions/routes.ts'
 import { conversationRoutes, type ConversationServices } from './conversations-routes.ts'
 import { embeddingRoutes } from './embeddings-routes.ts'
 import { fileRoutes, type FileServices } from '../../resources/files.ts'

@@ -11,13 +11,14 @@ import { filesForReader } from '../../answer-files.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { jsonOrEvents, openAiRefusals } from './replies.ts'
 import { deleteResponse } from './responses/delete.ts'
-import { streamResponse } from './responses/events.ts'
+import { lastReceived } from '../../../runs/parts.ts'
+import { streamResponse } from './responses/projection.ts'
 import { toListedItems, toPage } from './responses/input-list.ts'
 import { upToPart } from './responses/parts.ts'
 import { Deleted, ItemList, ResponseEvent, ResponseReply } from './responses/replies.ts'
 import { findResponse, readResponse, type StoredResponse } from './responses/stored.ts'
 import { followRun, type ReaderServices } from '../../reader.ts'
-import { sendRun } from '../core/send-run.ts'
+import { sendRun } from '../../send-run.ts'
 
 export interface StoredResponseServices extends ReaderServices {
   runs: Pick<Runs, 'follow' | 'cancel'>
@@ -77,11 +78,11 @@ export function storedResponseRoutes(app: FastifyInstance, services: StoredRespo
       if (!stream) return read(request)
       const stored = await find(request)
       const open = await followRun(services, { request, reply }, stored.run)
-      const run = upToPart(open.run, stored.key.part)
+      const run = upToPart(open.run, stored.head.key.part)
       const options = { startingAfter, isReplay: true, restoredAt: run.log.restoredAt, endedAt: stored.run.endedAt }
       const opening = { chat: Promise.resolve({ ...open, run }) }
       const render = (hasSchema: boolean) => streamResponse(stored.head, { ...options, hasSchema })
-      return sendRun(reply, opening, { after: 0, failsInStream: true, render })
+      return sendRun(reply, opening, { after: lastReceived(stored.head.part), failsInStream: true, render })
     },
   )
 
@@ -136,9 +137,9 @@ export function storedResponseRoutes(app: FastifyInstance, services: StoredRespo
       },
     },
     async (request) => {
-      const { key, echo } = await find(request)
+      const { head, echo } = await find(request)
       const query = request.query as Static<typeof ItemQuery>
-      const page = toPage(toListedItems(key, echo.input), query)
+      const page = toPage(toListedItems(head.key, echo.input), query)
       if (!page) throw invalid(['query', 'after'], `there is no item ${query.after}`)
       return page
     },

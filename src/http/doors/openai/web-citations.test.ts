@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import type { EndEvent, LoggedEvent } from '../../../runs/run.ts'
 import type { Citation } from '../../../sessions/message.ts'
 import { toSources } from '../ui-chat/projection.ts'
-import { completionChunksOf, toCompletion } from './chat-completion.ts'
+import { wholeRun } from '../../../runs/parts.ts'
+import { toCompletion } from './completions/projection.ts'
 import { toAnnotation } from './responses/items.ts'
 
 const url = 'https://a.example/rules'
@@ -28,7 +29,7 @@ const events: LoggedEvent[] = [
   { type: 'text', label: 'answer', text: 'A: 25 days.' },
   end,
 ]
-const head = { requestId: 'r', id: 'i', created: 1, model: 'm' }
+const head = { requestId: 'r', part: wholeRun, created: 1, model: 'm', metadata: undefined }
 const citation = { start_index: 2, end_index: 6, title: 'Rules', url }
 
 test('a chat completion has its web pages as annotations', () => {
@@ -37,17 +38,6 @@ test('a chat completion has its web pages as annotations', () => {
     choices: [{ message: { annotations: unknown } }]
   }
   assert.deepEqual(completion.choices[0].message.annotations, [{ type: 'url_citation', url_citation: citation }])
-})
-
-test('streamed annotations count in the whole content, with the text in front of the answer', () => {
-  const toChunk = completionChunksOf(head, { withUsage: false, hasSchema: false })
-  const text = events.map((event, index) => toChunk(index + 1, event, index === events.length - 1)).join('')
-  const deltas = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, json]) => JSON.parse(json!).choices[0].delta)
-  const content = deltas.map((delta) => delta.content ?? '').join('')
-  const [annotation] = deltas.flatMap((delta) => delta.annotations ?? [])
-  const { start_index: start, end_index: behind } = annotation.url_citation
-  assert.equal(content.slice(start, behind), ' 25 ')
-  assert.equal(content, 'Let me see.\n\nA: 25 days.')
 })
 
 test('a web page is a link in a response, and a source with an address on the page of the AI SDK', () => {

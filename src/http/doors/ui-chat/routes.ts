@@ -7,7 +7,8 @@ import { followNamed } from '../../reader.ts'
 import { isId, setSessionId } from '../../server/request-headers.ts'
 import { ErrorReply, Id, IdHeaders, refusals, ValidationReply } from '../../resources/schemas.ts'
 import { sendPageRun, type PageRequest, type PageServices } from '../send-page-run.ts'
-import { sendRun } from '../core/send-run.ts'
+import { fromChunks } from '../../projection.ts'
+import { sendRun } from '../../send-run.ts'
 import { isAnswer, rejectedIn, toDecisions, toSource, UiChatBody, UiMessageChunk } from './input.ts'
 import { uiMessageOf } from './projection.ts'
 
@@ -69,7 +70,7 @@ export function uiChatRoutes(app: FastifyInstance, services: PageServices): void
       const run = await services.sessionRuns.newest({ tenant, owner }, sessionId)
       if (!run || run.endedAt !== undefined) return reply.code(204).send()
       const opening = { chat: followNamed(services, { request, reply }, { tenant, owner, requestId: run.requestId }) }
-      const render = (hasSchema: boolean) => ({ toChunk: uiMessageOf({ requestId: run.requestId, hasSchema }) })
+      const render = (hasSchema: boolean) => fromChunks(uiMessageOf({ requestId: run.requestId, hasSchema }))
       return sendRun(reply.header(versionHeader, 'v1'), opening, { after: 0, render, failsInStream: true })
     },
   )

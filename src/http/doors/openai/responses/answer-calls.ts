@@ -1,19 +1,20 @@
 import type { Principal } from '../../../../access/permissions.ts'
 import type { EchoStore } from '../../../../runs/log/echo-store.ts'
 import { answerRun, type AnsweredRun, type OutputServices } from '../answered-run.ts'
-import { toToolCallId, type ResponseKey } from '../ids.ts'
+import { toToolCallId } from '../ids.ts'
 import { partEchoOf, withPart, type PartEcho } from './echo.ts'
 import type { OutputItem } from './input.ts'
 import { countParts } from './parts.ts'
+import type { ResponseHead } from './response.ts'
 
 export interface CallServices extends OutputServices {
   echoes: Pick<EchoStore, 'replace'>
 }
 
-/** The run that a request's outputs resume, and the id of the new response. */
+/** The run that a request's outputs resume, and the new response. */
 export interface AnsweredCalls {
   answered: AnsweredRun
-  key: ResponseKey
+  head: ResponseHead
 }
 
 /**
@@ -37,5 +38,8 @@ export async function answerCalls(
       if (run.status === 'interrupted' && request && withEcho) await services.echoes.replace({ ...run, request }, withEcho)
     },
   })
-  return answered && { answered, key: { requestId: answered.key.requestId, part: countParts(answered.part.before) } }
+  if (!answered) return undefined
+  const { key, part } = answered
+  const { created, fields } = echo
+  return { answered, head: { key: { requestId: key.requestId, part: countParts(part.before) }, part, created, fields } }
 }

@@ -2,7 +2,7 @@ import { invalid } from '../../../../errors.ts'
 import type { BroughtCall } from '../../../../runs/run.ts'
 import { toBroughtChat, type BroughtChat, type Entry } from '../brought-chat.ts'
 import { toTurn } from '../messages.ts'
-import { toPlainId } from '../completion-messages.ts'
+import { toPlainId } from '../ids.ts'
 import type { CallItem, Item, OutputItem } from './input.ts'
 
 /** Converts items, in which no reference is left. */

@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../../../../access/permissions.ts'
 import { invalid, ServiceError } from '../../../../errors.ts'
-import { storedEvents } from '../../../../runs/parts.ts'
 import type { RunStore } from '../../../../runs/run-store.ts'
 import type { SessionChanges } from '../../../../sessions/session-changes.ts'
 import type { SessionRecord, SessionStore } from '../../../../sessions/session-store.ts'
@@ -75,10 +74,10 @@ async function placeAfter(
   return { sessionId, afterMessages: messages, fork }
 }
 
-function refuseUnended({ key, run }: StoredResponse, previous: string): void {
+function refuseUnended({ head, run, events }: StoredResponse, previous: string): void {
   const at = ['body', 'previous_response_id']
   if (run.status === 'interrupted') throw invalid(['body', 'input'], `${previous} waits for the outputs of its calls, or for an approval`)
-  if (key.part < countParts(storedEvents(run))) throw invalid(at, `the calls of ${previous} have been answered: continue its last response`)
+  if (head.key.part < countParts(events)) throw invalid(at, `the calls of ${previous} have been answered: continue its last response`)
   if (run.endedAt === undefined) throw invalid(at, `${previous} has not ended yet`)
 }
 

@@ -15,7 +15,8 @@ import { toInstructions } from '../parameters.ts'
 import { answerCalls, type CallServices } from './answer-calls.ts'
 import { toResponseChat } from './chat.ts'
 import { findPlace, type Place, type PlaceServices } from './conversation.ts'
-import { headOf, toEcho, type PartEcho } from './echo.ts'
+import { wholeRun } from '../../../../runs/parts.ts'
+import { toEcho, type PartEcho } from './echo.ts'
 import { finalOutputs, toInputItems, toItems, type Item } from './input.ts'
 import { storedInput } from './input-list.ts'
 import { refuseUnsupported, toChatOptions, toResponseFields } from './parameters.ts'
@@ -53,7 +54,7 @@ export async function createResponse(services: CreateServices, exchange: Exchang
   const place = await findPlace(services, request, principal, fields)
   const unstored = unstoredOf(request, fields)
   const source = toSource(services, body, await withoutReferences(services, principal, items), { place, echo, unstored })
-  const head = headOf({ requestId: request.id, part: 1 }, echo)
+  const head = { key: { requestId: request.id, part: 1 }, part: wholeRun, created: echo.created, fields }
   const opening = fields.background ? acceptChat(services, exchange, source, place) : openPlaced(services, exchange, source, place)
   return { head, opening, isQueued }
 }
@@ -78,10 +79,10 @@ async function resume(
   const outputs = finalOutputs(items)
   const calls = outputs.length > 0 ? await answerCalls(services, principalOf(request), outputs, echo) : undefined
   if (!calls) return undefined
-  const { key, answered } = calls
+  const { head, answered } = calls
   const { chat } = openAnswered(services, { request, reply }, answered)
-  const upTo = chat.then((open): OpenChat => ({ ...open, run: upToPart(open.run, key.part) }))
-  return { head: headOf(key, echo), opening: { chat: upTo } }
+  const upTo = chat.then((open): OpenChat => ({ ...open, run: upToPart(open.run, head.key.part) }))
+  return { head, opening: { chat: upTo } }
 }
 
 interface Surroundings {

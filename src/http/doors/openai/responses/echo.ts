@@ -1,9 +1,7 @@
 import type { JsonObject } from '../../../../agent/messages.ts'
 import type { StoredRun } from '../../../../runs/run-store.ts'
-import type { ResponseKey } from '../ids.ts'
 import type { ResponseFields } from './parameters.ts'
 import type { InputItem } from './request.ts'
-import type { ResponseHead } from './response.ts'
 
 /** What is stored with a run for its responses. */
 interface ResponseEcho extends PartEcho {
@@ -41,8 +39,4 @@ export function partEchoOf(run: Pick<StoredRun, 'endedAt' | 'log' | 'request'>, 
 export function withPart(run: StoredRun, part: number, partEcho: PartEcho): JsonObject | undefined {
   const echo = echoOf(run)
   return echo && ({ ...echo, parts: { ...echo.parts, [part]: partEcho } } as unknown as JsonObject)
-}
-
-export function headOf(key: ResponseKey, { created, fields }: Pick<PartEcho, 'created' | 'fields'>): ResponseHead {
-  return { ...key, created, fields }
 }

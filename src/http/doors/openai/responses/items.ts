@@ -1,6 +1,7 @@
 import type { PendingCall } from '../../../../agent/approval.ts'
+import type { LastEvent } from '../../../../runs/run.ts'
 import type { Citation } from '../../../../sessions/message.ts'
-import { toWebCitations, type UrlCitation } from '../files.ts'
+import { toWebCitations, type UrlCitation } from '../output.ts'
 import { toCallIds } from '../ids.ts'
 
 /** Output items of a response. */
@@ -62,6 +63,12 @@ export function toAnnotation(citation: Citation): Annotation {
   if (web) return toLink(web)
   const { file, documentId, answerEnd } = citation
   return { type: 'file_citation', index: answerEnd, file_id: documentId ?? file, filename: file }
+}
+
+/** `completed` for an answer that the model finished itself, and for calls of client tools alone. */
+export function statusOf(end: LastEvent): 'completed' | 'incomplete' {
+  if (end.type === 'interrupt') return end.calls.every(({ by }) => by === 'client') ? 'completed' : 'incomplete'
+  return end.reason === 'stop' ? 'completed' : 'incomplete'
 }
 
 export function toMessage(id: string, part: OutputPart | undefined, state: Pick<OutputMessage, 'status' | 'phase'>): OutputMessage {

@@ -2,14 +2,11 @@ import type { AnswerFile } from '../../../../artifacts/answer-files.ts'
 import type { LastEvent, LoggedEvent } from '../../../../runs/run.ts'
 import { errorOf } from '../../../../runs/log/outcome.ts'
 import { toItemId } from '../ids.ts'
-import { toFileText } from '../files.ts'
+import { toFileText, waitingText } from '../output.ts'
 import { Segments } from '../../segments.ts'
-import { withApprovalText } from '../approval.ts'
-import { toAnnotation, toFunctionCall, toLink, toMessage, toPart, toReasoning } from './items.ts'
+import { statusOf, toAnnotation, toFunctionCall, toLink, toMessage, toPart, toReasoning } from './items.ts'
 import type { Annotation, OutputItem, OutputMessage } from './items.ts'
-import { contentRef, summaryRef, type OpenText, type OutputSink } from './output-sink.ts'
 import { isPartEnd } from './parts.ts'
-import { statusOf } from './state.ts'
 
 interface OutputOptions {
   requestId: string
@@ -17,6 +14,20 @@ interface OutputOptions {
   showsThoughts: boolean
   /** True where the answer has a schema: clients parse every text, so they get no commentary. */
   hasSchema: boolean
+}
+
+/**
+ * Takes the events of a streamed response while its output grows. `delta`: a piece of text; `fields` is the same object for all pieces of a text.
+ */
+export type EmitEvent = (type: string, fields: object, delta?: string) => void
+
+/** An item whose text still grows. */
+interface OpenText {
+  id: string
+  index: number
+  text: string
+  /** The fields of an event with a piece of the text. */
+  place: object
 }
 
 /** A blank line parts a message from the next, for clients that join the texts. */
@@ -34,12 +45,12 @@ export class ResponseOutput {
   private thought: OpenText | undefined
   private readonly segments: Segments
   private readonly options: OutputOptions
-  private readonly sink: OutputSink
+  private readonly emit: EmitEvent
 
-  constructor(options: OutputOptions, sink: OutputSink) {
+  constructor(options: OutputOptions, emit: EmitEvent = () => undefined) {
     this.options = options
     this.segments = new Segments({ isHeld: options.hasSchema })
-    this.sink = sink
+    this.emit = emit
   }
 
   /** Takes an event that is not the last one of the response. */
@@ -63,7 +74,7 @@ export class ResponseOutput {
   /** Takes the last event of the response, and returns its items. */
   finish(end: LastEvent, files?: readonly AnswerFile[]): OutputItem[] {
     this.closeThought()
-    const waits = withApprovalText(this.options.requestId, '', end)
+    const waits = waitingText(this.options.requestId, end)
     if (waits !== '') {
       this.startMessage()
       this.addText(waits)
@@ -94,7 +105,7 @@ export class ResponseOutput {
     const index = this.items.length
     const id = toItemId(type, this.options.requestId, this.earlierItems + index)
     this.items.length = index + 1
-    return { id, index, text: '', place: `,${JSON.stringify(place(index, id)).slice(1, -1)},"delta":` }
+    return { id, index, text: '', place: place(index, id) }
   }
 
   private startMessage(): void {
@@ -107,26 +118,26 @@ export class ResponseOutput {
     this.message = { ...open, annotations: [] }
     const item = toMessage(open.id, undefined, { status: 'in_progress', phase: 'final_answer' })
     const { phase: _, ...added } = item
-    this.sink.event('response.output_item.added', { output_index: open.index, item: added })
-    this.sink.event('response.content_part.added', { ...contentRef(open), part: toPart('') })
+    this.emit('response.output_item.added', { output_index: open.index, item: added })
+    this.emit('response.content_part.added', { ...contentRef(open), part: toPart('') })
   }
 
   private addText(text: string): void {
     const message = this.message!
     message.text += text
-    this.sink.delta('response.output_text.delta', message.place, text)
+    this.emit('response.output_text.delta', message.place, text)
   }
 
   private closeMessage(state: Pick<OutputMessage, 'status' | 'phase'>): void {
-    const { message, sink } = this
+    const { message } = this
     if (!message) return
     this.message = undefined
     const part = toPart(message.text, message.annotations)
     const item = toMessage(message.id, part, state)
     this.items[message.index] = item
-    sink.event('response.output_text.done', { ...contentRef(message), text: message.text, logprobs: [] })
-    sink.event('response.content_part.done', { ...contentRef(message), part })
-    sink.event('response.output_item.done', { output_index: message.index, item })
+    this.emit('response.output_text.done', { ...contentRef(message), text: message.text, logprobs: [] })
+    this.emit('response.content_part.done', { ...contentRef(message), part })
+    this.emit('response.output_item.done', { output_index: message.index, item })
   }
 
   /** Appends links to the files of the run to the last message, or to a message of their own. */
@@ -143,7 +154,7 @@ export class ResponseOutput {
     const { message } = this
     for (const annotation of message ? annotations : []) {
       const added = { ...contentRef(message!), annotation_index: message!.annotations.length, annotation }
-      this.sink.event('response.output_text.annotation.added', added)
+      this.emit('response.output_text.annotation.added', added)
       message!.annotations.push(annotation)
     }
   }
@@ -152,40 +163,50 @@ export class ResponseOutput {
     if (!this.options.showsThoughts || text === '') return
     this.thought ??= this.startThought()
     this.thought.text += text
-    this.sink.delta('response.reasoning_summary_text.delta', this.thought.place, text)
+    this.emit('response.reasoning_summary_text.delta', this.thought.place, text)
   }
 
   private startThought(): OpenText {
     const open = this.open('rs', (output_index, item_id) => ({ item_id, output_index, summary_index: 0 }))
     const item = { ...toReasoning(open.id, ''), status: 'in_progress', summary: [] }
-    this.sink.event('response.output_item.added', { output_index: open.index, item })
-    this.sink.event('response.reasoning_summary_part.added', { ...summaryRef(open), part: { type: 'summary_text', text: '' } })
+    this.emit('response.output_item.added', { output_index: open.index, item })
+    this.emit('response.reasoning_summary_part.added', { ...summaryRef(open), part: { type: 'summary_text', text: '' } })
     return open
   }
 
   private closeThought(): void {
-    const { thought, sink } = this
+    const { thought } = this
     if (!thought) return
     this.thought = undefined
     const item = toReasoning(thought.id, thought.text)
     this.items[thought.index] = item
-    sink.event('response.reasoning_summary_text.done', { ...summaryRef(thought), text: thought.text })
-    sink.event('response.reasoning_summary_part.done', { ...summaryRef(thought), part: item.summary[0] })
-    sink.event('response.output_item.done', { output_index: thought.index, item })
+    this.emit('response.reasoning_summary_text.done', { ...summaryRef(thought), text: thought.text })
+    this.emit('response.reasoning_summary_part.done', { ...summaryRef(thought), part: item.summary[0] })
+    this.emit('response.output_item.done', { output_index: thought.index, item })
   }
 
   private addCalls({ calls }: Extract<LastEvent, { type: 'interrupt' }>): void {
     for (const call of calls.filter(({ by }) => by === 'client')) {
       const item = toFunctionCall(call)
       const place = { item_id: item.id, output_index: this.items.length }
-      this.sink.event('response.output_item.added', {
+      this.emit('response.output_item.added', {
         output_index: place.output_index,
         item: { ...item, status: 'in_progress', arguments: '' },
       })
-      this.sink.delta('response.function_call_arguments.delta', `,${JSON.stringify(place).slice(1, -1)},"delta":`, item.arguments)
-      this.sink.event('response.function_call_arguments.done', { ...place, name: item.name, arguments: item.arguments })
+      this.emit('response.function_call_arguments.delta', place, item.arguments)
+      this.emit('response.function_call_arguments.done', { ...place, name: item.name, arguments: item.arguments })
       this.items.push(item)
-      this.sink.event('response.output_item.done', { output_index: place.output_index, item })
+      this.emit('response.output_item.done', { output_index: place.output_index, item })
     }
   }
+}
+
+/** The fields of an event that name the text of a message. */
+function contentRef({ id, index }: OpenText): object {
+  return { item_id: id, output_index: index, content_index: 0 }
+}
+
+/** The fields of an event that name a thought. */
+function summaryRef({ id, index }: OpenText): object {
+  return { item_id: id, output_index: index, summary_index: 0 }
 }

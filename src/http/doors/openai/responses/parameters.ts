@@ -5,7 +5,7 @@ import { invalid } from '../../../../errors.ts'
 import type { ChatSource } from '../../core/chat-request.ts'
 import type { ChatBody } from '../../../resources/schemas.ts'
 import { toAnswerFormat } from '../answer-format.ts'
-import { toModelOptions } from '../completion-options.ts'
+import { toModelOptions } from '../completions/options.ts'
 import { Reasoning, refuseParameters, unsupported, type ParameterRules } from '../parameters.ts'
 import { ResponseBody } from './request.ts'
 

@@ -1,6 +1,6 @@
 import type { OpenRun } from '../../../../runs/open-run.ts'
-import { upToEvent } from '../../../../runs/parts.ts'
-import type { InterruptEvent, LoggedEvent } from '../../../../runs/run.ts'
+import { upToEvent, type RunPart } from '../../../../runs/parts.ts'
+import type { InterruptEvent, LoggedEvent, RunStatus } from '../../../../runs/run.ts'
 
 /** True for an interruption with calls of client tools: a new request answers the calls, and its response is the next part of the run. */
 export function isPartEnd(event: LoggedEvent): event is InterruptEvent {
@@ -17,6 +17,14 @@ export function endOfPart(events: readonly LoggedEvent[], part: number): number 
 /** Number of parts that have begun, where the last call has been answered: a part begins with the end of the part before. */
 export function countParts(events: readonly LoggedEvent[]): number {
   return events.filter(isPartEnd).length + 1
+}
+
+/** A part of a stored run. While other calls than those of the client wait, the part shows the interruption before it. */
+export function partOf(events: readonly LoggedEvent[], part: number, status: RunStatus): RunPart {
+  const before = events.slice(0, part === 1 ? 0 : endOfPart(events, part - 1))
+  const last = before.at(-1)
+  const waits = status === 'interrupted' && before.length === events.length && last?.type === 'interrupt'
+  return { before, open: waits ? last.calls.filter(({ by }) => by !== 'client') : [] }
 }
 
 /** The run up to the end of a part. A part that goes on is followed live. */

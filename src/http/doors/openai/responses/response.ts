@@ -1,18 +1,19 @@
 import type { AnswerFile } from '../../../../artifacts/answer-files.ts'
 import { errorOf } from '../../../../runs/log/outcome.ts'
+import { lastOfPart, lastReceived, usageBefore, type RunPart } from '../../../../runs/parts.ts'
 import { isLastEvent, type LastEvent, type LoggedEvent } from '../../../../runs/run.ts'
-import type { UsageEntry } from '../../../../sessions/message.ts'
-import { approvalFields } from '../approval.ts'
-import { fileFields } from '../files.ts'
 import { toResponseId, type ResponseKey } from '../ids.ts'
-import type { OutputItem } from './items.ts'
-import { ResponseOutput } from './output.ts'
+import { approvalFields, fileFields, tokensSince } from '../output.ts'
+import { statusOf, type OutputItem } from './items.ts'
+import { ResponseOutput, type EmitEvent } from './output.ts'
 import type { ResponseFields } from './parameters.ts'
 import { isPartEnd } from './parts.ts'
-import { endStatusOf, incompleteReason, usageOf } from './state.ts'
 
 /** A response in each of its states. */
-export interface ResponseHead extends ResponseKey {
+export interface ResponseHead {
+  key: ResponseKey
+  /** The part of the run that the response shows. */
+  part: RunPart
   /** Epoch seconds. */
   created: number
   fields: ResponseFields
@@ -21,7 +22,7 @@ export interface ResponseHead extends ResponseKey {
 /** A response without an end. */
 export function openResponse(head: ResponseHead, status: 'queued' | 'in_progress', output: readonly OutputItem[] = []): object {
   return {
-    id: toResponseId(head),
+    id: toResponseId(head.key),
     object: 'response',
     created_at: head.created,
     completed_at: null,
@@ -38,21 +39,15 @@ export function openResponse(head: ResponseHead, status: 'queued' | 'in_progress
   }
 }
 
-export interface ResponseEnd {
+interface ResponseEnd {
   end: LastEvent
   /** Epoch milliseconds of the end of the run, for an end event without a time; undefined for now. */
   endedAt?: number | undefined
   files?: readonly AnswerFile[] | undefined
-  /** Usage of the run up to the part before. */
-  usageBefore?: readonly UsageEntry[]
 }
 
 /** A response whose run has ended, or waits for approval or for its client. */
-export function endedResponse(
-  head: ResponseHead,
-  output: readonly OutputItem[],
-  { end, endedAt: runEndedAt, files, usageBefore }: ResponseEnd,
-): object {
+export function endedResponse(head: ResponseHead, output: readonly OutputItem[], { end, endedAt: runEndedAt, files }: ResponseEnd): object {
   const endedAt = end.at ?? (end.type === 'end' ? runEndedAt : undefined) ?? Date.now()
   const error = errorOf(end)
   const status = endStatusOf(end)
@@ -62,46 +57,56 @@ export function endedResponse(
     completed_at: status === 'completed' ? Math.floor(endedAt / 1000) : null,
     error: error && status === 'failed' ? { code: 'server_error', message: error.body } : null,
     incomplete_details: status === 'incomplete' ? { reason: incompleteReason(end) } : null,
-    usage: usageOf(end, usageBefore),
-    ...approvalFields(head.requestId, end),
+    usage: toUsage(end, head.part),
+    ...approvalFields(head.key.requestId, end),
     ...fileFields(files),
   }
 }
 
-const noSink = { event() {}, delta() {} }
+export function endStatusOf(end: LastEvent): 'completed' | 'incomplete' | 'failed' | 'cancelled' {
+  if (end.type === 'end' && end.reason === 'cancelled') return 'cancelled'
+  return errorOf(end) ? 'failed' : statusOf(end)
+}
 
-export function createOutput(
-  { requestId, fields: { reasoning } }: ResponseHead,
-  hasSchema: boolean,
-  sink: ConstructorParameters<typeof ResponseOutput>[1] = noSink,
-): ResponseOutput {
-  const showsThoughts = typeof reasoning?.['summary'] === 'string'
-  return new ResponseOutput({ requestId, showsThoughts, hasSchema }, sink)
+function incompleteReason(end: LastEvent): string {
+  if (end.type === 'interrupt') return 'approval_required'
+  return end.reason === 'content_filter' ? end.reason : 'max_output_tokens'
+}
+
+function toUsage({ usage }: LastEvent, part: RunPart): object {
+  const { input, output, total, cached, written, reasoning } = tokensSince(usageBefore(part), usage)
+  return {
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: cached, cache_write_tokens: written },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: reasoning },
+    total_tokens: total,
+  }
+}
+
+/** The output of a response, at the start of its part: the items of earlier parts count in the ids. */
+export function createOutput({ key, part, fields }: ResponseHead, hasSchema: boolean, emit?: EmitEvent): ResponseOutput {
+  const showsThoughts = typeof fields.reasoning?.['summary'] === 'string'
+  const output = new ResponseOutput({ requestId: key.requestId, showsThoughts, hasSchema }, emit)
+  for (const event of part.before) {
+    if (isPartEnd(event)) output.skip(event)
+    else output.take(event)
+  }
+  return output
 }
 
 /** The run of a response, as far as its events do not tell. */
-interface ResponseRun extends Omit<ResponseEnd, 'end' | 'usageBefore'> {
+interface ResponseRun extends Omit<ResponseEnd, 'end'> {
   hasSchema: boolean
 }
 
 /** Converts the events of a run, up to the end of the part of the response, to the response. */
-export function toResponse(head: ResponseHead, events: readonly LoggedEvent[], { hasSchema, ...end }: ResponseRun): object {
+export function toResponse(head: ResponseHead, events: readonly LoggedEvent[], { hasSchema, ...rest }: ResponseRun): object {
   const output = createOutput(head, hasSchema)
-  let part = 1
-  let usageBefore: readonly UsageEntry[] = []
-  for (const [index, event] of events.entries()) {
-    if (isPartEnd(event) && part < head.part) {
-      output.skip(event)
-      usageBefore = event.usage
-      part++
-    } else if (index === events.length - 1 && isLastEvent(event)) {
-      return endedResponse(head, output.finish(event, end.files), { ...end, end: event, usageBefore })
-    } else output.take(event)
-  }
-  const last = events.at(-1)
-  // The client has answered its calls, and other calls of the turn still wait for approval.
-  const approvals = last?.type === 'interrupt' ? last.calls.filter(({ by }) => by !== 'client') : []
-  if (last?.type !== 'interrupt' || approvals.length === 0) return openResponse(head, 'in_progress', output.completed())
-  const waiting: LastEvent = { ...last, calls: approvals }
-  return endedResponse(head, output.finish(waiting), { end: waiting, usageBefore })
+  const shown = events.slice(lastReceived(head.part))
+  const last = shown.at(-1)
+  for (const event of shown) if (event !== last || !isLastEvent(event)) output.take(event)
+  if (!isLastEvent(last)) return openResponse(head, 'in_progress', output.completed())
+  const end = lastOfPart(head.part, last)
+  return endedResponse(head, output.finish(end, rest.files), { ...rest, end })
 }

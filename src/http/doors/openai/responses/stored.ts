@@ -1,20 +1,20 @@
 import { ServiceError } from '../../../../errors.ts'
 import type { Owner } from '../../../../access/owner.ts'
-import { isReadable, type RunKey } from '../../../../runs/run.ts'
-import { storedEvents } from '../../../../runs/parts.ts'
+import { isReadable, type LoggedEvent, type RunKey } from '../../../../runs/run.ts'
+import { storedEvents, wholeRun } from '../../../../runs/parts.ts'
 import { hasSchema } from '../../../../runs/open-run.ts'
 import type { RunStore, StoredRun } from '../../../../runs/run-store.ts'
 import type { ToReaderFiles } from '../../../answer-files.ts'
-import { parseResponseId, type ResponseKey } from '../ids.ts'
-import { headOf, partEchoOf, type PartEcho } from './echo.ts'
+import { parseResponseId } from '../ids.ts'
+import { partEchoOf, type PartEcho } from './echo.ts'
 import type { OutputItem } from './items.ts'
-import { countParts, endOfPart, isPartEnd } from './parts.ts'
+import { countParts, endOfPart, isPartEnd, partOf } from './parts.ts'
 import { createOutput, openResponse, toResponse, type ResponseHead } from './response.ts'
 
 /** A response of the caller, read from the store. */
 export interface StoredResponse {
-  key: ResponseKey
   run: StoredRun
+  events: readonly LoggedEvent[]
   echo: PartEcho
   head: ResponseHead
 }
@@ -24,8 +24,11 @@ export async function findResponse(store: Pick<RunStore, 'find'>, { tenant, owne
   const key = parseResponseId(id)
   const run = key && (await findRun(store, { tenant, owner, requestId: key.requestId }))
   const echo = run && partEchoOf(run, key.part)
-  if (!run || !isReadable(run) || !echo?.fields.store || key.part > countParts(storedEvents(run))) throw noResponse(id)
-  return { key, run, echo, head: headOf(key, echo) }
+  if (!run || !isReadable(run) || !echo?.fields.store) throw noResponse(id)
+  const events = storedEvents(run)
+  if (key.part > countParts(events)) throw noResponse(id)
+  const { created, fields } = echo
+  return { run, events, echo, head: { key, part: partOf(events, key.part, run.status), created, fields } }
 }
 
 /** Undefined also for a run that was removed. */
@@ -45,9 +48,8 @@ export function noResponse(id: string, field?: string): ServiceError {
 }
 
 /** The response as JSON, in its current state. */
-export async function readResponse({ key, run, head }: StoredResponse, toFiles: ToReaderFiles): Promise<object> {
-  const events = storedEvents(run)
-  const end = endOfPart(events, key.part)
+export async function readResponse({ run, events, head }: StoredResponse, toFiles: ToReaderFiles): Promise<object> {
+  const end = endOfPart(events, head.key.part)
   if (run.status === 'pending' && run.messageIndex === undefined) return openResponse(head, 'queued')
   const isAtRest = run.endedAt !== undefined || run.status === 'interrupted'
   // The log of a running run is the log up to its last interruption.
@@ -63,7 +65,8 @@ export function outputOf(run: StoredRun): OutputItem[] {
   const echo = partEchoOf(run, 1)
   const events = storedEvents(run)
   if (!echo || events.length === 0) return []
-  const output = createOutput(headOf({ requestId: run.requestId, part: 1 }, echo), hasSchema(run))
+  const { created, fields } = echo
+  const output = createOutput({ key: { requestId: run.requestId, part: 1 }, part: wholeRun, created, fields }, hasSchema(run))
   const items: OutputItem[] = []
   for (const [index, event] of events.entries()) {
     const isLast = index === events.length - 1

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { clientToolName, maxClientTools } from '../../resources/schemas.ts'
-import { Effort, maybe, Reasoning, Verbosity } from './parameters.ts'
+import { clientToolName, maxClientTools } from '../../../resources/schemas.ts'
+import { Effort, maybe, Reasoning, Verbosity } from '../parameters.ts'
 
 /** Request schemas of chat completions. A parameter has its effect or is refused; `parameters.ts` decides on unknown parameters. */
 

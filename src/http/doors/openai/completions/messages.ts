@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto'
-import { invalid, type Fault } from '../../../errors.ts'
-import type { BroughtCall } from '../../../runs/run.ts'
-import { toBroughtChat, type BroughtChat, type Entry } from './brought-chat.ts'
-import type { CompletionMessage } from './completion-schemas.ts'
-import { toTurn, type Turn } from './messages.ts'
-import { fromCallId } from './tool-calls.ts'
+import { invalid, type Fault } from '../../../../errors.ts'
+import type { BroughtCall } from '../../../../runs/run.ts'
+import { toBroughtChat, type BroughtChat, type Entry } from '../brought-chat.ts'
+import type { CompletionMessage } from './schemas.ts'
+import { toTurn, type Turn } from '../messages.ts'
+import { toPlainId } from '../ids.ts'
 
 type Loc = Fault['loc']
 
@@ -64,11 +63,4 @@ function toCalls(messages: readonly CompletionMessage[], index: number, at: Loc)
   return calls.map(({ id, function: { name, arguments: input } }) => {
     return { id: toPlainId(id), name, arguments: input, result: outputs.get(id)! }
   })
-}
-
-/** An id that every provider accepts. Ids of other services that do not fit are replaced, always by the same id. */
-export function toPlainId(id: string): string {
-  const own = fromCallId(id)
-  if (own !== undefined) return own
-  return /^[A-Za-z0-9_-]{1,64}$/.test(id) ? id : `call_${createHash('sha256').update(id).digest('hex').slice(0, 24)}`
 }

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ServiceError } from '../../../errors.ts'
-import { EventLog } from '../../../runs/log/event-log.ts'
-import { toFailedEnd } from '../../../runs/log/outcome.ts'
-import type { LoggedEvent } from '../../../runs/run.ts'
-import { chunksOf, toTexts } from './stream-chunks.ts'
+import { ServiceError } from '../errors.ts'
+import { EventLog } from '../runs/log/event-log.ts'
+import { toFailedEnd } from '../runs/log/outcome.ts'
+import type { LoggedEvent } from '../runs/run.ts'
+import { streamChunks } from './doors/core/projection.ts'
+import { toTexts } from './projection.ts'
 
 const text = (piece: string): LoggedEvent => ({ type: 'text', label: 'answer', text: piece })
 const fault = toFailedEnd(new ServiceError('overloaded', 'The service is stopping.'))
@@ -12,7 +13,7 @@ const fault = toFailedEnd(new ServiceError('overloaded', 'The service is stoppin
 /** Reads a log after a number. Returns `<id> <token or finish reason>` for each chunk. */
 async function read(log: EventLog, after: number): Promise<string[]> {
   const lines: string[] = []
-  const reader = { stream: { toChunk: chunksOf('r1') }, after, disconnected: new AbortController().signal, toFiles: async () => [] }
+  const reader = { stream: streamChunks('r1'), after, disconnected: new AbortController().signal, toFiles: async () => [] }
   for await (const texts of toTexts(log, reader)) {
     for (const [, id, data] of texts.matchAll(/id: (\S+)\ndata: (.*)\n/g)) {
       const { token, agent_step: label, finish_reason: reason } = JSON.parse(data!)

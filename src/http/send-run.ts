@@ -1,11 +1,14 @@
-import type { FastifyReply } from 'fastify'
-import type { OpenRun } from '../../../runs/open-run.ts'
-import type { EventLog } from '../../../runs/log/event-log.ts'
-import { errorOf, isReadFailure, toFailedEnd } from '../../../runs/log/outcome.ts'
-import { sendFailure } from '../../server/error-reply.ts'
-import type { Opening } from '../../reader.ts'
-import { sendEvents, startInTime, type StreamStart } from '../../server/sse.ts'
-import { toFaultText, toTexts, type ChunkReader, type RunStream, type ToChunk } from './stream-chunks.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { invalid } from '../errors.ts'
+import type { OpenRun } from '../runs/open-run.ts'
+import type { EventLog } from '../runs/log/event-log.ts'
+import { errorOf, isReadFailure, toFailedEnd } from '../runs/log/outcome.ts'
+import { setRequestId } from './server/request-headers.ts'
+import { sendFailure } from './server/error-reply.ts'
+import type { Opening } from './reader.ts'
+import { sendEvents, startInTime, type StreamStart } from './server/sse.ts'
+import { toTexts, type RunStream, type StreamReader } from './projection.ts'
 
 interface RunReader {
   /** Number of the last event that the client has received. 0: none. */
@@ -31,7 +34,7 @@ export async function sendRun(
     const { run, disconnected, toFiles } = await chat
     const { log, whenResumed } = run
     stream = render(run.hasSchema)
-    const { opening = '' } = stream
+    const { opening } = stream
     if (opening !== '') {
       start.begin()
       reply.raw.write(opening)
@@ -60,9 +63,9 @@ export async function sendRun(
 }
 
 /** Sends a failure before the first event as a stream with one event, for protocols with `failsInStream`. */
-export async function sendFailedStream(reply: FastifyReply, error: unknown, toChunk: ToChunk): Promise<FastifyReply> {
+export async function sendFailedStream(reply: FastifyReply, error: unknown, stream: RunStream): Promise<FastifyReply> {
   startInTime(reply).begin()
-  await sendEvents(reply.raw, [toFailedText(error, 0, { toChunk })], reply.server.streamKeepAliveMs)
+  await sendEvents(reply.raw, [toFailedText(error, 0, stream)], reply.server.streamKeepAliveMs)
   return reply
 }
 
@@ -74,11 +77,11 @@ function hasCompleteLog({ events }: EventLog, after: number): boolean {
 /** The failure of a run that could not be opened, for a client that has received the events up to number `after`. */
 function toFailedText(error: unknown, after: number, stream: RunStream): string {
   const end = toFailedEnd(error)
-  return isReadFailure(error) ? toFaultText(stream, after, end) : stream.toChunk(after + 1, end, true)
+  return isReadFailure(error) ? stream.fault(end, after) : stream.last(end, after + 1, [])
 }
 
 /** Waits until an interrupted run resumes, then yields its events. The client has received all events up to the interruption. */
-async function* resumedTexts(whenResumed: NonNullable<OpenRun['whenResumed']>, reader: ChunkReader): AsyncGenerator<string, void> {
+async function* resumedTexts(whenResumed: NonNullable<OpenRun['whenResumed']>, reader: StreamReader): AsyncGenerator<string, void> {
   const { stream, after, disconnected } = reader
   let log: EventLog
   try {
@@ -101,4 +104,27 @@ async function firstEvent(log: EventLog, disconnected: AbortSignal, start: Strea
   await events.next()
   await events.return()
   disconnected.removeEventListener('abort', stop)
+}
+
+/** The header by which a reader of server-sent events says what it has. */
+export const lastEventHeader = { 'last-event-id': Type.Optional(Type.String()) }
+
+/** Parses `last-event-id`, `<request id>:<number>`. 0 for an empty or absent header: the stream begins at the start. */
+export function lastEventNumber({ headers: { 'last-event-id': id } }: FastifyRequest, requestId: string): number {
+  if (id === undefined || id === '') return 0
+  const number = String(id).startsWith(`${requestId}:`) ? String(id).slice(requestId.length + 1) : ''
+  if (!/^\d{1,9}$/.test(number)) throw invalid(['header', 'last-event-id'], `must be ${requestId}:<number>`)
+  return Number(number)
+}
+
+/**
+ * Names a request that is repeated after its stream was cut, by the run of `last-event-id`. Clients repeat a POST by themselves; without the name, the
+ * repeat would be a second run. The header `request-id` wins.
+ */
+export function nameRepeatedRequest(request: FastifyRequest, reply: FastifyReply): void {
+  const { 'last-event-id': id, 'request-id': requestId } = request.headers
+  const [, runId] = /^(.+):\d{1,9}$/.exec(String(id ?? '').slice(0, 200)) ?? []
+  if (runId === undefined || requestId !== undefined) return
+  setRequestId(request, reply, runId)
+  if (request.id === runId) request.headers['request-id'] = runId
 }

@@ -1,10 +1,10 @@
-import type { ModelOptions, ToolChoice } from '../../../agent/model.ts'
-import { parametersLackedBy, wireOf } from '../../../configuration/models/abilities.ts'
-import type { AgentConfig } from '../../../configuration/schema.ts'
-import { invalid } from '../../../errors.ts'
-import type { ChatBody } from '../../resources/schemas.ts'
-import { CompletionBody } from './completion-schemas.ts'
-import { Reasoning, refuseParameters, type ParameterRules } from './parameters.ts'
+import type { ModelOptions, ToolChoice } from '../../../../agent/model.ts'
+import { parametersLackedBy, wireOf } from '../../../../configuration/models/abilities.ts'
+import type { AgentConfig } from '../../../../configuration/schema.ts'
+import { invalid } from '../../../../errors.ts'
+import type { ChatBody } from '../../../resources/schemas.ts'
+import { CompletionBody } from './schemas.ts'
+import { Reasoning, refuseParameters, type ParameterRules } from '../parameters.ts'
 
 const isPresent = (value: unknown): boolean => value !== undefined && value !== null
 const isAny = () => true

@@ -1,6 +1,8 @@
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { linkPath } from '../../../artifacts/signed-links.ts'
-import type { Citation } from '../../../sessions/message.ts'
+import type { Citation, UsageEntry } from '../../../sessions/message.ts'
+import { toWaitingFields, toWaitingText, type WaitingFields } from '../../../runs/approvals/approval-view.ts'
+import type { LastEvent } from '../../../runs/run.ts'
 
 /** A link in a text, as OpenAI describes citations. The indexes count characters of the whole text; the end is exclusive. */
 export interface UrlCitation {
@@ -64,4 +66,43 @@ export function withoutFileLinks(text: string): string {
 /** Whether a URL is a link of this service, or of its S3 store. */
 function isSigned(url: string): boolean {
   return (url.includes(`${linkPath}/`) && /[?&]signature=/.test(url)) || /[?&]X-Amz-Signature=/i.test(url)
+}
+
+/** The extra fields of a reply whose run is interrupted: `approval_required`, `client_tool_calls`. */
+export function approvalFields(requestId: string, last: LastEvent): WaitingFields {
+  return last.type === 'interrupt' ? toWaitingFields(requestId, last.calls) : {}
+}
+
+/** A text about the calls that wait for approval, since OpenAI clients show only text; empty for none. */
+export function waitingText(requestId: string, last: LastEvent): string {
+  const calls = last.type === 'interrupt' ? last.calls.filter(({ by }) => by !== 'client') : []
+  return calls.length === 0 ? '' : toWaitingText(requestId, calls)
+}
+
+/** The token counts of a run, summed over its models. */
+interface Tokens {
+  input: number
+  output: number
+  total: number
+  cached: number
+  written: number
+  reasoning: number
+}
+
+/** The tokens of a part of a run; `before`: the usage of the run up to the part. */
+export function tokensSince(before: readonly UsageEntry[], usage: readonly UsageEntry[]): Tokens {
+  const sum: Tokens = { input: 0, output: 0, total: 0, cached: 0, written: 0, reasoning: 0 }
+  const add = (entries: readonly UsageEntry[], sign: 1 | -1) => {
+    for (const { unit, details } of entries) {
+      if (unit !== 'tokens' || !details) continue
+      sum.input += sign * details.input
+      sum.output += sign * details.output
+      sum.cached += sign * details.cached_input
+      sum.written += sign * (details.cache_write ?? 0)
+      sum.reasoning += sign * details.reasoning
+    }
+  }
+  add(usage, 1)
+  add(before, -1)
+  return { ...sum, total: sum.input + sum.output }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
-import { fileFields, toFileText } from './files.ts'
+import { fileFields, toFileText } from './output.ts'
 import { toMessage, toTurn } from './messages.ts'
 
 const fileOf = (name: string, url?: string) => ({ file_name: name, ...(url && { download_url: url }) }) as AnswerFile

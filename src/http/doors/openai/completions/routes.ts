@@ -1,22 +1,22 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { accessTo } from '../../../access/permissions.ts'
-import { principalOf } from '../../server/authenticate.ts'
-import type { ChatSource } from '../core/chat-request.ts'
-import { sendFailure } from '../../server/error-reply.ts'
-import { openChat, outcomeOf, type ChatServices } from '../core/open-chat.ts'
-import { toAnswerFormat } from './answer-format.ts'
-import { lastReceived, wholeRun, type RunPart } from '../../../runs/parts.ts'
-import { answerRun, openAnswered, type OutputServices } from './answered-run.ts'
-import { completionChunksOf, completionHead, toCompletion, type CompletionHead } from './chat-completion.ts'
-import { toCompletionChat, type CompletionChat } from './completion-messages.ts'
-import { refuseWithoutEffect, toModelOptions, toTools } from './completion-options.ts'
-import { CompletionBody } from './completion-schemas.ts'
-import { refuseOtherModel } from './model-names.ts'
-import { toInstructions } from './parameters.ts'
-import { ChatCompletion, ChatCompletionChunk, jsonOrEvents, openAiRefusals } from './replies.ts'
-import type { Opening } from '../../reader.ts'
-import { IdHeaders } from '../../resources/schemas.ts'
-import { sendRun } from '../core/send-run.ts'
+import { accessTo } from '../../../../access/permissions.ts'
+import { principalOf } from '../../../server/authenticate.ts'
+import type { ChatSource } from '../../core/chat-request.ts'
+import { sendFailure } from '../../../server/error-reply.ts'
+import { openChat, outcomeOf, type ChatServices } from '../../core/open-chat.ts'
+import { toAnswerFormat } from '../answer-format.ts'
+import { lastReceived, wholeRun } from '../../../../runs/parts.ts'
+import { answerRun, openAnswered, type OutputServices } from '../answered-run.ts'
+import { streamCompletion, toCompletion, type CompletionHead } from './projection.ts'
+import { toCompletionChat, type CompletionChat } from './messages.ts'
+import { refuseWithoutEffect, toModelOptions, toTools } from './options.ts'
+import { CompletionBody } from './schemas.ts'
+import { refuseOtherModel } from '../model-names.ts'
+import { toInstructions } from '../parameters.ts'
+import { ChatCompletion, ChatCompletionChunk, jsonOrEvents, openAiRefusals } from '../replies.ts'
+import type { Opening } from '../../../reader.ts'
+import { IdHeaders } from '../../../resources/schemas.ts'
+import { sendRun } from '../../../send-run.ts'
 
 export type CompletionServices = ChatServices & OutputServices
 
@@ -38,14 +38,14 @@ export function chatCompletionRoutes(app: FastifyInstance, services: CompletionS
       },
     },
     async (request, reply) => {
-      const { opening, head, part, stream, withUsage } = await openCompletion(services, request, reply)
+      const { opening, head, stream, withUsage } = await openCompletion(services, request, reply)
       if (stream) {
-        const render = (hasSchema: boolean) => ({ toChunk: completionChunksOf(head, { withUsage, part, hasSchema }) })
-        return sendRun(reply, opening, { after: lastReceived(part), render })
+        const render = (hasSchema: boolean) => streamCompletion(head, { withUsage, hasSchema })
+        return sendRun(reply, opening, { after: lastReceived(head.part), render })
       }
       const chat = await opening.chat
       const { body, error } = await outcomeOf(chat)
-      return error ? sendFailure(reply, error) : toCompletion(head, body, chat.run, part)
+      return error ? sendFailure(reply, error) : toCompletion(head, body, chat.run)
     },
   )
 }
@@ -53,8 +53,6 @@ export function chatCompletionRoutes(app: FastifyInstance, services: CompletionS
 interface OpenCompletion {
   opening: Opening
   head: CompletionHead
-  /** Of an earlier run, if the request answers calls. */
-  part: RunPart
   stream: boolean
   withUsage: boolean
 }
@@ -77,10 +75,15 @@ async function openCompletion(services: CompletionServices, request: FastifyRequ
   const opening = answered
     ? openAnswered(services, { request, reply }, answered)
     : openChat(services, { request, reply, operation: stream ? 'chain_streaming' : 'chain', source: formatted })
-  const { metadata } = body
-  const part = answered?.part ?? wholeRun
-  const head = { ...completionHead(answered?.key.requestId ?? request.id, body.model, part), ...(metadata ? { metadata } : {}) }
-  return { opening, head, part, stream, withUsage: body.stream_options?.include_usage === true }
+  const { model, metadata } = body
+  const head = {
+    requestId: answered?.key.requestId ?? request.id,
+    part: answered?.part ?? wholeRun,
+    created: Math.floor(Date.now() / 1000),
+    model,
+    metadata: metadata ?? undefined,
+  }
+  return { opening, head, stream, withUsage: body.stream_options?.include_usage === true }
 }
 
 function toSource(

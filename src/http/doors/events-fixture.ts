@@ -1,0 +1,91 @@
+import type { Step, StepStart } from '../../agent/events.ts'
+import type { AnswerFile } from '../../artifacts/answer-files.ts'
+import { ServiceError } from '../../errors.ts'
+import { toFailedEnd } from '../../runs/log/outcome.ts'
+import { isLastEvent, type EndEvent, type InterruptEvent, type LoggedEvent } from '../../runs/run.ts'
+import type { Projection } from '../projection.ts'
+
+/** Events as runs record them, for tests of projections. */
+
+const usageOf = (input: number, output: number): EndEvent['usage'] => [
+  { unit: 'tokens', usage: input + output, costAttribute: 'm', details: { input, output, cached_input: 1, reasoning: 2 } },
+]
+
+export const text = (piece: string): LoggedEvent => ({ type: 'text', label: 'answer', text: piece })
+export const thought = (piece: string): LoggedEvent => ({ type: 'text', label: 'reasoning', text: piece })
+
+const start = (id: string, tool: string): StepStart => ({ id, type: 'tool_call', tool, input: { q: id }, startedAt: 1000 })
+const ended = (id: string, tool: string): Step => ({
+  ...start(id, tool),
+  log: '',
+  output: `${tool} done`,
+  status: 'success',
+  durationMs: 20,
+})
+export const stepStart = (id: string, tool: string): LoggedEvent => ({ type: 'step_start', step: start(id, tool) })
+export const stepEnd = (id: string, tool: string): LoggedEvent => ({ type: 'step_end', step: ended(id, tool) })
+
+export const end = (more: Partial<EndEvent> = {}): EndEvent => ({
+  type: 'end',
+  at: 5000,
+  reason: 'stop',
+  usage: usageOf(10, 4),
+  thoughts: [],
+  ...more,
+})
+
+export const approval = { callId: 'c1', tool: 'send', input: { to: 'Bob' }, by: 'caller' as const }
+export const clientCall = { callId: 'c2', tool: 'get_place', input: {}, by: 'client' as const }
+export const interrupt = (...calls: InterruptEvent['calls']): InterruptEvent => ({
+  type: 'interrupt',
+  calls,
+  usage: usageOf(6, 2),
+  thoughts: [],
+})
+
+export const file: AnswerFile = {
+  artifact_id: 'f1',
+  file_name: 'a.csv',
+  file_type: 'text/csv',
+  download_url: 'http://s/f1',
+} as AnswerFile
+
+/** A web page and a document that an answer of at least four characters rests on. */
+const passage = { heading: 'Leave', start: 0, end: 4, text: '25 d', answerStart: 0, answerEnd: 4 }
+const sources: EndEvent['citations'] = [
+  { ...passage, tool: 'web_search', file: 'Rules', url: 'https://a.example/rules', title: 'Rules' },
+  { ...passage, tool: 'documents', file: 'rules.md' },
+]
+
+/** Runs that differ in what their events are. */
+export const recorded = {
+  text: [text('Hel'), text('lo.'), end()],
+  reasoning: [thought('Hm.'), text('Yes.'), end()],
+  'tools in parallel': [
+    text('Let me see.'),
+    stepStart('s1', 'look'),
+    stepStart('s2', 'count'),
+    stepEnd('s2', 'count'),
+    stepEnd('s1', 'look'),
+    text('Two.'),
+    end(),
+  ],
+  retry: [text('Hel'), { type: 'retrying' }, text('Hello.'), end()],
+  approval: [text('I ask.'), interrupt(approval)],
+  'client tools': [text('Where?'), interrupt(clientCall)],
+  failure: [text('Hel'), toFailedEnd(new ServiceError('model_unavailable', 'The model is gone.'))],
+  cancel: [text('Hel'), end({ reason: 'cancelled' })],
+  files: [text('Done.'), end()],
+  sources: [text('25 days.'), end({ citations: sources })],
+} as const satisfies Record<string, readonly LoggedEvent[]>
+
+/** The objects of a projection for the events of a run. `first`: number of the first event. */
+export function project<T>(projection: Projection<T>, events: readonly LoggedEvent[], files: readonly AnswerFile[] = [], first = 1): T[] {
+  return [
+    ...(projection.opening ?? []),
+    ...events.flatMap((event, index) => {
+      const isLast = index === events.length - 1 && isLastEvent(event)
+      return isLast ? projection.last(event, first + index, files) : projection.take(event, first + index)
+    }),
+  ]
+}

@@ -1,0 +1,236 @@
+import type { AnswerFile } from '../../../../artifacts/answer-files.ts'
+import { errorOf, type AnswerBody } from '../../../../runs/log/outcome.ts'
+import type { OpenRun } from '../../../../runs/open-run.ts'
+import { lastOfPart, usageBefore, type RunPart } from '../../../../runs/parts.ts'
+import type { LastEvent, LoggedEvent } from '../../../../runs/run.ts'
+import { doneText, toData, toStream, type Projection, type RunStream } from '../../../projection.ts'
+import { Segments, Thoughts } from '../../segments.ts'
+import { toOpenAiError, type OpenAiError } from '../errors.ts'
+import { toCallId } from '../ids.ts'
+import {
+  approvalFields,
+  fileFields,
+  toFileText,
+  tokensSince,
+  toWebCitations,
+  waitingText,
+  type FileText,
+  type UrlCitation,
+} from '../output.ts'
+
+/** The completion that a request gets: of its own run, or of the part behind an interruption of an earlier run. */
+export interface CompletionHead {
+  /** The request id of the run. */
+  requestId: string
+  part: RunPart
+  /** Epoch seconds. */
+  created: number
+  model: string
+  metadata: Record<string, string> | undefined
+}
+
+/** `chatcmpl-<request id>`; the completions of later parts have the number of the interruption before. */
+function idOf({ requestId, part }: CompletionHead): string {
+  const interruptions = part.before.filter(({ type }) => type === 'interrupt').length
+  return `chatcmpl-${requestId}${interruptions > 0 ? `-${interruptions}` : ''}`
+}
+
+/** Converts a run that has ended or waits for approval to a `chat.completion`. */
+export function toCompletion(head: CompletionHead, body: AnswerBody, { log, hasSchema }: Pick<OpenRun, 'log' | 'hasSchema'>): object {
+  const { requestId, part, created, model, metadata } = head
+  const events = log.events.slice(part.before.length)
+  const last = lastOfPart(part, log.events.at(-1) as LastEvent)
+  const { output, generated_artifacts: files } = body
+  const calls = functionCallsOf(last)
+  // The answer so far leaves out the text in front of calls that the agent itself made in the same turn.
+  const answer = calls.length > 0 ? lastSegment(events) : output
+  const hasAnswer = part.open.length === 0 && !(hasSchema && last.type === 'interrupt')
+  const text = [hasAnswer ? answer : '', waitingText(requestId, last)].filter((piece) => piece !== '').join('\n\n')
+  const links = linksBehind(last, files, text.length)
+  const content = text + links.text
+  const thoughts = new Thoughts()
+  const message = {
+    role: 'assistant',
+    content: content === '' && calls.length > 0 ? null : content,
+    refusal: null,
+    tool_calls: calls.length > 0 ? calls : undefined,
+    ...annotationFields([...citationsIn(last), ...links.citations]),
+    reasoning_content: events.map((event) => thoughts.take(event)).join('') || undefined,
+  }
+  return {
+    id: idOf(head),
+    object: 'chat.completion',
+    created,
+    model,
+    metadata,
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finishReasonOf(last) }],
+    usage: toUsage(last, part),
+    ...approvalFields(requestId, last),
+    ...fileFields(files),
+  }
+}
+
+/** The text in front of the last calls. */
+function lastSegment(events: readonly LoggedEvent[]): string {
+  const segments = new Segments({ isHeld: false })
+  let text = ''
+  for (const event of events) {
+    const piece = segments.take(event)
+    if (piece) text = piece.startsSegment ? piece.text : text + piece.text
+  }
+  return text
+}
+
+/** A `chat.completion.chunk` without the fields that all chunks share, or what follows the chunks. */
+export type CompletionChunk =
+  | { delta: object }
+  | { finish: FinishReason; more: object }
+  | { usage: object }
+  | { failure: OpenAiError }
+  | 'done'
+
+interface ChunkOptions {
+  withUsage: boolean
+  /** True where the answer has a schema: clients parse the whole content. */
+  hasSchema: boolean
+}
+
+/**
+ * A run as chunks of a completion. A blank line separates segments of the answer; thoughts are `reasoning_content`; steps of the agent are left
+ * out; calls of client tools come at the end.
+ */
+export function completionChunksOf(
+  { requestId, part }: Pick<CompletionHead, 'requestId' | 'part'>,
+  { withUsage, hasSchema }: ChunkOptions,
+): Projection<CompletionChunk> {
+  const segments = new Segments({ isHeld: hasSchema })
+  const thoughts = new Thoughts()
+  let isFirst = true
+  /** Characters of the content so far. */
+  let length = 0
+  /** Place of the last segment, which is the answer, in the content. */
+  let answerAt = 0
+
+  function begin(chunks: readonly CompletionChunk[]): readonly CompletionChunk[] {
+    if (!isFirst) return chunks
+    isFirst = false
+    return [{ delta: { role: 'assistant', content: '' } }, ...chunks]
+  }
+
+  function toDeltas(event: LoggedEvent): readonly CompletionChunk[] {
+    const thought = thoughts.take(event)
+    const piece = segments.take(event)
+    if (thought !== '') return [{ delta: { reasoning_content: thought } }]
+    if (!piece) return []
+    const content = piece.startsSegment && length > 0 ? `\n\n${piece.text}` : piece.text
+    if (piece.startsSegment) answerAt = length + content.length - piece.text.length
+    length += content.length
+    return [{ delta: { content } }]
+  }
+
+  function toContent(content: string, fields: object = {}): CompletionChunk[] {
+    if (content === '' && Object.keys(fields).length === 0) return []
+    length += content.length
+    return [{ delta: { content, ...fields } }]
+  }
+
+  function toEnd(lastEvent: LastEvent, files: readonly AnswerFile[]): CompletionChunk[] {
+    const last = lastOfPart(part, lastEvent)
+    const error = errorOf(last)
+    if (error) return [{ failure: toOpenAiError(error) }]
+    const answer = toContent(segments.heldAnswer(last))
+    const waits = waitingText(requestId, last)
+    const text = toContent(length > 0 && waits !== '' ? `\n\n${waits}` : waits)
+    const links = linksBehind(last, files, length)
+    return [
+      ...answer,
+      ...text,
+      ...toContent(links.text, annotationFields([...citationsIn(last, answerAt), ...links.citations])),
+      ...functionCallsOf(last).flatMap(toCallDeltas),
+      { finish: finishReasonOf(last), more: { ...approvalFields(requestId, last), ...fileFields(files) } },
+      ...(withUsage ? [{ usage: toUsage(last, part) }] : []),
+      'done',
+    ]
+  }
+
+  return {
+    take: (event) => begin(toDeltas(event)),
+    last: (event, _number, files) => begin(toEnd(event, files)),
+  }
+}
+
+/** The chunks as server-sent events. */
+export function streamCompletion(head: CompletionHead, options: ChunkOptions): RunStream {
+  const { created, model } = head
+  const fields = { id: idOf(head), object: 'chat.completion.chunk', created, model }
+  const open = `data: ${JSON.stringify(fields).slice(0, -1)},"choices":[`
+  const openDelta = `${open}{"index":0,"delta":`
+  const usage = options.withUsage ? ',"usage":null' : ''
+  const closeDelta = `,"logprobs":null,"finish_reason":null}]${usage}}\n\n`
+
+  return toStream(completionChunksOf(head, options), (chunk) => {
+    if (chunk === 'done') return doneText
+    if ('delta' in chunk) return openDelta + JSON.stringify(chunk.delta) + closeDelta
+    if ('failure' in chunk) return toData(chunk.failure)
+    if ('usage' in chunk) return `${open}],${JSON.stringify(chunk).slice(1)}\n\n`
+    const more = JSON.stringify(chunk.more).slice(1, -1)
+    return `${openDelta}{},"logprobs":null,"finish_reason":"${chunk.finish}"}]${usage}${more && `,${more}`}}\n\n`
+  })
+}
+
+/** A call of a client tool. */
+interface FunctionCall {
+  id: string
+  type: 'function'
+  function: { name: string; arguments: string }
+}
+
+/** The calls that a completion ends with; empty for none. */
+function functionCallsOf(last: LastEvent): FunctionCall[] {
+  const calls = last.type === 'interrupt' ? last.calls.filter(({ by }) => by === 'client') : []
+  return calls.map(({ callId, tool, input }) => {
+    return { id: toCallId(callId), type: 'function', function: { name: tool, arguments: JSON.stringify(input) } }
+  })
+}
+
+function toCallDeltas({ function: { name, arguments: input }, ...call }: FunctionCall, index: number): CompletionChunk[] {
+  const begin = { index, ...call, function: { name, arguments: '' } }
+  return [{ delta: { tool_calls: [begin] } }, { delta: { tool_calls: [{ index, function: { arguments: input } }] } }]
+}
+
+type FinishReason = 'stop' | 'length' | 'content_filter' | 'tool_calls'
+
+/** The finish reason in OpenAI's terms. A run out of time or iterations has its best answer so far, which counts as `length`. */
+function finishReasonOf(last: LastEvent): FinishReason {
+  // OpenAI has no finish reason for an approval; with `stop` clients end their turn.
+  if (last.type === 'interrupt') return last.calls.some(({ by }) => by === 'client') ? 'tool_calls' : 'stop'
+  if (last.reason === 'content_filter') return last.reason
+  return last.reason === 'stop' ? 'stop' : 'length'
+}
+
+/** Links follow an answer in words. An answer with a schema is JSON alone. */
+function linksBehind(last: LastEvent, files: readonly AnswerFile[], length: number): FileText {
+  return toFileText(last.type === 'end' && last.structured ? [] : files, length)
+}
+
+/** The web pages that the answer rests on. `offset`: the place of the answer in the content. */
+function citationsIn(last: LastEvent, offset = 0): UrlCitation[] {
+  return last.type === 'end' ? toWebCitations(last.citations, offset) : []
+}
+
+/** OpenAI's form of links in a message; empty for none. */
+function annotationFields(citations: readonly UrlCitation[]): object {
+  if (citations.length === 0) return {}
+  return { annotations: citations.map((citation) => ({ type: 'url_citation', url_citation: citation })) }
+}
+
+function toUsage({ usage }: LastEvent, part: RunPart): object {
+  const { input, output, total, cached, reasoning } = tokensSince(usageBefore(part), usage)
+  return {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: total,
+    prompt_tokens_details: { cached_tokens: cached },
+    completion_tokens_details: { reasoning_tokens: reasoning },
+  }
+}
