@@ -1,24 +1,28 @@
 import type { JsonObject, JsonSchema, JsonValue } from '../src/agent/messages.ts'
 import { listed, named } from '../src/json/schema/schema-nodes.ts'
-import { findExpression } from './expression.ts'
-import { withDigits } from './language/number-words.ts'
-import { claim, isNumber } from './language/phrases.ts'
-import { setOf, readWords, stem, wordsOf, type Word } from './language/words.ts'
-import { codeIn, isPath, jsonIn, quotedIn, textBehindColon, urlIn } from './literals.ts'
 import {
-  claimed,
   claimText,
+  claimed,
+  codeIn,
   dateValue,
+  isPath,
+  jsonIn,
   labelledNumber,
   numberOf,
   objectOf,
   openNumbers,
   prefixOf,
+  quotedIn,
   statedText,
+  textBehindColon,
+  toTopic,
+  urlIn,
   type Request,
 } from './argument-words.ts'
+import { findExpression } from './expression.ts'
+import { claim, isNumber, withDigits } from './language/phrases.ts'
+import { readWords, setOf, stem, wordsOf, type Word } from './language/words.ts'
 import { findTimeZone } from './time-zones.ts'
-import { toTopic } from './topic.ts'
 
 /** Fills the input of a tool from the words of a request, by the name and the schema of each parameter. Claims the words. */
 

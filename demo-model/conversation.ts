@@ -1,12 +1,11 @@
-import { isObject } from '../src/json/shape.ts'
 import type { Message } from '../src/agent/messages.ts'
 import type { ModelRequest } from '../src/agent/model.ts'
+import { isObject } from '../src/json/shape.ts'
 import { parseJson } from './answers/answer.ts'
-import type { Context, Turn } from './part.ts'
-import { isProposal, readConsent } from './proposals.ts'
+import { isProposal, readConsent } from './orders.ts'
+import { keyOf, type CompletedCall, type Context, type Turn } from './part.ts'
 import { isFollowUp, splitParts, toSections, type Section } from './question.ts'
 import { smallTalk } from './talk.ts'
-import { keyOf, type CompletedCall } from './work.ts'
 
 /** What a request says, by its parts. */
 export interface Conversation extends Context {

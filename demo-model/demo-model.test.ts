@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Message } from '../src/agent/messages.ts'
 import { ModelError, type ModelEvent, type ModelReply, type ToolOffer } from '../src/agent/model.ts'
-import { createDemoModel } from './demo-model.ts'
 import { workSince } from '../test/fixtures/work-meter.ts'
+import { createDemoModel } from './demo-model.ts'
 
 const calculator: ToolOffer = {
   name: 'calculator',

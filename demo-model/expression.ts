@@ -1,4 +1,4 @@
-import { withDigits } from './language/number-words.ts'
+import { withDigits } from './language/phrases.ts'
 import { setOf } from './language/words.ts'
 
 /** Finds the calculation in a sentence, and writes it in the syntax of mathjs. */
@@ -54,7 +54,7 @@ const sentences = [
   formula!,
 ])
 
-export interface FoundCalculation {
+interface FoundCalculation {
   /** Expression in the syntax of mathjs. */
   expression: string
   /** True if the sentence has no further content. */

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonObject, JsonSchema, JsonValue, Message } from '../src/agent/messages.ts'
 import type { ToolOffer } from '../src/agent/model.ts'
+import { workSince } from '../test/fixtures/work-meter.ts'
 import { readNamedCall } from './named-call.ts'
 import { respond } from './respond.ts'
-import { workSince } from '../test/fixtures/work-meter.ts'
 
 function tool(name: string, description: string, properties: Record<string, JsonSchema>, required = Object.keys(properties)): ToolOffer {
   return { name, description, effect: 'read', schema: { type: 'object', properties, required } }

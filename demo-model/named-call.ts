@@ -1,11 +1,11 @@
-import { fitName } from '../src/agent/tool-names.ts'
-import { findToolsName } from '../src/agent/tool-offer.ts'
 import type { JsonObject, JsonSchema } from '../src/agent/messages.ts'
 import type { ToolOffer } from '../src/agent/model.ts'
+import { fitName } from '../src/agent/tool-names.ts'
+import { findToolsName } from '../src/agent/tool-offer.ts'
 import { listed } from '../src/json/schema/schema-nodes.ts'
+import { codeIn, jsonIn, urlIn } from './argument-words.ts'
 import { fillArguments, isFreeText } from './arguments.ts'
-import { codeIn, jsonIn, urlIn } from './literals.ts'
-import type { Call } from './work.ts'
+import type { Call } from './part.ts'
 
 /** Reads orders that name a tool, or contain input that only one tool accepts: code, an address or a specification. */
 

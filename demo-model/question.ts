@@ -1,5 +1,5 @@
 import { findPhrase, phrases } from './language/phrases.ts'
-import { setOf, readWords, stemsOf } from './language/words.ts'
+import { readWords, setOf, stemsOf } from './language/words.ts'
 import { smallTalk } from './talk.ts'
 
 /** Splits a message into the question, its parts, and the texts sent with the question. */
@@ -13,7 +13,7 @@ export interface Section {
   text: string
 }
 
-export interface ParsedMessage {
+interface ParsedMessage {
   parts: string[]
   /** Texts before or after the question in the same message. */
   sections: Section[]

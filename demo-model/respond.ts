@@ -1,16 +1,15 @@
+import type { ModelRequest, RequestedCall } from '../src/agent/model.ts'
 import { findToolsName } from '../src/agent/tool-offer.ts'
-import type { RequestedCall, ModelRequest } from '../src/agent/model.ts'
 import { describeResult } from './answers/answer.ts'
 import { earlierQuestions, noPlan, readConversation, type Conversation } from './conversation.ts'
 import { fillSchema } from './fill-schema.ts'
 import { intents } from './intents.ts'
-import { toPart, type Part } from './part.ts'
+import { readNamedCall } from './named-call.ts'
+import { proposalOf, propose } from './orders.ts'
+import { keyOf, replay, sure, toPart, type Answer, type Call, type CompletedCall, type Part } from './part.ts'
 import { isDependent, isFollowUp, readMessage, withoutProhibition } from './question.ts'
 import { inabilityText, introduces, smallTalk, talkAnswer } from './talk.ts'
-import { keyOf, replay, sure, type Answer, type Call, type CompletedCall } from './work.ts'
-import { proposalOf, propose } from './proposals.ts'
 import { needsYes } from './tools.ts'
-import { readNamedCall } from './named-call.ts'
 
 /** The next step of the model: tool calls or an answer. */
 export interface NextStep {

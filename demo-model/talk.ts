@@ -15,7 +15,7 @@ const talk = {
     'help|help me|can you help me|who are you|what are you|what is your name|your name|whats your name|what can you do|what can you do for me|what do you do|how can you help|how can you help me|what can i ask|what can i ask you|which tools do you have|what tools do you have|what are your tools|what are your capabilities|what model are you|which model are you|are you a robot|are you a bot|are you an ai|are you human|are you chatgpt|what are you able to do|what else can you do',
 } as const
 
-export type Talk = keyof typeof talk
+type Talk = keyof typeof talk
 
 const kinds = new Map(
   (Object.entries(talk) as [Talk, string][]).flatMap(([kind, texts]) => texts.split('|').map((text): [string, Talk] => [text, kind])),
@@ -41,7 +41,7 @@ const configure =
   '`{provider: openai, model: ..., api_key: "${OPENAI_API_KEY}"}`, or `{provider: openai-compatible, base_url: "http://localhost:11434/v1", model: ...}` for one of your own.'
 
 /** How the model introduces itself. */
-export function introductionOf(name: string): string {
+function introductionOf(name: string): string {
   return `I am ${name}, an assistant that works by rules: the demonstration model that is built into this service, not a language model. I choose a tool for a request, fill in its input and report what it gives.`
 }
 

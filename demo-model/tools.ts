@@ -1,8 +1,8 @@
 import type { ToolOffer } from '../src/agent/model.ts'
 import { listed, named } from '../src/json/schema/schema-nodes.ts'
+import { isPath } from './argument-words.ts'
 import { isFreeText } from './arguments.ts'
-import { isPath } from './literals.ts'
-import { setOf, readWords, stem, stemsOf, unusedOf, wordsOf } from './language/words.ts'
+import { readWords, setOf, stem, stemsOf, unusedOf, wordsOf } from './language/words.ts'
 
 /** What the name, description and schema of a tool say about its use. */
 

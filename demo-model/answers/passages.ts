@@ -14,7 +14,7 @@ export interface Passage {
 const maxPassages = 4
 const maxCharacters = 1_200
 
-export interface Quotes {
+interface Quotes {
   text: string
   /** Share of the words of the question, weighted by rarity, that the best passage has: from 0 to 1. */
   coverage: number

@@ -1,17 +1,14 @@
 import type { JsonObject, JsonSchema, JsonValue, ToolMessage } from '../../src/agent/messages.ts'
 import type { ToolOffer } from '../../src/agent/model.ts'
+import { listed, named } from '../../src/json/schema/schema-nodes.ts'
 import { describeResult } from '../answers/answer.ts'
 import { fillArguments, isFreeText, typeOf } from '../arguments.ts'
-import { withDigits } from '../language/number-words.ts'
-import { setOf, isStopWord, readWords, stem, unusedOf, wordsOf, type Word } from '../language/words.ts'
-import { listed, named } from '../../src/json/schema/schema-nodes.ts'
-import { readOrder, type Order } from '../orders.ts'
-import { asksForMore, isProposal, questionOf, readConsent } from '../proposals.ts'
-import { scores, type Part, type Reading, type Turn } from '../part.ts'
-import { findWith, isReader, isSubAgent } from '../tools.ts'
-
+import { withDigits } from '../language/phrases.ts'
+import { isStopWord, readWords, setOf, stem, unusedOf, wordsOf, type Word } from '../language/words.ts'
+import { asksForMore, isProposal, questionOf, readConsent, readOrder, type Order } from '../orders.ts'
+import { said, scores, sure, type Call, type Part, type Reading, type Turn, type Work } from '../part.ts'
 import { parseFacts, rowsOf, writeLookup } from '../sql/facts.ts'
-import { said, sure, type Call, type Work } from '../work.ts'
+import { findWith, isReader, isSubAgent } from '../tools.ts'
 
 /** Orders of calls that change something, in words. */
 

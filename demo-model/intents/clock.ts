@@ -1,14 +1,12 @@
-import { describeResult } from '../answers/answer.ts'
-import { withDigits } from '../language/number-words.ts'
-import { findPhrase, isNumber, phrases } from '../language/phrases.ts'
-import { readWords, setOf, unusedOf, wordsOf } from '../language/words.ts'
-import { scores, type Part, type Reading } from '../part.ts'
-import { readSpan, toDay, weekdayOf } from '../sql/calendar.ts'
-import { findTimeZones } from '../time-zones.ts'
-import { sure, unsure, type Call, type Work } from '../work.ts'
 import type { ToolMessage } from '../../src/agent/messages.ts'
 import type { ToolOffer } from '../../src/agent/model.ts'
 import { named } from '../../src/json/schema/schema-nodes.ts'
+import { describeResult } from '../answers/answer.ts'
+import { findPhrase, isNumber, phrases, withDigits } from '../language/phrases.ts'
+import { readWords, setOf, unusedOf, wordsOf } from '../language/words.ts'
+import { scores, sure, unsure, type Call, type Part, type Reading, type Work } from '../part.ts'
+import { readSpan, toDay, weekdayOf } from '../sql/calendar.ts'
+import { findTimeZones } from '../time-zones.ts'
 
 const asksTime = phrases(
   'what time|which time|time is it|time now|current time|local time|the time|time in|how late is it|what day is|which day is|what date is|the date|' +

@@ -1,13 +1,12 @@
-import { readShownTable } from '../answers/shown-table.ts'
-import type { ToolMessage } from '../../src/agent/messages.ts'
-import { chooseChart } from '../chart.ts'
-import { setOf, readWords } from '../language/words.ts'
-import { scores, type Part, type Reading } from '../part.ts'
+import type { JsonObject, ToolMessage } from '../../src/agent/messages.ts'
+import type { ToolOffer } from '../../src/agent/model.ts'
+import { readShownTable } from '../answers/rows.ts'
+import { readWords, setOf } from '../language/words.ts'
+import { reported, said, scores, type Call, type Part, type Reading, type Work } from '../part.ts'
 import { answerQuery, correct, readChain, weighQuery } from '../sql/answer-query.ts'
-import { parseFacts } from '../sql/facts.ts'
+import { parseFacts, rowsOf } from '../sql/facts.ts'
 import { asksStock, type DataFacts } from '../sql/read-query.ts'
 import { findWith, weigh, type Profile } from '../tools.ts'
-import { reported, said, type Work } from '../work.ts'
 
 const chartNouns = setOf('chart charts plot plots plotted graph graphs diagram diagrams visualise visualize visualization pie')
 const chartWords = new Set([...chartNouns, 'bar', 'bars', 'line', 'draw', 'drawn'])
@@ -121,4 +120,41 @@ function drawChart(part: Part, figures: ToolMessage): Work {
 // oxlint-disable-next-line require-yield -- Without figures the rows are described in words.
 function* none(): Work {
   return undefined
+}
+
+const asksChart = /\b(draw|charts?|plots?|plotted|graphs?|diagrams?|visuali[sz]e|pie)\b/i
+const overTime = /date|month|year|day|week|quarter|time/i
+
+/** The call that draws a table of figures, if the request asks for a chart and there is a tool for Vega-Lite. */
+export function chooseChart(request: string, tools: readonly ToolOffer[], figures: ToolMessage): Call | undefined {
+  const tool = findWith(tools, 'spec', 'data')
+  const word = asksChart.exec(request)?.[0]
+  const spec = tool?.description.includes('Vega-Lite') && word !== undefined ? toSpec(request, figures) : undefined
+  return tool && spec && { tool, input: { spec, data: figures.name }, evidence: [word!] }
+}
+
+/** Creates a Vega-Lite specification; undefined if the table has fewer than two rows or no figures. */
+function toSpec(request: string, figures: ToolMessage): JsonObject | undefined {
+  const { columns, rows } = rowsOf(figures) ?? { columns: [], rows: [] }
+  const isFigure = (at: number) => rows.every((row) => typeof row[at] === 'number' || row[at] === null)
+  const measured = columns.findIndex((_, at) => isFigure(at) && at > 0)
+  const [category, series] = columns.filter((_, at) => at !== measured && (at === 0 || !isFigure(at)))
+  if (rows.length < 2 || measured === -1 || category === undefined) return undefined
+  const y = columns[measured]!
+  const title = `${toWords(y)} by ${toWords(category).toLowerCase()}`
+  const figure = { field: y, type: 'quantitative', title: toWords(y) }
+  const group = { field: category, type: 'nominal', title: toWords(category), sort: null }
+  if (/\bpie\b/i.test(request)) return { title, mark: 'arc', encoding: { theta: figure, color: group } }
+  const isLine = /\blines?\b/i.test(request) || (overTime.test(category) && !/\bbars?\b/i.test(request))
+  const color = series === undefined ? undefined : { field: series, type: 'nominal', title: toWords(series) }
+  return {
+    title,
+    mark: isLine ? { type: 'line', point: true } : 'bar',
+    encoding: { x: { ...group, type: 'ordinal' }, y: figure, ...(color ? { color } : {}) },
+  }
+}
+
+function toWords(column: string): string {
+  const words = column.replaceAll('_', ' ')
+  return words.charAt(0).toUpperCase() + words.slice(1)
 }

@@ -2,11 +2,10 @@ import type { ToolMessage } from '../../src/agent/messages.ts'
 import type { ToolOffer } from '../../src/agent/model.ts'
 import { describeResult } from '../answers/answer.ts'
 import type { Rows } from '../answers/rows.ts'
-import { closest, sameConsonants } from '../language/closest.ts'
+import { closest, sameConsonants } from '../language/phrases.ts'
 import { isStopWord, readWords, wordsOf } from '../language/words.ts'
-import { sure, unsure, type Answer, type Call, type Work } from '../work.ts'
-import { describeFigures, scopeOf } from './describe.ts'
-import { rangeOf, rowsOf, withValues, writeLookup } from './facts.ts'
+import { sure, unsure, type Answer, type Call, type Work } from '../part.ts'
+import { describeFigures, rangeOf, rowsOf, scopeOf, withValues, writeLookup } from './facts.ts'
 import { mergeQueries, type Query } from './query.ts'
 import { readQuery, type DataFacts } from './read-query.ts'
 import { writeSelect } from './select.ts'
@@ -14,7 +13,7 @@ import type { Column } from './tables.ts'
 import { functionWords } from './vocabulary.ts'
 
 /** What a question asks of a query tool, before the database was asked for anything. */
-export interface QuestionOfTables {
+interface QuestionOfTables {
   tool: ToolOffer
   /** The questions that a follow-up continues, oldest first, and the question itself. */
   questions: readonly string[]

@@ -7,7 +7,7 @@ export type Grain = 'day' | 'week' | 'month' | 'quarter' | 'year'
 /** From `start` to before `end` as ISO dates, or the months `first` to `last` of every year, or a `day` of the month. */
 export type Span = { grain: Grain } & ({ start: string; end: string } | { first: number; last: number; day?: number })
 
-export interface ReadSpan {
+interface ReadSpan {
   span: Span
   /** Number of words. */
   length: number

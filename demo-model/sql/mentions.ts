@@ -1,6 +1,6 @@
 import { findPhrase, phrases } from '../language/phrases.ts'
-import { setOf, isStopWord, stem, wordsOf, type Word } from '../language/words.ts'
-import { hasRevenue, joinColumn, isStock, nameColumn, priceMeasure, type Column, type Table } from './tables.ts'
+import { isStopWord, setOf, stem, wordsOf, type Word } from '../language/words.ts'
+import { hasRevenue, isStock, joinColumn, nameColumn, priceMeasure, type Column, type Table } from './tables.ts'
 
 /** Finds the tables, columns and column values mentioned in a question. */
 

@@ -1,6 +1,5 @@
-import type { GroupGrain } from './dates.ts'
+import type { GroupGrain, NumberCondition } from './conditions.ts'
 import type { Today } from './periods.ts'
-import type { NumberCondition } from './numbers.ts'
 import { isStock, type Column, type Table } from './tables.ts'
 
 export type Aggregate = 'sum' | 'avg' | 'median' | 'count' | 'max' | 'min'

@@ -1,15 +1,24 @@
-import { claim, claimWhere, findPhrase, phrases } from '../language/phrases.ts'
-import { openExclusions } from '../language/exclusions.ts'
-import { withDigits } from '../language/number-words.ts'
+import { claim, claimWhere, findPhrase, openExclusions, phrases, withDigits } from '../language/phrases.ts'
 import { readWords, unusedOf, type Word } from '../language/words.ts'
-import { readDates, takeGrain, type DateReading } from './dates.ts'
-import type { Today } from './periods.ts'
+import { readDates, readNumbers, takeGrain, type DateReading } from './conditions.ts'
 import { chooseTable, findMentions, leftPhrases, persons, type Mention } from './mentions.ts'
-import { readNumbers } from './numbers.ts'
+import type { Today } from './periods.ts'
 import { emptyQuery, type Query } from './query.ts'
-import { hasTimeNear, isExcluding, isFollowedByValue, isGrouping, previousWord, readPresence, readValues, separators } from './roles.ts'
+import {
+  dropImplied,
+  groupByPerson,
+  hasTimeNear,
+  isExcluding,
+  isFollowedByValue,
+  isGrouping,
+  nameGroups,
+  previousWord,
+  readPresence,
+  readSubject,
+  readValues,
+  separators,
+} from './roles.ts'
 import { hasRevenue, isStock, joinColumn, nameColumn, priceMeasure, stemsOfName, type Column, type Table } from './tables.ts'
-import { dropImplied, groupByPerson, nameGroups, readSubject } from './subject.ts'
 import { claimLightWords, pushOnce, readFigureWords, readImplied, readStock, readStockOfOne } from './vocabulary.ts'
 
 /** What is known of the data besides the description of the tables. */

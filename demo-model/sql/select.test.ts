@@ -1,7 +1,7 @@
-import { DuckDBInstance } from '@duckdb/node-api'
 import assert from 'node:assert/strict'
 import path from 'node:path'
 import test, { after, before } from 'node:test'
+import { DuckDBInstance } from '@duckdb/node-api'
 import { mergeQueries } from './query.ts'
 import { readQuery } from './read-query.ts'
 import { writeSelect } from './select.ts'

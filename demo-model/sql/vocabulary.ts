@@ -1,8 +1,8 @@
 import { claim, claimWhere, findPhrase, phrases, takePhrase } from '../language/phrases.ts'
-import { setOf, isStopWord, type Word } from '../language/words.ts'
-import { hasRevenue, isStock, mainMeasure, nameIsRow, pieceMeasure, priceMeasure, quoteName, stemsOfName, type Column } from './tables.ts'
+import { isStopWord, setOf, type Word } from '../language/words.ts'
 import { revenueWords, stockPhrases } from './mentions.ts'
 import type { Query } from './query.ts'
+import { hasRevenue, isStock, mainMeasure, nameIsRow, pieceMeasure, priceMeasure, quoteName, stemsOfName, type Column } from './tables.ts'
 
 /** The words of figures: what they make of a query. Each row claims its words. */
 

@@ -25,7 +25,7 @@ const bounded: Record<string, string> = {
   'demo-model/question.ts "[^"\\n]*"|“[^”\\n]*”|`[^`\\n]*`': part,
   'demo-model/question.ts \\b(of|from|to|by|with|double|half|twice|add|subtract|multiply|divide)\\b.*\\b(that|it|this|the (result|total|sum|answer))\\b|\\b(that|it|the (result|total|answer))\\b (plus|minus|times|divided|multiplied|squared)':
     part,
-  'demo-model/answers/remembered.ts \\b(?:know|remember|learned|learnt)\\b[^?.!]*\\b(?:about|of) me\\b|^\\W*who am i\\b':
+  'demo-model/intents.ts \\b(?:know|remember|learned|learnt)\\b[^?.!]*\\b(?:about|of) me\\b|^\\W*who am i\\b':
     'a question of at most 600 characters',
   'demo-model/sql/tables.ts ^"?(.+?)"?\\s+([A-Z][A-Z0-9_]*(?: [A-Z]+)*(?:\\([^()]*\\))?(?:\\[\\d*\\])*)(?:\\s+\\((.*)\\))?$':
     'a column in the description of a tool; descriptions are bounded',

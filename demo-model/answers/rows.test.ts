@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { toTable } from './rows.ts'
-import { readShownTable } from './shown-table.ts'
+import { readShownTable, toTable } from './rows.ts'
 
 test('the table of an answer is read back as it was made, with plain numbers', () => {
   const table = toTable(

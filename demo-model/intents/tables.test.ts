@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ToolMessage } from '../src/agent/messages.ts'
-import { chooseChart } from './chart.ts'
+import type { ToolMessage } from '../../src/agent/messages.ts'
+import { chooseChart } from './tables.ts'
 
 const chart = {
   name: 'chart',
