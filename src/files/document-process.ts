@@ -1,9 +1,9 @@
 import { totalmem } from 'node:os'
 import process from 'node:process'
 import type { Owner } from '../access/owner.ts'
-import { askProcess } from '../processes/ask-process.ts'
 import type { Document } from './document.ts'
 import { createFairPool, serviceItself } from '../processes/fair-pool.ts'
+import { askOnce, parserLimits } from '../processes/worker.ts'
 import { unpackDocument, type PackedDocument } from './packed-document.ts'
 
 export type ParsedKind = 'markdown' | 'html' | 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'epub' | 'odt' | 'eml'
@@ -36,10 +36,10 @@ export function slotsFor(memoryBytes: number): number {
 
 /** Parses in a separate process: parsers take seconds for a large document and gigabytes for a malicious one. Throws an `Error` with the reason. */
 export async function parseInProcess(kind: ParsedKind, bytes: Uint8Array, limits: Partial<ParseLimits> = {}): Promise<Document> {
-  const worker = new URL('./document-worker', import.meta.url)
-  const { caller = serviceItself, ...processLimits } = { ...defaults, ...limits }
-  const parse = () => askProcess<ParseAnswer>(worker, { kind, bytes }, { ...processLimits, messages })
-  const answer = await parsers.use({ caller, signal: processLimits.signal }, parse)
+  const { caller = serviceItself, signal, maxMs, heapMb } = { ...defaults, ...limits }
+  const module = new URL('./document-worker', import.meta.url)
+  const worker = { module, limits: parserLimits(heapMb), messages }
+  const answer = await parsers.use({ caller, signal }, () => askOnce<ParseAnswer>(worker, { kind, bytes }, { signal, limitMs: maxMs }))
   if ('error' in answer) throw new Error(answer.error)
   return unpackDocument(answer.document)
 }

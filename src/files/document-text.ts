@@ -5,8 +5,8 @@ import { isUtf16Be, isUtf16Le, kindOf, maxDocumentBytes, mayBeText, type Documen
 import { parseInProcess } from './document-process.ts'
 import { readMarkdown } from './markdown.ts'
 import { messageOf } from '../errors.ts'
-import { StartFault } from '../processes/ask-process.ts'
-import { PoolBusy } from '../processes/fair-queue.ts'
+import { PoolBusy } from '../processes/fair-pool.ts'
+import { WorkerLost } from '../processes/worker.ts'
 
 /** Documents up to these sizes are parsed within about 20 ms, a tenth of the time to start a process. */
 const smallHtmlBytes = 50_000
@@ -56,7 +56,7 @@ export function isScan(error: unknown): boolean {
 }
 
 function isTemporary(error: unknown): boolean {
-  return error instanceof PoolBusy || error instanceof StartFault
+  return error instanceof PoolBusy || error instanceof WorkerLost
 }
 
 async function readBounded(file: FileHandle): Promise<Buffer> {

@@ -1,9 +1,9 @@
-import process from 'node:process'
+import { serveQuestions } from '../processes/serve-questions.ts'
 import type { ParseAnswer, ParsedKind } from './document-process.ts'
 import { damaged, type Document } from './document.ts'
 import { packDocument } from './packed-document.ts'
 
-/** Process for a single document: receives `{kind, bytes}`, answers once, and exits when its channel closes. */
+/** Process for a single document. */
 
 /** Far more than people write, but few enough for the service to receive without delay. */
 const maxCharacters = 75_000_000
@@ -49,7 +49,4 @@ async function answer(kind: ParsedKind, bytes: Uint8Array): Promise<ParseAnswer>
   }
 }
 
-process.once('message', ({ kind, bytes }: { kind: ParsedKind; bytes: Uint8Array }) => {
-  void answer(kind, bytes).then((message) => process.send?.(message))
-})
-process.on('disconnect', () => process.exit(0))
+serveQuestions(({ kind, bytes }: { kind: ParsedKind; bytes: Uint8Array }) => answer(kind, bytes))

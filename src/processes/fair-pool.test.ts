@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createFairPool, type FairPool } from './fair-pool.ts'
+import { createFairPool, FairQueue, shareOf, type FairPool, type PoolRequest } from './fair-pool.ts'
 
 const ann = { tenant: 'one', owner: 'ann' }
 const bob = { tenant: 'two', owner: 'bob' }
@@ -72,4 +72,66 @@ test('a wait is limited in time and in the number of calls of one caller', async
   await timedOut
   await release('first')
   assert.equal(await first, 'first')
+})
+
+const callers = { a: { tenant: 'one', owner: 'a' }, b: { tenant: 'one', owner: 'b' }, c: { tenant: 'two', owner: 'a' } }
+
+interface NamedRequest extends PoolRequest {
+  name: string
+}
+
+/** Lets calls wait, whose names begin with the name of their caller. */
+function wait(queue: FairQueue<NamedRequest, string>, ...names: string[]): Promise<string>[] {
+  return names.map((name) => queue.wait({ name, caller: callers[name[0] as keyof typeof callers] }))
+}
+
+const namesOf = (queue: FairQueue<NamedRequest, string>) => [...queue].map(({ request }) => request.name)
+
+function serveAll(queue: FairQueue<NamedRequest, string>): string[] {
+  const served: string[] = []
+  for (let [next] = queue; next; [next] = queue) {
+    queue.grant(next, `slot of ${next.request.name}`)
+    served.push(next.request.name)
+  }
+  return served
+}
+
+test('callers take turns, and the calls of one caller keep their order', async () => {
+  const queue = new FairQueue<NamedRequest, string>()
+  const waits = wait(queue, 'a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1')
+  assert.deepEqual(namesOf(queue), ['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4'])
+  assert.deepEqual(serveAll(queue), ['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4'])
+  assert.deepEqual([...queue], [])
+  assert.equal(await waits[6], 'slot of c1')
+})
+
+test('a caller that was just served comes after a new caller', () => {
+  const queue = new FairQueue<NamedRequest, string>()
+  void wait(queue, 'a1', 'a2', 'a3')
+  const [first] = queue
+  queue.grant(first!, '')
+  void wait(queue, 'b1')
+  assert.deepEqual(serveAll(queue), ['a2', 'b1', 'a3'])
+})
+
+test('a rejected call does not use up the turn of its caller', async () => {
+  const queue = new FairQueue<NamedRequest, string>()
+  const [rejected] = wait(queue, 'a1', 'a2', 'b1')
+  const [first] = queue
+  first!.reject(new Error('enough'))
+  first!.reject(new Error('again'))
+  await assert.rejects(rejected!, /enough/)
+  assert.deepEqual(serveAll(queue), ['a2', 'b1'])
+})
+
+test('the number of waiting calls is limited per caller', async () => {
+  const queue = new FairQueue<NamedRequest, string>(2)
+  void wait(queue, 'a1', 'a2')
+  await assert.rejects(wait(queue, 'a3')[0]!, /^PoolBusy: 2 of your calls are already waiting/)
+  void wait(queue, 'c1')
+  assert.deepEqual(namesOf(queue), ['a1', 'c1', 'a2'])
+})
+
+test('one caller may hold half of the slots, but at least one', () => {
+  assert.deepEqual([1, 2, 3, 4, 8].map(shareOf), [1, 1, 1, 2, 4])
 })

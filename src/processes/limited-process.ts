@@ -4,8 +4,7 @@ import { Socket } from 'node:net'
 import path from 'node:path'
 import { execPath } from 'node:process'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { openChannel } from './child-channel.ts'
-import type { MessageLimits } from './message-frames.ts'
+import { FrameReader, writeFrame, type MessageLimits } from './message-frames.ts'
 
 export interface ProcessLimits {
   /** Limit of writable memory of every kind (`ulimit -d`), in kilobytes. Not applied on systems without this limit. */
@@ -35,8 +34,8 @@ export interface ProcessOptions {
 
 const defaultMessages: MessageLimits = { structure: 1024 * 1024, bytes: 0 }
 
-/** Files loaded before the program of a process; the first is preloaded by name. A process with Node permissions needs read access to all files. */
-export const channelFiles: readonly string[] = ['parent-channel', 'parent-socket', 'message-frames'].map((name) =>
+/** Files of this folder that a process loads; the first is preloaded by name. A process with Node permissions needs read access to all files. */
+export const channelFiles: readonly string[] = ['parent-channel', 'message-frames', 'serve-questions'].map((name) =>
   realpathSync(path.join(import.meta.dirname, `${name}${path.extname(import.meta.filename)}`)),
 )
 
@@ -101,4 +100,45 @@ export function endProcess(child: ChildProcess): Promise<void> {
     child.once('exit', () => resolve())
     child.kill('SIGKILL')
   })
+}
+
+type WriteCallback = (error: Error | null) => void
+
+/**
+ * Gives a child process `send`, `connected` and the events `message` and `disconnect` over the pipe at `descriptor`, as Node's own IPC channel does.
+ * A process that sends more than `limits` allow is killed before its message is read, and `error` reports the reason: a compromised program
+ * cannot fill the service's memory. Messages that are not objects are dropped.
+ */
+function openChannel(child: ChildProcess, descriptor: number, limits: MessageLimits): void {
+  const pipe = child.stdio?.[descriptor]
+  // A process which failed to start has no pipe. The `error` event reports the failure.
+  if (!(pipe instanceof Socket)) return
+
+  const reader = new FrameReader((message) => {
+    if (typeof message === 'object' && message !== null) child.emit('message', message, undefined)
+  }, limits)
+
+  pipe.on('data', (chunk: Buffer) => {
+    try {
+      reader.push(chunk)
+    } catch (error) {
+      // Also reached when a `message` listener throws. The process is killed first: a closed pipe could let the process end by itself.
+      child.kill('SIGKILL')
+      pipe.destroy()
+      child.emit('error', error)
+    }
+  })
+  // A closed pipe is reported by `disconnect` and `exit`.
+  pipe.on('error', () => undefined)
+  pipe.on('close', () => child.emit('disconnect'))
+
+  child.send = (message: unknown, ...rest: unknown[]) => {
+    writeFrame(
+      pipe,
+      message,
+      rest.find((argument): argument is WriteCallback => typeof argument === 'function'),
+    )
+    return true
+  }
+  Object.defineProperty(child, 'connected', { get: () => !pipe.destroyed, configurable: true })
 }

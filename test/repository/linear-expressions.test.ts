@@ -19,7 +19,7 @@ const bounded: Record<string, string> = {
   'cli/chat/markdown-stream.ts \\*\\*(?=\\S)(.+?)(?<=\\S)\\*\\*|`([^`]+)`':
     'a line on the terminal of one person, in a process of their own',
   'tools/chart/render.ts <[^>]*>': 'SVG that Vega wrote, in which each tag ends',
-  'tools/module/fault.ts (?:(file:\\/\\/[^\\s()]+?)|(?:^| |\\()(\\/[^()]+?)):(\\d+)(?::\\d+)?\\)?$':
+  'tools/module/definition.ts (?:(file:\\/\\/[^\\s()]+?)|(?:^| |\\()(\\/[^()]+?)):(\\d+)(?::\\d+)?\\)?$':
     'a line of a stack, in the process of a module, which is ended when it takes too long',
   'tools/web/decode-text.ts <meta[^>]+charset\\s*=\\s*["\']?([\\w-]+)': 'the first 1,024 bytes',
   'demo-model/question.ts "[^"\\n]*"|“[^”\\n]*”|`[^`\\n]*`': part,
@@ -49,7 +49,6 @@ const madeLater: Record<string, string> = {
   'tools/chart/expressions.ts': 'in the process of charts, which is ended when it takes too long',
   'tools/chart/functions.ts': 'in the process of charts, which is ended when it takes too long',
   'tools/module/definition.ts': "the author's own file, in the process of a module",
-  'tools/module/fault.ts': "the author's own file, in the process of a module",
 }
 
 test('the measure finds quadratic and exponential expressions, and passes linear ones', () => {

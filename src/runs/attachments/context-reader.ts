@@ -16,7 +16,7 @@ import {
 } from './question-files.ts'
 import { type FileUse } from './sent-files.ts'
 import { ServiceError } from '../../errors.ts'
-import { PoolBusy } from '../../processes/fair-queue.ts'
+import { PoolBusy } from '../../processes/fair-pool.ts'
 
 /** Checks of the context files of a chat, which lie under the files root. */
 

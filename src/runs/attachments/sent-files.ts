@@ -8,7 +8,7 @@ import { readDocumentBytes } from '../../files/document-text.ts'
 import type { FittedImage, Images } from '../../files/images.ts'
 import type { FairPool } from '../../processes/fair-pool.ts'
 import { mediaKindOf, mediaTypeOfBytes } from '../../files/media.ts'
-import { PoolBusy } from '../../processes/fair-queue.ts'
+import { PoolBusy } from '../../processes/fair-pool.ts'
 import type { Uploads } from '../../uploads/uploads.ts'
 
 /** A file that a caller sends with a chat, before any check: an upload, or the bytes themselves. */

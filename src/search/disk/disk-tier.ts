@@ -1,6 +1,6 @@
 import { orAborted } from '../../concurrency/or-aborted.ts'
 import { serviceItself } from '../../processes/fair-pool.ts'
-import { createWorkerProcesses } from '../../processes/worker-processes.ts'
+import { createQuestionPool } from '../../processes/question-pool.ts'
 import type { PassageHit, SearchDocument, Tier, TierCounts, UnembeddedText } from '../retriever.ts'
 
 /** The process of the indexes on disk, ended when idle. */
@@ -13,7 +13,7 @@ export interface DiskProcess {
 const idleMs = 120_000
 
 export function createDiskProcess(): DiskProcess {
-  const processes = createWorkerProcesses<Question, Answer>({
+  const processes = createQuestionPool<Question, Answer>({
     module: new URL('./worker', import.meta.url),
     limits: { dataKb: 2_000_000, heapMb: 512 },
     messages: { structure: 64 * 1024 * 1024 },

@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { messageOf } from '../../errors.ts'
-import type { WorkerMessage } from '../../processes/worker-processes.ts'
+import { serveQuestions } from '../../processes/serve-questions.ts'
 import { mix, scoreWords, type Postings, type VisiblePassages } from '../rank.ts'
 import { scoreRelatedWords } from '../related-words.ts'
 import type { PassageHit } from '../retriever.ts'
@@ -8,7 +8,7 @@ import { withLength, type ByteVector } from '../vectors.ts'
 import type { Answer, Question, SentVector } from './disk-tier.ts'
 import { PassageFile } from './passage-file.ts'
 
-/** Process of the indexes on disk: answers each question in order, and exits when its channel closes. */
+/** Process of the indexes on disk. */
 
 /** Terms of which more have the same beginning than this are not looked at. */
 const maxRelated = 50
@@ -43,17 +43,15 @@ function answer(question: Question): Answer {
   }
 }
 
-process.on('message', (question: Question) => {
+serveQuestions((question: Question): Answer => {
   try {
-    process.send?.(answer(question))
+    return answer(question)
   } catch (error) {
     // The file is opened again by the next process: what is in memory may differ from the file.
-    process.send?.({ error: messageOf(error).slice(0, 1000) } satisfies Answer)
-    process.exit(1)
+    setImmediate(() => process.exit(1))
+    return { error: messageOf(error).slice(0, 1000) }
   }
 })
-process.on('disconnect', () => process.exit(0))
-process.send?.({ ready: true } satisfies WorkerMessage<Answer>)
 
 interface FileSearch {
   query: string

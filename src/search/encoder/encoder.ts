@@ -1,7 +1,7 @@
 import { createRequire, getCompileCacheDir } from 'node:module'
 import type { Embedder } from '../../agent/embedder.ts'
 import { serviceItself } from '../../processes/fair-pool.ts'
-import { createWorkerProcesses } from '../../processes/worker-processes.ts'
+import { createQuestionPool } from '../../processes/question-pool.ts'
 import { isEnglish } from '../terms.ts'
 import type { Answer, Question } from './worker.ts'
 
@@ -40,7 +40,7 @@ export function isEncoderInstalled(): boolean {
 /** Creates the encoder, whose process starts with the first text. Rejections name the reason. */
 export function createEncoder({ idleMs = 120_000 }: EncoderOptions = {}): Encoder {
   const compiledCode = getCompileCacheDir()
-  const processes = createWorkerProcesses<Question, Answer>({
+  const processes = createQuestionPool<Question, Answer>({
     module: new URL('./worker', import.meta.url),
     env: compiledCode === undefined ? {} : { NODE_COMPILE_CACHE: compiledCode },
     limits: { dataKb: 2_000_000, heapMb: 384 },

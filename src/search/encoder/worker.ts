@@ -1,12 +1,11 @@
 import { createRequire } from 'node:module'
 import { setPriority } from 'node:os'
-import process from 'node:process'
 import type { EmbeddingsModel, EmbeddingsModelSource } from '@energetic-ai/embeddings'
 import { messageOf } from '../../errors.ts'
 import { freezeIntrinsics } from '../../processes/freeze-intrinsics.ts'
-import type { WorkerMessage } from '../../processes/worker-processes.ts'
+import { serveQuestions } from '../../processes/serve-questions.ts'
 
-/** Process of the embedded encoder: answers each message `{texts}` in order, and exits when its channel closes. */
+/** Process of the embedded encoder. */
 
 export interface Question {
   texts: readonly string[]
@@ -41,9 +40,4 @@ const model = await loadModel()
 // The first use compiles the kernels.
 await answer({ texts: ['ready'] })
 freezeIntrinsics()
-let latest = Promise.resolve()
-process.on('message', (question: Question) => {
-  latest = latest.then(async () => void process.send?.(await answer(question)))
-})
-process.on('disconnect', () => process.exit(0))
-process.send?.({ ready: true } satisfies WorkerMessage<Answer>)
+serveQuestions(answer)

@@ -1,5 +1,5 @@
 import { getCompileCacheDir } from 'node:module'
-import { createWorkerProcesses } from '../../processes/worker-processes.ts'
+import { createQuestionPool } from '../../processes/question-pool.ts'
 import { createTool, type ToolBuild, type ToolSpec } from '../builder.ts'
 import type { Answer } from './worker.ts'
 
@@ -35,7 +35,7 @@ const schema = {
 export function createCalculator(spec: ToolSpec, _deps?: unknown, limits: Partial<CalculatorLimits> = {}): ToolBuild {
   const { expressionMs, idleMs } = { ...defaults, ...limits }
   const compiledCode = getCompileCacheDir()
-  const processes = createWorkerProcesses<{ expression: string }, Answer>({
+  const processes = createQuestionPool<{ expression: string }, Answer>({
     module: new URL('./worker', import.meta.url),
     // The compile cache of the service avoids compiling the library again: the first result then takes a third less time.
     env: compiledCode === undefined ? {} : { NODE_COMPILE_CACHE: compiledCode },

@@ -3,11 +3,11 @@ import process from 'node:process'
 import vm from 'node:vm'
 import type { BigNumber, ConfigOptions, MathJsInstance } from 'mathjs'
 import { freezeIntrinsics } from '../../processes/freeze-intrinsics.ts'
-import type { WorkerMessage } from '../../processes/worker-processes.ts'
+import { serveQuestions } from '../../processes/serve-questions.ts'
 import { toExpression } from './syntax.ts'
 import { messageOf } from '../../errors.ts'
 
-/** Process for expressions: answers each message `{expression}` in order, and exits when its channel closes. */
+/** Process for expressions. */
 
 export type Answer = { result: string } | { error: string }
 
@@ -79,11 +79,9 @@ function answer(text: string): Answer {
   }
 }
 
-process.on('message', ({ expression }: { expression: string }) => process.send?.(answer(expression)))
-process.on('disconnect', () => process.exit(0))
 // mathjs initializes lazily at its first use, which must not count against the time limit of an expression.
 answer('1 + 1')
 freezeIntrinsics()
-process.send?.({ ready: true } satisfies WorkerMessage<Answer>)
+serveQuestions(({ expression }: { expression: string }) => answer(expression))
 // Write the compile cache now, because a killed process would not write the cache at exit.
 flushCompileCache()

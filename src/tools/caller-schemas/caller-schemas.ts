@@ -6,8 +6,8 @@ import { messageOf, ServiceError } from '../../errors.ts'
 import { schemaLimits, type SchemaFault } from '../../json/schema/answer-schema.ts'
 import { SchemaTimeout } from '../../json/schema/guarded-compiler.ts'
 import { KeptChecks } from '../../json/schema/kept-checks.ts'
-import { PoolBusy } from '../../processes/fair-queue.ts'
-import { createWorkerProcesses } from '../../processes/worker-processes.ts'
+import { PoolBusy } from '../../processes/fair-pool.ts'
+import { createQuestionPool } from '../../processes/question-pool.ts'
 import type { CallerSchemas, SchemaUse } from '../../runs/execution/ports.ts'
 import { createSchemaChecks, type SchemaChecks } from './schema-checks.ts'
 import type { SchemaAnswer, SchemaQuestion } from './worker.ts'
@@ -47,7 +47,7 @@ interface KeptResult {
  */
 export function createCallerSchemas(): CallerSchemas & { close(): Promise<void> } {
   const compiledCode = getCompileCacheDir()
-  const processes = createWorkerProcesses<SchemaQuestion, SchemaAnswer>({
+  const processes = createQuestionPool<SchemaQuestion, SchemaAnswer>({
     module: new URL('./worker', import.meta.url),
     env: compiledCode === undefined ? {} : { NODE_COMPILE_CACHE: compiledCode },
     limits: { dataKb: 700_000, heapMb: 192 },

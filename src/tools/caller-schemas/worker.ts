@@ -1,10 +1,9 @@
-import process from 'node:process'
 import type { JsonSchema } from '../../agent/messages.ts'
 import { messageOf } from '../../errors.ts'
 import { schemaLimits, type SchemaFault } from '../../json/schema/answer-schema.ts'
 import { SchemaTimeout } from '../../json/schema/guarded-compiler.ts'
 import { freezeIntrinsics } from '../../processes/freeze-intrinsics.ts'
-import type { WorkerMessage } from '../../processes/worker-processes.ts'
+import { serveQuestions } from '../../processes/serve-questions.ts'
 import type { SchemaUse } from '../../runs/execution/ports.ts'
 import { createSchemaChecks } from './schema-checks.ts'
 
@@ -30,10 +29,8 @@ function answer({ use, schema, value }: SchemaQuestion): SchemaAnswer {
   }
 }
 
-process.on('message', (question: SchemaQuestion) => process.send?.(answer(question) satisfies WorkerMessage<SchemaAnswer>))
-process.on('disconnect', () => process.exit(0))
 // The compilers are created at their first use, which must not count against the time of a question.
 answer({ use: 'answer', schema: '{"type":"object"}' })
 answer({ use: 'input', schema: '{"type":"object"}' })
 freezeIntrinsics()
-process.send?.({ ready: true } satisfies WorkerMessage<SchemaAnswer>)
+serveQuestions(answer)

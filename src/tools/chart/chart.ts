@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import { packageRoot } from '../../package-root.ts'
-import { createWorkerProcesses } from '../../processes/worker-processes.ts'
+import { createQuestionPool } from '../../processes/question-pool.ts'
 import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
 import { nameOf } from './name.ts'
 import type { Chart, ChartRequest, Picture } from './render.ts'
@@ -54,7 +54,7 @@ const maxPictureBytes = 96 * 1024 * 1024
 /** Returns `{files, width, height, rows, warnings?}`: size of the first file in pixels, number of input rows. */
 export function createChart(spec: ToolSpec, deps: ToolDependencies, limits: Partial<ChartLimits> = {}): ToolBuild {
   const { chartMs, idleMs } = { ...defaults, ...limits }
-  const processes = createWorkerProcesses<ChartRequest, ChartAnswer>({
+  const processes = createQuestionPool<ChartRequest, ChartAnswer>({
     module: new URL('./worker', import.meta.url),
     limits: { dataKb: 1_500_000, heapMb: 512, cpuSeconds: 300 },
     questionsPerProcess: 100,

@@ -1,6 +1,5 @@
-import process from 'node:process'
 import { freezeIntrinsics } from '../../processes/freeze-intrinsics.ts'
-import type { WorkerMessage } from '../../processes/worker-processes.ts'
+import { serveQuestions } from '../../processes/serve-questions.ts'
 import { drawChart, findFont, setUp, type Chart, type ChartRequest } from './render.ts'
 import { ChartFault } from './specification.ts'
 import { messageOf } from '../../errors.ts'
@@ -30,10 +29,4 @@ const warmUpSpec = {
 }
 await answer({ text: JSON.stringify({ spec: warmUpSpec }), svg: false, png: true })
 freezeIntrinsics()
-
-process.on(
-  'message',
-  (request: ChartRequest) => void answer(request).then((message) => process.send?.(message satisfies WorkerMessage<ChartAnswer>)),
-)
-process.on('disconnect', () => process.exit(0))
-process.send?.({ ready: true } satisfies WorkerMessage<ChartAnswer>)
+serveQuestions(answer)

@@ -11,7 +11,9 @@ test('the process of an endless query ends with the service', { timeout: 20_000 
   child.ref()
   const plan = { tables: [], filters: [], cacheDir: tmpdir() }
   const sql = 'with recursive n(i) as (select 1 union all select 1 from n) select count(*) from n'
-  child.send({ id: 1, type: 'query', plan, sql, visible: { tables: [], withheld: [] }, limits: { maxRows: 10, maxCharacters: 1000 } })
+  const limits = { maxRows: 10, maxCharacters: 1000 }
+  child.send({ id: 1, question: { type: 'query', plan, sql, visible: { tables: [], withheld: [] }, limits } })
+  await once(child, 'message')
   // The query has begun and does not answer.
   const answered = await Promise.race([once(child, 'message'), wait(2000, 'busy')])
   assert.equal(answered, 'busy')

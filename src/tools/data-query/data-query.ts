@@ -64,7 +64,7 @@ export async function createDataQuery(spec: ToolSpec, deps: ToolDependencies): P
   })
 
   // There is no query before the tool is built.
-  if (performance.now() - startedAt < quickLoadMs) await engine.close()
+  if (performance.now() - startedAt < quickLoadMs) await engine.clear()
 
   function describe(scope: DataScope): string {
     const visible = described.tables.filter(({ name }) => !tables.isWithheld(name, scope.isWithheld))

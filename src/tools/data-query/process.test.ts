@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { after, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { createQueryProcess, type Question } from './process.ts'
+import type { Question } from './child.ts'
+import { createQueryProcess } from './process.ts'
 
 const processes = createQueryProcess({ cancelGraceMs: 0 })
 after(() => processes.close())

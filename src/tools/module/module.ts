@@ -4,11 +4,10 @@ import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { Tool, ToolContext } from '../../agent/tool.ts'
 import { isOwnVariable, type Environment } from '../../configuration/references.ts'
 import { createCheck, createTool, type ToolDependencies, type ToolGroup, type ToolSpec } from '../builder.ts'
+import type { WorkerLost } from '../../processes/worker.ts'
 import { faultOf } from './definition.ts'
-import { markFile } from './file-mark.ts'
-import type { ModuleDefinition } from './messages.ts'
-import { defaultLimits, startModule, type ModuleLimits, type ModuleProcess } from './module-process.ts'
-import { watchFiles, type FileWatch } from './watch-files.ts'
+import { markFile, watchFiles, type FileWatch } from './module-files.ts'
+import { callModule, startModule, type ModuleDefinition, type ModuleLimits, type ModuleProcess } from './module-process.ts'
 import { messageOf } from '../../errors.ts'
 
 type ModuleDependencies = Pick<ToolDependencies, 'configDir' | 'environment' | 'log' | 'signal'>
@@ -20,6 +19,7 @@ interface ModuleVersion {
   process: ModuleProcess
 }
 
+const defaultLimits: ModuleLimits = { loadMs: 20_000, graceMs: 1_000 }
 const firstRetryMs = 2_000
 const lastRetryMs = 60_000
 
@@ -27,7 +27,8 @@ const lastRetryMs = 60_000
  * The tool type `module`: a tool defined by a file of the operator. The module is reloaded when the file or a local import changes. When
  * the new version cannot be loaded, the tool is unavailable: results of an outdated version would be confusing.
  */
-export async function createModule(spec: ToolSpec, deps: ModuleDependencies, limits: Partial<ModuleLimits> = {}): Promise<ToolGroup> {
+export async function createModule(spec: ToolSpec, deps: ModuleDependencies, overrides: Partial<ModuleLimits> = {}): Promise<ToolGroup> {
+  const limits = { ...defaultLimits, ...overrides }
   const file = path.resolve(deps.configDir, String(spec.config['path']))
   const env = withoutServiceVariables(deps.environment)
   const log = deps.log.child({ tool: spec.name })
@@ -45,7 +46,7 @@ export async function createModule(spec: ToolSpec, deps: ModuleDependencies, lim
     if (isClosed) return
     clearTimeout(retry)
     currentWatch?.close()
-    void starting?.end('the file has changed')
+    void starting?.end('closed', 'the file has changed')
     const watch = watchFiles(() => void load())
     currentWatch = watch
     const mark = markFile(file)
@@ -54,7 +55,8 @@ export async function createModule(spec: ToolSpec, deps: ModuleDependencies, lim
     try {
       const started = start(watch)
       starting = started
-      const definition = await started.loaded
+      const definition = await started.ready
+      void started.gone.then(logCrash)
       if (currentWatch === watch) use(toVersion(definition, started))
     } catch (error) {
       if (currentWatch === watch && !isClosed) fail(messageOf(error))
@@ -68,11 +70,14 @@ export async function createModule(spec: ToolSpec, deps: ModuleDependencies, lim
       path: file,
       cwd: deps.configDir,
       env,
-      limits: { ...defaultLimits, ...limits },
+      limits,
       onFiles: (files) => watch.add(files),
       onOutput: (line, isError) => (isError ? log.warn({ line }, 'A module wrote') : log.info({ line }, 'A module wrote')),
-      onCrash: (message) => log.warn({ reason: message }, 'A module failed outside of a call'),
     })
+  }
+
+  function logCrash({ reason, message }: WorkerLost): void {
+    if (reason === 'fault') log.warn({ reason: message }, 'A module failed outside of a call')
   }
 
   function toVersion(definition: ModuleDefinition, process: ModuleProcess): ModuleVersion {
@@ -82,7 +87,7 @@ export async function createModule(spec: ToolSpec, deps: ModuleDependencies, lim
       const check = createCheck(definition.schema)
       return { definition, process, tool: { ...createTool(spec, { ...definition, execute }), check } }
     } catch (error) {
-      void process.end('its schema is wrong')
+      void process.end('closed', 'its schema is wrong')
       throw faultOf(file, 'schema', `schema is not a JSON Schema: ${messageOf(error)}`)
     }
   }
@@ -106,21 +111,21 @@ export async function createModule(spec: ToolSpec, deps: ModuleDependencies, lim
 
   /** Calls the current version. A run keeps its tools: the call is refused when the definition has changed since the run began. */
   async function call(expected: ModuleDefinition, input: JsonObject, context: ToolContext): Promise<JsonValue> {
-    if (!loadFault && !version?.process.isUsable()) await (reviving ??= load().finally(() => (reviving = undefined)))
+    if (!loadFault && !version?.process.isAlive) await (reviving ??= load().finally(() => (reviving = undefined)))
     if (loadFault || !version) throw new Error(`The tool cannot be used: ${loadFault ?? 'it is closed'}`)
     if (!isDeepStrictEqual(version.definition, expected)) {
       throw new Error('The tool was changed during this run; the new version can be used in the next run.')
     }
     // The run was admitted while the tool still supported filters.
     if (context.filters.length > 0 && !version.definition.filters) throw new Error('The tool cannot be used with data filters.')
-    return version.process.call(input, context)
+    return callModule(version.process, input, context, limits.graceMs)
   }
 
   async function close(): Promise<void> {
     isClosed = true
     clearTimeout(retry)
     currentWatch?.close()
-    await Promise.all([starting?.end('the service stops'), version?.process.end('the service stops')])
+    await Promise.all([starting, version?.process].map(async (process) => process?.end('closed', 'the service stops')))
   }
 
   deps.signal?.addEventListener('abort', () => void close(), { once: true })

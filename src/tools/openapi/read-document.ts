@@ -1,4 +1,4 @@
-import { askProcess } from '../../processes/ask-process.ts'
+import { askOnce, parserLimits } from '../../processes/worker.ts'
 import type { Api, ApiReadOptions } from './api.ts'
 import type { SourceDocument } from './source.ts'
 import { messageOf } from '../../errors.ts'
@@ -17,7 +17,12 @@ export type ReadAnswer = { api: Uint8Array } | { error: string }
 export type FileAnswer = { href: string; bytes: Uint8Array } | { href: string; fault: string }
 
 /** Limits of the child process, ten times the needs of the largest known document. `structure` includes the names of requested files. */
-const limits = { maxMs: 60_000, heapMb: 1024, messages: { structure: 16 * 1024 * 1024, bytes: 128 * 1024 * 1024 } }
+const worker = {
+  module: new URL('./worker', import.meta.url),
+  limits: parserLimits(1024),
+  messages: { structure: 16 * 1024 * 1024, bytes: 128 * 1024 * 1024 },
+}
+const limitMs = 60_000
 
 /** Limits for referenced files: twice the count, and ten times the bytes, of the largest known document. */
 const fileLimits = { count: 5000, bytes: 64 * 1024 * 1024, ms: 120_000, atOnce: 8 }
@@ -27,7 +32,7 @@ export async function readDocument(document: SourceDocument, options: ApiReadOpt
   const files = createFileReader(document, signal)
   const { bytes, href } = document
   const question: ReadQuestion = { bytes, href, options }
-  const answer = await askProcess<ReadAnswer>(new URL('./worker', import.meta.url), question, { ...limits, signal, serve: files.read })
+  const answer = await askOnce<ReadAnswer>(worker, question, { limitMs, signal, serve: files.read })
   if ('error' in answer) throw new Error(answer.error)
   return JSON.parse(Buffer.from(answer.api).toString()) as Api
 }

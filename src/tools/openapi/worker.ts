@@ -1,17 +1,16 @@
-import { once } from 'node:events'
-import process from 'node:process'
 import type { Api } from './api.ts'
 import { parseText } from './parse-document.ts'
-import { readApi, type LoadFiles } from './read-api.ts'
+import { readApi } from './read-api.ts'
 import type { FileAnswer, ReadAnswer, ReadQuestion } from './read-document.ts'
 import type { LoadedFile } from './references.ts'
 import { messageOf } from '../../errors.ts'
 import { createAjv } from '../../json/schema/ajv.ts'
+import { serveQuestions, type OpenQuestion } from '../../processes/serve-questions.ts'
 
-/** A child process for one document: answers a single `ReadQuestion` with the operations, and exits when its channel closes. */
+/** A process for a single document. */
 
-async function read({ bytes, href, options }: ReadQuestion): Promise<Api> {
-  const api = await readApi({ content: parseText(bytes), href, load }, options)
+async function read({ bytes, href, options }: ReadQuestion, open: OpenQuestion): Promise<Api> {
+  const api = await readApi({ content: parseText(bytes), href, load: (hrefs) => load(hrefs, open) }, options)
   const ajv = createAjv('tolerant')
   const isFit = ({ schema }: Api['operations'][number]) => ajv.validateSchema(schema) === true
   const broken = api.operations.filter((operation) => !isFit(operation))
@@ -20,11 +19,9 @@ async function read({ bytes, href, options }: ReadQuestion): Promise<Api> {
 }
 
 /** Files are read by the service, which decides on the allowed files. */
-const load: LoadFiles = async (hrefs) => {
-  const answered = once(process, 'message') as Promise<[{ response: FileAnswer[] }]>
-  process.send?.({ request: hrefs })
-  const [{ response }] = await answered
-  return new Map(response.map((file) => [file.href, 'fault' in file ? { fault: file.fault } : parseFile(file.bytes)]))
+async function load(hrefs: readonly string[], { request }: OpenQuestion): Promise<Map<string, LoadedFile>> {
+  const files = (await request(hrefs)) as FileAnswer[]
+  return new Map(files.map((file) => [file.href, 'fault' in file ? { fault: file.fault } : parseFile(file.bytes)]))
 }
 
 function parseFile(bytes: Uint8Array): LoadedFile {
@@ -35,9 +32,9 @@ function parseFile(bytes: Uint8Array): LoadedFile {
   }
 }
 
-async function answer(question: ReadQuestion): Promise<ReadAnswer> {
+async function answer(question: ReadQuestion, open: OpenQuestion): Promise<ReadAnswer> {
   try {
-    return { api: Buffer.from(JSON.stringify(await read(question))) }
+    return { api: Buffer.from(JSON.stringify(await read(question, open))) }
   } catch (error) {
     return { error: toReason(error) }
   }
@@ -47,7 +44,4 @@ function toReason(error: unknown): string {
   return error instanceof RangeError ? 'it is nested too deeply' : messageOf(error)
 }
 
-process.once('message', (question: ReadQuestion) => {
-  void answer(question).then((message) => process.send?.(message))
-})
-process.on('disconnect', () => process.exit(0))
+serveQuestions(answer)

@@ -1,17 +1,20 @@
 import path from 'node:path'
 import process from 'node:process'
 import { Worker } from 'node:worker_threads'
-import type { Order, Report, ThreadData } from './messages.ts'
+import { sendToService, serveQuestions, type OpenQuestion } from '../../processes/serve-questions.ts'
+import type { Ran, Report, RunOrder, ThreadData } from './messages.ts'
 
-/** Process for Python. Arguments: `<URL of Pyodide> <bytes of memory> [<descriptor of the snapshot>]`. Without a snapshot the process makes a snapshot and exits. */
+/**
+ * Process for Python. Arguments: `<URL of Pyodide> <bytes of memory> [<descriptor of the snapshot>]`. Without a snapshot the process makes a
+ * snapshot, and is ready with its bytes.
+ */
 
 const repeatMs = 100
 
 const [pyodide = '', bytes, snapshot] = process.argv.slice(2)
 const interrupts = new SharedArrayBuffer(4)
 const flag = new Int32Array(interrupts)
-let interruptTimer: NodeJS.Timeout | undefined
-let currentRun: number | undefined
+let finish: (ran: Ran) => void = () => {}
 
 const workerData: ThreadData = {
   pyodide,
@@ -26,31 +29,41 @@ const thread = new Worker(new URL(`./thread${path.extname(import.meta.filename)}
   resourceLimits: { stackSizeMb: 32 },
 })
 
-// `SIGKILL` ends the process immediately, whatever the thread is doing.
-const end = () => process.kill(process.pid, 'SIGKILL')
-
-function sendReport(report: Report): void {
-  process.send?.(report, undefined, undefined, report.type === 'ran' || report.type === 'ready' ? undefined : end)
-}
-
 thread.on('message', (report: Report) => {
-  currentRun = undefined
-  clearInterval(interruptTimer)
-  sendReport(report)
+  switch (report.type) {
+    case 'ready':
+      return serveQuestions(run, { onDisconnect: end })
+    case 'snapshot':
+      return sendToService({ ready: report.bytes })
+    case 'ran':
+      return finish(report)
+    case 'lost':
+      return sendToService({ fault: 'crash' }, end)
+  }
 })
 thread.on('error', (error: NodeJS.ErrnoException) => {
-  sendReport({ type: 'lost', reason: error.code === 'ERR_WORKER_OUT_OF_MEMORY' || error instanceof RangeError ? 'memory' : 'crash' })
+  const isMemory = error.code === 'ERR_WORKER_OUT_OF_MEMORY' || error instanceof RangeError
+  sendToService({ fault: isMemory ? 'memory' : 'crash' }, end)
 })
-process.on('disconnect', end)
-process.on('message', (order: Order) => {
-  if (order.type === 'run') {
-    currentRun = order.number
-    return thread.postMessage(order)
-  }
-  if (order.number !== currentRun) return
-  clearInterval(interruptTimer)
-  // Repeated, because code may catch the first interrupt.
-  const interrupt = () => Atomics.store(flag, 0, 2)
-  interrupt()
-  interruptTimer = setInterval(interrupt, repeatMs)
-})
+
+function run(order: RunOrder, { id, signal }: OpenQuestion): Promise<Ran> {
+  return new Promise((resolve) => {
+    let timer: NodeJS.Timeout | undefined
+    const interrupt = () => Atomics.store(flag, 0, 2)
+    signal.addEventListener('abort', () => {
+      interrupt()
+      // Repeated, because code may catch the first interrupt.
+      timer = setInterval(interrupt, repeatMs)
+    })
+    finish = (ran) => {
+      clearInterval(timer)
+      resolve(ran)
+    }
+    thread.postMessage({ order, number: id })
+  })
+}
+
+/** `SIGKILL` ends the process immediately, whatever the thread is doing. */
+function end(): void {
+  process.kill(process.pid, 'SIGKILL')
+}

@@ -7,6 +7,7 @@ import type { ToolContext } from '../../agent/tool.ts'
 import { openFilesRoot } from '../../files/root.ts'
 import type { ToolBuild } from '../builder.ts'
 import { dependenciesOf } from '../dependencies-fixture.ts'
+import type { AnswerLimits } from './messages.ts'
 import { createRunPython, type RunPythonOptions } from './run-python.ts'
 
 export interface Outcome {
@@ -29,6 +30,9 @@ export interface PythonFixture {
 
 /** Shared by all tests, because making a snapshot takes seconds. */
 export const testCacheDir = path.join(import.meta.dirname, '../../../node_modules/.cache/agent-core-test')
+
+/** The usual size limits of answers. */
+export const testAnswers: AnswerLimits = { maxCharacters: 10_000, written: { files: 20, bytes: 50 * 1024 * 1024 } }
 
 /** Writes `files` into a files root and builds a tool with `config`. */
 export async function preparePython(files: Record<string, string> = {}, config: Record<string, unknown> = {}): Promise<PythonFixture> {

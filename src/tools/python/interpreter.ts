@@ -1,34 +1,20 @@
-import type { ChildProcess } from 'node:child_process'
 import { closeSync, openSync, realpathSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { channelFiles, endProcess, setBusy, startLimited } from '../../processes/limited-process.ts'
+import { channelFiles } from '../../processes/limited-process.ts'
 import type { MessageLimits } from '../../processes/message-frames.ts'
-import { isRan, messageLimits, type AnswerLimits } from './check-report.ts'
-import type { Order, Ran, Report, RunOrder } from './messages.ts'
+import type { PooledProcess } from '../../processes/pool.ts'
+import { Worker } from '../../processes/worker.ts'
+import { isRan, messageLimits, type AnswerLimits, type Ran, type RunOrder } from './messages.ts'
+import { createSnapshotFile } from './snapshot.ts'
 
 /** Python in a separate process, which keeps the state of executed code. The process serves a single conversation and is never reused for another. */
-export interface Interpreter {
-  readonly isAlive: boolean
-  /** Resolves when the process has exited for any reason. */
-  readonly gone: Promise<void>
-  /** Runs code, a single run at a time. The code is interrupted after `limitMs` or by the signal. Rejects with `InterpreterLost`. */
-  run(order: Omit<RunOrder, 'number'>, options: { limitMs: number; signal: AbortSignal }): Promise<Ran>
-  end(): Promise<void>
+export interface Interpreter extends PooledProcess {
+  /** Runs code, a single run at a time. The code is interrupted after `limitMs` or by the signal. Rejects with `WorkerLost`. */
+  run(order: RunOrder, options: { limitMs: number; signal: AbortSignal }): Promise<Ran>
 }
 
-/** The process has ended, and its variables and files are lost. */
-export class InterpreterLost extends Error {
-  readonly reason: 'memory' | 'crash' | 'stopped'
-
-  constructor(reason: InterpreterLost['reason']) {
-    super(`Python has ended: ${reason}.`)
-    this.name = 'InterpreterLost'
-    this.reason = reason
-  }
-}
-
-export interface InterpreterOptions {
+interface InterpreterOptions {
   memoryMb: number
   /** True to use the isolation of the operating system. */
   isIsolated: boolean
@@ -47,35 +33,72 @@ const baseMb = 128
  */
 const reservedMb = 1_700
 
+/** Returns a function which starts Python processes from a snapshot in `cacheDir`. The first start makes the snapshot. */
+export function createStarter(memoryMb: number, cacheDir: string, answers: AnswerLimits): () => Promise<Interpreter> {
+  let isIsolated = true
+  const snapshot = createSnapshotFile(cacheDir, () => attempt((isIsolated) => makeSnapshot({ memoryMb, isIsolated, answers })))
+
+  /** Falls back to a start without system isolation, for systems where isolation is allowed but no program runs in it. Stays isolated if both fail. */
+  async function attempt<T>(work: (isIsolated: boolean) => Promise<T>): Promise<T> {
+    try {
+      return await work(isIsolated)
+    } catch (error) {
+      if (!isIsolated) throw error
+      const result = await work(false)
+      isIsolated = false
+      return result
+    }
+  }
+
+  return async () => {
+    const file = await snapshot.path()
+    try {
+      return await startInterpreter({ memoryMb, isIsolated, answers }, file)
+    } catch {
+      await snapshot.discard()
+      const freshFile = await snapshot.path()
+      return attempt((isIsolated) => startInterpreter({ memoryMb, isIsolated, answers }, freshFile))
+    }
+  }
+}
+
 /** Makes a snapshot of the memory of Python right after its start. */
-export async function makeSnapshot(options: InterpreterOptions): Promise<Uint8Array> {
+async function makeSnapshot(options: InterpreterOptions): Promise<Uint8Array> {
   // The snapshot is an image of Python's memory.
-  const child = startPython(options, { structure: 64 * 1024, bytes: options.memoryMb * 1024 * 1024 })
+  const worker = startPython<Uint8Array>(options, { structure: 64 * 1024, bytes: options.memoryMb * 1024 * 1024 })
   try {
-    const report = await firstReport(child)
-    if (report.type !== 'snapshot') throw new InterpreterLost('crash')
-    return report.bytes
+    return await worker.ready
   } finally {
-    await endProcess(child)
+    await worker.end()
   }
 }
 
 /** Resolves when Python is ready. */
-export async function startInterpreter(options: InterpreterOptions, snapshot: string): Promise<Interpreter> {
-  const child = startPython(options, messageLimits(options.answers), snapshot)
-  const report = await firstReport(child)
-  if (report.type === 'ready') return toInterpreter(child)
-  await endProcess(child)
-  throw new InterpreterLost('crash')
+async function startInterpreter(options: InterpreterOptions, snapshot: string): Promise<Interpreter> {
+  const worker = startPython(options, messageLimits(options.answers), snapshot)
+  await worker.ready
+  return {
+    get isAlive() {
+      return worker.isAlive
+    },
+    gone: worker.gone,
+    end: () => worker.end(),
+    run: (order, limits) => worker.ask(order, { ...limits, graceMs, isValid: (answer) => isRan(answer, order) }),
+  }
 }
 
-function startPython({ memoryMb, isIsolated }: InterpreterOptions, messages: MessageLimits, snapshot?: string): ChildProcess {
+function startPython<R>(
+  { memoryMb, isIsolated }: InterpreterOptions,
+  messages: MessageLimits,
+  snapshot?: string,
+): Worker<RunOrder, Ran, R> {
   // Links are resolved, because Node permissions apply to real paths.
   const pyodide = realpathSync(fileURLToPath(import.meta.resolve('pyodide')))
   const sourceFolder = realpathSync(import.meta.dirname)
   const descriptor = snapshot === undefined ? undefined : openSync(snapshot, 'r')
   try {
-    return startLimited(new URL('./child', import.meta.url), {
+    return new Worker({
+      module: new URL('./child', import.meta.url),
       limits: { dataKb: (memoryMb + reservedMb) * 1024, heapMb: Math.floor(memoryMb / 4) },
       messages,
       nodeFlags: [
@@ -86,96 +109,9 @@ function startPython({ memoryMb, isIsolated }: InterpreterOptions, messages: Mes
       args: [pathToFileURL(pyodide).href, String((memoryMb - baseMb) * 1024 * 1024), ...(descriptor === undefined ? [] : ['4'])],
       ...(descriptor !== undefined && { descriptor }),
       isIsolated,
+      readyMs: startMs,
     })
   } finally {
     if (descriptor !== undefined) closeSync(descriptor)
-  }
-}
-
-function firstReport(child: ChildProcess): Promise<Report> {
-  return new Promise((resolve) => {
-    const reportCrash = () => done({ type: 'lost', reason: 'crash' })
-    const timer = setTimeout(reportCrash, startMs).unref()
-    const done = (report: Report) => {
-      clearTimeout(timer)
-      child.off('message', done)
-      resolve(report)
-    }
-    setBusy(child, true)
-    child.once('message', done)
-    child.on('error', reportCrash)
-    child.once('exit', reportCrash)
-  })
-}
-
-interface PendingRun {
-  limits: AnswerLimits
-  resolve(ran: Ran): void
-  reject(error: unknown): void
-}
-
-function toInterpreter(child: ChildProcess): Interpreter {
-  let pending: PendingRun | undefined
-  let number = 0
-  let isAlive = true
-  let reason: InterpreterLost['reason'] = 'crash'
-  const { promise: gone, resolve: resolveGone } = Promise.withResolvers<void>()
-
-  function onExit(): void {
-    if (!isAlive) return
-    isAlive = false
-    pending?.reject(new InterpreterLost(reason))
-    resolveGone()
-  }
-
-  child.on('message', (report: Report) => {
-    if (report.type === 'ran' && pending) {
-      if (isRan(report, pending.limits)) pending.resolve(report)
-      else void endProcess(child)
-    }
-    if (report.type === 'lost') reason = report.reason
-  })
-  child.on('error', () => void endProcess(child))
-  child.on('exit', onExit)
-  setBusy(child, false)
-
-  function kill(): Promise<void> {
-    if (isAlive && pending) reason = 'stopped'
-    return endProcess(child)
-  }
-
-  async function run(order: Omit<RunOrder, 'number'>, { limitMs, signal }: Parameters<Interpreter['run']>[1]): Promise<Ran> {
-    if (!isAlive) throw new InterpreterLost('crash')
-    const current = ++number
-    let killTimer: NodeJS.Timeout | undefined
-    const interrupt = () => {
-      if (killTimer) return
-      if (child.connected) child.send({ type: 'interrupt', number: current } satisfies Order, () => {})
-      killTimer = setTimeout(() => void kill(), graceMs)
-    }
-    const limit = setTimeout(interrupt, limitMs)
-    signal.addEventListener('abort', interrupt, { once: true })
-    setBusy(child, true)
-    try {
-      return await new Promise<Ran>((resolve, reject) => {
-        pending = { limits: order, resolve, reject }
-        child.send({ type: 'run', ...order, number: current } satisfies Order, (error) => error && void endProcess(child))
-      })
-    } finally {
-      pending = undefined
-      clearTimeout(limit)
-      clearTimeout(killTimer)
-      signal.removeEventListener('abort', interrupt)
-      setBusy(child, false)
-    }
-  }
-
-  return {
-    get isAlive() {
-      return isAlive
-    },
-    gone,
-    run,
-    end: kill,
   }
 }

@@ -2,12 +2,12 @@ import { after, test } from 'node:test'
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { InterpreterLost, type Interpreter } from './interpreter.ts'
-import { testCacheDir } from './fixture.ts'
+import { WorkerLost } from '../../processes/worker.ts'
+import { createStarter, type Interpreter } from './interpreter.ts'
+import { testAnswers, testCacheDir } from './fixture.ts'
 import type { Outcome } from './messages.ts'
-import { createStarter } from './starter.ts'
 
-const start = createStarter(512, testCacheDir)
+const start = createStarter(512, testCacheDir, testAnswers)
 const shared = await start()
 after(() => shared.end())
 const forever = new AbortController().signal
@@ -57,10 +57,7 @@ test('code that ignores interrupts is killed with its process', async () => {
   await withInterpreter(async (interpreter) => {
     const deaf = 'while True:\n    try:\n        while True: pass\n    except BaseException: pass'
     const startedAt = performance.now()
-    await assert.rejects(
-      run(deaf, { on: interpreter, limitMs: 100 }),
-      (error) => error instanceof InterpreterLost && error.reason === 'stopped',
-    )
+    await assert.rejects(run(deaf, { on: interpreter, limitMs: 100 }), (error) => error instanceof WorkerLost && error.reason === 'stopped')
     assert.ok(performance.now() - startedAt < 15_000)
     await interpreter.gone
     assert.equal(interpreter.isAlive, false)
@@ -121,16 +118,16 @@ test('there are no threads and no processes, and recursion is limited', async ()
 test('a process that dies during a run is reported as lost', async () => {
   await withInterpreter(async (interpreter) => {
     const fatal = 'import sys\nsys.meta_path.pop(0)\nimport ctypes\nctypes.CDLL(None).abort()'
-    await assert.rejects(run(fatal, { on: interpreter, limitMs: 5_000 }), InterpreterLost)
+    await assert.rejects(run(fatal, { on: interpreter, limitMs: 5_000 }), WorkerLost)
     await interpreter.gone
   })
 })
 
 test('a killed service leaves no process behind, even a busy one', async () => {
   const script = `
-    import { createStarter } from ${JSON.stringify(import.meta.resolve('./starter.ts'))}
+    import { createStarter } from ${JSON.stringify(import.meta.resolve('./interpreter.ts'))}
     const options = { limitMs: 1e6, signal: new AbortController().signal }
-    const child = await createStarter(512, ${JSON.stringify(testCacheDir)})()
+    const child = await createStarter(512, ${JSON.stringify(testCacheDir)}, ${JSON.stringify(testAnswers)})()
     child.run({ code: 'x = 10 ** 10 ** 9', inputFiles: [], maxCharacters: 10, written: { files: 0, bytes: 0 } }, options).catch(() => {})
     setTimeout(() => console.log('busy'), 500)`
   const service = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -3,7 +3,7 @@ import type { ToolContext } from '../../agent/tool.ts'
 import type { FilesRoot } from '../../files/root.ts'
 import { createFileAccess, toRelative } from '../files/file-access.ts'
 import type { RunFile } from './memory-files.ts'
-import type { Workspace } from './pool.ts'
+import type { Workspace } from './workspaces.ts'
 
 export interface QuestionFiles {
   /** True if all files loaded into the process may still be read in this context. */

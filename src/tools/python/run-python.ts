@@ -4,12 +4,11 @@ import { mediaTypeOf } from '../../artifacts/media-type.ts'
 import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
 import { fitAnswer, shorten, toFailureText, type RunAnswer } from './answer.ts'
 import { createQuestionFiles } from './question-files.ts'
-import { InterpreterLost } from './interpreter.ts'
+import { createStarter } from './interpreter.ts'
 import type { RunFile } from './memory-files.ts'
-import { readOutcome } from './check-report.ts'
-import type { Ran, Outcome } from './messages.ts'
-import { PythonPool, type Lease, type LeaseRequest, type PoolOptions } from './pool.ts'
-import { createStarter } from './starter.ts'
+import { readOutcome, type Ran, type Outcome } from './messages.ts'
+import { Workspaces, type WorkspaceLease, type WorkspaceOptions, type WorkspaceRequest } from './workspaces.ts'
+import { WorkerLost } from '../../processes/worker.ts'
 import { messageOf } from '../../errors.ts'
 
 const description = `Runs Python 3.14 code and returns the value of its last expression, the printed text, and the files that the code wrote.
@@ -36,7 +35,7 @@ const schema = {
 }
 
 /** Overrides for tests. */
-export interface RunPythonOptions extends Partial<Pick<PoolOptions, 'spareMs' | 'spareDelayMs'>> {
+export interface RunPythonOptions extends Partial<Pick<WorkspaceOptions, 'spareMs' | 'spareDelayMs'>> {
   /** Delay in milliseconds before the first spare process is started, so that the process does not slow down the start of the service. */
   prepareMs?: number
 }
@@ -59,7 +58,7 @@ const namedResults = /\bresults\s*(?:\[|\.get\(|\.pop\()\s*(["'])((?:(?!\1)[^\n\
  * call are not part of any answer.
  */
 export function createRunPython(spec: ToolSpec, { files, cacheDir, log }: ToolDependencies, options: RunPythonOptions = {}): ToolBuild {
-  const { prepareMs = 5_000, ...poolOptions } = options
+  const { prepareMs = 5_000, ...spareOptions } = options
   const memoryMb = Number(spec.config['memory_mb'] ?? 512)
   const answers = { maxCharacters: Math.floor(spec.maxOutputCharacters / 2), written }
   const startPython = createStarter(memoryMb, cacheDir, answers)
@@ -68,34 +67,34 @@ export function createRunPython(spec: ToolSpec, { files, cacheDir, log }: ToolDe
       log.warn({ tool: spec.name, err }, 'Python cannot be started')
       throw err
     })
-  const pool = new PythonPool({
+  const workspaces = new Workspaces({
     start,
     max: Number(spec.config['max_processes'] ?? 4),
     keepMs: Number(spec.config['keep_minutes'] ?? 10) * 60_000,
-    ...poolOptions,
+    ...spareOptions,
   })
   const questionFiles = createQuestionFiles(files, Math.min(maxQuestionFileBytes, ((memoryMb - 128) / 2) * mebibyte))
-  const prepareTimer = setTimeout(() => pool.prepare(), prepareMs).unref()
+  const prepareTimer = setTimeout(() => workspaces.prepare(), prepareMs).unref()
 
   async function execute(input: JsonObject, context: ToolContext): Promise<JsonValue> {
     const endsAt = performance.now() + spec.timeoutMs - Math.min(marginMs, spec.timeoutMs / 5)
     const code = String(input['code'])
-    const request: LeaseRequest = {
+    const request: WorkspaceRequest = {
       // The restriction is part of the key, because variables computed from all data must not be visible in a filtered run.
       conversation: `${context.session}\n${context.restriction}`,
       caller: context.caller,
       signal: context.signal,
-      acquireTimeoutMs: endsAt - performance.now(),
+      maxWaitMs: endsAt - performance.now(),
       mayReuse: (workspace) => questionFiles.mayReuse(workspace, context),
     }
-    return pool.use(request, async (lease) => {
+    return workspaces.use(request, async (lease) => {
       const { workspace } = lease
       const { files: inputFiles, notes } = await questionFiles.load(workspace, context)
       const results = resultsFor(code, context)
       const limitMs = Math.max(1, endsAt - performance.now())
       const order = { code, inputFiles, ...answers, ...(results && { results }) }
       const ran = await workspace.interpreter.run(order, { limitMs, signal: context.signal }).catch((error: unknown) => {
-        if (error instanceof InterpreterLost) log.info({ tool: spec.name, reason: error.reason }, 'A Python process has ended')
+        if (error instanceof WorkerLost) log.info({ tool: spec.name, reason: reasonOf(error) }, 'A Python process has ended')
         throw toFailure(error, limitMs)
       })
       context.signal.throwIfAborted()
@@ -108,7 +107,10 @@ export function createRunPython(spec: ToolSpec, { files, cacheDir, log }: ToolDe
     })
   }
 
-  async function toResult(ran: Ran, call: { lease: Lease; notes: string[]; limitMs: number; context: ToolContext }): Promise<JsonValue> {
+  async function toResult(
+    ran: Ran,
+    call: { lease: WorkspaceLease; notes: string[]; limitMs: number; context: ToolContext },
+  ): Promise<JsonValue> {
     const { lease, notes, limitMs, context } = call
     const names = await saveFiles(ran.files, context, notes)
     if (ran.omittedFiles.length > 0) {
@@ -127,7 +129,7 @@ export function createRunPython(spec: ToolSpec, { files, cacheDir, log }: ToolDe
     tool: createTool(spec, { description, schema, effect: 'read', filters: false, execute }),
     async close() {
       clearTimeout(prepareTimer)
-      await pool.close()
+      await workspaces.close()
     },
   }
 }
@@ -171,13 +173,18 @@ function toAnswer({ result, repr }: Outcome, { stdout, stderr }: Ran, files: str
 }
 
 function toFailure(error: unknown, limitMs: number): unknown {
-  if (!(error instanceof InterpreterLost)) return error
+  if (!(error instanceof WorkerLost)) return error
   const reasons = {
     memory: 'Python ran out of memory',
     crash: 'Python ended unexpectedly, most likely because it ran out of memory or because calls were nested too deeply',
     stopped: `The code did not stop after its limit of ${seconds(limitMs)} s`,
   }
-  return new Error(`${reasons[error.reason]}; its variables and files are gone. Do less at a time.`, { cause: error })
+  return new Error(`${reasons[reasonOf(error)]}; its variables and files are gone. Do less at a time.`, { cause: error })
+}
+
+function reasonOf({ reason, message }: WorkerLost): 'memory' | 'crash' | 'stopped' {
+  if (reason === 'stopped' || reason === 'closed') return 'stopped'
+  return reason === 'fault' && message === 'memory' ? 'memory' : 'crash'
 }
 
 function seconds(ms: number): number {

@@ -4,9 +4,8 @@ import v8 from 'node:v8'
 import vm from 'node:vm'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { PyodideAPI } from 'pyodide'
-import { maxOutcomeCharacters, maxOutputBytes } from './check-report.ts'
 import { createRunFolder, limitFiles, type MemoryFileSystem, type MemoryStore } from './memory-files.ts'
-import type { Report, RunOrder, ThreadData } from './messages.ts'
+import { maxOutcomeCharacters, maxOutputBytes, type Report, type ThreadData, type ThreadOrder } from './messages.ts'
 import { captureOutput } from './captured-output.ts'
 import { runnerSource, startOptions } from './runner-source.ts'
 import { closeSandbox } from './sandbox.ts'
@@ -99,23 +98,23 @@ function serve(): void {
   collectGarbage()
   shut()
 
-  function execute(order: RunOrder): Report {
+  function execute({ order, number }: ThreadOrder): Report {
     const rejectedFiles = runFolder.addFiles(order.inputFiles)
     const before = runFolder.state()
     Atomics.store(interrupts, 0, 0)
-    const outcome = run(order.code, order.number, order.results, order.maxCharacters)
+    const outcome = run(order.code, number, order.results, order.maxCharacters)
     // The service would end this process because of a larger outcome.
     if (outcome.length > maxOutcomeCharacters(order.maxCharacters)) throw new Error('The outcome is too large.')
     const written = runFolder.writtenSince(before, order.written)
     return { type: 'ran', outcome, stdout: stdout.take(), stderr: stderr.take(), rejectedFiles, ...written }
   }
 
-  port.on('message', (order: RunOrder) => {
+  port.on('message', (message: ThreadOrder) => {
     try {
-      sendReport(execute(order))
+      sendReport(execute(message))
     } catch {
       // An exception not caught by Python leaves Python unusable: broken memory, or a failed call into JavaScript.
-      sendReport({ type: 'lost', reason: 'crash' })
+      sendReport({ type: 'lost' })
     }
   })
   sendReport({ type: 'ready' })

@@ -2,7 +2,7 @@ import type { ToolContext } from '../../agent/tool.ts'
 import type { Document } from '../../files/document.ts'
 import { packedKindOf, type PackedKind } from '../../files/document-kind.ts'
 import { parseInProcess } from '../../files/document-process.ts'
-import { createWorkerProcesses } from '../../processes/worker-processes.ts'
+import { createQuestionPool } from '../../processes/question-pool.ts'
 import { decodeText, essenceOf, isText } from './decode-text.ts'
 import type { FetchedResponse } from './fetch-address.ts'
 import type { PageAnswer, PageRequest } from './page-worker.ts'
@@ -41,7 +41,7 @@ const maxTextBytes = 6 * maxHtml
 
 export function createPageReader(limits: Partial<PageLimits> = {}): PageReader {
   const { pageMs, idleMs } = { ...defaultPageLimits, ...limits }
-  const processes = createWorkerProcesses<PageRequest, PageAnswer>({
+  const processes = createQuestionPool<PageRequest, PageAnswer>({
     module: new URL('./page-worker', import.meta.url),
     limits: { dataKb: 1_500_000, heapMb: 512, cpuSeconds: 300 },
     questionsPerProcess: 100,

@@ -1,6 +1,5 @@
-import process from 'node:process'
 import { freezeIntrinsics } from '../../processes/freeze-intrinsics.ts'
-import type { WorkerMessage } from '../../processes/worker-processes.ts'
+import { serveQuestions } from '../../processes/serve-questions.ts'
 import { readPage, type Page } from './read-page.ts'
 
 /** A worker process for pages: answers `PageRequest` messages in order, and exits when the channel closes. */
@@ -26,12 +25,7 @@ async function answer({ html, url }: PageRequest): Promise<PageAnswer> {
   }
 }
 
-process.on(
-  'message',
-  (request: PageRequest) => void answer(request).then((message) => process.send?.(message satisfies WorkerMessage<PageAnswer>)),
-)
-process.on('disconnect', () => process.exit(0))
 // Warm-up: most parts of the page reader are created at the first use.
 await answer({ html: '<html><body><article><h1>A</h1><p>B</p></article></body></html>', url: 'http://localhost/' })
 freezeIntrinsics()
-process.send?.({ ready: true } satisfies WorkerMessage<PageAnswer>)
+serveQuestions(answer)

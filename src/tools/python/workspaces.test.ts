@@ -2,15 +2,16 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { setTimeout as after } from 'node:timers/promises'
 import type { Owner } from '../../access/owner.ts'
-import { InterpreterLost, type Interpreter } from './interpreter.ts'
-import { PythonPool, type Lease, type LeaseRequest, type PoolOptions } from './pool.ts'
+import { WorkerLost } from '../../processes/worker.ts'
+import type { Interpreter } from './interpreter.ts'
+import { Workspaces, type WorkspaceLease, type WorkspaceOptions, type WorkspaceRequest } from './workspaces.ts'
 
 interface Fake extends Interpreter {
   readonly name: number
   die(): void
 }
 
-function prepare(options: Partial<PoolOptions> = {}): { pool: PythonPool; started: Fake[]; alive(): number[] } {
+function prepare(options: Partial<WorkspaceOptions> = {}): { pool: Workspaces; started: Fake[]; alive(): number[] } {
   const started: Fake[] = []
   const start = async (): Promise<Interpreter> => {
     const { promise: gone, resolve } = Promise.withResolvers<void>()
@@ -32,21 +33,26 @@ function prepare(options: Partial<PoolOptions> = {}): { pool: PythonPool; starte
     started.push(fake)
     return fake
   }
-  const pool = new PythonPool({ start, max: 2, keepMs: 60_000, spareDelayMs: 60_000, ...options })
+  const pool = new Workspaces({ start, max: 2, keepMs: 60_000, spareDelayMs: 60_000, ...options })
   return { pool, started, alive: () => started.filter((one) => one.isAlive).map((one) => one.name) }
 }
 
-type RequestOptions = Partial<Pick<LeaseRequest, 'caller' | 'acquireTimeoutMs' | 'signal' | 'mayReuse'>>
+type RequestOptions = Partial<Pick<WorkspaceRequest, 'caller' | 'maxWaitMs' | 'signal' | 'mayReuse'>>
 
 /** By default each conversation has a caller of its own. */
-function use<T>(pool: PythonPool, conversation: string, work: (lease: Lease) => Promise<T>, options: RequestOptions = {}): Promise<T> {
+function use<T>(
+  pool: Workspaces,
+  conversation: string,
+  work: (lease: WorkspaceLease) => Promise<T>,
+  options: RequestOptions = {},
+): Promise<T> {
   const caller = { tenant: 'default', owner: conversation }
   const { signal } = new AbortController()
-  return pool.use({ conversation, caller, signal, acquireTimeoutMs: 2_000, mayReuse: () => true, ...options }, work)
+  return pool.use({ conversation, caller, signal, maxWaitMs: 2_000, mayReuse: () => true, ...options }, work)
 }
 
-const nameOf = async ({ workspace }: Lease) => (workspace.interpreter as Fake).name
-const historyOf = async ({ isFresh, hasForgotten }: Lease) => ({ isFresh, hasForgotten })
+const nameOf = async ({ workspace }: WorkspaceLease) => (workspace.interpreter as Fake).name
+const historyOf = async ({ isFresh, hasForgotten }: WorkspaceLease) => ({ isFresh, hasForgotten })
 
 test('a conversation finds its process again, and no other conversation uses that process', async () => {
   const { pool } = prepare()
@@ -88,8 +94,8 @@ test('a call that finds every slot busy waits until its timeout', async () => {
   const { pool, started } = prepare({ max: 1 })
   const { promise: held, resolve: leave } = Promise.withResolvers<void>()
   const holding = use(pool, 'a', () => held)
-  await assert.rejects(use(pool, 'b', nameOf, { acquireTimeoutMs: 20 }), /^Error: All 1 places for Python are taken/)
-  await assert.rejects(use(pool, 'a', nameOf, { acquireTimeoutMs: 20 }), /still busy with an earlier call of this conversation/)
+  await assert.rejects(use(pool, 'b', nameOf, { maxWaitMs: 20 }), /^Error: All 1 places for Python are taken/)
+  await assert.rejects(use(pool, 'a', nameOf, { maxWaitMs: 20 }), /still busy with an earlier call of this conversation/)
   const leaving = new AbortController()
   const rejected = assert.rejects(use(pool, 'c', nameOf, { signal: leaving.signal }), /gone away/)
   leaving.abort(new Error('gone away'))
@@ -155,9 +161,9 @@ test('a process that dies is replaced, and its conversation is told once', async
   assert.deepEqual(await use(pool, 'a', historyOf), { isFresh: true, hasForgotten: true })
   const lost = use(pool, 'a', async ({ workspace }) => {
     ;(workspace.interpreter as Fake).die()
-    throw new InterpreterLost('crash')
+    throw new WorkerLost('exit', 'it has ended')
   })
-  await assert.rejects(lost, InterpreterLost)
+  await assert.rejects(lost, WorkerLost)
   assert.deepEqual(await use(pool, 'a', historyOf), { isFresh: true, hasForgotten: false })
   await pool.close()
 })
@@ -175,7 +181,7 @@ test('a call fails with a message when no process can be started, and the next c
   let fails = true
   const fake = prepare()
   await use(fake.pool, 'x', nameOf)
-  const pool = new PythonPool({
+  const pool = new Workspaces({
     start: () => (fails ? Promise.reject(new Error('no')) : Promise.resolve(fake.started[0] as Interpreter)),
     max: 1,
     keepMs: 1_000,
@@ -222,7 +228,7 @@ test('one caller uses at most half of the processes, and another caller finds a 
   calls.push(hold('b1', bob))
   await after(1)
   assert.deepEqual(inside, ['a1', 'a2', 'b1'])
-  const impatient = use(pool, 'a5', nameOf, { caller: ann, acquireTimeoutMs: 20 })
+  const impatient = use(pool, 'a5', nameOf, { caller: ann, maxWaitMs: 20 })
   await assert.rejects(impatient, /^Error: Your other conversations have 2 calls of Python running; no more run for one caller at a time/)
   release()
   await Promise.all(calls)

@@ -5,15 +5,15 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import process from 'node:process'
 import { test } from 'node:test'
-import { testCacheDir } from './fixture.ts'
-import { createStarter } from './starter.ts'
+import { testAnswers, testCacheDir } from './fixture.ts'
+import { createStarter } from './interpreter.ts'
 
 test('a temporary disk error does not disable the isolation by the system', async (t) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'starter-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   const cacheDir = path.join(folder, 'cache')
   await writeFile(cacheDir, 'no folder')
-  const start = createStarter(256, cacheDir)
+  const start = createStarter(256, cacheDir, testAnswers)
   await assert.rejects(start(), { code: 'EEXIST' })
   await rm(cacheDir)
   await mkdir(testCacheDir, { recursive: true })

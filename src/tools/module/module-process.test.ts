@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
-import { readLines } from './output.ts'
+import { readLines } from './module-process.ts'
 
 async function read(pieces: readonly (string | Buffer)[]): Promise<string[]> {
   const lines: string[] = []

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
-import { createWorkerProcesses } from './worker-processes.ts'
+import { createQuestionPool } from './question-pool.ts'
 
 interface WorkerAnswer {
   pid: number
@@ -21,16 +21,18 @@ async function startWorkers(t: TestContext, { maxProcesses = 2, isBroken = false
   const folder = await mkdtemp(path.join(tmpdir(), 'workers-'))
   const text = isBroken
     ? 'process.exit(1)'
-    : `const earlier = []
-process.on('message', ({ name }) => {
-  setTimeout(() => process.send({ pid: process.pid, earlier: [...earlier] }) && earlier.push(name), name === 'busy' ? 300 : 0)
-  if (name === 'chatty') setTimeout(() => process.send({ pid: process.pid, earlier: [] }), 100)
+    : `import { serveQuestions } from '${new URL('./serve-questions.ts', import.meta.url).href}'
+const earlier = []
+serveQuestions(async ({ name }, { id }) => {
+  if (name === 'chatty') setTimeout(() => process.send({ id, answer: { pid: process.pid, earlier: [] } }), 100)
+  await new Promise((resolve) => setTimeout(resolve, name === 'busy' ? 300 : 0))
+  const answer = { pid: process.pid, earlier: [...earlier] }
+  earlier.push(name)
+  return answer
 })
-process.on('disconnect', () => process.exit(0))
-process.send({ ready: true })
 `
   await writeFile(path.join(folder, 'worker.ts'), text)
-  const workers = createWorkerProcesses<{ name: string }, WorkerAnswer>({
+  const workers = createQuestionPool<{ name: string }, WorkerAnswer>({
     module: pathToFileURL(path.join(folder, 'worker')),
     limits: { dataKb: 2_000_000, heapMb: 64 },
     questionMs: 20_000,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isRan, readOutcome } from './check-report.ts'
+import { isRan, readOutcome } from './messages.ts'
 
 const limits = { maxCharacters: 100, written: { files: 2, bytes: 10 } }
 const ran = { type: 'ran', outcome: '{}', stdout: '', stderr: '', rejectedFiles: [], files: [], omittedFiles: [] }
