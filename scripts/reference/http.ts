@@ -1,4 +1,4 @@
-import { tags } from '../../src/http/openapi/introduction.ts'
+import { tags } from '../../src/http/openapi/texts.ts'
 import { listOperations, readSchemas, type Operation } from './operations.ts'
 import { describeType, type Schema } from './schema-types.ts'
 import { toAlternatives, toAnchorLink, toCode, toDefault, toFieldText, toMarkdown, toPage, toProse, toTable } from './markdown.ts'

@@ -1,5 +1,5 @@
 import { readDocument } from '../codegen/interface.ts'
-import { addTexts } from '../../src/http/openapi/add-texts.ts'
+import { addTexts } from '../../src/http/openapi/texts.ts'
 import type { Schema } from './schema-types.ts'
 
 /** A route of the OpenAPI document. */

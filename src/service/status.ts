@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import type { Logger } from 'pino'
 import type { Static } from 'typebox'
-import type { ServiceStatus } from '../http/resources/status-schemas.ts'
+import type { ServiceStatus } from '../http/resources/status.ts'
 import type { Finding } from '../models/check-models.ts'
 import type { Database } from '../store/database.ts'
 import type { JobQueue } from '../store/jobs/jobs.ts'

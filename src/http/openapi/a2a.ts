@@ -1,4 +1,4 @@
-import type { OperationText, OperationTexts } from './operation-text.ts'
+import type { OperationTexts, OperationText } from './named.ts'
 
 const shared = { parameters: { 'a2a-version': '1.0' }, prefilled: ['a2a-version'] }
 

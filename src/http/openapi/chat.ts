@@ -1,4 +1,4 @@
-import type { OperationTexts } from './operation-text.ts'
+import type { OperationTexts } from './named.ts'
 
 const question = 'What were the total sales by region?'
 const messages = [{ role: 'user', content: question }]

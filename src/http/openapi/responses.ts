@@ -1,4 +1,4 @@
-import type { OperationTexts } from './operation-text.ts'
+import type { OperationTexts } from './named.ts'
 
 const question = 'What were the total sales by region?'
 const responseId = { response_id: 'resp_0198f0a4-6a1e-7c3b-9f52-2d4c6b8e1a70' }

@@ -1,4 +1,4 @@
-import type { OperationTexts } from './operation-text.ts'
+import type { OperationTexts } from './named.ts'
 
 export const runTexts: OperationTexts = {
   getApprovals: {

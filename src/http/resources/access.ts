@@ -2,9 +2,36 @@ import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import { listRoles, type Principal } from '../../access/permissions.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
-import { Caller, Role } from './access-schemas.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { refusals } from './schemas.ts'
+import { named } from '../openapi/named.ts'
+
+/** Schemas of callers, roles and keys. */
+
+const Permissions = Type.Array(Type.String(), { description: 'Permissions, such as `chat` and `sessions.read`.' })
+
+/** The caller of a request, as its key states it. */
+export const Caller = named(
+  'Caller',
+  Type.Object(
+    {
+      sub: Type.String({ description: 'The name of the caller within the issuer.' }),
+      tenant: Type.String(),
+      issuer: Type.String({ description: '`agent-core` for a key of this service, otherwise the identity provider.' }),
+      roles: Type.Array(Type.String()),
+      permissions: Permissions,
+      expires_at: Type.String({ format: 'date-time', description: 'The expiry of the key.' }),
+      csrf_token: Type.Optional(
+        Type.String({ description: 'Only for a session of the console: the value for `x-csrf-token`, which every change needs.' }),
+      ),
+    },
+    {
+      description: 'The caller of the request, and what the key permits.',
+    },
+  ),
+)
+
+export const Role = named('Role', Type.Object({ name: Type.String(), permissions: Permissions }, { description: 'A role of keys.' }))
 
 export interface AccessRouteOptions {
   agent: CurrentAgent

@@ -9,13 +9,30 @@ import { invalid } from '../../errors.ts'
 import { parsePosition, toOffset } from '../../json/offset.ts'
 import { toGeneratedArtifact } from '../../sessions/sessions.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { ArtifactList, type ListedArtifact } from './file-schemas.ts'
-import { ErrorReply, Id, Offset, pageLimit, refusals, ValidationReply } from './schemas.ts'
+import { GeneratedArtifact, ErrorReply, Id, Offset, pageLimit, refusals, ValidationReply } from './schemas.ts'
 import { fileReplies, refuseAsCode, sendFile } from '../server/send-file.ts'
 import { named } from '../openapi/named.ts'
 
-const whereIndex =
-  '`message_index` is the place of the answer in `messages` of the session, `artifact_index` the place of the file in `response_metadata.generated_artifacts` of that message. In a new session, the question `Write "Back at 3" to a file note.txt` makes message 1 with file 0; the reply has the header `session-id`.'
+/** Schemas of files: those that tools created, and those that a chat may name. */
+
+/** A file with its origin and a link. */
+export const ListedArtifact = named(
+  'ListedArtifact',
+  Type.Object({
+    ...GeneratedArtifact.properties,
+    session_id: Type.String(),
+    request_id: Type.String({ description: 'The run that made the file.' }),
+  }),
+)
+
+export const ArtifactList = named(
+  'ArtifactList',
+  Type.Object({
+    artifacts: Type.Array(ListedArtifact),
+    offset: Type.String({ description: 'The value of `before` for the next page; empty for an empty page.' }),
+    has_more: Type.Boolean(),
+  }),
+)
 
 const Index = Type.Integer({ minimum: 0 })
 
@@ -54,6 +71,9 @@ const LinkQuery = Type.Object({
   expires: Type.String({ description: 'The end of the link in epoch seconds.' }),
   signature: Type.String({ description: 'The signature over the link.' }),
 })
+
+const whereIndex =
+  '`message_index` is the place of the answer in `messages` of the session, `artifact_index` the place of the file in `response_metadata.generated_artifacts` of that message. In a new session, the question `Write "Back at 3" to a file note.txt` makes message 1 with file 0; the reply has the header `session-id`.'
 
 /** Routes of files that the agent created. */
 export function artifactRoutes(app: App, { artifacts }: { artifacts: Artifacts }): void {

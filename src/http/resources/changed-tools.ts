@@ -4,13 +4,8 @@ import type { CurrentAgent } from '../../configuration/agent.ts'
 import { acceptChangedTool, listChangedToolsOf } from '../../configuration/tool-pins/changed-tools.ts'
 import type { Definition, PinStore } from '../../configuration/tool-pins/pin-store.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { AcceptedTool, ChangedToolPage, type ToolDefinition } from './changed-tool-schemas.ts'
 import { ErrorReply, maxListed, refusals, ValidationReply } from './schemas.ts'
-
-export interface ChangedToolServices {
-  agent: CurrentAgent
-  pins: PinStore
-}
+import { named } from '../openapi/named.ts'
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: maxListed, default: 45 }),
@@ -30,6 +25,60 @@ const AcceptBody = Type.Object(
   },
   { additionalProperties: false },
 )
+
+/** Schemas of tools of MCP servers whose definition has changed. */
+
+/** What a server states about a tool. */
+export const ToolDefinition = named(
+  'ToolDefinition',
+  Type.Object(
+    {
+      hash: Type.String({ description: 'Hash of everything that the server states about the tool.' }),
+      description: Type.String(),
+      schema: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of the tool's input." }),
+      annotations: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()], {
+        description: 'Hints of the server, such as `readOnlyHint`. Null if they were not recorded.',
+      }),
+      seen_at: Type.String({ format: 'date-time', description: 'When the server listed this definition first.' }),
+    },
+    { description: 'A definition of a tool, as an MCP server states it.' },
+  ),
+)
+
+export const ChangedTool = named(
+  'ChangedTool',
+  Type.Object(
+    {
+      name: Type.String({ description: '`<entry>__<tool>`.' }),
+      entry: Type.String({ description: 'The entry of `tools` in agent.yaml.' }),
+      accepted: ToolDefinition,
+      changed: ToolDefinition,
+      changes: Type.Array(Type.String(), { description: 'The differences, each a line.' }),
+    },
+    {
+      description: 'A tool that is not used until its changed definition is accepted.',
+    },
+  ),
+)
+
+export const ChangedToolPage = named(
+  'ChangedToolPage',
+  Type.Object({
+    tools: Type.Array(ChangedTool),
+    offset: Type.Union([Type.String(), Type.Null()], { description: 'The `before` of the next page; null for an empty page.' }),
+    has_more: Type.Boolean(),
+  }),
+)
+
+export const AcceptedTool = named(
+  'AcceptedTool',
+  Type.Object({ name: Type.String(), accepted: ToolDefinition }, { description: 'A tool with its accepted definition.' }),
+)
+
+export interface ChangedToolServices {
+  agent: CurrentAgent
+  pins: PinStore
+}
 
 /** Routes to review and accept tools of MCP servers whose definition has changed. */
 export function changedToolRoutes(app: App, { agent, pins }: ChangedToolServices): void {

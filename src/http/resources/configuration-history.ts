@@ -2,18 +2,57 @@ import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { Configuration } from '../../configuration/configuration.ts'
 import type { PastConfiguration } from '../../configuration/configuration-store.ts'
-import {
-  ConfigurationHistory,
-  etag,
-  HistoryQuery,
-  RestoreBody,
-  UpdatedConfiguration,
-  ConfigurationVersionText,
-  VersionPath,
-  type ConfigurationVersion,
-} from './configuration-schemas.ts'
-import { requesterOf, toExpectation, toUpdateReply } from './configuration-update.ts'
-import { ErrorReply, refusals, ValidationReply } from './schemas.ts'
+import { toUpdateReply, requesterOf, toExpectation, validateOnly, YamlText, etag, UpdatedConfiguration } from './configuration.ts'
+import { maxListed, ErrorReply, refusals, ValidationReply } from './schemas.ts'
+import { named } from '../openapi/named.ts'
+
+export const HistoryQuery = Type.Object({
+  limit: Type.Integer({ minimum: 1, maximum: maxListed, default: 45 }),
+  before: Type.Optional(Type.String({ pattern: '^[0-9]{1,15}$', description: 'The `offset` of the page before.' })),
+})
+
+export const ConfigurationVersion = named(
+  'ConfigurationVersion',
+  Type.Object(
+    {
+      version: Type.String(),
+      at: Type.String({ format: 'date-time', description: 'When the version came into use.' }),
+      by: Type.String({
+        description:
+          '`<issuer> <sub>` of a caller; `file` for agent.yaml, `command line`, or `service` for a start that ends changes in memory.',
+      }),
+      kind: Type.Enum(['seed', 'put', 'memory', 'edit', 'restore', 'start'], {
+        description:
+          'seed: the first configuration. put: a change over HTTP. memory: one that was not stored. edit: an edit of agent.yaml. restore: an earlier version brought back. start: a start without the changes in memory.',
+      }),
+      diff: Type.Array(Type.String(), { description: 'Paths of the fields that the version changed.' }),
+    },
+    { description: 'A recorded version of the configuration.' },
+  ),
+)
+
+export const VersionPath = Type.Object({ version: Type.String({ minLength: 1, maxLength: 128, description: 'A version of the history.' }) })
+
+const { version, at, kind } = ConfigurationVersion.properties
+
+export const ConfigurationVersionText = Type.Object(
+  { version, at, kind, text: YamlText },
+  { description: 'A recorded version of the configuration with its text.' },
+)
+
+export const ConfigurationHistory = named(
+  'ConfigurationHistory',
+  Type.Object({
+    versions: Type.Array(ConfigurationVersion),
+    offset: Type.Union([Type.String(), Type.Null()], { description: 'The `before` of the next page; null for an empty page.' }),
+    has_more: Type.Boolean(),
+  }),
+)
+
+export const RestoreBody = Type.Object(
+  { version: Type.String({ minLength: 1, maxLength: 128, description: 'A version of the history.' }), validate_only: validateOnly },
+  { additionalProperties: false },
+)
 
 const tags = ['Agent configuration']
 

@@ -1,23 +1,86 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
-import type { Configuration, ConfigurationUpdate as Update } from '../../configuration/configuration.ts'
+import type { Configuration, ConfigurationUpdate as Update, UpdatedConfiguration as Updated } from '../../configuration/configuration.ts'
 import { invalid } from '../../errors.ts'
 import { toJsonSchema } from '../../configuration/schema-walk.ts'
-import {
-  ConfigurationUpdate,
-  etag,
-  ReadQuery,
-  ShownConfiguration,
-  UpdatedConfiguration,
-  UpdateQuery,
-  YamlText,
-} from './configuration-schemas.ts'
-import { requesterOf, toExpectation, toTimestamp, toUpdateReply } from './configuration-update.ts'
 import { ErrorReply, refusals, ValidationReply } from './schemas.ts'
 import { yamlType } from '../server/yaml-bodies.ts'
+import { named } from '../openapi/named.ts'
+import { principalOf } from '../server/authenticate.ts'
 
-const yaml = 'description: Answers questions about orders.\ntools:\n  - name: calculator\n'
+export const ShownConfiguration = named(
+  'ShownConfiguration',
+  Type.Object(
+    {
+      configuration: Type.Record(Type.String(), Type.Unknown(), {
+        description: 'The configuration with all defaults; secrets are shown as "********".',
+      }),
+      timestamp: Type.String({ description: 'Time since when this version is in use: ISO 8601, UTC, without a zone.' }),
+      version: Type.String(),
+      warnings: Type.Optional(
+        Type.Array(Type.String(), { description: 'Why this replica cannot use a newer version, which other replicas may serve.' }),
+      ),
+    },
+    { description: 'The configuration in use.' },
+  ),
+)
+
+const yamlExample = 'description: Answers questions about orders.\ntools:\n  - name: calculator\n'
+
+export const YamlText = Type.String({
+  description: `The text of agent.yaml, secrets as "********". For example:\n\n${yamlExample.replace(/^/gm, '    ')}`,
+})
+
+export const validateOnly = Type.Optional(Type.Boolean({ default: false, description: 'Check the change and change nothing.' }))
+
+const inMemoryOnly = Type.Optional(
+  Type.Boolean({ default: false, description: 'Do not store the change. The change is lost when the last replica has stopped.' }),
+)
+
+export const ConfigurationUpdate = named(
+  'ConfigurationUpdate',
+  Type.Object(
+    {
+      configuration: Type.Record(Type.String(), Type.Unknown(), {
+        description:
+          'Fields as in `GET /core/v1/agent/config/schema`, merged into the configuration (RFC 7396): objects merge, null removes, lists replace. "********" keeps a secret.',
+      }),
+      validate_only: validateOnly,
+      in_memory_only: inMemoryOnly,
+    },
+    { additionalProperties: false },
+  ),
+)
+
+/** For a YAML body, which has no room for them. A JSON body may use them too. */
+export const UpdateQuery = Type.Object({ validate_only: validateOnly, in_memory_only: inMemoryOnly })
+
+export const ReadQuery = Type.Object({
+  format: Type.Optional(
+    Type.Enum(['json', 'yaml'], {
+      description: 'The form of the answer. Default: yaml when `accept` asks for application/yaml, else json.',
+    }),
+  ),
+})
+
+export const UpdatedConfiguration = named(
+  'UpdatedConfiguration',
+  Type.Object(
+    {
+      success: Type.Boolean(),
+      message: Type.String(),
+      timestamp: Type.String(),
+      previous_config_backup: Type.Boolean(),
+      version: Type.Optional(Type.String({ description: 'Absent with `validate_only`.' })),
+      diff: Type.Array(Type.String(), { description: 'Paths of the changed fields, such as tools[handbook].config.paths.' }),
+      warnings: Type.Array(Type.String(), {
+        description: 'Models and tools that cannot be used, and settings that a model does not have, each a line.',
+      }),
+    },
+    { description: 'The result of a change or a check of the configuration.' },
+  ),
+)
 
 const path = '/core/v1/agent/config'
 
@@ -82,7 +145,7 @@ export function configurationRoutes(app: App, { configuration }: { configuration
                 },
               },
             },
-            'application/yaml': { file: { summary: 'Check a whole agent.yaml', value: yaml } },
+            'application/yaml': { file: { summary: 'Check a whole agent.yaml', value: yamlExample } },
           },
         }),
         headers: Type.Object({
@@ -122,6 +185,10 @@ export function configurationRoutes(app: App, { configuration }: { configuration
   )
 }
 
+/** Schemas of the agent configuration. */
+
+export const etag = { etag: { type: 'string', description: 'The version, for if-match.' } }
+
 const readReply = {
   description: 'The configuration in use.',
   headers: { ...etag, vary: { type: 'string', description: 'accept: the form of the answer depends on it.' } },
@@ -152,4 +219,39 @@ function toUpdate(request: FastifyRequest<{ Querystring: Type.Static<typeof Upda
     expects: toExpectation(request.headers['if-match']),
     ...requesterOf(request),
   }
+}
+
+/** The caller, as the history of the configuration names it, and what the caller may grant. */
+export function requesterOf(request: FastifyRequest): Pick<Update, 'actor' | 'permissions'> {
+  const { tenant, issuer, sub, permissions } = principalOf(request)
+  return { actor: { tenant, issuer, sub }, permissions }
+}
+
+/** Parses `if-match` (RFC 9110, 13.1.1). A version without quotes is accepted too. */
+export function toExpectation(header: string | undefined): (version: string) => boolean {
+  if (header === undefined) return () => true
+  const tags = header.split(',').map((tag) => tag.trim())
+  return (version) => tags.some((tag) => tag === '*' || tag === `"${version}"` || tag === version)
+}
+
+/** The reply to a change, or to a check of a change. */
+export function toUpdateReply(
+  mode: Update['mode'],
+  { version, at, diff, warnings, backup }: Updated,
+): Type.Static<typeof UpdatedConfiguration> {
+  const common = { success: true, timestamp: toTimestamp(at), previous_config_backup: backup !== undefined, diff, warnings }
+  if (mode === 'check') return { ...common, message: 'The change is valid; nothing was changed.' }
+  const backupText = backup === undefined ? '' : ` The previous configuration is kept as ${backup}.`
+  const scope = mode === 'memory' ? ' in memory only, until the service stops' : ''
+  const isChanged = diff.length > 0 || backup !== undefined
+  return {
+    ...common,
+    message: isChanged ? `The configuration was changed${scope}.${backupText}` : 'The change has no effect: nothing was changed.',
+    version,
+  }
+}
+
+/** The interface document shows the two timestamps of a configuration without a zone; both are UTC. */
+export function toTimestamp(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '')
 }

@@ -6,20 +6,42 @@ import type { IdentityProvider } from '../../access/console/identity-provider.ts
 import type { Principal } from '../../access/permissions.ts'
 import type { Verifier } from '../../access/verify.ts'
 import { invalid, ServiceError } from '../../errors.ts'
-import { SignInOptions } from './access-schemas.ts'
 import { principalOf, tokenOf } from '../server/authenticate.ts'
-import { clearCookie, cookieOf, setCookie } from '../console/session-cookie.ts'
-import { hasKeyHeader, refuseForeignPage, refuseForeignSignIn, refuseWithoutToken } from '../console/session-requests.ts'
+import {
+  clearCookie,
+  cookieOf,
+  setCookie,
+  hasKeyHeader,
+  refuseForeignPage,
+  refuseForeignSignIn,
+  refuseWithoutToken,
+} from '../server/console-cookie.ts'
 import { ErrorReply, refusals, ValidationReply } from './schemas.ts'
+import { named } from '../openapi/named.ts'
 
-export interface ConsoleSessionOptions {
-  consoleSessions: ConsoleSessions
-  /** Undefined: users do not sign in at an identity provider. */
-  identityProvider: IdentityProvider | undefined
-  verifier: Pick<Verifier, 'verify'>
-  /** Epoch milliseconds. */
-  now(): number
-}
+/** How users may sign in at the console. */
+export const SignInOptions = named(
+  'SignInOptions',
+  Type.Object(
+    {
+      identity_provider: Type.Union([
+        Type.Object({
+          authorize_url: Type.String({
+            description:
+              'Where the code flow begins. May have a query; the page adds `response_type=code`, `client_id`, `redirect_uri`, `scope`, `state`, `code_challenge` and `code_challenge_method=S256`.',
+          }),
+          client_id: Type.String(),
+          scope: Type.String(),
+        }),
+        Type.Null(),
+      ]),
+      is_provider_away: Type.Boolean({ description: 'True when the identity provider cannot be reached at the moment.' }),
+    },
+    {
+      description: 'How users may sign in at the console. A key or a code is always possible.',
+    },
+  ),
+)
 
 const maxKeyCharacters = 16_384
 
@@ -47,6 +69,15 @@ const Code = Type.Object({
   code: Type.String({ description: 'For `<address>/console/sign-in#code=<code>`. Works once.' }),
   expires_at: Type.String({ format: 'date-time', description: 'A minute from now.' }),
 })
+
+export interface ConsoleSessionOptions {
+  consoleSessions: ConsoleSessions
+  /** Undefined: users do not sign in at an identity provider. */
+  identityProvider: IdentityProvider | undefined
+  verifier: Pick<Verifier, 'verify'>
+  /** Epoch milliseconds. */
+  now(): number
+}
 
 const tags = ['Console']
 

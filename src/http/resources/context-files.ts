@@ -6,9 +6,32 @@ import type { ContextFiles } from '../../files/context-files.ts'
 import { toFileId } from '../../uploads/file-id.ts'
 import type { Uploads } from '../../uploads/uploads.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { ContextFile, ContextFileForm, ContextFileList } from './file-schemas.ts'
 import { formOf, formRefusals, formRoute, type FormFields } from '../server/forms.ts'
 import { refusals, ValidationReply } from './schemas.ts'
+import { named } from '../openapi/named.ts'
+
+/** A file that a chat may name in `context_files`. */
+export const ContextFile = named(
+  'ContextFile',
+  Type.Object({
+    path: Type.String({ description: 'The value for `context_files`: a path relative to `FILES_ROOT`, or the id of an uploaded file.' }),
+    size: Type.Integer({ description: 'Bytes.' }),
+    media_type: Type.String({ description: 'MIME type.' }),
+  }),
+)
+
+export const ContextFileList = named(
+  'ContextFileList',
+  Type.Object({
+    files: Type.Array(ContextFile),
+    has_more: Type.Boolean({ description: 'True when more files may match: use a longer `q`.' }),
+  }),
+)
+
+/** The form of a file that a caller uploads for a chat. */
+export const ContextFileForm = Type.Object({
+  file: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The file.' }),
+})
 
 const Query = Type.Object({
   q: Type.String({
@@ -19,6 +42,7 @@ const Query = Type.Object({
 })
 
 const url = '/core/v1/context_files'
+
 const tags = ['Chat']
 
 /** The routes that find and upload files for `context_files` of a chat. */

@@ -6,9 +6,40 @@ import type { AccessKeys } from '../../access/keys/access-keys.ts'
 import type { Principal } from '../../access/permissions.ts'
 import { invalid } from '../../errors.ts'
 import { parsePosition, toOffset } from '../../json/offset.ts'
-import { AccessKey, CreatedAccessKey } from './access-schemas.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { ErrorReply, Id, refusals, ValidationReply } from './schemas.ts'
+import { named } from '../openapi/named.ts'
+
+const time = { revoked_at: Type.String({ format: 'date-time' }) }
+
+const dateTime = { format: 'date-time' }
+
+const nullableTime = (description: string) => Type.Union([Type.String(dateTime), Type.Null()], { description })
+
+const keyFields = {
+  jti: Type.String({ description: 'The id of the key.' }),
+  sub: Type.String({ description: 'The caller that the key stands for.' }),
+  roles: Type.Array(Type.String()),
+  created_at: Type.String(dateTime),
+  expires_at: Type.String(dateTime),
+  revoked_at: nullableTime('Null for a key that was not revoked.'),
+  last_used_at: nullableTime('Exact to a minute. Null for a key that was never used.'),
+  created_by: Type.Union([Type.String(), Type.Null()], {
+    description: 'The caller that created the key over HTTP, `<issuer> <sub>`. Null for other keys.',
+  }),
+}
+
+/** A key of the caller's tenant, without the key itself. */
+export const AccessKey = named('AccessKey', Type.Object(keyFields, { description: 'An access key of the tenant, without the secret.' }))
+
+/** A new key: the only reply with the key itself. */
+export const CreatedAccessKey = named(
+  'CreatedAccessKey',
+  Type.Object(
+    { ...keyFields, key: Type.String({ description: 'The key itself, for the header `x-service-access`. It is shown only here.' }) },
+    { description: 'A new access key.' },
+  ),
+)
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 45 }),
@@ -36,8 +67,8 @@ const Body = Type.Object(
   { additionalProperties: false },
 )
 
-const time = { revoked_at: Type.String({ format: 'date-time' }) }
 const Revoked = Type.Object({ jti: Type.String(), ...time })
+
 const RevokedKeys = Type.Object({ revoked: Type.Array(Type.String(), { description: 'The ids of the revoked keys.' }), ...time })
 
 const CreatorQuery = Type.Object({
@@ -49,7 +80,9 @@ const CreatorQuery = Type.Object({
 })
 
 const path = '/core/v1/keys'
+
 const tags = ['Access']
+
 const config = { access: 'keys.manage' } as const
 
 /** Routes of the access keys of the caller's tenant. */

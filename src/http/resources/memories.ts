@@ -3,9 +3,9 @@ import type { App } from '../server/app.ts'
 import type { Memories } from '../../memory/memories.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { ErrorReply, Id, refusals, ValidationReply } from './schemas.ts'
+import { whereId } from './runs.ts'
 import { named } from '../openapi/named.ts'
 
-const whereId = 'Take a `request_id` from `GET /core/v1/runs`, or from the header `request-id` of a chat.'
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
   before: Type.Optional(Type.Intersect([Id, Type.String({ description: 'A memory id: the page begins after this memory.' })])),

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type, type TSchema } from 'typebox'
 import type { App } from '../server/app.ts'
 import { accessTo } from '../../access/permissions.ts'
 import { createFindRunKey } from '../../runs/run-view.ts'
@@ -6,17 +6,8 @@ import type { RunStore } from '../../runs/run-store.ts'
 import type { RunTraces } from '../../runs/trace/run-traces.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { ErrorReply, Id, refusals, ValidationReply } from './schemas.ts'
-import { RunTrace } from './trace-schemas.ts'
-import { OwnerQuery } from './runs.ts'
-
-const whereId = 'Take a `request_id` from `GET /core/v1/runs`, or from the header `request-id` of a chat.'
-const whose =
-  'An administrator names the run of another caller by `issuer` and `sub`; where several match, the reply is 409 `AmbiguousRun`.'
-
-export interface RunTraceServices {
-  traces: RunTraces
-  runStore: Pick<RunStore, 'ownersOf'>
-}
+import { OwnerQuery, whereId, whose } from './runs.ts'
+import { named } from '../openapi/named.ts'
 
 const params = Type.Object({ request_id: Id })
 
@@ -30,6 +21,134 @@ const Query = Type.Object({
     }),
   ),
 })
+
+const nullable = <T extends TSchema>(schema: T, description: string) => Type.Optional(Type.Union([schema, Type.Null()], { description }))
+
+const Attempt = Type.Object(
+  {
+    model: Type.String(),
+    status: Type.Enum(['running', 'success', 'error', 'cancelled']),
+    started_at: Type.String({ format: 'date-time' }),
+    ended_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+    error_type: Type.Optional(Type.Enum(['rate_limited', 'unavailable', 'refused', 'unauthorized'])),
+    error: Type.Optional(Type.String()),
+  },
+  { description: 'An attempt at a model. A failed attempt is followed by another one, at the same model or at a fallback.' },
+)
+
+const SpanMessage = Type.Object({
+  role: Type.Enum(['user', 'assistant', 'tool']),
+  content: Type.String(),
+  tool_calls: Type.Optional(
+    Type.Array(Type.Object({ tool_call_id: Type.String(), tool: Type.String(), arguments: Type.String({ description: 'JSON text.' }) })),
+  ),
+  tool_call_id: Type.Optional(Type.String({ description: 'The call that a message with role `tool` answers.' })),
+})
+
+const Timing = Type.Object(
+  {
+    queue: Type.Number({ description: 'Waiting for the turn in the session, for admission or for a worker.' }),
+    store: Type.Number({ description: 'Waiting for the database, without the commit of the end.' }),
+    model: Type.Number({ description: "Model calls of the run's own agent." }),
+    tools: Type.Number({ description: 'Tool calls, with everything inside of them; overlapping calls count once.' }),
+    own: Type.Number({ description: 'The rest of the processing.' }),
+  },
+  {
+    description:
+      'Of a run that has ended or is interrupted: the seconds that it has spent in each phase. Waits for approvals, client tools and readers are in none.',
+  },
+)
+
+const Attributes = Type.Object(
+  {
+    truncated: Type.Optional(Type.Boolean({ description: 'Present if a value was cut; `?span=<id>` returns it whole.' })),
+    error: Type.Optional(Type.String()),
+    error_type: Type.Optional(Type.String({ description: 'Of a run: as in `details.error_type` of an error.' })),
+    session_id: Type.Optional(Type.String()),
+    finish_reason: Type.Optional(Type.String({ description: 'Of a run or a model call.' })),
+    model_calls: Type.Optional(Type.Integer({ description: 'Of a run: the number of its model calls so far.' })),
+    timing: Type.Optional(Timing),
+    model: Type.Optional(Type.String({ description: 'The model that answered, or was asked last.' })),
+    fallback: Type.Optional(Type.Boolean({ description: 'Whether that model stood in for the first one.' })),
+    attempts: Type.Optional(Type.Array(Attempt)),
+    input_tokens: nullable(Type.Integer(), 'Of a model call, or summed over a run.'),
+    output_tokens: nullable(Type.Integer(), 'Of a model call, or summed over a run.'),
+    cached_input_tokens: nullable(Type.Integer(), 'Part of `input_tokens`: read from the prompt cache of the provider.'),
+    cache_write_tokens: Type.Optional(
+      Type.Integer({ description: 'Part of `input_tokens`: written to the prompt cache, where the provider has a price for it.' }),
+    ),
+    reasoning_tokens: nullable(Type.Integer(), 'Part of `output_tokens`.'),
+    cost: nullable(Type.Number(), 'USD; null without configured prices.'),
+    time_to_first_token: nullable(
+      Type.Number(),
+      'Seconds from the start of the model call to the first text of its successful attempt; null without text.',
+    ),
+    reasoning: Type.Optional(Type.String({ description: 'The thoughts of the model.' })),
+    tool: Type.Optional(Type.String()),
+    tool_input: Type.Optional(Type.Unknown()),
+    output: Type.Optional(Type.Unknown({ description: 'The output of a tool, or the text of a model. Texts of sub-agents are not kept.' })),
+    effect: Type.Optional(Type.Union([Type.Enum(['read', 'write']), Type.Null()])),
+    log: Type.Optional(Type.String()),
+    sub_agent: Type.Optional(Type.String({ description: 'The sub-agent that took the step.' })),
+    artifacts: Type.Optional(Type.Array(Type.Object({ artifact_id: Type.String(), file_name: Type.String() }))),
+    tool_call_id: Type.Optional(Type.String({ description: 'Of an approval: the call, which is a span of its own once it has started.' })),
+    by: Type.Optional(Type.Enum(['caller', 'role'])),
+    decision: Type.Optional(
+      Type.Union([Type.Enum(['approve', 'reject', 'lapsed']), Type.Null()], { description: 'Null while the call waits.' }),
+    ),
+    decided_by: Type.Optional(Type.Union([Type.Object({ issuer: Type.String(), sub: Type.String() }), Type.Null()])),
+    reason: Type.Optional(Type.String()),
+    new_input: Type.Optional(Type.Unknown({ description: 'The input that the approver set in place of `tool_input`.' })),
+    expires_at: Type.Optional(Type.String({ format: 'date-time' })),
+    for: Type.Optional(Type.Enum(['queue', 'approval', 'client_tool', 'reader'], { description: 'What a run waited for.' })),
+    from: Type.Optional(Type.Union([Type.String(), Type.Null()], { description: 'The process before; null if it is not known.' })),
+    to: Type.Optional(Type.String({ description: 'The process that went on with the run.' })),
+    cause: Type.Optional(Type.Enum(['lost', 'handed_over', 'approval', 'repeat'])),
+  },
+  { description: 'Attributes by the kind of the span. Further attributes may be added.' },
+)
+
+export const Span = named(
+  'Span',
+  Type.Object(
+    {
+      id: Type.String({ description: 'Unique within the run. The id of a tool call is the id of its span.' }),
+      parent_id: Type.Union([Type.String(), Type.Null()], { description: 'Null for the run itself.' }),
+      kind: Type.Enum(['run', 'plan', 'turn', 'model', 'tool', 'sub_agent', 'approval', 'wait', 'move'], {
+        description:
+          'plan: the making of a plan, or one of its steps. turn: a model call and the tool calls that it requested. sub_agent: a call of a sub-agent, which has turns of its own. wait: time in the session queue, for an approval or a reader. move: another process goes on with the run.',
+      }),
+      name: Type.String(),
+      status: Type.Enum(['waiting', 'running', 'success', 'error', 'timeout', 'cancelled']),
+      started_at: Type.String({ format: 'date-time' }),
+      ended_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description: 'Null while the part lasts.' }),
+      attributes: Attributes,
+      messages: Type.Optional(
+        Type.Array(SpanMessage, {
+          description: 'What the model was sent, without the system prompt. Only on a model call that `span` names.',
+        }),
+      ),
+    },
+    { description: 'A part of a run.' },
+  ),
+)
+
+export const RunTrace = named(
+  'RunTrace',
+  Type.Object(
+    {
+      request_id: Type.String(),
+      status: Type.Enum(['pending', 'running', 'interrupted', 'success', 'error', 'timeout', 'cancelled']),
+      spans: Type.Array(Span, { description: 'Ordered by start; the run itself is the first.' }),
+    },
+    { description: 'The parts of a run as spans.' },
+  ),
+)
+
+export interface RunTraceServices {
+  traces: RunTraces
+  runStore: Pick<RunStore, 'ownersOf'>
+}
 
 /** The trace of a run: what the run did, when, and why. */
 export function runTraceRoutes(app: App, { traces, runStore }: RunTraceServices): void {

@@ -19,8 +19,8 @@ import { lastEventHeader, lastEventNumber, sendRun } from '../send-run.ts'
 import { streamChunks } from '../doors/core/projection.ts'
 import { named } from '../openapi/named.ts'
 
-const whereId = 'Take a `request_id` from `GET /core/v1/runs`, or from the header `request-id` of a chat.'
-const whose =
+export const whereId = 'Take a `request_id` from `GET /core/v1/runs`, or from the header `request-id` of a chat.'
+export const whose =
   'An administrator names the run of another caller by `issuer` and `sub`; where several match, the reply is 409 `AmbiguousRun`.'
 
 export interface RunServices {

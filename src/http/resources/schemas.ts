@@ -6,6 +6,7 @@ import { schemaLimits } from '../../json/schema/answer-schema.ts'
 import { idPattern } from '../server/request-headers.ts'
 import { finishReasons } from '../doors/stream-values.ts'
 import { named } from '../openapi/named.ts'
+import { invalid } from '../../errors.ts'
 
 /** Schemas that several routes share. */
 
@@ -397,3 +398,20 @@ export const eventStream = {
 
 /** Error replies of every route that needs a key. */
 export const refusals = { 401: ErrorReply, 403: ErrorReply, 429: ErrorReply, 500: ErrorReply, 503: ErrorReply }
+
+/** An optional time in a query. */
+export const Time = (description: string) =>
+  Type.Optional(
+    Type.String({
+      pattern: '^\\d{4}-\\d\\d-\\d\\d(T\\d\\d:\\d\\d(:\\d\\d(\\.\\d{1,9})?)?(Z|[+-]\\d\\d:\\d\\d))?$',
+      description: `${description} An ISO 8601 time with its zone, or a date in UTC.`,
+    }),
+  )
+
+/** Epoch milliseconds of a time that has the pattern of `Time`. */
+export function toTime(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const time = Date.parse(text)
+  if (Number.isNaN(time)) throw invalid(['query', name], 'is not a time of the calendar')
+  return time
+}

@@ -2,8 +2,77 @@ import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import { ServiceError } from '../../errors.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { refusals } from './schemas.ts'
-import { ServiceStatus } from './status-schemas.ts'
+import { refusals, ErrorReply } from './schemas.ts'
+import { named } from '../openapi/named.ts'
+
+/** Schemas of the health of the service. */
+
+const nullableText = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
+
+export const Check = named(
+  'Check',
+  Type.Object(
+    {
+      name: Type.String({
+        description:
+          'The checked part: settings, data_directory, store, secrets, artifacts, configuration, files, models, tools, knowledge or outbound.',
+      }),
+      status: Type.Enum(['ok', 'warning', 'error']),
+      message: Type.String(),
+      remedy: Type.Optional(Type.String({ description: 'What to do about it.' })),
+    },
+    {
+      description: 'The result of a check.',
+    },
+  ),
+)
+
+export const Replica = named(
+  'Replica',
+  Type.Object(
+    {
+      id: Type.String({ description: 'The holder of its runs.' }),
+      host: nullableText('The name of its machine; null for a process of a former version.'),
+      version: nullableText('The version of its program; null for a process of a former version.'),
+      started_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+      last_seen_at: Type.String({ format: 'date-time', description: 'The last renewal of its lease.' }),
+      is_alive: Type.Boolean({ description: 'False: the process was lost without stopping. It is listed for a day.' }),
+      runs: Type.Integer({ description: 'Runs that it executes.' }),
+    },
+    {
+      description: 'A process of the service.',
+    },
+  ),
+)
+
+export const JobCounts = named(
+  'JobCounts',
+  Type.Object(
+    {
+      due: Type.Integer({ description: 'Wait for a worker.' }),
+      scheduled: Type.Integer({ description: 'Wait for their time.' }),
+      running: Type.Integer(),
+      failed: Type.Integer({ description: 'Have failed and wait for their next try. Of the kind `given_up`: failed for too long.' }),
+    },
+    { description: 'Numbers of jobs of a kind.' },
+  ),
+)
+
+export const ServiceStatus = named(
+  'ServiceStatus',
+  Type.Object(
+    {
+      version: Type.String({ description: 'The version of the process that answers.' }),
+      checked_at: Type.String({ format: 'date-time', description: 'The time of the answer, which is cached.' }),
+      checks: Type.Array(Check),
+      replicas: Type.Array(Replica),
+      jobs: Type.Record(Type.String(), JobCounts, { description: 'By kind, such as `callback`.' }),
+    },
+    { description: 'The health of the whole service.' },
+  ),
+)
+
+const Empty = Type.Object({})
 
 export interface StatusRouteOptions {
   /** Reads the state of the whole service. Cheap: checks are computed at most every 10 s. */
@@ -36,6 +105,90 @@ export function statusRoute(app: App, { status, adminTenant }: StatusRouteOption
         throw new ServiceError('forbidden', `RBAC: access denied: ${rule}.`)
       }
       return status.read()
+    },
+  )
+}
+
+export interface HealthServices {
+  /** Rejects while the store cannot be reached. */
+  ping(): Promise<void>
+  isStopping(): boolean
+}
+
+/** Liveness and readiness of the process. */
+export function healthRoutes(app: App, { ping, isStopping }: HealthServices): void {
+  app.get(
+    '/health',
+    {
+      config: { access: 'public' },
+      schema: {
+        tags: ['Health'],
+        summary: 'Liveness: the process runs',
+        details: () => ({ description: 'For liveness probes: 200 as long as the process can answer at all. It needs no key.' }),
+        response: { 200: Empty },
+      },
+    },
+    async () => ({}),
+  )
+
+  app.get(
+    '/health/ready',
+    {
+      config: { access: 'public' },
+      schema: {
+        tags: ['Health'],
+        summary: 'Readiness: the service can serve requests',
+        details: () => ({
+          description:
+            'For readiness probes and load balancers: 503 while the store cannot be reached, and while the service stops. It needs no key.',
+        }),
+        response: { 200: Empty, 503: ErrorReply },
+      },
+    },
+    async () => {
+      if (isStopping()) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
+      await ping().catch((cause: unknown) => {
+        throw new ServiceError('overloaded', 'The store cannot be reached.', { cause, retryAfter: 5 })
+      })
+      return {}
+    },
+  )
+}
+
+export interface PrometheusOptions {
+  read(): Promise<{ contentType: string; text: string }>
+  /** True: the route needs no key. */
+  isPublic: boolean
+  /** The only tenant that may read the metrics unless they are public, since they cover all tenants. */
+  adminTenant: string
+}
+
+/** Metrics of the whole service, for a Prometheus server. */
+export function prometheusRoute(app: App, { read, isPublic, adminTenant }: PrometheusOptions): void {
+  app.get(
+    '/metrics',
+    {
+      config: { access: isPublic ? 'public' : 'observability.read' },
+      schema: {
+        tags: ['Observability'],
+        operationId: 'getPrometheusMetrics',
+        summary: 'Metrics of the whole service as Prometheus text',
+        details: () => ({
+          description:
+            "Counters and histograms of all tenants and processes, for a Prometheus server. It needs a key with `observability.read` of the administrators' tenant, or none with `METRICS_PUBLIC=true`.",
+        }),
+        response: { 200: { description: 'Prometheus text.', content: { 'text/plain': { schema: Type.String() } } }, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      if (!isPublic && principalOf(request).tenant !== adminTenant) {
+        throw new ServiceError(
+          'forbidden',
+          "RBAC: access denied: metrics of the whole service need observability.read and a key of the administrators' tenant.",
+        )
+      }
+      const { contentType, text } = await read()
+      return reply.type(contentType).serializer(String).send(text)
     },
   )
 }

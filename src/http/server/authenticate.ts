@@ -5,8 +5,7 @@ import type { KeyUse } from '../../access/keys/key-use.ts'
 import type { RequestLimits } from '../../access/rate-limits.ts'
 import type { Verifier } from '../../access/verify.ts'
 import { ServiceError } from '../../errors.ts'
-import { cookieOf } from '../console/session-cookie.ts'
-import { acceptsCookie, hasKeyHeader, isRead, refuseForeignPage, refuseWithoutToken } from '../console/session-requests.ts'
+import { cookieOf, acceptsCookie, hasKeyHeader, isRead, refuseForeignPage, refuseWithoutToken } from './console-cookie.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

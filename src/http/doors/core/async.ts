@@ -22,7 +22,7 @@ import {
   toBinaryLocation,
   withData,
   type DecodeData,
-} from '../../resources/cloud-events.ts'
+} from '../../server/cloud-events.ts'
 import { isId, setSessionId } from '../../server/request-headers.ts'
 import { AsyncBody, ErrorReply, IdHeaders, refusals } from '../../resources/schemas.ts'
 import { bodyCheck, toFaults } from '../../server/validation.ts'

@@ -7,7 +7,7 @@ import { disconnectSignal } from '../../server/connection.ts'
 import { maxBatch } from './messages.ts'
 import type { McpEndpoint } from './endpoint.ts'
 import type { McpServices } from './server.ts'
-import type { ResourceMetadata } from '../../resources/resource-metadata.ts'
+import type { ResourceMetadata } from './resource-metadata.ts'
 import { RpcError } from '../rpc-errors.ts'
 import { IdHeaders, refusals } from '../../resources/schemas.ts'
 

@@ -4,7 +4,7 @@ import { chatCompletionRoutes } from './completions/routes.ts'
 import { conversationRoutes, type ConversationServices } from './conversations-routes.ts'
 import { embeddingRoutes } from './embeddings-routes.ts'
 import { fileRoutes, type FileServices } from '../../resources/files.ts'
-import { modelRoutes } from '../../resources/models.ts'
+import { modelRoutes } from '../../resources/agent.ts'
 import { responseRoutes } from './responses-routes.ts'
 import { storedResponseRoutes, type StoredResponseServices } from './stored-responses-routes.ts'
 

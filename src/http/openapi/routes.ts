@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
-import { describeRoute, withReferences, type DescribedRoute } from '../openapi/document.ts'
+import { describeRoute, withReferences, type DescribedRoute } from './document.ts'
 
 export interface DocsOptions {
   version: string
@@ -47,7 +47,7 @@ export function openApiRoute(app: App, { publicUrl }: { publicUrl: string | unde
     response: { 200: Type.Record(Type.String(), Type.Unknown()) },
   }
   let text: string | undefined
-  const createText = async () => JSON.stringify((await import('../openapi/add-texts.ts')).addTexts(app.swagger(), publicUrl))
+  const createText = async () => JSON.stringify((await import('./texts.ts')).addTexts(app.swagger(), publicUrl))
   app.get('/openapi.json', { config: { access: 'public' }, schema }, async (_request, reply) =>
     reply
       .type('application/json; charset=utf-8')

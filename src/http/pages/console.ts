@@ -1,12 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../server/app.ts'
 import { ServiceError } from '../../errors.ts'
-import type { ConsoleBundle } from '../console/bundle.ts'
-import { createPageRenderer } from '../console/page.ts'
 import { notFound } from '../server/error-reply.ts'
-import { isBrowser, redirect, renderNotice, sendPage, type RenderedPage } from '../server/pages.ts'
+import { isBrowser, redirect, renderNotice, sendPage, type RenderedPage, pageHeaders } from './page.ts'
 import { prefixOf } from '../server/prefix.ts'
-import { sendBuiltFile } from '../server/send-built-file.ts'
+import { sendBuiltFile, listBuiltFiles, type BuiltFile } from './built-files.ts'
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
 
 const isPublic = { config: { access: 'public' }, schema: { hide: true } } as const
 
@@ -47,4 +48,51 @@ function answer(request: FastifyRequest, reply: FastifyReply, render?: (prefix: 
   const refusal = 'The console is not built. Run "npm run build" in the folder of the service, then start the service again.'
   if (!isBrowser(request)) throw new ServiceError('console_not_built', refusal)
   return sendPage(reply.code(503), renderNotice(refusal))
+}
+
+/** Returns a function that writes the page for one response. `html` is the built `index.html`; `prefix` is a checked path prefix. */
+export function createPageRenderer(html: string): (prefix: string) => RenderedPage {
+  // The built page has both elements already, with values for the development server.
+  const bare = html.replace(/<(?:base|meta (?:name|property)="csp-nonce")(?=[\s/>])[^<>]*>\s*/g, '')
+  const head = /<head[^<>]*>/.exec(bare)
+  const at = head ? head.index + head[0].length : 0
+  const [before, after] = [bare.slice(0, at), bare.slice(at)]
+  return (prefix) => {
+    const nonce = randomBytes(16).toString('base64url')
+    const added = `<base href="${prefix}/console/" /><meta name="csp-nonce" content="${nonce}" />`
+    return { html: before + added + after, headers: { ...pageHeaders, 'content-security-policy': policy(nonce) } }
+  }
+}
+
+/** Scripts come from files only. The nonce is for style elements that components add. */
+function policy(nonce: string): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' blob: data:",
+    "connect-src 'self'",
+    "font-src 'self'",
+    'frame-src blob:',
+    "frame-ancestors 'none'",
+    "base-uri 'self'",
+    "form-action 'self'",
+  ].join('; ')
+}
+
+/** The built console: a page and its files. */
+export interface ConsoleBundle {
+  /** Text of `index.html`. */
+  page: string
+  /** Files by their path below `/console/`, such as `assets/index-B1x2.js`. */
+  files: ReadonlyMap<string, BuiltFile>
+}
+
+/** Opens a build. Undefined when the folder holds no build. */
+export async function openBundle(folder: string): Promise<ConsoleBundle | undefined> {
+  const page = await readFile(path.join(folder, 'index.html'), 'utf8').catch(() => undefined)
+  if (page === undefined) return undefined
+  const files = await listBuiltFiles(folder)
+  files.delete('index.html')
+  return { page, files }
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { invalid, ServiceError, type Fault } from '../../errors.ts'
-import { JsonScan } from '../server/json-scan.ts'
+import { JsonScan } from './json-scan.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,10 +1,29 @@
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
-import { reasoningEfforts } from '../../agent/model.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
+import { refusals } from './schemas.ts'
+import { named } from '../openapi/named.ts'
+import { reasoningEfforts } from '../../agent/model.ts'
 import { listModels, type ListedModel } from '../../configuration/models/findings.ts'
 import { Prices, type ModelPrices } from '../../configuration/model-schema.ts'
-import { refusals } from './schemas.ts'
+import { accessTo } from '../../access/permissions.ts'
+import type { AgentConfig } from '../../configuration/schema.ts'
+import { refuseOtherModel } from '../doors/openai/model-names.ts'
+import { Model, ModelList, openAiRefusals } from '../doors/openai/replies.ts'
+
+export const Metadata = named(
+  'AgentMetadata',
+  Type.Object({
+    body: Type.Object({
+      id: Type.String(),
+      name: Type.String(),
+      description: Type.String(),
+      uri_id: Type.String(),
+      conversation_starters: Type.Array(Type.Object({ title: Type.String(), message: Type.String() })),
+      capabilities: Type.Array(Type.String()),
+    }),
+  }),
+)
 
 const Reasoning = Type.Object(
   {
@@ -57,6 +76,33 @@ const ConfiguredModel = Type.Object(
 
 const ModelReply = Type.Object({ models: Type.Array(ConfiguredModel), count: Type.Integer({ minimum: 0 }) })
 
+const ModelParams = Type.Object({ model: Type.String({ description: 'The id of the agent, as listed by `GET /v1/models`.' }) })
+
+/** The route of the agent's metadata. */
+export function metadataRoutes(app: App, { agent }: { agent: CurrentAgent }): void {
+  app.get(
+    '/core/v1/metadata',
+    {
+      config: { access: 'metadata.read' },
+      schema: {
+        tags: ['Agent'],
+        summary: 'Get name, description and capabilities of the agent',
+        details: () => ({
+          description: 'What a page about the agent shows: name, description, conversation starters, and what it can do.',
+        }),
+        response: { 200: Metadata, ...refusals },
+      },
+    },
+    async () => {
+      const { config, tools } = agent()
+      const { id, name, description, uri_id, conversation_starters } = config
+      const planning = config.workflow_type === 'plan_execute' ? ['planning'] : []
+      const capabilities = ['chat', 'streaming', 'sessions', 'sub_agents', ...planning, ...tools.list().map((tool) => `tool:${tool.name}`)]
+      return { body: { id, name, description, uri_id, conversation_starters, capabilities } }
+    },
+  )
+}
+
 /** The route of the configured models. */
 export function agentModelRoutes(app: App, { agent }: { agent: CurrentAgent }): void {
   app.get(
@@ -108,4 +154,52 @@ function toView(
     ...(prices?.date !== undefined && { prices_date: prices.date }),
     source,
   }
+}
+
+const tags = ['OpenAI']
+
+const modelRefusals = openAiRefusals(401, 403, 404, 429, 500, 503)
+
+/** The agent as a model, for OpenAI clients. */
+export function modelRoutes(app: App, { agent }: { agent: CurrentAgent }): void {
+  const created = Math.floor(Date.now() / 1000)
+  const toModel = ({ uri_id: id }: AgentConfig) => ({ id, object: 'model', created, owned_by: 'agent-core' })
+
+  app.get(
+    '/v1/models',
+    {
+      config: { access: accessTo.chat, errorShape: 'openai' },
+      schema: {
+        tags,
+        summary: 'List models; the agent is the only model',
+        details: () => ({
+          description: 'The list that OpenAI clients show as models. It has the agent alone; its `id` is `uri_id` of agent.yaml.',
+        }),
+        response: { 200: ModelList, ...modelRefusals },
+      },
+    },
+    async () => ({ object: 'list', data: [toModel(agent().config)] }),
+  )
+
+  app.get(
+    '/v1/models/:model',
+    {
+      config: { access: accessTo.chat, errorShape: 'openai' },
+      schema: {
+        tags,
+        summary: 'Get the agent as a model',
+        details: () => ({
+          description: 'The agent as a model. Any name other than `uri_id`, `id` or `name` of the agent is 404.',
+          parameters: { model: 'agent-core' },
+        }),
+        params: ModelParams,
+        response: { 200: Model, ...modelRefusals },
+      },
+    },
+    async (request) => {
+      const { config } = agent()
+      refuseOtherModel(request.params.model, config)
+      return toModel(config)
+    },
+  )
 }

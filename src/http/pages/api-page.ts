@@ -3,7 +3,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { App } from '../server/app.ts'
 import { notFound } from '../server/error-reply.ts'
-import { redirect } from '../server/pages.ts'
+import { redirect } from './page.ts'
 import { prefixOf } from '../server/prefix.ts'
 
 const isPublic = { config: { access: 'public' }, schema: { hide: true } } as const
@@ -34,7 +34,7 @@ export function apiPageRoutes(app: App): void {
   app.get('/docs/api', isPublic, async (request, reply) => {
     const [address = ''] = request.url.split('?', 1)
     if (!address.endsWith('/')) return redirect(reply, `${prefixOf(request)}/docs/api/`)
-    const { renderApiPage } = await import('../api-page/page.ts')
+    const { renderApiPage } = await import('./api-page-files.ts')
     return reply
       .headers({ ...headers, 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' })
       .serializer(String)
@@ -57,6 +57,6 @@ async function readPageFile(name: string): Promise<Buffer | undefined> {
     return readFile(path.join(installed, 'static', name))
   }
   if (name !== 'page.js' && name !== 'page.css') return undefined
-  const { pageScript, pageStyle } = await import('../api-page/page.ts')
+  const { pageScript, pageStyle } = await import('./api-page-files.ts')
   return Buffer.from(name === 'page.js' ? pageScript : pageStyle)
 }
