@@ -40,19 +40,6 @@ export function toStream<T>(projection: Projection<T>, frame: (object: T) => str
   }
 }
 
-/** Renders an event of a run as text. */
-export type ToChunk = (number: number, event: LoggedEvent, isLast: boolean, files?: readonly AnswerFile[]) => string
-
-/** The stream of a protocol that renders text itself. */
-export function fromChunks(toChunk: ToChunk): RunStream {
-  return {
-    opening: '',
-    take: (event, number) => toChunk(number, event, false),
-    last: (event, number, files) => toChunk(number, event, true, files),
-    fault: (fault, received) => toChunk(received, fault, true),
-  }
-}
-
 /** The frame of protocols whose events have data alone. */
 export function toData(object: unknown): string {
   return `data: ${JSON.stringify(object)}\n\n`

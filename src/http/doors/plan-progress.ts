@@ -13,7 +13,8 @@ export type PlanChange = 'steps' | 'status' | undefined
 
 /** The plan of a run with `workflow_type: plan_execute` and its progress, read from the events of the run. Empty for a run without a plan. */
 export class PlanProgress {
-  steps: PlanStep[] = []
+  /** Each change is a list of its own, so that a projection may keep the list of an earlier event. */
+  steps: readonly PlanStep[] = []
 
   /** Index of the running step; -1 for none. */
   get running(): number {
@@ -42,25 +43,24 @@ export class PlanProgress {
     const step = this.steps[next]
     if (!step || text !== stepOpening(next + 1, this.steps.length, step.step)) return undefined
     this.end('done')
-    step.status = 'running'
-    return 'status'
+    return this.set(next, 'running')
   }
 
   private end(status: 'done' | 'failed'): PlanChange {
-    const step = this.steps[this.running]
-    if (!step) return undefined
-    step.status = status
-    return 'status'
+    const { running } = this
+    return running < 0 ? undefined : this.set(running, status)
   }
 
   /** A plan of one step is not opened: the answer is its result. */
   private close(isComplete: boolean): PlanChange {
     const [only, second] = this.steps
-    if (isComplete && only?.status === 'pending' && !second) {
-      only.status = 'done'
-      return 'status'
-    }
+    if (isComplete && only?.status === 'pending' && !second) return this.set(0, 'done')
     return this.end(isComplete ? 'done' : 'failed')
+  }
+
+  private set(index: number, status: PlanStep['status']): PlanChange {
+    this.steps = this.steps.with(index, { ...this.steps[index]!, status })
+    return 'status'
   }
 
   /** A new plan, or new steps in place of those that were not begun. */

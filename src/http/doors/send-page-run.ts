@@ -12,7 +12,7 @@ import { followRun, type Exchange, type Opening } from '../reader.ts'
 import { openChat, type ChatServices } from './core/open-chat.ts'
 import type { ChatSource } from './core/chat-request.ts'
 import { sendFailedStream, sendRun } from '../send-run.ts'
-import { fromChunks, type ToChunk } from '../projection.ts'
+import type { RunStream } from '../projection.ts'
 
 /** Services of the protocols for chat pages. */
 export interface PageServices extends ChatServices, AnswerServices {
@@ -30,8 +30,8 @@ export interface PageRequest {
   hasHistory: boolean
   /** The chat. `isStarted`: the session has messages. */
   toSource(isStarted: boolean): ChatSource
-  /** Renders the run; `part` is present for a run that goes on after answers. */
-  render(run: Pick<OpenRun, 'requestId' | 'hasSchema'>, part?: RunPart): ToChunk
+  /** The stream of the run; `part` is present for a run that goes on after answers. */
+  render(run: Pick<OpenRun, 'requestId' | 'hasSchema'>, part?: RunPart): RunStream
 }
 
 /** Answers a request of a page with a stream. Clients of these protocols read failures of the run from the stream, and other refusals as HTTP errors. */
@@ -47,12 +47,12 @@ export async function sendPageRun(
     const { opening, resumed } = await open(services, { request, reply }, page)
     return await sendRun(reply, opening, {
       after: resumed ? lastReceived(resumed.part) : 0,
-      render: (hasSchema) => fromChunks(render({ requestId: resumed?.requestId ?? requestId, hasSchema }, resumed?.part)),
+      render: (hasSchema) => render({ requestId: resumed?.requestId ?? requestId, hasSchema }, resumed?.part),
       failsInStream: true,
     })
   } catch (error) {
     if (!isOfRun(error)) throw error
-    return sendFailedStream(reply, inWords(error), fromChunks(render({ requestId, hasSchema: false })))
+    return sendFailedStream(reply, inWords(error), render({ requestId, hasSchema: false }))
   }
 }
 

@@ -1,55 +1,50 @@
 import type { EndEvent, LoggedEvent } from '../../runs/run.ts'
 import { Segments, type Holding } from './segments.ts'
 
-export type TextKind = 'text' | 'reasoning'
-
-/** How a protocol writes one text that is streamed, as server-sent events. */
-export interface TextForm {
-  opening: string
-  /** Prebuilt JSON before the text of a delta. */
-  delta: string
-  closing: string
+/** How a protocol writes one text that is streamed. */
+export interface TextForm<T> {
+  opening: readonly T[]
+  delta(text: string): T
+  closing: readonly T[]
 }
 
 /** The form of the text with a number, counted from 0 in a run. */
-export type ToTextForm = (kind: TextKind, number: number) => TextForm
-
-const nothing = () => ''
+export type ToTextForm<T> = (kind: 'text' | 'reasoning', number: number) => TextForm<T>
 
 /** The texts of a run for protocols that name each text: an uninterrupted stretch of the answer, and each thought, is one. */
-export class StreamedTexts {
+export class StreamedTexts<T> {
   private readonly segments: Segments
-  private readonly toForm: ToTextForm
+  private readonly toForm: ToTextForm<T>
   private count = 0
   /** The text that is being streamed. Thoughts and the text of a plan have different labels, and are different texts. */
-  private current: (TextForm & { label: string }) | undefined
+  private current: { form: TextForm<T>; label: string } | undefined
 
-  constructor(toForm: ToTextForm, holding: Holding) {
+  constructor(toForm: ToTextForm<T>, holding: Holding) {
     this.toForm = toForm
     this.segments = new Segments(holding)
   }
 
   /** `beforeText`: written before a text that begins. */
-  take(event: Extract<LoggedEvent, { type: 'text' }>, beforeText: () => string = nothing): string {
+  take(event: Extract<LoggedEvent, { type: 'text' }>, beforeText: () => readonly T[] = () => []): T[] {
     const piece = this.segments.take(event)
-    if (event.label !== 'answer') return event.text === '' ? '' : this.toDelta('reasoning', event.label, event.text, beforeText)
-    if (!piece) return ''
+    if (event.label !== 'answer') return event.text === '' ? [] : this.toDelta(event.label, event.text, beforeText)
+    if (!piece) return []
     // An answer that does not continue its predecessor is a text of its own.
-    const closing = piece.startsSegment ? this.close() : ''
-    return closing + this.toDelta('text', event.label, piece.text, beforeText)
+    const closing = piece.startsSegment ? this.close() : []
+    return [...closing, ...this.toDelta('answer', piece.text, beforeText)]
   }
 
   /** Ends the current text: another event comes between. */
-  interrupt(event: LoggedEvent): string {
+  interrupt(event: LoggedEvent): readonly T[] {
     this.segments.take(event)
     return this.close()
   }
 
   /** Ends the texts. A held answer is the last one. `beforeText`: as of `take`. */
-  end(event: EndEvent, beforeText: () => string = nothing): string {
+  end(event: EndEvent, beforeText?: () => readonly T[]): readonly T[] {
     const ending = this.interrupt(event)
     const answer = this.heldAnswer(event)
-    return answer === '' ? ending : ending + this.toDelta('text', 'answer', answer, beforeText) + this.close()
+    return answer === '' ? ending : [...ending, ...this.toDelta('answer', answer, beforeText), ...this.close()]
   }
 
   /** The answer with a schema; empty for none. */
@@ -57,18 +52,17 @@ export class StreamedTexts {
     return this.segments.heldAnswer(event)
   }
 
-  private toDelta(kind: TextKind, label: string, text: string, beforeText: () => string): string {
-    const opening = this.current?.label === label ? '' : this.close() + beforeText() + this.open(kind, label)
-    return `${opening}${this.current!.delta}${JSON.stringify(text)}}\n\n`
+  private toDelta(label: string, text: string, beforeText: () => readonly T[] = () => []): T[] {
+    if (this.current?.label === label) return [this.current.form.delta(text)]
+    const closing = this.close()
+    const before = beforeText()
+    const form = this.toForm(label === 'answer' ? 'text' : 'reasoning', this.count++)
+    this.current = { form, label }
+    return [...closing, ...before, ...form.opening, form.delta(text)]
   }
 
-  private open(kind: TextKind, label: string): string {
-    this.current = { ...this.toForm(kind, this.count++), label }
-    return this.current.opening
-  }
-
-  private close(): string {
-    const closing = this.current?.closing ?? ''
+  private close(): readonly T[] {
+    const closing = this.current?.form.closing ?? []
     this.current = undefined
     return closing
   }

@@ -3,12 +3,10 @@ import { RequestMalformedError } from '@a2a-js/sdk/errors'
 import { accessTo, requireAccess, type Principal } from '../../../access/permissions.ts'
 import type { PendingCall } from '../../../agent/approval.ts'
 import type { JsonObject, JsonValue } from '../../../agent/messages.ts'
-import { toWaitingFields, type WaitingCalls } from '../../../runs/approvals/approval-view.ts'
-import type { Approvals } from '../../../runs/approvals/approvals.ts'
-import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
-import type { StoredRun } from '../../../runs/run-store.ts'
-import { dataPart, textPart } from './message.ts'
 import { fieldsOf, isObject } from '../../../json/shape.ts'
+import { toWaitingFields, type WaitingCalls } from '../../../runs/approvals/approval-view.ts'
+import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
+import { dataPart, textPart } from './message.ts'
 
 /** The calls that a task waits for, as text and as data. */
 export function waitingParts(taskId: string, calls: readonly PendingCall[]): Part[] {
@@ -30,29 +28,17 @@ const approvalInstructions =
 
 const outputInstructions = 'Answer in this task with a data part {tool_call_id, output} or {tool_call_id, error} for each.'
 
-interface DecisionContext {
-  principal: Principal
-  run: StoredRun
-  /** Undecided calls of the run. */
-  open: readonly PendingCall[]
-  approvals: Pick<Approvals, 'decide'>
-  /** Called when the message is accepted, before the first decision. */
-  prepare(): Promise<void>
-}
-
-/** Applies the decisions in a message to an interrupted task. Applies none if a part of the message cannot be read. */
-export async function applyDecisions(message: Message, { principal, run, open, approvals, prepare }: DecisionContext): Promise<void> {
-  const isOfClient = open.every(({ by }) => by === 'client')
-  if (!isOfClient) requireAccess(principal, accessTo.decideCall)
-  const decisions = message.parts.flatMap((part) => toDecisions(part, open))
-  if (decisions.length === 0) throw unreadable(open)
-  const unknown = decisions.find(({ callId }) => !open.some((call) => call.callId === callId))
+/** The decisions in a message to an interrupted task. Throws if a part of the message cannot be read, or the caller may not decide. */
+export function toDecisions(message: Message, calls: readonly PendingCall[], principal: Principal): RequestedDecision[] {
+  if (calls.some(({ by }) => by !== 'client')) requireAccess(principal, accessTo.decideCall)
+  const decisions = message.parts.flatMap((part) => inPart(part, calls))
+  if (decisions.length === 0) throw unreadable(calls)
+  const unknown = decisions.find(({ callId }) => !calls.some((call) => call.callId === callId))
   if (unknown) throw new RequestMalformedError(`No call ${unknown.callId} of the task waits for approval or for the client.`)
-  await prepare()
-  for (const decision of decisions) await approvals.decide(principal, run.requestId, decision)
+  return decisions
 }
 
-function toDecisions({ content }: Part, open: readonly PendingCall[]): RequestedDecision[] {
+function inPart({ content }: Part, open: readonly PendingCall[]): RequestedDecision[] {
   if (content?.$case === 'data') {
     const decision = toAnswer(content.value) ?? toDecision(content.value)
     if (!decision) throw unreadable(open)

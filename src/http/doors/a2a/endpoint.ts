@@ -1,4 +1,3 @@
-import { A2A_ERROR_CODE, A2AError, RequestMalformedError, restStatusFor, toJsonRpcError, toRestErrorBody } from '@a2a-js/sdk/errors'
 import {
   AgentCard,
   CancelTaskRequest,
@@ -16,6 +15,7 @@ import {
   TaskPushNotificationConfig,
   type ListTasksResponse,
 } from '@a2a-js/sdk'
+import { A2A_ERROR_CODE, A2AError, RequestMalformedError, restStatusFor, toJsonRpcError, toRestErrorBody } from '@a2a-js/sdk/errors'
 import { JsonRpcTransportHandler, ServerCallContext, validateVersion, type A2ARequestHandler } from '@a2a-js/sdk/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ServiceError } from '../../../errors.ts'

@@ -6,8 +6,8 @@ import {
   TaskNotFoundError,
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors'
-import { ServiceError, type ErrorCode } from '../../../errors.ts'
 import type { A2ARequestHandler } from '@a2a-js/sdk/server'
+import { ServiceError, type ErrorCode } from '../../../errors.ts'
 import type { Caller } from '../protocol-caller.ts'
 
 const errorClasses: Partial<Record<ErrorCode, new (message: string) => A2AError>> = {

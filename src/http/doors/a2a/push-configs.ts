@@ -3,13 +3,13 @@ import { type TaskPushNotificationConfig, A2A_CONTENT_TYPE, StreamResponse } fro
 import { RequestMalformedError, TaskNotFoundError } from '@a2a-js/sdk/errors'
 import type { A2ARequestHandler } from '@a2a-js/sdk/server'
 import { accessTo, permits, requireAccess, type Principal } from '../../../access/permissions.ts'
+import type { Artifacts } from '../../../artifacts/artifacts.ts'
+import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
 import { withoutUser } from '../../../runs/callbacks/callbacks.ts'
-import type { NotificationStore, NotificationBody } from '../../../runs/callbacks/notifications.ts'
+import type { NotificationBody, NotificationStore } from '../../../runs/callbacks/notifications.ts'
 import type { NotificationConfig, StoredRun } from '../../../runs/run-store.ts'
 import type { RunKey } from '../../../runs/run.ts'
 import { isId } from '../../server/request-headers.ts'
-import type { Artifacts } from '../../../artifacts/artifacts.ts'
-import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
 import { readTask } from './tasks.ts'
 
 /** Most push notification configs of a task. */

@@ -2,10 +2,10 @@ import { hash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
-import type { A2aServices } from './requests.ts'
+import { ErrorReply, IdHeaders, refusals } from '../../resources/schemas.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { disconnectSignal } from '../../server/connection.ts'
-import { ErrorReply, IdHeaders, refusals } from '../../resources/schemas.ts'
+import type { A2aServices } from './requests.ts'
 
 const Json = Type.Record(Type.String(), Type.Unknown())
 

@@ -9,22 +9,22 @@ import {
   ListTasksResponse,
   type ListTasksRequest,
 } from '@a2a-js/sdk'
-import type { JsonValue } from '../../../agent/messages.ts'
-import type { PendingCall } from '../../../agent/approval.ts'
-import type { Artifact as FileArtifact } from '../../../agent/artifact.ts'
-import type { Artifacts } from '../../../artifacts/artifacts.ts'
-import { fromCompact } from '../../../runs/log/compact-log.ts'
-import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
-import type { LoggedEvent, RunStatus } from '../../../runs/run.ts'
-import type { StoredRun } from '../../../runs/run-store.ts'
-import { toRunView } from '../../../runs/run-view.ts'
-import { waitingParts } from './decisions.ts'
-import { dataPart, textPart } from './message.ts'
 import { RequestMalformedError } from '@a2a-js/sdk/errors'
 import type { Owner } from '../../../access/owner.ts'
+import type { PendingCall } from '../../../agent/approval.ts'
+import type { Artifact as FileArtifact } from '../../../agent/artifact.ts'
+import type { JsonValue } from '../../../agent/messages.ts'
+import type { Artifacts } from '../../../artifacts/artifacts.ts'
 import { parsePosition, toOffset } from '../../../json/offset.ts'
+import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
+import { fromCompact } from '../../../runs/log/compact-log.ts'
 import type { RecentFilters, RecentPosition, RecentRun, RecentRunStore } from '../../../runs/run-list.ts'
+import type { StoredRun } from '../../../runs/run-store.ts'
+import { toRunView } from '../../../runs/run-view.ts'
+import type { LoggedEvent, RunStatus } from '../../../runs/run.ts'
 import { isId } from '../../server/request-headers.ts'
+import { waitingParts } from './decisions.ts'
+import { dataPart, textPart } from './message.ts'
 
 export const states: Record<RunStatus, TaskState> = {
   pending: TaskState.TASK_STATE_SUBMITTED,

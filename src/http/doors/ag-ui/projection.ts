@@ -1,19 +1,16 @@
+import type { TokenUsage } from '@ag-ui/core'
 import type { PendingCall } from '../../../agent/approval.ts'
-import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { isQuestionId } from '../../../agent/suspension.ts'
+import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { errorOf } from '../../../runs/log/outcome.ts'
 import { lastReceived, wholeRun, type RunPart } from '../../../runs/parts.ts'
-import { isLastEvent, type InterruptEvent, type LastEvent, type LoggedEvent } from '../../../runs/run.ts'
-import { fileFields } from '../openai/output.ts'
-import type { ToChunk } from '../../projection.ts'
-import { StreamedTexts, type ToTextForm } from '../streamed-texts.ts'
-import { Calls, PlanEvents } from './calls.ts'
-import { toEvent } from './event-text.ts'
-import { toInterrupt } from './interrupts.ts'
-import type { TokenUsage } from '@ag-ui/core'
+import type { EndEvent, InterruptEvent, LastEvent, LoggedEvent } from '../../../runs/run.ts'
 import type { UsageEntry } from '../../../sessions/message.ts'
-
-const protocolVersion = '1.0'
+import type { Projection } from '../../projection.ts'
+import { fileFields } from '../openai/output.ts'
+import { StreamedTexts, type ToTextForm } from '../streamed-texts.ts'
+import { toInterrupt } from './interrupts.ts'
+import { Calls, PlanEvents, toEvent, type AgUiEvent } from './steps.ts'
 
 /** The names that a stream of AG-UI has for a run. */
 export interface AgUiRun {
@@ -27,63 +24,90 @@ export interface AgUiRun {
   state?: unknown
 }
 
-/** Renders a run as events of AG-UI 1.0, from `RUN_STARTED` to `RUN_FINISHED` or `RUN_ERROR`. `part`: the part behind the answers of the client. */
-export function agUiEventsOf({ threadId, runId, requestId, hasSchema, state }: AgUiRun, part = wholeRun): ToChunk {
-  const messages = new StreamedTexts(messagesOf(requestId), { isHeld: hasSchema })
-  const plan = new PlanEvents(state)
-  const passed = part.before.slice(0, lastReceived(part))
-  const calls = new Calls(waitingCalls(passed, part.open))
-  const earlierUsage = passed.findLast((event) => event.type === 'interrupt')?.usage ?? []
+const protocolVersion = '1.0'
 
-  function toEvents(event: LoggedEvent): string {
+/** A run as events of AG-UI 1.0, from `RUN_STARTED` to `RUN_FINISHED` or `RUN_ERROR`. */
+export class AgUiProjection implements Projection<AgUiEvent> {
+  private readonly run: AgUiRun
+  private readonly part: RunPart
+  private readonly messages: StreamedTexts<AgUiEvent>
+  private readonly plan: PlanEvents
+  private readonly calls: Calls
+  private readonly earlierUsage: readonly UsageEntry[]
+  /** Sent with the first event. */
+  private beginning: readonly AgUiEvent[]
+
+  /** `part`: the part behind the answers of the client. */
+  constructor(run: AgUiRun, part: RunPart = wholeRun) {
+    const { threadId, runId, requestId, hasSchema, state } = run
+    const passed = part.before.slice(0, lastReceived(part))
+    this.run = run
+    this.part = part
+    this.messages = new StreamedTexts(toMessageForm(requestId), { isHeld: hasSchema })
+    this.plan = new PlanEvents(state)
+    this.calls = new Calls(waitingCalls(passed, part.open))
+    this.earlierUsage = passed.findLast((event) => event.type === 'interrupt')?.usage ?? []
+    for (const event of passed) this.toEvents(event)
+    // The stream before has ended its messages.
+    this.messages.interrupt({ type: 'retrying' })
+    const started = toEvent('RUN_STARTED', { threadId, runId, protocolVersion, metadata: { request_id: requestId } })
+    this.beginning = [started, ...this.calls.resume(), ...this.plan.begin()]
+  }
+
+  take(event: LoggedEvent): readonly AgUiEvent[] {
+    return this.begin(this.toEvents(event))
+  }
+
+  last(event: LastEvent, _number: number, files: readonly AnswerFile[]): readonly AgUiEvent[] {
+    const events = this.toEvents(event)
+    const usage = toTokenUsage(event.usage, this.earlierUsage)
+    const ending = event.type === 'interrupt' ? this.toInterruption(event, usage) : [this.toEnd(event, files, usage)]
+    return this.begin([...events, ...ending])
+  }
+
+  private begin(events: readonly AgUiEvent[]): readonly AgUiEvent[] {
+    if (this.beginning.length === 0) return events
+    const begun = [...this.beginning, ...events]
+    this.beginning = []
+    return begun
+  }
+
+  private toEvents(event: LoggedEvent): readonly AgUiEvent[] {
+    const { messages, plan, calls } = this
     switch (event.type) {
       case 'text':
-        return plan.take(event) + messages.take(event)
+        return [...plan.take(event), ...messages.take(event)]
       case 'retrying':
         return messages.interrupt(event)
       case 'step_start':
-        return messages.interrupt(event) + plan.take(event) + (event.step.type === 'planning' ? '' : calls.start(event.step))
+        return [...messages.interrupt(event), ...plan.take(event), ...(event.step.type === 'planning' ? [] : calls.start(event.step))]
       case 'step_end':
-        return messages.interrupt(event) + plan.take(event) + (event.step.type === 'planning' ? '' : calls.end(event.step))
+        return [...messages.interrupt(event), ...plan.take(event), ...(event.step.type === 'planning' ? [] : calls.end(event.step))]
       case 'interrupt':
-        return messages.interrupt(event) + plan.take(event) + plan.end()
+        return [...messages.interrupt(event), ...plan.take(event), ...plan.end()]
       case 'end':
-        return messages.end(event) + plan.take(event) + plan.end()
+        return [...messages.end(event), ...plan.take(event), ...plan.end()]
     }
   }
 
-  function toLast(event: LastEvent, files: readonly AnswerFile[] | undefined): string {
-    const rest = toEvents(event)
-    const usage = toTokenUsage(event.usage, earlierUsage)
-    if (event.type === 'interrupt') return rest + toInterruption(event, usage)
-    if (event.reason === 'cancelled') return rest + toEvent('RUN_FINISHED', { threadId, runId, outcome: { type: 'cancelled' }, usage })
+  private toEnd(event: EndEvent, files: readonly AnswerFile[], usage: TokenUsage[]): AgUiEvent {
+    const { threadId, runId } = this.run
+    if (event.reason === 'cancelled') return toEvent('RUN_FINISHED', { threadId, runId, outcome: { type: 'cancelled' }, usage })
     const error = errorOf(event)
-    if (error) return rest + toEvent('RUN_ERROR', { message: error.body, ...codeOf(error.details), usage })
-    const result = { finish_reason: event.reason, ...valueField(messages.heldAnswer(event)), ...fileFields(files) }
-    return rest + toEvent('RUN_FINISHED', { threadId, runId, result, outcome: { type: 'success' }, usage })
+    if (error) return toEvent('RUN_ERROR', { message: error.body, ...codeOf(error.details), usage })
+    const result = { finish_reason: event.reason, ...valueField(this.messages.heldAnswer(event)), ...fileFields(files) }
+    return toEvent('RUN_FINISHED', { threadId, runId, result, outcome: { type: 'success' }, usage })
   }
 
   /** A run that waits for tools of the client alone is complete for the protocol: the next request has their results. */
-  function toInterruption(event: InterruptEvent, usage: ReturnType<typeof toTokenUsage>): string {
-    const open = openOf(event.calls, part)
-    const requests = open.map((call) => (isQuestionId(call.callId) ? '' : calls.request(call.callId, call.tool, call.input))).join('')
+  private toInterruption(event: InterruptEvent, usage: TokenUsage[]): AgUiEvent[] {
+    const { threadId, runId } = this.run
+    const open = openOf(event.calls, this.part)
+    const requests = open.flatMap((call) => (isQuestionId(call.callId) ? [] : this.calls.request(call.callId, call.tool, call.input)))
     const interrupts = open.filter(({ by }) => by !== 'client').map(toInterrupt)
     const pendingToolCallIds = open.map(({ callId }) => callId)
     const outcome = interrupts.length > 0 ? { type: 'interrupt' as const, interrupts } : { type: 'success' as const, pendingToolCallIds }
-    return requests + calls.suspend() + toEvent('RUN_FINISHED', { threadId, runId, outcome, usage })
-  }
-
-  for (const event of passed) toEvents(event)
-  // The stream before has ended its messages.
-  messages.interrupt({ type: 'retrying' })
-  const metadata = { request_id: requestId }
-  const beginning = toEvent('RUN_STARTED', { threadId, runId, protocolVersion, metadata }) + calls.resume() + plan.begin()
-  let isFirst = true
-  return (_number, event, isLast, files) => {
-    const events = isLast && isLastEvent(event) ? toLast(event, files) : toEvents(event)
-    if (!isFirst) return events
-    isFirst = false
-    return beginning + events
+    return [...requests, ...this.calls.suspend(), toEvent('RUN_FINISHED', { threadId, runId, outcome, usage })]
   }
 }
 
@@ -109,22 +133,21 @@ function codeOf(details: { error_type: string } | undefined): { code?: string } 
   return details ? { code: details.error_type } : {}
 }
 
-/** The texts of a run as messages of AG-UI. */
-export function messagesOf(requestId: string): ToTextForm {
+/** The texts of a run as messages. */
+function toMessageForm(requestId: string): ToTextForm<AgUiEvent> {
   return (kind, number) => {
     const messageId = `msg_${requestId}_${number}`
-    const deltaOf = (type: string) => `data: {"type":"${type}","messageId":${JSON.stringify(messageId)},"delta":`
     if (kind === 'text') {
       return {
-        opening: toEvent('TEXT_MESSAGE_START', { messageId, role: 'assistant' }),
-        delta: deltaOf('TEXT_MESSAGE_CONTENT'),
-        closing: toEvent('TEXT_MESSAGE_END', { messageId }),
+        opening: [toEvent('TEXT_MESSAGE_START', { messageId, role: 'assistant' })],
+        delta: (delta) => toEvent('TEXT_MESSAGE_CONTENT', { messageId, delta }),
+        closing: [toEvent('TEXT_MESSAGE_END', { messageId })],
       }
     }
     return {
-      opening: toEvent('REASONING_START', { messageId }) + toEvent('REASONING_MESSAGE_START', { messageId, role: 'reasoning' }),
-      delta: deltaOf('REASONING_MESSAGE_CONTENT'),
-      closing: toEvent('REASONING_MESSAGE_END', { messageId }) + toEvent('REASONING_END', { messageId }),
+      opening: [toEvent('REASONING_START', { messageId }), toEvent('REASONING_MESSAGE_START', { messageId, role: 'reasoning' })],
+      delta: (delta) => toEvent('REASONING_MESSAGE_CONTENT', { messageId, delta }),
+      closing: [toEvent('REASONING_MESSAGE_END', { messageId }), toEvent('REASONING_END', { messageId })],
     }
   }
 }

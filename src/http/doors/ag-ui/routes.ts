@@ -1,12 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { accessTo } from '../../../access/permissions.ts'
 import { fieldsOf } from '../../../json/shape.ts'
-import { isAnswer, toDecisions } from './interrupts.ts'
-import { agUiEventsOf } from './projection.ts'
-import { toSource, AgUiEvent, RunAgentInput } from './input.ts'
-import { isId, setRequestId, setSessionId } from '../../server/request-headers.ts'
+import { toData, toStream } from '../../projection.ts'
 import { ErrorReply, IdHeaders, refusals } from '../../resources/schemas.ts'
+import { isId, setRequestId, setSessionId } from '../../server/request-headers.ts'
 import { sendPageRun, type PageRequest, type PageServices } from '../send-page-run.ts'
+import { toSource, AgUiEvent, RunAgentInput } from './input.ts'
+import { isAnswer, toDecisions } from './interrupts.ts'
+import { AgUiProjection } from './projection.ts'
 
 const answers = {
   description: 'Server-sent events, described by the schema of one `data`: from `RUN_STARTED` to `RUN_FINISHED` or `RUN_ERROR`.',
@@ -47,6 +48,6 @@ function toPageRequest(request: FastifyRequest): PageRequest {
     toDecisions: isAnswer(input) ? (calls) => toDecisions(request.body as RunAgentInput, calls) : undefined,
     hasHistory: input.messages.length > 1,
     toSource: (isStarted) => toSource(request.body as RunAgentInput, isStarted),
-    render: (run, resumed) => agUiEventsOf({ ...names, ...run }, resumed),
+    render: (run, part) => toStream(new AgUiProjection({ ...names, ...run }, part), toData),
   }
 }

@@ -7,30 +7,33 @@ import {
   type InputRequiredResult,
 } from '@modelcontextprotocol/server'
 import { accessTo, permits, requireAccess } from '../../../access/permissions.ts'
+import type { PendingCall } from '../../../agent/approval.ts'
 import type { Artifacts } from '../../../artifacts/artifacts.ts'
 import type { CurrentAgent } from '../../../configuration/agent.ts'
 import { invalid } from '../../../errors.ts'
-import type { PendingCall } from '../../../agent/approval.ts'
-import type { Approvals } from '../../../runs/approvals/approvals.ts'
 import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
+import type { Approvals } from '../../../runs/approvals/approvals.ts'
 import type { NewChat } from '../../../runs/new-chat.ts'
 import type { OpenRun } from '../../../runs/open-run.ts'
+import { answerCalls } from '../../../runs/parts.ts'
+import type { RunStore } from '../../../runs/run-store.ts'
 import type { Operation, LoggedEvent } from '../../../runs/run.ts'
 import type { Runs } from '../../../runs/runs.ts'
-import { toNewChat } from '../core/chat-request.ts'
-import { contextOf, type Caller } from '../protocol-caller.ts'
 import { openRun, waitForEnd } from '../../reader.ts'
 import { isId } from '../../server/request-headers.ts'
-import { toAskResult } from './results.ts'
+import { toNewChat } from '../core/chat-request.ts'
+import { contextOf } from '../protocol-caller.ts'
 import { followRun, keyOf, readerOf, type McpCall } from './call.ts'
-import { decideByForms, type FormAnswers, toDecision, toForm } from './forms.ts'
+import { decideByForms, decisionsIn, type FormAnswers, toDecision, toForm } from './forms.ts'
+import { toAskResult } from './results.ts'
 
 export interface AskServices {
   artifacts: Pick<Artifacts, 'toAnswerFiles' | 'read'>
   runs: Runs
   agent: CurrentAgent
   approvals: Pick<Approvals, 'decide'>
-  openCalls: Pick<ApprovalStore, 'openOf'>
+  openCalls: Pick<ApprovalStore, 'openOf' | 'ofRun'>
+  runStore: Pick<RunStore, 'find'>
   forms: FormAnswers
 }
 
@@ -119,25 +122,12 @@ async function decideAgain(services: AskServices, call: McpCall, requestId: stri
   if (!isId(requestId)) throw unknownState()
   // Only a client that may decide is given a state, which is the id of a run.
   requireAccess(caller.principal, accessTo.decideCall)
-  const before = await followRun(services, call, requestId)
-  const after = before.log.events.length
-  if (!before.whenResumed) return { run: before, after: 0 }
+  const stored = await services.runStore.find(keyOf(caller, requestId))
+  if (stored?.status !== 'interrupted') return { run: await followRun(services, call, requestId), after: 0 }
   const answers = context.mcpReq.inputResponses ?? {}
-  await applyAnswers(services, caller, { requestId, pending: await services.openCalls.openOf(keyOf(caller, requestId)), answers })
+  const { before } = await answerCalls(services, { principal: caller.principal, run: stored, toDecisions: decisionsIn(answers) })
   const isDismissed = Object.entries(answers).some(([callId, value]) => toDecision(callId, value) === undefined)
-  return { run: await followRun(services, call, requestId), after, isDismissed }
-}
-
-/** Applies the answers to forms of calls that still wait. Other answers are ignored. */
-export async function applyAnswers(
-  { approvals }: Pick<AskServices, 'approvals'>,
-  { principal }: Caller,
-  { requestId, pending, answers }: { requestId: string; pending: readonly PendingCall[]; answers: Readonly<Record<string, unknown>> },
-): Promise<void> {
-  for (const { callId } of pending) {
-    const decision = Object.hasOwn(answers, callId) ? toDecision(callId, answers[callId]) : undefined
-    if (decision) await approvals.decide(principal, requestId, decision)
-  }
+  return { run: await followRun(services, call, requestId), after: before.length, isDismissed }
 }
 
 function unknownState(): ProtocolError {

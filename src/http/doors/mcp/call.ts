@@ -1,3 +1,4 @@
+import { randomUUIDv7 } from 'node:crypto'
 import {
   type JSONRPCRequest,
   type ServerContext,
@@ -5,14 +6,13 @@ import {
   RELATED_TASK_META_KEY,
   type McpRequestContext,
 } from '@modelcontextprotocol/server'
+import type { FastifyRequest } from 'fastify'
+import { fieldsOf, isObject } from '../../../json/shape.ts'
 import type { OpenRun } from '../../../runs/open-run.ts'
 import type { RunKey } from '../../../runs/run.ts'
 import type { Runs } from '../../../runs/runs.ts'
-import type { Caller } from '../protocol-caller.ts'
 import { openRun, type Reader } from '../../reader.ts'
-import { randomUUIDv7 } from 'node:crypto'
-import type { FastifyRequest } from 'fastify'
-import { fieldsOf, isObject } from '../../../json/shape.ts'
+import type { Caller } from '../protocol-caller.ts'
 
 /** A request that is answered when a run or a tool has ended. */
 export interface McpCall {

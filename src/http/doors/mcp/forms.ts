@@ -1,15 +1,17 @@
 import type { ElicitRequestFormParams } from '@modelcontextprotocol/server'
+import type { FastifyBaseLogger } from 'fastify'
+import { callerKey } from '../../../access/owner.ts'
+import { accessTo, permits, type Principal } from '../../../access/permissions.ts'
 import type { PendingCall } from '../../../agent/approval.ts'
 import type { JsonObject } from '../../../agent/messages.ts'
 import { isQuestionId } from '../../../agent/suspension.ts'
-import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
 import { fieldsOf, isObject } from '../../../json/shape.ts'
-import type { FastifyBaseLogger } from 'fastify'
-import { type Principal, accessTo, permits } from '../../../access/permissions.ts'
-import { callerKey } from '../../../access/owner.ts'
 import type { Approvals } from '../../../runs/approvals/approvals.ts'
+import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
 import type { OpenRun } from '../../../runs/open-run.ts'
+import { isOpen } from '../../../runs/parts.ts'
 import type { Runs } from '../../../runs/runs.ts'
+import type { DecidedCall } from '../../../runs/trace/span.ts'
 import { followRun, relatedTask, type McpCall } from './call.ts'
 
 /** Most characters of a call's input in the message of its form. */
@@ -57,6 +59,12 @@ export function toDecision(callId: string, answer: unknown): RequestedDecision |
   if (action !== 'accept' || (decision !== 'approve' && decision !== 'reject')) return undefined
   const reasonText = typeof reason === 'string' ? reason.slice(0, maxReasonCharacters).trim() : ''
   return { callId, decision, input: undefined, reason: reasonText || undefined }
+}
+
+/** The decisions of answers by the ids of their calls. Answers to calls that do not wait any more are ignored. */
+export function decisionsIn(answers: Readonly<Record<string, unknown>>): (calls: readonly DecidedCall[]) => RequestedDecision[] {
+  return (calls) =>
+    calls.filter(isOpen).flatMap(({ callId }) => (Object.hasOwn(answers, callId) ? (toDecision(callId, answers[callId]) ?? []) : []))
 }
 
 /** Separates the parts of the id of a form. Ids of runs have no spaces. */

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
+import type { Principal } from '../../../access/permissions.ts'
 import { invalid, type ServiceError } from '../../../errors.ts'
 import { fieldsOf } from '../../../json/shape.ts'
-import type { Principal } from '../../../access/permissions.ts'
 
 /** Most messages in a batch. Each counts as a request for rate limits. */
 export const maxBatch = 50

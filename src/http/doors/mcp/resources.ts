@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers'
 import {
   ProtocolError,
   ProtocolErrorCode,
@@ -8,15 +9,14 @@ import {
   type Resource,
   type ResourceTemplateType,
 } from '@modelcontextprotocol/server'
-import { buffer } from 'node:stream/consumers'
 import { accessTo, permits, requireAccess, type Principal } from '../../../access/permissions.ts'
 import type { ArtifactPosition } from '../../../artifacts/artifact-store.ts'
 import type { Artifacts } from '../../../artifacts/artifacts.ts'
 import { ServiceError } from '../../../errors.ts'
 import { parsePosition, toOffset } from '../../../json/offset.ts'
+import type { Knowledge } from '../../../knowledge/knowledge.ts'
 import { isId } from '../../server/request-headers.ts'
 import { toResourceContents } from './results.ts'
-import type { Knowledge } from '../../../knowledge/knowledge.ts'
 
 /** The caller's files, and the tenant's documents, as MCP resources. A resource is named by its id, so that its address works as long as it exists. */
 

@@ -1,16 +1,16 @@
 import type { BlobResourceContents, CallToolResult, ContentBlock, Result, TextResourceContents } from '@modelcontextprotocol/server'
+import { accessTo, permits, type Principal } from '../../../access/permissions.ts'
+import type { PendingCall } from '../../../agent/approval.ts'
 import type { Artifact } from '../../../agent/artifact.ts'
 import type { JsonValue } from '../../../agent/messages.ts'
 import type { AnswerFile, KeptFiles } from '../../../artifacts/answer-files.ts'
-import { ServiceError, toErrorBody, type ErrorBody } from '../../../errors.ts'
-import type { Executed, ReturnedContent } from '../../../runs/tool-executions/tool-execution.ts'
-import { isObject } from '../../../json/shape.ts'
-import { accessTo, permits, type Principal } from '../../../access/permissions.ts'
-import type { PendingCall } from '../../../agent/approval.ts'
 import type { Artifacts } from '../../../artifacts/artifacts.ts'
+import { ServiceError, toErrorBody, type ErrorBody } from '../../../errors.ts'
+import { isObject } from '../../../json/shape.ts'
 import { toApprovalRequired, toWaitingFields, toWaitingText } from '../../../runs/approvals/approval-view.ts'
 import { collect, errorOf } from '../../../runs/log/outcome.ts'
 import type { OpenRun } from '../../../runs/open-run.ts'
+import type { Executed, ReturnedContent } from '../../../runs/tool-executions/tool-execution.ts'
 
 type AnswerArtifacts = Pick<Artifacts, 'toAnswerFiles' | 'read'>
 

@@ -7,24 +7,25 @@ import {
   type Result,
   type Task,
 } from '@modelcontextprotocol/server'
+import type { PendingCall } from '../../../agent/approval.ts'
 import { ServiceError } from '../../../errors.ts'
-import { noFilters, type ListRuns, type ListedRunView } from '../../../runs/run-list.ts'
-import type { RunStore, StoredRun } from '../../../runs/run-store.ts'
+import { toWaitingText } from '../../../runs/approvals/approval-view.ts'
+import { answerCalls } from '../../../runs/parts.ts'
+import { noFilters, type ListedRunView, type ListRuns } from '../../../runs/run-list.ts'
+import type { StoredRun } from '../../../runs/run-store.ts'
+import { toRunView } from '../../../runs/run-view.ts'
 import { isReadable, type RunStatus } from '../../../runs/run.ts'
 import { isId } from '../../server/request-headers.ts'
-import { toAskResult } from './results.ts'
-import { answer, applyAnswers, canDecide, toChat, toInputRequests, type AskServices } from './ask.ts'
+import { answer, canDecide, toChat, toInputRequests, type AskServices } from './ask.ts'
 import { followRun, keyOf, relatedTask, type McpCall, tasksExtension, type Era } from './call.ts'
-import type { PendingCall } from '../../../agent/approval.ts'
-import { toWaitingText } from '../../../runs/approvals/approval-view.ts'
-import { toRunView } from '../../../runs/run-view.ts'
+import { decisionsIn } from './forms.ts'
+import { toAskResult } from './results.ts'
 
 /**
  * Tasks of MCP: runs that go on without their client. Nothing else is stored, so that tasks survive a restart and every process knows them.
  * Legacy is the utility of revision 2025-11-25, modern the extension of revision 2026-07-28 (SEP-2663).
  */
 export interface TaskServices extends AskServices {
-  runStore: Pick<RunStore, 'find'>
   listRuns: ListRuns
 }
 
@@ -91,8 +92,8 @@ export const modernTaskMethods: Readonly<Record<string, TaskMethod>> = {
     const run = await find(services, call, params['taskId'])
     // The library takes `inputResponses` out of the parameters of every method.
     const answers = call.context.mcpReq.inputResponses ?? {}
-    const pending = run.status === 'interrupted' ? await services.openCalls.openOf(run) : []
-    await applyAnswers(services, call.caller, { requestId: run.requestId, pending, answers })
+    const { principal } = call.caller
+    if (run.status === 'interrupted') await answerCalls(services, { principal, run, toDecisions: decisionsIn(answers) })
     return {}
   },
 

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { EndEvent, LoggedEvent } from '../../../runs/run.ts'
 import type { Citation } from '../../../sessions/message.ts'
-import { toSources } from '../ui-chat/projection.ts'
 import { wholeRun } from '../../../runs/parts.ts'
 import { toCompletion } from './completions/projection.ts'
 import { toAnnotation } from './responses/items.ts'
@@ -40,15 +39,6 @@ test('a chat completion has its web pages as annotations', () => {
   assert.deepEqual(completion.choices[0].message.annotations, [{ type: 'url_citation', url_citation: citation }])
 })
 
-test('a web page is a link in a response, and a source with an address on the page of the AI SDK', () => {
+test('a web page is a link in a response', () => {
   assert.deepEqual(toAnnotation(web), { type: 'url_citation', ...citation })
-  const answer = [{ start: 2, end: 6 }]
-  const part = {
-    type: 'source-url',
-    sourceId: url,
-    url,
-    title: 'Rules',
-    providerMetadata: { 'agent-core': { tool: 'web_search', text: '25 d', answer } },
-  }
-  assert.equal(toSources([web]), `data: ${JSON.stringify(part)}\n\n`)
 })

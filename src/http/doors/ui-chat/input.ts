@@ -1,11 +1,11 @@
+import { Type, type TSchema } from 'typebox'
 import type { JsonValue } from '../../../agent/messages.ts'
+import type { Fault } from '../../../errors.ts'
 import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
 import type { DecidedCall } from '../../../runs/trace/span.ts'
-import type { Fault } from '../../../errors.ts'
+import { ChatBody, Id } from '../../resources/schemas.ts'
 import type { ChatSource } from '../core/chat-request.ts'
 import { toImage, toPageChat, toPageFile, type PageMessage } from '../page-chat.ts'
-import { Type, type TSchema } from 'typebox'
-import { ChatBody, Id } from '../../resources/schemas.ts'
 
 /** The request of the AI SDK's `useChat`, as `DefaultChatTransport` sends it. Unknown fields are ignored. */
 

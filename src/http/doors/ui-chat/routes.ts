@@ -2,15 +2,15 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
 import { fieldsOf } from '../../../json/shape.ts'
-import { principalOf } from '../../server/authenticate.ts'
+import { toStream } from '../../projection.ts'
 import { followNamed } from '../../reader.ts'
-import { isId, setSessionId } from '../../server/request-headers.ts'
 import { ErrorReply, Id, IdHeaders, refusals, ValidationReply } from '../../resources/schemas.ts'
-import { sendPageRun, type PageRequest, type PageServices } from '../send-page-run.ts'
-import { fromChunks } from '../../projection.ts'
 import { sendRun } from '../../send-run.ts'
+import { principalOf } from '../../server/authenticate.ts'
+import { isId, setSessionId } from '../../server/request-headers.ts'
+import { sendPageRun, type PageRequest, type PageServices } from '../send-page-run.ts'
 import { isAnswer, rejectedIn, toDecisions, toSource, UiChatBody, UiMessageChunk } from './input.ts'
-import { uiMessageOf } from './projection.ts'
+import { frameUiPart, UiMessageProjection } from './projection.ts'
 
 const tags = ['Protocols']
 const versionHeader = 'x-vercel-ai-ui-message-stream'
@@ -70,7 +70,7 @@ export function uiChatRoutes(app: FastifyInstance, services: PageServices): void
       const run = await services.sessionRuns.newest({ tenant, owner }, sessionId)
       if (!run || run.endedAt !== undefined) return reply.code(204).send()
       const opening = { chat: followNamed(services, { request, reply }, { tenant, owner, requestId: run.requestId }) }
-      const render = (hasSchema: boolean) => fromChunks(uiMessageOf({ requestId: run.requestId, hasSchema }))
+      const render = (hasSchema: boolean) => toStream(new UiMessageProjection({ requestId: run.requestId, hasSchema }), frameUiPart)
       return sendRun(reply.header(versionHeader, 'v1'), opening, { after: 0, render, failsInStream: true })
     },
   )
@@ -85,6 +85,6 @@ function toPageRequest(request: FastifyRequest): PageRequest {
     toDecisions: isAnswer(body) ? (calls) => toDecisions(request.body as UiChatBody, calls) : undefined,
     hasHistory: body.messages.length > 1,
     toSource: (isStarted) => toSource(request.body as UiChatBody, isStarted),
-    render: (run, resumed) => uiMessageOf(run, resumed && { ...resumed, rejected }),
+    render: (run, part) => toStream(new UiMessageProjection(run, { part, rejected: part && rejected }), frameUiPart),
   }
 }
