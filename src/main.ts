@@ -1,7 +1,7 @@
 /** The process: environment, arguments, signals. No other file uses `process`. */
 import cluster from 'node:cluster'
 import { runCommand } from './cli/command.ts'
-import { findOwnCommand } from './cli/own-command.ts'
+import { findOwnCommand } from './cli/terminal.ts'
 
 const stopping = new AbortController()
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {

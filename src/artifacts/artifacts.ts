@@ -5,14 +5,12 @@ import { ServiceError } from '../errors.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
 import { toGeneratedArtifact } from '../sessions/sessions.ts'
 import type { AnswerFile, ToAnswerFiles } from './answer-files.ts'
-import type { ArtifactBytes, LinkedFile, OpenArtifact } from './artifact-bytes.ts'
-import type { ArtifactPage, ArtifactStore, StoredArtifact } from './artifact-store.ts'
+import type { ArtifactBytes, LinkedFile, OpenArtifact, ArtifactPage, ArtifactStore, StoredArtifact, ShareFolder } from './artifact-store.ts'
 import { createKeeper, type KeeperOptions } from './keep.ts'
-import type { ShareFolder } from './share-folder.ts'
 import { createSignedLinks, type UntrustedQuery } from './signed-links.ts'
 
 /** A file by its position in a session, as callers name it. */
-export interface ArtifactIndex {
+interface ArtifactIndex {
   sessionId: string
   messageIndex: number
   /** Index in the message's `generated_artifacts`. */
@@ -20,7 +18,7 @@ export interface ArtifactIndex {
 }
 
 /** The `body` of a download. */
-export interface ArtifactLink {
+interface ArtifactLink {
   /** Valid without a key for 15 minutes. */
   download_url: string
   file_name: string
@@ -34,7 +32,7 @@ export interface ListedArtifact extends StoredArtifact {
 }
 
 /** The `body` of a share. */
-export interface SharedArtifact {
+interface SharedArtifact {
   path: string
   file_name: string
   file_type: string

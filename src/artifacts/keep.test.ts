@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Artifact, NewArtifact } from '../agent/artifact.ts'
-import type { ArtifactBytes } from './artifact-bytes.ts'
+import type { ArtifactBytes } from './artifact-store.ts'
 import { createKeeper } from './keep.ts'
 
 function keeperOf({ earlier = [] as Artifact[], put = async () => {} }: { earlier?: Artifact[]; put?: ArtifactBytes['put'] } = {}) {

@@ -1,8 +1,7 @@
 import { webcrypto } from 'node:crypto'
 import type { Artifact, KeepArtifact } from '../agent/artifact.ts'
-import type { ArtifactBytes } from './artifact-bytes.ts'
-import { toFileName } from './file-name.ts'
-import { toMediaType } from './media-type.ts'
+import type { ArtifactBytes } from './artifact-store.ts'
+import { toFileName, toMediaType } from './file-name.ts'
 
 /** Limits of one run or direct execution. */
 export interface ArtifactLimits {
@@ -20,7 +19,7 @@ export interface KeeperOptions {
   earlier: readonly Artifact[]
 }
 
-export interface KeeperDependencies {
+interface KeeperDependencies {
   bytes: ArtifactBytes
   now(): number
   newId(): string

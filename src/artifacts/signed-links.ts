@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { ServiceError } from '../errors.ts'
-import type { ArtifactLocation, LinkedFile } from './artifact-bytes.ts'
+import type { ArtifactLocation, LinkedFile } from './artifact-store.ts'
 
 /** The file behind a link. */
-export interface LinkedArtifact extends ArtifactLocation, LinkedFile {}
+interface LinkedArtifact extends ArtifactLocation, LinkedFile {}
 
 /** A link's query parameters. */
 export interface LinkQuery {
@@ -19,7 +19,7 @@ export interface LinkQuery {
 export type UntrustedQuery = Readonly<{ [K in keyof LinkQuery]?: unknown }>
 
 /** URLs that serve one file without a key until they expire. */
-export interface SignedLinks {
+interface SignedLinks {
   /** Path and query. */
   sign(file: LinkedArtifact, seconds: number): string
   /** Throws `forbidden` for a wrong signature, `gone` for an expired link. */

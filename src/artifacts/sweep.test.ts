@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
-import type { ArtifactBytes } from './artifact-bytes.ts'
+import type { ArtifactBytes } from './artifact-store.ts'
 import { directFolderOf, sweepArtifacts } from './sweep.ts'
 
 test('folders of deleted sessions, removed uploads and old direct executions are removed, young and foreign ones stay', async () => {

@@ -1,4 +1,4 @@
-import type { ArtifactBytes } from './artifact-bytes.ts'
+import type { ArtifactBytes } from './artifact-store.ts'
 
 /** Files of direct executions are stored for a day, in one folder per execution. */
 const directFolder = 'direct-'
@@ -13,7 +13,7 @@ export function directFolderOf(id: string): string {
   return directFolder + id
 }
 
-export interface SweepOptions {
+interface SweepOptions {
   bytes: ArtifactBytes
   /** Returns the folders whose session or upload still exists. */
   existing(folders: readonly string[]): Promise<ReadonlySet<string>>

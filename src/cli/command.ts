@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Command, CommanderError } from 'commander'
-import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
+import { CommandFailure, type CommandContext, type Terminal, withOwnCommand } from './terminal.ts'
 import { messageWithCause } from '../errors.ts'
-import { withOwnCommand } from './own-command.ts'
 import { packageRoot } from '../package-root.ts'
 
 type AddCommand = (program: Command, context: CommandContext) => void
@@ -17,7 +16,7 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   keys: async () => (await import('./keys.ts')).addKeys,
   config: async () => (await import('./config.ts')).addConfig,
   db: async () => (await import('./db.ts')).addDb,
-  tool: async () => (await import('./tool.ts')).addTool,
+  tool: async () => (await import('./tool/tool.ts')).addTool,
   doctor: async () => (await import('./doctor.ts')).addDoctor,
 }
 

@@ -42,7 +42,7 @@ async function withLines(problems: readonly ConfigProblem[], file: string): Prom
   return problems.map((problem) => ({ ...problem, line: lineOf(problem.at) })).toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
 }
 
-export interface ToolCheckContext {
+interface ToolCheckContext {
   /** The folder of agent.yaml. */
   configDir: string
   /** Undefined if FILES_ROOT is not a readable folder. */
@@ -54,7 +54,7 @@ type Config = Readonly<Record<string, unknown>>
 type ToolCheck = (config: Config, at: Path, places: ToolCheckContext) => Promise<ConfigProblem[]>
 
 /** Finds missing files, folders and commands of tools. Runs no command and uses no network. */
-export async function findToolProblems({ tools }: Pick<AgentConfig, 'tools'>, places: ToolCheckContext): Promise<ConfigProblem[]> {
+async function findToolProblems({ tools }: Pick<AgentConfig, 'tools'>, places: ToolCheckContext): Promise<ConfigProblem[]> {
   const problemLists = tools.map(async (tool, index) => {
     const check = checks[typeOf(tool)]
     return check ? check(tool.config ?? {}, ['tools', index, 'config'], places) : []
@@ -138,7 +138,7 @@ async function isExecutable(file: string): Promise<boolean> {
 }
 
 /** Finds every `${NAME}` in a secret or an address whose variable is unset or belongs to the service. */
-export function findUnsetVariables(config: unknown, environment: Environment): ConfigProblem[] {
+function findUnsetVariables(config: unknown, environment: Environment): ConfigProblem[] {
   const nodes = entriesOf(config).flatMap((entry) => [...leavesOf(entry)].filter(isResolved))
   return nodes.flatMap(({ value, at }) =>
     [...new Set(referencesIn(String(value)))].flatMap((name) => {

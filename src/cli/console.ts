@@ -1,10 +1,8 @@
 import type { Command } from 'commander'
 import { messageOf } from '../errors.ts'
 import type { Settings } from '../settings/settings.ts'
-import { addressOf } from './listen.ts'
+import { addressOf, findService, readKey, toUrl, type ServiceOptions } from './running-service.ts'
 import { readSettings } from './prepare.ts'
-import { findService } from './running-service.ts'
-import { readKey, toUrl, type ServiceOptions } from './service-key.ts'
 import { CommandFailure, type CommandContext } from './terminal.ts'
 
 /** Adds the command that prints an address of the console with a one-time code. The address never has a key. */

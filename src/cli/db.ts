@@ -1,10 +1,14 @@
 import type { Command } from 'commander'
 import { messageWithCause } from '../errors.ts'
 import { openDatabase } from '../store/open.ts'
-import { hold } from './hold.ts'
+import { hold } from './running-service.ts'
 import { readSettings } from './prepare.ts'
-import { pruneNow } from './prune.ts'
-import { CommandFailure, type CommandContext } from './terminal.ts'
+import { CommandFailure, type CommandContext, formatTable, type Terminal } from './terminal.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Settings } from '../settings/settings.ts'
+import { findExpired, prune, type ExpiredItems } from '../runs/retention.ts'
+import { createRetentionStore } from '../store/sessions/retention.ts'
+import { loadUsedConfiguration, toFailure } from './used-configuration.ts'
 
 /** Adds commands that maintain the database. */
 export function addDb(program: Command, { terminal }: CommandContext): void {
@@ -37,4 +41,37 @@ export function addDb(program: Command, { terminal }: CommandContext): void {
       const lines = await pruneNow(readSettings(terminal), terminal, dryRun)
       for (const line of lines) terminal.stdout.write(`${line}\n`)
     })
+}
+
+/** Pauses as long as it works, because a service may use the database at the same time. */
+const restFactor = 1
+
+/** Removes data older than the retention of the configuration, or only counts the data. Returns lines to print. */
+async function pruneNow(settings: Settings, { stopping }: Terminal, isDry: boolean): Promise<string[]> {
+  const used = await loadUsedConfiguration(settings).catch((error: unknown) => {
+    throw toFailure(1, settings, error)
+  })
+  const { retention } = used.config
+  const database = await openDatabase(settings)
+  try {
+    const old: ExpiredItems[] = []
+    const limits = { store: createRetentionStore(database), retention, now: Date.now }
+    if (isDry) for await (const things of findExpired(limits)) old.push(things)
+    else {
+      const isDone = await prune({ ...limits, sleep, restFactor, signal: stopping, onRemoved: (things) => void old.push(things) })
+      if (!isDone) return [...toLines(old, 'Removed'), 'Stopped before the end; the next prune removes the rest.']
+    }
+    return toLines(old, isDry ? 'Would be removed' : 'Removed')
+  } finally {
+    await database.close()
+  }
+}
+
+function toLines(old: readonly ExpiredItems[], verb: string): string[] {
+  if (old.length === 0) return ['No data is older than the retention of the configuration.']
+  const table = formatTable([['KIND', 'TENANT', 'COUNT'], ...old.map(({ kind, tenant, count }) => [kind, tenant, String(count)])])
+  const sums = [...Map.groupBy(old, ({ kind }) => kind)].map(
+    ([kind, entries]) => `${entries.reduce((sum, { count }) => sum + count, 0)} ${kind}`,
+  )
+  return [...table, `${verb}: ${sums.join(', ')}.`]
 }

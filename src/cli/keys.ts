@@ -11,9 +11,8 @@ import type { Settings } from '../settings/settings.ts'
 import { createAccessKeyStore } from '../store/secrets/access-keys.ts'
 import { publishOnce } from '../store/postgres/bus.ts'
 import { openDatabase } from '../store/open.ts'
-import { CommandFailure, type CommandContext } from './terminal.ts'
+import { CommandFailure, type CommandContext, formatTable } from './terminal.ts'
 import { readSettings } from './prepare.ts'
-import { formatTable } from './table.ts'
 import { loadUsedConfiguration } from './used-configuration.ts'
 
 /** Adds commands that create, list and revoke access keys, rotate signing keys, and print callback secrets. They work with and without a running service. */

@@ -2,7 +2,10 @@ import { rmSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Settings } from '../settings/settings.ts'
-import { isHeld } from '../store/sqlite/data-dir.ts'
+import { isHeld, holdDataDir } from '../store/sqlite/data-dir.ts'
+import { InvalidArgumentError } from 'commander'
+import { CommandFailure, type Terminal } from './terminal.ts'
+import { messageOf } from '../errors.ts'
 
 /** The file with the address of the service of a data directory, for commands that call the service. */
 
@@ -27,4 +30,66 @@ export async function findService({ dataDir, databaseUrl }: Pick<Settings, 'data
   } catch {
     return undefined
   }
+}
+
+/** Address and key of the service that a command calls. */
+export interface ServiceOptions {
+  url?: string
+  /** A key, or `@FILE`. */
+  key?: string
+}
+
+/** Reads the access key. The admin key is sent only to the service that created the key. */
+export async function readKey(
+  { url, key }: ServiceOptions,
+  { dataDir }: Pick<Settings, 'dataDir'>,
+  { terminal, isOwn }: { terminal: Terminal; isOwn: boolean },
+): Promise<string> {
+  if (key !== undefined && !key.startsWith('@')) return key
+  if (key === undefined && !isOwn)
+    throw new CommandFailure(2, [
+      `admin.key goes only to the running service of DATA_DIR. Pass a key for ${url} with --key KEY or --key @FILE.`,
+    ])
+  const file = key === undefined ? path.join(dataDir, 'admin.key') : path.resolve(terminal.cwd, key.slice(1))
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new CommandFailure(2, [`${file} cannot be read (${error.code}). Pass a key with --key KEY or --key @FILE.`])
+  })
+  return text.trim()
+}
+
+/** Parses the value of `--url`: an address without a slash at the end. */
+export function toUrl(text: string): string {
+  const url = URL.parse(text)
+  if (url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username) return url.href.replace(/(?<!\/)\/+$/, '')
+  throw new InvalidArgumentError('The value must be an address such as http://127.0.0.1:8080.')
+}
+
+/** Locks the data directory for this process; fails if another process holds the lock. */
+export function hold({ dataDir, databaseUrl }: Settings): { release(): void } {
+  // Processes with a shared database share nothing in their data directories.
+  if (databaseUrl !== undefined) return { release: () => undefined }
+  try {
+    const lock = holdDataDir(dataDir)
+    // A killed service leaves its address behind.
+    withdraw(dataDir)
+    return {
+      release() {
+        withdraw(dataDir)
+        lock.release()
+      },
+    }
+  } catch (error) {
+    throw new CommandFailure(1, [messageOf(error)])
+  }
+}
+
+/** Throws a failure that names the settings to change. */
+export function failToListen(error: unknown, { host, port }: Pick<Settings, 'host' | 'port'>): never {
+  const { code } = error as NodeJS.ErrnoException
+  throw new CommandFailure(1, [`Cannot listen on ${host}:${port} (${code}). Set PORT or HOST to another value.`])
+}
+
+/** Local address of a listening socket. The public address (PUBLIC_URL) may differ. */
+export function addressOf(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }

@@ -2,18 +2,16 @@ import { once } from 'node:events'
 import type { Command } from 'commander'
 import type { Service } from '../service.ts'
 import type { Settings } from '../settings/settings.ts'
-import { adviseOnModels } from './doctor/model-advice.ts'
+import { adviseOnModels } from './model-advice.ts'
 import { createLogger } from './logger.ts'
 import { createMissing, readSettings, refuseMissing } from './prepare.ts'
-import { withdraw } from './running-service.ts'
+import { withdraw, addressOf, failToListen } from './running-service.ts'
 import type { CommandContext } from './terminal.ts'
-import { addressOf, failToListen } from './listen.ts'
-import type { ReadyInfo } from './workers/messages.ts'
+import { type ReadyInfo, createProcesses, findSupervisor, type Supervisor } from './workers/processes.ts'
 import { openConnections } from './workers/connections.ts'
-import { createProcesses, findSupervisor, type Supervisor } from './workers/processes.ts'
-import { variablesHelp } from './variables-help.ts'
-import { shareMetrics } from './workers/share-metrics.ts'
+import { shareMetrics } from './workers/gather-metrics.ts'
 import { supervise } from './workers/supervise.ts'
+import { variableGroups, type Variable } from '../settings/variables.ts'
 
 /** Time that running chats have to finish after SIGTERM. */
 const drainMs = 30_000
@@ -151,4 +149,28 @@ const stoppingLine = 'Stopping: finishing the running chats.'
 
 function print({ terminal }: CommandContext, line: string): void {
   terminal.stdout.write(`${line}\n`)
+}
+
+/** The environment variables for `serve --help`: name and default, then the first sentence of the description. */
+function variablesHelp(): string {
+  const groups = variableGroups.map(({ title, variables }) => {
+    const lines = Object.entries<Variable>(variables).map(
+      ([name, variable]) => `  ${name}${defaultOf(variable)}\n      ${firstSentence(variable)}`,
+    )
+    return `${title}:\n${lines.join('\n')}`
+  })
+  return `\nEnvironment variables, read once at the start:\n\n${groups.join('\n\n')}`
+}
+
+function defaultOf({ default: value, unset }: Variable): string {
+  const text = value || unset
+  return text === undefined ? '' : ` (${plain(text)})`
+}
+
+function firstSentence({ description }: Variable): string {
+  return plain(/^.*?[.](?= |$)/.exec(description)![0])
+}
+
+function plain(text: string): string {
+  return text.replaceAll('`', '')
 }

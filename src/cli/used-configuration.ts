@@ -12,7 +12,7 @@ import { createSecretBox } from '../store/secrets/secret-box.ts'
 import { CommandFailure } from './terminal.ts'
 
 /** The configuration in effect: with Postgres the newest version in the database, if any; else the file. */
-export interface UsedConfiguration {
+interface UsedConfiguration {
   config: AgentConfig
   /** Present if the configuration is from the database. */
   version?: string

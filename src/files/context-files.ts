@@ -5,7 +5,7 @@ import { ServiceError } from '../errors.ts'
 import { createFairPool } from '../processes/fair-pool.ts'
 import { PoolBusy } from '../processes/fair-pool.ts'
 import { isDocument } from './document-kind.ts'
-import { mediaTypeOf } from './media-type.ts'
+import { mediaTypeOf } from './media.ts'
 import { isHidden } from './patterns.ts'
 import type { FilesRoot } from './root.ts'
 

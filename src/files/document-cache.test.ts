@@ -3,8 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { createDocumentCache } from './document-cache.ts'
-import { readDocument } from './document-text.ts'
+import { createDocumentCache, readDocument } from './document-text.ts'
 
 const folder = await mkdtemp(path.join(tmpdir(), 'document-cache-'))
 after(() => rm(folder, { recursive: true }))

@@ -5,10 +5,8 @@ import { readDocumentBytes } from './document-text.ts'
 import { kindOf, type DocumentKind } from './document-kind.ts'
 import { readEml } from './eml.ts'
 import { readEpub } from './epub.ts'
-import { readOdt } from './odt.ts'
-import { readDocx, readXlsx } from './office.ts'
+import { readOdt, readDocx, readXlsx, readPptx } from './office.ts'
 import { readPdf } from './pdf.ts'
-import { readPptx } from './pptx.ts'
 
 async function read(kind: DocumentKind, content: string | Buffer) {
   const document = await readDocumentBytes(Buffer.from(content), kind)

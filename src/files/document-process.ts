@@ -1,16 +1,15 @@
 import { totalmem } from 'node:os'
 import process from 'node:process'
 import type { Owner } from '../access/owner.ts'
-import type { Document } from './document.ts'
+import { type Document, unpackDocument, type PackedDocument } from './document.ts'
 import { createFairPool, serviceItself } from '../processes/fair-pool.ts'
 import { askOnce, parserLimits } from '../processes/worker.ts'
-import { unpackDocument, type PackedDocument } from './packed-document.ts'
 
 export type ParsedKind = 'markdown' | 'html' | 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'epub' | 'odt' | 'eml'
 
 export type ParseAnswer = { document: PackedDocument } | { error: string }
 
-export interface ParseLimits {
+interface ParseLimits {
   maxMs: number
   heapMb: number
   /** Cancels the parsing. */

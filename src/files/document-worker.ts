@@ -1,7 +1,6 @@
 import { serveQuestions } from '../processes/serve-questions.ts'
 import type { ParseAnswer, ParsedKind } from './document-process.ts'
-import { damaged, type Document } from './document.ts'
-import { packDocument } from './packed-document.ts'
+import { damaged, type Document, packDocument } from './document.ts'
 
 /** Process for a single document. */
 
@@ -18,9 +17,9 @@ async function parse(kind: ParsedKind, bytes: Buffer): Promise<Document> {
     case 'xlsx':
       return (await import('./office.ts')).readXlsx(bytes)
     case 'pptx':
-      return (await import('./pptx.ts')).readPptx(bytes)
+      return (await import('./office.ts')).readPptx(bytes)
     case 'odt':
-      return (await import('./odt.ts')).readOdt(bytes)
+      return (await import('./office.ts')).readOdt(bytes)
     case 'epub':
       return (await import('./epub.ts')).readEpub(bytes)
     case 'eml':

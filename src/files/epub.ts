@@ -1,7 +1,16 @@
 import { toDocument, toMetadata, type Document, type Section } from './document.ts'
 import { readHtml } from './html.ts'
-import { openPackedFiles, pathFrom, type PackedFiles } from './packed-files.ts'
-import { attributeOf, elementsOf, nameOf, parseXml, textOf, type XmlNode } from './xml.ts'
+import {
+  openPackedFiles,
+  pathFrom,
+  type PackedFiles,
+  attributeOf,
+  elementsOf,
+  nameOf,
+  parseXml,
+  textOf,
+  type XmlNode,
+} from './packed-files.ts'
 
 interface ManifestItem {
   path: string

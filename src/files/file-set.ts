@@ -2,12 +2,12 @@ import { globSync, realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
 
 /** A set of files identified by device and inode, not by name: a symbolic or hard link is the file itself. */
-export interface FileSet {
+interface FileSet {
   /** True if the file is in the set now. A missing file is in no set. */
   has(relative: string): boolean
 }
 
-export interface FileSetOptions {
+interface FileSetOptions {
   /** Relative to the root. Resolved at every call. */
   paths?: readonly string[]
   /** New matches are noticed within a second, or later if the search takes long. A changed target of a known link is noticed at once. */

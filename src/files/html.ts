@@ -1,7 +1,6 @@
 import { parseHTML } from 'linkedom'
-import { toMetadata, type Document } from './document.ts'
+import { toMetadata, type Document, checkDepth } from './document.ts'
 import { toSections } from './markdown.ts'
-import { checkDepth } from './nesting.ts'
 
 /** The part of the DOM used here. The full types belong to browsers. */
 interface DomNode {

@@ -1,6 +1,8 @@
+import path from 'node:path'
+
 /** Files that some models read themselves: PDF documents, audio and videos. */
 
-export type MediaKind = 'document' | 'audio' | 'video'
+type MediaKind = 'document' | 'audio' | 'video'
 
 /** The types that are known by their content. */
 export const mediaTypes: readonly string[] = [
@@ -65,4 +67,35 @@ function isMp3(head: Buffer): boolean {
   const [sync = 0, version = 0, rates = 0] = head
   const isFrame = sync === 0xff && (version & 0xe6) === 0xe2 && (version & 0x18) !== 0x08
   return isFrame && rates >> 4 !== 0 && rates >> 4 !== 15 && (rates & 0x0c) !== 0x0c
+}
+
+const types: Readonly<Record<string, string>> = {
+  '.md': 'text/markdown',
+  '.markdown': 'text/markdown',
+  '.mdx': 'text/markdown',
+  '.txt': 'text/plain',
+  '.csv': 'text/csv',
+  '.tsv': 'text/tab-separated-values',
+  '.html': 'text/html',
+  '.htm': 'text/html',
+  '.xhtml': 'application/xhtml+xml',
+  '.json': 'application/json',
+  '.yaml': 'application/yaml',
+  '.yml': 'application/yaml',
+  '.xml': 'application/xml',
+  '.pdf': 'application/pdf',
+  '.docx': 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+  '.xlsx': 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+  '.xlsm': 'application/vnd.ms-excel.sheet.macroenabled.12',
+  '.pptx': 'application/vnd.openxmlformats-officedocument.presentationml.presentation',
+  '.pptm': 'application/vnd.ms-powerpoint.presentation.macroenabled.12',
+  '.ppsx': 'application/vnd.openxmlformats-officedocument.presentationml.slideshow',
+  '.epub': 'application/epub+zip',
+  '.odt': 'application/vnd.oasis.opendocument.text',
+  '.eml': 'message/rfc822',
+}
+
+/** The MIME type of a readable document by its extension. `text/plain` for unknown extensions. */
+export function mediaTypeOf(name: string): string {
+  return types[path.extname(name).toLowerCase()] ?? 'text/plain'
 }

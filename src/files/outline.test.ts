@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { toDocument } from './document.ts'
 import { readMarkdown } from './markdown.ts'
-import { toOutline } from './outline.ts'
+import { toOutline } from './context-text.ts'
 
 test('the outline of a text has its headings with offsets for read_file, even if their words occur elsewhere', () => {
   const text = '# Two is more than One\n\nTwo, One and Two again.\n\n## One\n\nfirst\n\n### Deep\n\nmore\n\n## Two\n\nsecond'

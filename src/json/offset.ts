@@ -1,5 +1,5 @@
 /** The values that a list is ordered by. */
-export type Position = readonly (string | number)[]
+type Position = readonly (string | number)[]
 
 /** The opaque `offset` of a page: the position of its last element, as base64url of a JSON array. */
 export function toOffset(position: Position): string {

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
-import type { ArtifactBytes, ArtifactLocation } from '../artifacts/artifact-bytes.ts'
+import type { ArtifactBytes, ArtifactLocation } from '../artifacts/artifact-store.ts'
 import type { Section } from '../files/document.ts'
 import type { Passage } from '../search/retriever.ts'
 import { uploadFolderOf } from '../uploads/uploads.ts'

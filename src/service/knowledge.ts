@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { ArtifactBytes } from '../artifacts/artifact-bytes.ts'
+import type { ArtifactBytes } from '../artifacts/artifact-store.ts'
 import { indexDocument, createKnowledge, type Knowledge } from '../knowledge/knowledge.ts'
 import type { KnowledgeStore, TenantDocuments } from '../knowledge/knowledge-store.ts'
 import { createPassageFiles } from '../knowledge/passages.ts'

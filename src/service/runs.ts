@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { createDocumentCache } from '../files/document-cache.ts'
+import { createDocumentCache } from '../files/document-text.ts'
 import { createImages } from '../files/images.ts'
 import type { FilesRoot } from '../files/root.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { ArtifactBytes } from '../artifacts/artifact-bytes.ts'
+import type { ArtifactBytes } from '../artifacts/artifact-store.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import type { Jobs } from '../runs/jobs.ts'
 import type { Database } from '../store/database.ts'

@@ -23,14 +23,14 @@ export interface SessionHooks {
 }
 
 /** Port: the runs of a session that this process can reach. */
-export interface SessionRuns {
+interface SessionRuns {
   /** Cancels the runs; resolves when they have ended, or after a few seconds. */
   cancel(caller: Owner, sessionId: string): Promise<void>
   /** Stops runs that continue after the session was deleted. */
   stopDeleted(caller: Owner, sessionId: string): Promise<void>
 }
 
-export interface SessionChangesDependencies {
+interface SessionChangesDependencies {
   store: SessionStore
   runs: SessionRuns
   hooks: readonly SessionHooks[]

@@ -1,12 +1,11 @@
 import { isAdmin, type Principal } from '../access/permissions.ts'
 import type { Artifact } from '../agent/artifact.ts'
 import { invalid, ServiceError } from '../errors.ts'
-import { mediaTypeOf } from '../files/media-type.ts'
-import { toCitationContext, toContext, type AdditionalContext } from './additional-context.ts'
-import type { MessageData } from './message.ts'
+import { mediaTypeOf } from '../files/media.ts'
+import { toCitationContext, toContext, type AdditionalContext, type MessageData } from './message.ts'
 import type { SessionMessage, SessionRecord, SessionStore } from './session-store.ts'
 
-export interface SessionView {
+interface SessionView {
   session_id: string
   short_name: string
   created_at: string
@@ -14,7 +13,7 @@ export interface SessionView {
   messages: MessageView[]
 }
 
-export interface MessageView {
+interface MessageView {
   role: 'human' | 'ai'
   content: string
   /** Epoch seconds. */
@@ -26,12 +25,12 @@ export interface MessageView {
 }
 
 /** `kind` is a MIME type. */
-export interface AttachedView {
+interface AttachedView {
   name: string
   kind: string
 }
 
-export interface SessionList {
+interface SessionList {
   sessions: { session_id: string; checkpoint_id: string; short_name: string; created_at: string }[]
   /** The `checkpoint_id` of the last session; empty for an empty page. */
   offset: string
@@ -40,7 +39,7 @@ export interface SessionList {
   next?: string
 }
 
-export interface ListQuery {
+interface ListQuery {
   limit: number
   /** A session id: the page begins after this session. */
   before: string | undefined

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Watch } from '../replicas/watch.ts'
+import type { Watch } from '../replicas/bus.ts'
 import { query, type Database } from './database.ts'
 
 /** Data of which each process has a copy in memory. */

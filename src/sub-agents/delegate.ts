@@ -7,14 +7,47 @@ import { react, runAgent } from '../agent/loop.ts'
 import type { LoopOptions } from '../agent/options.ts'
 import type { InnerAgent, Tool, ToolContext } from '../agent/tool.ts'
 import { offerTools } from '../agent/tool-offer.ts'
-import type { Surroundings } from './surroundings.ts'
-import { subAgentLimits } from './limits.ts'
-import type { SubAgent } from './sub-agent-store.ts'
-import { systemOf } from './system.ts'
-import { chooseTools } from './tool-choice.ts'
+import { subAgentLimits, type SubAgent, chooseTools } from './sub-agent-store.ts'
+import type { Owner } from '../access/owner.ts'
+import type { AgentParts } from '../configuration/agent.ts'
+import type { SubAgents } from './sub-agents.ts'
+import type { AgentConfig } from '../configuration/schema.ts'
 
 /** Runs `work` with a slot; `below` returns the sub-agents that this sub-agent may ask in turn. */
-export type WithSlot = <T>(signal: AbortSignal, work: (below: () => readonly Tool[]) => Promise<T>) => Promise<T>
+type WithSlot = <T>(signal: AbortSignal, work: (below: () => readonly Tool[]) => Promise<T>) => Promise<T>
+
+/** Options that every loop of a run shares. */
+type CommonOptions = Pick<
+  LoopOptions,
+  | 'headers'
+  | 'isDown'
+  | 'caller'
+  | 'session'
+  | 'sessionId'
+  | 'contextFiles'
+  | 'latestOutput'
+  | 'decisionFor'
+  | 'filters'
+  | 'keepArtifact'
+  | 'showImage'
+  | 'stopReason'
+  | 'windowTokens'
+  | 'trace'
+  | 'now'
+  | 'newId'
+>
+
+/** The run that gives tasks to sub-agents. */
+export interface ParentRun {
+  caller: Owner
+  common: CommonOptions
+  agent: Pick<AgentParts, 'config' | 'model' | 'tools'>
+  /** Tools of the agent itself. */
+  tools: readonly Tool[]
+  subAgents: SubAgents
+  /** Receives internal errors; the model is not told of them. */
+  onFault(error: unknown): void
+}
 
 const maxOutputCharacters = 20_000
 
@@ -36,7 +69,7 @@ const schema = {
  * Makes a sub-agent a tool of the agent: each call runs a task in a loop of its own as part of the run, and returns the
  * answer.
  */
-export function createDelegate(subAgent: SubAgent, surroundings: Surroundings, withSlot: WithSlot): Tool {
+export function createDelegate(subAgent: SubAgent, parent: ParentRun, withSlot: WithSlot): Tool {
   const name = `sub_agent:${subAgent.name}`
   return {
     name,
@@ -45,7 +78,7 @@ export function createDelegate(subAgent: SubAgent, surroundings: Surroundings, w
     // Inner events are stored with the run: a call that was cut off resumes, and inner writes never run twice.
     effect: 'read',
     filters: false,
-    timeoutMs: surroundings.agent.config.max_execution_time * 1000,
+    timeoutMs: parent.agent.config.max_execution_time * 1000,
     maxOutputCharacters,
     shownAs: { type: 'sub_agent_call', tool: name },
     isAgent: true,
@@ -54,8 +87,8 @@ export function createDelegate(subAgent: SubAgent, surroundings: Surroundings, w
       if (!context.inner) throw new Error('A sub-agent can be asked in a chat only.')
       const { inner } = context
       return withSlot(context.signal, (below) =>
-        surroundings.subAgents.workAs(surroundings.caller, subAgent, context.signal, async (terminated) => {
-          const output = await doTask({ subAgent, surroundings, below, context, inner, terminated }, String(task))
+        parent.subAgents.workAs(parent.caller, subAgent, context.signal, async (terminated) => {
+          const output = await doTask({ subAgent, parent, below, context, inner, terminated }, String(task))
           if (terminated.aborted) throw new Error(`The sub-agent ${subAgent.name} was terminated.`)
           context.signal.throwIfAborted()
           return output
@@ -73,9 +106,9 @@ function checkTask(input: unknown): string | undefined {
   return task.length > subAgentLimits.task ? `task must have ${subAgentLimits.task} characters at most` : undefined
 }
 
-interface Work {
+interface DelegatedTask {
   subAgent: SubAgent
-  surroundings: Surroundings
+  parent: ParentRun
   below: () => readonly Tool[]
   context: ToolContext
   inner: InnerAgent
@@ -83,8 +116,8 @@ interface Work {
 }
 
 /** Runs the task and returns the answer, by the same rule as for a run: the `answer` text behind all other events. */
-async function doTask(work: Work, task: string): Promise<string> {
-  const { subAgent, surroundings, context, inner } = work
+async function doTask(work: DelegatedTask, task: string): Promise<string> {
+  const { subAgent, parent, context, inner } = work
   let output = ''
   const files: string[] = []
   let outcome: LoopOutcome
@@ -97,7 +130,7 @@ async function doTask(work: Work, task: string): Promise<string> {
     })
   } catch (error) {
     if (error instanceof ModelError) throw new Error(`No model could answer: ${error.message}`, { cause: error })
-    surroundings.onFault(error)
+    parent.onFault(error)
     throw new Error('The sub-agent failed.', { cause: error })
   }
   if (outcome.type === 'interrupt') throw new Interrupted(outcome.calls)
@@ -108,8 +141,8 @@ async function doTask(work: Work, task: string): Promise<string> {
   return output
 }
 
-function optionsFor({ subAgent, surroundings, below, context, inner, terminated }: Work, task: string): LoopOptions {
-  const { agent, tools, common } = surroundings
+function optionsFor({ subAgent, parent, below, context, inner, terminated }: DelegatedTask, task: string): LoopOptions {
+  const { agent, tools, common } = parent
   const earlier = inner.earlierMessages(context.callId)
   const messages: Message[] = [{ role: 'user', text: task }, ...earlier]
   const chosen = chooseTools(subAgent.tools, tools, agent.config)
@@ -176,4 +209,15 @@ function toRunEvent(event: AgentEvent, { name }: SubAgent, { callId, log }: Tool
     case 'retrying':
       return undefined
   }
+}
+
+/** The system prompt of a sub-agent, below the instructions of the whole agent. */
+function systemOf({ name, description, objective }: SubAgent, { instructions }: Pick<AgentConfig, 'instructions'>): string {
+  const self = [
+    `You are the sub-agent "${name}".`,
+    description && `What you are for: ${description}`,
+    objective && `Your objective: ${objective}`,
+    'You are given one task. Do it with your tools and answer with its result: nothing else that you say is read.',
+  ].filter((line) => line !== '')
+  return [instructions.trim(), self.join('\n')].filter((part) => part !== '').join('\n\n')
 }

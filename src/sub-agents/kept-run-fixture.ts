@@ -135,7 +135,7 @@ export class KeptRun {
     const onFault = (error: unknown) => {
       throw error
     }
-    const surroundings = {
+    const parent = {
       caller: ann,
       common: commonOf(options),
       agent: { config, model, tools: noTools },
@@ -143,7 +143,7 @@ export class KeptRun {
       subAgents: this.subAgents,
       onFault,
     }
-    const delegation = createDelegation(surroundings, this.list)
+    const delegation = createDelegation(parent, this.list)
     const nested = [...this.nested]
     const earlierMessages = (callId: string) => structuredClone(nested.flatMap((one) => (one.callId === callId ? [one.message] : [])))
     return { ...options, tools: () => [...tools, ...delegation.tools()], earlierMessages }

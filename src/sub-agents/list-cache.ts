@@ -6,7 +6,7 @@ const maxOwners = 10_000
 /**
  * A cache of one list per owner, read once and kept until a change: most callers have no list, and every chat asks.
  */
-export interface ListCache<T> {
+interface ListCache<T> {
   get(caller: Owner): Promise<readonly T[]>
   /** Called after a change is stored. */
   invalidate(caller: Owner): void

@@ -4,28 +4,26 @@ import { findTool, fitName, nameTools } from '../agent/tool-names.ts'
 import { groupsOf, maxOffered } from '../agent/tool-offer.ts'
 import { workflowTypes, type AgentConfig, type WorkflowType } from '../configuration/schema.ts'
 import { ServiceError } from '../errors.ts'
-import type { Surroundings } from './surroundings.ts'
-import { subAgentLimits } from './limits.ts'
-import type { NewSubAgent, SubAgent } from './sub-agent-store.ts'
-import { isEntry } from './tool-choice.ts'
+import type { ParentRun } from './delegate.ts'
+import { subAgentLimits, type NewSubAgent, type SubAgent, isEntry } from './sub-agent-store.ts'
 
 /**
  * The tools `create_sub_agent` and `end_sub_agent`, for sub-agents of the agent itself. `list` holds the sub-agents of
  * the run and is changed. Each tool is offered only when useful: `create` to an agent with tools, `end` when there is a
  * sub-agent to end.
  */
-export function createOwnTools(surroundings: Surroundings, list: SubAgent[]): () => Tool[] {
-  const { tools, agent } = surroundings
+export function createOwnTools(parent: ParentRun, list: SubAgent[]): () => Tool[] {
+  const { tools, agent } = parent
   const isUseful = tools.length > 0 && agent.config.sub_agents.max > 0
-  const create = isUseful ? createTool(surroundings, list) : undefined
-  const end = endTool(surroundings, list)
+  const create = isUseful ? createTool(parent, list) : undefined
+  const end = endTool(parent, list)
   return () => [...(create ? [create] : []), ...(list.some(({ madeBy }) => madeBy === 'agent') ? [end] : [])]
 }
 
 const text = (description: string, maxLength: number) => ({ type: 'string', description, maxLength })
 
-function createTool(surroundings: Surroundings, list: SubAgent[]): Tool {
-  const toolsByName = nameTools(surroundings.tools)
+function createTool(parent: ParentRun, list: SubAgent[]): Tool {
+  const toolsByName = nameTools(parent.tools)
   return writing({
     name: 'create_sub_agent',
     description:
@@ -50,17 +48,15 @@ function createTool(surroundings: Surroundings, list: SubAgent[]): Tool {
     },
     check: checkNew,
     async execute(input) {
-      const { caller, subAgents } = surroundings
-      const subAgent = await reportFaults(surroundings, () =>
-        subAgents.create(caller, toNew(input, toolsByName, surroundings.agent.config), 'agent'),
-      )
+      const { caller, subAgents } = parent
+      const subAgent = await reportFaults(parent, () => subAgents.create(caller, toNew(input, toolsByName, parent.agent.config), 'agent'))
       list.push(subAgent)
       return `Created. Give it tasks with ${fitName(`sub_agent:${subAgent.name}`)}.`
     },
   })
 }
 
-function endTool(surroundings: Surroundings, list: SubAgent[]): Tool {
+function endTool(parent: ParentRun, list: SubAgent[]): Tool {
   return writing({
     name: 'end_sub_agent',
     description: 'Ends a sub-agent that you created, with all that it does.',
@@ -75,7 +71,7 @@ function endTool(surroundings: Surroundings, list: SubAgent[]): Tool {
       const at = list.findIndex((entry) => entry.madeBy === 'agent' && (entry.name === name || fitName(`sub_agent:${entry.name}`) === name))
       const subAgent = list[at]
       if (!subAgent) throw new Error(`You have created no sub-agent ${String(name)}.`)
-      await reportFaults(surroundings, () => surroundings.subAgents.terminate(surroundings.caller, subAgent.id))
+      await reportFaults(parent, () => parent.subAgents.terminate(parent.caller, subAgent.id))
       list.splice(list.indexOf(subAgent), 1)
       return 'Ended.'
     },
@@ -92,7 +88,7 @@ function writing(traits: { name: string; description: string; schema: JsonSchema
 type Execute = (input: JsonObject) => Promise<JsonValue>
 
 /** Passes a `ServiceError` on to the model, which can react to it; hides other errors. */
-async function reportFaults<T>({ onFault }: Surroundings, work: () => Promise<T>): Promise<T> {
+async function reportFaults<T>({ onFault }: ParentRun, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as tick } from 'node:timers/promises'
-import { Slots, type Slot } from './slots.ts'
+import { Slots, type Slot } from './delegation.ts'
 
 const never = new AbortController().signal
 

@@ -4,8 +4,7 @@ import type { Agent } from '../configuration/agent.ts'
 import { toAgentConfig } from '../configuration/parse.ts'
 import { localBus, type Bus, type Topics } from '../replicas/bus.ts'
 import type { SubAgent, SubAgentStore } from './sub-agent-store.ts'
-import { createSubAgents } from './sub-agents.ts'
-import { createWork } from './work.ts'
+import { createSubAgents, createSubAgentWork } from './sub-agents.ts'
 
 const ann = { tenant: 't', owner: 'ann' }
 const bob = { tenant: 't', owner: 'bob' }
@@ -103,7 +102,7 @@ test('status: initializing with its tools, busy while working, error after a fai
 
 test('a removed sub-agent does no work, and one terminated elsewhere is stopped here', async () => {
   const { store, rows } = fakeStore()
-  const work = createWork({ store, holder: 'p', heartbeatMs: 5, now: () => 1000, onFault: assert.ifError })
+  const work = createSubAgentWork({ store, holder: 'p', heartbeatMs: 5, now: () => 1000, onFault: assert.ifError })
   const one: SubAgent = { ...plain, id: 'i', madeBy: 'caller', hasFailed: false, isBusy: false, createdAt: 0, lastActive: 0 }
   await assert.rejects(
     work.as(ann, one, never, async () => 'done'),

@@ -3,11 +3,10 @@ import type { CurrentAgent } from '../configuration/agent.ts'
 import { invalid, ServiceError } from '../errors.ts'
 import type { Bus } from '../replicas/bus.ts'
 import { createListCache } from './list-cache.ts'
-import type { NewSubAgent, SubAgent, SubAgentStore } from './sub-agent-store.ts'
-import { isChoice, isInitializing } from './tool-choice.ts'
-import { createWork, type WorkDependencies } from './work.ts'
+import { type NewSubAgent, type SubAgent, type SubAgentStore, isChoice, isInitializing } from './sub-agent-store.ts'
+import { Interrupted } from '../agent/approval.ts'
 
-export interface SubAgentsDependencies extends Omit<WorkDependencies, 'heartbeatMs'> {
+interface SubAgentsDependencies extends Omit<SubAgentWorkDependencies, 'heartbeatMs'> {
   agent: CurrentAgent
   /** True when other processes use the same store. */
   isShared: boolean
@@ -15,7 +14,7 @@ export interface SubAgentsDependencies extends Omit<WorkDependencies, 'heartbeat
   newId(): string
 }
 
-export type SubAgentStatus = 'initializing' | 'ready' | 'busy' | 'error'
+type SubAgentStatus = 'initializing' | 'ready' | 'busy' | 'error'
 
 /** The life cycle of callers' sub-agents. */
 export interface SubAgents {
@@ -33,7 +32,7 @@ export interface SubAgents {
   /** Removes a sub-agent and cancels its work; throws `not_found`. */
   terminate(caller: Owner, id: string): Promise<void>
   statusOf(subAgent: SubAgent): SubAgentStatus
-  /** Runs work as a sub-agent, see `Work`. */
+  /** Runs work as a sub-agent, see `SubAgentWork`. */
   workAs<T>(caller: Owner, subAgent: SubAgent, stopped: AbortSignal, work: (terminated: AbortSignal) => Promise<T>): Promise<T>
 }
 
@@ -51,7 +50,7 @@ export function createSubAgents(deps: SubAgentsDependencies): SubAgents {
   const list = isShared ? deps.store.list : cache.get
   bus.subscribe('sub_agent', cache.invalidate)
   const store = forgetting(deps.store, cache.invalidate)
-  const work = createWork({ ...deps, store, heartbeatMs: isShared ? heartbeatMs : undefined })
+  const work = createSubAgentWork({ ...deps, store, heartbeatMs: isShared ? heartbeatMs : undefined })
   bus.subscribe('terminated', ({ id }) => work.cancel(id))
 
   async function find(caller: Owner, id: string): Promise<SubAgent> {
@@ -110,4 +109,86 @@ function forgetting(store: SubAgentStore, forget: (caller: Owner) => void): SubA
 
 function notFound(id: string): ServiceError {
   return new ServiceError('not_found', `There is no sub-agent ${id}.`)
+}
+
+interface SubAgentWorkDependencies {
+  store: SubAgentStore
+  /** Id of this process. */
+  holder: string
+  /** Interval of the busy mark and of the check for termination; undefined when the store is not shared. */
+  heartbeatMs: number | undefined
+  now(): number
+  /** Reports an internal error; the work continues. */
+  onFault(error: unknown): void
+}
+
+/** The running work of sub-agents in this process. */
+interface SubAgentWork {
+  isBusy(id: string): boolean
+  /**
+   * Runs `work` as a sub-agent, with a signal that is aborted on termination. The outcome sets the sub-agent's status:
+   * an error is a failure, unless `stopped` was aborted or calls wait for approval. Throws `not_found` when the
+   * sub-agent no longer exists.
+   */
+  as<T>(caller: Owner, subAgent: SubAgent, stopped: AbortSignal, work: (terminated: AbortSignal) => Promise<T>): Promise<T>
+  /** Cancels the sub-agent's work in this process. */
+  cancel(id: string): void
+}
+
+export function createSubAgentWork({ store, holder, heartbeatMs, now, onFault }: SubAgentWorkDependencies): SubAgentWork {
+  const running = new Map<string, Set<AbortController>>()
+  const isBusy = (id: string) => running.has(id)
+  const mark = (isAtWork: boolean) => ({ holder, now: now(), busyForMs: isAtWork && heartbeatMs ? 3 * heartbeatMs : 0 })
+
+  function enter(id: string, controller: AbortController): void {
+    running.set(id, (running.get(id) ?? new Set()).add(controller))
+  }
+
+  function leave(id: string, controller: AbortController): void {
+    const controllers = running.get(id)
+    controllers?.delete(controller)
+    if (controllers?.size === 0) running.delete(id)
+  }
+
+  /** Repeats the busy mark. Another process may terminate the sub-agent but cannot reach work in this process. */
+  function startHeartbeat(caller: Owner, { id }: SubAgent): NodeJS.Timeout | undefined {
+    if (heartbeatMs === undefined) return undefined
+    const renew = () => store.atWork(caller, id, mark(true)).then((isThere) => isThere || cancel(id), onFault)
+    return setInterval(() => void renew(), heartbeatMs).unref()
+  }
+
+  async function end(caller: Owner, { id }: SubAgent, hasFailed: boolean | undefined): Promise<void> {
+    await store.ended(caller, id, { ...mark(isBusy(id)), hasFailed }).catch(onFault)
+  }
+
+  async function as<T>(caller: Owner, subAgent: SubAgent, stopped: AbortSignal, work: (terminated: AbortSignal) => Promise<T>): Promise<T> {
+    const controller = new AbortController()
+    enter(subAgent.id, controller)
+    const heartbeatTimer = startHeartbeat(caller, subAgent)
+    let hasFailed: boolean | undefined
+    try {
+      if (!(await store.atWork(caller, subAgent.id, mark(true)))) throw gone(subAgent)
+      const result = await work(controller.signal)
+      hasFailed = false
+      return result
+    } catch (error) {
+      const isFailure = !(error instanceof Interrupted) && !stopped.aborted && !controller.signal.aborted
+      if (isFailure) hasFailed = true
+      throw error
+    } finally {
+      clearInterval(heartbeatTimer)
+      leave(subAgent.id, controller)
+      if (!controller.signal.aborted) await end(caller, subAgent, hasFailed)
+    }
+  }
+
+  function cancel(id: string): void {
+    for (const controller of running.get(id) ?? []) controller.abort()
+  }
+
+  return { isBusy, as, cancel }
+}
+
+function gone({ name }: SubAgent): ServiceError {
+  return new ServiceError('not_found', `The sub-agent ${name} is not there any more.`)
 }

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Owner } from '../access/owner.ts'
-import type { ArtifactBytes, OpenArtifact } from '../artifacts/artifact-bytes.ts'
-import { toFileName } from '../artifacts/file-name.ts'
-import { toMediaType } from '../artifacts/media-type.ts'
+import type { ArtifactBytes, OpenArtifact } from '../artifacts/artifact-store.ts'
+import { toFileName, toMediaType } from '../artifacts/file-name.ts'
 import { ServiceError } from '../errors.ts'
 import { knowledgePurpose, type Upload, type UploadPage, type UploadQuotas, type UploadScope, type UploadStore } from './upload-store.ts'
 
@@ -32,7 +31,7 @@ export interface UploadDescription {
 }
 
 /** Bytes. */
-export interface UploadLimits extends UploadQuotas {
+interface UploadLimits extends UploadQuotas {
   /** Of one file. */
   fileBytes: number
 }
@@ -50,7 +49,7 @@ export interface Uploads {
   deleteBytes(id: string): Promise<void>
 }
 
-export interface UploadsDependencies {
+interface UploadsDependencies {
   bytes: ArtifactBytes
   store: UploadStore
   limits(): UploadLimits

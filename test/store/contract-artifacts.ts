@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash, randomUUID } from 'node:crypto'
 import { buffer, text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import type { ArtifactBytes, ArtifactFolder } from '../../src/artifacts/artifact-bytes.ts'
+import type { ArtifactBytes, ArtifactFolder } from '../../src/artifacts/artifact-store.ts'
 
 async function foldersOf(bytes: ArtifactBytes): Promise<ArtifactFolder[]> {
   const found: ArtifactFolder[] = []

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import type { ArtifactBytes } from '../../src/artifacts/artifact-bytes.ts'
+import type { ArtifactBytes } from '../../src/artifacts/artifact-store.ts'
 
 /** What the links of a store do that makes its own. */
 export function testArtifactLinks(name: string, open: () => ArtifactBytes): void {

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Bus } from '../../replicas/bus.ts'
-import { watchEvery, type Watch } from '../../replicas/watch.ts'
+import { type Bus, watchEvery, type Watch } from '../../replicas/bus.ts'
 import type { SharedSecret } from './shared-secret.ts'
 import { openSigningKeys, toSigningKeys, type SigningKeys } from './signing-keys.ts'
 

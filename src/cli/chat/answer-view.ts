@@ -4,7 +4,7 @@ import { createMarkdownStream, paint, withoutControls } from './markdown-stream.
 import type { Chunk } from './service-client.ts'
 
 /** Displays an answer chunk by chunk. */
-export interface AnswerView {
+interface AnswerView {
   show(chunk: Chunk): void
   /** Completes the display after the last chunk, or after a failure. */
   end(): void

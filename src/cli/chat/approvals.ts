@@ -14,7 +14,7 @@ interface WaitingCalls {
   calls: WaitingCall[]
 }
 
-export interface DecisionContext {
+interface DecisionContext {
   client: Pick<ServiceClient, 'decide'>
   person: Person
   stdout: Terminal['stdout']

@@ -1,11 +1,12 @@
 import { createAnswerView } from './answer-view.ts'
-import { CommandFailure, type Terminal } from '../terminal.ts'
+import { CommandFailure, type Terminal, formatTable } from '../terminal.ts'
 import { decideCalls, howToDecide, type Person } from './approvals.ts'
-import { formatTable } from '../table.ts'
 import { withoutControls } from './markdown-stream.ts'
-import { saveFiles } from './save-files.ts'
-import { newId, type Chunk, type ServiceClient } from './service-client.ts'
-import { decideWaiting } from './waiting-calls.ts'
+import { newId, type Chunk, type ServiceClient, type ListedCall } from './service-client.ts'
+import { mkdir } from 'node:fs/promises'
+import path from 'node:path'
+import { messageOf } from '../../errors.ts'
+import { writeNew } from '../project-files.ts'
 
 /** A conversation in one session at a time. `person` decides calls that need approval; without a person the calls keep waiting. */
 export interface Conversation {
@@ -17,7 +18,7 @@ export interface Conversation {
   cancel(): boolean
 }
 
-export interface ConversationOptions {
+interface ConversationOptions {
   client: ServiceClient
   terminal: Terminal
   sessionId?: string | undefined
@@ -141,4 +142,76 @@ const notes: Readonly<Record<string, string | undefined>> = {
 function noteOn(reason: string, error: string | undefined): string | undefined {
   if (error !== undefined) return error
   return reason in notes ? notes[reason] : `The answer ended with finish reason ${reason}.`
+}
+
+interface WaitingCallsContext {
+  client: Pick<ServiceClient, 'waitingCalls' | 'decide'>
+  /** Undefined if no person can be asked. */
+  person: Person | undefined
+  stdout: Terminal['stdout']
+  /** Aborted when the person at the terminal leaves the list. */
+  cancelled: AbortSignal
+}
+
+/** Lists the calls that wait for approval, and asks the person to decide each call that the key permits to decide. */
+async function decideWaiting({ client, person, stdout, cancelled }: WaitingCallsContext): Promise<void> {
+  const calls = await client.waitingCalls()
+  if (calls.length === 0) stdout.write('No call waits for approval.\n')
+  for (const call of calls) {
+    for (const line of contextLines(call)) stdout.write(`${withoutControls(line)}\n`)
+    const waiting = { request_id: call.request_id, calls: [call] }
+    if (!call.may_decide) stdout.write(`${withoutControls(JSON.stringify(call.tool_input))}\nThis key may not decide this call.\n`)
+    else if (!person) stdout.write(`${withoutControls(howToDecide(waiting))}\n`)
+    else if (!(await decideCalls(waiting, { client, person, stdout, cancelled }))) return
+  }
+}
+
+/** Longer messages are cut. The call, which the person decides, is shown in full. */
+const maxLine = 300
+
+function contextLines({ tool, requested_by: caller, session_id: session, messages = [] }: ListedCall): string[] {
+  const messageLines = messages.map(({ role, content }) => {
+    const text = content.replace(/\s+/g, ' ')
+    return `  ${role}: ${text.length > maxLine ? `${text.slice(0, maxLine)}…` : text}`
+  })
+  return [`${caller} waits in session ${session} for the approval of a call of ${tool}.`, ...messageLines]
+}
+
+type AnswerFile = NonNullable<Chunk['generated_artifacts']>[number]
+
+interface SaveOptions {
+  client: Pick<ServiceClient, 'content'>
+  folder: string
+  /** The folder to which the paths in the lines are relative. */
+  cwd: string
+}
+
+/** Saves the files of an answer, and returns a line for each: its path, or why it is not there. An existing file is not overwritten. */
+export async function saveFiles(files: readonly AnswerFile[], { client, folder, cwd }: SaveOptions): Promise<string[]> {
+  const lines: string[] = []
+  for (const { artifact_id: id, file_name: name } of files) {
+    try {
+      const target = await writeBeside(folder, toFileName(name), await client.content(id))
+      lines.push(`Saved ${path.relative(cwd, target)}`)
+    } catch (error) {
+      lines.push(`The file ${name} was not saved: ${messageOf(error)}`)
+    }
+  }
+  return lines
+}
+
+/** The last part of the name, without control characters. A name of dots alone would lead to another folder. */
+function toFileName(name: string): string {
+  const last = path.basename(name.replaceAll('\\', '/')).replaceAll(/\p{Cc}/gu, '')
+  return /^\.*$/.test(last) ? 'file' : last
+}
+
+/** Writes `chart.png`, or `chart-2.png` and so on if a file of this name exists. Returns the path. */
+async function writeBeside(folder: string, name: string, content: Uint8Array): Promise<string> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const { name: stem, ext } = path.parse(name)
+  for (let number = 1; ; number++) {
+    const target = path.join(folder, number === 1 ? name : `${stem}-${number}${ext}`)
+    if (await writeNew(target, content, 0o600)) return target
+  }
 }

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util'
 
 /** Renders Markdown incrementally. Text may be held back until the end of its span or line. */
-export interface MarkdownStream {
+interface MarkdownStream {
   /** Adds text, and returns the output that can be displayed now. */
   push(text: string): string
   /** Returns the remaining output. */

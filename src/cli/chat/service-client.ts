@@ -19,7 +19,7 @@ export type ListedCall = ApprovalPage['approvals'][number]
 /** A tool call that is executed only after approval. */
 export type WaitingCall = Pick<ListedCall, 'tool_call_id' | 'tool' | 'tool_input'>
 
-export interface Question {
+interface Question {
   requestId: string
   sessionId: string
   text: string
@@ -55,7 +55,7 @@ export class ServiceRefusal extends CommandFailure {
   }
 }
 
-export interface ServiceClientOptions {
+interface ServiceClientOptions {
   /** Base address without a trailing slash. */
   url: string
   key: string

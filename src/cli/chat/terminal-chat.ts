@@ -1,8 +1,9 @@
 import { createInterface } from 'node:readline'
 import type { Terminal } from '../terminal.ts'
 import type { Conversation } from './conversation.ts'
-import { openLineReader } from './line-reader.ts'
 import { paint } from './markdown-stream.ts'
+import { Writable } from 'node:stream'
+import type { Person } from './approvals.ts'
 
 /** Answers lines from a file or a pipe in order; false if an answer failed. */
 export async function answerLines({ stdin, stopping }: Terminal, conversation: Conversation): Promise<boolean> {
@@ -43,5 +44,90 @@ export async function askOnce(terminal: Terminal, conversation: Conversation, me
     return await conversation.ask(message, reader)
   } finally {
     reader.close()
+  }
+}
+
+/** Reads lines typed at a terminal. */
+interface LineReader extends Person {
+  /** The next line, including lines typed earlier; undefined at the end of input. */
+  line(prompt: string): Promise<string | undefined>
+  close(): void
+}
+
+/** `onInterrupt` is called on Ctrl-C; false means nothing was cancelled, and the reader closes. */
+function openLineReader({ stdin, stdout, stopping }: Terminal, onInterrupt: () => boolean): LineReader {
+  let isMuted = true
+  // Keys typed without a prompt are buffered for the next prompt. Their echo is muted, or they would appear inside an answer.
+  const echo = Object.assign(
+    new Writable({
+      write(text: Buffer, _, done) {
+        if (!isMuted) stdout.write(text)
+        done()
+      },
+    }),
+    { columns: stdout.columns || 80, isTTY: true },
+  )
+  const reader = createInterface({ input: stdin, output: echo, terminal: true })
+  const typed: string[] = []
+  let isClosed = false
+  let take: ((line: string | undefined) => void) | undefined
+
+  reader.on('line', (line) => {
+    const resolve = take
+    // A second line of the same chunk arrives before the caller has read the first, so `typed` buffers the second.
+    take = undefined
+    if (resolve) resolve(line)
+    else typed.push(line)
+  })
+  reader.on('close', () => {
+    isClosed = true
+    take?.(undefined)
+  })
+  const close = () => reader.close()
+  reader.on('SIGINT', () => onInterrupt() || close())
+  stopping.addEventListener('abort', close, { once: true })
+
+  async function ask(prompt: string, signal?: AbortSignal): Promise<string | undefined> {
+    if (isClosed || signal?.aborted) return undefined
+    const { promise, resolve } = Promise.withResolvers<string | undefined>()
+    const leave = () => resolve(undefined)
+    take = resolve
+    signal?.addEventListener('abort', leave, { once: true })
+    isMuted = false
+    reader.setPrompt(prompt)
+    reader.prompt(true)
+    const line = await promise
+    take = undefined
+    isMuted = true
+    signal?.removeEventListener('abort', leave)
+    return line
+  }
+
+  return {
+    async line(prompt) {
+      const earlierLine = typed.shift()
+      if (earlierLine === undefined) return ask(prompt)
+      stdout.write(`${prompt}${earlierLine}\n`)
+      return earlierLine
+    },
+    /** Text typed before the question is no reply to the question: the text is restored afterwards. */
+    async answer(question, signal, text = '') {
+      const draft = reader.line
+      reader.write(null, { ctrl: true, name: 'e' })
+      reader.write(null, { ctrl: true, name: 'u' })
+      if (text !== '') reader.write(text)
+      const line = await ask(question, signal)
+      if (line === undefined && !isClosed) stdout.write('\n')
+      if (!isClosed) {
+        reader.write(null, { ctrl: true, name: 'e' })
+        reader.write(null, { ctrl: true, name: 'u' })
+        reader.write(draft)
+      }
+      return line
+    },
+    close() {
+      stopping.removeEventListener('abort', close)
+      close()
+    },
   }
 }

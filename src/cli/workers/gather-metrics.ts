@@ -1,5 +1,5 @@
-import type { MetricsSnapshot } from '../../metrics/snapshots.ts'
-import type { FromWorker, ToWorker } from './messages.ts'
+import type { MetricsSnapshot, MetricsSharing } from '../../metrics/snapshots.ts'
+import type { FromWorker, ToWorker, Supervisor } from './processes.ts'
 
 /** The part of a worker that metrics need. */
 interface MeteredWorker {
@@ -8,7 +8,7 @@ interface MeteredWorker {
 }
 
 /** Collects the metrics of all workers for the worker that serves a scrape. A scrape of the shared port reaches any worker. */
-export interface MetricsGathering {
+interface MetricsGathering {
   join(worker: MeteredWorker): void
   leave(worker: MeteredWorker): void
   receive(worker: MeteredWorker, message: Extract<FromWorker, { kind: 'gather' | 'metrics' }>): void
@@ -65,4 +65,43 @@ export function gatherMetrics(waitMs = answerMs): MetricsGathering {
 async function add(before: MetricsSnapshot, snapshot: MetricsSnapshot): Promise<MetricsSnapshot> {
   const { sumCounters } = await import('../../metrics/snapshots.ts')
   return sumCounters([before, snapshot])
+}
+
+/** Metrics of this worker and, through the supervisor, of all workers. */
+interface SharedMetrics extends MetricsSharing {
+  /** Sends the final metrics of this worker to the supervisor. */
+  sendLast(): Promise<void>
+}
+
+/** Exceeds the time that the supervisor waits for the workers. */
+const gatherTimeoutMs = 5000
+
+export function shareMetrics({ send, onMessage }: Pick<Supervisor, 'send' | 'onMessage'>): SharedMetrics {
+  let read: () => Promise<MetricsSnapshot> = async () => []
+  const pendingRequests = new Map<number, (all: MetricsSnapshot[]) => void>()
+  let count = 0
+
+  onMessage((message) => {
+    if (message.kind === 'gathered') return pendingRequests.get(message.request)?.(message.all)
+    if (message.kind === 'metrics') void read().then((metrics) => send({ kind: 'metrics', request: message.request, metrics }))
+  })
+
+  return {
+    provide: (readMetrics) => void (read = readMetrics),
+    async gather() {
+      const request = ++count
+      const { promise, resolve } = Promise.withResolvers<MetricsSnapshot[]>()
+      pendingRequests.set(request, resolve)
+      // The metrics of this worker are better than none if the supervisor does not answer.
+      const timer = setTimeout(() => void read().then((metrics) => resolve([metrics])), gatherTimeoutMs)
+      send({ kind: 'gather', request })
+      try {
+        return await promise
+      } finally {
+        clearTimeout(timer)
+        pendingRequests.delete(request)
+      }
+    },
+    sendLast: async () => send({ kind: 'metrics', metrics: await read() }),
+  }
 }

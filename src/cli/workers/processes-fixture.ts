@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net'
-import type { FromWorker, ToWorker } from './messages.ts'
-import type { Processes, WorkerProcess } from './processes.ts'
+import type { FromWorker, ToWorker, Processes, WorkerProcess } from './processes.ts'
 
 /** A fake process. Records messages and connections; the test decides its behaviour. */
 export interface FakeWorker extends WorkerProcess {

@@ -2,11 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { CommandFailure } from '../terminal.ts'
 import type { Connections } from './connections.ts'
-import type { ReadyInfo } from './messages.ts'
-import type { Processes } from './processes.ts'
+import type { ReadyInfo, Processes } from './processes.ts'
 import { createWorkers, type WorkerEnd, type RunningWorker, type Workers } from './workers.ts'
 
-export interface Supervision {
+interface Supervision {
   processes: Processes
   connections: Connections
   /** Address of the service, unless PUBLIC_URL is set. */

@@ -1,8 +1,7 @@
 import type { Logger } from 'pino'
 import type { Connections } from './connections.ts'
 import { gatherMetrics } from './gather-metrics.ts'
-import type { FromWorker, ReadyInfo } from './messages.ts'
-import type { Processes, WorkerProcess } from './processes.ts'
+import type { FromWorker, ReadyInfo, Processes, WorkerProcess } from './processes.ts'
 
 /** Exit code of a worker, or the signal that ended the worker. */
 export type WorkerEnd = number | NodeJS.Signals

@@ -23,7 +23,7 @@ import { createServedConfiguration, type ServedConfiguration, type ReadyConfigur
 import { createLatestConfiguration, type LoadedConfiguration, type LatestConfiguration } from './latest-configuration.ts'
 import { createSharedFile } from './shared-file.ts'
 import { type SharedDependencies, startWith } from './start.ts'
-import { watchEvery } from '../../replicas/watch.ts'
+import { watchEvery } from '../../replicas/bus.ts'
 import { createMutex } from '../../concurrency/mutex.ts'
 import { reachState } from '../../states.ts'
 

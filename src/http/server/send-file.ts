@@ -1,6 +1,6 @@
 import { create as attachment } from 'content-disposition'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { LinkedFile, OpenArtifact } from '../../artifacts/artifact-bytes.ts'
+import type { LinkedFile, OpenArtifact } from '../../artifacts/artifact-store.ts'
 import { ServiceError } from '../../errors.ts'
 import { toByteRange } from './byte-range.ts'
 

@@ -9,11 +9,19 @@ import {
   type GuardedCheck,
   type GuardLimits,
   type Schema,
+  KeptChecks,
 } from './guarded-compiler.ts'
-import { clauseOf, describe, toPath } from './fault-texts.ts'
-import { KeptChecks } from './kept-checks.ts'
-import { findEndlessCheck, hasFiniteValue } from './recursion.ts'
-import { createResolve, named, nodesOf, referenceKeywords, type SchemaNode, type SchemaPath } from './schema-nodes.ts'
+import {
+  findEndlessCheck,
+  hasFiniteValue,
+  createResolve,
+  named,
+  nodesOf,
+  referenceKeywords,
+  type SchemaNode,
+  type SchemaPath,
+} from './schema-nodes.ts'
+import type { ErrorObject } from 'ajv'
 
 /** Checks of a caller's schema for answers, and of values against the schema. */
 
@@ -38,7 +46,7 @@ export interface SchemaFault {
 type CompiledSchema = { kind: 'faulty'; fault: SchemaFault } | { kind: 'usable'; findFirst: GuardedCheck; findAll(): GuardedCheck }
 
 /** Checks of schemas for answers within time limits. All throw `SchemaTimeout`. */
-export interface AnswerSchemas {
+interface AnswerSchemas {
   /** The first fault of a schema; undefined for a usable one. */
   faultOf(schema: unknown): SchemaFault | undefined
   /** The faults of a value as clauses, such as `/items/0/price must be number`; empty for a valid value. */
@@ -183,4 +191,32 @@ function hasFewValues(value: unknown): boolean {
   const isFew = (inner: unknown): boolean =>
     ++count <= maxValuesForAllFaults && (typeof inner !== 'object' || inner === null || Object.values(inner).every(isFew))
   return isFew(value)
+}
+
+/** What Ajv found, in words. */
+
+/** Characters of one fault: a list of permitted values may be as long as the schema, and the model reads each fault. */
+const maxFaultCharacters = 500
+
+/** The fault as a clause with its place, such as `/items/0/price must be number`. */
+function describe(error: ErrorObject): string {
+  const text = `${error.instancePath || 'the value'} ${clauseOf(error)}`
+  return text.length > maxFaultCharacters ? `${text.slice(0, maxFaultCharacters).toWellFormed()}… [cut]` : text
+}
+
+/** The fault as a clause about the faulty part. */
+function clauseOf({ keyword, params, message }: ErrorObject): string {
+  if (keyword === 'additionalProperties') return `must not have the property ${JSON.stringify(params['additionalProperty'])}`
+  if (keyword === 'unevaluatedProperties') return `must not have the property ${JSON.stringify(params['unevaluatedProperty'])}`
+  if (keyword === 'enum') return `must be one of ${JSON.stringify(params['allowedValues'])}`
+  if (keyword === 'const') return `must be ${JSON.stringify(params['allowedValue'])}`
+  return message ?? 'does not fit'
+}
+
+/** The steps of a JSON Pointer (RFC 6901); an index becomes a number. */
+function toPath(pointer: string): SchemaPath {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((step) => (/^\d+$/.test(step) ? Number(step) : step.replaceAll('~1', '/').replaceAll('~0', '~')))
 }

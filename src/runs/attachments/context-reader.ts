@@ -1,6 +1,6 @@
 import { open, stat } from 'node:fs/promises'
 import type { Owner } from '../../access/owner.ts'
-import type { DocumentCache } from '../../files/document-cache.ts'
+import type { DocumentCache } from '../../files/document-text.ts'
 import type { Document } from '../../files/document.ts'
 import { mediaHeadBytes, mediaKindOf, mediaTypeOfBytes } from '../../files/media.ts'
 import type { FairPool } from '../../processes/fair-pool.ts'

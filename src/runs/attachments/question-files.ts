@@ -47,7 +47,7 @@ export function whyUnread({ name }: Pick<Model, 'name'>, mediaType: string): str
   return `The model ${name} cannot ${kind === 'audio' ? 'hear audio' : 'watch videos'} (${mediaType})`
 }
 
-interface Source {
+interface FileSource {
   name: string
   mediaType: string
   bytes: Buffer
@@ -59,7 +59,16 @@ interface Source {
   pages?: number | undefined
 }
 
-export function toCheckedFile({ name, mediaType, bytes, label, isEarlier = false, isContextFile, document, pages }: Source): CheckedFile {
+export function toCheckedFile({
+  name,
+  mediaType,
+  bytes,
+  label,
+  isEarlier = false,
+  isContextFile,
+  document,
+  pages,
+}: FileSource): CheckedFile {
   const tokens = estimateTokens(mediaType, bytes.length, document?.text.length, pages)
   const text = document && document.text.length <= maxTextCharacters ? { document } : {}
   const file = { name, mediaType, size: bytes.length, tokens, ...(isContextFile && { isContextFile }), ...text }

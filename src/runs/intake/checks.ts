@@ -77,7 +77,7 @@ export function notReady(tool: string, { status, reason }: ToolListing): Service
 /** Characters of all tools as JSON: every model call sends them, and each schema is compiled. */
 const maxCharacters = 262_144
 
-interface Surroundings {
+interface SchemaScope {
   /** The agent's tools. */
   own: ToolSet
   clientTools: Pick<ClientTools, 'faultOf'>
@@ -91,19 +91,19 @@ export function hasSchemas({ request }: NewChat): boolean {
 }
 
 /** Refuses schemas that cannot be used, with the path to the faulty part, and client tools that cannot be offered. */
-export async function checkSchemas(chat: NewChat, surroundings: Surroundings): Promise<void> {
+export async function checkSchemas(chat: NewChat, scope: SchemaScope): Promise<void> {
   const { request, at, schemaLoc = [...at, 'response_schema'] } = chat
-  const { schemas, caller } = surroundings
+  const { schemas, caller } = scope
   const fault = request.responseSchema && (await schemas.faultOf('answer', request.responseSchema, caller))
   if (fault) throw invalid([...schemaLoc, ...fault.path], fault.msg, 'json_schema')
-  if (request.clientTools) await checkClientTools(chat, surroundings)
+  if (request.clientTools) await checkClientTools(chat, scope)
 }
 
 /**
  * Refuses client tools with names of the agent's own tools, with equal names, or with schemas that cannot be used. A name of the agent's is
  * taken in both of its forms: as configured, and as models see the name.
  */
-async function checkClientTools({ request, at, toolLoc }: NewChat, { own, clientTools: { faultOf }, caller }: Surroundings): Promise<void> {
+async function checkClientTools({ request, at, toolLoc }: NewChat, { own, clientTools: { faultOf }, caller }: SchemaScope): Promise<void> {
   const { clientTools: tools = [] } = request
   const ownNames = new Set([...ownToolNames, ...own.list().flatMap(({ name, entry }) => [name, fitName(name), entry ?? name])])
   const names = new Set<string>()

@@ -2,8 +2,7 @@ import type { Step } from '../../agent/events.ts'
 import type { JsonValue } from '../../agent/messages.ts'
 import type { AnswerFile } from '../../artifacts/answer-files.ts'
 import { ServiceError, statusOf, toErrorBody, type ErrorBody } from '../../errors.ts'
-import { toCitationContext, type AdditionalContext } from '../../sessions/additional-context.ts'
-import type { AnswerStep, UsageEntry } from '../../sessions/message.ts'
+import { toCitationContext, type AdditionalContext, type AnswerStep, type UsageEntry } from '../../sessions/message.ts'
 import { isLastEvent, type EndEvent, type LastEvent, type LoggedEvent } from '../run.ts'
 
 /** The answer of a run, collected from the run's events, without files. */

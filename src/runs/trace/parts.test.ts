@@ -6,7 +6,7 @@ import type { StoredRun } from '../run-store.ts'
 import type { LoggedEvent } from '../run.ts'
 import { toParts } from './parts.ts'
 import type { ModelRecord } from './recorder.ts'
-import { withOpenCall, type TraceSource, bound, limitFor, type Part } from './span.ts'
+import { withOpenCall, type TraceSource, bound, limitFor, type SpanPart } from './span.ts'
 
 const stored: StoredRun = {
   tenant: 't',
@@ -58,8 +58,8 @@ function model(n: number, startedAt: number, change: Partial<ModelRecord> = {}):
 }
 
 const partsOf = (source: Partial<TraceSource>) => toParts({ run: stored, events: [], records: [], approvals: [], ...source })
-const describe = (parts: readonly Part[]) => parts.map(({ id, parent, status }) => `${parent ?? ''} > ${id}: ${status}`)
-const find = (parts: readonly Part[], id: string) => parts.find((part) => part.id === id)!
+const describe = (parts: readonly SpanPart[]) => parts.map(({ id, parent, status }) => `${parent ?? ''} > ${id}: ${status}`)
+const find = (parts: readonly SpanPart[], id: string) => parts.find((part) => part.id === id)!
 
 test('a log without records shows its steps as parts of the run, and those of sub-agents below their call', () => {
   const [start, ended] = step('a', 1, { type: 'sub_agent_call', tool: 'sub_agent:helper', durationMs: 50 })

@@ -2,14 +2,14 @@ import type { JsonValue } from '../../agent/messages.ts'
 import { errorOf, endWithoutSession } from '../log/outcome.ts'
 import { isLastEvent } from '../run.ts'
 import type { ModelRecord, HeldRecord, WaitRecord } from './recorder.ts'
-import { type TraceSource, type DecidedCall, runSpanId, type Part, type SpanStatus } from './span.ts'
+import { type TraceSource, type DecidedCall, runSpanId, type SpanPart, type SpanStatus } from './span.ts'
 import { toModelPart, stepsIn, toStepPart, toTurnParts, type LoggedStep } from './turn-parts.ts'
 
 /**
  * Derives the parts of a run from its numbered events and its trace records, ordered by their start; a part comes behind its parent. A log of
  * an earlier version has no records: its steps are parts of the run itself.
  */
-export function toParts(source: TraceSource): Part[] {
+export function toParts(source: TraceSource): SpanPart[] {
   const { run, events, records, approvals } = source
   const { endedAt } = run
   const steps = stepsIn(events)
@@ -50,7 +50,7 @@ export function toParts(source: TraceSource): Part[] {
 }
 
 /** The turn of each call that a provider ran: the call is inside of the turn's model call. */
-function toCallers(turns: readonly { part: Part; record: ModelRecord }[], steps: ReadonlyMap<string, LoggedStep>): Map<string, string> {
+function toCallers(turns: readonly { part: SpanPart; record: ModelRecord }[], steps: ReadonlyMap<string, LoggedStep>): Map<string, string> {
   const callers = new Map<string, string>()
   for (const { at, start } of steps.values()) {
     if (!start.isOfProvider) continue
@@ -62,12 +62,16 @@ function toCallers(turns: readonly { part: Part; record: ModelRecord }[], steps:
   return callers
 }
 
-function isPlan({ kind }: Part): boolean {
+function isPlan({ kind }: SpanPart): boolean {
   return kind === 'plan'
 }
 
 /** A turn ends with the last of its parts. While the run lasts, a turn also lasts as long as one of its calls has no part yet. */
-function endTurns(turns: readonly { part: Part; record: ModelRecord }[], parts: readonly Part[], endedAt: number | undefined): void {
+function endTurns(
+  turns: readonly { part: SpanPart; record: ModelRecord }[],
+  parts: readonly SpanPart[],
+  endedAt: number | undefined,
+): void {
   const children = Map.groupBy(parts, ({ parent }) => parent)
   const callIds = new Set(parts.map(({ id }) => id.replace(/^approval:/, '')))
   const newest = new Map(turns.map(({ part, record }) => [record.callId, part]))
@@ -81,7 +85,7 @@ function endTurns(turns: readonly { part: Part; record: ModelRecord }[], parts: 
   }
 }
 
-function endGroups(groups: readonly Part[], turns: readonly { part: Part }[], endedAt: number | undefined): void {
+function endGroups(groups: readonly SpanPart[], turns: readonly { part: SpanPart }[], endedAt: number | undefined): void {
   const children = Map.groupBy(turns, ({ part }) => part.parent)
   for (const group of groups) {
     const inner = (children.get(group.id) ?? []).map(({ part }) => part)
@@ -91,7 +95,7 @@ function endGroups(groups: readonly Part[], turns: readonly { part: Part }[], en
   }
 }
 
-function endOf(parts: readonly Part[]): number | undefined {
+function endOf(parts: readonly SpanPart[]): number | undefined {
   let last = -Infinity
   for (const { ended } of parts) {
     if (ended === undefined) return undefined
@@ -101,14 +105,14 @@ function endOf(parts: readonly Part[]): number | undefined {
 }
 
 /** The status of a turn or of a step of a plan: failures of its tools are no failure of its own. */
-function statusOf(parts: readonly Part[], isOpen: boolean): SpanStatus {
+function statusOf(parts: readonly SpanPart[], isOpen: boolean): SpanStatus {
   if (parts.some(({ status }) => status === 'running')) return 'running'
   if (parts.some(({ status }) => status === 'waiting')) return 'waiting'
   if (isOpen) return 'running'
   return parts.some(({ status }) => status === 'cancelled') ? 'cancelled' : 'success'
 }
 
-function toRoot({ run, events, records }: TraceSource, models: readonly Part[]): Part {
+function toRoot({ run, events, records }: TraceSource, models: readonly SpanPart[]): SpanPart {
   const { status, operation, sessionId, createdAt, endedAt } = run
   const last = events.at(-1)
   const end = endedAt === undefined ? undefined : isLastEvent(last) ? last : endWithoutSession
@@ -148,7 +152,7 @@ function toTiming(records: TraceSource['records']): JsonValue | undefined {
 }
 
 /** The spans of waits in the session queue, for decisions and for readers, and of changes of the process. */
-function toWaitParts({ run, records, approvals }: TraceSource): Part[] {
+function toWaitParts({ run, records, approvals }: TraceSource): SpanPart[] {
   const holds = records.filter((record): record is HeldRecord => record.type === 'held')
   const readerWaits = records.filter((record): record is WaitRecord => record.type === 'wait')
   return [
@@ -166,18 +170,18 @@ const waitNames = {
   reader: 'Waiting for a reader',
 }
 
-function wait(id: string, reason: keyof typeof waitNames, started: number, ended: number | undefined): Part {
+function wait(id: string, reason: keyof typeof waitNames, started: number, ended: number | undefined): SpanPart {
   const status = ended === undefined ? 'waiting' : 'success'
   return { id: `wait:${id}`, parent: runSpanId, kind: 'wait', name: waitNames[reason], status, started, ended, attributes: { for: reason } }
 }
 
-function queueWait({ createdAt, status, endedAt }: TraceSource['run'], hold: HeldRecord | undefined): Part[] {
+function queueWait({ createdAt, status, endedAt }: TraceSource['run'], hold: HeldRecord | undefined): SpanPart[] {
   if (!hold) return status === 'pending' ? [wait('queue', 'queue', createdAt, endedAt)] : []
   return hold.isQueued && !hold.from ? [wait('queue', 'queue', createdAt, hold.at)] : []
 }
 
 /** Calls that were requested together wait together. */
-function decisionWaits(approvals: readonly DecidedCall[], holds: readonly HeldRecord[], endedAt: number | undefined): Part[] {
+function decisionWaits(approvals: readonly DecidedCall[], holds: readonly HeldRecord[], endedAt: number | undefined): SpanPart[] {
   const callsByTime = [...Map.groupBy(approvals, ({ requestedAt }) => requestedAt)]
   return callsByTime.map(([started, calls], index) => {
     const resumed = holds.find(({ cause, at }) => cause === 'approval' && at >= started)
@@ -186,7 +190,7 @@ function decisionWaits(approvals: readonly DecidedCall[], holds: readonly HeldRe
   })
 }
 
-function toMove(hold: HeldRecord, before: HeldRecord | undefined): Part[] {
+function toMove(hold: HeldRecord, before: HeldRecord | undefined): SpanPart[] {
   const from = hold.from ?? before?.holder
   if (!hold.cause || from === hold.holder) return []
   return [
@@ -211,20 +215,20 @@ const moveNames = {
 }
 
 /** The span of a call of a client tool that the client has not answered. An answered call has a step. */
-function toUnansweredPart(call: DecidedCall, parent: string, endedAt: number | undefined): Part {
+function toUnansweredPart(call: DecidedCall, parent: string, endedAt: number | undefined): SpanPart {
   const { callId: id, tool, input, requestedAt: started } = call
   const status = callStatusOf(call, endedAt)
   return { id, parent, kind: 'tool', name: tool, status, started, ended: endedAt, attributes: { tool, tool_input: input, effect: 'write' } }
 }
 
-function callStatusOf({ decision }: DecidedCall, endedAt: number | undefined): Part['status'] {
+function callStatusOf({ decision }: DecidedCall, endedAt: number | undefined): SpanPart['status'] {
   if (decision === 'lapsed') return 'cancelled'
   if (decision) return 'success'
   return endedAt === undefined ? 'waiting' : 'cancelled'
 }
 
 /** The span of a call that waits, or has waited, for approval. */
-function toApprovalPart(call: DecidedCall, parent: string, endedAt: number | undefined): Part {
+function toApprovalPart(call: DecidedCall, parent: string, endedAt: number | undefined): SpanPart {
   const { callId, tool, input, decision, decidedBy, decidedAt, by, reason, newInput, expiresAt, requestedAt } = call
   const status = callStatusOf(call, endedAt)
   const blank = decidedBy?.indexOf(' ') ?? -1

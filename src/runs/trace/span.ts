@@ -32,7 +32,7 @@ type SpanKind = 'run' | 'plan' | 'turn' | 'model' | 'tool' | 'sub_agent' | 'appr
 export type SpanStatus = 'waiting' | 'running' | 'success' | 'error' | 'timeout' | 'cancelled'
 
 /** One part of a run: `started` and `ended` are epoch milliseconds, `ended` is undefined while the part lasts. */
-export interface Part {
+export interface SpanPart {
   id: string
   /** Undefined for the run itself. */
   parent: string | undefined
@@ -78,7 +78,7 @@ export interface RunTraceView {
 
 export const runSpanId = 'run'
 
-export function toSpan({ id, parent, kind, name, status, started, ended, attributes }: Part): Span {
+export function toSpan({ id, parent, kind, name, status, started, ended, attributes }: SpanPart): Span {
   return {
     id,
     parent_id: parent ?? null,
@@ -109,7 +109,7 @@ export function limitFor(parts: number): number {
 }
 
 /** Cuts long attributes; `truncated` marks the span. A cut value is a text: the beginning of the text, or of the JSON. */
-export function bound(part: Part, limit: number): Part {
+export function bound(part: SpanPart, limit: number): SpanPart {
   let attributes = part.attributes
   for (const name of longAttributes) {
     const value = attributes[name]

@@ -3,13 +3,13 @@ import type { JsonValue } from '../../agent/messages.ts'
 import { planFrom } from '../../agent/plan-position.ts'
 import type { LoggedEvent } from '../run.ts'
 import type { InstructionRecord, ModelRecord, TraceRecord, AttemptRecord } from './recorder.ts'
-import { runSpanId, toIso, type Part, type SpanStatus } from './span.ts'
+import { runSpanId, toIso, type SpanPart, type SpanStatus } from './span.ts'
 
 /** The turns of all agents of a run, the steps of plans, and the turns in which plans were made. */
 interface TurnParts {
-  turns: { part: Part; record: ModelRecord }[]
+  turns: { part: SpanPart; record: ModelRecord }[]
   /** Steps of plans. */
-  groups: Part[]
+  groups: SpanPart[]
   /** The parent of a step that makes a plan. */
   parentOfPlan: ReadonlyMap<string, string>
 }
@@ -21,14 +21,14 @@ interface AgentState {
   plan: string[]
   /** Steps of the plan that were begun. */
   begun: number
-  group: Part | undefined
+  group: SpanPart | undefined
 }
 
 export function toTurnParts(records: readonly TraceRecord[], steps: ReadonlyMap<string, LoggedStep>): TurnParts {
   const models = records.filter((record): record is ModelRecord => record.type === 'model')
   const plans = claimPlans(models, steps)
   const agents = new Map<string, AgentState>()
-  const parts = { turns: [] as TurnParts['turns'], groups: [] as Part[], parentOfPlan: new Map<string, string>() }
+  const parts = { turns: [] as TurnParts['turns'], groups: [] as SpanPart[], parentOfPlan: new Map<string, string>() }
 
   function agentOf(callId = runSpanId): AgentState {
     const agent = agents.get(callId) ?? { id: callId, turns: 0, plan: [], begun: 0, group: undefined }
@@ -54,7 +54,7 @@ export function toTurnParts(records: readonly TraceRecord[], steps: ReadonlyMap<
     const parent = plan?.start.id ?? agent.group?.id ?? agent.id
     const name = `Turn ${++agent.turns}`
     const { startedAt: started, endedAt: ended } = record
-    const part: Part = { id: turnId(record), parent, kind: 'turn', name, status: 'running', started, ended, attributes: {} }
+    const part: SpanPart = { id: turnId(record), parent, kind: 'turn', name, status: 'running', started, ended, attributes: {} }
     parts.turns.push({ part, record })
   }
 
@@ -72,7 +72,7 @@ function inOrder(records: readonly TraceRecord[]): (InstructionRecord | ModelRec
   return ordered.sort((a, b) => a.n - b.n || rank(a) - rank(b))
 }
 
-function toGroup(agent: AgentState, n: number, started: number): Part {
+function toGroup(agent: AgentState, n: number, started: number): SpanPart {
   const text = agent.plan[agent.begun++]
   const name = `Step ${agent.begun} of ${Math.max(agent.plan.length, agent.begun)}${text === undefined ? '' : `: ${text}`}`
   const id = `step:${agent.id === runSpanId ? '' : `${agent.id}:`}${n}`
@@ -105,7 +105,7 @@ export function modelId({ n }: Pick<ModelRecord, 'n'>): string {
 }
 
 /** The span of a model call, inside of its turn. `endedAt` is the end of the run, if the run has ended. */
-export function toModelPart(record: ModelRecord, events: readonly LoggedEvent[], endedAt: number | undefined): Part {
+export function toModelPart(record: ModelRecord, events: readonly LoggedEvent[], endedAt: number | undefined): SpanPart {
   const { usage, startedAt } = record
   const ended = record.endedAt ?? endedAt
   const attempts = record.attempts ?? (usage ? [{ model: usage.model, startedAt, ...(ended === undefined ? {} : { endedAt: ended }) }] : [])
@@ -202,7 +202,7 @@ interface StepOptions {
 }
 
 /** The span of a tool call, of a sub-agent's call, or of the making of a plan. */
-export function toStepPart({ start, end }: LoggedStep, { parent, endedAt, isWaiting, isCutOff, hasEffect }: StepOptions): Part {
+export function toStepPart({ start, end }: LoggedStep, { parent, endedAt, isWaiting, isCutOff, hasEffect }: StepOptions): SpanPart {
   const { id, type, tool, input, startedAt, subAgent, effect } = start
   const isPlan = type === 'planning'
   const artifacts = end?.artifacts?.map(({ id: artifact_id, name: file_name }) => ({ artifact_id, file_name }))

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/
 import os from 'node:os'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
-import type { ArtifactBytes } from '../../artifacts/artifact-bytes.ts'
+import type { ArtifactBytes } from '../../artifacts/artifact-store.ts'
 import { createArtifactFiles } from './artifact-files.ts'
 
 async function open(t: TestContext) {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { copyFile, link, lstat, mkdir, open, opendir, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
-import type { ArtifactBytes, ArtifactLocation, FileBytes, OpenArtifact } from '../../artifacts/artifact-bytes.ts'
+import type { ArtifactBytes, ArtifactLocation, FileBytes, OpenArtifact } from '../../artifacts/artifact-store.ts'
 import { isSafeName, requireSafeName } from './safe-name.ts'
 
 /** `ArtifactBytes` as files `<root>/<folder>/<id>` with mode 0600, in folders with mode 0700. Drafts are in a separate folder. */

@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import { access, lstat, mkdir, open, rm, rmdir, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { ShareFolder } from '../../artifacts/share-folder.ts'
+import type { ShareFolder } from '../../artifacts/artifact-store.ts'
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_CREAT, O_EXCL, O_WRONLY } = constants
 

@@ -7,7 +7,7 @@ import {
   PutObjectCommand,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
-import type { FileBytes } from '../../artifacts/artifact-bytes.ts'
+import type { FileBytes } from '../../artifacts/artifact-store.ts'
 import { call, inParallel, S3Error, uploadMs, type Bucket } from './calls.ts'
 
 /** Files larger than `wholeBytes` are sent in parts of `partBytes`. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { ServiceError } from '../../errors.ts'
-import type { ConversationStore, Metadata } from '../../sessions/conversation-store.ts'
+import type { ConversationStore, Metadata } from '../../sessions/conversations.ts'
 import type { SessionMessage, SessionRecord } from '../../sessions/session-store.ts'
 import { query, type Database } from '../database.ts'
 import { json, parseJson, toText } from '../rows.ts'

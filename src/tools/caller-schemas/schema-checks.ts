@@ -2,10 +2,14 @@ import { hash } from 'node:crypto'
 import type { JsonSchema } from '../../agent/messages.ts'
 import { messageOf } from '../../errors.ts'
 import { createAnswerSchemas, type SchemaFault } from '../../json/schema/answer-schema.ts'
-import { createGuardedCompiler, UnusableSchema, type GuardedCheck, type GuardLimits } from '../../json/schema/guarded-compiler.ts'
-import { KeptChecks } from '../../json/schema/kept-checks.ts'
-import { findEndlessCheck } from '../../json/schema/recursion.ts'
-import { createResolve, nodesOf } from '../../json/schema/schema-nodes.ts'
+import {
+  createGuardedCompiler,
+  UnusableSchema,
+  type GuardedCheck,
+  type GuardLimits,
+  KeptChecks,
+} from '../../json/schema/guarded-compiler.ts'
+import { findEndlessCheck, createResolve, nodesOf } from '../../json/schema/schema-nodes.ts'
 import { isDeeper } from '../../json/shape.ts'
 import type { SchemaUse } from '../../runs/execution/ports.ts'
 import { describeSchemaError } from '../builder.ts'

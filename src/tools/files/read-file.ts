@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../agent/messages.ts'
 import type { Tool, ToolContext } from '../../agent/tool.ts'
-import { createDocumentCache, type DocumentCache } from '../../files/document-cache.ts'
+import { createDocumentCache, type DocumentCache } from '../../files/document-text.ts'
 import { createPatterns } from '../../files/patterns.ts'
 import { maxPath, type FilesRoot } from '../../files/root.ts'
 import { createTool, toolDefaults, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'

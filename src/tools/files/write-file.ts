@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
-import { mediaTypeOf } from '../../artifacts/media-type.ts'
+import { mediaTypeOf } from '../../artifacts/file-name.ts'
 import { createTool, type ToolBuild, type ToolSpec } from '../builder.ts'
 
 const schema = {

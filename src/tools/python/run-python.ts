@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
-import { mediaTypeOf } from '../../artifacts/media-type.ts'
+import { mediaTypeOf } from '../../artifacts/file-name.ts'
 import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
 import { fitAnswer, shorten, toFailureText, type RunAnswer } from './answer.ts'
 import { createQuestionFiles } from './question-files.ts'

@@ -1,7 +1,7 @@
 import { Defuddle } from 'defuddle/node'
 import { parseHTML } from 'linkedom'
 import { readHtml } from '../../files/html.ts'
-import { checkDepth } from '../../files/nesting.ts'
+import { checkDepth } from '../../files/document.ts'
 
 /** The main content of a page, without the navigation and other parts repeated on every page of a site. */
 export interface Page {

@@ -2,7 +2,7 @@ import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { interruptReason, toWaitingFields } from '../../../runs/approvals/approval-view.ts'
 import { toAnswerStep } from '../../../runs/log/outcome.ts'
 import type { LastEvent } from '../../../runs/run.ts'
-import { toCitationContext } from '../../../sessions/additional-context.ts'
+import { toCitationContext } from '../../../sessions/message.ts'
 import { toStream, type Projection, type RunStream } from '../../projection.ts'
 
 /** A chunk of a run: `{id, token, agent_step, finish_reason, usage}`, all five fields on each. */

@@ -1,7 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { invalid } from '../../../errors.ts'
-import type { Upload } from '../../../uploads/upload-store.ts'
-import { toFileId, uploadIn } from '../../../uploads/file-id.ts'
+import { type Upload, toFileId, uploadIn } from '../../../uploads/upload-store.ts'
 import type { UploadDescription } from '../../../uploads/uploads.ts'
 import type { FormFields } from '../../server/forms.ts'
 

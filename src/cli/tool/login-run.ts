@@ -1,20 +1,23 @@
 import path from 'node:path'
 import type { FetchLike } from '@modelcontextprotocol/client'
-import { anyRevision, type LoginKey, type LoginStore } from '../configuration/login-store.ts'
-import { serverKey } from '../configuration/tool-pins/pin-store.ts'
-import type { AgentConfig } from '../configuration/schema.ts'
-import { messageWithCause } from '../errors.ts'
-import { createGuardedFetch } from '../outbound/guarded-fetch.ts'
-import { openLogins } from '../service/logins.ts'
-import { openDatabase } from '../store/open.ts'
-import { logIn } from '../tools/mcp/login/flow.ts'
-import { revokeLogin } from '../tools/mcp/login/renew.ts'
-import { hasOwnCredentials, toServer, type RemoteServer, type McpConfig } from '../tools/mcp/server.ts'
-import { createOAuthFetch, createSend } from '../tools/mcp/bounded-messages.ts'
-import { openLoginCallback } from './login-callback.ts'
-import { readSettings } from './prepare.ts'
-import { CommandFailure, type Terminal } from './terminal.ts'
-import { loadUsedConfiguration, toFailure } from './used-configuration.ts'
+import { anyRevision, type LoginKey, type LoginStore } from '../../configuration/login-store.ts'
+import { serverKey } from '../../configuration/tool-pins/pin-store.ts'
+import type { AgentConfig } from '../../configuration/schema.ts'
+import { messageWithCause } from '../../errors.ts'
+import { createGuardedFetch } from '../../outbound/guarded-fetch.ts'
+import { openLogins } from '../../service/logins.ts'
+import { openDatabase } from '../../store/open.ts'
+import { logIn } from '../../tools/mcp/login/flow.ts'
+import { revokeLogin } from '../../tools/mcp/login/renew.ts'
+import { hasOwnCredentials, toServer, type RemoteServer, type McpConfig } from '../../tools/mcp/server.ts'
+import { createOAuthFetch, createSend } from '../../tools/mcp/bounded-messages.ts'
+import { readSettings } from '../prepare.ts'
+import { CommandFailure, type Terminal } from '../terminal.ts'
+import { loadUsedConfiguration, toFailure } from '../used-configuration.ts'
+import { once } from 'node:events'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createInterface } from 'node:readline'
 
 /** An entry of type `mcp` with a server at an address. */
 interface ServerEntry {
@@ -97,4 +100,80 @@ function findConfig({ tools }: Pick<AgentConfig, 'tools'>, name: string): McpCon
   if (entry) return entry.config ?? {}
   const advice = entries.length > 0 ? `It has: ${entries.map((candidate) => candidate.name).join(', ')}.` : 'It has none.'
   throw new CommandFailure(1, [`agent.yaml has no entry ${JSON.stringify(name)} of type mcp. ${advice}`])
+}
+
+/** Receives the answer of an authorization server. */
+interface LoginCallback {
+  /** Address on the loopback interface to which the authorization server sends the browser. */
+  redirectUrl: string
+  /**
+   * The query of the first redirect for which `isReply` is true, from the browser or pasted into the terminal. Other answers are refused, and
+   * end nothing. Rejects when the command is asked to stop.
+   */
+  receive(isReply: (query: URLSearchParams) => boolean): Promise<URLSearchParams>
+  close(): void
+}
+
+const callbackPath = '/callback'
+
+const foreign = 'The answer belongs to another login. Use the address that this command has shown.'
+
+/** Listens on 127.0.0.1 (RFC 8252, 7.3) for one answer. Port 0 is any free port. Throws `CommandFailure` when the port is taken. */
+async function openLoginCallback({ stdin, stderr, stopping }: Terminal, port: number): Promise<LoginCallback> {
+  const { promise: reply, resolve, reject } = Promise.withResolvers<URLSearchParams>()
+  // The reply may be rejected before it is awaited.
+  reply.catch(() => undefined)
+  let isExpected = (_query: URLSearchParams) => false
+  const take = (query: URLSearchParams): boolean => {
+    const isReply = isExpected(query)
+    if (isReply) resolve(query)
+    return isReply
+  }
+  const server = http.createServer((request, response) => {
+    const url = new URL(request.url ?? '/', 'http://127.0.0.1')
+    const isAnswer = url.pathname === callbackPath && hasAnswer(url.searchParams)
+    const isTaken = isAnswer && take(url.searchParams)
+    const text = isTaken ? 'The answer has arrived. Go back to the terminal.' : isAnswer ? foreign : 'There is nothing here.'
+    response.writeHead(isTaken ? 200 : isAnswer ? 400 : 404, {
+      'content-type': 'text/plain; charset=utf-8',
+      'cache-control': 'no-store',
+      connection: 'close',
+    })
+    response.end(`${text}\n`)
+  })
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
+    throw new CommandFailure(1, [`Port ${port} of 127.0.0.1 cannot be used (${error.code}). Choose another with --port.`])
+  })
+  const lines = createInterface({ input: stdin })
+  lines.on('line', (line) => {
+    const query = queryOf(line)
+    if (query && !take(query)) stderr.write(`${foreign}\n`)
+  })
+  const stop = () => reject(new CommandFailure(1, ['The login was cancelled.']))
+  stopping.addEventListener('abort', stop, { once: true })
+  return {
+    redirectUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}${callbackPath}`,
+    receive(isReply) {
+      isExpected = isReply
+      return reply
+    },
+    close() {
+      stopping.removeEventListener('abort', stop)
+      lines.close()
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+/** The query of a pasted address; undefined for other text. */
+function queryOf(line: string): URLSearchParams | undefined {
+  const text = line.trim()
+  const query = URL.canParse(text) ? new URL(text).searchParams : undefined
+  return query && hasAnswer(query) ? query : undefined
+}
+
+function hasAnswer(query: URLSearchParams): boolean {
+  return query.has('code') || query.has('error')
 }

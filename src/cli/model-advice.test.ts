@@ -3,9 +3,9 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { parse } from 'yaml'
-import { parseAgentConfig, toAgentConfig } from '../../configuration/parse.ts'
-import { createConnections } from '../../models/connections.ts'
-import { createModel } from '../../models/create-model.ts'
+import { parseAgentConfig, toAgentConfig } from '../configuration/parse.ts'
+import { createConnections } from '../models/connections.ts'
+import { createModel } from '../models/create-model.ts'
 import { adviseOnModels, findModelOffers } from './model-advice.ts'
 
 async function listen(t: TestContext, handler: RequestListener): Promise<string> {

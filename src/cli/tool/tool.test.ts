@@ -5,9 +5,9 @@ import { test } from 'node:test'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { parse } from 'yaml'
-import { packageRoot } from '../package-root.ts'
-import { findEditorOptions } from './editor-settings.ts'
-import { createFolder, runIn } from './terminal-fixture.ts'
+import { packageRoot } from '../../package-root.ts'
+import { findEditorOptions } from '../project-files.ts'
+import { createFolder, runIn } from '../terminal-fixture.ts'
 
 const input = JSON.stringify({ query: 'hello' })
 

@@ -1,10 +1,10 @@
 import { connect } from 'node:net'
-import { providers, type ProviderExample, type ProviderTraits } from '../../configuration/providers.ts'
-import type { Environment } from '../../configuration/references.ts'
-import type { AgentConfig } from '../../configuration/schema.ts'
+import { providers, type ProviderExample, type ProviderTraits } from '../configuration/providers.ts'
+import type { Environment } from '../configuration/references.ts'
+import type { AgentConfig } from '../configuration/schema.ts'
 
 /** A model that is available here, with the line of `llms` in agent.yaml that selects the model. */
-export interface ModelOffer {
+interface ModelOffer {
   source: string
   line: string
 }

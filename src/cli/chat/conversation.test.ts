@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
 import { createFolder } from '../terminal-fixture.ts'
-import { saveFiles } from './save-files.ts'
+import { saveFiles } from './conversation.ts'
 
 function file(name: string) {
   return { artifact_id: name, file_name: name, file_type: 'text/plain', size: 1, sha256: '', tool: 'write_file', created_at: '' }

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { startAuthorizationServer, startProtectedMcpServer, type AuthorizationServer } from '../../test/fixtures/authorization-server.ts'
-import { serverKey } from '../configuration/tool-pins/pin-store.ts'
-import { openLogins } from '../service/logins.ts'
-import { openDatabase } from '../store/open.ts'
-import { runCommand } from './command.ts'
-import { createFolder, createTestTerminal, runIn } from './terminal-fixture.ts'
+import { startAuthorizationServer, startProtectedMcpServer, type AuthorizationServer } from '../../../test/fixtures/authorization-server.ts'
+import { serverKey } from '../../configuration/tool-pins/pin-store.ts'
+import { openLogins } from '../../service/logins.ts'
+import { openDatabase } from '../../store/open.ts'
+import { runCommand } from '../command.ts'
+import { createFolder, createTestTerminal, runIn } from '../terminal-fixture.ts'
 
 const environment = { OUTBOUND_ALLOW: '127.0.0.1' }
 

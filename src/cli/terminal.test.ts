@@ -3,7 +3,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
 import { packageRoot } from '../package-root.ts'
-import { findOwnCommand, withOwnCommand } from './own-command.ts'
+import { findOwnCommand, withOwnCommand } from './terminal.ts'
 import { createFolder } from './terminal-fixture.ts'
 
 const program = path.join(packageRoot, 'bin/agent-core.mjs')

@@ -1,15 +1,16 @@
 import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { InvalidArgumentError, type Command } from 'commander'
-import { isReserved } from '../configuration/check.ts'
-import { formatProblems } from '../configuration/parse.ts'
-import { ConfigError } from '../configuration/problems.ts'
-import { fieldsOf } from '../json/shape.ts'
-import type { Settings } from '../settings/settings.ts'
-import { createConfigurationFile } from '../store/disk/configuration-file.ts'
-import { formatEntry, listEntries, toModuleEntry, withEntry, type ModuleEntry } from './module-entry.ts'
-import { readSettings } from './prepare.ts'
-import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
+import { isReserved } from '../../configuration/check.ts'
+import { formatProblems, toAgentConfig } from '../../configuration/parse.ts'
+import { ConfigError } from '../../configuration/problems.ts'
+import { fieldsOf } from '../../json/shape.ts'
+import type { Settings } from '../../settings/settings.ts'
+import { createConfigurationFile } from '../../store/disk/configuration-file.ts'
+import { readSettings } from '../prepare.ts'
+import { CommandFailure, type CommandContext, type Terminal } from '../terminal.ts'
+import { editYaml } from '../../configuration/change/edit-yaml.ts'
+import { readYaml } from '../../configuration/yaml-source.ts'
 
 /** Adds the command that enters a file of the operator in agent.yaml. */
 export function addAddTool(tool: Command, { terminal }: CommandContext): void {
@@ -77,4 +78,38 @@ export async function addEntry({ agentConfig, dataDir }: Settings, entry: Module
 function isSameFile(other: Record<string, unknown>, { config }: ModuleEntry): boolean {
   const { path: file } = fieldsOf(other['config'])
   return other['type'] === 'module' && typeof file === 'string' && path.normalize(file) === path.normalize(config.path)
+}
+
+/** An entry of agent.yaml for a file of the operator. */
+interface ModuleEntry {
+  name: string
+  type: 'module'
+  config: { path: string }
+}
+
+/** The entry of agent.yaml for a file, whose path is relative to the folder of agent.yaml. */
+export function toModuleEntry(name: string, relative: string): ModuleEntry {
+  const slashed = relative.split(path.sep).join('/')
+  return { name, type: 'module', config: { path: slashed.startsWith('..') ? slashed : `./${slashed}` } }
+}
+
+/** The entry as a line of agent.yaml. */
+export function formatEntry({ name, config }: ModuleEntry): string {
+  const file = /^[\w./@-]+$/.test(config.path) ? config.path : JSON.stringify(config.path)
+  return `- { name: ${name}, type: module, config: { path: ${file} } }`
+}
+
+/** The text of agent.yaml with one more tool. Throws a `ConfigError` if the result is not valid. */
+export function withEntry(text: string, entry: ModuleEntry): string {
+  const before = fieldsOf(readYaml(text).value)
+  const tools = Array.isArray(before['tools']) ? (before['tools'] as unknown[]) : []
+  const after = { ...before, tools: [...tools, entry] }
+  toAgentConfig(after)
+  return editYaml(text, before, after)
+}
+
+/** The tools of a text of agent.yaml. Throws a `ConfigError` for a text that is no YAML. */
+function listEntries(text: string): Record<string, unknown>[] {
+  const { tools } = fieldsOf(readYaml(text).value)
+  return Array.isArray(tools) ? tools.map(fieldsOf) : []
 }
