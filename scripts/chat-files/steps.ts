@@ -27,14 +27,14 @@ export const steps: readonly Step[] = [
   {
     title: 'Admit',
     text: 'A known request id is joined, continued or replayed; an overloaded process refuses.',
-    globs: ['runs/*.ts', 'runs/intake/**', 'runs/ownership/locate.ts', 'metrics/load.ts', 'configuration/**'],
+    globs: ['runs/*.ts', 'runs/intake/**', 'metrics/load.ts', 'configuration/**'],
   },
   {
     title: 'Begin',
     text:
       'One transaction claims the session and stores the message and the run. If the session is busy, the run waits in the session queue. On ' +
       'SQLite, steps 6 to 8 begin while the commit is on its way to the disk, and no event passes step 9 before.',
-    globs: ['runs/ownership/**', 'runs/intake/open.ts', 'store/**'],
+    globs: ['runs/ownership/**', 'store/**'],
   },
   {
     title: 'Prepare',
@@ -54,7 +54,7 @@ export const steps: readonly Step[] = [
   {
     title: 'Log',
     text: 'Each event gets its number and reaches every reader.',
-    globs: ['runs/log/**', 'runs/trace/**', 'runs/run-observer.ts', 'runs/execution/{keep-event,usage}.ts', 'metrics/**', 'tracing/**'],
+    globs: ['runs/log/**', 'runs/trace/**', 'runs/execution/{keep-event,usage}.ts', 'metrics/**', 'tracing/**'],
   },
   {
     title: 'End',
