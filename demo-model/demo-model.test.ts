@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Message } from '../src/agent/messages.ts'
-import { ModelError, type ModelEvent, type ModelReply, type ToolOffer } from '../src/agent/model.ts'
+import { ModelError, type ModelEvent, type ModelReply, type ModelRequest, type ToolOffer } from '../src/agent/model.ts'
+import { collectReply } from '../src/agent/scripted-model.ts'
 import { workSince } from '../test/fixtures/work-meter.ts'
 import { createDemoModel } from './demo-model.ts'
 
@@ -54,13 +55,8 @@ const model = createDemoModel('rules-1')
 
 async function ask(messages: Message[] | string, offers: ToolOffer[] = tools, system = ''): Promise<ModelReply & { events: ModelEvent[] }> {
   const history: Message[] = typeof messages === 'string' ? [{ role: 'user', text: messages }] : messages
-  const replying = model.reply({ system, messages: history, tools: offers }, new AbortController().signal)
-  const events: ModelEvent[] = []
-  for (;;) {
-    const next = await replying.next()
-    if (next.done) return { ...next.value, events }
-    events.push(next.value)
-  }
+  const { reply, events } = await collectReply(model, { system, messages: history, tools: offers })
+  return { ...reply, events }
 }
 
 /** The transcript after the calls that the question led to have given `outputs`. */
@@ -342,8 +338,8 @@ test('images are refused', async () => {
 })
 
 test('an abort ends the reply', async () => {
-  const replying = model.reply({ system: '', messages: [{ role: 'user', text: 'Hello' }], tools }, AbortSignal.abort())
-  await assert.rejects(replying.next(), { name: 'AbortError' })
+  const request: ModelRequest = { system: '', messages: [{ role: 'user', text: 'Hello' }], tools }
+  await assert.rejects(collectReply(model, request, AbortSignal.abort()), { name: 'AbortError' })
 })
 
 test('a long transcript is processed quickly', async () => {

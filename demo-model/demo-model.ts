@@ -2,10 +2,10 @@ import type { JsonObject, JsonSchema, JsonValue } from '../src/agent/messages.ts
 import {
   type Model,
   ModelError,
-  type ModelEvent,
   type ModelOptions,
   type ModelReply,
   type ModelRequest,
+  type ModelSink,
   type RequestedCall,
 } from '../src/agent/model.ts'
 import { listed, named } from '../src/json/schema/schema-nodes.ts'
@@ -24,7 +24,7 @@ export function createDemoModel(name: string, { writes = true } = {}): Model {
   return {
     name,
     seesImages: false,
-    async *reply(whole: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
+    async reply(whole: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
       const request = { ...whole, tools: whole.tools.filter(({ effect, provider }) => !provider && (writes || effect === 'read')) }
       if (showsImages(request))
         throw new ModelError('refused', `The embedded model ${name} cannot see images. Configure another model in llms.primary.`)
@@ -34,10 +34,11 @@ export function createDemoModel(name: string, { writes = true } = {}): Model {
       const forced = response.calls.length === 0 ? callOf(request) : undefined
       const calls = forced ? [forced] : response.calls
       const { text, isCut } = limitText(forced ? '' : response.text, request.options)
-      if (reasoning !== '') yield { type: 'reasoning', text: reasoning }
+      if (reasoning !== '') await sink({ type: 'reasoning', text: reasoning })
       for (const piece of text.match(pieces) ?? []) {
         signal.throwIfAborted()
-        yield { type: 'text', text: piece }
+        const taken = sink({ type: 'text', text: piece })
+        if (taken) await taken
       }
       const reasoningTokens = countTokens(reasoning)
       const output =

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ModelOptions, ModelRequest } from '../src/agent/model.ts'
+import { collectReply } from '../src/agent/scripted-model.ts'
 import { createDemoModel } from './demo-model.ts'
 
 const fields = { name: { type: 'string' }, count: { type: 'integer', minimum: 2 }, kind: { enum: ['a', 'b'] }, list: { type: 'array' } }
@@ -12,11 +13,7 @@ const tools = [
 
 async function reply(text: string, options: ModelOptions) {
   const request: ModelRequest = { system: '', messages: [{ role: 'user', text }], tools, options }
-  const replying = createDemoModel('rules-1').reply(request, new AbortController().signal)
-  for (;;) {
-    const next = await replying.next()
-    if (next.done) return next.value
-  }
+  return (await collectReply(createDemoModel('rules-1'), request)).reply
 }
 
 test('the embedded model makes the call that a request demands, with all required parameters', async () => {

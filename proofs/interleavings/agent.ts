@@ -1,4 +1,4 @@
-import type { ModelReply, ModelEvent, ModelRequest, Model } from '../../src/agent/model.ts'
+import type { Model, ModelReply, ModelRequest, ModelSink } from '../../src/agent/model.ts'
 import type { Tool } from '../../src/agent/tool.ts'
 import { agentOf } from '../../src/runs/process-fixture.ts'
 import type { Agent } from '../../src/configuration/agent.ts'
@@ -30,7 +30,7 @@ function createModel({ point }: Pick<AgentPorts, 'point'>): Model {
   return {
     name: 'simulated-1',
     seesImages: false,
-    async *reply({ messages }: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
+    async reply({ messages }: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
       const start = messages.findLastIndex(({ role }) => role === 'user')
       const question = messages[start]
       const text = question?.role === 'user' ? question.text : ''
@@ -43,10 +43,10 @@ function createModel({ point }: Pick<AgentPorts, 'point'>): Model {
         const toolCalls = [{ name: kind, arguments: JSON.stringify({ requestId }) }]
         return { text: '', reasoning: '', toolCalls, finish: 'tool_calls', usage }
       }
-      yield { type: 'text', text: 'answer ' }
+      await sink({ type: 'text', text: 'answer ' })
       await point(`model ${requestId} goes on`)
       signal.throwIfAborted()
-      yield { type: 'text', text: requestId }
+      await sink({ type: 'text', text: requestId })
       return { text: `answer ${requestId}`, reasoning: '', toolCalls: [], finish: 'stop', usage }
     },
   }

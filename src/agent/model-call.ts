@@ -5,7 +5,7 @@ import type { EndReason, TextLabel } from './events.ts'
 import { fitOutputs, repair } from './history.ts'
 import type { Loop, LoopOptions } from './options.ts'
 import type { AssistantMessage, Message, ToolCall } from './messages.ts'
-import type { ModelEvent, ModelOptions, ModelReply, ModelRequest, RequestedCall, ToolOffer } from './model.ts'
+import type { ModelOptions, ModelReply, ModelRequest, ModelSink, RequestedCall, ToolOffer } from './model.ts'
 import { chosenOffers } from './model-offer.ts'
 import { brokenOff, ProviderSteps, withoutOutput } from './provider-steps.ts'
 import { keepFiles, toSources, type ReplyFiles } from './reply-extras.ts'
@@ -38,7 +38,7 @@ export async function callModel(
   const offers = mayCall ? chosen : []
   const offered = mayCall || chosen.length === 0 ? { tools: offers } : { tools: [], idleTools: chosen }
   const relay = new Relay(loop, label)
-  const reply = await relay.play(options.model.reply(toRequest(options, label, offered), options.signal))
+  const reply = await relay.ask(toRequest(options, label, offered))
   options.signal.throwIfAborted()
   const made = reply.files ? await keepFiles(reply, options) : noFiles
   // A program reads an answer with a schema, so that answer has no notes.
@@ -74,24 +74,17 @@ class Relay {
     this.isPublished = label !== undefined
   }
 
-  /** Takes the whole reply. */
-  async play(replying: AsyncGenerator<ModelEvent, ModelReply>): Promise<ModelReply> {
+  async ask(request: ModelRequest): Promise<ModelReply> {
+    const { model, signal } = this.loop.options
     try {
-      for (let next = await replying.next(); ; next = await replying.next()) {
-        if (next.done) return this.end(next.value)
-        const stored = this.take(next.value)
-        if (stored) await stored
-      }
+      return this.end(await model.reply(request, this.take, signal))
     } catch (error) {
       void this.steps.close(brokenOff)
       throw error
-    } finally {
-      // Leaving the loop early must close the model's socket; after a normal end this call has no effect.
-      await replying.return(undefined as never)
     }
   }
 
-  private take(event: ModelEvent): Promise<void> | undefined {
+  private readonly take: ModelSink = (event) => {
     const { answer, emit } = this.loop
     switch (event.type) {
       case 'text':

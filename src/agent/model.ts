@@ -13,11 +13,21 @@ export interface Model {
   /** The server of the model's requests; absent for a model without a server. */
   readonly server?: ModelServer | undefined
   /**
-   * Yields text as it arrives and returns the whole message once the model has finished. Every expected failure is a
-   * `ModelError`; an abort of `signal` may throw any error. Leaving the generator closes the connection.
+   * Passes text to `sink` as it arrives, and resolves to the whole message once the model has finished. Every expected
+   * failure is a `ModelError`; an abort of `signal` may throw any error. An abort and a failure of the sink close the
+   * connection, and the failure of the sink is thrown.
    */
-  reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply>
+  reply(request: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply>
 }
+
+/**
+ * Takes the events of a model, one at a time. A promise is back-pressure: the model passes the next event when the promise
+ * has resolved, and reads no more than a buffer meanwhile.
+ */
+export type ModelSink = (event: ModelEvent) => Promise<void> | undefined
+
+/** For a caller that reads the whole message only. */
+export const ignoreEvents: ModelSink = () => undefined
 
 export interface ModelServer {
   address: string
@@ -119,7 +129,7 @@ export interface ProviderTool {
 export type ModelEvent =
   | { type: 'text'; text: string }
   | { type: 'reasoning'; text: string }
-  /** The text yielded so far is void: another attempt begins. */
+  /** The text passed so far is void: another attempt begins. */
   | { type: 'retrying' }
   /** The provider runs a tool of its own; both events of a call have the same `call`, the end with its whole input. */
   | { type: 'call_start'; call: ProviderCall }

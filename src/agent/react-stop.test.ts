@@ -1,18 +1,18 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import type { AgentEvent } from './events.ts'
-import type { Model, ModelEvent, ModelReply } from './model.ts'
+import type { Model, ModelReply, ModelSink } from './model.ts'
 import { runAgent } from './loop.ts'
 import { eventsOf, fakeTool, gate, optionsOf, story } from './react-fixture.ts'
 import { call, say, ScriptedModel } from './scripted-model.ts'
 import type { Tool } from './tool.ts'
 
-/** A model that says one piece, then listens to its signal alone; tells when its generator was closed. */
+/** A model that says one piece, then listens to its signal alone; tells when its call was over. */
 function endlessModel() {
   const closed = gate()
-  async function* reply(_: unknown, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
+  async function reply(_: unknown, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
     try {
-      yield { type: 'text', text: 'Hal' }
+      await sink({ type: 'text', text: 'Hal' })
       signal.throwIfAborted()
       await new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))))
       throw new Error('unreachable')
@@ -42,7 +42,7 @@ function stuckTool(traits: Partial<Tool> = {}) {
   return { tool, signals }
 }
 
-test('a run cancelled while the model streams closes the generator and keeps the text so far', async () => {
+test('a run cancelled while the model streams ends the call and keeps the text so far', async () => {
   const { model, closed } = endlessModel()
   const controller = new AbortController()
   const options = optionsOf(model, { signal: controller.signal })

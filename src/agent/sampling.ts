@@ -1,6 +1,6 @@
 import type { Emit } from './events.ts'
 import type { AssistantMessage, UserMessage } from './messages.ts'
-import type { Model, ModelReply } from './model.ts'
+import { ignoreEvents, type Model, type ModelReply } from './model.ts'
 import type { RunTrace } from './trace.ts'
 
 /** A request to the model of the run, from a server during a call. Nothing of the run is added. */
@@ -32,15 +32,11 @@ export function createSample({ model, callId, tool, trace, emit, now }: Sampling
     await emit({ type: 'nested', callId, subAgent: tool, event: { type: 'instruction', message: { role: 'user', text } } })
     const startedAt = now()
     const modelCall = trace?.modelCall(callId)
-    const replying = model.reply(
-      { system, messages, tools: [], options: { maxOutputTokens }, ...(modelCall && { trace: modelCall }) },
-      signal,
-    )
-    let next = await replying.next()
-    while (!next.done) next = await replying.next()
-    const { text: reply, usage, finish } = next.value
-    const message: AssistantMessage = { role: 'assistant', text: reply, toolCalls: [] }
+    const request = { system, messages, tools: [], options: { maxOutputTokens }, ...(modelCall && { trace: modelCall }) }
+    const reply = await model.reply(request, ignoreEvents, signal)
+    const { usage, finish } = reply
+    const message: AssistantMessage = { role: 'assistant', text: reply.text, toolCalls: [] }
     await emit({ type: 'nested', callId, subAgent: tool, event: { type: 'turn', message, usage, finish, startedAt, endedAt: now() } })
-    return next.value
+    return reply
   }
 }

@@ -2,7 +2,7 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import type { Message } from './messages.ts'
 import { ModelError, type ModelEvent, type ModelRequest } from './model.ts'
-import { call, fail, say, ScriptedModel } from './scripted-model.ts'
+import { call, collectReply, fail, say, ScriptedModel } from './scripted-model.ts'
 
 const request: ModelRequest = { system: '', messages: [{ role: 'user', text: 'Hi.' }], tools: [] }
 const signal = new AbortController().signal
@@ -10,12 +10,14 @@ const signal = new AbortController().signal
 test('plays its script in order, and records each request as it was then', async () => {
   const model = new ScriptedModel(say(['a', 'b'], call('look', { at: 1 })), say('c'))
   const messages: Message[] = [{ role: 'user', text: 'Hi.' }]
-  const replying = model.reply({ ...request, messages }, signal)
-  assert.deepEqual((await replying.next()).value, { type: 'text', text: 'a' } satisfies ModelEvent)
-  messages.push({ role: 'user', text: 'later' })
-  await replying.next()
-  const { value } = await replying.next()
-  assert.deepEqual(value, {
+  const { events, reply } = await collectReply(model, { ...request, messages }, signal, () => {
+    messages.push({ role: 'user', text: 'later' })
+  })
+  assert.deepEqual(events, [
+    { type: 'text', text: 'a' },
+    { type: 'text', text: 'b' },
+  ])
+  assert.deepEqual(reply, {
     text: 'ab',
     reasoning: '',
     finish: 'tool_calls',
@@ -28,19 +30,21 @@ test('plays its script in order, and records each request as it was then', async
 test('throws on a call that was not scripted, and on an unfinished script', async () => {
   const model = new ScriptedModel(say('a'))
   assert.throws(() => model.assertComplete(), /0 of 1 replies/)
-  for await (const event of model.reply(request, signal)) assert.equal(event.type, 'text')
+  await collectReply(model, request)
   model.assertComplete()
-  await assert.rejects(model.reply(request, signal).next(), /call 2 was not scripted/)
+  await assert.rejects(collectReply(model, request), /call 2 was not scripted/)
 })
 
 test('fails behind its text, and stops when its signal is aborted', async () => {
   const controller = new AbortController()
   const model = new ScriptedModel(fail(undefined, 'Half'), say(['a', 'b']))
-  const failing = model.reply(request, signal)
-  assert.equal((await failing.next()).done, false)
-  await assert.rejects(failing.next(), ModelError)
-  const stopped = model.reply(request, controller.signal)
-  await stopped.next()
-  controller.abort()
-  await assert.rejects(stopped.next(), { name: 'AbortError' })
+  const texts: string[] = []
+  const keep = (event: ModelEvent) => texts.push('text' in event ? event.text : '')
+  await assert.rejects(collectReply(model, request, signal, keep), ModelError)
+  const stopped = collectReply(model, request, controller.signal, (event) => {
+    keep(event)
+    controller.abort()
+  })
+  await assert.rejects(stopped, { name: 'AbortError' })
+  assert.deepEqual(texts, ['Half', 'a'])
 })

@@ -1,8 +1,8 @@
 import type { JsonValue } from './messages.ts'
-import type { Model, ModelEvent, ModelReply, ModelRequest, ModelUsage, RequestedCall } from './model.ts'
+import type { Model, ModelEvent, ModelReply, ModelRequest, ModelSink, ModelUsage, RequestedCall } from './model.ts'
 import { ModelError } from './model.ts'
 
-/** A scripted reply: `events` are yielded, then `reply` is returned or `error` thrown. */
+/** A scripted reply: `events` are passed to the sink, then `reply` is returned or `error` thrown. */
 export interface ScriptedReply {
   events: ModelEvent[]
   reply?: Partial<ModelReply>
@@ -30,7 +30,7 @@ export class ScriptedModel implements Model {
     return this.fileTypes.includes(mediaType)
   }
 
-  async *reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
+  async reply(request: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
     const next = this.script[this.requests.length]
     const data = { ...request }
     delete data.trace
@@ -39,7 +39,7 @@ export class ScriptedModel implements Model {
     await next.before?.(request, signal)
     for (const event of next.events) {
       signal.throwIfAborted()
-      yield event
+      await sink(event)
     }
     if (next.error) throw next.error
     return toReply(next)
@@ -51,6 +51,23 @@ export class ScriptedModel implements Model {
       throw new Error(`ScriptedModel: ${this.requests.length} of ${this.script.length} replies were asked for`)
     }
   }
+}
+
+/** Asks a model, and collects the events of its reply. `onEvent` acts on each event before the next. */
+export async function collectReply(
+  model: Pick<Model, 'reply'>,
+  request: ModelRequest,
+  signal = new AbortController().signal,
+  onEvent?: (event: ModelEvent) => void,
+): Promise<{ events: ModelEvent[]; reply: ModelReply }> {
+  const events: ModelEvent[] = []
+  const sink: ModelSink = (event) => {
+    events.push(event)
+    onEvent?.(event)
+    return undefined
+  }
+  const reply = await model.reply(request, sink, signal)
+  return { events, reply }
 }
 
 /** A reply of text in pieces, then tool calls. */

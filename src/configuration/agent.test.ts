@@ -7,10 +7,7 @@ import { parseAgentConfig } from './parse.ts'
 const model: Model = {
   name: 'none',
   seesImages: false,
-  // oxlint-disable-next-line require-yield
-  async *reply() {
-    throw new Error('not asked')
-  },
+  reply: () => Promise.reject(new Error('not asked')),
 }
 
 function parts(version: string, closed: string[]): AgentParts {

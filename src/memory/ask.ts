@@ -1,5 +1,5 @@
 import type { Static, TSchema } from 'typebox'
-import type { Model } from '../agent/model.ts'
+import { ignoreEvents, type Model } from '../agent/model.ts'
 import { createAjv } from '../json/schema/ajv.ts'
 
 interface Question<T extends TSchema> {
@@ -25,11 +25,9 @@ export async function askForList<T extends TSchema>(
   signal: AbortSignal,
 ): Promise<Static<T>[] | undefined> {
   const limited = AbortSignal.any([signal, AbortSignal.timeout(limitMs)])
-  const replying = model.reply({ system, messages: [{ role: 'user', text }], tools: [] }, limited)
-  let next = await replying.next()
-  while (!next.done) next = await replying.next()
+  const reply = await model.reply({ system, messages: [{ role: 'user', text }], tools: [] }, ignoreEvents, limited)
   const fits = ajv.compile(item)
-  return findList(next.value.text)?.filter((element): element is Static<T> => fits(element))
+  return findList(reply.text)?.filter((element): element is Static<T> => fits(element))
 }
 
 /** Models often put text around the list. */

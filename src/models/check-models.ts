@@ -1,4 +1,5 @@
-import { ModelError, type Model, type ModelErrorCode } from '../agent/model.ts'
+import { ModelError, type Model, type ModelErrorCode, type ModelSink } from '../agent/model.ts'
+import { orAborted } from '../concurrency/or-aborted.ts'
 import { listModels } from '../configuration/models/findings.ts'
 import { ConfigError, formatPath, type ConfigProblem } from '../configuration/problems.ts'
 import type { Environment } from '../configuration/references.ts'
@@ -127,11 +128,15 @@ function toTiny(config: ModelConfig): ModelConfig {
 
 /** Waits for the first event of a reply, then closes the connection. Any event proves that the model works. */
 async function askTiny(model: Model, signal: AbortSignal): Promise<void> {
-  const replying = model.reply({ system: '', messages: [{ role: 'user', text: 'Say "ok".' }], tools: [] }, signal)
-  const timedOut = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(new Error('too late')), { once: true }))
+  const enough = new AbortController()
+  const request = { system: '', messages: [{ role: 'user' as const, text: 'Say "ok".' }], tools: [] }
+  const stop: ModelSink = () => {
+    enough.abort()
+    return undefined
+  }
   try {
-    await Promise.race([replying.next(), timedOut])
-  } finally {
-    void replying.return(undefined as never).catch(() => undefined)
+    await orAborted(model.reply(request, stop, AbortSignal.any([signal, enough.signal])), signal)
+  } catch (error) {
+    if (!enough.signal.aborted) throw error
   }
 }

@@ -3,6 +3,7 @@ import { after, test } from 'node:test'
 import { startModelServer, type ModelServer } from '../../test/fixtures/model-server.ts'
 import type { Message } from '../agent/messages.ts'
 import type { Model, ModelReply } from '../agent/model.ts'
+import { collectReply } from '../agent/scripted-model.ts'
 import type { ModelConfig } from '../configuration/schema.ts'
 import { createConnections } from './connections.ts'
 import { createModel, createModels } from './create-model.ts'
@@ -24,11 +25,7 @@ async function server(script: Parameters<typeof startModelServer>[0] = {}): Prom
 }
 
 async function ask(model: Model): Promise<ModelReply> {
-  const replying = model.reply({ system: '', messages: [{ role: 'user', text: 'Hello' }], tools: [] }, new AbortController().signal)
-  for (;;) {
-    const next = await replying.next()
-    if (next.done) return next.value
-  }
+  return (await collectReply(model, { system: '', messages: [{ role: 'user', text: 'Hello' }], tools: [] })).reply
 }
 
 function problem(config: Partial<ModelConfig>): string {
@@ -155,10 +152,7 @@ async function replyTo(model: Model, messages: Message[]): Promise<ModelReply> {
   const tools = [
     { name: 'delete_note', description: 'Deletes a note.', effect: 'write' as const, schema: { type: 'object', properties: {} } },
   ]
-  const replying = model.reply({ system: '', messages, tools }, new AbortController().signal)
-  let next = await replying.next()
-  while (!next.done) next = await replying.next()
-  return next.value
+  return (await collectReply(model, { system: '', messages, tools })).reply
 }
 
 test('the embedded model as a fallback calls no tools that change something, unless its entry permits them', async () => {

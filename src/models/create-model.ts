@@ -1,4 +1,4 @@
-import type { Model, ModelEvent, ModelReply } from '../agent/model.ts'
+import type { Model } from '../agent/model.ts'
 import { wireOf } from '../configuration/models/abilities.ts'
 import { isAiSdkProvider, type AiSdkProvider, type ChatCompletionsProvider } from '../configuration/providers.ts'
 import { ConfigError, problemAt, type Path } from '../configuration/problems.ts'
@@ -51,9 +51,9 @@ function toEmbeddedModel(name: string, options: { writes: boolean }): Model {
   return {
     name,
     seesImages: false,
-    async *reply(request, signal): AsyncGenerator<ModelEvent, ModelReply> {
+    async reply(request, sink, signal) {
       const { createDemoModel } = await import('../../demo-model/demo-model.ts')
-      return yield* createDemoModel(name, options).reply(request, signal)
+      return createDemoModel(name, options).reply(request, sink, signal)
     },
   }
 }

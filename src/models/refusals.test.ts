@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ModelError, type ModelRequest } from '../agent/model.ts'
-import { fail, say, ScriptedModel } from '../agent/scripted-model.ts'
+import { collectReply, fail, say, ScriptedModel } from '../agent/scripted-model.ts'
 import { withRefusals } from './refusals.ts'
 
 const request: ModelRequest = { system: '', messages: [], tools: [], responseSchema: { type: 'object' } }
 
 async function ask(scripted: ScriptedModel, asked = request) {
-  const replying = withRefusals(scripted).reply(asked, new AbortController().signal)
-  for (let next = await replying.next(); ; next = await replying.next()) if (next.done) return next.value.text
+  return (await collectReply(withRefusals(scripted), asked)).reply.text
 }
 
 test('a provider that refuses the schema is asked without it', async () => {

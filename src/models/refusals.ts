@@ -1,5 +1,5 @@
 import type { Message } from '../agent/messages.ts'
-import { ModelError, type Model, type ModelEvent, type ModelReply, type ModelRequest } from '../agent/model.ts'
+import { ModelError, type Model, type ModelReply, type ModelRequest, type ModelSink } from '../agent/model.ts'
 
 /**
  * Asks again without a part of the request that the provider refuses and that the model can do without:
@@ -9,22 +9,17 @@ import { ModelError, type Model, type ModelEvent, type ModelReply, type ModelReq
  *   any case, and the answer is validated.
  */
 export function withRefusals(model: Model): Model {
-  async function* reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
+  async function reply(request: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
     try {
-      return yield* model.reply(request, signal)
+      return await model.reply(request, sink, signal)
     } catch (error) {
       const smaller = !signal.aborted && error instanceof ModelError && error.code === 'refused' ? toSmaller(request, error) : undefined
       if (!smaller) throw error
-      return yield* reply(smaller, signal)
+      return reply(smaller, sink, signal)
     }
   }
 
-  // A plain request takes no detour: every token would pass this generator.
-  return { ...model, reply: (request, signal) => (hasParts(request) ? reply(request, signal) : model.reply(request, signal)) }
-}
-
-function hasParts({ responseSchema, messages }: ModelRequest): boolean {
-  return responseSchema !== undefined || messages.some(hasVendor)
+  return { ...model, reply }
 }
 
 function hasVendor(message: Message): boolean {

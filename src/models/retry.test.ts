@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ModelError, type Model, type ModelErrorCode, type ModelEvent, type ModelReply, type ModelRequest } from '../agent/model.ts'
-import { fail, say, ScriptedModel } from '../agent/scripted-model.ts'
+import {
+  ignoreEvents,
+  ModelError,
+  type Model,
+  type ModelErrorCode,
+  type ModelEvent,
+  type ModelReply,
+  type ModelRequest,
+} from '../agent/model.ts'
+import { collectReply, fail, say, ScriptedModel } from '../agent/scripted-model.ts'
 import { withRetry } from './retry.ts'
 
 const request = { system: '', messages: [], tools: [] }
@@ -14,18 +22,12 @@ function broken(code: ModelErrorCode, text = '', retryAfterMs?: number) {
 async function ask(models: Model[], signal = new AbortController().signal, modelRequest: ModelRequest = request) {
   const slept: number[] = []
   const sleep = async (ms: number) => void slept.push(ms)
-  const replying = withRetry(models, { sleep, random: () => 1 }).reply(modelRequest, signal)
   const events: ModelEvent[] = []
   let reply: ModelReply | undefined
   let error: unknown
   try {
-    for (let next = await replying.next(); ; next = await replying.next()) {
-      if (next.done) {
-        reply = next.value
-        break
-      }
-      events.push(next.value)
-    }
+    const asked = withRetry(models, { sleep, random: () => 1 })
+    ;({ reply } = await collectReply(asked, modelRequest, signal, (event) => events.push(event)))
   } catch (thrown) {
     error = thrown
   }
@@ -99,29 +101,20 @@ test('an aborted call is not retried', async () => {
 test('an abort ends the wait at once', async () => {
   const stop = new AbortController()
   const model = new ScriptedModel(broken('rate_limited', '', 30_000))
-  const asking = withRetry([model]).reply(request, stop.signal).next()
+  const asking = withRetry([model]).reply(request, ignoreEvents, stop.signal)
   setImmediate(() => stop.abort())
   await assert.rejects(asking, { name: 'AbortError' })
 })
 
-test('disconnecting closes the reply of the model', async () => {
-  let closed = false
-  const model: Model = {
-    name: 'one',
-    seesImages: true,
-    async *reply() {
-      try {
-        yield { type: 'text', text: 'a' }
-        throw new Error('not reached')
-      } finally {
-        closed = true
-      }
-    },
-  }
-  const replying = withRetry([model]).reply(request, new AbortController().signal)
-  await replying.next()
-  await replying.return(undefined as never)
-  assert.equal(closed, true)
+test('a sink that fails ends the call without another attempt', async () => {
+  const model = new ScriptedModel(say(['a', 'b']))
+  const replying = withRetry([model, new ScriptedModel()]).reply(
+    request,
+    () => Promise.reject(new Error('gone')),
+    new AbortController().signal,
+  )
+  await assert.rejects(replying, { message: 'gone' })
+  assert.equal(model.requests.length, 1)
 })
 
 class BlindModel extends ScriptedModel {

@@ -3,9 +3,9 @@ import {
   ModelError,
   type Model,
   type ModelAttempt,
-  type ModelEvent,
   type ModelReply,
   type ModelRequest,
+  type ModelSink,
   type ModelUsage,
 } from '../agent/model.ts'
 import { EmptyAnswerError, findEmptiness, withSpent } from './empty-answers.ts'
@@ -35,8 +35,8 @@ const defaults: RetryOptions = { attempts: 3, sleep: (ms, signal) => wait(ms, un
 export function withRetry(models: readonly Model[], options: Partial<RetryOptions> = {}): Model {
   const { attempts, sleep, random } = { ...defaults, ...options }
 
-  async function* reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
-    const sent = { hasEvents: false }
+  async function reply(request: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
+    const sent = { sink, hasEvents: false }
     const spent: ModelUsage[] = []
     const failures: ModelError[] = []
     for (const model of models) {
@@ -48,7 +48,7 @@ export function withRetry(models: readonly Model[], options: Partial<RetryOption
       const fitting = withoutUnseen(request, model)
       for (let attempt = 1; ; attempt++) {
         signal.throwIfAborted()
-        const outcome = yield* tryOnce(model, fitting, signal, sent)
+        const outcome = await tryOnce(model, fitting, signal, sent)
         if (!(outcome instanceof ModelError)) return withSpent(outcome, spent)
         if (outcome instanceof EmptyAnswerError) spent.push(outcome.usage)
         const delay = attempt < attempts ? delayMs(outcome, attempt, random) : undefined
@@ -69,46 +69,45 @@ export function withRetry(models: readonly Model[], options: Partial<RetryOption
   return { name: primary?.name ?? '', seesImages: primary?.seesImages ?? false, readsFiles, reply }
 }
 
-/** Makes an attempt and returns the reply or the failure. `sent.hasEvents` is true if the reader has text of an attempt that failed. */
-async function* tryOnce(
+/** Makes an attempt and returns the reply or the failure. `sent.hasEvents` is true if the sink has text of an attempt that failed. */
+async function tryOnce(
   model: Model,
   request: ModelRequest,
   signal: AbortSignal,
-  sent: { hasEvents: boolean },
-): AsyncGenerator<ModelEvent, ModelReply | ModelError> {
+  sent: { readonly sink: ModelSink; hasEvents: boolean },
+): Promise<ModelReply | ModelError> {
   if (sent.hasEvents) {
     sent.hasEvents = false
     reachState('model-broke-off')
-    yield { type: 'retrying' }
+    await sent.sink({ type: 'retrying' })
   }
   const { trace, ...plain } = request
   const attempt = trace?.attempt(model, plain)
-  const replying = model.reply(attempt?.traceparent === undefined ? plain : { ...plain, traceparent: attempt.traceparent }, signal)
   let outcome: Parameters<ModelAttempt['end']>[0] = {}
   let hasProviderCalls = false
-  try {
-    for (;;) {
-      const next = await replying.next()
-      if (next.done) {
-        const error = hasProviderCalls ? undefined : findEmptiness(model, next.value, request.messages)
-        outcome = { reply: next.value, ...(error && { error }) }
-        return error ?? next.value
-      }
-      hasProviderCalls ||= next.value.type === 'call_start'
-      if (!sent.hasEvents) {
-        sent.hasEvents = true
-        attempt?.onFirstEvent?.()
-      }
-      yield next.value
+  const pass: ModelSink = (event) => {
+    hasProviderCalls ||= event.type === 'call_start'
+    if (!sent.hasEvents) {
+      sent.hasEvents = true
+      attempt?.onFirstEvent?.()
     }
+    return sent.sink(event)
+  }
+  try {
+    const reply = await model.reply(
+      attempt?.traceparent === undefined ? plain : { ...plain, traceparent: attempt.traceparent },
+      pass,
+      signal,
+    )
+    const error = hasProviderCalls ? undefined : findEmptiness(model, reply, request.messages)
+    outcome = { reply, ...(error && { error }) }
+    return error ?? reply
   } catch (error) {
     if (signal.aborted || !(error instanceof ModelError)) throw error
     outcome = { error }
     return error
   } finally {
     attempt?.end(outcome)
-    // Closes the connection if the reader stops early. After the end of the reply this call has no effect.
-    await replying.return(undefined as never)
   }
 }
 

@@ -1,26 +1,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ModelEvent, ModelReply } from '../agent/model.ts'
+import type { ModelReply, ModelSink } from '../agent/model.ts'
 import { withStops } from './stops.ts'
 
 const usage = { model: 'm', input: 1, output: 9, cachedInput: 0, reasoning: 0 }
 const call = { name: 'look', arguments: '{}' }
 
-async function* replyIn(pieces: string[]): AsyncGenerator<ModelEvent, ModelReply> {
-  for (const text of pieces) yield text === '*' ? { type: 'reasoning', text } : { type: 'text', text }
+async function replyIn(pieces: string[], sink: ModelSink): Promise<ModelReply> {
+  for (const text of pieces) await sink(text === '*' ? { type: 'reasoning', text } : { type: 'text', text })
   const text = pieces.filter((piece) => piece !== '*').join('')
   const vendor = { provider: 'p', model: 'm', data: 1 }
   return { text, reasoning: '', toolCalls: [call], finish: 'length', usage, vendor }
 }
 
 async function read(pieces: string[], stops: string[]) {
-  const replying = withStops(replyIn(pieces), stops)
   const events: string[] = []
-  for (;;) {
-    const next = await replying.next()
-    if (next.done) return { events, reply: next.value }
-    events.push('text' in next.value ? next.value.text : next.value.type)
-  }
+  const sink: ModelSink = async (event) => void events.push('text' in event ? event.text : event.type)
+  const reply = await withStops(stops, sink, (filter) => replyIn(pieces, filter))
+  return { events, reply }
 }
 
 test('A text ends before the first stop, wherever the pieces are cut, and the usage is that of the whole reply', async () => {

@@ -1,4 +1,4 @@
-import type { ModelEvent, ModelReply } from '../agent/model.ts'
+import type { ModelReply, ModelSink } from '../agent/model.ts'
 import { TextBuilder } from '../agent/text-builder.ts'
 
 /** Stop texts that a provider does not take are applied here: the answer ends before the first of them, and the rest is read for its usage. */
@@ -46,23 +46,25 @@ class StopFilter {
   }
 }
 
-/** Ends the answer of a reply before the first of the stop texts. Calls behind the stop are dropped, and so is what belongs to the whole text. */
-export async function* withStops(
-  replying: AsyncGenerator<ModelEvent, ModelReply>,
+/**
+ * Ends the answer of a reply before the first of the stop texts. Calls behind the stop are dropped, and so is what belongs to the whole text.
+ * `ask` asks the model with a sink.
+ */
+export async function withStops(
   stops: readonly string[],
-): AsyncGenerator<ModelEvent, ModelReply> {
+  sink: ModelSink,
+  ask: (sink: ModelSink) => Promise<ModelReply>,
+): Promise<ModelReply> {
   const filter = new StopFilter(stops)
-  try {
-    for (;;) {
-      const next = await replying.next()
-      const text = !next.done && next.value.type === 'text' ? filter.accept(next.value.text) : filter.flush()
-      if (text !== '') yield { type: 'text', text }
-      if (next.done) return filter.isStopped ? toStopped(next.value, filter.text.toText()) : next.value
-      if (next.value.type !== 'text') yield next.value
-    }
-  } finally {
-    await replying.return(undefined as never)
-  }
+  const whole = await ask((event) => {
+    const text = event.type === 'text' ? filter.accept(event.text) : filter.flush()
+    const taken = text === '' ? undefined : sink({ type: 'text', text })
+    if (event.type === 'text') return taken
+    return taken ? taken.then(() => sink(event)) : sink(event)
+  })
+  const rest = filter.flush()
+  if (rest !== '') await sink({ type: 'text', text: rest })
+  return filter.isStopped ? toStopped(whole, filter.text.toText()) : whole
 }
 
 function toStopped(whole: ModelReply, text: string): ModelReply {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Decision, PendingCall } from '../agent/approval.ts'
 import type { Message, ToolMessage } from '../agent/messages.ts'
-import type { Model, ModelEvent, ModelReply, ModelRequest } from '../agent/model.ts'
+import type { Model, ModelReply, ModelRequest, ModelSink } from '../agent/model.ts'
 import { planExecute } from '../agent/plan.ts'
 import { optionsOf, type StoryEvent } from '../agent/react-fixture.ts'
 import { react, runAgent } from '../agent/loop.ts'
@@ -27,8 +27,8 @@ export class AnsweringModel implements Model {
     this.answer = answer
   }
 
-  reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
-    return new ScriptedModel(this.answer(request)).reply(request, signal)
+  reply(request: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
+    return new ScriptedModel(this.answer(request)).reply(request, sink, signal)
   }
 }
 

@@ -3,7 +3,8 @@ import { createRequire } from 'node:module'
 import { after, test } from 'node:test'
 import { startModelServer, type ModelAnswer, type ModelScript, type ModelServer } from '../../../test/fixtures/model-server.ts'
 import type { AssistantMessage, Message } from '../../agent/messages.ts'
-import { ModelError, type ModelEvent, type ModelReply, type ModelRequest, type ToolOffer } from '../../agent/model.ts'
+import { ModelError, type ModelRequest, type ToolOffer } from '../../agent/model.ts'
+import { collectReply } from '../../agent/scripted-model.ts'
 import type { ModelConfig } from '../../configuration/schema.ts'
 import { createConnections } from '../connections.ts'
 import { createModel } from '../create-model.ts'
@@ -39,16 +40,7 @@ async function setUp(provider: Provider, script: ModelScript, config: Partial<Mo
   const server = await startModelServer(script)
   servers.push(server)
   const model = createModel({ ...configs[provider], base_url: server.url, ...config }, { environment: {}, connections })
-  return { server, model, ask: (request = question) => collect(model.reply(request, new AbortController().signal)) }
-}
-
-async function collect(replying: AsyncGenerator<ModelEvent, ModelReply>): Promise<{ events: ModelEvent[]; reply: ModelReply }> {
-  const events: ModelEvent[] = []
-  for (;;) {
-    const next = await replying.next()
-    if (next.done) return { events, reply: next.value }
-    events.push(next.value)
-  }
+  return { server, model, ask: (request = question) => collectReply(model, request) }
 }
 
 async function failureOf(provider: Provider, answer: ModelAnswer, config: Partial<ModelConfig> = {}): Promise<ModelError> {
@@ -233,20 +225,18 @@ for (const provider of providers) {
     assert.match(early.message, /did not begin its answer within 0.05 s$/)
     const { server, model } = await setUp(provider, { headers, raw, silentAfter: provider === 'google' ? 1 : 3 })
     const stop = new AbortController()
-    const replying = model.reply(question, stop.signal)
-    await replying.next()
-    const waiting = replying.next()
-    stop.abort(new Error('enough'))
-    await assert.rejects(waiting, { message: 'enough' })
+    const replying = collectReply(model, question, stop.signal, () => stop.abort(new Error('enough')))
+    await assert.rejects(replying, { message: 'enough' })
     assert.equal(await server.requests[0]!.closedEarly, true)
   })
 }
 
-test('disconnecting closes the connection', async () => {
+test('a sink that fails closes the connection, and its failure is that of the call', async () => {
   const { server, model } = await setUp('google', { ...answers.google, silentAfter: 1 })
-  const replying = model.reply(question, new AbortController().signal)
-  await replying.next()
-  await replying.return(undefined as never)
+  await assert.rejects(
+    model.reply(question, () => Promise.reject(new Error('gone')), new AbortController().signal),
+    { message: 'gone' },
+  )
   assert.equal(await server.requests[0]!.closedEarly, true)
 })
 

@@ -7,6 +7,7 @@ import {
   type ModelReply,
   type ModelRequest,
   type ModelServer,
+  type ModelSink,
   type ToolOffer,
 } from '../../agent/model.ts'
 import type { ModelAbilities } from '../../configuration/models/abilities.ts'
@@ -60,14 +61,14 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
   const { provider, model, origin, timeouts } = options
   let loading: Promise<LanguageModelV4> | undefined
 
-  async function* reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
+  async function reply(request: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
     signal.throwIfAborted()
     const language = await (loading ??= options.load())
     const asked = toAskable(options, request)
     const collector = new PartCollector(origin, provider, asked.tools)
     const call = toCall(options, asked)
     for (let turn = 1; ; turn++) {
-      yield* read(language, call, collector, signal)
+      await read(language, call, collector, sink, signal)
       const paused = turn < maxTurns ? collector.resume() : undefined
       if (!paused) return withRealNames(collector.toReply(model), request.tools)
       call.prompt = [...toPrompt(options, asked), paused]
@@ -75,24 +76,34 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
   }
 
   /** Reads one stream of the provider to its end. */
-  async function* read(
+  async function read(
     language: LanguageModelV4,
     call: LanguageModelV4CallOptions,
     collector: PartCollector,
+    sink: ModelSink,
     signal: AbortSignal,
-  ): AsyncGenerator<ModelEvent, void> {
+  ): Promise<void> {
     const watch = new RequestWatch(signal)
     let reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart> | undefined
+    let isPassing = false
+    const pass = async (event: ModelEvent): Promise<void> => {
+      isPassing = true
+      await sink(event)
+      isPassing = false
+    }
     try {
       const streaming = language.doStream({ ...call, abortSignal: watch.signal })
       reader = (await watch.within(timeouts.firstTokenMs, streaming)).stream.getReader()
       for (;;) {
         const next = await watch.within(collector.hasBegun ? timeouts.idleMs : timeouts.firstTokenMs, reader.read())
-        if (next.done) return yield* collector.lateEvents()
+        if (next.done) break
         const event = collector.accept(next.value)
-        if (event) yield event
+        if (event) await pass(event)
       }
+      for (const event of collector.lateEvents()) await pass(event)
     } catch (error) {
+      // A failure of the sink is no failure of the provider.
+      if (isPassing) throw error
       signal.throwIfAborted()
       throw watch.isSilent ? toSilence(options, collector.hasBegun) : toModelError(origin, error, collector.hasBegun)
     } finally {
@@ -102,9 +113,9 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
     }
   }
 
-  function replyWithStops(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
+  function replyWithStops(request: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
     const stops = untakenStops(provider, request.options)
-    return stops.length > 0 ? withStops(reply(request, signal), stops) : reply(request, signal)
+    return stops.length > 0 ? withStops(stops, sink, (filter) => reply(request, filter, signal)) : reply(request, sink, signal)
   }
 
   return { name: model, seesImages: options.seesImages, readsFiles: options.readsFiles, server: options.server, reply: replyWithStops }

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startModelServer, type ModelScript, type ModelServer } from '../../../test/fixtures/model-server.ts'
 import type { Message } from '../../agent/messages.ts'
-import { ModelError, type ModelEvent, type ModelReply, type ToolOffer } from '../../agent/model.ts'
+import { ModelError, type ModelReply, type ToolOffer } from '../../agent/model.ts'
+import { collectReply } from '../../agent/scripted-model.ts'
 import type { ModelConfig } from '../../configuration/schema.ts'
 import { createConnections } from '../connections.ts'
 import { createModel } from '../create-model.ts'
@@ -39,13 +40,8 @@ async function setUp(name: keyof typeof configs, script: ModelScript, ...tools: 
   servers.push(server)
   const model = createModel({ ...configs[name]!, base_url: server.url }, { environment: {}, connections })
   const ask = async (messages: Message[] = [{ role: 'user', text: 'Which colour?' }]) => {
-    const replying = model.reply({ system: '', messages, tools }, new AbortController().signal)
-    const events: ModelEvent[] = []
-    for (;;) {
-      const next = await replying.next()
-      if (next.done) return { reply: next.value, events: events.filter(({ type }) => type !== 'text' && type !== 'reasoning') }
-      events.push(next.value)
-    }
+    const { reply, events } = await collectReply(model, { system: '', messages, tools })
+    return { reply, events: events.filter(({ type }) => type !== 'text' && type !== 'reasoning') }
   }
   // The database keeps a turn as JSON.
   const again = ({ text, vendor }: ModelReply) =>

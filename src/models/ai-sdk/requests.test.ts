@@ -3,6 +3,7 @@ import { after, test } from 'node:test'
 import { startModelServer, type ModelServer } from '../../../test/fixtures/model-server.ts'
 import type { JsonObject, Message } from '../../agent/messages.ts'
 import type { ModelReply, ModelRequest, ToolOffer } from '../../agent/model.ts'
+import { collectReply } from '../../agent/scripted-model.ts'
 import type { ModelConfig } from '../../configuration/schema.ts'
 import { createConnections } from '../connections.ts'
 import { createModel } from '../create-model.ts'
@@ -29,7 +30,7 @@ async function bodyOf(config: ModelConfig, change: Partial<ModelRequest> = {}): 
   servers.push(server)
   const model = createModel({ ...config, base_url: server.url }, { environment: {}, connections })
   const request = { system: 'Be brief.', messages: [{ role: 'user', text: 'Hi.' }] as Message[], tools: [], ...change }
-  await assert.rejects(model.reply(request, new AbortController().signal).next())
+  await assert.rejects(collectReply(model, request))
   const { body, headers } = server.requests[0]!
   return { body, headers }
 }
@@ -38,11 +39,7 @@ async function replyOf(config: ModelConfig, events: string[]): Promise<ModelRepl
   const server = await startModelServer({ raw: events })
   servers.push(server)
   const model = createModel({ ...config, base_url: server.url }, { environment: {}, connections })
-  const replying = model.reply({ system: '', messages: [{ role: 'user', text: 'Hi.' }], tools: [] }, new AbortController().signal)
-  for (;;) {
-    const next = await replying.next()
-    if (next.done) return next.value
-  }
+  return (await collectReply(model, { system: '', messages: [{ role: 'user', text: 'Hi.' }], tools: [] })).reply
 }
 
 test('Claude and Nova get marks at the end of the system prompt and of the prompt, unless the cache is off', async () => {

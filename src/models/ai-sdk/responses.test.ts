@@ -3,6 +3,7 @@ import { after, test } from 'node:test'
 import { startModelServer, type ModelScript, type ModelServer } from '../../../test/fixtures/model-server.ts'
 import type { Message } from '../../agent/messages.ts'
 import { ModelError, type ModelReply, type ModelRequest } from '../../agent/model.ts'
+import { collectReply } from '../../agent/scripted-model.ts'
 import type { ModelConfig } from '../../configuration/schema.ts'
 import { createConnections } from '../connections.ts'
 import { createModel } from '../create-model.ts'
@@ -23,11 +24,7 @@ async function serve(script: ModelScript): Promise<ModelServer> {
 async function ask(config: ModelConfig, request: Partial<ModelRequest> = {}): Promise<ModelReply> {
   const model = createModel(config, { environment: {}, connections })
   const question: Message[] = [{ role: 'user', text: 'Add one.' }]
-  const replying = model.reply({ system: 'Be brief.', messages: question, tools: [add], ...request }, new AbortController().signal)
-  for (;;) {
-    const next = await replying.next()
-    if (next.done) return next.value
-  }
+  return (await collectReply(model, { system: 'Be brief.', messages: question, tools: [add], ...request })).reply
 }
 
 const add = {
@@ -181,10 +178,8 @@ test('a field that the server refuses is left out of this request and of each la
   })
   const model = createModel(openai(server, { model: 'gpt-4.1', temperature: 0 }), { environment: {}, connections })
   for (const _ of [1, 2]) {
-    const replying = model.reply({ system: '', messages: [{ role: 'user', text: 'Hi' }], tools: [] }, new AbortController().signal)
-    let next = await replying.next()
-    while (!next.done) next = await replying.next()
-    assert.equal(next.value.text, 'Hello.')
+    const { reply } = await collectReply(model, { system: '', messages: [{ role: 'user', text: 'Hi' }], tools: [] })
+    assert.equal(reply.text, 'Hello.')
   }
   assert.equal(server.requests.length, 5)
   assert.equal((server.requests[0]!.body as { temperature?: number }).temperature, 0)

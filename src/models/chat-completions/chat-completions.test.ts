@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startModelServer, type ModelAnswer, type ModelScript, type ModelServer } from '../../../test/fixtures/model-server.ts'
 import type { Message } from '../../agent/messages.ts'
-import { ModelError, type ModelEvent, type ModelReply, type ModelRequest } from '../../agent/model.ts'
+import { ModelError, type ModelEvent, type ModelRequest } from '../../agent/model.ts'
+import { collectReply } from '../../agent/scripted-model.ts'
 import { createChatCompletionsModel, type ChatCompletionsOptions } from './chat-completions.ts'
 import { createConnections } from '../connections.ts'
 
@@ -29,18 +30,11 @@ async function setUp(script: ModelScript, options: Partial<ChatCompletionsOption
     connections,
     ...options,
   })
-  const ask = (request = hello, signal = new AbortController().signal) => collect(model.reply(request, signal))
+  const ask = (request = hello, signal = new AbortController().signal) => collectReply(model, request, signal)
   return { server, model, ask }
 }
 
-async function collect(replying: AsyncGenerator<ModelEvent, ModelReply>): Promise<{ events: ModelEvent[]; reply: ModelReply }> {
-  const events: ModelEvent[] = []
-  for (;;) {
-    const next = await replying.next()
-    if (next.done) return { events, reply: next.value }
-    events.push(next.value)
-  }
-}
+const textOf = (event: ModelEvent) => (event.type === 'text' ? event.text : '')
 
 async function failureOf(answer: ModelAnswer, options: Partial<ChatCompletionsOptions> = {}): Promise<ModelError> {
   const { ask } = await setUp(answer, options)
@@ -193,16 +187,9 @@ test('a stream that ends without a finish reason is an error, and its calls are 
 
 test('a broken connection is a retryable error after the text received so far', async () => {
   const { model } = await setUp({ text: ['one ', 'two '], breakAfter: 3 })
-  const replying = model.reply(hello, new AbortController().signal)
   let text = ''
   await assert.rejects(
-    async () => {
-      for (;;) {
-        const next = await replying.next()
-        if (next.done) return
-        if (next.value.type === 'text') text += next.value.text
-      }
-    },
+    collectReply(model, hello, undefined, (event) => (text += textOf(event))),
     { name: 'ModelError', code: 'unavailable', message: /broke off its answer/ },
   )
   assert.equal(text, 'one two ')
@@ -301,9 +288,9 @@ test('an abort closes the connection at once, before and inside of the answer', 
   for (const answer of [{ silentAfter: 0 }, { text: ['a', 'b'], silentAfter: 2 }]) {
     const { server, model } = await setUp(answer)
     const stop = new AbortController()
-    const replying = model.reply(hello, stop.signal)
-    if (answer.silentAfter === 2) await replying.next()
-    const waiting = replying.next()
+    const begun = Promise.withResolvers<void>()
+    const waiting = collectReply(model, hello, stop.signal, () => begun.resolve())
+    if (answer.silentAfter === 2) await begun.promise
     while (server.requests.length === 0) await new Promise(setImmediate)
     stop.abort(new Error('enough'))
     await assert.rejects(waiting, { message: 'enough' })
@@ -317,12 +304,15 @@ test('an aborted signal sends no request', async () => {
   assert.equal(server.requests.length, 0)
 })
 
-test('closing the generator closes the connection', async () => {
-  const { server, model } = await setUp({ text: ['a', 'b'], silentAfter: 2 })
-  const replying = model.reply(hello, new AbortController().signal)
-  await replying.next()
-  await replying.return(undefined as never)
-  assert.equal(await server.requests[0]!.closedEarly, true)
+test('a sink that fails closes the connection, and its failure is that of the call', async () => {
+  const gone = () => {
+    throw new Error('gone')
+  }
+  for (const sink of [gone, () => Promise.reject(new Error('gone'))]) {
+    const { server, model } = await setUp({ text: ['a', 'b'], silentAfter: 2 })
+    await assert.rejects(model.reply(hello, sink, new AbortController().signal), { message: 'gone' })
+    assert.equal(await server.requests[0]!.closedEarly, true)
+  }
 })
 
 test('a slow reader pauses the server', async () => {
@@ -330,15 +320,23 @@ test('a slow reader pauses the server', async () => {
   const raw = Array.from({ length: 900 }, () => `data: ${JSON.stringify({ choices: [{ delta: { content: piece } }] })}\n\n`)
   const end = ['data: {"choices":[{"finish_reason":"stop"}]}\n\n']
   const { server, model } = await setUp({ raw: [...raw, ...end] })
-  const replying = model.reply(hello, new AbortController().signal)
-  const first = await replying.next()
+  const begun = Promise.withResolvers<void>()
+  const reading = Promise.withResolvers<void>()
+  let sent = 0
+  const sink = (event: ModelEvent) => {
+    sent += textOf(event).length
+    begun.resolve()
+    return reading.promise
+  }
+  const replying = model.reply(hello, sink, new AbortController().signal)
+  await begun.promise
   let over = false
   void server.requests[0]!.closedEarly.then(() => (over = true))
   // Far longer than loopback needs for 15 MB, if nobody held it up.
   await new Promise((resolve) => setTimeout(resolve, 150))
   assert.equal(over, false)
-  let sent = 0
-  for (let next = first; !next.done; next = await replying.next()) sent += next.value.type === 'text' ? next.value.text.length : 0
+  reading.resolve()
+  await replying
   assert.equal(sent, 900 * piece.length)
 })
 

@@ -1,5 +1,5 @@
 import type { Pool } from 'undici'
-import type { Model, ModelError, ModelEvent, ModelReply, ModelRequest } from '../../agent/model.ts'
+import type { Model, ModelError, ModelReply, ModelRequest, ModelSink } from '../../agent/model.ts'
 import { fieldsOf } from '../../json/shape.ts'
 import { ReplyBuilder } from './reply.ts'
 import { findQuirk } from './quirks.ts'
@@ -52,7 +52,7 @@ export function createChatCompletionsModel(options: ChatCompletionsOptions): Mod
     return quirk !== undefined
   }
 
-  async function* reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
+  async function reply(request: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
     signal.throwIfAborted()
     const pool = await connections.pool(url.origin, timeouts.connectMs)
     signal.throwIfAborted()
@@ -65,7 +65,7 @@ export function createChatCompletionsModel(options: ChatCompletionsOptions): Mod
         while (!builder.isDone && !stream.isOver) {
           await stream.change()
           signal.throwIfAborted()
-          for (let event = builder.take(); event; event = builder.take()) yield event
+          await passAll(builder, sink)
         }
         signal.throwIfAborted()
         if (stream.failure && !builder.hasBegun && learn(stream.failure, exchange.form)) {
@@ -73,7 +73,7 @@ export function createChatCompletionsModel(options: ChatCompletionsOptions): Mod
           continue
         }
         builder.end()
-        for (let event = builder.take(); event; event = builder.take()) yield event
+        await passAll(builder, sink)
         // After the finish reason only the usage can be missing, so a failure is ignored.
         if (stream.failure && !builder.isWhole) throw stream.failure
         return exchange.form.quirks.needsPlainNames ? withRealNames(builder.toReply(), request.tools) : builder.toReply()
@@ -87,6 +87,14 @@ export function createChatCompletionsModel(options: ChatCompletionsOptions): Mod
 
   const { readsFiles } = options
   return { name: model, seesImages: options.seesImages, ...(readsFiles && { readsFiles }), server: toServer(url), reply }
+}
+
+/** Passes the events that have arrived. While the sink is busy, further text is merged, and much text pauses the socket. */
+async function passAll(builder: ReplyBuilder, sink: ModelSink): Promise<void> {
+  for (let event = builder.take(); event; event = builder.take()) {
+    const taken = sink(event)
+    if (taken) await taken
+  }
 }
 
 /** The format in which the configuration asks a model to speak. */

@@ -4,7 +4,7 @@ import { setImmediate as tick } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { startModelServer } from '../../../test/fixtures/model-server.ts'
-import type { ModelRequest } from '../../agent/model.ts'
+import type { ModelEvent, ModelRequest } from '../../agent/model.ts'
 import { createConnections } from '../connections.ts'
 import { createChatCompletionsModel } from './chat-completions.ts'
 import { toWireBody } from './request-body.ts'
@@ -31,7 +31,15 @@ async function open(headers: Record<string, string> = {}) {
   return {
     server,
     /** Resolves when the answer has begun. */
-    begin: async (request: ModelRequest) => (await model.reply(request, stopping.signal).next()).value,
+    begin(request: ModelRequest) {
+      const { promise, resolve, reject } = Promise.withResolvers<ModelEvent>()
+      const sink = (event: ModelEvent) => {
+        resolve(event)
+        return undefined
+      }
+      model.reply(request, sink, stopping.signal).catch(reject)
+      return promise
+    },
     async [Symbol.asyncDispose]() {
       stopping.abort()
       await connections.close()

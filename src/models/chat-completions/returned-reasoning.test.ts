@@ -3,6 +3,7 @@ import { after, test } from 'node:test'
 import { startModelServer, type ModelAnswer, type ModelScript, type ModelServer } from '../../../test/fixtures/model-server.ts'
 import type { AssistantMessage, Message } from '../../agent/messages.ts'
 import type { ModelReply } from '../../agent/model.ts'
+import { collectReply } from '../../agent/scripted-model.ts'
 import { createConnections } from '../connections.ts'
 import { createChatCompletionsModel, type ChatCompletionsOptions } from './chat-completions.ts'
 
@@ -27,10 +28,7 @@ async function setUp(script: ModelScript, options: Partial<ChatCompletionsOption
     connections,
     ...options,
   })
-  async function ask(messages: Message[]): Promise<ModelReply> {
-    const replying = model.reply({ system: '', messages, tools: [] }, new AbortController().signal)
-    for (let next = await replying.next(); ; next = await replying.next()) if (next.done) return next.value
-  }
+  const ask = async (messages: Message[]): Promise<ModelReply> => (await collectReply(model, { system: '', messages, tools: [] })).reply
   return { server, ask }
 }
 

@@ -1,5 +1,5 @@
 import { charactersPerToken } from '../../agent/history.ts'
-import { ModelError, type Model } from '../../agent/model.ts'
+import { ignoreEvents, ModelError, type Model } from '../../agent/model.ts'
 import type { Agent, CurrentAgent } from '../../configuration/agent.ts'
 import { digest, summaryTokens, systemOf } from './transcript.ts'
 import type { Job, JobOutcome } from '../jobs.ts'
@@ -119,21 +119,16 @@ async function summariseWith(model: Model, { earlier, messages, maxCharacters }:
 async function ask(model: Model, summary: string, turns: string[], maxCharacters: number, signal: AbortSignal): Promise<string> {
   const messages: Message[] = [{ role: 'user', text: `{"summary": ${JSON.stringify(summary)}, "turns": [\n${turns.join(',\n')}\n]}` }]
   const deadline = AbortSignal.timeout(answerMs)
-  const replying = model.reply({ system: instructions(maxCharacters), messages, tools: [] }, AbortSignal.any([signal, deadline]))
+  const request = { system: instructions(maxCharacters), messages, tools: [] }
   try {
-    for (;;) {
-      const next = await replying.next()
-      if (!next.done) continue
-      const text = next.value.text.trim()
-      if (text === '') throw new ModelError('unavailable', `${model.name} returned an empty summary.`)
-      return text
-    }
+    const reply = await model.reply(request, ignoreEvents, AbortSignal.any([signal, deadline]))
+    const text = reply.text.trim()
+    if (text === '') throw new ModelError('unavailable', `${model.name} returned an empty summary.`)
+    return text
   } catch (error) {
     if (deadline.aborted && !signal.aborted)
       throw new ModelError('unavailable', `${model.name} did not return a summary within ${answerMs / 1000} s.`, { cause: error })
     throw error
-  } finally {
-    await replying.return(undefined as never)
   }
 }
 
