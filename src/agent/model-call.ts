@@ -40,10 +40,10 @@ export async function callModel(
   const relay = new Relay(loop, label)
   const reply = await relay.ask(toRequest(options, label, offered))
   options.signal.throwIfAborted()
-  const made = reply.files ? await keepFiles(reply, options) : noFiles
+  const files = reply.files ? await keepFiles(reply, options) : noFiles
   // A program reads an answer with a schema, so that answer has no notes.
-  const faults = options.answerSchema ? '' : made.faults.map((fault) => `\n[${fault}]`).join('')
-  const message = toMessage(withText(reply, reply.text + faults), made.artifacts, offers.length > 0, options)
+  const faults = options.answerSchema ? '' : files.faults.map((fault) => `\n[${fault}]`).join('')
+  const message = toMessage(withText(reply, reply.text + faults), files.artifacts, offers.length > 0, options)
   for (const text of answer.takeHeldReasoning()) void emit(answer.add('reasoning', text))
   if (label !== undefined && faults !== '') void emit(answer.add(label, faults))
   return { message, usage: reply.usage, finish: reply.finish }

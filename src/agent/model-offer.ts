@@ -6,14 +6,14 @@ import { nameTools } from './tool-names.ts'
 
 /** The tools in the form for the model. */
 export function offersOf(options: LoopOptions): ToolOffer[] {
-  return [...offeredTools(options)].map((named) => toOffer(options, named))
+  return [...offeredTools(options)].map((entry) => toOffer(options, entry))
 }
 
 /** The offered tools that the caller's choice leaves to the model. */
 export function chosenOffers(options: LoopOptions): ToolOffer[] {
   const choice = choiceInForce(options.modelOptions?.toolChoice, options.messages)
   const offered = [...offeredTools(options)].filter(([, tool]) => isChosen(tool, choice))
-  return offered.map((named) => toOffer(options, named))
+  return offered.map((entry) => toOffer(options, entry))
 }
 
 function toOffer(options: LoopOptions, [name, tool]: [string, Tool]): ToolOffer {

@@ -12,18 +12,18 @@ const maxFiles = 16
 
 /** The sources of a reply within limits, with places in its text; undefined for none. A source without address and title says nothing. */
 export function toSources({ sources = [], text }: Pick<ModelReply, 'sources' | 'text'>): ModelSource[] | undefined {
-  const kept = sources.slice(0, maxSources).map((source) => toSource(source, text.length))
-  const useful = kept.filter(({ url, title }) => url !== undefined || title !== '')
+  const limited = sources.slice(0, maxSources).map((source) => toSource(source, text.length))
+  const useful = limited.filter(({ url, title }) => url !== undefined || title !== '')
   return useful.length > 0 ? useful : undefined
 }
 
 function toSource({ url, title, text, start, end }: ModelSource, length: number): ModelSource {
-  const place = start !== undefined && end !== undefined && start >= 0 && start < end && end <= length ? { start, end } : {}
+  const range = start !== undefined && end !== undefined && start >= 0 && start < end && end <= length ? { start, end } : {}
   return {
     ...(isWebAddress(url) && { url }),
     title: shorten(title, maxTitle),
     ...(text !== undefined && text !== '' && { text: shorten(text, maxQuote) }),
-    ...place,
+    ...range,
   }
 }
 
@@ -46,19 +46,19 @@ export interface ReplyFiles {
 
 /** Keeps the files of a reply as artifacts, in order. Names count on from the earlier replies of the run. */
 export async function keepFiles({ files = [], usage }: ModelReply, { keepArtifact, messages, signal }: LoopOptions): Promise<ReplyFiles> {
-  const made: ReplyFiles = { artifacts: [], faults: [] }
+  const result: ReplyFiles = { artifacts: [], faults: [] }
   let n = messages.reduce((count, message) => count + (message.role === 'assistant' ? (message.artifacts?.length ?? 0) : 0), 0)
   for (const file of files.slice(0, maxFiles)) {
     signal.throwIfAborted()
     try {
       const bytes = Buffer.from(file.data, 'base64')
-      made.artifacts.push(await keepArtifact({ name: nameOf(file, ++n), type: file.mediaType, bytes, tool: usage.model }))
+      result.artifacts.push(await keepArtifact({ name: nameOf(file, ++n), type: file.mediaType, bytes, tool: usage.model }))
     } catch (error) {
-      made.faults.push(error instanceof Error ? error.message : 'A file could not be kept.')
+      result.faults.push(error instanceof Error ? error.message : 'A file could not be kept.')
     }
   }
-  if (files.length > maxFiles) made.faults.push(`${files.length - maxFiles} further files were not kept.`)
-  return made
+  if (files.length > maxFiles) result.faults.push(`${files.length - maxFiles} further files were not kept.`)
+  return result
 }
 
 const extensions: Readonly<Record<string, string>> = {

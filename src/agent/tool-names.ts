@@ -19,8 +19,8 @@ export function fitName(name: string): string {
   const plain = normaliseText(name.slice(0, maxRead), 'NFKD')
     .replace(/\p{M}/gu, '')
     .replace(/[^A-Za-z0-9_-]/gu, '_')
-  const named = /^[0-9-]/.test(plain) ? `t_${plain}` : plain
-  return named.slice(0, maxLength) || '_'
+  const prefixed = /^[0-9-]/.test(plain) ? `t_${plain}` : plain
+  return prefixed.slice(0, maxLength) || '_'
 }
 
 /** Maps the names for the model to the tools, in the given order. A name that is already accepted stays. */

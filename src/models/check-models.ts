@@ -128,15 +128,15 @@ function toTiny(config: ModelConfig): ModelConfig {
 
 /** Waits for the first event of a reply, then closes the connection. Any event proves that the model works. */
 async function askTiny(model: Model, signal: AbortSignal): Promise<void> {
-  const enough = new AbortController()
+  const firstEvent = new AbortController()
   const request = { system: '', messages: [{ role: 'user' as const, text: 'Say "ok".' }], tools: [] }
   const stop: ModelSink = () => {
-    enough.abort()
+    firstEvent.abort()
     return undefined
   }
   try {
-    await orAborted(model.reply(request, stop, AbortSignal.any([signal, enough.signal])), signal)
+    await orAborted(model.reply(request, stop, AbortSignal.any([signal, firstEvent.signal])), signal)
   } catch (error) {
-    if (!enough.signal.aborted) throw error
+    if (!firstEvent.signal.aborted) throw error
   }
 }

@@ -31,6 +31,6 @@ function hasSpoken(messages: readonly Message[]): boolean {
 
 /** Adds the tokens of empty answers of the same model. Another model has other prices, so its tokens cannot be added. */
 export function withSpent(reply: ModelReply, spent: readonly ModelUsage[]): ModelReply {
-  const same = spent.filter(({ model }) => model === reply.usage.model)
-  return same.length > 0 ? { ...reply, usage: same.reduce(addUsage, reply.usage) } : reply
+  const usages = spent.filter(({ model }) => model === reply.usage.model)
+  return usages.length > 0 ? { ...reply, usage: usages.reduce(addUsage, reply.usage) } : reply
 }

@@ -26,8 +26,8 @@ export function pricesOf(config: ModelConfig, environment: Environment): ModelPr
   if (config.prices === 'none') return undefined
   if (config.prices) return { rates: config.prices }
   const server = toServer(config, environment)
-  const known = server && load().calcPrice({ input_tokens: 1 }, config.model, server)?.model_price
-  return known && toPrices(known)
+  const listPrices = server && load().calcPrice({ input_tokens: 1 }, config.model, server)?.model_price
+  return listPrices && toPrices(listPrices)
 }
 
 const nameInList: Partial<Record<Provider, string>> = {

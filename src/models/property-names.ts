@@ -64,13 +64,13 @@ function toRenamed(schema: JsonSchema): Renamed {
 
 /** A name for each name that is refused, unlike all others. */
 function toSentNames(names: readonly string[]): Map<string, string> {
-  const taken = new Set(names.filter((name) => accepted.test(name)))
+  const usedNames = new Set(names.filter((name) => accepted.test(name)))
   const sent = new Map<string, string>()
   for (const name of names.filter((candidate) => !accepted.test(candidate))) {
     const base = name.replace(/[^a-zA-Z0-9_.-]/g, '_').slice(0, maxLength) || '_'
     let unique = base
-    for (let n = 2; taken.has(unique); n++) unique = `${base.slice(0, maxLength - `_${n}`.length)}_${n}`
-    taken.add(unique)
+    for (let n = 2; usedNames.has(unique); n++) unique = `${base.slice(0, maxLength - `_${n}`.length)}_${n}`
+    usedNames.add(unique)
     sent.set(name, unique)
   }
   return sent

@@ -58,9 +58,9 @@ export async function withStops(
   const filter = new StopFilter(stops)
   const whole = await ask((event) => {
     const text = event.type === 'text' ? filter.accept(event.text) : filter.flush()
-    const taken = text === '' ? undefined : sink({ type: 'text', text })
-    if (event.type === 'text') return taken
-    return taken ? taken.then(() => sink(event)) : sink(event)
+    const storing = text === '' ? undefined : sink({ type: 'text', text })
+    if (event.type === 'text') return storing
+    return storing ? storing.then(() => sink(event)) : sink(event)
   })
   const rest = filter.flush()
   if (rest !== '') await sink({ type: 'text', text: rest })
@@ -69,6 +69,6 @@ export async function withStops(
 
 function toStopped(whole: ModelReply, text: string): ModelReply {
   const { vendor: _, sources = [], ...reply } = whole
-  const kept = sources.filter(({ end = 0 }) => end <= text.length)
-  return { ...reply, text, toolCalls: [], finish: 'stop', ...(kept.length > 0 && { sources: kept }) }
+  const sourcesBefore = sources.filter(({ end = 0 }) => end <= text.length)
+  return { ...reply, text, toolCalls: [], finish: 'stop', ...(sourcesBefore.length > 0 && { sources: sourcesBefore }) }
 }

@@ -53,14 +53,14 @@ function merge(schema: JsonSchema, document: Document): Merged {
     list.filter((part) => isObject(part) && document.partsLeft-- > 0).map((part) => merge(part as JsonSchema, document))
   const all = inner([...(target ? [target] : []), ...listed(schema, 'allOf')])
   const choices = [inner(listed(schema, 'anyOf')), inner(listed(schema, 'oneOf'))]
-  const own = listed(schema, 'required').filter((name) => typeof name === 'string')
+  const requiredNames = listed(schema, 'required').filter((name) => typeof name === 'string')
   const common = choices.flatMap(([first, ...others]) => {
     return (first?.required ?? []).filter((name) => others.every(({ required }) => required.includes(name)))
   })
   // The schema's own properties take precedence.
   const parts = [...all, ...choices.flat()].map(({ properties }) => properties)
   const properties = Object.assign({}, ...parts.toReversed(), named(schema, 'properties')) as Record<string, unknown>
-  return { properties, required: [...new Set([...own, ...all.flatMap(({ required }) => required), ...common])] }
+  return { properties, required: [...new Set([...requiredNames, ...all.flatMap(({ required }) => required), ...common])] }
 }
 
 /** Tells which properties belong together; undefined where the alternatives require nothing. */

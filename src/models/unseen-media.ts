@@ -15,7 +15,7 @@ export function unseenIn({ messages }: ModelRequest, model: Senses): string | un
   for (const message of messages) {
     if (message.role !== 'user') continue
     if (!model.seesImages && message.images?.some((image) => !image.earlier)) return 'see images'
-    const file = message.files?.find((each) => !each.isEarlier && each.text === undefined && !reads(model, each))
+    const file = message.files?.find((candidate) => !candidate.isEarlier && candidate.text === undefined && !reads(model, candidate))
     if (file) return taskOf(file.mediaType)
   }
   return undefined
@@ -49,9 +49,9 @@ function toSeen(message: Message, model: Senses): Message {
   const unread = files.filter((file) => !reads(model, file))
   const texts = unread.flatMap(({ text }) => (text === undefined ? [] : [text]))
   const names = unread.flatMap(({ text, name }) => (text === undefined ? [name] : []))
-  const hidden = model.seesImages ? [] : images.map((image) => image.earlier?.name ?? 'an image')
+  const hiddenNames = model.seesImages ? [] : images.map((image) => image.earlier?.name ?? 'an image')
   const readFiles = files.filter((file) => reads(model, file))
-  const seen: UserMessage = { ...rest, text: withNotes(...withText(texts, rest.text), imagesNote(hidden), filesNote(names)) }
+  const seen: UserMessage = { ...rest, text: withNotes(...withText(texts, rest.text), imagesNote(hiddenNames), filesNote(names)) }
   if (model.seesImages && images.length > 0) seen.images = images
   if (readFiles.length > 0) seen.files = readFiles
   return seen

@@ -64,14 +64,14 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
   async function reply(request: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
     signal.throwIfAborted()
     const language = await (loading ??= options.load())
-    const asked = toAskable(options, request)
-    const collector = new PartCollector(origin, provider, asked.tools)
-    const call = toCall(options, asked)
+    const askable = toAskable(options, request)
+    const collector = new PartCollector(origin, provider, askable.tools)
+    const call = toCall(options, askable)
     for (let turn = 1; ; turn++) {
       await read(language, call, collector, sink, signal)
       const paused = turn < maxTurns ? collector.resume() : undefined
       if (!paused) return withRealNames(collector.toReply(model), request.tools)
-      call.prompt = [...toPrompt(options, asked), paused]
+      call.prompt = [...toPrompt(options, askable), paused]
     }
   }
 
@@ -128,10 +128,10 @@ const knowsNone: ReadonlySet<Provider> = new Set(['anthropic', 'google', 'openai
 function toAskable({ provider, abilities }: AiSdkOptions, wanted: ModelRequest): ModelRequest {
   const request = provider === 'amazon-bedrock' ? { ...wanted, messages: withBedrockFiles(wanted.messages) } : wanted
   const hasFormat = (tools: readonly ToolOffer[]) => toAnswerFormat(provider, { ...request, tools }, abilities).responseFormat !== undefined
-  const asked = knowsNone.has(provider) ? withIdleTools(request, hasFormat) : request
-  const isWithoutTools = toFunctionTools(provider, asked.tools, abilities).length === 0
-  if (!ofClaude.has(provider)) return asked
-  return isWithoutTools ? { ...asked, messages: withoutCalls(asked.messages) } : withSentNames(asked)
+  const askable = knowsNone.has(provider) ? withIdleTools(request, hasFormat) : request
+  const isWithoutTools = toFunctionTools(provider, askable.tools, abilities).length === 0
+  if (!ofClaude.has(provider)) return askable
+  return isWithoutTools ? { ...askable, messages: withoutCalls(askable.messages) } : withSentNames(askable)
 }
 
 /** The call of the package for a request. What the service sets itself takes precedence over the options of agent.yaml. */

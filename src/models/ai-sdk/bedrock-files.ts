@@ -8,14 +8,14 @@ const maxName = 190
 
 export function withBedrockFiles(messages: readonly Message[]): readonly Message[] {
   if (!messages.some((message) => message.role === 'user' && message.files)) return messages
-  const taken = new Set<string>()
-  return messages.map((message) => (message.role === 'user' && message.files ? toNamed(message, message.files, taken) : message))
+  const usedNames = new Set<string>()
+  return messages.map((message) => (message.role === 'user' && message.files ? toNamed(message, message.files, usedNames) : message))
 }
 
-function toNamed(message: UserMessage, files: readonly MessageFile[], taken: Set<string>): UserMessage {
-  const named = files.map((file) => ({ ...file, name: toUnique(toPlain(file.name), taken) }))
-  const text = isBlank(message.text) ? `The user sent: ${named.map(({ name }) => name).join(', ')}.` : message.text
-  return { ...message, text, files: named }
+function toNamed(message: UserMessage, files: readonly MessageFile[], usedNames: Set<string>): UserMessage {
+  const renamedFiles = files.map((file) => ({ ...file, name: toUnique(toPlain(file.name), usedNames) }))
+  const text = isBlank(message.text) ? `The user sent: ${renamedFiles.map(({ name }) => name).join(', ')}.` : message.text
+  return { ...message, text, files: renamedFiles }
 }
 
 /** The name without its ending, which the package would cut at the first full stop. */
@@ -28,9 +28,9 @@ function toPlain(name: string): string {
   return plain.slice(0, maxName).replace(/^[ -]+|[ -]+$/g, '') || 'document'
 }
 
-function toUnique(name: string, taken: Set<string>): string {
+function toUnique(name: string, usedNames: Set<string>): string {
   let unique = name
-  for (let n = 2; taken.has(unique.toLowerCase()); n++) unique = `${name} (${n})`
-  taken.add(unique.toLowerCase())
+  for (let n = 2; usedNames.has(unique.toLowerCase()); n++) unique = `${name} (${n})`
+  usedNames.add(unique.toLowerCase())
   return unique
 }

@@ -45,13 +45,13 @@ export const createCountMender = (): Mender => (data) => {
  * server behind its call only, so the begin of the call is repeated.
  */
 export const createCallMender = (): Mender => {
-  const begun = new Set<unknown>()
+  const begunCalls = new Set<unknown>()
   return (data) => {
     if (!data.includes('"mcp_tool_')) return [data]
     const { type, index, content_block: block } = toEvent(data)
     const { type: kind, id, tool_use_id: called } = fieldsOf(block)
-    if (kind === 'mcp_tool_use') begun.add(id)
-    if (type !== 'content_block_start' || kind !== 'mcp_tool_result' || begun.has(called)) return [data]
+    if (kind === 'mcp_tool_use') begunCalls.add(id)
+    if (type !== 'content_block_start' || kind !== 'mcp_tool_result' || begunCalls.has(called)) return [data]
     const call = { type: 'mcp_tool_use', id: called, name: 'repeated', server_name: 'repeated', input: {} }
     return [JSON.stringify({ type, index, content_block: call }), data]
   }

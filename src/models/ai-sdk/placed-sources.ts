@@ -68,12 +68,12 @@ function groundingsOf(text: string, grounding: unknown): object[] {
   const places = toCharacters(text, offsets)
   return supports.flatMap(({ groundingChunkIndices: indices }, at) => {
     const { startIndex, endIndex, text: expected } = segments[at] ?? {}
-    const place = { start: places.get(Number(startIndex ?? 0)), end: places.get(Number(endIndex)) }
+    const range = { start: places.get(Number(startIndex ?? 0)), end: places.get(Number(endIndex)) }
     // The segments of a reply with several parts count in parts that are not told.
-    if (typeof expected === 'string' && text.slice(place.start, place.end) !== expected) return []
+    if (typeof expected === 'string' && text.slice(range.start, range.end) !== expected) return []
     return (Array.isArray(indices) ? indices : []).slice(0, maxSupports).map((index: unknown) => {
       const { uri, title } = fieldsOf(fieldsOf(Array.isArray(chunks) ? chunks[Number(index)] : undefined)['web'])
-      return { url: uri, title, start_index: place.start, end_index: place.end }
+      return { url: uri, title, start_index: range.start, end_index: range.end }
     })
   })
 }

@@ -49,8 +49,8 @@ function unlessRestricted(settings: Settings): Settings | undefined {
 
 /** Providers want the kind of a place, and know one. */
 function withPlace(settings: Settings): Settings {
-  const { userLocation: place } = settings
-  return isObject(place) ? { ...settings, userLocation: { type: 'approximate', ...place } } : settings
+  const { userLocation: location } = settings
+  return isObject(location) ? { ...settings, userLocation: { type: 'approximate', ...location } } : settings
 }
 
 const ofClaude: Readonly<Record<string, Kind>> = {

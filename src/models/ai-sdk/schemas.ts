@@ -14,13 +14,13 @@ export function toFunctionTools(
   offers: readonly ToolOffer[],
   { strictTools }: Pick<ModelAbilities, 'strictTools'>,
 ): LanguageModelV4FunctionTool[] {
-  let left = provider === 'anthropic' ? maxStrictOfClaude : Infinity
+  let remaining = provider === 'anthropic' ? maxStrictOfClaude : Infinity
   return offers
     .filter(({ provider: kind }) => !kind)
     .map(({ name, description, schema: whole }) => {
       const schema = toToolSchema(whole)
-      const isEnforced = strictTools && left > 0 && isStrict(schema)
-      if (isEnforced) left--
+      const isEnforced = strictTools && remaining > 0 && isStrict(schema)
+      if (isEnforced) remaining--
       // The responses API enforces a schema unless told otherwise, and changes the schema for that.
       const strict = isEnforced ? { strict: true } : isOnResponses(provider) ? { strict: false } : {}
       return { type: 'function', name, description, inputSchema: schema, ...strict }

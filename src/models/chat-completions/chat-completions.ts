@@ -92,8 +92,8 @@ export function createChatCompletionsModel(options: ChatCompletionsOptions): Mod
 /** Passes the events that have arrived. While the sink is busy, further text is merged, and much text pauses the socket. */
 async function passAll(builder: ReplyBuilder, sink: ModelSink): Promise<void> {
   for (let event = builder.take(); event; event = builder.take()) {
-    const taken = sink(event)
-    if (taken) await taken
+    const storing = sink(event)
+    if (storing) await storing
   }
 }
 

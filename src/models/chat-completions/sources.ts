@@ -28,8 +28,8 @@ export class SourceCollector {
   /** Undefined for no source. Sources without a place count only where no source has a place: others were found, but support no text. */
   toSources(): ModelSource[] | undefined {
     const { citations, results } = this.lists
-    const found = entriesOf(results)
-    if (found.length > 0) for (const result of found) this.add(fieldsOf(result))
+    const entries = entriesOf(results)
+    if (entries.length > 0) for (const result of entries) this.add(fieldsOf(result))
     else for (const url of entriesOf(citations)) this.add({ url })
     const all = [...this.byKey.values()]
     const placed = all.filter(({ start }) => start !== undefined)
@@ -39,11 +39,11 @@ export class SourceCollector {
   private add({ url: address, title, content, snippet, start_index: start, end_index: end }: Record<string, unknown>): void {
     const url = this.byKey.size < maxSources ? toUrl(address) : undefined
     if (url === undefined) return
-    const place = toPlace(start, end)
-    const key = JSON.stringify([url, place])
+    const range = toPlace(start, end)
+    const key = JSON.stringify([url, range])
     if (this.byKey.has(key)) return
     const text = toText(content) || toText(snippet)
-    this.byKey.set(key, { url, title: toText(title) || new URL(url).hostname, ...(text !== '' && { text }), ...place })
+    this.byKey.set(key, { url, title: toText(title) || new URL(url).hostname, ...(text !== '' && { text }), ...range })
   }
 }
 
