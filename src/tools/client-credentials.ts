@@ -1,5 +1,8 @@
 /** The client credentials grant (RFC 6749, 4.4): requests, answers, and a token that is kept. */
 
+/** A token is renewed this long before its expiry, so that it stays valid for the whole request. */
+export const leewayMs = 30_000
+
 export interface TokenClient {
   id: string
   secret: string
@@ -27,13 +30,13 @@ function encode(text: string): string {
     .replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
-/** The answer of a token endpoint (RFC 6749, 5.1 and 5.2): a token with its lifetime where the server states one, or an error code. */
-export function parseTokenAnswer(text: string): { token?: string; seconds?: number; error?: string } {
+/** The answer of a token endpoint (RFC 6749, 5.1 and 5.2): a token, and how long to keep it where the server states its lifetime; or an error code. */
+export function parseTokenAnswer(text: string): { token?: string; keepMs?: number; error?: string } {
   const { access_token: token, expires_in: expiresIn, error } = Object(tryParse(text)) as Record<string, unknown>
-  const seconds = Number(expiresIn)
+  const lifeMs = Number(expiresIn) * 1000
   return {
     ...(typeof token === 'string' && token !== '' && { token }),
-    ...(Number.isFinite(seconds) && seconds > 0 && { seconds }),
+    ...(Number.isFinite(lifeMs) && lifeMs > 0 && { keepMs: lifeMs - Math.min(leewayMs, lifeMs / 2) }),
     ...(typeof error === 'string' && { error }),
   }
 }
@@ -45,9 +48,6 @@ function tryParse(text: string): unknown {
     return undefined
   }
 }
-
-/** A token is renewed this long before its expiry, so that it stays valid for the whole request. */
-export const leewayMs = 30_000
 
 /** Keeps the token of `request` for `keepMs`. Calls at the same time share one request. */
 export function keepToken(request: () => Promise<{ token: string; keepMs: number }>) {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isInputRequiredResult, type Progress, type CallToolResult, type ContentBlock } from '@modelcontextprotocol/client'
+import { isInputRequiredResult, type CallToolResult, type ContentBlock, type Progress } from '@modelcontextprotocol/client'
 import type { ArtifactUse } from '../../agent/artifact.ts'
 import { outcomeUnknown } from '../../agent/history.ts'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
@@ -8,11 +8,10 @@ import type { Tool, ToolContext } from '../../agent/tool.ts'
 import { messageOf } from '../../errors.ts'
 import { isObject } from '../../json/shape.ts'
 import { toLine } from '../plain-text.ts'
-import { ConnectionLost, type Connection } from './connection.ts'
-import { limits } from './limits.ts'
-import { createServerRequests, type AllowedRequests } from './requests/server-requests.ts'
+import { type Connection, ConnectionLost } from './connection.ts'
+import { createServerRequests, type AllowedRequests } from './server-requests.ts'
 import type { ServerTool } from './server-tool.ts'
-import type { Secrets } from './server.ts'
+import { limits, type Secrets } from './server.ts'
 
 /** Traits of a tool that affect a call. */
 type CallTraits = Pick<Tool, 'effect' | 'timeoutMs' | 'maxOutputCharacters'>

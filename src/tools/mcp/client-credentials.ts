@@ -8,7 +8,7 @@ import {
   type AuthProvider,
   type FetchLike,
 } from '@modelcontextprotocol/client'
-import { keepToken, leewayMs, parseTokenAnswer, toTokenRequest } from '../client-credentials.ts'
+import { keepToken, parseTokenAnswer, toTokenRequest } from '../client-credentials.ts'
 
 export interface ClientCredentials {
   clientId: string
@@ -63,9 +63,9 @@ export function createClientCredentials(client: ClientCredentials, { serverUrl, 
 
   const kept = keepToken(async () => {
     tokenEndpoint ??= await discover({ serverUrl, fetchFn, resourceMetadataUrl, resource: client.resource })
-    const { token, seconds } = await requestToken(client, { ...tokenEndpoint, scope: scopeOf(tokenEndpoint) }, fetchFn)
-    onToken(token)
-    return { token, keepMs: seconds === undefined ? Infinity : seconds * 1000 - leewayMs }
+    const issued = await requestToken(client, { ...tokenEndpoint, scope: scopeOf(tokenEndpoint) }, fetchFn)
+    onToken(issued.token)
+    return issued
   })
 
   return {
@@ -137,11 +137,11 @@ async function requestToken(
   { clientId, clientSecret }: ClientCredentials,
   { endpoint, scope, resource, takesBasic }: TokenEndpoint,
   fetchFn: FetchLike,
-): Promise<{ token: string; seconds?: number }> {
+): Promise<{ token: string; keepMs: number }> {
   const request = toTokenRequest({ id: clientId, secret: clientSecret }, { scope, resource }, { isInBody: !takesBasic })
   const response = await fetchFn(endpoint, { ...request, redirect: 'error' })
-  const { token, seconds, error } = parseTokenAnswer(await response.text().catch(() => ''))
-  if (response.ok && token !== undefined) return { token, seconds }
+  const { token, keepMs = Infinity, error } = parseTokenAnswer(await response.text().catch(() => ''))
+  if (response.ok && token !== undefined) return { token, keepMs }
   const code = error === undefined ? '' : `${error}, `
   throw new Error(`The token endpoint issued no token for the credentials of oauth (${code}status ${response.status}).`)
 }

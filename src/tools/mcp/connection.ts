@@ -1,10 +1,10 @@
 import {
+  type CallToolResult,
+  type InputRequiredResult,
   ProtocolError,
   SdkError,
   SdkErrorCode,
   SdkHttpError,
-  type CallToolResult,
-  type InputRequiredResult,
 } from '@modelcontextprotocol/client'
 import type { Logger } from 'pino'
 import { toLine } from '../plain-text.ts'
@@ -21,7 +21,7 @@ export interface Connection {
   close(): Promise<void>
 }
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   open(events: SessionEvents, signal: AbortSignal): Promise<Session>
   /** Receives every list of tools. A throw is a reason not to use the server. */
   onTools(listing: Listing): Promise<void>

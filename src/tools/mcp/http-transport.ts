@@ -1,11 +1,10 @@
-import { StreamableHTTPClientTransport, type FetchLike } from '@modelcontextprotocol/client'
+import { type FetchLike, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import type { Outbound } from '../builder.ts'
+import { createOAuthFetch, createSend } from './bounded-messages.ts'
 import { createClientCredentials, type Credentials, type TokenOptions } from './client-credentials.ts'
-import { limits } from './limits.ts'
 import { createLoginCredentials } from './login/credentials.ts'
 import type { Logins } from './login/logins.ts'
-import { createOAuthFetch, createSend } from './bounded-messages.ts'
-import { hasOwnCredentials, type RemoteServer } from './server.ts'
+import { hasOwnCredentials, limits, type RemoteServer } from './server.ts'
 
 interface HttpTransportOptions {
   outbound: Outbound

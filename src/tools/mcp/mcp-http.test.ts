@@ -333,7 +333,7 @@ test('a server of the old HTTP+SSE transport is recognised, and another event st
 
 test('a token is renewed before its expiry', async (t) => {
   const server = await modern(t)
-  const { url, tokenRequests } = await tokens(t, 20)
+  const { url, tokenRequests } = await tokens(t, 0.002)
   const oauth = { client_id: 'me', client_secret: 'secret', token_url: `${url}/token` }
   const { call } = await connect(t, { url: server.url, oauth })
   const before = tokenRequests.length

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { acceptChangedTools, listChangedTools } from '../../configuration/tool-pins/changed-tools.ts'
-import { createPinMemory, type PinStore, serverKey } from '../../configuration/tool-pins/pin-store.ts'
+import { createPinMemory, serverKey, type PinStore } from '../../configuration/tool-pins/pin-store.ts'
 import { callTool, connectServer, makeFolder, rawConfig, until } from './mcp-fixture.ts'
 import { openPins } from './pins.ts'
 

@@ -2,11 +2,11 @@ import { hash } from 'node:crypto'
 import type { Tool as ListedTool } from '@modelcontextprotocol/client'
 import type { JsonSchema } from '../../agent/messages.ts'
 import { messageOf } from '../../errors.ts'
-import { createGuardedCompiler, SchemaTimeout, type GuardedCheck } from '../../json/schema/guarded-compiler.ts'
+import { createGuardedCompiler, type GuardedCheck, SchemaTimeout } from '../../json/schema/guarded-compiler.ts'
 import { isDeeper, isObject } from '../../json/shape.ts'
 import { describeSchemaError } from '../builder.ts'
 import { toLine, toPlain } from '../plain-text.ts'
-import { limits } from './limits.ts'
+import { limits } from './server.ts'
 
 /** A tool listed by a server, after validation. */
 export interface ServerTool {

@@ -2,7 +2,7 @@ import type { CallToolResult, InputRequiredResult, Progress, Tool as ListedTool 
 import type { JsonObject } from '../../agent/messages.ts'
 import type { Outbound } from '../builder.ts'
 import type { Logins } from './login/logins.ts'
-import type { AllowedRequests, Answers, ServerRequests } from './requests/server-requests.ts'
+import type { AllowedRequests, Answers, ServerRequests } from './server-requests.ts'
 
 /** A connection to a server, from the handshake to the close. */
 export interface Session {

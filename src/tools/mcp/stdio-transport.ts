@@ -4,9 +4,8 @@ import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deserializeMessage, serializeMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client'
 import { toLine } from '../plain-text.ts'
-import { limits } from './limits.ts'
 import { createPace, readLines } from './bounded-messages.ts'
-import type { HideSecrets, Launch } from './server.ts'
+import { limits, type HideSecrets, type Launch } from './server.ts'
 
 interface StdioTransport extends Transport {
   /** The SDK recognises a stdio transport by the fields `pid` and `stderr`. */

@@ -4,14 +4,13 @@ import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { Tool, ToolContext } from '../../agent/tool.ts'
 import type { Definition } from '../../configuration/tool-pins/pin-store.ts'
 import type { RefusedTool, ToolSpec } from '../builder.ts'
-import { limits } from './limits.ts'
 import type { Pins } from './pins.ts'
 import { createCheckMaker, toServerTool, type ServerTool } from './server-tool.ts'
-import type { McpConfig, Secrets } from './server.ts'
+import { limits, type McpConfig, type Secrets } from './server.ts'
 import type { Listing } from './session.ts'
 
 /** The tools of one server, as offered to the agent. */
-export interface ToolList {
+interface ToolList {
   tools(): readonly Tool[]
   refused(): readonly RefusedTool[]
   /** Replaces the tools by a new listing of the server. Rejects when the listing has too many tools. */
@@ -20,7 +19,7 @@ export interface ToolList {
   recheck(): Promise<void>
 }
 
-export interface ToolListOptions {
+interface ToolListOptions {
   spec: ToolSpec
   config: McpConfig
   secrets: Pick<Secrets, 'mask'>

@@ -1,7 +1,7 @@
 import type { JsonSchema } from '../../agent/messages.ts'
 import { isObject } from '../../json/shape.ts'
 import type { Body, Encoding, OperationOptions } from './api.ts'
-import type { Keys } from './keys.ts'
+import type { Keys } from './parameters.ts'
 import { shortText, toInputSchema } from './schemas.ts'
 
 export interface ConvertedBody {

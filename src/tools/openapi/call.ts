@@ -11,7 +11,7 @@ import type { Api, Operation } from './api.ts'
 import { sign, type CredentialOptions } from './credentials.ts'
 import { toRequest, type Request } from './request.ts'
 
-export interface OperationCallOptions extends CredentialOptions {
+interface OperationCallOptions extends CredentialOptions {
   outbound: Outbound
   operation: Operation
   schemes: Api['schemes']

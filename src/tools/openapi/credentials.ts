@@ -1,9 +1,11 @@
 import { resolveReferences, type Environment } from '../../configuration/references.ts'
+import type { Outbound } from '../builder.ts'
+import { keepToken, parseTokenAnswer, toTokenRequest, type TokenClient } from '../client-credentials.ts'
+import { readAtMost } from '../web/fetch-address.ts'
 import { isFieldName, isFieldValue } from '../web/request-headers.ts'
 import { isSecretHeader } from '../web/secrets.ts'
 import type { Api, Operation, SecurityScheme } from './api.ts'
 import type { Request } from './request.ts'
-import type { Tokens } from './tokens.ts'
 
 export interface CredentialOptions {
   /** Credentials by scheme, as configured, with unresolved references. */
@@ -15,7 +17,7 @@ export interface CredentialOptions {
 }
 
 /** Secrets added to a request, to be masked in every output. */
-export interface SignedRequest {
+interface SignedRequest {
   secrets: string[]
   /** Discards the tokens, so that the next call fetches new ones; false when the request used no token. */
   renew(): boolean
@@ -93,4 +95,62 @@ function applyCredential(request: Request, scheme: SecurityScheme, value: string
   request.headers['authorization'] = basic === undefined ? `Bearer ${value.replace(/^Bearer /i, '')}` : `Basic ${basic}`
   // In `user:password`, the password alone is a secret too.
   return basic === undefined ? [] : [basic, value.slice(value.indexOf(':') + 1)]
+}
+
+/** Access tokens of the client credentials grant (RFC 6749, 4.4), kept until shortly before they expire. */
+interface Tokens {
+  /** Returns a cached or new token. `client` is `id:secret`. Throws an `Error` without secrets in its message. */
+  get(url: string, client: string, scopes: readonly string[], signal: AbortSignal): Promise<Token>
+}
+
+interface Token {
+  value: string
+  /** Discards the token after a refusal; the next `get` fetches a new token. */
+  forget(): void
+}
+
+/** Milliseconds that a token is kept when the server sends no `expires_in` (RFC 6749, 5.1). */
+const defaultKeepMs = 270_000
+const answerMs = 15_000
+const maxBytes = 65_536
+
+export function createTokens({ fetchConfigured }: Pick<Outbound, 'fetchConfigured'>): Tokens {
+  const tokens = new Map<string, ReturnType<typeof keepToken>>()
+
+  async function fetchToken(url: string, client: string, scopes: readonly string[]): Promise<{ token: string; keepMs: number }> {
+    const failures: string[] = []
+    // Some servers accept the client secret only in a header, others only in the body.
+    for (const isInBody of [false, true]) {
+      const request = toTokenRequest(toClient(client), { scope: scopes.join(' ') }, { isInBody })
+      const response = await fetchConfigured(url, { ...request, redirect: 'manual', signal: AbortSignal.timeout(answerMs) })
+      const { bytes } = await readAtMost(response, maxBytes)
+      const { token, keepMs = defaultKeepMs } = parseTokenAnswer(new TextDecoder().decode(bytes))
+      if (response.ok && token !== undefined) return { token, keepMs }
+      failures.push(String(response.status))
+      if (response.status !== 400 && response.status !== 401) break
+    }
+    throw new Error(`it answered ${failures.join(', then ')}`)
+  }
+
+  async function get(url: string, client: string, scopes: readonly string[], signal: AbortSignal): Promise<Token> {
+    signal.throwIfAborted()
+    const key = JSON.stringify([url, client, ...scopes])
+    const token = tokens.get(key) ?? keepToken(() => fetchToken(url, client, scopes))
+    tokens.set(key, token)
+    try {
+      const value = await token.get()
+      return { value, forget: () => token.forget(value) }
+    } catch (error) {
+      const reason = error instanceof Error && error.message.startsWith('it answered') ? error.message : 'it could not be reached'
+      throw new Error(`No access token was issued by ${new URL(url).host}: ${reason}.`, { cause: error })
+    }
+  }
+
+  return { get }
+}
+
+/** Splits `id:secret`; an id contains no colon. */
+function toClient(text: string): TokenClient {
+  const colon = text.indexOf(':')
+  return { id: text.slice(0, colon), secret: text.slice(colon + 1) }
 }

@@ -1,16 +1,15 @@
 import type { Tool } from '../../agent/tool.ts'
 import { resolveReferences } from '../../configuration/references.ts'
 import type { ToolConfigOf } from '../../configuration/tool-types.ts'
+import { messageOf } from '../../errors.ts'
 import { createCheck, type RefusedTool, type ToolDependencies, type ToolGroup, type ToolSpec } from '../builder.ts'
 import type { Api, Operation, SkippedOperation } from './api.ts'
 import { call } from './call.ts'
-import { checkCredentials, type CredentialOptions } from './credentials.ts'
+import { checkCredentials, createTokens, type CredentialOptions } from './credentials.ts'
 import { readDocument } from './read-document.ts'
-import { openSource } from './open-source.ts'
-import { withoutUser } from './source-address.ts'
-import { createTokens } from './tokens.ts'
+import { openAddress, withoutUser } from './source-address.ts'
+import { openFile, type Source, type SourceOptions } from './source.ts'
 import { checkTokenUrls, createBases, type Bases } from './trust.ts'
-import { messageOf } from '../../errors.ts'
 
 type OpenApiConfig = ToolConfigOf<'openapi'>
 
@@ -159,4 +158,10 @@ function toRefused(entry: string, { id, location, reason }: SkippedOperation): R
 function toBase(address: string): URL {
   if (!/^https?:\/\//i.test(address) || !URL.canParse(address)) throw new Error('base_url must be an http or https address.')
   return new URL(address)
+}
+
+function openSource({ spec, folder, environment, outbound, headers }: SourceOptions): Source {
+  const resolved = /^https?:\/\/|^\$\{/.test(spec) ? resolveReferences(spec, environment) : spec
+  if (/^https?:\/\//i.test(resolved)) return openAddress(resolved, outbound, headers)
+  return openFile(resolved, folder)
 }

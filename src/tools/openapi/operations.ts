@@ -1,13 +1,10 @@
 import type { JsonSchema, JsonValue } from '../../agent/messages.ts'
 import { isObject } from '../../json/shape.ts'
-import type { FoundOperation, Operation, OperationOptions, SkippedOperation } from './api.ts'
+import type { ApiReadOptions, FoundOperation, Operation, OperationOptions, SecurityScheme, SkippedOperation } from './api.ts'
 import { toBody, type ConvertedBody } from './bodies.ts'
-import { createKeys } from './keys.ts'
-import { toParameters, type ConvertedParameter } from './parameters.ts'
+import { createKeys, toParameters, type ConvertedParameter } from './parameters.ts'
 import type { References } from './references.ts'
 import { shortText } from './schemas.ts'
-import { toRequirements } from './schemes.ts'
-import { toId } from './selection.ts'
 
 const methods = ['get', 'head', 'options', 'post', 'put', 'patch', 'delete'] as const
 
@@ -113,4 +110,81 @@ function toServer(lists: readonly unknown[]): string | undefined {
     const variable = Object.hasOwn(variables, name) ? variables[name] : undefined
     return isObject(variable) && variable['default'] !== undefined ? String(variable['default']) : whole
   })
+}
+
+/** The id of an operation, used as the last part of the tool name: letters, digits and `_.-`, unique in the document. */
+function toId(operationId: unknown, method: string, path: string, usedIds: Set<string>): string {
+  const hasId = typeof operationId === 'string' && operationId.trim() !== ''
+  const baseName = hasId ? operationId : `${method}${path.replace(/\W+/g, '_')}`
+  const plain = baseName.replace(/[^A-Za-z0-9_.-]+/g, '_').replace(/^_+|(?<!_)_+$/g, '') || method
+  const short = plain.slice(0, 100)
+  let id = short
+  for (let n = 2; usedIds.has(id); n++) id = `${short}_${n}`
+  usedIds.add(id)
+  return id
+}
+
+/** Selects by name, pattern with `*`, or `tag:<name or pattern>`. */
+export function isSelected(operation: Pick<FoundOperation, 'id' | 'tags' | 'operation'>, { include, exclude }: ApiReadOptions): boolean {
+  const fits = (pattern: string) => fitsPattern(pattern, operation)
+  return (include === undefined || include.some(fits)) && !exclude?.some(fits)
+}
+
+function fitsPattern(pattern: string, { id, tags, operation }: Pick<FoundOperation, 'id' | 'tags' | 'operation'>): boolean {
+  if (pattern.startsWith('tag:')) return tags.some((tag) => matches(pattern.slice('tag:'.length), tag))
+  const operationId = operation['operationId']
+  return matches(pattern, id) || (typeof operationId === 'string' && matches(pattern, operationId))
+}
+
+/** Finds the pieces between the stars in order, without a regular expression that could backtrack. */
+function matches(pattern: string, text: string): boolean {
+  const [first = '', ...rest] = pattern.split('*')
+  const last = rest.pop()
+  if (last === undefined) return text === first
+  if (!text.startsWith(first)) return false
+  let at = first.length
+  for (const piece of rest) {
+    const index = text.indexOf(piece, at)
+    if (index === -1) return false
+    at = index + piece.length
+  }
+  return text.length - last.length >= at && text.endsWith(last)
+}
+
+export function toSchemes(document: Record<string, unknown>, references: References): Record<string, SecurityScheme> {
+  const components = isObject(document['components']) ? document['components'] : {}
+  const all = isObject(components['securitySchemes']) ? Object.entries(components['securitySchemes']) : []
+  return Object.fromEntries(
+    all.flatMap(([name, reference]) => {
+      const schemeObject = references.follow(reference)
+      if (name === '__proto__') return []
+      return [[name, isObject(schemeObject) ? toScheme(schemeObject) : { type: 'other', called: references.explainFailure(reference) }]]
+    }),
+  )
+}
+
+function toScheme({ type, in: location, name, scheme, flows }: Record<string, unknown>): SecurityScheme {
+  if (type === 'apiKey' && typeof name === 'string' && (location === 'header' || location === 'query' || location === 'cookie')) {
+    return { type: 'apiKey', in: location, name }
+  }
+  if (type === 'http') {
+    const called = String(scheme).toLowerCase()
+    return called === 'basic' || called === 'bearer' ? { type: called } : { type: 'other', called: `http ${called}` }
+  }
+  if (type === 'openIdConnect') return { type: 'bearer' }
+  if (type !== 'oauth2') return { type: 'other', called: String(type) }
+  const flow = isObject(flows) ? flows['clientCredentials'] : undefined
+  const tokenUrl = isObject(flow) ? flow['tokenUrl'] : undefined
+  // For other flows, the configured value is a token obtained elsewhere.
+  return typeof tokenUrl === 'string' ? { type: 'clientCredentials', tokenUrl } : { type: 'bearer' }
+}
+
+/** Alternative security requirements; an empty requirement means that no credentials are needed. */
+function toRequirements(reference: unknown): Record<string, string[]>[] | undefined {
+  if (!Array.isArray(reference)) return undefined
+  return reference
+    .filter(isObject)
+    .map((requirement) =>
+      Object.fromEntries(Object.entries(requirement).map(([name, scopes]) => [name, Array.isArray(scopes) ? scopes.map(String) : []])),
+    )
 }

@@ -1,9 +1,7 @@
 import { isObject } from '../../json/shape.ts'
 import type { Api, ApiReadOptions, FoundOperation, Operation, OperationOptions, SkippedOperation } from './api.ts'
-import { findOperations, toOperation, type OperationsFound } from './operations.ts'
+import { findOperations, isSelected, toOperation, toSchemes, type OperationsFound } from './operations.ts'
 import { createReferences, type LoadedFile, type Observed, type ReferenceFault, type References } from './references.ts'
-import { toSchemes } from './schemes.ts'
-import { isSelected } from './selection.ts'
 import { toPlainSwagger, upgradeSwagger, type PlainSwagger } from './swagger2.ts'
 
 /** Maximum operations per entry, more than any model can choose from. */
@@ -16,7 +14,7 @@ const maxNamedTags = 40
 /** Loads other files of a document by their addresses. */
 export type LoadFiles = (hrefs: readonly string[]) => Promise<ReadonlyMap<string, LoadedFile>>
 
-export interface ApiDocument {
+interface ApiDocument {
   content: unknown
   /** Absolute name of the document; references are relative to this name. */
   href: string

@@ -1,7 +1,7 @@
+import { messageOf } from '../../errors.ts'
 import { askOnce, parserLimits } from '../../processes/worker.ts'
 import type { Api, ApiReadOptions } from './api.ts'
 import type { SourceDocument } from './source.ts'
-import { messageOf } from '../../errors.ts'
 
 export interface ReadQuestion {
   bytes: Uint8Array

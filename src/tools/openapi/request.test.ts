@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { workSince } from '../../../test/fixtures/work-meter.ts'
 import type { JsonValue } from '../../agent/messages.ts'
 import { startSite } from '../web/web-fixture.ts'
-import { workSince } from '../../../test/fixtures/work-meter.ts'
 import { documentOf, openApi, operationOf } from './openapi-fixture.ts'
 
 const text = { type: 'string' }

@@ -1,7 +1,7 @@
 import { FormData } from 'undici'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
-import { isFieldValue } from '../web/request-headers.ts'
 import { isObject } from '../../json/shape.ts'
+import { isFieldValue } from '../web/request-headers.ts'
 import type { Body, Encoding, Operation } from './api.ts'
 import { isForm, isJson } from './bodies.ts'
 import { toHeaderText, toPairs, toPathText, toQuery, toText } from './serialise.ts'

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../agent/messages.ts'
-import { toPlain } from '../plain-text.ts'
 import { isObject } from '../../json/shape.ts'
+import { toPlain } from '../plain-text.ts'
 import type { References } from './references.ts'
 
 /**

@@ -1,8 +1,8 @@
+import { messageOf } from '../../errors.ts'
 import { isObject } from '../../json/shape.ts'
 import type { FoundOperation, SkippedOperation } from './api.ts'
 import { findOperations } from './operations.ts'
 import type { References } from './references.ts'
-import { messageOf } from '../../errors.ts'
 
 /** Swagger 2.0 in the form that the converter supports: resolved parameters in each operation. */
 export interface PlainSwagger {

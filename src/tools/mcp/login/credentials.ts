@@ -1,11 +1,10 @@
 import { computeScopeUnion, extractWWWAuthenticateParams } from '@modelcontextprotocol/client'
 import type { Login } from '../../../configuration/login-store.ts'
 import { leewayMs } from '../../client-credentials.ts'
+import { toLine } from '../../plain-text.ts'
 import { resourceOf, type Credentials, type TokenOptions } from '../client-credentials.ts'
 import type { RemoteServer } from '../server.ts'
-import { toLine } from '../../plain-text.ts'
-import { loginEnded, noLogin, scopeMissing, type Logins } from './logins.ts'
-import { renewLogin } from './renew.ts'
+import { loginEnded, noLogin, renewLogin, scopeMissing, type Logins } from './logins.ts'
 
 /** Characters of a scope in an error. */
 const maxScope = 120

@@ -11,11 +11,11 @@ import {
 } from '@modelcontextprotocol/client'
 import type { AuthorizationServer, Login } from '../../../configuration/login-store.ts'
 import { resourceOf } from '../client-credentials.ts'
-import type { RemoteServer, LoginClient } from '../server.ts'
+import type { LoginClient, RemoteServer } from '../server.ts'
+import { toTokens } from './logins.ts'
 import { LoginProvider } from './provider.ts'
-import { toTokens } from './renew.ts'
 
-export interface LoginOptions {
+interface LoginOptions {
   server: RemoteServer
   /** Address on the loopback interface to which the authorization server sends the browser. */
   redirectUrl: string
@@ -31,7 +31,7 @@ export interface LoginOptions {
 }
 
 /** Reason for an operator why a login failed. */
-export class LoginFailure extends Error {
+class LoginFailure extends Error {
   override readonly name = 'LoginFailure'
 }
 

@@ -8,8 +8,8 @@ import {
 import { anyRevision, createLoginMemory, type LoginStore } from '../../../configuration/login-store.ts'
 import { serverKey } from '../../../configuration/tool-pins/pin-store.ts'
 import { createGuardedFetch } from '../../../outbound/guarded-fetch.ts'
-import { connectServer, until } from '../mcp-fixture.ts'
 import { createOAuthFetch, createSend } from '../bounded-messages.ts'
+import { connectServer, until } from '../mcp-fixture.ts'
 import { logIn } from './flow.ts'
 
 async function start(t: TestContext) {
