@@ -90,3 +90,13 @@ export function messageWithCause(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   return cause instanceof Error && !message.includes(cause.message) ? `${message} ${cause.message}` : message
 }
+
+/** The path of a field in a body, such as `messages[0].role`. */
+export function toParam(path: readonly (string | number)[]): string {
+  return path.map((segment, index) => (typeof segment === 'number' ? `[${segment}]` : index === 0 ? segment : `.${segment}`)).join('')
+}
+
+/** The position of a field of a body, as errors name it. */
+export function labelOf([, ...path]: Fault['loc']): string {
+  return toParam(path)
+}

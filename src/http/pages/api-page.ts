@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { App } from '../server/app.ts'
 import { notFound } from '../server/error-reply.ts'
 import { redirect } from './page.ts'
-import { prefixOf } from '../server/prefix.ts'
+import { prefixOf } from '../server/origin.ts'
 
 const isPublic = { config: { access: 'public' }, schema: { hide: true } } as const
 

@@ -6,7 +6,7 @@ import { ServiceError } from '../../errors.ts'
 import { etagOf, accepts, isListed, sendBuiltFile, listBuiltFiles, type BuiltFile } from './built-files.ts'
 import { notFound } from '../server/error-reply.ts'
 import { isBrowser, redirect, renderNotice, sendPage, type RenderedPage, pageHeaders } from './page.ts'
-import { prefixOf } from '../server/prefix.ts'
+import { prefixOf } from '../server/origin.ts'
 import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 

@@ -5,7 +5,7 @@ import type { Configuration, ConfigurationUpdate as Update, UpdatedConfiguration
 import { invalid } from '../../errors.ts'
 import { toJsonSchema } from '../../configuration/schema-walk.ts'
 import { ErrorReply, refusals, ValidationReply } from './schemas.ts'
-import { yamlType } from '../server/yaml-bodies.ts'
+import { yamlType } from '../server/body-types.ts'
 import { named } from '../openapi/named.ts'
 import { principalOf } from '../server/authenticate.ts'
 

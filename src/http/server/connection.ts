@@ -1,6 +1,7 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { ErrorBody } from '../../errors.ts'
 
 /** Limits of what is read after an answer. No key is needed for an early answer. */
 export interface DrainLimits {
@@ -89,4 +90,63 @@ export function disconnectSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
   reply.raw.once('close', () => controller.abort(clientDisconnected))
   return controller.signal
+}
+
+/** Parse errors of Node's HTTP server: malformed HTTP, oversized headers, slow requests. No request object and no route exist for such an error. */
+const refusals: Record<string, [status: string, errorType: string, message: string]> = {
+  HPE_HEADER_OVERFLOW: [
+    '431 Request Header Fields Too Large',
+    'HeadersTooLarge',
+    'The headers of the request are larger than this service accepts.',
+  ],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'RequestTimeout', 'The request did not arrive in time.'],
+}
+
+/** Answers in the error shape, then closes the connection: the start of the next request is unknown. */
+export function refuseBroken(error: NodeJS.ErrnoException, socket: Socket, drain: Drain): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const [status, errorType, message] = refusals[error.code ?? ''] ?? ['400 Bad Request', 'BadRequest', 'The request is not valid HTTP.']
+  const body = JSON.stringify({
+    body: message,
+    status_code: Number.parseInt(status, 10),
+    details: { error_type: errorType },
+  } satisfies ErrorBody)
+  const head = [
+    `HTTP/1.1 ${status}`,
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ]
+  linger(socket, `${head.join('\r\n')}\r\n\r\n${body}`)
+  drain(socket, () => false)
+}
+
+/** Connections that another process accepted, for a server that does not listen itself. */
+export interface InheritedConnections {
+  take(connection: Socket): void
+  /** Resolves when all connections are closed. */
+  ended(): Promise<void>
+}
+
+/** Feeds sockets of another process into `server`. */
+export function acceptInherited(server: Server): InheritedConnections {
+  const open = new Set<Socket>()
+  let isFirst = true
+  let onEmpty = () => {}
+  return {
+    take(connection) {
+      // The event starts the list of connections and the timeouts of slow requests, as in a server that listens.
+      if (isFirst) server.emit('listening')
+      isFirst = false
+      open.add(connection)
+      connection.once('close', () => {
+        open.delete(connection)
+        if (open.size === 0) onEmpty()
+      })
+      server.emit('connection', connection)
+    },
+    async ended() {
+      if (open.size > 0) await new Promise<void>((resolve) => (onEmpty = resolve))
+    },
+  }
 }

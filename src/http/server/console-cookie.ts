@@ -1,8 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { parseCookie, stringifySetCookie, type SetCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { originOf } from './origin.ts'
-import { prefixOf } from './prefix.ts'
+import { originOf, prefixOf } from './origin.ts'
 import type { ConsoleSession } from '../../access/console/console-sessions.ts'
 import { ServiceError } from '../../errors.ts'
 

@@ -1,28 +1,23 @@
 import { randomUUIDv7 } from 'node:crypto'
-import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
+import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { ServiceError } from '../../errors.ts'
-import { a2aType } from '../doors/a2a/google-status.ts'
 import { authenticate, requireDeclaredAccess } from './authenticate.ts'
 import type { ConsoleSessions } from '../../access/console/console-sessions.ts'
 import type { KeyUse } from '../../access/keys/key-use.ts'
 import type { RequestLimits } from '../../access/rate-limits.ts'
 import type { Verifier } from '../../access/verify.ts'
-import { limitBodies } from './body-limits.ts'
-import { refuseBroken } from './broken-requests.ts'
-import { batchType, convertCloudEvent, eventType } from './cloud-events.ts'
-import { createDrain, drainEarlyAnswers, type DrainLimits } from './connection.ts'
+import { parseTexts, limitBodies } from './body-types.ts'
+import { refuseBroken, createDrain, drainEarlyAnswers, type DrainLimits } from './connection.ts'
+import { convertCloudEvent } from './cloud-events.ts'
 import { allowOrigins } from './cors.ts'
 import { refuseOtherMethod } from './other-methods.ts'
 import { readForms } from './forms.ts'
-import { configureOrigin } from './origin.ts'
+import { prefixStripper, configureAddress } from './origin.ts'
 import { errorShapeOf, notFound, replyWithErrors, sendError } from './error-reply.ts'
-import { configurePrefix, prefixStripper } from './prefix.ts'
 import { echoSessions, isId } from './request-headers.ts'
-import { readBodies, type ReadText } from './read-bodies.ts'
+import { readBodies } from './read-bodies.ts'
 import { sendTimings } from './server-timing.ts'
 import { defaultKeepAliveMs } from './sse.ts'
-import { readYamlBodies } from './yaml-bodies.ts'
 import { validateWith } from './validation.ts'
 
 export interface ServerOptions {
@@ -78,17 +73,12 @@ export function createServer({
     schemaController: { compilersFactory: { buildValidator: refuseToCompile, buildSerializer: refuseToCompile } },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
   })
-  configurePrefix(app, publicUrl)
-  configureOrigin(app, publicUrl)
+  configureAddress(app, publicUrl)
   app.decorate('streamKeepAliveMs', streamKeepAliveMs ?? defaultKeepAliveMs)
-  // Fastify accepts text/plain by default; this service accepts JSON only.
-  app.removeContentTypeParser('text/plain')
   // Response schemas are documentation only: typed code builds the responses.
   app.setSerializerCompiler(() => JSON.stringify)
   limitBodies(app, bodyLimit)
-  const readText = readBodies(app, { bodyLimit })
-  parseJsonBodies(app, readText)
-  readYamlBodies(app, readText)
+  parseTexts(app, readBodies(app, { bodyLimit }))
   readForms(app)
   drainEarlyAnswers(app, drain)
   validateWith(app)
@@ -120,45 +110,6 @@ export function createServer({
 
 function refuseToCompile(): never {
   throw new Error('The server has compilers of its own.')
-}
-
-/** Parses JSON bodies. An empty body with a JSON content type is accepted here; the schema of the route requires a body where needed. */
-function parseJsonBodies(app: FastifyInstance, readText: ReadText): void {
-  const parse = app.getDefaultJsonParser('error', 'error')
-  app.removeContentTypeParser('application/json')
-  const parserOf = (refusalOf: (request: FastifyRequest) => ServiceError | undefined) => {
-    return (request: FastifyRequest, _payload: unknown, done: (error: Error | null, body?: unknown) => void): void => {
-      const refusal = refusalOf(request)
-      if (refusal) return done(refusal)
-      readText(request, (error, text) => {
-        if (error) done(error)
-        else if (text === '') done(null, undefined)
-        else void parse(request, text, done)
-      })
-    }
-  }
-  app.addContentTypeParser('application/json', parserOf(unsupportedCoding))
-  app.addContentTypeParser([eventType, batchType], parserOf(unsupportedEvent))
-  app.addContentTypeParser(a2aType, parserOf(unsupportedA2a))
-}
-
-function unsupportedCoding({ headers }: FastifyRequest): ServiceError | undefined {
-  const coding = headers['content-encoding'] ?? 'identity'
-  if (coding === 'identity') return undefined
-  const message = `The content coding ${coding} is not supported: send the body without a content coding.`
-  return new ServiceError('unsupported_media_type', message)
-}
-
-function unsupportedEvent(request: FastifyRequest): ServiceError | undefined {
-  const refusal = unsupportedCoding(request)
-  if (refusal || request.routeOptions.config.takesEvents) return refusal
-  return new ServiceError('unsupported_media_type', 'The content type must be application/json.')
-}
-
-function unsupportedA2a(request: FastifyRequest): ServiceError | undefined {
-  const refusal = unsupportedCoding(request)
-  if (refusal || errorShapeOf(request) === 'a2a') return refusal
-  return new ServiceError('unsupported_media_type', 'The content type must be application/json.')
 }
 
 /** A client that sends 1 MB/s can finish a body of 60 MB after an early answer. */

@@ -1,6 +1,6 @@
-import { toParam } from '../../server/field-path.ts'
 import type { FastifyRequest } from 'fastify'
 import type { ErrorBody, Fault } from '../../../errors.ts'
+import { toParam } from '../../../errors.ts'
 
 /** The error shape of OpenAI's API. */
 export interface OpenAiError {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { prefixOf, prefixStripper } from './prefix.ts'
+import { prefixOf, prefixStripper } from './origin.ts'
 
 const read = (header: string | undefined, configuredPrefix = '') =>
   prefixOf({ server: { configuredPrefix }, headers: header === undefined ? {} : { 'x-forwarded-prefix': header } })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { toByteRange } from './byte-range.ts'
+import { toByteRange } from './send-file.ts'
 
 test('a single range is parsed, from either end of the file', () => {
   assert.deepEqual(toByteRange('bytes=0-3', 10), { start: 0, end: 3 })
