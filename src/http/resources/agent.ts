@@ -8,7 +8,7 @@ import { listModels, type ListedModel } from '../../configuration/models/finding
 import { Prices, type ModelPrices } from '../../configuration/model-schema.ts'
 import { accessTo } from '../../access/permissions.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
-import { refuseOtherModel } from '../doors/openai/model-names.ts'
+import { refuseOtherModel } from '../doors/openai/parameters.ts'
 import { Model, ModelList, openAiRefusals } from '../doors/openai/replies.ts'
 
 export const Metadata = named(

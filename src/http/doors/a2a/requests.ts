@@ -185,12 +185,11 @@ async function toChat(
   message: Message,
   operation: Operation,
 ): Promise<NewChat> {
-  const { config, model } = services.agent()
   const metadata = { ...request.metadata, ...message.metadata }
-  const { body: question, sentFiles } = await toQuestion(message, caller.principal, model)
+  const { body: question, sentFiles } = await toQuestion(message, caller.principal, services.agent().model)
   const session = message.contextId === '' ? {} : { session_id: message.contextId }
   const body = { ...chatOptionsOf(metadata), ...question, ...session, on_disconnect: 'continue' as const }
-  const chat = toNewChat(caller.request, operation, config.limits.max_input_characters, { body, at, sentFiles })
+  const chat = toNewChat(services.agent, caller.request, operation, { body, at, sentFiles })
   const headers = contextOf(caller.request, metadata, 'metadata')
   return { ...chat, newSessionId: randomUUIDv7(), request: { ...chat.request, headers } }
 }

@@ -8,7 +8,7 @@ import type { EndEvent, InterruptEvent, LastEvent, LoggedEvent } from '../../../
 import type { UsageEntry } from '../../../sessions/message.ts'
 import type { Projection } from '../../projection.ts'
 import { fileFields } from '../openai/output.ts'
-import { StreamedTexts, type ToTextForm } from '../streamed-texts.ts'
+import { StreamedTexts, type ToTextForm } from '../texts.ts'
 import { toInterrupt } from './interrupts.ts'
 import { Calls, PlanEvents, toEvent, type AgUiEvent } from './steps.ts'
 

@@ -130,9 +130,7 @@ async function acceptOne({ runs, agent }: AsyncServices, request: FastifyRequest
   const { id, data } = request.body as AsyncBody
   const event = toChatEvent(request.body as AsyncBody)
   const at = isBinary(request) ? ['body'] : ['body', 'data']
-  const accepted = await runs.accept(principalOf(request), event, () =>
-    toNewChat(request, 'chain_async', agent().config.limits.max_input_characters, { body: data, at }),
-  )
+  const accepted = await runs.accept(principalOf(request), event, () => toNewChat(agent, request, 'chain_async', { body: data, at }))
   setSessionId(request, reply, accepted.sessionId)
   if (request.headers['request-id'] === undefined) void reply.header('request-id', accepted.requestId)
   return toAcknowledgement(id, accepted)
@@ -161,7 +159,7 @@ async function acceptOfBatch(
   const { id, data } = decoded as AsyncBody
   const chatSource = { body: data, at: ['body', index, 'data'] }
   const toChat = (): NewChat => ({
-    ...toNewChat(request, 'chain_async', agent().config.limits.max_input_characters, chatSource),
+    ...toNewChat(agent, request, 'chain_async', chatSource),
     requestId: randomUUIDv7(),
     newSessionId: randomUUIDv7(),
   })

@@ -8,6 +8,7 @@ import type { SentFile } from '../../../runs/attachments/sent-files.ts'
 import type { ClientTool } from '../../../agent/client-tools.ts'
 import type { JsonSchema } from '../../../agent/messages.ts'
 import type { ModelOptions } from '../../../agent/model.ts'
+import type { CurrentAgent } from '../../../configuration/agent.ts'
 import type { NewChat, ToolLoc } from '../../../runs/new-chat.ts'
 import type { ChatMessage, ChatRequest, Operation, Unstored } from '../../../runs/run.ts'
 import { contextHeaders, isId, traceparentOf } from '../../server/request-headers.ts'
@@ -22,39 +23,39 @@ export interface ChatSource {
   /** Prefix of the `loc` of faults, such as `['body', 'data']`. */
   at: Fault['loc']
   /** Location of the schema of the answer, where it is another than `response_schema`. */
-  schemaAt?: Fault['loc']
+  schemaAt?: Fault['loc'] | undefined
   /** Files beside the images and context files of the body. */
-  sentFiles?: readonly SentFile[]
+  sentFiles?: readonly SentFile[] | undefined
   /** Instructions for this run alone, which are not stored with the session. */
   instructions?: string | undefined
   /** Replaces the messages of the body: they may have calls. */
-  messages?: ChatMessage[]
+  messages?: ChatMessage[] | undefined
   /** Assistant messages with calls behind the last message. */
-  continuation?: ChatMessage[]
+  continuation?: ChatMessage[] | undefined
   /** Position of a field of a client tool; default: in `client_tools` of the body. */
   toolLoc?: ToolLoc
-  modelOptions?: ModelOptions
+  modelOptions?: ModelOptions | undefined
   /** True for clients that do not say when they give up: `limits.client_tool_wait` limits the wait for them. */
   hasShortWait?: boolean
   /** What the route repeats in later answers about the run. */
-  echo?: JsonObject
+  echo?: JsonObject | undefined
   /** As in `NewChat`. */
-  afterMessages?: number
+  afterMessages?: number | undefined
   /** As in `NewChat`. */
-  unstored?: Unstored
+  unstored?: Unstored | undefined
 }
 
 /** Converts a chat request to a `NewChat`. Throws for faults that a JSON schema cannot express. */
 export function toNewChat(
+  agent: CurrentAgent,
   request: FastifyRequest,
   operation: Operation,
-  maxInputCharacters: number,
   source: ChatSource = { body: request.body as ChatBody, at: ['body'] },
 ): NewChat {
   const { body, at, schemaAt, toolLoc, continuation, instructions, sentFiles, echo, afterMessages, unstored } = source
   const messages = source.messages ?? body.messages.map(({ role, content }): ChatMessage => ({ role: roles[role], content }))
   checkMessages(messages, at)
-  checkInputSize([...messages, ...(continuation ?? [])], maxInputCharacters, instructions)
+  checkInputSize(agent, [...messages, ...(continuation ?? [])], instructions)
   const { response_schema: responseSchema, reasoning_effort: reasoningEffort } = body
   const modelOptions = reasoningEffort ? { ...source.modelOptions, reasoningEffort } : source.modelOptions
   const filters = toFilters(body.data_filter_hints)
@@ -158,7 +159,8 @@ function checkMessages(messages: readonly ChatMessage[], at: Fault['loc']): void
 }
 
 /** Throws `input_too_large` for messages that are longer than a chat may send. */
-export function checkInputSize(messages: readonly ChatMessage[], maxInputCharacters: number, instructions?: string): void {
+export function checkInputSize(agent: CurrentAgent, messages: readonly ChatMessage[], instructions?: string): void {
+  const { max_input_characters: maxInputCharacters } = agent().config.limits
   const characters = messages.reduce((sum, message) => sum + sizeOf(message), instructions?.length ?? 0)
   if (characters > maxInputCharacters) {
     throw new ServiceError(

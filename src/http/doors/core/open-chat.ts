@@ -35,7 +35,7 @@ async function open(
   { request, reply, operation, source }: ChatOptions,
   settle: () => void,
 ): Promise<OpenChat> {
-  const chat = toNewChat(request, operation, agent().config.limits.max_input_characters, source)
+  const chat = toNewChat(agent, request, operation, source)
   // No earlier request can have a request id that the service has just made, so the session cannot change.
   if (chat.sessionId !== undefined || !isId(request.headers['request-id'])) settle()
   const onSession = settleWith({ request, reply, settle })

@@ -60,7 +60,7 @@ export function toChat(
 ): NewChat {
   const { request } = call.caller
   const body = { messages: [{ role: 'user' as const, content: messageOf(input) }], session_id: sessionIdOf(input) }
-  const chat = toNewChat(request, operation, agent().config.limits.max_input_characters, { body, at: argumentsLoc })
+  const chat = toNewChat(agent, request, operation, { body, at: argumentsLoc })
   const headers = contextOf(request, call.context.mcpReq._meta)
   return { ...chat, newSessionId: randomUUIDv7(), request: { ...chat.request, headers } }
 }

@@ -7,12 +7,18 @@ import type { RunStore, StoredRun } from '../../../runs/run-store.ts'
 import type { DecidedCall } from '../../../runs/trace/span.ts'
 import { followRun, type Exchange, type Opening, type ReaderServices } from '../../reader.ts'
 import { isId, setSessionId } from '../../server/request-headers.ts'
-import type { ToolOutput } from './completions/messages.ts'
 import { toCallId } from './ids.ts'
 
 export interface OutputServices extends AnswerServices {
   openCalls: Pick<ApprovalStore, 'clientCalls' | 'ofRun'>
   runStore: Pick<RunStore, 'find'>
+}
+
+/** The output of a call that this service, or another one, has requested. */
+export interface ToolOutput {
+  /** Id without the prefix of OpenAI's API. */
+  callId: string
+  output: string
 }
 
 /** The run that the outputs of a request belong to, and the part that answers the request. */

@@ -1,12 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import type { CreateServices } from './responses/create.ts'
 import { chatCompletionRoutes } from './completions/routes.ts'
-import { conversationRoutes, type ConversationServices } from './conversations-routes.ts'
+import { conversationRoutes, type ConversationServices } from './conversations.ts'
 import { embeddingRoutes } from './embeddings-routes.ts'
 import { fileRoutes, type FileServices } from '../../resources/files.ts'
 import { modelRoutes } from '../../resources/agent.ts'
-import { responseRoutes } from './responses-routes.ts'
-import { storedResponseRoutes, type StoredResponseServices } from './stored-responses-routes.ts'
+import { responseRoutes, storedResponseRoutes, type StoredResponseServices } from './responses/routes.ts'
 
 /** The agent for OpenAI clients: requests are translated to chats. Errors have the shape of OpenAI's API. */
 export function openAiRoutes(

@@ -13,7 +13,7 @@ import type { EndEvent, LastEvent, LoggedEvent } from '../../../runs/run.ts'
 import type { Citation } from '../../../sessions/message.ts'
 import { doneText, toData, type Projection } from '../../projection.ts'
 import { PlanProgress } from '../plan-progress.ts'
-import { StreamedTexts, type ToTextForm } from '../streamed-texts.ts'
+import { StreamedTexts, type ToTextForm } from '../texts.ts'
 
 /** A part of the UI message stream; `done` ends the stream. */
 export type UiPart = { type: string } | 'done'

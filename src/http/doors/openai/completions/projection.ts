@@ -4,7 +4,7 @@ import type { OpenRun } from '../../../../runs/open-run.ts'
 import { lastOfPart, usageBefore, type RunPart } from '../../../../runs/parts.ts'
 import type { LastEvent, LoggedEvent } from '../../../../runs/run.ts'
 import { doneText, toData, toStream, type Projection, type RunStream } from '../../../projection.ts'
-import { Segments, Thoughts } from '../../segments.ts'
+import { Segments, Thoughts } from '../../texts.ts'
 import { toOpenAiError, type OpenAiError } from '../errors.ts'
 import { toCallId } from '../ids.ts'
 import {

@@ -1,38 +1,39 @@
 import type { FastifyRequest } from 'fastify'
 import { ServiceError } from '../../../../errors.ts'
-import type { OpenRun } from '../../../../runs/open-run.ts'
-import { SessionMoved } from '../../../../runs/run-store.ts'
-import type { Unstored } from '../../../../runs/run.ts'
 import { charactersIn } from '../../../../json/shape.ts'
+import type { EchoStore } from '../../../../runs/log/echo-store.ts'
+import type { OpenRun } from '../../../../runs/open-run.ts'
+import { wholeRun, type RunPart } from '../../../../runs/parts.ts'
+import type { Unstored } from '../../../../runs/run.ts'
+import { SessionMoved } from '../../../../runs/run-store.ts'
+import { openForReply, type Exchange, type OpenChat, type Opening } from '../../../reader.ts'
 import { principalOf } from '../../../server/authenticate.ts'
+import { setSessionId } from '../../../server/request-headers.ts'
 import { toNewChat, type ChatSource } from '../../core/chat-request.ts'
 import { openChat, type ChatServices } from '../../core/open-chat.ts'
-import { openForReply, type Exchange, type OpenChat, type Opening } from '../../../reader.ts'
-import { setSessionId } from '../../../server/request-headers.ts'
-import { openAnswered } from '../answered-run.ts'
-import { refuseOtherModel } from '../model-names.ts'
-import { toInstructions } from '../parameters.ts'
-import { answerCalls, type CallServices } from './answer-calls.ts'
-import { toResponseChat } from './chat.ts'
-import { findPlace, type Place, type PlaceServices } from './conversation.ts'
-import { wholeRun } from '../../../../runs/parts.ts'
-import { toEcho, type PartEcho } from './echo.ts'
-import { finalOutputs, toInputItems, toItems, type Item } from './input.ts'
-import { storedInput } from './input-list.ts'
+import { answerRun, openAnswered, type OutputServices } from '../answered-run.ts'
+import { toToolCallId } from '../ids.ts'
+import { storedInput } from '../item-lists.ts'
+import { refuseOtherModel, toInstructions } from '../parameters.ts'
+import { finalOutputs, toInputItems, toItems, toResponseChat, type Item } from './input.ts'
 import { refuseUnsupported, toChatOptions, toResponseFields } from './parameters.ts'
+import { countParts, upToPart } from './parts.ts'
+import { findPlace, type Place, type PlaceServices } from './place.ts'
 import { withoutReferences } from './references.ts'
-import type { ResponseBody } from './request.ts'
 import type { ResponseHead } from './response.ts'
-import { upToPart } from './parts.ts'
+import type { ResponseBody } from './schemas.ts'
+import { partEchoOf, toEcho, withPart, type PartEcho } from './stored.ts'
 
-export type CreateServices = ChatServices & CallServices & PlaceServices
+export interface CreateServices extends ChatServices, OutputServices, PlaceServices {
+  echoes: Pick<EchoStore, 'replace'>
+  openCalls: OutputServices['openCalls']
+  runStore: PlaceServices['runStore']
+}
 
 /** A response that is being made. */
 export interface OpenResponse {
   head: ResponseHead
   opening: Opening
-  /** True for an answer at once, without the result. */
-  isQueued: boolean
 }
 
 /** Starts the run of a response, or resumes the run whose calls the request answers. Does not keep the body, which may have megabytes of images. */
@@ -47,16 +48,19 @@ export async function createResponse(services: CreateServices, exchange: Exchang
   const fields = toResponseFields(body)
   const echo = { created: Math.floor(Date.now() / 1000), fields, input: storedInput(inputItems) }
   refuseLong(echo, config.limits.max_input_characters)
-  const isQueued = fields.background && body.stream !== true
   const resumed = await resume(services, exchange, items, echo)
-  if (resumed) return { ...resumed, isQueued }
+  if (resumed) return resumed
   const principal = principalOf(request)
   const place = await findPlace(services, request, principal, fields)
   const unstored = unstoredOf(request, fields)
   const source = toSource(services, body, await withoutReferences(services, principal, items), { place, echo, unstored })
-  const head = { key: { requestId: request.id, part: 1 }, part: wholeRun, created: echo.created, fields }
-  const opening = fields.background ? acceptChat(services, exchange, source, place) : openPlaced(services, exchange, source, place)
-  return { head, opening, isQueued }
+  refuseOtherSession(request, source)
+  const open = fields.background ? acceptChat : openPlaced
+  return { head: headOf(request.id, wholeRun, echo), opening: open(services, exchange, source, place) }
+}
+
+function headOf(requestId: string, part: RunPart, { created, fields }: PartEcho): ResponseHead {
+  return { key: { requestId, part: countParts(part.before) }, part, created, fields }
 }
 
 /** Characters of a request beside its input that are stored with the run: tools, the schema of the answer, and other parameters. */
@@ -70,25 +74,33 @@ function refuseLong(echo: PartEcho, maxInputCharacters: number): void {
   throw new ServiceError('input_too_large', `The request must have at most ${most} characters, but has ${characters}.`)
 }
 
+/**
+ * Gives the outputs at the end of a request to the caller's run that waits for them. The run goes on, and its next part is the response of the
+ * request, whose parameters are stored with the run. The same outputs once more find the same part. Undefined where no run of this route waits: then
+ * the outputs are history.
+ */
 async function resume(
   services: CreateServices,
-  { request, reply }: Exchange,
+  exchange: Exchange,
   items: readonly Item[],
   echo: PartEcho,
-): Promise<Omit<OpenResponse, 'isQueued'> | undefined> {
-  const outputs = finalOutputs(items)
-  const calls = outputs.length > 0 ? await answerCalls(services, principalOf(request), outputs, echo) : undefined
-  if (!calls) return undefined
-  const { head, answered } = calls
-  const { chat } = openAnswered(services, { request, reply }, answered)
-  const upTo = chat.then((open): OpenChat => ({ ...open, run: upToPart(open.run, head.key.part) }))
-  return { head, opening: { chat: upTo } }
-}
-
-interface Surroundings {
-  place: Place
-  echo: PartEcho
-  unstored: Unstored | undefined
+): Promise<OpenResponse | undefined> {
+  const outputs = finalOutputs(items).map(({ callId, output }) => ({ callId: toToolCallId(callId), output }))
+  if (outputs.length === 0) return undefined
+  const answered = await answerRun(services, principalOf(exchange.request), {
+    outputs,
+    at: ['body', 'input'],
+    accepts: (run) => partEchoOf(run, 1) !== undefined,
+    prepare: async (run, before) => {
+      const { request } = run
+      const withEcho = withPart(run, countParts(before), echo)
+      if (run.status === 'interrupted' && request && withEcho) await services.echoes.replace({ ...run, request }, withEcho)
+    },
+  })
+  if (!answered) return undefined
+  const head = headOf(answered.key.requestId, answered.part, echo)
+  const { chat } = openAnswered(services, exchange, answered)
+  return { head, opening: { chat: chat.then((open): OpenChat => ({ ...open, run: upToPart(open.run, head.key.part) })) } }
 }
 
 /** A session that the caller names is kept, without the run. */
@@ -97,11 +109,17 @@ function unstoredOf({ headers }: FastifyRequest, { store, conversation }: PartEc
   return conversation || headers['session-id'] !== undefined ? 'run' : 'session'
 }
 
+interface SourceContext {
+  place: Place
+  echo: PartEcho
+  unstored: Unstored | undefined
+}
+
 function toSource(
   { agent }: CreateServices,
   body: ResponseBody,
   items: readonly Item[],
-  { place, echo, unstored }: Surroundings,
+  { place, echo, unstored }: SourceContext,
 ): ChatSource {
   const { messages, images, sentFiles, continuation } = toResponseChat(items)
   const { body: options, ...rest } = toChatOptions(body, agent().config.llms)
@@ -109,39 +127,20 @@ function toSource(
     body: {
       messages: [],
       ...options,
-      ...(images.length > 0 ? { images } : {}),
-      ...(place.sessionId === undefined ? {} : { session_id: place.sessionId }),
+      ...(images.length > 0 && { images }),
+      ...(place.sessionId !== undefined && { session_id: place.sessionId }),
     },
     at: ['body'],
     messages,
     sentFiles,
-    ...(continuation ? { continuation } : {}),
+    continuation,
     ...rest,
     instructions: toInstructions(body.instructions, body.text?.verbosity),
     echo: toEcho(echo),
-    ...(place.afterMessages === undefined ? {} : { afterMessages: place.afterMessages }),
-    ...(unstored ? { unstored } : {}),
+    afterMessages: place.afterMessages,
+    unstored,
     hasShortWait: body.background !== true,
   }
-}
-
-/** Opens the chat in its session, or in a branch of the session where another request has been faster. */
-function openPlaced(services: CreateServices, { request, reply }: Exchange, source: ChatSource, { fork }: Place): Opening {
-  const stream = (request.body as ResponseBody).stream === true
-  const open = (chatSource: ChatSource) =>
-    openChat(services, { request, reply, operation: stream ? 'chain_streaming' : 'chain', source: chatSource })
-  refuseOtherSession(request, source)
-  const { chat, settled } = open(source)
-  if (!fork) return { chat, settled }
-  const branched = chat.catch(async (error: unknown) => {
-    if (!(error instanceof SessionMoved)) throw error
-    return open(inSession(source, await fork())).chat
-  })
-  return { chat: branched, settled }
-}
-
-function inSession(source: ChatSource, sessionId: string): ChatSource {
-  return { ...source, body: { ...source.body, session_id: sessionId } }
 }
 
 function refuseOtherSession({ headers }: FastifyRequest, { body }: ChatSource): void {
@@ -152,13 +151,35 @@ function refuseOtherSession({ headers }: FastifyRequest, { body }: ChatSource): 
   })
 }
 
+/** Starts a chat in its session, or in a branch of the session where another request has been faster. */
+async function startInPlace<T>(source: ChatSource, { fork }: Place, start: (source: ChatSource) => Promise<T>): Promise<T> {
+  if (!fork) return start(source)
+  try {
+    return await start(source)
+  } catch (error) {
+    if (!(error instanceof SessionMoved)) throw error
+    return start({ ...source, body: { ...source.body, session_id: await fork() } })
+  }
+}
+
+function openPlaced(services: CreateServices, exchange: Exchange, source: ChatSource, place: Place): Opening {
+  const operation = (exchange.request.body as ResponseBody).stream === true ? 'chain_streaming' : 'chain'
+  const { promise: settled, resolve: settle } = Promise.withResolvers<void>()
+  const start = (chatSource: ChatSource) => {
+    const opening = openChat(services, { ...exchange, operation, source: chatSource })
+    void opening.settled?.then(settle)
+    return opening.chat
+  }
+  return { chat: startInPlace(source, place, start), settled }
+}
+
 /** Accepts a background response as an async run, which any process executes. */
-function acceptChat(services: CreateServices, { request, reply }: Exchange, source: ChatSource, { fork }: Place): Opening {
-  refuseOtherSession(request, source)
+function acceptChat(services: CreateServices, exchange: Exchange, source: ChatSource, place: Place): Opening {
+  const { request, reply } = exchange
   const principal = principalOf(request)
   const { tenant, owner } = principal
   const accept = async (chatSource: ChatSource): Promise<void> => {
-    const chat = toNewChat(request, 'chain_async', services.agent().config.limits.max_input_characters, chatSource)
+    const chat = toNewChat(services.agent, request, 'chain_async', chatSource)
     const event = { source: '/v1/responses', id: request.id, callbackUrl: undefined }
     const { sessionId } = await services.runs.accept(principal, event, () => chat)
     setSessionId(request, reply, sessionId)
@@ -167,11 +188,8 @@ function acceptChat(services: CreateServices, { request, reply }: Exchange, sour
       throw new ServiceError('request_id_reused', `The request id ${request.id} was used for another request.`)
   }
   const open = async (disconnected: AbortSignal): Promise<OpenRun> => {
-    await accept(source).catch(async (error: unknown) => {
-      if (!(error instanceof SessionMoved) || !fork) throw error
-      await accept(inSession(source, await fork()))
-    })
+    await startInPlace(source, place, accept)
     return services.runs.follow({ tenant, owner, requestId: request.id }, disconnected)
   }
-  return { chat: openForReply(services, { request, reply }, open) }
+  return { chat: openForReply(services, exchange, open) }
 }

@@ -4,10 +4,8 @@ import type { AgentConfig } from '../../../../configuration/schema.ts'
 import { invalid } from '../../../../errors.ts'
 import type { ChatSource } from '../../core/chat-request.ts'
 import type { ChatBody } from '../../../resources/schemas.ts'
-import { toAnswerFormat } from '../answer-format.ts'
-import { toModelOptions } from '../completions/options.ts'
-import { Reasoning, refuseParameters, unsupported, type ParameterRules } from '../parameters.ts'
-import { ResponseBody } from './request.ts'
+import { toAnswerFormat, toModelOptions, Reasoning, refuseParameters, unsupported, type ParameterRules } from '../parameters.ts'
+import { ResponseBody } from './schemas.ts'
 
 /** The parameters of a request for a response that a response repeats, with their defaults. */
 export interface ResponseFields {
@@ -77,21 +75,17 @@ export function toChatOptions(
   llms: AgentConfig['llms'],
 ): Pick<ChatSource, 'modelOptions' | 'toolLoc' | 'schemaAt'> & { body: Partial<ChatBody> } {
   const tools = toClientTools(body.tools)
-  const format = toAnswerFormat(body.text?.format, ['body', 'text', 'format'])
   const { temperature, top_p, presence_penalty, frequency_penalty, parallel_tool_calls, reasoning, max_output_tokens } = body
-  const modelOptions = toModelOptions(
-    { temperature, top_p, presence_penalty, frequency_penalty, parallel_tool_calls, reasoning, max_completion_tokens: max_output_tokens },
-    toToolChoice(body.tool_choice, body.tools),
-    llms,
-  )
+  const modelParameters = { temperature, top_p, presence_penalty, frequency_penalty, parallel_tool_calls, reasoning, max_output_tokens }
+  const format = toAnswerFormat(body.text?.format, ['body', 'text', 'format'])
   return {
     body: {
-      ...(tools.length > 0 ? { client_tools: tools } : {}),
-      ...(format ? { response_schema: format.response_schema } : {}),
+      ...(tools.length > 0 && { client_tools: tools }),
+      ...(format && { response_schema: format.response_schema }),
     },
-    ...(format ? { schemaAt: format.at } : {}),
+    schemaAt: format?.at,
     toolLoc: (index, field) => ['body', 'tools', index, field === 'schema' ? 'parameters' : field],
-    ...(modelOptions ? { modelOptions } : {}),
+    modelOptions: toModelOptions(modelParameters, toToolChoice(body.tool_choice, body.tools), llms),
   }
 }
 

@@ -6,10 +6,17 @@ import { hasSchema } from '../../../../runs/open-run.ts'
 import type { RunStore, StoredRun } from '../../../../runs/run-store.ts'
 import type { ToReaderFiles } from '../../../answer-files.ts'
 import { parseResponseId } from '../ids.ts'
-import { partEchoOf, type PartEcho } from './echo.ts'
 import type { OutputItem } from './items.ts'
 import { countParts, endOfPart, isPartEnd, partOf } from './parts.ts'
 import { createOutput, openResponse, toResponse, type ResponseHead } from './response.ts'
+import type { JsonObject } from '../../../../agent/messages.ts'
+import type { ResponseFields } from './parameters.ts'
+import type { InputItem } from './schemas.ts'
+import type { Principal } from '../../../../access/permissions.ts'
+import type { EchoStore } from '../../../../runs/log/echo-store.ts'
+import type { Runs } from '../../../../runs/runs.ts'
+import type { SessionChanges } from '../../../../sessions/session-changes.ts'
+import type { SessionStore } from '../../../../sessions/session-store.ts'
 
 /** A response of the caller, read from the store. */
 export interface StoredResponse {
@@ -74,4 +81,71 @@ export function outputOf(run: StoredRun): OutputItem[] {
     else output.take(event)
   }
   return items
+}
+
+/** What is stored with a run for its responses. */
+interface ResponseEcho extends PartEcho {
+  route: 'responses'
+  /** The further requests that the run answers, by part. */
+  parts?: Record<string, PartEcho>
+}
+
+/** One request: its parameters, and its input items. */
+export interface PartEcho {
+  /** Epoch seconds. */
+  created: number
+  fields: ResponseFields
+  input: InputItem[]
+}
+
+export function toEcho(part: PartEcho): JsonObject {
+  return { route: 'responses', ...part } satisfies ResponseEcho as unknown as JsonObject
+}
+
+/** Undefined for a run of another route, and for a response that was deleted. */
+function echoOf({ endedAt, log, request }: Pick<StoredRun, 'endedAt' | 'log' | 'request'>): ResponseEcho | undefined {
+  const echo = (endedAt === undefined ? request?.echo : log?.echo) as unknown as ResponseEcho | undefined
+  return echo?.route === 'responses' ? echo : undefined
+}
+
+/** The echo of a part. The client may answer calls by another route: then the part has the parameters of the first. */
+export function partEchoOf(run: Pick<StoredRun, 'endedAt' | 'log' | 'request'>, part: number): PartEcho | undefined {
+  const echo = echoOf(run)
+  if (!echo || part === 1) return echo
+  return echo.parts?.[part] ?? { ...echo, input: [] }
+}
+
+/** The echo with the request of a further part. */
+export function withPart(run: StoredRun, part: number, partEcho: PartEcho): JsonObject | undefined {
+  const echo = echoOf(run)
+  return echo && ({ ...echo, parts: { ...echo.parts, [part]: partEcho } } as unknown as JsonObject)
+}
+
+interface DeleteServices {
+  runs: Pick<Runs, 'cancel'>
+  echoes: Pick<EchoStore, 'remove'>
+  sessionStore: Pick<SessionStore, 'find' | 'messages'>
+  changes: Pick<SessionChanges, 'remove'>
+}
+
+/**
+ * Cancels and deletes a response. The session is deleted with its only response; a session with other turns, or one that the caller made as a
+ * conversation, keeps its messages.
+ */
+export async function deleteResponse(services: DeleteServices, principal: Principal, { run, echo }: StoredResponse): Promise<void> {
+  const { runs, echoes, changes } = services
+  await runs.cancel(run).catch((error: unknown) => {
+    if (!(error instanceof ServiceError && error.code === 'run_ended')) throw error
+  })
+  const isAlone = !echo.fields.conversation && (await isOnlyRun(services, principal, run))
+  if (isAlone) await changes.remove(principal, run.sessionId)
+  else await echoes.remove(run)
+}
+
+/** True if every message of the session is of this run: of its request, or its answer. */
+async function isOnlyRun({ sessionStore }: DeleteServices, principal: Principal, run: StoredResponse['run']): Promise<boolean> {
+  const session = await sessionStore.find(principal, run.sessionId, { anyOwner: false })
+  if (!session) return false
+  const messages = await sessionStore.messages(session.tenant, session.key)
+  return messages.every(({ data }, index) => index === run.messageIndex || data?.requestId === run.requestId)
 }

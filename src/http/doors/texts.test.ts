@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LoggedEvent } from '../../runs/run.ts'
-import { Segments, Thoughts } from './segments.ts'
+import { Segments, Thoughts } from './texts.ts'
 
 const answer = (text: string): LoggedEvent => ({ type: 'text', label: 'answer', text })
 const thought = (text: string): LoggedEvent => ({ type: 'text', label: 'reasoning', text })

@@ -1,24 +1,84 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifySchema, FastifyRequest } from 'fastify'
+import { accessTo } from '../../../../access/permissions.ts'
+import { ServiceError } from '../../../../errors.ts'
+import { sendFailure } from '../../../server/error-reply.ts'
+import { outcomeOf } from '../../core/open-chat.ts'
+import { jsonOrEvents, openAiRefusals } from '../replies.ts'
+import { createResponse, type CreateServices } from './create.ts'
+import { lastReceived } from '../../../../runs/parts.ts'
+import { streamResponse } from './projection.ts'
+import { ResponseEvent, ResponseReply, ResponseBody, Deleted, ItemList } from './schemas.ts'
+import { openResponse, toResponse } from './response.ts'
+import { IdHeaders } from '../../../resources/schemas.ts'
+import { sendRun } from '../../../send-run.ts'
 import { Type, type Static } from 'typebox'
-import { accessTo } from '../../../access/permissions.ts'
-import { invalid, ServiceError } from '../../../errors.ts'
-import type { EchoStore } from '../../../runs/log/echo-store.ts'
-import type { RunStore } from '../../../runs/run-store.ts'
-import type { Runs } from '../../../runs/runs.ts'
-import type { SessionChanges } from '../../../sessions/session-changes.ts'
-import type { SessionStore } from '../../../sessions/session-store.ts'
-import { filesForReader } from '../../answer-files.ts'
-import { principalOf } from '../../server/authenticate.ts'
-import { jsonOrEvents, openAiRefusals } from './replies.ts'
-import { deleteResponse } from './responses/delete.ts'
-import { lastReceived } from '../../../runs/parts.ts'
-import { streamResponse } from './responses/projection.ts'
-import { toListedItems, toPage } from './responses/input-list.ts'
-import { upToPart } from './responses/parts.ts'
-import { Deleted, ItemList, ResponseEvent, ResponseReply } from './responses/replies.ts'
-import { findResponse, readResponse, type StoredResponse } from './responses/stored.ts'
-import { followRun, type ReaderServices } from '../../reader.ts'
-import { sendRun } from '../../send-run.ts'
+import type { EchoStore } from '../../../../runs/log/echo-store.ts'
+import type { RunStore } from '../../../../runs/run-store.ts'
+import type { Runs } from '../../../../runs/runs.ts'
+import type { SessionChanges } from '../../../../sessions/session-changes.ts'
+import type { SessionStore } from '../../../../sessions/session-store.ts'
+import { filesForReader } from '../../../answer-files.ts'
+import { principalOf } from '../../../server/authenticate.ts'
+import { deleteResponse, findResponse, readResponse, type StoredResponse } from './stored.ts'
+import { toListedItems, toPage } from '../item-lists.ts'
+import { upToPart } from './parts.ts'
+import { followRun, type ReaderServices } from '../../../reader.ts'
+
+/** Chats in the form of OpenAI's responses. Errors have the shape of OpenAI's API. */
+export function responseRoutes(app: FastifyInstance, services: CreateServices): void {
+  app.post(
+    '/v1/responses',
+    {
+      config: { access: accessTo.chat, errorShape: 'openai', hasSession: true, startsRun: true },
+      schema: {
+        tags: ['OpenAI'],
+        summary: 'Chat, compatible with OpenAI’s responses',
+        headers: IdHeaders,
+        body: ResponseBody,
+        response: {
+          200: jsonOrEvents(ResponseReply, ResponseEvent, 'from `response.created` to `response.completed`, `.incomplete` or `.failed`.'),
+          ...openAiRefusals(400, 401, 403, 404, 409, 410, 413, 415, 429, 500, 502, 503),
+        },
+      },
+    },
+    async (request, reply) => {
+      const isStream = (request.body as ResponseBody).stream === true
+      const { head, opening } = await createResponse(services, { request, reply })
+      if (isStream)
+        return sendRun(reply, opening, { after: lastReceived(head.part), render: (hasSchema) => streamResponse(head, { hasSchema }) })
+      const chat = await opening.chat
+      if (head.fields.background) return openResponse(head, 'queued')
+      const { body, error } = await outcomeOf(chat)
+      const { hasSchema, log } = chat.run
+      return error ? sendFailure(reply, error) : toResponse(head, log.events.slice(), { hasSchema, files: body.generated_artifacts })
+    },
+  )
+  for (const [operation, reason] of Object.entries(notOffered)) refuseOperation(app, `/v1/responses/${operation}`, reason)
+}
+
+/** Operations of OpenAI's API on no single response. Their names would be read as ids of responses. */
+const notOffered = {
+  compact: 'the service summarizes long conversations itself',
+  input_tokens: 'the `usage` of a response has its tokens',
+}
+
+/** `hide` keeps the refusal out of the OpenAPI document. */
+const hidden: FastifySchema = { hide: true }
+
+/** The hook refuses the request before its body is read. */
+function refuseOperation(app: FastifyInstance, url: string, reason: string): void {
+  app.route({
+    method: ['GET', 'POST', 'DELETE'],
+    url,
+    exposeHeadRoute: false,
+    schema: hidden,
+    config: { access: 'public', errorShape: 'openai' },
+    onRequest: async () => {
+      throw new ServiceError('not_found', `${url} is not offered: ${reason}.`)
+    },
+    handler: async () => undefined,
+  })
+}
 
 export interface StoredResponseServices extends ReaderServices {
   runs: Pick<Runs, 'follow' | 'cancel'>
@@ -138,10 +198,7 @@ export function storedResponseRoutes(app: FastifyInstance, services: StoredRespo
     },
     async (request) => {
       const { head, echo } = await find(request)
-      const query = request.query as Static<typeof ItemQuery>
-      const page = toPage(toListedItems(head.key, echo.input), query)
-      if (!page) throw invalid(['query', 'after'], `there is no item ${query.after}`)
-      return page
+      return toPage(toListedItems(head.key, echo.input), request.query as Static<typeof ItemQuery>)
     },
   )
 }

@@ -1,8 +1,8 @@
-import { Type, type Static } from 'typebox'
-import { clientToolName } from '../../../resources/schemas.ts'
+import { Type, type Static, type TSchema } from 'typebox'
+import { clientToolName, GeneratedArtifact, waitingFields } from '../../../resources/schemas.ts'
 import { maybe, Reasoning, Verbosity } from '../parameters.ts'
 
-/** Request schema of responses. Parameters are checked in `parameters.ts`. */
+/** Schemas of responses: the request, whose parameters are checked in `parameters.ts`, and the replies. */
 
 const maxItems = 2000
 
@@ -39,7 +39,7 @@ const Part = Type.Object({
 const Content = Type.Union([Type.String(), Type.Array(Part, { maxItems })])
 
 /** An input item. Which fields are required depends on `type`; `toItems` checks. */
-export const Item = Type.Object(
+export const InputItem = Type.Object(
   {
     type: maybe(
       Type.Enum(['message', 'item_reference', 'reasoning', 'function_call', 'function_call_output'], {
@@ -92,7 +92,7 @@ export const Metadata = maybe(
 export const ResponseBody = Type.Object(
   {
     model: Type.String({ minLength: 1, description: 'The id of the agent, as listed by /v1/models.' }),
-    input: Type.Union([Type.String(), Type.Array(Item, { minItems: 1, maxItems })]),
+    input: Type.Union([Type.String(), Type.Array(InputItem, { minItems: 1, maxItems })]),
     instructions: maybe(Type.String({ description: 'Added to the instructions of the agent, for this response only.' })),
     previous_response_id: maybe(
       Type.String({
@@ -144,5 +144,75 @@ export const ResponseBody = Type.Object(
 )
 
 export type ResponseBody = Static<typeof ResponseBody>
-export type InputItem = Static<typeof Item>
+export type InputItem = Static<typeof InputItem>
 export type ContentPart = Static<typeof Part>
+
+const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+const tokens = Type.Integer({ minimum: 0 })
+const Fields = Type.Object({}, { additionalProperties: true })
+
+export const Item = Type.Object(
+  { id: Type.String(), type: Type.String({ description: '`message`, `function_call`, `function_call_output` or `reasoning`.' }) },
+  { additionalProperties: true, description: 'An item as OpenAI’s API describes it; `type` decides on the other fields.' },
+)
+
+const Usage = Type.Object({
+  input_tokens: tokens,
+  output_tokens: tokens,
+  total_tokens: tokens,
+  input_tokens_details: Type.Object({ cached_tokens: tokens, cache_write_tokens: tokens }),
+  output_tokens_details: Type.Object({ reasoning_tokens: tokens }),
+})
+
+export const ResponseReply = Type.Object({
+  id: Type.String({ description: '`resp_<request id>`' }),
+  object: Type.Enum(['response']),
+  created_at: Type.Integer({ description: 'Epoch seconds.' }),
+  completed_at: orNull(Type.Integer()),
+  status: Type.Enum(['queued', 'in_progress', 'completed', 'incomplete', 'failed', 'cancelled']),
+  background: Type.Boolean(),
+  error: orNull(Type.Object({ code: Type.String(), message: Type.String() })),
+  incomplete_details: orNull(Type.Object({ reason: Type.Enum(['max_output_tokens', 'content_filter', 'approval_required']) })),
+  model: Type.String(),
+  instructions: orNull(Type.String()),
+  metadata: Type.Record(Type.String(), Type.String()),
+  previous_response_id: orNull(Type.String()),
+  conversation: orNull(Type.Object({ id: Type.String() })),
+  output: Type.Array(Item),
+  usage: orNull(Usage),
+  tools: Type.Array(Fields),
+  tool_choice: Type.Union([Type.String(), Fields]),
+  parallel_tool_calls: Type.Boolean(),
+  max_tool_calls: Type.Null(),
+  text: Fields,
+  reasoning: orNull(Fields),
+  store: Type.Boolean(),
+  temperature: Type.Number(),
+  top_p: Type.Number(),
+  presence_penalty: Type.Number(),
+  frequency_penalty: Type.Number(),
+  top_logprobs: Type.Integer(),
+  max_output_tokens: orNull(Type.Integer()),
+  user: orNull(Type.String()),
+  safety_identifier: orNull(Type.String()),
+  prompt_cache_key: orNull(Type.String()),
+  service_tier: Type.String(),
+  truncation: Type.Enum(['auto']),
+  ...waitingFields,
+  generated_artifacts: Type.Optional(Type.Array(GeneratedArtifact, { description: 'Files of the run; absent for none.' })),
+})
+
+export const ResponseEvent = Type.Object(
+  { type: Type.String({ description: 'The name of the event, such as `response.output_text.delta`.' }), sequence_number: Type.Integer() },
+  { additionalProperties: true, description: 'An event of OpenAI’s API; `type` decides on the other fields.' },
+)
+
+export const Deleted = Type.Object({ id: Type.String(), object: Type.String(), deleted: Type.Boolean() })
+
+export const ItemList = Type.Object({
+  object: Type.Enum(['list']),
+  data: Type.Array(Item),
+  first_id: orNull(Type.String()),
+  last_id: orNull(Type.String()),
+  has_more: Type.Boolean(),
+})

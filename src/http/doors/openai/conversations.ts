@@ -1,19 +1,18 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import type { CurrentAgent } from '../../../configuration/agent.ts'
-import { ServiceError, invalid } from '../../../errors.ts'
-import type { Conversations, Metadata } from '../../../sessions/conversations.ts'
+import { ServiceError } from '../../../errors.ts'
+import type { Conversations } from '../../../sessions/conversations.ts'
+import type { Metadata } from '../../../sessions/conversations.ts'
 import type { SessionChanges } from '../../../sessions/session-changes.ts'
 import type { SessionRecord, SessionStore } from '../../../sessions/session-store.ts'
 import { principalOf } from '../../server/authenticate.ts'
-import { Conversation, DeletedConversation, ItemsBody, MetadataBody, NewConversation } from './conversations/schemas.ts'
-import { toAddedMessages, toConversationItems } from './conversations/items.ts'
+import { toAddedMessages, toConversationItems, toPage } from './item-lists.ts'
 import { toConversationId } from './ids.ts'
 import { openAiRefusals } from './replies.ts'
-import { findConversation } from './responses/conversation.ts'
-import { toPage } from './responses/input-list.ts'
-import { Item, ItemList } from './responses/replies.ts'
-import { ItemQuery } from './stored-responses-routes.ts'
+import { findConversation } from './responses/place.ts'
+import { InputItem, Item, ItemList, Metadata as MetadataField } from './responses/schemas.ts'
+import { ItemQuery } from './responses/routes.ts'
 
 export interface ConversationServices {
   agent: CurrentAgent
@@ -21,6 +20,28 @@ export interface ConversationServices {
   sessionStore: Pick<SessionStore, 'find' | 'messages'>
   changes: Pick<SessionChanges, 'remove'>
 }
+
+const NewConversation = Type.Object({
+  items: Type.Optional(Type.Union([Type.Array(InputItem, { maxItems: 20, description: 'The first messages.' }), Type.Null()])),
+  metadata: MetadataField,
+})
+
+const MetadataBody = Type.Object({ metadata: MetadataField })
+
+const ItemsBody = Type.Object({ items: Type.Array(InputItem, { minItems: 1, maxItems: 20 }) })
+
+const Conversation = Type.Object({
+  id: Type.String({ description: '`conv_<session id>`' }),
+  object: Type.Enum(['conversation']),
+  created_at: Type.Integer({ description: 'Epoch seconds.' }),
+  metadata: Type.Record(Type.String(), Type.String()),
+})
+
+const DeletedConversation = Type.Object({
+  id: Type.String(),
+  object: Type.Enum(['conversation.deleted']),
+  deleted: Type.Boolean(),
+})
 
 const tags = ['OpenAI']
 const params = Type.Object({ conversation_id: Type.String({ maxLength: 200, description: '`conv_<session id>`' }) })
@@ -48,7 +69,7 @@ export function conversationRoutes(app: FastifyInstance, services: ConversationS
       const { items, metadata } = request.body as Static<typeof NewConversation>
       const content = {
         metadata: metadata ?? {},
-        messages: toAddedMessages(items ?? [], { isFirst: true, requestId: request.id, maxCharacters: maxCharactersOf(agent) }),
+        messages: toAddedMessages(items ?? [], { isFirst: true, requestId: request.id, agent }),
       }
       return toConversation(await conversations.create(principalOf(request), content), content.metadata)
     },
@@ -130,10 +151,7 @@ function itemRoutes(
       },
     },
     async (request) => {
-      const query = request.query as Static<typeof ItemQuery>
-      const page = toPage(await itemsOf(request), query)
-      if (!page) throw invalid(['query', 'after'], `there is no item ${query.after}`)
-      return page
+      return toPage(await itemsOf(request), request.query as Static<typeof ItemQuery>)
     },
   )
 
@@ -149,7 +167,7 @@ function itemRoutes(
       const messages = toAddedMessages(items, {
         isFirst: session.messageCount === 0,
         requestId: request.id,
-        maxCharacters: maxCharactersOf(agent),
+        agent,
       })
       const first = await conversations.append(session, messages)
       if (first === undefined) throw deleted(session)
@@ -170,10 +188,6 @@ function itemRoutes(
       return item
     },
   )
-}
-
-function maxCharactersOf(agent: CurrentAgent): number {
-  return agent().config.limits.max_input_characters
 }
 
 function toConversation({ sessionId, createdAt }: SessionRecord, metadata: Metadata): Static<typeof Conversation> {
