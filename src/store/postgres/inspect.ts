@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { migrationNames } from '../migrations/migrate.ts'
+import { joinedMigrations } from '../migrations/unreleased-builds.ts'
 import { connectPostgres } from './connect.ts'
 import { findRowSecurity, type RowSecurity } from './row-security.ts'
 
@@ -34,7 +35,7 @@ export async function inspectPostgres(url: string): Promise<PostgresState> {
       ...rows[0]!,
       roundTripMs: await measure(client),
       pending: done && migrationNames.filter((name) => !done.includes(name)),
-      later: (done ?? []).filter((name) => !migrationNames.includes(name)),
+      later: (done ?? []).filter((name) => !migrationNames.includes(name) && !joinedMigrations.includes(name)),
       ...(await findRowSecurity(client)),
     }
   } finally {

@@ -7,45 +7,41 @@ import type { ModelServerRequest } from '../fixtures/model-server.ts'
 import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
 import { outputOf, type Client } from '../fixtures/service-client.ts'
 import { startService } from '../fixtures/service.ts'
-import { createOlderPostgres } from '../store/older-database.ts'
-import { startOlderProcess } from '../store/older-process.ts'
-
-/** The last migration of each earlier schema that was released. */
-const schemas = ['0007-retention', '0010-run-losses', '0015-tool-pins']
+import { createUnreleasedPostgres } from '../store/unreleased-database.ts'
+import { startUnreleasedProcess } from '../store/unreleased-process.ts'
 
 let server: PostgresServer
 before(async () => void (server = await startPostgres()))
 after(() => server.stop())
 
-for (const schema of schemas)
-  test(`two processes migrate a database of ${schema} and work on it, while a process of the older version goes on`, async (t) => {
-    const url = await server.createEmptyDatabase()
-    await createOlderPostgres(url, schema, '')
-    const old = await startOlderProcess(url, 'old')
-    const lost = await startOlderProcess(url, 'lost', { isLost: true })
-    t.after(() => Promise.all([old.close(), lost.close()]))
-    await old.begin('spanning')
-    await lost.begin('left-behind')
-    const stopWork = old.work()
-    const [here, there] = await startTwo(t, url)
-    await Promise.all(Array.from({ length: 8 }, (_, n) => converse(n, [here, there][n % 2]!, [there, here][n % 2]!)))
-    await old.finish('spanning')
-    const ended = ['spanning', ...(await stopWork())]
-    const some = ended.filter((_, n) => n % Math.ceil(ended.length / 20) === 0)
-    for (const requestId of some) assert.deepEqual(await answerIn(here, `of-${requestId}`), `old answer to ${requestId}`)
-    const { body } = await until(
-      () => there.run('left-behind'),
-      (run) => run.body.ended_at !== null,
-    )
-    assert.deepEqual({ status: body.status, output: body.outcome.output }, { status: 'success', output: 'answer to left-behind' })
-    const [counts] = await query(
-      url,
-      `select (select count(*)::int from runs where status = 'success') as runs, (select sum(success)::int from metrics) as counted,
-         (select count(*)::int from sessions where active_run is not null) as held`,
-    )
-    // Eight conversations of four chats each, and the run of the lost process.
-    assert.deepEqual(counts, { runs: ended.length + 33, counted: ended.length + 33, held: 0 })
-  })
+test('two processes take over the database of an unreleased build and work on it, while a process of that build goes on', async (t) => {
+  const url = await server.createEmptyDatabase()
+  await createUnreleasedPostgres(url)
+  const old = await startUnreleasedProcess(url, 'old')
+  const lost = await startUnreleasedProcess(url, 'lost', { isLost: true })
+  t.after(() => Promise.all([old.close(), lost.close()]))
+  await old.begin('spanning')
+  await lost.begin('left-behind')
+  const stopWork = old.work()
+  const [here, there] = await startTwo(t, url)
+  await Promise.all(Array.from({ length: 8 }, (_, n) => converse(n, [here, there][n % 2]!, [there, here][n % 2]!)))
+  await old.finish('spanning')
+  const ended = ['spanning', ...(await stopWork())]
+  const some = ended.filter((_, n) => n % Math.ceil(ended.length / 20) === 0)
+  for (const requestId of some) assert.deepEqual(await answerIn(here, `of-${requestId}`), `old answer to ${requestId}`)
+  const { body } = await until(
+    () => there.run('left-behind'),
+    (run) => run.body.ended_at !== null,
+  )
+  assert.deepEqual({ status: body.status, output: body.outcome.output }, { status: 'success', output: 'answer to left-behind' })
+  const [counts] = await query(
+    url,
+    `select (select count(*)::int from runs where status = 'success') as runs, (select sum(success)::int from metrics) as counted,
+       (select count(*)::int from sessions where active_run is not null) as held`,
+  )
+  // Eight conversations of four chats each, and the run of the lost process.
+  assert.deepEqual(counts, { runs: ended.length + 33, counted: ended.length + 33, held: 0 })
+})
 
 async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client(url)

@@ -1,39 +1,30 @@
 import { PostgresAdapter, sql, type Kysely } from 'kysely'
+import { chatTables } from './schema-of-chats.ts'
+import { tenantTables } from './schema-of-tenants.ts'
 
-/** Sums of the bytes of uploads, and documents that replace others of their name. */
+/** The tables of the first version, equal on SQLite and Postgres. */
 export async function up(db: Kysely<unknown>): Promise<void> {
-  await db.schema.alterTable('knowledge_documents').addColumn('replaces', 'integer').execute()
-  await db.schema.createIndex('knowledge_documents_name').on('knowledge_documents').columns(['tenant', 'name']).execute()
-  await sumBytes(db)
-}
-
-/**
- * The bytes of uploads, summed for each owner and, with an empty owner, for each tenant: quotas are read in constant time. Triggers keep the sums,
- * so that processes of the version before, which run for a while after the migration, are counted too.
- */
-async function sumBytes(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable('upload_usage')
-    .addColumn('tenant', 'text', (column) => column.notNull())
-    .addColumn('owner', 'text', (column) => column.notNull())
-    .addColumn('bytes', 'bigint', (column) => column.notNull())
-    .addPrimaryKeyConstraint('upload_usage_pk', ['tenant', 'owner'])
-    .execute()
-  await db.schema
-    .createIndex('uploads_expired')
-    .on('uploads')
-    .columns(['tenant', 'expires_at'])
-    .where(sql<boolean>`expires_at is not null`)
-    .execute()
-  await sql`insert into upload_usage select tenant, '', sum(size) from uploads group by tenant`.execute(db)
-  await sql`insert into upload_usage select tenant, owner, sum(size) from uploads where purpose <> 'knowledge' group by tenant, owner`.execute(
-    db,
-  )
-  if (db.getExecutor().adapter instanceof PostgresAdapter) await createPostgresTrigger(db)
+  const isPostgres = db.getExecutor().adapter instanceof PostgresAdapter
+  for (const statement of [...statementsOf(chatTables), ...statementsOf(tenantTables)]) {
+    await sql.raw(isPostgres ? toPostgres(statement) : statement).execute(db)
+  }
+  if (isPostgres) await createPostgresTrigger(db)
   else await createSqliteTriggers(db)
 }
 
-/** `new` is null after a deletion, `old` after an insertion. */
+function statementsOf(text: string): string[] {
+  return text
+    .split(/;\n/)
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== '')
+}
+
+/** Tails of runs are unlogged: after a crash has emptied the table, the holder of a run writes its tail again. */
+function toPostgres(statement: string): string {
+  return statement.replace('create table run_tails', 'create unlogged table run_tails')
+}
+
+/** Sums the bytes of uploads in `upload_usage`: quotas are read in constant time. `new` is null after a deletion, `old` after an insertion. */
 async function createPostgresTrigger(db: Kysely<unknown>): Promise<void> {
   await sql`create function count_upload_bytes() returns trigger language plpgsql as $$
     declare

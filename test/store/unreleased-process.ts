@@ -1,7 +1,7 @@
 import pg from 'pg'
 
-/** What a process of an older version does with a run, in the statements and columns of that version. */
-export interface OlderProcess {
+/** What a process of an unreleased build does with a run, in the statements and columns of that build. */
+export interface UnreleasedProcess {
   /** Claims a new session, and stores the question and the run that answers it. */
   begin(requestId: string): Promise<void>
   /** Stores the answer and the end of a run. Throws when the run is no longer that of this process. */
@@ -17,8 +17,8 @@ export const caller = { tenant: 'default', owner: 'agent-core ann', sub: 'ann' }
 /** Longer than any test, so that no other process adopts the runs. */
 const leaseMs = 600_000
 
-/** Connects a process with this id to a database of an older version. A lost process has a lease that has run out. */
-export async function startOlderProcess(url: string, id: string, { isLost = false } = {}): Promise<OlderProcess> {
+/** Connects a process with this id to a database of an unreleased build. A lost process has a lease that has run out. */
+export async function startUnreleasedProcess(url: string, id: string, { isLost = false } = {}): Promise<UnreleasedProcess> {
   const pool = new pg.Pool({ connectionString: url, max: 1 })
   const { tenant, owner } = caller
   const now = Date.now()
@@ -40,7 +40,7 @@ export async function startOlderProcess(url: string, id: string, { isLost = fals
       await client.query('begin')
       for (const [sql, values] of statements) {
         const { rowCount } = await client.query(sql, values)
-        if (rowCount !== 1) throw new Error(`A process of an older version changed ${rowCount} rows: ${sql}`)
+        if (rowCount !== 1) throw new Error(`A process of an unreleased build changed ${rowCount} rows: ${sql}`)
       }
       await client.query('commit')
       return true

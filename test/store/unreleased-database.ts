@@ -1,0 +1,46 @@
+import path from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import pg from 'pg'
+import { joinedMigrations } from '../../src/store/migrations/unreleased-builds.ts'
+import { openPostgres } from '../../src/store/postgres/postgres.ts'
+import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
+
+/** Names of migrations as a build before the first release has left them. */
+function record(names: readonly string[]): string {
+  const values = names.map((name) => `('${name}', '2026-11-01T00:00:00.000Z')`)
+  return `delete from kysely_migration; insert into kysely_migration (name, timestamp) values ${values.join(', ')};`
+}
+
+/** Creates the SQLite database of `dataDir` as an unreleased build has left it, after the migration `last`, and fills it. */
+export async function createUnreleasedSqlite(dataDir: string, rows = '', last = joinedMigrations.at(-1)!): Promise<void> {
+  await (await openSqlite(dataDir)).close()
+  const file = new DatabaseSync(path.join(dataDir, 'agent-core.db'))
+  file.exec(record(joinedMigrations.slice(0, joinedMigrations.indexOf(last) + 1)) + rows)
+  file.close()
+}
+
+/** Gives the empty Postgres database of `url` what an unreleased build has left, after the migration `last`, and fills it. */
+export async function createUnreleasedPostgres(url: string, rows = '', last = joinedMigrations.at(-1)!): Promise<void> {
+  await (await openPostgres(url, { connections: 4 })).close()
+  const client = new pg.Client(url)
+  await client.connect()
+  await client.query(record(joinedMigrations.slice(0, joinedMigrations.indexOf(last) + 1)) + rows)
+  await client.end()
+}
+
+export function executedOnSqlite(dataDir: string): string[] {
+  const file = new DatabaseSync(path.join(dataDir, 'agent-core.db'))
+  const rows = file.prepare(executed).all()
+  file.close()
+  return rows.map(({ name }) => String(name))
+}
+
+export async function executedOnPostgres(url: string): Promise<string[]> {
+  const client = new pg.Client(url)
+  await client.connect()
+  const { rows } = await client.query<{ name: string }>(executed)
+  await client.end()
+  return rows.map(({ name }) => name)
+}
+
+const executed = 'select name from kysely_migration order by name'
