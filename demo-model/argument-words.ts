@@ -120,7 +120,7 @@ const leadIns = [
   /^(?:tell me|find(?: out)?(?: something| anything)?|show me|give me|explain(?: to me)?)(?: about| what| everything about)? /i,
 ]
 
-/** Removes words that only address the tool from a request. */
+/** Removes from a request the words that address a tool. */
 export function toTopic(text: string): string {
   let topic = text.trim()
   for (const leadIn of leadIns) topic = topic.replace(leadIn, '')

@@ -71,7 +71,7 @@ export function fillArguments(
   return { input, stated, missing: required.filter((name) => !values.has(name)) }
 }
 
-/** The only text that a named tool requires. */
+/** The only required text of a named tool. */
 function onlyValue(name: string, property: JsonSchema, { text }: Request): JsonValue | undefined {
   if (typeOf(property) !== 'string' || Array.isArray(property['enum'])) return undefined
   const url = /ur[il]|link/i.test(name) ? urlIn(text) : undefined
@@ -108,7 +108,7 @@ function toValue(raw: string, type: unknown): JsonValue | undefined {
   }
 }
 
-/** Parameters whose values have a form of their own, by a word of their name or by their format. */
+/** Parameters whose values have a form, by a word of the name or by the format. */
 const forms: [names: string, read: (request: Request, parts: readonly string[]) => string | undefined][] = [
   ['expression formula', ({ text }) => findExpression(text)?.expression],
   ['timezone tz', ({ text }) => findTimeZone(text)],
@@ -143,9 +143,9 @@ function statedValue(name: string, property: JsonSchema, request: Request): Json
   const form = formOf(name, property)
   if (form) return form(request, wordsOf(name))
   if (!isFreeText(name)) return statedText(wordsOf(name), property, request)
-  const given = quotedIn(request.text) ?? textBehindColon(request.text)
-  if (given !== undefined) claimText(given, request.words)
-  return given
+  const literal = quotedIn(request.text) ?? textBehindColon(request.text)
+  if (literal !== undefined) claimText(literal, request.words)
+  return literal
 }
 
 function guessedValue(name: string, property: JsonSchema, { text, words }: Request): JsonValue | undefined {

@@ -7,13 +7,13 @@ import { keyOf, type CompletedCall, type Context, type Turn } from './part.ts'
 import { isFollowUp, splitParts, toSections, type Section } from './question.ts'
 import { smallTalk } from './talk.ts'
 
-/** What a request says, by its parts. */
+/** The parts of a request. */
 export interface Conversation extends Context {
   /** The question of the person, or a step that another model has planned. */
   question: string
   /** True if the loop asks for a plan. */
   isPlanning: boolean
-  /** Calls of this run that have results. */
+  /** Calls of this run with results. */
   done: readonly CompletedCall[]
   /** The answer with proposed calls to which the person now says yes. The conversation is the one before this answer. */
   confirmed: string
@@ -25,7 +25,7 @@ const ignored: ReadonlySet<string> = new Set(['create_sub_agent', 'end_sub_agent
 export const noPlan = '[]'
 /** Longer messages are texts, not questions that a follow-up may refer to. */
 const maxQuestion = 2_000
-/** Number of earlier questions that a follow-up may continue. */
+/** Number of earlier questions for a follow-up. */
 const maxEarlier = 6
 
 export function readConversation({ messages: all, tools }: ModelRequest): Conversation {
@@ -43,18 +43,18 @@ export function readConversation({ messages: all, tools }: ModelRequest): Conver
     0,
   )
   const start = messages.findLastIndex(({ role }, at) => at < last && role !== 'user') + 1
-  const own = messages[last]?.role === 'user' ? messages[last] : undefined
+  const question = messages[last]?.role === 'user' ? messages[last] : undefined
   const files = messages.flatMap((message) => (message.role === 'user' ? (message.parts?.files ?? []) : []))
   const texts = messages.slice(start, last).flatMap((message) => toSections(textOf(message)))
   return {
-    question: own ? textOf(own) : '',
+    question: question ? textOf(question) : '',
     isPlanning: instruction === 'plan' || instruction === 'change',
     tools: tools.filter(({ name }) => !ignored.has(name)),
     turns: toTurns(messages.slice(0, start)),
     done: completedCalls(messages.slice(last)),
     confirmed,
-    memories: own?.parts?.memories ?? [],
-    summary: own?.parts?.summary ?? '',
+    memories: question?.parts?.memories ?? [],
+    summary: question?.parts?.summary ?? '',
     texts: [...texts, ...files.filter(({ isWhole }) => isWhole).flatMap(({ name, text }) => toFileSections(name, text))],
     outlined: files.filter(({ isWhole }) => !isWhole).map(({ name }) => name),
   }
@@ -62,8 +62,8 @@ export function readConversation({ messages: all, tools }: ModelRequest): Conver
 
 /** The answer to which the message at a position is a plain yes; empty if the message is anything else. */
 function confirmedAt(messages: readonly Message[], at: number): string {
-  const [answer, own] = [messages[at - 1], messages[at]]
-  return own && answer?.role === 'assistant' && isProposal(answer.text) && readConsent(textOf(own)) ? answer.text : ''
+  const [answer, message] = [messages[at - 1], messages[at]]
+  return message && answer?.role === 'assistant' && isProposal(answer.text) && readConsent(textOf(message)) ? answer.text : ''
 }
 
 /** The words of the person, without memories and attached files. */
@@ -91,7 +91,7 @@ function toTurns(messages: readonly Message[]): Turn[] {
   return turns
 }
 
-/** Earlier questions that a follow-up may refer to, oldest first, from the last question that stands alone. */
+/** Earlier questions for a follow-up, oldest first, from the last complete question. */
 export function earlierQuestions(turns: readonly Turn[]): string[] {
   const earlier: string[] = []
   for (const { question } of turns.toReversed()) {

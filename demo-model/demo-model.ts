@@ -37,8 +37,8 @@ export function createDemoModel(name: string, { writes = true } = {}): Model {
       if (reasoning !== '') await sink({ type: 'reasoning', text: reasoning })
       for (const piece of text.match(pieces) ?? []) {
         signal.throwIfAborted()
-        const taken = sink({ type: 'text', text: piece })
-        if (taken) await taken
+        const pause = sink({ type: 'text', text: piece })
+        if (pause) await pause
       }
       const reasoningTokens = countTokens(reasoning)
       const output =
@@ -65,7 +65,7 @@ function countInput({ system, messages, tools }: ModelRequest): number {
   return count
 }
 
-/** Characters of a question that are compared with the tools. */
+/** Characters of a question for the comparison with tools. */
 const maxQuestion = 2_000
 
 /** The call that a request demands although no tool fits the question; undefined where none is demanded. */
@@ -101,14 +101,14 @@ function limitText(text: string, { stop = [], maxOutputTokens }: ModelOptions = 
   const ends = stop.flatMap((end) => (end !== '' && text.includes(end) ? [text.indexOf(end)] : []))
   const stopped = ends.length > 0 ? text.slice(0, Math.min(...ends)) : text
   if (maxOutputTokens === undefined || countTokens(stopped) <= maxOutputTokens) return { text: stopped, isCut: false }
-  let kept = ''
+  let short = ''
   let tokens = 0
   for (const word of stopped.match(/\S+\s*/g) ?? []) {
     tokens += countTokens(word)
     if (tokens > maxOutputTokens) break
-    kept += word
+    short += word
   }
-  return { text: kept.trimEnd(), isCut: true }
+  return { text: short.trimEnd(), isCut: true }
 }
 
 /** Estimates tokens: a token for every started four characters of a word. */

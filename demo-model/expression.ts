@@ -3,7 +3,7 @@ import { setOf } from './language/words.ts'
 
 /** Finds the calculation in a sentence, and writes it in the syntax of mathjs. */
 
-/** Units of mathjs, without their plurals. */
+/** Units of mathjs, without plurals. */
 const units = new Set(
   (
     'km m cm mm mi ft kg g lb oz mg l ml meter kilometer centimeter millimeter mile yard foot feet inch inches acre hectare gram kilogram ton tonne ' +
@@ -19,7 +19,7 @@ const functions = 'sqrt cbrt sin cos tan log log10 log2 ln exp abs round floor c
 const constants = ['pi', 'e']
 const signs: Record<string, string> = { '×': '*', '·': '*', '÷': '/', '−': '-', '–': '-', '²': '^2', '³': '^3', '√': 'sqrt ' }
 
-/** Phrases and what they become. */
+/** Phrases and their replacements. */
 const phrases = new Map(
   [
     'per cent: %|percent: %|half of: 1 / 2 *|a third of: 1 / 3 *|third of: 1 / 3 *|a quarter of: 1 / 4 *|quarter of: 1 / 4 *|twice: 2 *|double: 2 *',
@@ -69,7 +69,7 @@ export function findExpression(text: string): FoundCalculation | undefined {
   for (let start = 0; start < tokens.length; start++) {
     const { run, end } = runFrom(tokens, start)
     if (run.length > best.length && isCalculation(run)) best = run
-    // A run that starts inside of this run would be a part of this run.
+    // A later start would give a part of this run.
     start = Math.max(start, end - 1)
   }
   const rest = tokens.filter((token) => /[\p{L}\d]/u.test(token) && !fillers.has(token)).length

@@ -4,13 +4,13 @@ import { isObject } from '../src/json/shape.ts'
 import { parseJson } from './answers/answer.ts'
 import { wordsOf } from './language/words.ts'
 
-/** The levels of a value and of references that are followed. */
+/** Limit for levels of a value and of references. */
 const maxDepth = 12
 const maxItems = 200
 
-/** Properties that mean the answer in words. */
+/** Properties for the answer in words. */
 const textNames = /^(answer|text|summary|message|response|reply|output|content|explanation|description|result)$/i
-/** Properties that mean the only figure of the results. */
+/** Properties for the only figure of the results. */
 const figureNames = /^(answer|result|value|number|figure|total|sum|amount|count|output)$/i
 
 /**
@@ -33,19 +33,19 @@ export function fillSchema(schema: JsonSchema, run: readonly Message[], text: st
     return values.find((value) => value !== undefined)
   }
 
-  const fillers: Record<string, (part: JsonSchema, place: Place) => JsonValue | undefined> = {
+  const fillers: Record<string, (part: JsonSchema, context: Place) => JsonValue | undefined> = {
     null: () => null,
     boolean: (_, { name, findings }) => [findings.find(name)].find((value) => typeof value === 'boolean'),
     number: (_, { name, findings }) => toFigure(findings.find(name)) ?? (figureNames.test(name) ? findings.onlyFigure : undefined),
-    integer: (part, place) => fillers['number']!(part, place),
+    integer: (part, context) => fillers['number']!(part, context),
     string(_, { name, findings }) {
       const value = findings.find(name)
       const isPlain = ['string', 'number', 'boolean'].includes(typeof value)
       return isPlain ? String(value) : textNames.test(name) && words !== '' ? words : undefined
     },
     object(part, { name, findings, depth }) {
-      const own = findings.find(name)
-      const inner = isObject(own) ? collectFindings([own]) : findings
+      const recorded = findings.find(name)
+      const inner = isObject(recorded) ? collectFindings([recorded]) : findings
       const properties = Object.entries(named(part, 'properties'))
       if (properties.length === 0) return inner.whole ?? { answer: words }
       const filled = properties.map(([key, property]) => [key, fill(property, key, inner, depth + 1)] as const)
@@ -53,9 +53,9 @@ export function fillSchema(schema: JsonSchema, run: readonly Message[], text: st
       return Object.keys(value).length > 0 && listed(part, 'required').every((key) => String(key) in value) ? value : undefined
     },
     array(part, { name, findings, depth }) {
-      const own = findings.find(name)
+      const value = findings.find(name)
       const singular = name.replace(/s$/, '')
-      const list = (Array.isArray(own) ? own : findings.list)?.slice(0, maxItems)
+      const list = (Array.isArray(value) ? value : findings.list)?.slice(0, maxItems)
       const items = list?.map((item) => fill(part['items'] ?? {}, singular, collectFindings([item], singular), depth + 1))
       return items?.every((item) => item !== undefined) ? items : undefined
     },
@@ -65,33 +65,33 @@ export function fillSchema(schema: JsonSchema, run: readonly Message[], text: st
   return fill(schema, 'answer', collectFindings(results), 0)
 }
 
-/** Where in the value a part belongs, and what is known about it. */
+/** The position of a part in the value, and the findings for it. */
 interface Place {
   name: string
   findings: Findings
   depth: number
 }
 
-/** The value of an enumeration that was found, or the only one that the answer names. */
-function choose(values: readonly JsonValue[], found: JsonValue | undefined, words: string): JsonValue | undefined {
-  const tokens = new Set(found === undefined ? words.toLowerCase().split(/[^\p{L}\p{N}_-]+/u) : [String(found).toLowerCase()])
+/** The finding as a value of an enumeration, or the only value in the answer. */
+function choose(values: readonly JsonValue[], finding: JsonValue | undefined, words: string): JsonValue | undefined {
+  const tokens = new Set(finding === undefined ? words.toLowerCase().split(/[^\p{L}\p{N}_-]+/u) : [String(finding).toLowerCase()])
   const mentioned = values.filter((value) => tokens.has(String(value).toLowerCase()))
   return mentioned.length === 1 ? mentioned[0] : undefined
 }
 
-/** What the results of tools state, by name. */
+/** Statements in the results of tools, by name. */
 interface Findings {
   /** The value of a name: the same name, or else the only similar one. */
   find(name: string): JsonValue | undefined
   /** The newest list of records or values. */
   list: JsonValue[] | undefined
-  /** The newest result that is an object. */
+  /** The newest object among the results. */
   whole: JsonObject | undefined
-  /** The figure of results that have a single one. */
+  /** The figure, if the results have a single figure. */
   onlyFigure: number | undefined
 }
 
-/** Levels of a result that are searched. */
+/** Limit for levels of a result. */
 const maxLevels = 4
 
 /** Collects what values state. A value that is not an object has the name `name`. Newer values come last and count first. */
@@ -114,7 +114,7 @@ function collectFindings(values: readonly JsonValue[], name = ''): Findings {
 
   for (const value of values.toReversed()) add(value, name, 0)
   return {
-    find: (wanted) => findSimilar(facts, wanted),
+    find: (property) => findSimilar(facts, property),
     list: lists[0],
     whole: values.findLast(isObject) as JsonObject | undefined,
     onlyFigure: figures.size === 1 ? [...figures][0] : undefined,
@@ -130,12 +130,12 @@ function toRecords({ columns, rows }: JsonObject): JsonObject[] {
 function findSimilar(facts: ReadonlyMap<string, JsonValue>, name: string): JsonValue | undefined {
   const words = wordsOf(name)
   const plain = words.join('')
-  const same = [...facts].find(([key]) => key === name) ?? [...facts].find(([key]) => wordsOf(key).join('') === plain)
-  if (same) return same[1]
+  const equal = [...facts].find(([key]) => key === name) ?? [...facts].find(([key]) => wordsOf(key).join('') === plain)
+  if (equal) return equal[1]
   // `total` stands for `total_amount`, if nothing else has the word.
   const similar = [...facts].filter(([key]) => {
-    const own = wordsOf(key)
-    return words.every((word) => own.includes(word)) || own.every((word) => words.includes(word))
+    const keyWords = wordsOf(key)
+    return words.every((word) => keyWords.includes(word)) || keyWords.every((word) => words.includes(word))
   })
   return similar.length === 1 && words.length > 0 ? similar[0]![1] : undefined
 }

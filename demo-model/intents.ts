@@ -43,10 +43,13 @@ function readArithmetic(part: Part): Reading | undefined {
   let request = part.text
   let last = part.earlier[0]
   for (const text of last === undefined ? [] : [...part.earlier.slice(1), part.text]) request = last = continueWith(last!, text) ?? text
-  const found = findExpression(request)
-  if (!found) return undefined
+  const calculation = findExpression(request)
+  if (!calculation) return undefined
   // An expression inside of a question about something else is not the question.
-  return { score: found.isAll || request !== part.text ? scores.exact : 3, work: () => calculate(tool, request, found.expression) }
+  return {
+    score: calculation.isAll || request !== part.text ? scores.exact : 3,
+    work: () => calculate(tool, request, calculation.expression),
+  }
 }
 
 function* calculate(tool: ToolOffer, request: string, expression: string): Work {
@@ -70,16 +73,16 @@ function continueWith(last: string, text: string): string | undefined {
   return match && last.slice(0, match.index) + digits.trim() + last.slice(match.index + match[0].length)
 }
 
-/** Least weight of a tool that fits a request. */
+/** Least weight of a fitting tool. */
 const threshold = 2.5
 const ownIntents = [['sql'], ['expression'], ['timezone'], ['path'], ['file_name', 'content'], ['spec', 'data']]
 
-/** Any other tool that only reads: OpenAPI operations, MCP tools, modules, sub-agents. */
+/** All further tools that only read: OpenAPI operations, MCP tools, modules, sub-agents. */
 function readOtherTool(part: Part): Reading[] {
   // No tool tells reasons.
   if (/^why\b/i.test(part.text)) return []
-  const others = part.profiles.filter((profile) => isReader(profile.tool) && !isSearch(profile) && !isOwn(profile))
-  return others.flatMap((profile) => readTool(profile, part) ?? [])
+  const readers = part.profiles.filter((profile) => isReader(profile.tool) && !isSearch(profile) && !isOwn(profile))
+  return readers.flatMap((profile) => readTool(profile, part) ?? [])
 }
 
 function isOwn({ parameters }: Profile): boolean {
@@ -124,7 +127,7 @@ function readTexts(part: Part): Reading | undefined {
   return { score: asksForAll(part.text) ? scores.given : 8, work: () => reported({ tool, input: { path }, evidence: [path] }, part.text) }
 }
 
-/** Facts that the person states, and questions about them. */
+/** Facts about the person, and questions about such facts. */
 function readStatement({ text, turns, memories, summary }: Part): Reading | undefined {
   const statements = turns.flatMap(({ question }) => (question.includes('?') ? [] : [question]))
   const answer = answerFromStatements(text, [summary, ...statements].join('\n'), memories.map(toSecondPerson))
@@ -156,7 +159,7 @@ export function toSecondPerson(sentence: string): string {
 /** A longer message contains texts, and is no question about memories. */
 const maxQuestion = 600
 
-/** Lists all memories, if the question asks for them. */
+/** Lists all memories on request. */
 function describeMemories(question: string, memories: readonly string[]): string | undefined {
   if (memories.length === 0 || question.length > maxQuestion) return undefined
   const isAsked = /\b(?:know|remember|learned|learnt)\b[^?.!]*\b(?:about|of) me\b|^\W*who am i\b/i.test(question)

@@ -7,14 +7,14 @@ import { codeIn, jsonIn, urlIn } from './argument-words.ts'
 import { fillArguments, isFreeText } from './arguments.ts'
 import type { Call } from './part.ts'
 
-/** Reads orders that name a tool, or contain input that only one tool accepts: code, an address or a specification. */
+/** Reads orders with the name of a tool, or with input for a single tool: code, an address or a specification. */
 
 /** The call ordered by a message; undefined if there is no order, or if required input is missing. */
 export function readNamedCall(message: string, tools: readonly ToolOffer[]): Call | undefined {
-  const found = findNamed(message, tools)
-  if (!found) return readByContent(message, tools) ?? searchNamedTool(message, tools)
-  const input = inputIn(found.rest, found.tool.schema)
-  return input && { tool: found.tool, input, evidence: [found.mention] }
+  const call = findNamed(message, tools)
+  if (!call) return readByContent(message, tools) ?? searchNamedTool(message, tools)
+  const input = inputIn(call.rest, call.tool.schema)
+  return input && { tool: call.tool, input, evidence: [call.mention] }
 }
 
 interface NamedTool {
@@ -72,10 +72,10 @@ function readByContent(message: string, tools: readonly ToolOffer[]): Call | und
   return url === undefined ? undefined : only(tools, 'url', /\b(page|web|site|fetch)/i, url)
 }
 
-/** The call of the tool that requires nothing but this parameter. */
-function only(tools: readonly ToolOffer[], name: string, about: RegExp, value: JsonObject[string]): Call | undefined {
+/** The call of the tool with this single required parameter. */
+function only(tools: readonly ToolOffer[], name: string, pattern: RegExp, value: JsonObject[string]): Call | undefined {
   const tool = tools.find(({ schema, name: toolName, description }) => {
-    return listed(schema, 'required').join() === name && about.test(`${toolName.replaceAll('_', ' ')} ${description}`)
+    return listed(schema, 'required').join() === name && pattern.test(`${toolName.replaceAll('_', ' ')} ${description}`)
   })
   return tool && { tool, input: { [name]: value }, evidence: [name] }
 }

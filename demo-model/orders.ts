@@ -12,13 +12,13 @@ import type { Call } from './part.ts'
 export interface Order {
   tool: ToolOffer
   input: JsonObject
-  /** Required parameters that the sentence does not give. */
+  /** Required parameters without a value in the sentence. */
   missing: string[]
   /** True for "do not ...". */
   isNegated: boolean
   /** Identifiers of which the sentence may mean any. */
   choices?: readonly string[]
-  /** Words that neither the tool nor its input explains. */
+  /** Words without a meaning for the tool and its input. */
   unused: string[]
 }
 
@@ -41,7 +41,7 @@ const contraction = /^(?:do|does|did|is|are|was|were|has|have|ca|wo|would|should
 const wishes = phrases('wants|want|wishes|would like|needs')
 const generic = new Set('make issue do give process create start run perform place book request'.split(' ').map(stem))
 
-/** The order that a sentence gives to one of the tools that change something; undefined for any other sentence. */
+/** The order of a sentence to a tool that changes something; undefined for any other sentence. */
 export function readOrder(sentence: string, tools: readonly ToolOffer[]): Order | undefined {
   const orders = tools.flatMap((tool) => readOrderFor(sentence, tool) ?? [])
   const rank = ({ missing, input, unused }: Order) => Object.keys(input).length - missing.length * 2 - unused.length
@@ -51,8 +51,8 @@ export function readOrder(sentence: string, tools: readonly ToolOffer[]): Order 
 function readOrderFor(sentence: string, tool: ToolOffer): Order | undefined {
   const words = readWords(withDigits(sentence.replace(/\bset up\b/i, 'create')))
   const [, main = sentence] = /^(?:if|when|unless|once) [^,]*,(?: then)? (.+)$/is.exec(sentence) ?? []
-  const own = words.slice(-readWords(withDigits(main)).length)
-  const rest = headOf(own)
+  const orderWords = words.slice(-readWords(withDigits(main)).length)
+  const rest = headOf(orderWords)
   const verb = passiveOf(words) ?? rest[0]
   const name = wordsOf(tool.name.split('__').at(-1)!)
   if (!verb || name.length === 0) return undefined
@@ -76,7 +76,7 @@ function readOrderFor(sentence: string, tool: ToolOffer): Order | undefined {
   const { input, missing } = filled
   // "Cancel O-1, the customer does not want it any more": what a reason denies is not the order.
   const reason = /,\s+(?:because|since|as|the|an?|he|she|they)\s[^]*$/i.exec(sentence)?.[0] ?? ''
-  const isNegated = own.slice(0, own.length - readWords(withDigits(reason)).length).some(isNegation)
+  const isNegated = orderWords.slice(0, orderWords.length - readWords(withDigits(reason)).length).some(isNegation)
   const explained = stemsOf(tool.description)
   const unused = unusedOf(words).flatMap((word) => (explained.has(word.stem) ? [] : [word.text]))
   return { tool, input, missing, isNegated, unused }
@@ -88,7 +88,7 @@ function isNegation({ lower }: Word): boolean {
 
 /** A text that the sentence does not state is never guessed: the person is asked for it. */
 function dropGuessedTexts({ input, missing }: FilledArguments, tool: ToolOffer, stated: ReadonlySet<string>): void {
-  for (const name of Object.keys(input).filter((each) => isFreeText(each) && !stated.has(each))) {
+  for (const name of Object.keys(input).filter((parameter) => isFreeText(parameter) && !stated.has(parameter))) {
     delete input[name]
     if (listed(tool.schema, 'required').includes(name)) missing.push(name)
   }
@@ -111,12 +111,14 @@ interface OrderWords {
   objects: readonly string[]
 }
 
-/** The same without capitals: "restock mint garden, 5 pieces". */
+/** A name without capitals: "restock mint garden, 5 pieces". */
 function addObject({ input, missing }: FilledArguments, { schema }: ToolOffer, { sentence, words, verb, objects }: OrderWords): string[] {
   const properties = named(schema, 'properties') as Record<string, JsonSchema>
-  const name = missing.find((each) => wordsOf(each).some((part) => objects.includes(part)) && typeOf(properties[each]) === 'string')
-  const behind = sentence.slice(sentence.indexOf(verb.text) + verb.text.length)
-  const [, value] = /^ (?:the )?([\p{L}][\p{L} '’-]*?)(?=,|[.!?]*$| (?:\d|by |with |to |for |from |at |in ))/u.exec(behind) ?? []
+  const name = missing.find(
+    (parameter) => wordsOf(parameter).some((part) => objects.includes(part)) && typeOf(properties[parameter]) === 'string',
+  )
+  const rest = sentence.slice(sentence.indexOf(verb.text) + verb.text.length)
+  const [, value] = /^ (?:the )?([\p{L}][\p{L} '’-]*?)(?=,|[.!?]*$| (?:\d|by |with |to |for |from |at |in ))/u.exec(rest) ?? []
   if (name === undefined || value === undefined || prefixOf(properties[name]!) !== '' || stemsOf(value).size === 0) return []
   input[name] = value
   missing.splice(missing.indexOf(name), 1)
@@ -126,22 +128,22 @@ function addObject({ input, missing }: FilledArguments, { schema }: ToolOffer, {
 
 /** "to 14 Mill Lane, Glasgow": as many texts as the sentence has not stated yet, divided by commas. Returns their parameters. */
 function addAddress(filled: FilledArguments, tool: ToolOffer, sentence: string, words: readonly Word[]): string[] {
-  const [, behind = ''] = /^[^]* to ([^]*?)[.!]?$/.exec(sentence.slice(0, 2_000)) ?? []
-  const parts = behind.split(',').map((part) => part.trim())
+  const [, rest = ''] = /^[^]* to ([^]*?)[.!]?$/.exec(sentence.slice(0, 2_000)) ?? []
+  const parts = rest.split(',').map((part) => part.trim())
   const properties = named(tool.schema, 'properties') as Record<string, JsonSchema>
   const open = listed(tool.schema, 'required').map(String)
   const names = open.filter((name) => !filled.stated.includes(name) && typeOf(properties[name]) === 'string')
   if (parts.length < 2 || names.length !== parts.length || parts.includes('')) return []
   for (const [index, name] of names.entries()) filled.input[name] = parts[index]!
   filled.missing = []
-  claimText(`to ${behind}`, words)
+  claimText(`to ${rest}`, words)
   return names
 }
 
 /** The verb of "order O-3347 should be cancelled" and of "she wants order O-3347 cancelled". */
 function passiveOf(words: readonly Word[]): Word | undefined {
-  const found = findPhrase(words, phrases('should be|must be|shall be|to be'))
-  if (found && found.at > 0) return words[found.at + 2]
+  const phrase = findPhrase(words, phrases('should be|must be|shall be|to be'))
+  if (phrase && phrase.at > 0) return words[phrase.at + 2]
   const wish = findPhrase(words, wishes)
   return wish && words.slice(wish.at + 2).findLast(({ lower }) => lower.endsWith('ed'))
 }
@@ -157,13 +159,13 @@ function headOf(words: readonly Word[]): readonly Word[] {
   return courtesies.has(words[0]?.lower ?? '') ? headOf(words.slice(1)) : words
 }
 
-/** Questions before a call that changes something, and the answers to them. */
+/** Questions before a change, and their answers. */
 
 const asks = 'Shall I run'
 const asksConsent = 'Please answer yes or no.'
-const which = 'Which one do you mean'
+const opening = 'Which one do you mean'
 const needs = 'Please tell me the'
-/** Characters of a value that are shown. */
+/** Characters of a shown value. */
 const maxShown = 1_000
 
 /** The question before a call, with each value. */
@@ -180,21 +182,21 @@ export function propose(calls: readonly Call[]): string[] {
   return calls.length > 0 ? [[...new Set(calls.map(proposalOf)), asksConsent].join(' ')] : []
 }
 
-/** True for an answer that asked whether to make calls. */
+/** True for an answer with proposed calls. */
 export function isProposal(answer: string): boolean {
   return answer.endsWith(asksConsent) && answer.includes(asks)
 }
 
 /** The question for what an order lacks; undefined for a complete order. */
 export function questionOf({ tool, missing, choices = [] }: Pick<Order, 'tool' | 'missing' | 'choices'>): string | undefined {
-  if (choices.length > 0) return `${which}: ${choices.join(' or ')}?`
+  if (choices.length > 0) return `${opening}: ${choices.join(' or ')}?`
   if (missing.length === 0) return undefined
   return `${needs} ${missing.map((name) => name.replaceAll('_', ' ')).join(' and the ')}: \`${tool.name}\` needs it.`
 }
 
-/** True for an answer that asked for input. */
+/** True for an answer with a question for input. */
 export function asksForMore(answer: string): boolean {
-  return answer.startsWith(needs) || answer.startsWith(which)
+  return answer.startsWith(needs) || answer.startsWith(opening)
 }
 
 const consents = /^(?:y|yes|yep|yeah|sure|ok|okay|do|go|please do|confirm|confirmed|correct|of course|run|i confirm|all right|alright)\b/

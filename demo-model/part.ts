@@ -10,22 +10,22 @@ export interface Turn {
   answer: string
 }
 
-/** What surrounds a question. */
+/** The surroundings of a question. */
 export interface Context {
   /** Earlier questions with the answers, oldest first. */
   turns: readonly Turn[]
   tools: readonly ToolOffer[]
-  /** What is remembered about the person. */
+  /** Memories about the person. */
   memories: readonly string[]
-  /** Summary of turns that are not shown any more. */
+  /** Summary of turns before the window. */
   summary: string
-  /** Texts that came with the question, as files or messages. */
+  /** Texts beside the question, as files or messages. */
   texts: readonly Section[]
   /** Names of attached files that the request shows as an outline only. */
   outlined: readonly string[]
 }
 
-/** A part of a question with all that its answer may need. */
+/** A part of a question with everything for its answer. */
 export interface Part extends Context {
   text: string
   /** True if the part continues an earlier question. */
@@ -44,7 +44,7 @@ export interface Reading {
 /** A kind of question. */
 export interface Intent {
   name: string
-  /** Questions of this kind, which are its tests. */
+  /** Questions of this kind. Tests ask each example. */
   examples: readonly string[]
   read(part: Part): Reading | readonly Reading[] | undefined
 }
@@ -66,7 +66,7 @@ export type Work = Generator<Call, Answer | undefined, ToolMessage>
 export interface Call {
   tool: ToolOffer
   input: JsonObject
-  /** Words of the question that led to the call. */
+  /** Words of the question behind the call. */
   evidence?: readonly string[]
 }
 
@@ -74,11 +74,11 @@ export interface Answer {
   text: string
   /** False for a question to the person, and for an answer that may miss the point: another reading is tried first. */
   isSure: boolean
-  /** The single figure of the answer, for a part of the question that continues with it. */
+  /** The single figure of the answer, for the next part of the question. */
   figure?: string | undefined
 }
 
-/** A call of this run with its result. */
+/** A call with its result. */
 export interface CompletedCall {
   key: string
   input: JsonObject
@@ -126,12 +126,12 @@ export function* said(text: string, isSure = true): Work {
   return { text, isSure }
 }
 
-/** Work of a single call, whose result is described, also if it is an error. */
+/** Work of a single call. The result is described, errors included. */
 export function* reported(call: Call, request: string): Work {
   return sure(describeResult(request, call.input, yield call))
 }
 
-/** The same for a call that may be the wrong reading: after an error another reading is tried. */
+/** Work of a single call that may be the wrong reading: after an error the next reading is tried. */
 export function* tried(call: Call, request: string): Work {
   const result = yield call
   return { text: describeResult(request, call.input, result), isSure: !result.isError }

@@ -36,7 +36,7 @@ export function readMessage(text: string): ParsedMessage {
   return { parts: splitParts(question.slice(0, maxRequest)), sections: toSections(texts.join('\n\n')) }
 }
 
-/** Splits Markdown at its headings, without its front matter. */
+/** Splits Markdown at headings, without the front matter. */
 export function toSections(text: string): Section[] {
   const sections: Section[] = [{ heading: '', text: '' }]
   for (const line of text.replace(/^---\n[^]*?\n---\n/, '').split('\n')) {
@@ -51,12 +51,12 @@ export function toSections(text: string): Section[] {
 export function withoutProhibition(question: string): string {
   if (question.length > maxRequest) return question
   const spoken = question.split(/["“”]/).filter((part, at) => at % 2 === 0 || part.length < 15)
-  const asked =
+  const questions =
     spoken.some((part) => part.includes('?')) && !/^\W*(?:use|run|call|write|save|add)\b/i.test(question) ? spoken.join(' ') : question
   const prohibition =
     /^(?:please )?(?:do not|don't|don’t|never|without|instead of|rather than) ([^,;?]{1,200}?)[,;.] +(?:just |but |only )?(\S[^]*)$/i
-  const [, front = '', rest] = prohibition.exec(asked) ?? []
-  if (rest === undefined) return asked
+  const [, front = '', rest] = prohibition.exec(questions) ?? []
+  if (rest === undefined) return questions
   const names = /\b(?:it|its|them|their|he|his|him|she|her|they)\b/i.test(rest) ? front.split(' ').filter((word) => /\d/.test(word)) : []
   return [rest.replace(/\?$/, ''), ...names].join(' ')
 }
@@ -81,11 +81,13 @@ export function splitParts(text: string): string[] {
   const quotes: string[] = []
   const masked = text.replace(/"[^"\n]*"|“[^”\n]*”|`[^`\n]*`/g, (quote) => `\uE000${quotes.push(quote) - 1}\uE001`)
   const whole = (part: string) => part.replace(/\uE000(\d+)\uE001/g, (_, index: string) => quotes[Number(index)] ?? '').trim()
-  const [first = '', ...others] = masked
+  const [first = '', ...furtherParts] = masked
     .split(borders)
     .map(whole)
     .filter((part, at, all) => all.length === 1 || at > 0 || !smallTalk(part))
-  const rest = others.map((part) => part.replace(/^(?:and|also|then|after that|finally)\b(?:,\s*|\s+)(?!(?:for|in|by)\b)/i, '').trim())
+  const rest = furtherParts.map((part) =>
+    part.replace(/^(?:and|also|then|after that|finally)\b(?:,\s*|\s+)(?!(?:for|in|by)\b)/i, '').trim(),
+  )
   // "I lost my laptop. What now?" is a single question.
   const isSingle =
     rest.length === 1 &&
@@ -98,7 +100,7 @@ export function splitParts(text: string): string[] {
 const openings = setOf('and or but now same only just instead then also')
 const asks = setOf('what how who when where which list show read search tell')
 const prepositions = setOf('for in by per of without with except excluding since before after as')
-/** Words before "it" and "that" if these stand for an earlier answer. */
+/** Words before a pronoun for an earlier answer. */
 const leads = setOf('of for from chart plot draw show make sort put break')
 const references = setOf('he she his they them those these their theirs ones one thereof him her')
 const elliptic = phrases(
@@ -112,8 +114,8 @@ const elliptic = phrases(
 export function isFollowUp(part: string): boolean {
   const words = readWords(part).map(({ lower }) => lower)
   const [first = '', second = ''] = words
-  const [asked, about] = ['and', 'so', 'ok', 'okay'].includes(first) ? words.slice(1) : words
-  if ((asked === 'what' || asked === 'how') && about === 'about') return words.length <= 12
+  const [lead, third] = ['and', 'so', 'ok', 'okay'].includes(first) ? words.slice(1) : words
+  if ((lead === 'what' || lead === 'how') && third === 'about') return words.length <= 12
   const refers = refersBack(part, words)
   if (openings.has(first) && words.length <= 9) return refers || !asks.has(second) || !['and', 'now', 'then', 'also'].includes(first)
   return (words.length <= 5 && prepositions.has(first)) || (words.length <= 14 && refers)

@@ -32,14 +32,14 @@ export function respond(name: string, request: ModelRequest): NextStep {
   return answerWith(`The embedded model ${name} cannot fill the schema of the answer from the results of its tools. ${step.text}`)
 }
 
-/** What was found out about the parts of a question so far. */
+/** Results for the parts of a question so far. */
 interface Progress {
   conversation: Conversation
-  /** Calls that have no results yet, by key. */
+  /** Calls without results, by key. */
   open: Map<string, Call>
-  /** Calls whose results a part has used. */
+  /** Calls with used results. */
   used: Set<CompletedCall>
-  /** Calls that change something, for the person to confirm. */
+  /** Changing calls, for the person to confirm. */
   proposed: Call[]
 }
 

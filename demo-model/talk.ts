@@ -23,7 +23,7 @@ const kinds = new Map(
 
 const thanks = setOf('thanks thank you thx cheers great perfect cool nice awesome good ok okay many so much very')
 
-/** Longest text that can be small talk. */
+/** Length limit of small talk. */
 const maxTalk = 80
 
 /** Recognises greetings, thanks and questions about the model. */
@@ -54,7 +54,7 @@ export function talkAnswer(kind: Talk, name: string, tools: readonly ToolOffer[]
   return names.length > 0 ? `Hello! What would you like to know? I can use ${listOf(names)}.` : 'Hello! What would you like to know?'
 }
 
-/** What cannot be answered, and, the first time in a session, what can. */
+/** The limits of the model, and, the first time in a session, its abilities. */
 export function inabilityText(name: string, question: string, tools: readonly ToolOffer[], isFirst: boolean): string {
   const topic = cut(question.trim().replace(/\s+/g, ' '), 80)
   const start = topic === '' ? 'There is no question that I could answer.' : `I cannot help with “${topic}”: none of my tools fits it.`

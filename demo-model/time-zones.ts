@@ -27,8 +27,8 @@ function places(): ReadonlyMap<string, string> {
       .slice(zone.lastIndexOf('/') + 1)
       .replaceAll('_', ' ')
       .toLowerCase()
-  const named = Intl.supportedValuesOf('timeZone').map((zone): [string, string] => [cityOf(zone), zone])
-  zonesByPlace = new Map([...zoned, ...named, ...cities])
+  const zonesByCity = Intl.supportedValuesOf('timeZone').map((zone): [string, string] => [cityOf(zone), zone])
+  zonesByPlace = new Map([...zoned, ...zonesByCity, ...cities])
   return zonesByPlace
 }
 

@@ -4,7 +4,7 @@ import { isPath } from './argument-words.ts'
 import { isFreeText } from './arguments.ts'
 import { readWords, setOf, stem, stemsOf, unusedOf, wordsOf } from './language/words.ts'
 
-/** What the name, description and schema of a tool say about its use. */
+/** The use of a tool, by its name, description and schema. */
 
 export interface Profile {
   tool: ToolOffer
@@ -70,7 +70,7 @@ export function weigh(profile: Profile, request: string, profiles: readonly Prof
     const field = name.has(part) ? 'name' : description.has(part) && !weak.has(part) ? 'description' : undefined
     if (!field) continue
     const weight = field === 'name' ? (weak.has(part) ? 2 : 4) : isSearch(profile) ? 2.5 : 1.5
-    score += weight / Math.sqrt(profiles.filter((other) => other[field].has(part)).length)
+    score += weight / Math.sqrt(profiles.filter((profileOfTool) => profileOfTool[field].has(part)).length)
     evidence.push(lower)
   }
   const isNamed = name.size > 1 && [...name].every((part) => stems.has(part))

@@ -22,7 +22,7 @@ export function describeResult(request: string, input: JsonObject, result: ToolM
   return describeJson(output)
 }
 
-/** The value of a JSON text; any other text as it is. */
+/** The value of a JSON text; plain text stays. */
 export function parseJson(text: string): JsonValue {
   try {
     return JSON.parse(text) as JsonValue
@@ -40,14 +40,14 @@ interface Described {
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 
-/** What tools return, by its fields. */
+/** Outputs of tools, by their fields. */
 const shapes: { fits(output: JsonObject): boolean; describe(described: Described): string }[] = [
   {
     fits: ({ columns, rows }) => Array.isArray(columns) && Array.isArray(rows),
     describe: ({ output }) => describeRows(output as JsonObject & Rows),
   },
   {
-    fits: ({ passages }) => Array.isArray(passages) && passages.every((each) => isObject(each) && isText(each['text'])),
+    fits: ({ passages }) => Array.isArray(passages) && passages.every((passage) => isObject(passage) && isText(passage['text'])),
     describe: describePassages,
   },
   { fits: ({ files, width }) => Array.isArray(files) && typeof width === 'number', describe: describeChart },
@@ -123,8 +123,8 @@ function describeTime({ output: { time, timezone, weekday } }: Described): strin
   if (date === undefined) return `It is ${String(time)}${zone && ` (${zone})`}.`
   const shift = /^(?:Z|[+-]00:?00)$/.test(offset) ? (zone === 'UTC' ? '' : 'UTC') : `UTC${offset}`
   const day = new Date(date).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })
-  const place = [zone.replaceAll('_', ' '), shift].filter(Boolean).join(', ')
-  return `It is **${clock}** on ${isText(weekday) ? `${weekday}, ` : ''}${day}${place && ` (${place})`}.`
+  const location = [zone.replaceAll('_', ' '), shift].filter(Boolean).join(', ')
+  return `It is **${clock}** on ${isText(weekday) ? `${weekday}, ` : ''}${day}${location && ` (${location})`}.`
 }
 
 function describeFile({ request, output }: Described): string {
@@ -167,8 +167,8 @@ function describeCalculation({ request, input, output: { result } }: Described):
 export function answerFromTexts(question: string, sections: readonly Section[]): string | undefined {
   if (sections.length === 0) return undefined
   if (summaryWords.test(question) || (asksForAll(question) && sections.some(({ file }) => file))) return summarise(sections)
-  const [wanted, stems] = [stemsOf(question), stemsOf(sections.map(({ heading, text }) => `${heading} ${text}`).join(' '))]
-  if ([...wanted].filter((part) => stems.has(part)).length < wanted.size / 2 || wanted.size === 0) return undefined
+  const [questionStems, stems] = [stemsOf(question), stemsOf(sections.map(({ heading, text }) => `${heading} ${text}`).join(' '))]
+  if ([...questionStems].filter((part) => stems.has(part)).length < questionStems.size / 2 || questionStems.size === 0) return undefined
   const passages = sections.map(({ file = '', heading, text }) => ({ file, heading, text }))
   return quotePassages(question, passages)?.text
 }
@@ -199,17 +199,17 @@ const statement =
   /^(?:my (?:\w+ ){1,3}(?:is|are)|i(?:'m| am| live| work| like| love| prefer| have(?! to\b)| use| speak| drive| own| hate|'ve| do not| don't)|we (?:are|have|use|prefer)|our (?:\w+ ){1,3}(?:is|are)|call me|(?:please )?(?:remember|note(?: that|:)))(?=\W|$)/i
 
 /** Answers a question about the person from what the person said before and from memories. */
-export function answerFromStatements(question: string, said: string, memories: readonly string[]): string | undefined {
+export function answerFromStatements(question: string, messages: string, memories: readonly string[]): string | undefined {
   if (statement.test(question.trim()) && !question.includes('?')) return 'Noted. I will keep that in mind in this conversation.'
   if (!/\b(my|i|me|mine|we|our|us)\b/i.test(question) || !/\?|^(what|who|where|when|which|how|do|did|tell)/i.test(question))
     return undefined
-  const wanted = [...stemsOf(question)]
-  const own = said.split(/(?<=[.!])\s+|\n+/).map((sentence) => sentence.replace(/^[->*\s]+(?:User: )?/, '').trim())
-  const scored = [...memories, ...own].map((sentence) => {
+  const questionStems = [...stemsOf(question)]
+  const sentences = messages.split(/(?<=[.!])\s+|\n+/).map((sentence) => sentence.replace(/^[->*\s]+(?:User: )?/, '').trim())
+  const scored = [...memories, ...sentences].map((sentence) => {
     const stems = stemsOf(sentence)
-    return { sentence, score: wanted.filter((part) => stems.has(part)).length }
+    return { sentence, score: questionStems.filter((part) => stems.has(part)).length }
   })
   const [best] = scored.toSorted((a, b) => b.score - a.score)
-  if (!best || best.score === 0 || best.score / wanted.length < 0.6) return undefined
+  if (!best || best.score === 0 || best.score / questionStems.length < 0.6) return undefined
   return memories.includes(best.sentence) ? best.sentence : `What I know of that from you: “${cut(best.sentence, 400)}”`
 }

@@ -22,18 +22,18 @@ interface Quotes {
 
 /** Quotes the most relevant passages with their sources; undefined if no passage has a word of the question. */
 export function quotePassages(question: string, passages: readonly Passage[]): Quotes | undefined {
-  const wanted = [...stemsOf(question)]
+  const questionStems = [...stemsOf(question)]
   const read = passages.map((passage) => {
     return { passage, heading: stemsOf(`${passage.heading} ${passage.file}`), body: stemsOf(passage.text) }
   })
   const count = (part: string) => read.filter(({ heading, body }) => heading.has(part) || body.has(part)).length
-  const counts = new Map(wanted.map((part) => [part, count(part)]))
+  const counts = new Map(questionStems.map((part) => [part, count(part)]))
   const scored = read.map(({ passage, heading, body }) => {
     let [score, sum, hits] = [0, 0, 0]
     for (const [part, frequency] of counts) {
       const rarity = 1 + Math.log(1 + passages.length / (1 + frequency))
       score += (body.has(part) ? rarity : 0) + (heading.has(part) ? rarity * 1.2 : 0)
-      // A word that no passage has weighs most.
+      // A word of no passage weighs most.
       const weight = 1 / (1 + Math.log(1 + frequency))
       sum += weight
       hits += heading.has(part) || body.has(part) ? weight : 0
@@ -44,22 +44,22 @@ export function quotePassages(question: string, passages: readonly Passage[]): Q
   const best = ranked[0]?.score ?? 0
   if (best <= 0) return undefined
   const chosen = ranked.filter(({ score }) => score >= best * 0.6).slice(0, maxPassages)
-  const quotes = chosen.map(({ passage }) => quotePassage(passage, wanted, maxCharacters / Math.min(chosen.length, 2)))
+  const quotes = chosen.map(({ passage }) => quotePassage(passage, questionStems, maxCharacters / Math.min(chosen.length, 2)))
   return { text: quotes.join('\n\n'), coverage: Math.max(...chosen.map(({ coverage }) => coverage)) }
 }
 
 /** A passage with its source: its paragraphs with most of the wanted stems, within the limit of characters. */
-export function quotePassage({ file, heading, text }: Passage, wanted: readonly string[], limit = maxCharacters): string {
+export function quotePassage({ file, heading, text }: Passage, questionStems: readonly string[], limit = maxCharacters): string {
   const source = file === '' ? '' : ` (\`${file}\`)`
   // A list or a table stays with the line before.
   const paragraphs = text.replace(/^#{1,6}\s.*$/gm, '').split(/\n\s*\n(?![-*|\d])/)
-  return `**${heading || file || 'From the text'}**${source}\n\n${select(paragraphs, wanted, limit, '\n\n')}`
+  return `**${heading || file || 'From the text'}**${source}\n\n${select(paragraphs, questionStems, limit, '\n\n')}`
 }
 
-function select(parts: readonly string[], wanted: readonly string[], limit: number, joint: string): string {
+function select(parts: readonly string[], questionStems: readonly string[], limit: number, joint: string): string {
   const rated = parts.map((part, at) => {
     const stems = stemsOf(part)
-    return { text: part.trim(), at, score: wanted.filter((word) => stems.has(word)).length }
+    return { text: part.trim(), at, score: questionStems.filter((word) => stems.has(word)).length }
   })
   const selected: typeof rated = []
   let rest = limit
@@ -67,7 +67,9 @@ function select(parts: readonly string[], wanted: readonly string[], limit: numb
     if (part.text.length > rest && selected.length > 0) continue
     const sentences = part.text.length > rest && !/^[-*|\d]/m.test(part.text) ? part.text.split(/(?<=[.!?])\s+/) : []
     selected.push(
-      sentences.length > 1 ? { ...part, text: select(sentences, wanted, rest, ' ') } : { ...part, text: cut(part.text, maxCharacters) },
+      sentences.length > 1
+        ? { ...part, text: select(sentences, questionStems, rest, ' ') }
+        : { ...part, text: cut(part.text, maxCharacters) },
     )
     rest -= part.text.length
   }

@@ -10,7 +10,7 @@ import { said, scores, sure, type Call, type Part, type Reading, type Turn, type
 import { parseFacts, rowsOf, writeLookup } from '../sql/facts.ts'
 import { findWith, isReader, isSubAgent } from '../tools.ts'
 
-/** Orders of calls that change something, in words. */
+/** Orders to change something, in words. */
 
 function writers({ tools }: Part): ToolOffer[] {
   return tools.filter((tool) => !isReader(tool) && !isSubAgent(tool) && !findWith([tool], 'file_name', 'content'))
@@ -48,8 +48,8 @@ function ordersOf(text: string, turns: readonly Turn[], tools: readonly ToolOffe
 function correctionOf(text: string, turns: readonly Turn[], tools: readonly ToolOffer[]): Order | undefined {
   const before = turns.at(-1)
   if (!before || !isProposal(before.answer) || text.includes('?')) return undefined
-  const [order, ...others] = ordersOf(before.question, turns.slice(0, -1), tools)
-  if (!order || others.length > 0) return undefined
+  const [order, ...further] = ordersOf(before.question, turns.slice(0, -1), tools)
+  if (!order || further.length > 0) return undefined
   const words = readWords(withDigits(text)).filter(({ lower }) => !skipped.has(lower))
   const { input, stated } = fillArguments(order.tool.schema, text, { words })
   const values = Object.entries(input).filter(([name, value]) => stated.includes(name) || typeof value === 'number')
@@ -81,17 +81,19 @@ function orderEach(text: string, tools: readonly ToolOffer[]): Order[] | undefin
 function several(text: string, order: Order | undefined, tools: readonly ToolOffer[]): Order[] {
   const ids = order ? alike(order) : []
   if (!order || ids.length === 0) return order ? [order] : []
-  const all = ids.map((own) => {
-    const sentence = ids.filter((id) => id !== own).reduce((rest, id) => rest.replace(id, ''), text)
+  const all = ids.map((identifier) => {
+    const sentence = ids.filter((id) => id !== identifier).reduce((rest, id) => rest.replace(id, ''), text)
     return readOrder(sentence, tools)
   })
-  return all.every((each) => each?.tool === order.tool) ? all.map((each) => each!) : [order]
+  return all.every((candidate) => candidate?.tool === order.tool) ? all.map((each) => each!) : [order]
 }
 
 /** The identifiers of the same form, if there are several: that of the input, and those that it leaves out. */
 function alike({ input, unused }: Order): string[] {
   const formOf = (id: JsonValue) => String(id).replace(/\d/g, '0')
-  const value = Object.values(input).find((own) => unused.some((word) => word !== own && /\d/.test(word) && formOf(word) === formOf(own)))
+  const value = Object.values(input).find((identifier) =>
+    unused.some((word) => word !== identifier && /\d/.test(word) && formOf(word) === formOf(identifier)),
+  )
   return value === undefined ? [] : [String(value), ...unused.filter((word) => word !== value && formOf(word) === formOf(value))]
 }
 
@@ -120,7 +122,7 @@ export function readChange(part: Part): Reading | undefined {
   return { score: scores.exact, work: () => said(askFor(first, writers(part))) }
 }
 
-/** "Refund it": what a tool with this verb needs, or that no tool has it. */
+/** "Refund it": the input that a tool with this verb needs, or the lack of such a tool. */
 function askFor(verb: Word, tools: readonly ToolOffer[]): string {
   const tool = tools.find(({ name }) => stem(wordsOf(name.split('__').at(-1)!)[0] ?? '') === verb.stem)
   const missing = tool ? listed(tool.schema, 'required').map(String) : []
@@ -158,9 +160,9 @@ function* verify(order: Order, tool: ToolOffer): Generator<Call, JsonObject | st
       readWords(value).map(({ text }) => text),
     )
     const rows = sql === undefined ? undefined : rowsOf(yield { tool, input: { sql }, evidence: [value] })
-    const found = rows?.rows.map((row) => String(row[2])).find((own) => own.toLowerCase() === value.toLowerCase())
-    if (rows && found === undefined) return value
-    input[name] = found ?? value
+    const stored = rows?.rows.map((row) => String(row[2])).find((name) => name.toLowerCase() === value.toLowerCase())
+    if (rows && stored === undefined) return value
+    input[name] = stored ?? value
   }
   return input
 }

@@ -12,7 +12,7 @@ const asksTime = phrases(
   'what time|which time|time is it|time now|current time|local time|the time|time in|how late is it|what day is|which day is|what date is|the date|' +
     'current date|todays date|date today|what weekday|which weekday|day is it|date is it|day today|weekday is it|what year is|what is today|day of the week',
 )
-/** A tool of the user that tells weekdays comes first. */
+/** A tool of the user for weekdays comes first. */
 const otherDate = 3
 const asksDay = phrases('what day|which day|what weekday|which weekday|day of the week|weekday')
 const asksUntil = phrases(
@@ -34,17 +34,17 @@ export function readClock(part: Part): Reading | undefined {
   if (findPhrase(words, asksDay) && dateIn(part.text, '2000-01-01') !== undefined)
     return { score: otherDate, work: () => tellDay(tool, part.text) }
   const before = part.isFollowUp && zones.length > 0 ? (part.earlier.at(-1) ?? '') : ''
-  const place = placeIn(part.text)
-  const isExplained = unusedOf(words).every(({ lower, text }) => timeWords.has(lower) || place.includes(text))
+  const zone = placeIn(part.text)
+  const isExplained = unusedOf(words).every(({ lower, text }) => timeWords.has(lower) || zone.includes(text))
   // "On which weekday do we sell most?" does not ask for today.
   if (zones.length === 0 && !isExplained) return undefined
-  const other = words.find(({ lower }) => ['tomorrow', 'yesterday'].includes(lower))?.lower
-  if (other && asksDate) return { score: scores.exact, work: () => addDays(tool, other === 'tomorrow' ? 1 : -1) }
+  const dayWord = words.find(({ lower }) => ['tomorrow', 'yesterday'].includes(lower))?.lower
+  if (dayWord && asksDate) return { score: scores.exact, work: () => addDays(tool, dayWord === 'tomorrow' ? 1 : -1) }
   if (!findPhrase(words, asksTime) && !findPhrase(readWords(before), asksTime)) return undefined
   return { score: scores.exact, work: () => tellTime(tool, part.text, zones) }
 }
 
-/** The words that a question about the clock may have. */
+/** The words of questions about the clock. */
 const timeWords = setOf(
   'time date day days weekday week month today todays now current local clock year late hour moment tomorrow yesterday exactly hello hi hey',
 )
@@ -58,9 +58,9 @@ function placeIn(text: string): string {
 }
 
 function* tellTime(tool: ToolOffer, text: string, zones: readonly string[]): Work {
-  const place = placeIn(text)
-  if (zones.length === 0 && place !== '')
-    return unsure(`I do not know the time zone of ${place}. Please name a larger city or a zone such as Europe/Zurich.`)
+  const location = placeIn(text)
+  if (zones.length === 0 && location !== '')
+    return unsure(`I do not know the time zone of ${location}. Please name a larger city or a zone such as Europe/Zurich.`)
   const times: string[] = []
   for (const zone of zones.length > 0 ? zones : [undefined]) {
     const input = zone === undefined ? {} : { [zoneIn(tool.schema)!]: zone }
@@ -99,7 +99,7 @@ function* countDays(tool: ToolOffer, text: string): Work {
   return sure(`From ${from} to ${to} there are **${count}** days${weeks}.`, String(count))
 }
 
-/** The date that a text names; the next one where it names no year. */
+/** The date in a text; without a year, the next such date. */
 function dateIn(text: string, today: string): string | undefined {
   const words = readWords(text)
   const days = [...words.keys()].flatMap((at) => {
@@ -109,6 +109,6 @@ function dateIn(text: string, today: string): string | undefined {
   const [day] = days
   if (!day || 'start' in day) return day?.start
   const year = Number(today.slice(0, 4))
-  const dates = [year, year + 1].map((own) => toDay(String(own), day.first, String(day.day)))
+  const dates = [year, year + 1].map((candidate) => toDay(String(candidate), day.first, String(day.day)))
   return dates.flatMap((date) => (typeof date === 'object' && 'start' in date && date.start >= today ? [date.start] : []))[0]
 }

@@ -8,14 +8,13 @@ import { answerQuery, readChain } from '../sql/answer-query.ts'
 import { parseFacts } from '../sql/facts.ts'
 import { findWith, isReader } from '../tools.ts'
 
-/** Orders that name a tool, and orders to write a file. */
+/** Orders with the name of a tool, and orders to write a file. */
 
 export function readNames(part: Part): Reading | undefined {
   const words: string[] = part.text.match(/\w+/g) ?? []
   const call = readNamedCall(part.text, part.tools)
-  const named = call?.tool ?? part.tools.find(({ name }) => name.includes('_') && words.includes(name))
-  if (named && asksAbout.test(part.text) && !(call && isReader(named)))
-    return { score: scores.order, work: () => said(describeTool(named)) }
+  const tool = call?.tool ?? part.tools.find(({ name }) => name.includes('_') && words.includes(name))
+  if (tool && asksAbout.test(part.text) && !(call && isReader(tool))) return { score: scores.order, work: () => said(describeTool(tool)) }
   // "Do not use refund" names the tool, but forbids the call.
   if (call && !isReader(call.tool) && forbids.test(part.text.replaceAll(/"[^"]*"|“[^“”]*”/g, '')))
     return { score: scores.order, work: () => said(`I have not run \`${call.tool.name}\`: nothing was changed.`) }
@@ -23,7 +22,7 @@ export function readNames(part: Part): Reading | undefined {
 }
 
 function describeTool({ name, description, schema }: ToolOffer): string {
-  const required = listed(schema, 'required').map((own) => `\`${String(own)}\``)
+  const required = listed(schema, 'required').map((parameter) => `\`${String(parameter)}\``)
   const needs = required.length > 0 ? ` To order a call, please name ${required.join(', ')}.` : ''
   return `\`${name}\`: ${description.split('\n', 1)[0]} I have not run it.${needs}`
 }
@@ -31,10 +30,10 @@ function describeTool({ name, description, schema }: ToolOffer): string {
 const asksAbout = /^(?:please )?(?:what|how|why|when|which|who|explain|describe|show|tell|is|are|does|do (?:i|we)|can (?:i|we)|should)\b/i
 const forbids = /\b(?:not|never|don['’]t|no|without|avoid|stop)\b/i
 
-/** What stands for the answer before. */
+/** Words for the answer before. */
 const pronoun = /^(?:that|this|it|them|these|those|the (?:table|list|result|answer|figures))$/i
 
-/** Files: with a text that the order gives, or with the figures that it asks for. */
+/** Files with the text of the order, or with figures. */
 export function readSave(part: Part): Reading | undefined {
   const tool = findWith(part.tools, 'file_name', 'content')
   const order = tool && readSaveOrder(part.text)
@@ -43,8 +42,8 @@ export function readSave(part: Part): Reading | undefined {
   const save = (text: string) => reported({ tool, input: { file_name: fileName, content: text }, evidence: ['write', fileName] }, '')
   if (!isQuoted && pronoun.test(content)) {
     const { answer = '' } = part.turns.at(-1) ?? {}
-    const shown = fileName.endsWith('.csv') ? readShownTable(answer) : undefined
-    const text = shown ? toCsv({ columns: shown.titles, rows: shown.rows }) : fileName.endsWith('.csv') ? '' : answer
+    const table = fileName.endsWith('.csv') ? readShownTable(answer) : undefined
+    const text = table ? toCsv({ columns: table.titles, rows: table.rows }) : fileName.endsWith('.csv') ? '' : answer
     return { score: scores.order, work: () => (text ? save(text) : said(`What should \`${fileName}\` hold?`)) }
   }
   const source = findWith(part.tools, 'sql')
@@ -103,14 +102,14 @@ export function readSaveOrder(request: string): SaveOrder | undefined {
 function findTarget(text: string): { name: string; start: number; end: number } | undefined {
   const words = [...text.matchAll(/\S+/g)].map(({ 0: word, index }) => ({ word, start: index, end: index + word.length }))
   const bare = words.map(({ word }) => word.replace(/^["'`“]|["'`”]?[.,:]?$/g, ''))
-  const named = bare.findLastIndex((word) => fileName.test(word))
+  const nameAt = bare.findLastIndex((word) => fileName.test(word))
   const file = bare.findIndex((word) => word.toLowerCase() === 'file')
   const kindAt = bare.findIndex((word, index) => word.toLowerCase() in kinds && ['as', 'a'].includes(bare[index - 1] ?? ''))
-  const at = named >= 0 ? named : file >= 0 ? file : kindAt
+  const at = nameAt >= 0 ? nameAt : file >= 0 ? file : kindAt
   if (at < 0) return undefined
   let first = at
   while (first > 0 && connectors.has(bare[first - 1]!.toLowerCase())) first--
   const kind = bare.slice(first, at + 1).find((word) => word.toLowerCase() in kinds)
   const end = words[at]!.end - (words[at]!.word.endsWith(':') ? 1 : 0)
-  return { name: named < 0 ? (kinds[kind?.toLowerCase() ?? ''] ?? 'note.txt') : bare[at]!, start: words[first]!.start, end }
+  return { name: nameAt < 0 ? (kinds[kind?.toLowerCase() ?? ''] ?? 'note.txt') : bare[at]!, start: words[first]!.start, end }
 }

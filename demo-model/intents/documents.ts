@@ -21,7 +21,7 @@ const asks = setOf(
   'what how who whom whose when where which why can may must do does did is are should am will would tell explain find look search say describe',
 )
 
-/** Questions that documents answer. Several search tools are several readings. */
+/** Questions for documents. Several search tools are several readings. */
 export function readDocuments(part: Part): Reading[] {
   if (asksSource.test(part.text)) return [{ score: scores.exact, work: () => nameSources(part.turns.at(-1)?.answer ?? '') }]
   const words = readWords(part.text)
@@ -37,7 +37,7 @@ export function readDocuments(part: Part): Reading[] {
 const asksSource =
   /^(?:and )?where (?:does it|does that|is it|is that|is this|did you|do you|was that)\b.*\b(?:says?|written|stands?|find|found|read|from)(?: so| that| this)?\W*$/i
 
-/** "Where does it say so?": the passages that the answer before quotes. */
+/** "Where does it say so?": the passages of the answer before. */
 function nameSources(answer: string): Work {
   const sources = [...answer.matchAll(/^\*\*(.+)\*\* \(`([^`\n]+)`\)$/gm)].map(([, heading, file]) => `in \`${file}\` under “${heading}”`)
   return said(sources.length > 0 ? `It is ${sources.join(', and ')}.` : 'My last answer quotes no document.')
@@ -51,16 +51,16 @@ function* search(tool: ToolOffer, part: Part, evidence: readonly string[]): Work
   // "How many can I carry over?" leaves its subject to the question before.
   const isElliptic = /^how (?:many|much) (?:of|do|does|is|are|can|may|must|will)\b/i.test(part.text) && stemsOf(part.text).size <= 3
   const topics = isElliptic && joined !== undefined ? [joined] : [topic, ...(joined === undefined ? [] : [joined])]
-  for (const wanted of topics) {
-    const answer = yield* quote(tool, part.text, wanted, evidence)
+  for (const topic of topics) {
+    const answer = yield* quote(tool, part.text, topic, evidence)
     if (answer) return answer
   }
   return unsure(`I found nothing about “${topic}” with ${tool.name}.`)
 }
 
-/** Share of the weight of a question's words that a passage must have to count as its answer. */
+/** Share of the weight of a question's words that a passage must have to count as an answer. */
 const minCoverage = 0.5
-/** Score from which a passage fits by its meaning, whatever its words are. */
+/** Score from which a passage fits by meaning alone. */
 const minScore = 0.55
 /** Score from which a passage is shown as the nearest one, without the claim that it fits. */
 const nearScore = 0.1
@@ -86,8 +86,8 @@ function* quote(
 
 /** A quote answers a question only as far as it speaks of the same things: words that it does not have are named. */
 function withMissing(quoted: string, topic: string): string {
-  const said = stemsOf(quoted)
-  const missing = readWords(withoutFillers(topic)).filter(({ text }) => [...stemsOf(text)].some((stem) => !said.has(stem)))
+  const quotedStems = stemsOf(quoted)
+  const missing = readWords(withoutFillers(topic)).filter(({ text }) => [...stemsOf(text)].some((stem) => !quotedStems.has(stem)))
   const names = [...new Set(missing.map(({ text }) => `“${text}”`))]
   return names.length === 0 ? quoted : `${quoted}\n\nI did not find ${names.join(', ')} in it.`
 }
@@ -112,8 +112,8 @@ function passagesIn({ text, isError }: ToolMessage): Passage[] | undefined {
   if (isError || !isObject(output) || !Array.isArray(output['passages'])) return undefined
   return output['passages'].flatMap((passage) => {
     if (!isObject(passage) || typeof passage['text'] !== 'string') return []
-    const { file = '', heading = '', text: own, score } = passage
-    return [{ file: String(file), heading: String(heading), text: own, score: Number(score ?? 0) }]
+    const { file = '', heading = '', text: passageText, score } = passage
+    return [{ file: String(file), heading: String(heading), text: passageText, score: Number(score ?? 0) }]
   })
 }
 
@@ -128,10 +128,10 @@ export function readFiles(part: Part): Reading | undefined {
   const words = readWords(part.text)
   const optional = part.tools.filter(({ schema }) => listed(schema, 'required').length === 0)
   const [lists, reads] = [findWith(optional, 'path'), findWith(part.tools, 'path', 'offset')]
-  const asked = lists && findPhrase(words, asksList)
-  if (asked) {
+  const listPhrase = lists && findPhrase(words, asksList)
+  if (listPhrase) {
     // "in handbook", "in the folder handbook", "in the handbook folder"
-    const rest = words.slice(asked.at + asked.words.length)
+    const rest = words.slice(listPhrase.at + listPhrase.words.length)
     const folder = rest.find(({ lower }, at) => leads.has(rest[at - 1]?.lower ?? '') && !leads.has(lower))?.text
     const input: JsonObject = folder === undefined ? {} : { path: folder }
     return { score: scores.exact, work: () => reported({ tool: lists, input, evidence: ['files'] }, part.text) }
@@ -146,13 +146,13 @@ export function readFiles(part: Part): Reading | undefined {
 function* readFile(name: string, text: string, reads: ToolOffer, lists: ToolOffer | undefined): Work {
   const isBare = !name.includes('/') && lists
   const paths = isBare ? pathsIn(yield { tool: lists, input: {}, evidence: [name] }) : []
-  const same = paths.filter((path) => baseOf(path) === name.toLowerCase())
-  if (same.length > 1) return unsure(`Which file do you mean: ${same.map((path) => `\`${path}\``).join(' or ')}?`)
-  if (same.length === 0 && paths.length > 0) {
+  const equal = paths.filter((path) => baseOf(path) === name.toLowerCase())
+  if (equal.length > 1) return unsure(`Which file do you mean: ${equal.map((path) => `\`${path}\``).join(' or ')}?`)
+  if (equal.length === 0 && paths.length > 0) {
     const [near] = closest(name.toLowerCase(), paths.map(baseOf))
     return unsure(`There is no file \`${name}\` among those that I can read.${near === undefined ? '' : ` Did you mean \`${near}\`?`}`)
   }
-  const path = same[0] ?? name
+  const path = equal[0] ?? name
   return yield* tried({ tool: reads, input: { path }, evidence: [path] }, text.replace(name, path))
 }
 

@@ -20,7 +20,7 @@ export function readTables(part: Part): Reading[] {
   return part.profiles.flatMap((profile) => {
     if (!profile.parameters.includes('sql')) return []
     const isTable = parseFacts(profile.tool).tables.some(({ name }) => name === `${noun?.toLowerCase()}s`)
-    // "Who is the customer?" without a customer before does not ask for all of them.
+    // "Who is the customer?" without a customer before does not ask for all customers.
     if (text === part.text && isTable) return { score: scores.given, work: () => said(`Which ${noun} do you mean?`) }
     return readTablesOf(profile, { ...part, text }) ?? []
   })
@@ -31,10 +31,10 @@ const theThing = /^(?:and )?(?:who|what|which|where) (?:is|was) the (\w+)\W*$/i
 
 /** "Who is the customer?" behind one row with a "Customer id": the question with the value. */
 function withShownKey(text: string, noun: string, answer: string): string {
-  const shown = readShownTable(answer)
+  const table = readShownTable(answer)
   const key = `${noun.toLowerCase()} id`
-  const at = shown?.rows.length === 1 ? shown.titles.findIndex((title) => title.toLowerCase() === key) : -1
-  const value = shown?.rows[0]?.[at]
+  const at = table?.rows.length === 1 ? table.titles.findIndex((title) => title.toLowerCase() === key) : -1
+  const value = table?.rows[0]?.[at]
   return value ? `${text.replace(/\W*$/, '')} ${value}` : text
 }
 
@@ -89,10 +89,10 @@ function readTablesOf(profile: Profile, part: Part): Reading | undefined {
 /** "Draw a chart by product" has no figure of its own, and draws the figures of the question before. */
 function drawsMore(text: string, { earlier }: Part, facts: DataFacts): boolean {
   const before = readChain({ questions: earlier.map(withoutChart), facts })
-  const alone = readChain({ questions: [text], facts })
+  const single = readChain({ questions: [text], facts })
   const next = before && readChain({ questions: [...earlier.map(withoutChart), text], facts })
   return (
-    next !== undefined && before!.measures.length > 0 && alone?.measures.length === 0 && next.groups.length > 0 && next.unused.length === 0
+    next !== undefined && before!.measures.length > 0 && single?.measures.length === 0 && next.groups.length > 0 && next.unused.length === 0
   )
 }
 
@@ -108,8 +108,8 @@ function withoutChart(text: string): string {
   if (first !== 'draw' && !words.some(({ lower }) => chartNouns.has(lower))) return text
   const rest = words.filter(({ lower }) => !chartWords.has(lower))
   const start = rest.findIndex(({ lower }) => !fillers.has(lower))
-  const kept = start < 0 ? [] : rest.slice(start)
-  return kept.map((word) => word.text).join(' ')
+  const remaining = start < 0 ? [] : rest.slice(start)
+  return remaining.map((word) => word.text).join(' ')
 }
 
 function drawChart(part: Part, figures: ToolMessage): Work {

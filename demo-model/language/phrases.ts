@@ -5,7 +5,7 @@ import { isStopWord, setOf, type Word } from './words.ts'
 /** Alternatives by their first word, each a list of words, longest first. `#` stands for a number. */
 type Phrases = ReadonlyMap<string, readonly (readonly string[])[]>
 
-/** Where a phrase begins, and its words. */
+/** The position of a phrase, and its words. */
 interface Found {
   at: number
   words: Word[]
@@ -18,8 +18,8 @@ const parsed = new Map<string, Phrases>()
 
 /** Parses `how many|number of|top #`. A longer phrase wins. */
 export function phrases(text: string): Phrases {
-  const known = parsed.get(text)
-  if (known) return known
+  const cached = parsed.get(text)
+  if (cached) return cached
   const all = text.split('|').map((phrase) => phrase.split(' '))
   const table = Map.groupBy(
     all.toSorted((a, b) => b.length - a.length),
@@ -39,18 +39,18 @@ export function findPhrase(words: readonly Word[], alternatives: Phrases): Found
   return undefined
 }
 
-/** Finds a phrase and claims its words. */
+/** Finds and claims a phrase. */
 export function takePhrase(words: readonly Word[], alternatives: Phrases, use = 'phrase'): Found | undefined {
-  const found = findPhrase(words, alternatives)
-  if (found) claim(found.words, use)
-  return found
+  const phrase = findPhrase(words, alternatives)
+  if (phrase) claim(phrase.words, use)
+  return phrase
 }
 
 export function claim(words: readonly Word[], use: string): void {
   for (const word of words) word.use = use
 }
 
-/** Claims the words that fit. */
+/** Claims fitting words. */
 export function claimWhere(words: readonly Word[], use: string, isClaimed: (word: Word, at: number) => boolean): void {
   claim(words.filter(isClaimed), use)
 }
@@ -64,26 +64,26 @@ export function isNumber({ lower }: Word): boolean {
   return lower !== '' && Number.isFinite(Number(lower))
 }
 
-/** Finds the words that exclude what stands behind or before them: "all except North", "every region but North", "North left out". */
+/** Finds words of exclusion, behind or before the excluded words: "all except North", "every region but North", "North left out". */
 
 const before = phrases(
   'except|except for|excepting|exception of|with the exception of|excluding|exclude|without|without counting|not|not counting|not including|no|non|outside|outside of|' +
     "other than|apart from|aside from|besides|leaving out|leave out|leaving aside|leaving off|ignoring|ignore|disregarding|minus|omitting|omit|neither|nor|sans|bar|barring|isn't|aren't|wasn't|weren't|doesn't|don't|but",
 )
-const behind = phrases('excluded|left out|left aside|not included|not counted|is excluded|are excluded')
+const suffixes = phrases('excluded|left out|left aside|not included|not counted|is excluded|are excluded')
 /** "All regions but North": only behind such a word does "but" exclude. */
 const all = setOf('all every everything everybody everyone any anything each whole total')
-/** Words that may stand between, besides names of tables and columns. */
+/** Words between, besides names of tables and columns. */
 const between = setOf('those sales ones including counting')
 
-/** The words that exclude what stands at a position; none where nothing excludes it. */
+/** The words that exclude the word at a position; empty without an exclusion. */
 export function exclusionOf(words: readonly Word[], at: number, length: number): Word[] {
-  const after = findPhrase(words.slice(at + length), behind)
+  const after = findPhrase(words.slice(at + length), suffixes)
   if (after?.at === 0) return after.words
   for (let start = at - 1; start >= Math.max(0, at - 7); start--) {
-    const found = findPhrase(words.slice(start), before)
-    const isNear = found?.at === 0 && words.slice(start + found.words.length, at).every(isBetween)
-    if (isNear && (found.phrase !== 'but' || isAllBut(words, start))) return found.words
+    const phrase = findPhrase(words.slice(start), before)
+    const isNear = phrase?.at === 0 && words.slice(start + phrase.words.length, at).every(isBetween)
+    if (isNear && (phrase.phrase !== 'but' || isAllBut(words, start))) return phrase.words
   }
   return []
 }
@@ -99,32 +99,34 @@ function isAllBut(words: readonly Word[], at: number): boolean {
 /** Words that exclude something unknown: what a question excludes is never dropped without notice. The first word may be a plain "no". */
 export function openExclusions(words: readonly Word[]): Word[] {
   return words.filter((word, at) => {
-    const found = at > 0 ? findPhrase(words.slice(at), before) : undefined
-    return found?.at === 0 && word.lower !== 'bar' && (word.lower !== 'but' || isAllBut(words, at))
+    const phrase = at > 0 ? findPhrase(words.slice(at), before) : undefined
+    return phrase?.at === 0 && word.lower !== 'bar' && (word.lower !== 'but' || isAllBut(words, at))
   })
 }
 
 /** Function words that are written without a vowel, or with another: `mny`, `frm`. */
 export function sameConsonants(word: string, candidates: Iterable<string>): string[] {
   const bare = (text: string) => text.slice(0, 1) + text.slice(1).replace(/[aeiou]/g, '')
-  return word.length > 4 || word.length < 3 ? [] : [...new Set(candidates)].filter((each) => each.length <= 4 && bare(each) === bare(word))
+  return word.length > 4 || word.length < 3
+    ? []
+    : [...new Set(candidates)].filter((candidate) => candidate.length <= 4 && bare(candidate) === bare(word))
 }
 
 /** Candidates that a mistyped word may stand for: one wrong, missing, additional or swapped letter, two in long words. */
 export function closest(word: string, candidates: Iterable<string>): string[] {
   const limit = word.length >= 8 ? 2 : word.length >= 4 ? 1 : 0
   let best = limit
-  let found = new Set<string>()
+  let nearest = new Set<string>()
   for (const candidate of candidates) {
     if (candidate.length < 4 || candidate[0] !== word[0] || candidate === word) continue
     const distance = distanceOf(word, candidate)
     // A short word that differs by a letter is likely to be another word: only swapped letters count.
     if (distance > best || (word.length === 4 && !isSwap(word, candidate) && candidate.length <= 4)) continue
-    if (distance < best) found = new Set()
+    if (distance < best) nearest = new Set()
     best = distance
-    found.add(candidate)
+    nearest.add(candidate)
   }
-  return [...found]
+  return [...nearest]
 }
 
 function isSwap(a: string, b: string): boolean {

@@ -6,7 +6,7 @@ export interface Word {
   text: string
   lower: string
   stem: string
-  /** What the word became, such as `value` or `date`. Undefined: nothing so far. */
+  /** The role of the word, such as `value` or `date`. Undefined: no role so far. */
   use?: string
 }
 
@@ -72,7 +72,7 @@ function cut(word: string): string {
 }
 
 const gaps = /[\s"“”`(){}[\]<>,;!?|*=‘]+/u
-/** Signs around a word that do not belong to it. */
+/** Signs around a word. */
 const signs = new Set(".:-–—/'’…_&#~+")
 const endings = new Set(['s', 're', 'm', 've', 'll', 'd'])
 
@@ -126,7 +126,7 @@ export function stemsOf(text: string): Set<string> {
   return new Set(wordsOf(text).flatMap((word) => (stopWords.has(word) ? [] : [stem(word)])))
 }
 
-/** The words that carry content and that no reader has claimed. */
+/** The unclaimed words with content. */
 export function unusedOf(words: readonly Word[]): Word[] {
   return words.filter(({ use, lower }) => use === undefined && !stopWords.has(lower))
 }

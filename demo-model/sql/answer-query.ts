@@ -12,17 +12,17 @@ import { writeSelect } from './select.ts'
 import type { Column } from './tables.ts'
 import { functionWords } from './vocabulary.ts'
 
-/** What a question asks of a query tool, before the database was asked for anything. */
+/** A question for a query tool, before the first query. */
 interface QuestionOfTables {
   tool: ToolOffer
   /** The questions that a follow-up continues, oldest first, and the question itself. */
   questions: readonly string[]
   facts: DataFacts
-  /** The tool that tells the date, for "last month". */
+  /** The tool for the date, for "last month". */
   clock?: ToolOffer | undefined
 }
 
-/** The query of questions that follow each other; undefined if none of them is about the tables. */
+/** The query of consecutive questions; undefined if no question is about the tables. */
 export function readChain({ questions, facts }: { questions: readonly string[]; facts: DataFacts }): Query | undefined {
   let query: Query | undefined
   for (const question of questions) {
@@ -51,7 +51,7 @@ export function* answerQuery(question: QuestionOfTables, onRows?: (rows: Rows, r
   return { ...answer, text: [...new Set([...notes, ...query.notes]), answer.text].join('\n\n') }
 }
 
-/** Nothing matches: the answer says so, and from when to when there is data. */
+/** Answers that no row matches, with the first and last date of the data. */
 function* answerNothing(tool: ToolOffer, query: Query): Generator<Call, Answer, ToolMessage> {
   const condition = [...query.conditions.values()].find(({ column }) => column.kind === 'date')
   const range = condition && (yield* rangeOf(tool, condition.column))
@@ -71,8 +71,8 @@ function* completeFacts({ tool, clock, ...question }: QuestionOfTables): Generat
   let query = readChain({ questions, facts })
   const notes: string[] = []
   const sql = query && writeLookup(facts.tables, query.unused)
-  const found = sql === undefined ? undefined : rowsOf(yield { tool, input: { sql }, evidence: query!.hits })
-  if (found) facts = { ...facts, tables: withValues(facts.tables, found.rows) }
+  const lookup = sql === undefined ? undefined : rowsOf(yield { tool, input: { sql }, evidence: query!.hits })
+  if (lookup) facts = { ...facts, tables: withValues(facts.tables, lookup.rows) }
   query = readChain({ questions, facts })
   if (query && query.unused.length > 0) {
     const corrected = questions.map((text) => correct(text, query!.unused, facts))
@@ -106,7 +106,7 @@ export function correct(
   const vocabulary = new Set([...functionWords, ...names.flatMap(wordsOf)])
   let corrected = question
   const readings: string[] = []
-  for (const word of unused.filter((each) => question.includes(each))) {
+  for (const word of unused.filter((unusedWord) => question.includes(unusedWord))) {
     const near = closest(word.toLowerCase(), vocabulary)
     const candidates =
       near.length > 0 || isStopWord(word.toLowerCase()) ? near : sameConsonants(word.toLowerCase(), [...functionWords, 'from'])
@@ -121,7 +121,7 @@ export function correct(
 function ask({ unused, table }: Query, { tables }: DataFacts): Answer {
   const [word = ''] = unused
   const lower = word.toLowerCase()
-  const columns = tables.flatMap(({ columns: own }) => own)
+  const columns = tables.flatMap(({ columns: tableColumns }) => tableColumns)
   const exact = columns.find(({ values }) => values.some((value) => value.toLowerCase() === lower))
   const name = exact?.name.replaceAll('_', ' ')
   if (exact) return unsure(`“${word}” is a ${name} of ${exact.table}. I cannot use it for ${table.name}, which has no such column.`)

@@ -32,21 +32,27 @@ type Parts = (string | undefined)[]
 /** The forms of a span. A text is the reason why there is no such time: "There is no Q5: a year has four quarters." */
 const forms = (
   [
-    ['(\\d{4})-(\\d{2})(?:-(\\d{2}))?', ([own, number, date]) => (date ? toDay(own, Number(number), date) : toMonth(Number(number), own))],
+    [
+      '(\\d{4})-(\\d{2})(?:-(\\d{2}))?',
+      ([yearText, number, date]) => (date ? toDay(yearText, Number(number), date) : toMonth(Number(number), yearText)),
+    ],
     [
       `(?:the )?(first|last) (\\d+) (month|quarter)s(?: (?:of|in) (?:the year )?${year})?`,
-      ([which, count, unit, own]) => toMonths(which === 'first', Number(count) * (unit === 'quarter' ? 3 : 1), own),
+      ([edge, count, unit, yearText]) => toMonths(edge === 'first', Number(count) * (unit === 'quarter' ? 3 : 1), yearText),
     ],
     [
       `(?:the )?(?:${year} )?(?:([qh])([1-9])|(${ordinals.join('|')}) (quarter|half))(?: (?:of |in )?(?:the year )?${year})?`,
-      ([before, letter, digit, ordinal = '', noun = letter, behind]) =>
-        toPart(noun?.[0] === 'q' ? 3 : 6, digit ? Number(digit) : Math.floor(ordinals.indexOf(ordinal) / 2) + 1, before ?? behind),
+      ([before, letter, digit, ordinal = '', noun = letter, yearText]) =>
+        toPart(noun?.[0] === 'q' ? 3 : 6, digit ? Number(digit) : Math.floor(ordinals.indexOf(ordinal) / 2) + 1, before ?? yearText),
     ],
-    [`${day} (?:of )?${month}(?: ${year})?`, ([date, name, own]) => toDay(own, monthOf(name), date)],
-    [`${month} ${day}(?: ${year})?`, ([name, date, own]) => toDay(own, monthOf(name), date)],
-    [`(christmas eve|christmas|new year eve|new year)(?: day)?(?: ${year})?`, ([name = '', own]) => toDay(own, ...holidays[name]!)],
-    [`${month}(?: (?:of |in )?${year})?`, ([name, own]) => toMonth(monthOf(name), own)],
-    [`(?:the year )?${year}`, ([own]) => inYear(1, 12, 'year', Number(own))],
+    [`${day} (?:of )?${month}(?: ${year})?`, ([date, name, yearText]) => toDay(yearText, monthOf(name), date)],
+    [`${month} ${day}(?: ${year})?`, ([name, date, yearText]) => toDay(yearText, monthOf(name), date)],
+    [
+      `(christmas eve|christmas|new year eve|new year)(?: day)?(?: ${year})?`,
+      ([name = '', yearText]) => toDay(yearText, ...holidays[name]!),
+    ],
+    [`${month}(?: (?:of |in )?${year})?`, ([name, yearText]) => toMonth(monthOf(name), yearText)],
+    [`(?:the year )?${year}`, ([yearText]) => inYear(1, 12, 'year', Number(yearText))],
   ] satisfies [string, (parts: Parts) => Span | string][]
 ).map(([form, read]): [RegExp, (parts: Parts) => Span | string] => [new RegExp(`^${form}(?= |$)`), read])
 
@@ -83,49 +89,49 @@ export function isMonth(word = ''): boolean {
 }
 
 function monthOf(name = ''): number {
-  return monthNames.findIndex((own) => own.startsWith(name.slice(0, 3))) + 1
+  return monthNames.findIndex((monthName) => monthName.startsWith(name.slice(0, 3))) + 1
 }
 
-function toMonth(number: number, own: string | undefined): Span | string {
+function toMonth(number: number, yearText: string | undefined): Span | string {
   if (number < 1 || number > 12) return `There is no month ${number}.`
-  return own ? inYear(number, number, 'month', Number(own)) : { first: number, last: number, grain: 'month' }
+  return yearText ? inYear(number, number, 'month', Number(yearText)) : { first: number, last: number, grain: 'month' }
 }
 
-function toPart(months: number, number: number, own: string | undefined): Span | string {
+function toPart(months: number, number: number, yearText: string | undefined): Span | string {
   const [first, last, grain] = [(number - 1) * months + 1, number * months, months === 3 ? 'quarter' : 'month'] as const
   if (last > 12) return `There is no ${months === 3 ? 'Q' : 'H'}${number}: a year has ${months === 3 ? 'four quarters' : 'two halves'}.`
-  return own ? inYear(first, last, grain, Number(own)) : { first, last, grain }
+  return yearText ? inYear(first, last, grain, Number(yearText)) : { first, last, grain }
 }
 
 /** The first or the last months of a year, or of every year. */
-function toMonths(isFirst: boolean, count: number, own: string | undefined): Span | string {
+function toMonths(isFirst: boolean, count: number, yearText: string | undefined): Span | string {
   if (count < 1 || count > 12) return 'A year has twelve months.'
   const [first, last] = isFirst ? [1, count] : [13 - count, 12]
-  return own ? inYear(first, last, 'month', Number(own)) : { first, last, grain: 'month' }
+  return yearText ? inYear(first, last, 'month', Number(yearText)) : { first, last, grain: 'month' }
 }
 
 /** A day of a year, or of every year. */
-export function toDay(own: string | undefined, number: number, date: string | undefined): Span | string {
-  if (own === undefined) return { first: number, last: number, day: Number(date), grain: 'day' }
-  const start = new Date(Date.UTC(Number(own), number - 1, Number(date)))
-  if (start.getUTCMonth() !== number - 1) return `There is no ${Number(date)} ${nameOf(number)} ${own}.`
+export function toDay(yearText: string | undefined, number: number, date: string | undefined): Span | string {
+  if (yearText === undefined) return { first: number, last: number, day: Number(date), grain: 'day' }
+  const start = new Date(Date.UTC(Number(yearText), number - 1, Number(date)))
+  if (start.getUTCMonth() !== number - 1) return `There is no ${Number(date)} ${nameOf(number)} ${yearText}.`
   return { start: toIso(start), end: toIso(new Date(start.getTime() + dayMs)), grain: 'day' }
 }
 
 const dayMs = 86_400_000
 
-export function inYear(first: number, last: number, grain: Grain, own: number): { start: string; end: string; grain: Grain } {
-  return { start: toIso(new Date(Date.UTC(own, first - 1, 1))), end: toIso(new Date(Date.UTC(own, last, 1))), grain }
+export function inYear(first: number, last: number, grain: Grain, year: number): { start: string; end: string; grain: Grain } {
+  return { start: toIso(new Date(Date.UTC(year, first - 1, 1))), end: toIso(new Date(Date.UTC(year, last, 1))), grain }
 }
 
 /** The day, week, month, quarter or year of a date, or the one `back` units before. */
 export function unitOf(date: string, grain: Grain, back: number): { start: string; end: string; grain: Grain } {
-  const own = new Date(`${date}T00:00:00Z`)
-  const [number, weekday] = [own.getUTCMonth(), (own.getUTCDay() + 6) % 7]
+  const parsed = new Date(`${date}T00:00:00Z`)
+  const [number, weekday] = [parsed.getUTCMonth(), (parsed.getUTCDay() + 6) % 7]
   const size = { day: 0, week: 0, month: 1, quarter: 3, year: 12 }[grain]
   const edge = (units: number) => {
-    if (size === 0) return new Date(own.getTime() - (grain === 'week' ? weekday + units * 7 : units) * dayMs)
-    return new Date(Date.UTC(own.getUTCFullYear(), Math.floor(number / size) * size - units * size, 1))
+    if (size === 0) return new Date(parsed.getTime() - (grain === 'week' ? weekday + units * 7 : units) * dayMs)
+    return new Date(Date.UTC(parsed.getUTCFullYear(), Math.floor(number / size) * size - units * size, 1))
   }
   return { start: toIso(edge(back)), end: toIso(edge(back - 1)), grain }
 }
@@ -152,11 +158,11 @@ export function describeSpan(span: Span): string {
     return span.grain === 'quarter' ? `Q${last / 3}` : `${nameOf(first)} to ${nameOf(last)}`
   }
   const last = toIso(new Date(Date.parse(span.end) - dayMs))
-  const [own, number] = [Number(span.start.slice(0, 4)), Number(span.start.slice(5, 7))]
-  const isFrom = (months: number) => span.end === inYear(number, number + months - 1, 'month', own).end && span.start.endsWith('-01')
-  if (isFrom(1)) return `${nameOf(number)} ${own}`
-  if (isFrom(3) && number % 3 === 1) return `Q${(number + 2) / 3} ${own}`
-  if (isFrom(12) && number === 1) return String(own)
+  const [year, number] = [Number(span.start.slice(0, 4)), Number(span.start.slice(5, 7))]
+  const isFrom = (months: number) => span.end === inYear(number, number + months - 1, 'month', year).end && span.start.endsWith('-01')
+  if (isFrom(1)) return `${nameOf(number)} ${year}`
+  if (isFrom(3) && number % 3 === 1) return `Q${(number + 2) / 3} ${year}`
+  if (isFrom(12) && number === 1) return String(year)
   return span.start === last ? last : `${span.start} to ${last}`
 }
 

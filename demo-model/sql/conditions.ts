@@ -6,7 +6,7 @@ import { quoteName, quoteText, type Column } from './tables.ts'
 
 /** Reads the times of a question as a condition on a column of dates. */
 
-/** What rows are grouped by: a unit of time, or the day of the week. */
+/** A grain of groups: a unit of time, or the day of the week. */
 export type GroupGrain = Grain | 'weekday'
 
 export interface DateReading extends Omit<Time, 'length' | 'span' | 'weekdays' | 'term'> {
@@ -64,7 +64,7 @@ function weekdayAt(words: readonly Word[], at: number): Time | undefined {
   const { lower, use } = words[at]!
   if (use !== undefined) return undefined
   if (/^weekends?$/.test(lower)) return { length: 1, weekdays: weekdayNames.slice(5) }
-  const day = weekdayNames.find((own) => [own.toLowerCase(), `${own.toLowerCase()}s`].includes(lower))
+  const day = weekdayNames.find((weekday) => [weekday.toLowerCase(), `${weekday.toLowerCase()}s`].includes(lower))
   return day === undefined || ['last', 'past', 'previous'].includes(words[at - 1]?.lower ?? '') ? undefined : { length: 1, weekdays: [day] }
 }
 
@@ -139,8 +139,8 @@ export function readNumbers(words: readonly Word[], columns: readonly Column[]):
 
 function readBetween(words: readonly Word[], at: number): Read | undefined {
   const plain = words.slice(at).filter(({ lower }) => !currencies.has(lower))
-  const found = findPhrase(plain.slice(0, 4), between)
-  const ends = found?.at === 0 ? found.words.filter(isNumber) : []
+  const phrase = findPhrase(plain.slice(0, 4), between)
+  const ends = phrase?.at === 0 ? phrase.words.filter(isNumber) : []
   // "Between 1 and 7 November" is a time.
   if (ends.length < 2 || ends.every(isYear) || isMonth(words[words.indexOf(ends[1]!) + 1]?.lower)) return undefined
   const [low, high] = ends.map(({ lower }) => Number(lower))
@@ -149,8 +149,10 @@ function readBetween(words: readonly Word[], at: number): Read | undefined {
 
 /** "Rated 1 or 2", "a rating of 5". */
 function readEqual(words: readonly Word[], at: number, numbers: readonly Column[]): Read | undefined {
-  const own = words[at]!.stem
-  const column = numbers.find(({ name }) => own.length >= 3 && stem(name).startsWith(own) && stem(name).length - own.length <= 3)
+  const wordStem = words[at]!.stem
+  const column = numbers.find(
+    ({ name }) => wordStem.length >= 3 && stem(name).startsWith(wordStem) && stem(name).length - wordStem.length <= 3,
+  )
   let end = at + 1
   while (end < words.length && (isNumber(words[end]!) || ['of', 'or', 'and', 'is', 'a', 'with'].includes(words[end]!.lower))) end++
   const values = words.slice(at + 1, end).filter((word) => isNumber(word) && word.use === undefined && !isYear(word))
@@ -172,9 +174,9 @@ function isYear({ lower }: Word): boolean {
 }
 
 function readComparison(words: readonly Word[], at: number): Read | undefined {
-  const found = findPhrase(words.slice(at, at + 3), comparisons)
-  if (found?.at !== 0) return undefined
-  let end = at + found.words.length
+  const phrase = findPhrase(words.slice(at, at + 3), comparisons)
+  if (phrase?.at !== 0) return undefined
+  let end = at + phrase.words.length
   while (articles.has(words[end]?.lower ?? '') || currencies.has(words[end]?.lower ?? '')) end++
   const [, digits, letter = words[end + 1]?.lower ?? ''] = /^(\d+(?:\.\d+)?)(k|m)?$/.exec(words[end]?.lower ?? '') ?? []
   // "Up to 15 April" is a time.
@@ -182,7 +184,7 @@ function readComparison(words: readonly Word[], at: number): Read | undefined {
   const value = Number(digits) * (factors[letter] ?? 1)
   end += letter.length > 1 && letter in factors ? 2 : 1
   if (currencies.has(words[end]?.lower ?? '')) end++
-  return { comparison: `${operatorOf.get(found.phrase)!} ${value}`, text: `${found.phrase} ${value.toLocaleString('en-US')}`, end }
+  return { comparison: `${operatorOf.get(phrase.phrase)!} ${value}`, text: `${phrase.phrase} ${value.toLocaleString('en-US')}`, end }
 }
 
 /** The column mentioned in the two words behind a condition, or the nearest in the four before. What something costs is its price. */
@@ -195,7 +197,7 @@ function columnNear(words: readonly Word[], at: number, end: number, columns: re
 }
 
 function columnIn(near: readonly Word[], columns: readonly Column[]): Column | undefined {
-  const has = (word: string) => near.some((other) => other.stem === stem(word))
+  const has = (word: string) => near.some((nearWord) => nearWord.stem === stem(word))
   return (
     columns.find(({ name }) => wordsOf(name).every(has)) ??
     columns.find(({ name }) => wordsOf(name).some((word) => word.length > 3 && has(word)))

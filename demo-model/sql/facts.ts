@@ -32,7 +32,7 @@ export function rowsOf({ text, isError }: ToolMessage): Rows | undefined {
 }
 
 const maxValues = 60
-/** Words that are looked up in one query. */
+/** Limit of words in a lookup. */
 const maxWords = 12
 
 /** The SQL that finds the values with one of the words, or a word that is almost the same; undefined if no column has unknown values. */
@@ -56,12 +56,12 @@ function fitsSql(value: string, word: string): string {
   return word.length >= 5 ? `(${holds} OR (length(${value}) < 60 AND ${similar}))` : holds
 }
 
-/** The tables with the values that a lookup has found. */
+/** The tables with the values of a lookup. */
 export function withValues(tables: readonly Table[], rows: readonly unknown[][]): Table[] {
   return tables.map((table) => {
     const columns = table.columns.map((column) => {
-      const found = rows.filter(([owner, name]) => owner === table.name && name === column.name)
-      return found.length > 0 ? { ...column, values: [...column.values, ...found.map(([, , value]) => String(value))] } : column
+      const values = rows.filter(([owner, name]) => owner === table.name && name === column.name)
+      return values.length > 0 ? { ...column, values: [...column.values, ...values.map(([, , value]) => String(value))] } : column
     })
     return { ...table, columns }
   })
@@ -111,7 +111,7 @@ function leadOf(query: Query, { columns, rows, truncated }: Rows, scope: string)
 interface Figures {
   columns: string[]
   rows: JsonValue[][]
-  /** The column of the figures; those before are groups. */
+  /** The column of the figures, behind the groups. */
   at: number
   name: string
 }
@@ -122,8 +122,8 @@ function nameOf({ columns, at }: Figures, row: JsonValue[]): string {
 }
 
 function describeShare({ hits }: Query, figures: Figures): string {
-  const asked = figures.rows.filter((row) => hits.includes(String(row[0])))
-  const parts = (asked.length < figures.rows.length ? asked : []).map((row) => {
+  const hitRows = figures.rows.filter((row) => hits.includes(String(row[0])))
+  const parts = (hitRows.length < figures.rows.length ? hitRows : []).map((row) => {
     return `${nameOf(figures, row)} has **${formatNumber(Number(row.at(-1)))} %** of the ${figures.name}: ${formatNumber(Number(row[figures.at]))}`
   })
   return parts.length > 0 ? `${parts.join('; ')}.` : ''

@@ -53,8 +53,8 @@ function nameCandidates(table: Table, column: Column): Candidate[] {
   const name = wordsOf(column.name)
   const parts = name.length > 1 ? name.filter((word) => word.length > 2 && !isStopWord(word) && !commonParts.has(word)) : []
   const whole = { words: name, weight: 2 + (name.length - 1) * 1.5 }
-  return [whole, ...parts.map((part) => ({ words: [part], weight: 1 }))].map((each) => {
-    return { kind: 'column', table, column, values: [], ...each }
+  return [whole, ...parts.map((part) => ({ words: [part], weight: 1 }))].map((entry) => {
+    return { kind: 'column', table, column, values: [], ...entry }
   })
 }
 
@@ -65,12 +65,12 @@ function valueCandidates(table: Table, column: Column): Candidate[] {
     const fronts = words.map((_, at) => words.slice(0, at + 1)).filter((front) => !isText || front.length === words.length)
     // "The large stove kettle" is the "Stove Kettle Large".
     if (words.length > 2 && !isText) fronts.push([words.at(-1)!, ...words.slice(0, -1)])
-    const others = isText ? [] : words.slice(1).filter((word) => word.length > 3 && !isStopWord(word))
-    return [...fronts, ...others.map((word) => [word])].map((part) => ({ key: part.join(' '), value }))
+    const extra = isText ? [] : words.slice(1).filter((word) => word.length > 3 && !isStopWord(word))
+    return [...fronts, ...extra.map((word) => [word])].map((part) => ({ key: part.join(' '), value }))
   })
-  return [...Map.groupBy(pairs, ({ key }) => key)].map(([key, own]) => {
+  return [...Map.groupBy(pairs, ({ key }) => key)].map(([key, group]) => {
     const words = key.split(' ')
-    const values = [...new Set(own.map(({ value }) => value))]
+    const values = [...new Set(group.map(({ value }) => value))]
     // A complete value matches only itself, even if longer values begin with the same words.
     const whole = values.find((value) => wordsOf(value).length === words.length)
     return { kind: 'value', table, column, values: whole ? [whole] : values, words, weight: whole ? 2 : 1 }
@@ -80,12 +80,13 @@ function valueCandidates(table: Table, column: Column): Candidate[] {
 function occurrences({ words: parts, ...mention }: Candidate, words: readonly Word[]): Mention[] {
   const stems = parts.map(stem)
   return words.flatMap((_, at): Mention[] => {
-    const here = words.slice(at, at + parts.length)
-    if (here.length < parts.length || here.some(({ use }, offset) => use !== undefined || here[offset]!.stem !== stems[offset])) return []
-    if (parts.length === 1 && isStopWord(here[0]!.lower)) return []
+    const window = words.slice(at, at + parts.length)
+    if (window.length < parts.length || window.some(({ use }, offset) => use !== undefined || window[offset]!.stem !== stems[offset]))
+      return []
+    if (parts.length === 1 && isStopWord(window[0]!.lower)) return []
     // "Return" is not the value "returned", but "grinders" may be the value "grinder".
-    if (mention.kind === 'value' && !here.every(({ lower }, offset) => isSameNumber(lower, parts[offset]!))) return []
-    return [{ ...mention, at, length: parts.length, isExact: here.every(({ lower }, offset) => lower === parts[offset]) }]
+    if (mention.kind === 'value' && !window.every(({ lower }, offset) => isSameNumber(lower, parts[offset]!))) return []
+    return [{ ...mention, at, length: parts.length, isExact: window.every(({ lower }, offset) => lower === parts[offset]) }]
   })
 }
 
@@ -112,9 +113,9 @@ function withoutOverlap(mentions: Mention[]): Mention[] {
 const prices = phrases(
   'expensive|cheap|cheapest|priciest|dear|dearer|cheaper|price|prices|cost|costs|how much is|how much are|how much does|how much do',
 )
-/** What only a question about the stock says. */
+/** Phrases of questions about the stock. */
 export const leftPhrases = phrases('are left|is left|have left|left in stock|in stock|have enough|still have')
-/** Words that ask how much of a thing is there. */
+/** Words of questions for an amount in stock. */
 export const stockPhrases = phrases('do we have|do we still have|have left|are left|is left|are there|is there|in stock|pieces of')
 const ranks = phrases('best|worst|top|bottom|strongest|weakest|performing')
 
@@ -132,12 +133,17 @@ export function chooseTable(
   const isSold = words.some(({ lower }) => ['sold', 'sell', 'selling'].includes(lower))
   const scores = tables.map((table) => {
     const weights = new Map<number, number>()
-    for (const { at, length, weight, column, table: own } of mentions) {
+    for (const { at, length, weight, column, table: mentionTable } of mentions) {
       const full = weight + length * 0.5 + (column?.kind === 'number' ? 0.5 : 0)
-      if (own === table) weights.set(at, Math.max(weights.get(at) ?? 0, full))
+      if (mentionTable === table) weights.set(at, Math.max(weights.get(at) ?? 0, full))
     }
     const joined = mentions.filter(
-      (each) => each.table !== table && each.kind !== 'table' && each.weight > 1 && !weights.has(each.at) && joinColumn(table, each.table),
+      (mention) =>
+        mention.table !== table &&
+        mention.kind !== 'table' &&
+        mention.weight > 1 &&
+        !weights.has(mention.at) &&
+        joinColumn(table, mention.table),
     )
     const reach = weights.size > 0 || asksRevenue ? new Set(joined.map(({ at }) => at)).size * 1.6 : 0
     const revenue = hasRevenue(table) && asksRevenue ? (isSold ? 3 : 2) : 0

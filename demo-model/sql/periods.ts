@@ -28,7 +28,7 @@ export interface Term {
   text: string
 }
 
-/** What stands at a word: a span by itself, days of the week, or a finished term. */
+/** The reading of a word: a span by itself, days of the week, or a finished term. */
 export interface Time {
   length: number
   /** Grain of the ends of a range: "from January to March". */
@@ -36,17 +36,17 @@ export interface Time {
   /** Why a time does not exist, or how a relative time was understood. */
   fault?: string | undefined
   note?: string | undefined
-  /** The date that the reading needs: that of the clock, or the last date of the data. */
+  /** The date for the reading: the date of the clock, or the last date of the data. */
   needs?: keyof Today | undefined
   span?: Span
   weekdays?: readonly string[]
   term?: Term
 }
 
-/** Words before a number that is an amount and no year. */
+/** Words before a number: the number is an amount and no year. */
 const amounts = phrases('over|above|than|least|most|under|below|exceed|exceeds|exceeding|exactly|€|$|£|top|first|last')
 
-/** A relative time, or a span that needs no other date. */
+/** A relative time, or a span without an open end. */
 export function timeAt(words: readonly Word[], at: number, now: Today, isBound = false): Time | undefined {
   if (at >= words.length) return undefined
   const isAmount =
@@ -98,12 +98,12 @@ interface EdgedTime extends Time {
 
 /** A time as the end of a longer one: "May", "the 3rd of May", "the end of May", "March of last year". */
 function edgeAt(words: readonly Word[], at: number, now: Today): EdgedTime | undefined {
-  const found = findPhrase(words.slice(at, at + 3), edges)
-  const skipped = found?.at === 0 ? found.words.length : 0
-  const edge = skipped === 0 ? undefined : found!.phrase.includes('end') ? 'end' : 'start'
-  const own = timeAt(words, at + skipped, now, true)
-  const start = at + skipped + Number(!own && words[at + skipped]?.lower === 'the')
-  const time = own ?? timeAt(words, start, now, true)
+  const phrase = findPhrase(words.slice(at, at + 3), edges)
+  const skipped = phrase?.at === 0 ? phrase.words.length : 0
+  const edge = skipped === 0 ? undefined : phrase!.phrase.includes('end') ? 'end' : 'start'
+  const endTime = timeAt(words, at + skipped, now, true)
+  const start = at + skipped + Number(!endTime && words[at + skipped]?.lower === 'the')
+  const time = endTime ?? timeAt(words, start, now, true)
   if (!time?.span || 'start' in time.span) return time && { ...time, length: start + time.length - at, edge }
   const end = start + time.length
   const next = end + Number(words[end]?.lower === 'of')
@@ -151,10 +151,12 @@ function toRange([first, last]: readonly [Span, Span], latest: string | undefine
 function inPast(span: Span, date: string | undefined): DatedSpan | undefined {
   if ('start' in span || date === undefined) return 'start' in span ? span : undefined
   const year = Number(date.slice(0, 4))
-  return [year, year - 1].map((own) => ofYear(span, own)).find((own) => 'start' in own && own.start <= date) as DatedSpan | undefined
+  return [year, year - 1].map((candidate) => ofYear(span, candidate)).find((own) => 'start' in own && own.start <= date) as
+    | DatedSpan
+    | undefined
 }
 
-/** Beginnings of open periods, by what they mean: from or up to the start or the end of the time behind them. */
+/** Beginnings of open periods, by meaning: from or up to the start or the end of the time behind them. */
 const kinds: [kind: readonly ['>=' | '<', 'start' | 'end'], names: string][] = [
   [
     ['>=', 'start'],
@@ -172,12 +174,12 @@ const tails = phrases(`${laterTails}|${earlierTails}`)
 
 /** "Since March", "until the end of May", "June onwards". A time without a year is the last one that the data has reached. */
 export function boundAt(words: readonly Word[], at: number, name: string, now: Today): Time | undefined {
-  const found = findPhrase(words.slice(at, at + 4), bounds)
-  const lead = found?.at === 0 ? found : undefined
+  const phrase = findPhrase(words.slice(at, at + 4), bounds)
+  const lead = phrase?.at === 0 ? phrase : undefined
   const time = edgeAt(words, at + (lead?.words.length ?? 0), now)
   const end = at + (lead?.words.length ?? 0) + (time?.length ?? 0)
-  const behind = findPhrase(words.slice(end, end + 2), tails)
-  const tail = behind?.at === 0 ? behind : undefined
+  const ending = findPhrase(words.slice(end, end + 2), tails)
+  const tail = ending?.at === 0 ? ending : undefined
   if (!time || (!lead && !tail) || (!lead && tail?.phrase === 'on')) return undefined
   if (time.fault !== undefined || time.needs !== undefined) return { ...time, length: end - at }
   const isEarlier = tail !== undefined && earlierTails.split('|').includes(tail.phrase)
@@ -200,8 +202,8 @@ export function shareYear(spans: readonly Span[]): Span[] {
 
 function ofYear(span: Extract<Span, { first: number }>, year: number): Span {
   const { first, last, grain, day } = span
-  const own = day === undefined ? inYear(first, last, grain, year) : toDay(String(year), first, String(day))
-  return typeof own === 'string' ? span : own
+  const dated = day === undefined ? inYear(first, last, grain, year) : toDay(String(year), first, String(day))
+  return typeof dated === 'string' ? span : dated
 }
 
 export function within(name: string, span: Span): Term {

@@ -28,7 +28,7 @@ export interface Query {
   aggregate?: Aggregate | undefined
   /** Mentioned numeric columns. */
   measures: Column[]
-  /** Text column whose distinct values are counted. */
+  /** Text column for a count of distinct values. */
   counted?: Column
   groups: Group[]
   /** Conditions on rows by column. A later condition on the same column replaces the earlier. */
@@ -43,7 +43,7 @@ export interface Query {
   /** Columns to show unchanged. */
   columns: Column[]
   share: boolean
-  /** True for "how often was each one used": a figure for each of what was shown before. */
+  /** True for "how often was each one used": a figure for each row of the answer before. */
   isEach?: boolean
   /** True if the rows of the table are the subject: "orders by city". */
   countsRows?: boolean
@@ -51,11 +51,11 @@ export interface Query {
   compares?: 'growth' | 'difference'
   /** True for an order by time, as in "latest" and "oldest". */
   byTime: boolean
-  /** Words that were understood, for the reasoning. */
+  /** Understood words, for the reasoning. */
   hits: string[]
-  /** Words that nothing in the tables explains. */
+  /** Words without a meaning in the tables. */
   unused: string[]
-  /** What the answer must say: how a word or a time was understood. */
+  /** Notes for the answer: how a word or a time was understood. */
   notes: string[]
   /** Why the question has no answer. */
   fault?: string | undefined
@@ -94,7 +94,7 @@ export function mergeQueries(before: Query, next: Query): Query {
     share: next.share || before.share,
     byTime: next.order ? next.byTime : before.byTime,
     hits: [...before.hits, ...next.hits],
-    // What was not understood before is not understood now.
+    // Words without a meaning before have no meaning now.
     unused: [...new Set([...before.unused, ...next.unused])],
     notes: [...new Set([...before.notes, ...next.notes])],
     needs: next.needs ?? before.needs,

@@ -21,7 +21,7 @@ import {
 import { hasRevenue, isStock, joinColumn, nameColumn, priceMeasure, stemsOfName, type Column, type Table } from './tables.ts'
 import { claimLightWords, pushOnce, readFigureWords, readImplied, readStock, readStockOfOne } from './vocabulary.ts'
 
-/** What is known of the data besides the description of the tables. */
+/** Facts about the data besides the description of the tables. */
 export interface DataFacts extends Today {
   tables: readonly Table[]
 }
@@ -47,7 +47,7 @@ function read(question: string, facts: DataFacts, previous: Table | undefined): 
   const query = emptyQuery(table, facts.tables)
   const isAboutStock = asksStock(words)
   query.numbers = readNumbers(words, table.columns)
-  // What is "under 50 euros" has a price, where rows have no revenue.
+  // "Under 50 euros" is a price, where rows have no revenue.
   if (!hasRevenue(table)) for (const condition of query.numbers) condition.column ??= priceMeasure(table)
   const dates = readTimes(query, words, facts)
   readStock(query, words)
@@ -100,7 +100,11 @@ function tableOf(words: readonly Word[], tables: readonly Table[], previous: Tab
   // "What was bought in order O-1001?" asks for the lines of the order.
   const isBought = words[0]?.lower === 'what' && findPhrase(words, phrases('bought|ordered|purchased|is in|was in|what in'))
   const lines = mentions.find(({ table, column, kind }) => {
-    return isBought && kind === 'value' && tables.some((other) => other !== table && joinColumn(table, other)?.name === column?.name)
+    return (
+      isBought &&
+      kind === 'value' &&
+      tables.some((joinedTable) => joinedTable !== table && joinColumn(table, joinedTable)?.name === column?.name)
+    )
   })
   if (lines) return lines.table
   const chosen = chooseTable(tables, mentions, words, hasDate) ?? previous
@@ -113,10 +117,10 @@ function tableOf(words: readonly Word[], tables: readonly Table[], previous: Tab
 function readTimes(query: Query, words: readonly Word[], now: Today): (DateReading & { column: Column }) | undefined {
   const { table, tables } = query
   // "Shipping" is its own column, and no "shipped on".
-  const others = new Set(table.columns.flatMap(({ name, kind }) => (kind === 'date' ? [] : [name])))
-  const stems = new Set(words.flatMap(({ lower, stem: own }) => (others.has(lower) ? [] : [own])))
+  const columnNames = new Set(table.columns.flatMap(({ name, kind }) => (kind === 'date' ? [] : [name])))
+  const stems = new Set(words.flatMap(({ lower, stem: wordStem }) => (columnNames.has(lower) ? [] : [wordStem])))
   for (const part of stemsOfName(table.name)) stems.delete(part)
-  const joined = tables.filter((other) => other !== table && joinColumn(table, other))
+  const joined = tables.filter((candidate) => candidate !== table && joinColumn(table, candidate))
   const dates =
     [table, ...joined].map(({ columns }) => columns.filter(({ kind }) => kind === 'date')).find(({ length }) => length > 0) ?? []
   const isNamed = (part: string) => part.length > 2 && part !== 'dat' && part !== 'date' && stems.has(part)
@@ -143,11 +147,13 @@ function readTimes(query: Query, words: readonly Word[], now: Today): (DateReadi
 
 /** Mentions of the table, and mentions of joinable tables at other words. */
 function ownAndJoined(mentions: readonly Mention[], table: Table): Mention[] {
-  const own = mentions.filter((mention) => mention.table === table)
+  const tableMentions = mentions.filter((mention) => mention.table === table)
   return mentions
     .filter((mention) => {
-      const isFree = !own.some(({ at, length }) => at < mention.at + mention.length && mention.at < at + length)
-      return own.includes(mention) || (mention.kind !== 'table' && mention.weight > 1 && isFree && joinColumn(table, mention.table))
+      const isFree = !tableMentions.some(({ at, length }) => at < mention.at + mention.length && mention.at < at + length)
+      return (
+        tableMentions.includes(mention) || (mention.kind !== 'table' && mention.weight > 1 && isFree && joinColumn(table, mention.table))
+      )
     })
     .toSorted((a, b) => a.at - b.at)
 }
@@ -156,7 +162,9 @@ function readMention(query: Query, words: readonly Word[], mentions: readonly Me
   const { column, kind, at, weight, length } = mention
   if (!column || kind === 'value') return
   // A column with the name of the table counts only if the words around it give the column a role.
-  const isTable = mentions.some((other) => other.kind === 'table' && other.at === at && other.table === query.table)
+  const isTable = mentions.some(
+    (tableMention) => tableMention.kind === 'table' && tableMention.at === at && tableMention.table === query.table,
+  )
   // In "product category" the first noun only describes the second.
   const isAttribute =
     column.kind === 'text' && mentions.some((next) => next.kind === 'column' && next.column !== column && next.at === at + length)
@@ -177,7 +185,7 @@ function groupByTime(query: Query, words: readonly Word[], dates: ReturnType<typ
     query.fault = 'I cannot rank by growth. I can tell the growth of one of them: please name it.'
   const { column, sql, grain: spans, rangeGrain } = dates
   const grain = takeGrain(words, order !== undefined || compares !== undefined, groups.length > 0)
-  const shown = spans ?? (compares === 'growth' ? (rangeGrain ?? (sql ? undefined : 'month')) : undefined)
+  const shownSpans = spans ?? (compares === 'growth' ? (rangeGrain ?? (sql ? undefined : 'month')) : undefined)
   if (grain) groups.push({ column, grain, isEach: groups.length > 0 })
-  else if (shown && (groups.length === 0 || compares)) groups.push({ column, grain: shown })
+  else if (shownSpans && (groups.length === 0 || compares)) groups.push({ column, grain: shownSpans })
 }

@@ -8,16 +8,17 @@ import { hasRevenue, isAdditive, joinColumn, mainMeasure, nameColumn, nameIsRow,
 
 /** "Region North". */
 export function isFollowedByValue(mentions: readonly Mention[], { column, at }: Mention): boolean {
-  return mentions.some((other) => {
-    if (other.kind !== 'value' || other.column !== column) return false
-    return (other.at > at && other.at - at <= 2) || other.at + other.length === at
+  return mentions.some((neighbour) => {
+    if (neighbour.kind !== 'value' || neighbour.column !== column) return false
+    return (neighbour.at > at && neighbour.at - at <= 2) || neighbour.at + neighbour.length === at
   })
 }
 
 /** "By region, except North". */
 export function isExcluding(words: readonly Word[], mentions: readonly Mention[], { column }: Mention): boolean {
   return mentions.some(
-    (other) => other.kind === 'value' && other.column === column && exclusionOf(words, other.at, other.length).length > 0,
+    (neighbour) =>
+      neighbour.kind === 'value' && neighbour.column === column && exclusionOf(words, neighbour.at, neighbour.length).length > 0,
   )
 }
 
@@ -30,7 +31,9 @@ const leads = setOf(
 export function isGrouping(query: Query, words: readonly Word[], mentions: readonly Mention[], mention: Mention): boolean {
   const column = mention.column!
   // In "by product category" the word before the noun is "by".
-  const noun = mentions.find((other) => other.column?.kind === 'text' && other.kind === 'column' && other.at + other.length === mention.at)
+  const noun = mentions.find(
+    (neighbour) => neighbour.column?.kind === 'text' && neighbour.kind === 'column' && neighbour.at + neighbour.length === mention.at,
+  )
   const at = noun?.at ?? mention.at
   const before = previousWord(words, at)
   const isExclusive = isExcluding(words, mentions, mention)
@@ -49,8 +52,8 @@ const skipped = setOf('the a an our different distinct unique single best')
 /** The word before position `at`, without articles, numbers and similar words. */
 export function previousWord(words: readonly Word[], at: number, skipsOf = true): string {
   const before = words.slice(0, at)
-  const found = before.findLast(({ lower }) => !skipped.has(lower) && !/^\d+$/.test(lower) && !(skipsOf && lower === 'of'))
-  return (found ?? before[0])?.lower ?? ''
+  const word = before.findLast(({ lower }) => !skipped.has(lower) && !/^\d+$/.test(lower) && !(skipsOf && lower === 'of'))
+  return (word ?? before[0])?.lower ?? ''
 }
 
 /** "Launched in 2024": the column of dates is a condition already. */
@@ -89,8 +92,8 @@ export function readValues(query: Query, words: readonly Word[], mentions: reado
     mentions.filter(({ kind }) => kind === 'value'),
     ({ column }) => column!,
   )
-  for (const [column, own] of byColumn) {
-    const [excluded, included] = splitValues(words, own)
+  for (const [column, columnMentions] of byColumn) {
+    const [excluded, included] = splitValues(words, columnMentions)
     const isNot = included.length === 0
     const name = quoteName(column.name)
     const terms = [
@@ -120,18 +123,18 @@ function splitValues(words: readonly Word[], mentions: readonly Mention[]): [exc
     if (exclusion.length > 0 || joined?.every(({ lower }) => ['and', 'or', 'nor', 'the', 'any'].includes(lower))) excluded.add(mention)
   }
   const valuesOf = (isExcluded: boolean) => [
-    ...new Set(mentions.filter((each) => excluded.has(each) === isExcluded).flatMap(({ values }) => values)),
+    ...new Set(mentions.filter((mention) => excluded.has(mention) === isExcluded).flatMap(({ values }) => values)),
   ]
   return [valuesOf(true), valuesOf(false)]
 }
 
-/** What a question is about: rows of the table, persons of a joined table, or figures. */
+/** The subject of a question: rows of the table, persons of a joined table, or figures. */
 
 /** "Who spent the most?" ranks the customers of the orders, not the amounts, and "who placed order O-1?" asks for the name of its customer. */
 export function groupByPerson(query: Query, words: readonly Word[]): void {
   const { table, tables, groups, columns, order } = query
   if (words[0]?.lower !== 'who' || groups.length > 0 || columns.length > 0) return
-  const person = tables.find((other) => other !== table && joinColumn(table, other) && nameColumn(other)?.name === 'name')
+  const person = tables.find((candidate) => candidate !== table && joinColumn(table, candidate) && nameColumn(candidate)?.name === 'name')
   if (!person) return
   if ([...query.conditions.values()].some(({ column, isSingle }) => isSingle && nameIsRow(table, column))) columns.push(nameColumn(person)!)
   if (!order) return
@@ -142,20 +145,20 @@ export function groupByPerson(query: Query, words: readonly Word[]): void {
 /** Groups by names of customers instead of the keys by which orders refer to them, and by no column twice. */
 export function nameGroups(query: Query): void {
   const { table, tables } = query
-  const named = query.groups.map((group) => {
-    const other = tables.find((candidate) => candidate !== table && joinColumn(table, candidate)?.name === group.column.name)
-    const name = other?.columns.find((candidate) => candidate.kind === 'text' && candidate.name.toLowerCase() === 'name')
+  const groups = query.groups.map((group) => {
+    const joined = tables.find((candidate) => candidate !== table && joinColumn(table, candidate)?.name === group.column.name)
+    const name = joined?.columns.find((candidate) => candidate.kind === 'text' && candidate.name.toLowerCase() === 'name')
     return { ...group, column: group.column.table === table.name ? (name ?? group.column) : group.column }
   })
-  query.groups = named.filter(({ column }, at) => named.findIndex((other) => other.column.name === column.name) === at)
-  query.columns = query.columns.filter(({ name }) => !named.some(({ column }) => column.name === name))
+  query.groups = groups.filter(({ column }, at) => groups.findIndex((group) => group.column.name === column.name) === at)
+  query.columns = query.columns.filter(({ name }) => !groups.some(({ column }) => column.name === name))
 }
 
 /** "Orders by city" counts orders, and "orders from Lisbon" lists them, unless the name of the table stands for money, as "sales" does. */
 export function readSubject(query: Query, words: readonly Word[], mentions: readonly Mention[]): void {
   const { table, aggregate, measures, conditions } = query
   const isOwn = mentions.some(
-    (each) => each.kind === 'table' && each.table === table && each.isExact && !revenueWords.has(words[each.at]!.lower),
+    (mention) => mention.kind === 'table' && mention.table === table && mention.isExact && !revenueWords.has(words[mention.at]!.lower),
   )
   query.countsRows = isOwn && measures.length === 0 && ['count', 'sum', undefined].includes(aggregate)
   if (query.countsRows && !aggregate && query.groups.length === 0 && !query.order && !query.share) query.rows = true

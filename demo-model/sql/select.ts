@@ -35,14 +35,14 @@ function writeList(query: Query): string[] {
   const isDistinct = columns.length > 0 && measures.length === 0 && !order && !columns.some((column) => nameIsRow(table, column))
   const repeats = measure && !order && hasRevenue(table) && columns.length > 0
   const date = table.columns.find(({ kind }) => kind === 'date')
-  const by = order && (query.byTime ? date : (measure ?? mainMeasure(table) ?? date))
-  const sorted = by ? `ORDER BY ${quoteName(by.name)} ${order} NULLS LAST` : ''
+  const orderColumn = order && (query.byTime ? date : (measure ?? mainMeasure(table) ?? date))
+  const sorted = orderColumn ? `ORDER BY ${quoteName(orderColumn.name)} ${order} NULLS LAST` : ''
   return [
     `SELECT ${isDistinct || repeats ? 'DISTINCT ' : ''}${selectedOf(query)}`,
     `FROM ${fromClause(query)}`,
     whereClause(query),
     // Rows of the same rank are all shown.
-    by && !limit ? `QUALIFY rank() OVER (${sorted}) = 1` : '',
+    orderColumn && !limit ? `QUALIFY rank() OVER (${sorted}) = 1` : '',
     sorted || (isDistinct ? 'ORDER BY 1' : ''),
     `LIMIT ${limit ?? listLimit}`,
   ]
@@ -65,7 +65,7 @@ function writeFigures(query: Query): string[] {
   const share = query.share && isGrouped ? [`round(100 * ${figure} / sum(${figure}) OVER (), 1) AS "share_percent"`] : []
   const having = isGrouped ? query.numbers.filter((number) => isHaving(query, number.column)) : []
   return [
-    `SELECT ${[...groups.map(({ sql, alias }) => sql + alias), ...figures.map((each) => `${each.sql} AS ${quoteName(each.name)}`), ...share].join(', ')}`,
+    `SELECT ${[...groups.map(({ sql, alias }) => sql + alias), ...figures.map((figure) => `${figure.sql} AS ${quoteName(figure.name)}`), ...share].join(', ')}`,
     `FROM ${fromClause(query)}`,
     whereClause(query, isGrouped),
     isGrouped ? `GROUP BY ${groups.map((_, at) => at + 1).join(', ')}` : '',
@@ -74,16 +74,16 @@ function writeFigures(query: Query): string[] {
   ]
 }
 
-/** One group is sorted by its figure, several and times by themselves. "The best product per region" is the first of each region. */
+/** A single group is sorted by its figure, several groups and times by themselves. "The best product per region" is the first of each region. */
 function sortGroups(
   { groups, order, limit }: Query,
   written: readonly { sql: string }[],
   { figure, name }: { figure: string; name: string },
 ) {
-  const each = groups.findIndex(({ isEach }) => isEach)
+  const eachAt = groups.findIndex(({ isEach }) => isEach)
   const limited = limit ? `LIMIT ${limit}` : ''
-  if (order && groups.length === 2 && each >= 0 && !groups.every(({ isEach }) => isEach))
-    return [`QUALIFY row_number() OVER (PARTITION BY ${written[each]!.sql} ORDER BY ${figure} ${order}) <= ${limit ?? 1}`, 'ORDER BY ALL']
+  if (order && groups.length === 2 && eachAt >= 0 && !groups.every(({ isEach }) => isEach))
+    return [`QUALIFY row_number() OVER (PARTITION BY ${written[eachAt]!.sql} ORDER BY ${figure} ${order}) <= ${limit ?? 1}`, 'ORDER BY ALL']
   if (!order && (groups.length > 1 || groups.some(({ grain }) => grain && grain !== 'weekday'))) return ['ORDER BY ALL', limited]
   return [`ORDER BY ${name} ${order ?? 'DESC'}`, limited]
 }
@@ -151,14 +151,16 @@ function isHaving(query: Query, column: Column | undefined): boolean {
 /** The FROM clause. A joined table contributes a single row for each key, because repeated keys would multiply the figures. */
 function fromClause({ table, tables, groups, columns, measures, conditions }: Query): string {
   const used = [...groups, ...conditions.values()].map(({ column }) => column).concat(columns, measures)
-  const others = Map.groupBy(
+  const joinedColumns = Map.groupBy(
     used.filter((column) => column.table !== table.name),
     (column) => column.table,
   )
-  const joins = [...others].map(([name, own]) => {
-    const other = tables.find((candidate) => candidate.name === name)
-    const key = quoteName((other && joinColumn(table, other)?.name) ?? '')
-    const picked = [...new Set(own.map((column) => quoteName(column.name)))].map((column) => `any_value(${column}) AS ${column}`).join(', ')
+  const joins = [...joinedColumns].map(([name, columns]) => {
+    const joined = tables.find((candidate) => candidate.name === name)
+    const key = quoteName((joined && joinColumn(table, joined)?.name) ?? '')
+    const picked = [...new Set(columns.map((column) => quoteName(column.name)))]
+      .map((column) => `any_value(${column}) AS ${column}`)
+      .join(', ')
     return ` LEFT JOIN (SELECT ${key}, ${picked} FROM ${quoteName(name)} GROUP BY ${key}) AS ${quoteName(name)} USING (${key})`
   })
   return quoteName(table.name) + joins.join('')

@@ -57,14 +57,14 @@ const kinds: [pattern: RegExp, kind: Column['kind']][] = [
 
 const moneyNames = 'amount revenue sales turnover total income value net gross eur usd gbp price'.split(' ')
 const countNames = 'units unit quantity qty pieces items count'.split(' ')
-/** Parts of names whose sums are meaningless. */
+/** Parts of names of columns with meaningless sums. */
 const rates = 'price rate ratio percent percentage share average avg mean age score rating year cost margin temperature weight'.split(' ')
 const identifiers = 'id no nr number code zip year sku postcode'.split(' ')
 
 const hasPart = ({ name }: Column, parts: readonly string[]) => wordsOf(name).some((word) => parts.includes(word))
 const numbersOf = ({ columns }: Table) => columns.filter(({ kind }) => kind === 'number')
 
-function named(names: readonly string[], columns: readonly Column[]): Column | undefined {
+function findNamed(names: readonly string[], columns: readonly Column[]): Column | undefined {
   return names.flatMap((name) => columns.filter((column) => hasPart(column, [name])))[0]
 }
 
@@ -72,30 +72,30 @@ function named(names: readonly string[], columns: readonly Column[]): Column | u
 export function mainMeasure(table: Table): Column | undefined {
   const numbers = numbersOf(table).filter((column) => !hasPart(column, identifiers))
   const additive = numbers.filter(isAdditive)
-  return named(moneyNames, additive) ?? named(countNames, additive) ?? additive.at(-1) ?? numbers.at(-1)
+  return findNamed(moneyNames, additive) ?? findNamed(countNames, additive) ?? additive.at(-1) ?? numbers.at(-1)
 }
 
 export function pieceMeasure(table: Table): Column | undefined {
   return numbersOf(table).find(({ name }) => countNames.includes(name.toLowerCase()))
 }
 
-/** True for the number of pieces that are there. */
+/** True for the number of pieces in stock. */
 export function isStock({ name, kind }: Column): boolean {
   return kind === 'number' && /stock|inventory/i.test(name)
 }
 
 /** The column of prices, or of costs if there are no prices. */
 export function priceMeasure(table: Table): Column | undefined {
-  return named(['price', 'fee', 'cost'], numbersOf(table))
+  return findNamed(['price', 'fee', 'cost'], numbersOf(table))
 }
 
-/** True if the table has revenue, so that "sales" and "revenue" mean its main measure. */
+/** True if the table has revenue: "sales" and "revenue" then mean the main measure. */
 export function hasRevenue(table: Table): boolean {
   const main = mainMeasure(table)
   return main !== undefined && hasPart(main, moneyNames) && isAdditive(main)
 }
 
-/** False for prices, rates and years, whose sums are meaningless. */
+/** False for prices, rates and years: such sums are meaningless. */
 export function isAdditive(column: Column): boolean {
   return !hasPart(column, rates)
 }

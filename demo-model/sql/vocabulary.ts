@@ -4,7 +4,7 @@ import { revenueWords, stockPhrases } from './mentions.ts'
 import type { Query } from './query.ts'
 import { hasRevenue, isStock, mainMeasure, nameIsRow, pieceMeasure, priceMeasure, quoteName, stemsOfName, type Column } from './tables.ts'
 
-/** The words of figures: what they make of a query. Each row claims its words. */
+/** The words of figures, with their effect on a query. Each row claims its words. */
 
 const growth =
   'go up or down|went up or down|up or down|go up|go down|went up|went down|growth rate|growth|grow|grew|grown|growing|increase|increased|decrease|' +
@@ -68,13 +68,13 @@ export function readFigureWords(query: Query, words: readonly Word[]): void {
   if (hasRevenue(query.table) && findPhrase(words, phrases('what did we|what did you|what have we|make|made'))) query.aggregate ??= 'sum'
   // "How much is the kettle?" asks for a price where there is no revenue.
   if ((hasRevenue(query.table) || !priceMeasure(query.table)) && takePhrase(words, phrases('how much'))) query.aggregate ??= 'sum'
-  const place = takePhrase(words, places)
-  const count = place?.words.find(({ lower }) => /^\d+$/.test(lower))
+  const placePhrase = takePhrase(words, places)
+  const count = placePhrase?.words.find(({ lower }) => /^\d+$/.test(lower))
   if (count) query.limit = Number(count.lower)
-  const rank = rankings.get(place?.phrase.replace('# ', '').replace(' #', '') ?? '')
+  const rank = rankings.get(placePhrase?.phrase.replace('# ', '').replace(' #', '') ?? '')
   const word = takePhrase(words, orders)
-  const found = rank ?? rankings.get((word ?? takePhrase(words, phrases('last|first')))?.phrase ?? '')
-  if (found) Object.assign(query, found)
+  const ranking = rank ?? rankings.get((word ?? takePhrase(words, phrases('last|first')))?.phrase ?? '')
+  if (ranking) Object.assign(query, ranking)
   if (hasRevenue(query.table) && takePhrase(words, phrases('bring in|brings in|brought in|bring us|brings us|brought us'), 'measure')) {
     if (!query.order) query.aggregate ??= 'sum'
     pushOnce(query.measures, mainMeasure(query.table)!)
@@ -120,13 +120,13 @@ export function readStock(query: Query, words: readonly Word[]): void {
   if (!column) return
   const isNumber = column.kind === 'number'
   const out = takePhrase(words, phrases('out of stock|not in stock|sold out|unavailable|not available|no stock'))
-  const found = out ?? takePhrase(words, phrases('in stock|available|on stock|how many pieces|pieces of'))
-  if (!found) return
+  const phrase = out ?? takePhrase(words, phrases('in stock|available|on stock|how many pieces|pieces of'))
+  if (!phrase) return
   // "How many are in stock?" asks for the number, "which are in stock?" for the rows.
-  const asksNumber = isNumber && !out && (found.phrase.includes('pieces') || takePhrase(words, phrases('how many|how much')))
+  const asksNumber = isNumber && !out && (phrase.phrase.includes('pieces') || takePhrase(words, phrases('how many|how much')))
   if (asksNumber) return pushOnce(query.measures, column)
   const sql = isNumber ? `${quoteName(column.name)} ${out ? '<= 0' : '> 0'}` : `${quoteName(column.name)} = ${out ? 'false' : 'true'}`
-  query.conditions.set(column.name, { sql, column, isSingle: false, text: found.phrase })
+  query.conditions.set(column.name, { sql, column, isSingle: false, text: phrase.phrase })
 }
 
 /** "Do we still have the kettle?": of a single product the question asks for the stock. */
