@@ -24,7 +24,7 @@ import { createSummaryStore } from '../store/sessions/summaries.ts'
 import { createSubAgents, type SubAgents } from '../sub-agents/sub-agents.ts'
 import { createCallerSchemas } from '../tools/caller-schemas/caller-schemas.ts'
 import { createClientTools } from '../tools/client-tools.ts'
-import { createReadOf } from '../tools/files/read-file.ts'
+import { createReadOf } from '../tools/files/files.ts'
 import type { Uploads } from '../uploads/uploads.ts'
 
 /** Dependencies of runs, without the parts made in `openRuns`. */

@@ -32,9 +32,9 @@ export interface CatalogOptions {
 const builtIn = {
   calculator: async () => (await import('./calculator/calculator.ts')).createCalculator,
   current_time: async () => (await import('./current-time.ts')).createCurrentTime,
-  list_files: async () => (await import('./files/list-files.ts')).createListFiles,
-  read_file: async () => (await import('./files/read-file.ts')).createReadFile,
-  write_file: async () => (await import('./files/write-file.ts')).createWriteFile,
+  list_files: async () => (await import('./files/files.ts')).createListFiles,
+  read_file: async () => (await import('./files/files.ts')).createReadFile,
+  write_file: async () => (await import('./files/files.ts')).createWriteFile,
   knowledge_search: async () => (await import('./knowledge/knowledge-search.ts')).createKnowledgeSearch,
   data_query: async () => (await import('./data-query/data-query.ts')).createDataQuery,
   mcp: async () => (await import('./mcp/mcp.ts')).createMcp,

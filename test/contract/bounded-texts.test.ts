@@ -8,13 +8,11 @@ import { fitName } from '../../src/agent/tool-names.ts'
 import { toFileName } from '../../src/artifacts/file-name.ts'
 import { openFilesRoot } from '../../src/files/root.ts'
 import { toQueryTerms, toTerms } from '../../src/search/terms.ts'
-import { nameOf } from '../../src/tools/chart/name.ts'
-import { textWidth } from '../../src/tools/chart/text-width.ts'
+import { nameOf } from '../../src/tools/chart/rows.ts'
+import { textWidth } from '../../src/tools/chart/theme.ts'
 import { createCurrentTime } from '../../src/tools/current-time.ts'
 import { dependenciesOf } from '../../src/tools/dependencies-fixture.ts'
-import { createListFiles } from '../../src/tools/files/list-files.ts'
-import { createReadFile } from '../../src/tools/files/read-file.ts'
-import { createWriteFile } from '../../src/tools/files/write-file.ts'
+import { createListFiles, createReadFile, createWriteFile } from '../../src/tools/files/files.ts'
 
 /** Texts on which a trimming regular expression, or the sorting of marks, takes quadratic time. */
 const texts: Record<string, (parts: number) => string> = {

@@ -21,7 +21,7 @@ const bounded: Record<string, string> = {
   'tools/chart/render.ts <[^>]*>': 'SVG that Vega wrote, in which each tag ends',
   'tools/module/definition.ts (?:(file:\\/\\/[^\\s()]+?)|(?:^| |\\()(\\/[^()]+?)):(\\d+)(?::\\d+)?\\)?$':
     'a line of a stack, in the process of a module, which is ended when it takes too long',
-  'tools/web/decode-text.ts <meta[^>]+charset\\s*=\\s*["\']?([\\w-]+)': 'the first 1,024 bytes',
+  'tools/web/body-output.ts <meta[^>]+charset\\s*=\\s*["\']?([\\w-]+)': 'the first 1,024 bytes',
   'demo-model/question.ts "[^"\\n]*"|“[^”\\n]*”|`[^`\\n]*`': part,
   'demo-model/question.ts \\b(of|from|to|by|with|double|half|twice|add|subtract|multiply|divide)\\b.*\\b(that|it|this|the (result|total|sum|answer))\\b|\\b(that|it|the (result|total|answer))\\b (plus|minus|times|divided|multiplied|squared)':
     part,

@@ -1,8 +1,7 @@
 import { after, test } from 'node:test'
 import assert from 'node:assert/strict'
 import type { ToolContext } from '../../agent/tool.ts'
-import { createCalculator } from './calculator.ts'
-import { toExpression } from './syntax.ts'
+import { createCalculator, toExpression } from './calculator.ts'
 import { contextOf } from '../../agent/context-fixture.ts'
 
 const spec = { name: 'calculator', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: {} }

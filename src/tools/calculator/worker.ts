@@ -4,7 +4,6 @@ import vm from 'node:vm'
 import type { BigNumber, ConfigOptions, MathJsInstance } from 'mathjs'
 import { freezeIntrinsics } from '../../processes/freeze-intrinsics.ts'
 import { serveQuestions } from '../../processes/serve-questions.ts'
-import { toExpression } from './syntax.ts'
 import { messageOf } from '../../errors.ts'
 
 /** Process for expressions. */
@@ -71,7 +70,7 @@ function calculate(expression: string): string {
 
 function answer(text: string): Answer {
   try {
-    return { result: vm.runInContext('work()', vm.createContext({ work: () => calculate(toExpression(text)) }), { timeout: orphanedMs }) }
+    return { result: vm.runInContext('work()', vm.createContext({ work: () => calculate(text) }), { timeout: orphanedMs }) }
   } catch (error) {
     // mathjs was interrupted and may be in an inconsistent state, so the process ends.
     if (error instanceof Error && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') process.exit(1)

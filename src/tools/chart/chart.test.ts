@@ -7,9 +7,8 @@ import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import { openFilesRoot } from '../../files/root.ts'
 import { dependenciesOf } from '../dependencies-fixture.ts'
 import { createChart } from './chart.ts'
-import { nameOf } from './name.ts'
-import { readDelimited } from './delimited.ts'
-import { toRows } from './rows.ts'
+import { nameOf, toRows } from './rows.ts'
+import { readDelimited } from './specification.ts'
 
 const spec = { name: 'chart', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: {} }
 const deps = dependenciesOf({ files: await openFilesRoot(tmpdir()), cacheDir: tmpdir() })

@@ -5,9 +5,8 @@ import type { ToolContext } from '../../agent/tool.ts'
 import { packageRoot } from '../../package-root.ts'
 import { createQuestionPool } from '../../processes/question-pool.ts'
 import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
-import { nameOf } from './name.ts'
+import { nameOf, toRows, type ChartRows } from './rows.ts'
 import type { Chart, ChartRequest, Picture } from './render.ts'
-import { toRows, type ChartRows } from './rows.ts'
 import type { ChartAnswer } from './worker.ts'
 
 const description =

@@ -1,6 +1,5 @@
 import { expressionFunction } from 'vega'
-import { constants, nativeFunctions, vegaFunctions, viewFunctions } from './functions.ts'
-import { member } from './member.ts'
+import { constants, nativeFunctions, vegaFunctions, viewFunctions, member } from './functions.ts'
 
 /**
  * Evaluates expressions of a specification from their syntax tree. No text of a specification is ever compiled to code. An expression reads only

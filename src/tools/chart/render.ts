@@ -2,13 +2,10 @@ import { Resvg } from '@resvg/resvg-js'
 import * as vega from 'vega'
 import { parse, View, type Spec } from 'vega'
 import { compile, type TopLevelSpec } from 'vega-lite'
-import { readDelimited } from './delimited.ts'
+import { readDelimited, ChartFault, namesPrototype, readSpecification, type Json } from './specification.ts'
 import { expressions } from './expressions.ts'
 import { checkFields } from './fields.ts'
-import { themeFor } from './fit.ts'
-import { ChartFault, namesPrototype, readSpecification, type Json } from './specification.ts'
-import { textWidth } from './text-width.ts'
-import { families } from './theme.ts'
+import { themeFor, textWidth, families } from './theme.ts'
 
 export interface ChartRequest {
   /** JSON text: `{spec, rows?}`. */

@@ -1,4 +1,5 @@
-import type { JsonValue } from '../../agent/messages.ts'
+import type { JsonValue, JsonObject } from '../../agent/messages.ts'
+import { normaliseText } from '../../agent/normalise-text.ts'
 
 /** Rows for a chart, and a note for the caller. */
 export interface ChartRows {
@@ -59,4 +60,32 @@ function toObjects(columns: readonly JsonValue[], rows: readonly JsonValue[][]):
     names.push(name)
   }
   return rows.map((cells) => Object.fromEntries(names.map((name, at) => [name, cells[at] ?? null])))
+}
+
+const maxNameCharacters = 60
+/** Limits for the characters and lines read from a title. */
+const maxTitleCharacters = 1000
+const maxTitleLines = 20
+
+/** A file name made from the title of a chart, without an extension: `sales-by-region`. */
+export function nameOf({ title, description }: JsonObject): string {
+  const name = (textOf(title) || textOf(description)).slice(0, maxTitleCharacters)
+  const plain =
+    normaliseText(name, 'NFC')
+      .toLowerCase()
+      .match(/[\p{L}\p{M}\p{N}]+/gu)
+      ?.join('-') ?? ''
+  const short = plain.slice(0, maxNameCharacters).toWellFormed().replace('\ufffd', '')
+  // A cut word is dropped, unless the name has no other word.
+  return (plain.length > short.length ? short.replace(/-[^-]*$/, '') : short) || 'chart'
+}
+
+function textOf(title: JsonValue | undefined): string {
+  if (typeof title === 'string') return title
+  if (Array.isArray(title))
+    return title
+      .slice(0, maxTitleLines)
+      .filter((line) => typeof line === 'string')
+      .join(' ')
+  return typeof title === 'object' && title !== null ? textOf(title['text']) : ''
 }

@@ -1,15 +1,11 @@
-import type { DuckDBConnection, DuckDBResult } from '@duckdb/node-api'
-import { StatementType } from '@duckdb/node-api'
-import { createDatabaseCache } from './cache.ts'
-import type { Database, DatabasePlan } from './database.ts'
-import { createDatabaseOpener, interruptible, UnreadableTable } from './database.ts'
-import { describeTables } from './description.ts'
-import type { TableDescription } from './table-lines.ts'
-import type { Visible } from './guard.ts'
-import { checkSelect, RefusedSql } from './guard.ts'
-import type { QueryRows, RowLimits } from './rows.ts'
-import { readRows } from './rows.ts'
+import { type DuckDBConnection, type DuckDBResult, StatementType } from '@duckdb/node-api'
+import { type Database, type DatabasePlan, createDatabaseOpener, interruptible, UnreadableTable, describe } from './database.ts'
+import { type TableDescription, maxColumns, type DescribedColumn } from './descriptions.ts'
+import { type Visible, checkSelect, RefusedSql } from './guard.ts'
+import { type QueryRows, type RowLimits, readRows } from './rows.ts'
 import { serveQuestions, type OpenQuestion } from '../../processes/serve-questions.ts'
+import { orAborted } from '../../concurrency/or-aborted.ts'
+import { quoteName } from './filters.ts'
 
 /** The process in which DuckDB runs. */
 
@@ -77,3 +73,96 @@ function messageOf(error: unknown): string {
 
 // `SIGKILL`, because an exit would wait for the threads of running queries, and an endless query never returns.
 serveQuestions(answer, { onDisconnect: () => process.kill(process.pid, 'SIGKILL') })
+
+/** Caches the most recently used databases, so that the next call with the same files and filters finds its tables loaded. */
+export interface DatabaseCache {
+  /** Opens the database of the plan, or shares an open database, while `work` runs. An opening without waiting callers is cancelled. */
+  use<T>(plan: DatabasePlan, signal: AbortSignal, work: (database: Database) => Promise<T>): Promise<T>
+}
+
+interface CachedDatabase {
+  database: Promise<Database>
+  opening: AbortController
+  users: number
+}
+
+export function createDatabaseCache(open: (plan: DatabasePlan, signal: AbortSignal) => Promise<Database>, maxIdle: number): DatabaseCache {
+  // Least recently used first.
+  const entries = new Map<string, CachedDatabase>()
+
+  function acquire(key: string, plan: DatabasePlan): CachedDatabase {
+    const cached = entries.get(key)
+    entries.delete(key)
+    const entry = cached ?? begin(plan)
+    if (!cached) entry.database.catch(() => forget(key, entry))
+    entries.set(key, entry)
+    entry.users++
+    return entry
+  }
+
+  function begin(plan: DatabasePlan): CachedDatabase {
+    const opening = new AbortController()
+    return { database: open(plan, opening.signal), opening, users: 0 }
+  }
+
+  function forget(key: string, entry: CachedDatabase): void {
+    if (entries.get(key) === entry) entries.delete(key)
+  }
+
+  function release(key: string, entry: CachedDatabase, isOpen: boolean): void {
+    entry.users--
+    if (entry.users === 0 && !isOpen) {
+      forget(key, entry)
+      entry.opening.abort(new Error('cancelled'))
+      entry.database.then((database) => database.close()).catch(() => {})
+    }
+    for (const [idleKey, idle] of entries) {
+      if (entries.size <= maxIdle) break
+      if (idle.users > 0) continue
+      entries.delete(idleKey)
+      idle.database.then((database) => database.close()).catch(() => {})
+    }
+  }
+
+  async function use<T>(plan: DatabasePlan, signal: AbortSignal, work: (database: Database) => Promise<T>): Promise<T> {
+    const key = JSON.stringify(plan)
+    const entry = acquire(key, plan)
+    let isOpen = false
+    try {
+      const database = await orAborted(entry.database, signal)
+      isOpen = true
+      return await work(database)
+    } finally {
+      release(key, entry, isOpen)
+    }
+  }
+
+  return { use }
+}
+
+const maxValues = 12
+const maxValueCharacters = 24
+
+export async function describeTables(connection: DuckDBConnection, plan: DatabasePlan): Promise<TableDescription[]> {
+  const tables: TableDescription[] = []
+  for (const { name } of plan.tables) {
+    const columns: DescribedColumn[] = []
+    for (const column of await describe(connection, quoteName(name))) {
+      const isListed = columns.length < maxColumns && column.type === 'VARCHAR'
+      columns.push(isListed ? { ...column, values: await fewValues(connection, name, column.name) } : column)
+    }
+    tables.push({ name, columns })
+  }
+  return tables
+}
+
+async function fewValues(connection: DuckDBConnection, table: string, column: string): Promise<string[] | undefined> {
+  const name = quoteName(column)
+  const reply = await connection.runAndReadAll(
+    `SELECT DISTINCT ${name} FROM ${quoteName(table)} WHERE ${name} IS NOT NULL LIMIT ${maxValues + 1}`,
+  )
+  const values = reply.getRows().map(([value]) => String(value))
+  // A value with a comma, a parenthesis or a line break could be misread as several values.
+  const isPlain = values.every((value) => value !== '' && value.length <= maxValueCharacters && !/[,()\p{Cc}]/u.test(value))
+  return values.length > 0 && values.length <= maxValues && isPlain ? values.sort() : undefined
+}

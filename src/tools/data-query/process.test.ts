@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { after, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
+import { startLimited } from '../../processes/limited-process.ts'
 import type { Question } from './child.ts'
 import { createQueryProcess } from './process.ts'
 
@@ -30,4 +32,19 @@ test('a query is repeated if its process was killed because of another query', {
   await assert.rejects(cancelled, { message: 'enough' })
   const answer = await otherQuery
   assert.deepEqual(answer.type === 'rows' && answer.rows.rows, [[0]])
+})
+
+test('the process of an endless query ends with the service', { timeout: 20_000 }, async (t) => {
+  const child = startLimited(new URL('./child', import.meta.url), { limits: { dataKb: 2_000_000, heapMb: 512 } })
+  t.after(() => child.kill('SIGKILL'))
+  child.ref()
+  child.send({ id: 1, question: query(endless) })
+  await once(child, 'message')
+  // The query has begun and does not answer.
+  const answered = await Promise.race([once(child, 'message'), wait(2000, 'busy')])
+  assert.equal(answered, 'busy')
+  const exited = once(child, 'exit')
+  // When the service dies, all of its pipes are closed.
+  for (const pipe of child.stdio) pipe?.destroy()
+  assert.notEqual(await Promise.race([exited, wait(5000, 'still there')]), 'still there')
 })

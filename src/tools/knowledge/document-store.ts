@@ -11,7 +11,7 @@ import type { FilesRoot, FoundFile } from '../../files/root.ts'
 import { writeWhole } from '../../files/write-whole.ts'
 import { passageFormat, toPassage, toPassages } from '../../knowledge/passages.ts'
 import type { SearchDocument } from '../../search/retriever.ts'
-import { toRelative } from '../files/file-access.ts'
+import { toRelative } from '../files/files.ts'
 
 /** The parts of a document needed for a search. */
 export interface StoredDocument {

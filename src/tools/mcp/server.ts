@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { resolveReferences, type Environment } from '../../configuration/references.ts'
 import type { ToolConfigOf } from '../../configuration/tool-types.ts'
-import { createMask, isSecretName } from '../web/secrets.ts'
+import { createMask, isSecretName } from '../web/request-headers.ts'
 import type { ClientCredentials } from './client-credentials.ts'
 
 const mebibyte = 1024 * 1024

@@ -1,4 +1,10 @@
 import type { JsonValue } from '../../agent/messages.ts'
+import type { ToolContext } from '../../agent/tool.ts'
+import { mediaTypeOf } from '../../artifacts/file-name.ts'
+import { messageOf } from '../../errors.ts'
+import { WorkerLost } from '../../processes/worker.ts'
+import type { RunFile } from './memory-files.ts'
+import type { Outcome, Ran } from './messages.ts'
 
 /** The result of code which ran to its end, for the caller and the model. */
 export interface RunAnswer {
@@ -51,4 +57,48 @@ export function toFailureText(error: string, { stdout, stderr, files, note }: Ru
     note,
   ]
   return parts.filter(Boolean).join('\n\n')
+}
+
+export async function saveFiles(runFiles: readonly RunFile[], context: ToolContext, notes: string[]): Promise<string[]> {
+  const names: string[] = []
+  for (const { path, bytes } of runFiles) {
+    const name = path.slice(path.lastIndexOf('/') + 1)
+    try {
+      names.push((await context.artifact(name, mediaTypeOf(name), bytes)).name)
+    } catch (error) {
+      context.signal.throwIfAborted()
+      notes.push(`${path} was not saved: ${messageOf(error)}`)
+    }
+  }
+  return names
+}
+
+export function toAnswer({ result, repr }: Outcome, { stdout, stderr }: Ran, files: string[], notes: readonly string[]): RunAnswer {
+  return {
+    ...(result !== undefined && { result: JSON.parse(result) as JsonValue }),
+    ...(repr !== undefined && { result: repr }),
+    ...(stdout && { stdout }),
+    ...(stderr && { stderr }),
+    ...(files.length > 0 && { files }),
+    ...(notes.length > 0 && { note: notes.join(' ') }),
+  }
+}
+
+export function toFailure(error: unknown, limitMs: number): unknown {
+  if (!(error instanceof WorkerLost)) return error
+  const reasons = {
+    memory: 'Python ran out of memory',
+    crash: 'Python ended unexpectedly, most likely because it ran out of memory or because calls were nested too deeply',
+    stopped: `The code did not stop after its limit of ${seconds(limitMs)} s`,
+  }
+  return new Error(`${reasons[reasonOf(error)]}; its variables and files are gone. Do less at a time.`, { cause: error })
+}
+
+export function reasonOf({ reason, message }: WorkerLost): 'memory' | 'crash' | 'stopped' {
+  if (reason === 'stopped' || reason === 'closed') return 'stopped'
+  return reason === 'fault' && message === 'memory' ? 'memory' : 'crash'
+}
+
+export function seconds(ms: number): number {
+  return Math.round(ms / 100) / 10
 }

@@ -1,15 +1,11 @@
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
-import { mediaTypeOf } from '../../artifacts/file-name.ts'
-import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
-import { fitAnswer, shorten, toFailureText, type RunAnswer } from './answer.ts'
-import { createQuestionFiles } from './question-files.ts'
-import { createStarter } from './interpreter.ts'
-import type { RunFile } from './memory-files.ts'
-import { readOutcome, type Ran, type Outcome } from './messages.ts'
-import { Workspaces, type WorkspaceLease, type WorkspaceOptions, type WorkspaceRequest } from './workspaces.ts'
 import { WorkerLost } from '../../processes/worker.ts'
-import { messageOf } from '../../errors.ts'
+import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
+import { fitAnswer, reasonOf, saveFiles, seconds, shorten, toAnswer, toFailure, toFailureText } from './answer.ts'
+import { createStarter } from './interpreter.ts'
+import { readOutcome, type Ran } from './messages.ts'
+import { createQuestionFiles, Workspaces, type WorkspaceLease, type WorkspaceOptions, type WorkspaceRequest } from './workspaces.ts'
 
 const description = `Runs Python 3.14 code and returns the value of its last expression, the printed text, and the files that the code wrote.
 Variables, imports and files stay for later calls of the same conversation.
@@ -145,48 +141,4 @@ function resultsFor(code: string, { latestOutput }: ToolContext): string | undef
   const text = JSON.stringify(Object.fromEntries(outputs))
   if (text.length > maxResultsCharacters) throw new Error(`The results of ${[...names].join(', ')} are too large to be passed to Python.`)
   return text
-}
-
-async function saveFiles(runFiles: readonly RunFile[], context: ToolContext, notes: string[]): Promise<string[]> {
-  const names: string[] = []
-  for (const { path, bytes } of runFiles) {
-    const name = path.slice(path.lastIndexOf('/') + 1)
-    try {
-      names.push((await context.artifact(name, mediaTypeOf(name), bytes)).name)
-    } catch (error) {
-      context.signal.throwIfAborted()
-      notes.push(`${path} was not saved: ${messageOf(error)}`)
-    }
-  }
-  return names
-}
-
-function toAnswer({ result, repr }: Outcome, { stdout, stderr }: Ran, files: string[], notes: readonly string[]): RunAnswer {
-  return {
-    ...(result !== undefined && { result: JSON.parse(result) as JsonValue }),
-    ...(repr !== undefined && { result: repr }),
-    ...(stdout && { stdout }),
-    ...(stderr && { stderr }),
-    ...(files.length > 0 && { files }),
-    ...(notes.length > 0 && { note: notes.join(' ') }),
-  }
-}
-
-function toFailure(error: unknown, limitMs: number): unknown {
-  if (!(error instanceof WorkerLost)) return error
-  const reasons = {
-    memory: 'Python ran out of memory',
-    crash: 'Python ended unexpectedly, most likely because it ran out of memory or because calls were nested too deeply',
-    stopped: `The code did not stop after its limit of ${seconds(limitMs)} s`,
-  }
-  return new Error(`${reasons[reasonOf(error)]}; its variables and files are gone. Do less at a time.`, { cause: error })
-}
-
-function reasonOf({ reason, message }: WorkerLost): 'memory' | 'crash' | 'stopped' {
-  if (reason === 'stopped' || reason === 'closed') return 'stopped'
-  return reason === 'fault' && message === 'memory' ? 'memory' : 'crash'
-}
-
-function seconds(ms: number): number {
-  return Math.round(ms / 100) / 10
 }

@@ -1,8 +1,6 @@
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
-import { decodeText, essenceOf, isText } from './decode-text.ts'
 import type { FetchedResponse } from './fetch-address.ts'
-import { shortenJson } from './shorten.ts'
 
 /** Maximum bytes of a body. Longer text is cut, and a longer file is refused. */
 export const maxBodyBytes = 10 * 1024 * 1024
@@ -67,14 +65,101 @@ function toName({ headers, url }: FetchedResponse): string {
   const disposition = headers.get('content-disposition') ?? ''
   const extended = /filename\*\s*=\s*utf-8''([^;]+)/i.exec(disposition)?.[1]
   const plain = /filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;]+))/i.exec(disposition)
-  const fileName = decode(extended) ?? plain?.[1]?.replace(/\\(.)/g, '$1') ?? plain?.[2]?.trim()
-  return fileName || decode(new URL(url).pathname.split('/').at(-1)) || 'answer'
+  const fileName = decodeComponent(extended) ?? plain?.[1]?.replace(/\\(.)/g, '$1') ?? plain?.[2]?.trim()
+  return fileName || decodeComponent(new URL(url).pathname.split('/').at(-1)) || 'answer'
 }
 
-function decode(text: string | undefined): string | undefined {
+function decodeComponent(text: string | undefined): string | undefined {
   try {
     return text === undefined ? undefined : decodeURIComponent(text)
   } catch {
     return text
   }
+}
+
+/** Decodes a fetched body with its declared encoding, or else as UTF-8 (WHATWG Encoding, HTML 13.2.3.2). */
+export function decodeText(bytes: Uint8Array, contentType: string | null): string {
+  // A byte order mark wins over every label (Encoding standard, decode).
+  const label = markOf(bytes) ?? parameterOf(contentType) ?? declaredIn(bytes) ?? 'utf-8'
+  return decode(bytes, label)
+}
+
+/** The media type without parameters: `text/html` of `text/html; charset=utf-8`; empty when absent. */
+export function essenceOf(contentType: string | null): string {
+  return (contentType ?? '').split(';')[0]!.trim().toLowerCase()
+}
+
+const textual =
+  /^(text\/.+|.+\+(json|xml|yaml)|application\/(json|xml|yaml|x-yaml|javascript|x-www-form-urlencoded|graphql|jsonl|x-ndjson|toml|sql))$/
+
+/** True for a textual media type, and for a body without a media type whose first 1024 bytes contain no NUL. */
+export function isText(bytes: Uint8Array, contentType: string | null): boolean {
+  const essence = essenceOf(contentType)
+  if (textual.test(essence)) return true
+  return essence === '' && !bytes.subarray(0, 1024).includes(0)
+}
+
+function markOf([first, second, third]: Uint8Array): string | undefined {
+  if (first === 0xef && second === 0xbb && third === 0xbf) return 'utf-8'
+  if (first === 0xfe && second === 0xff) return 'utf-16be'
+  return first === 0xff && second === 0xfe ? 'utf-16le' : undefined
+}
+
+function parameterOf(contentType: string | null): string | undefined {
+  return /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(contentType ?? '')?.[1]
+}
+
+/** The encoding declared in the first 1024 bytes, as in browsers: `<meta charset=...>` or the XML declaration. */
+function declaredIn(bytes: Uint8Array): string | undefined {
+  const start = Buffer.from(bytes.subarray(0, 1024)).toString('latin1')
+  const label = /<meta[^>]+charset\s*=\s*["']?([\w-]+)/i.exec(start)?.[1] ?? /^<\?xml[^>]+encoding\s*=\s*["']([\w-]+)/i.exec(start)?.[1]
+  // The declaration was readable as single bytes, so the encoding cannot be UTF-16 (HTML 13.2.3.2).
+  return label && /^utf-?16/i.test(label) ? 'utf-8' : label
+}
+
+function decode(bytes: Uint8Array, label: string): string {
+  try {
+    return new TextDecoder(label).decode(bytes)
+  } catch {
+    return new TextDecoder().decode(bytes)
+  }
+}
+
+/** Maximum items per list and characters per text, from most to fewest. */
+const steps = [
+  { items: 200, characters: 8000 },
+  { items: 100, characters: 4000 },
+  { items: 50, characters: 2000 },
+  { items: 20, characters: 1000 },
+  { items: 10, characters: 500 },
+  { items: 5, characters: 200 },
+  { items: 2, characters: 100 },
+] as const
+
+type Step = (typeof steps)[number]
+
+/**
+ * Shortens data to `maxCharacters` of JSON. Long lists and texts lose their ends and state how much was left out. Data that does not
+ * fit even then is returned in the shortest form.
+ */
+export function shortenJson(value: JsonValue, maxCharacters: number): JsonValue {
+  let shorter = value
+  for (const step of steps) {
+    if (JSON.stringify(shorter).length <= maxCharacters) return shorter
+    shorter = shorten(value, step)
+  }
+  return shorter
+}
+
+function shorten(value: JsonValue, step: Step): JsonValue {
+  if (typeof value === 'string') return shortenText(value, step.characters)
+  if (typeof value !== 'object' || value === null) return value
+  if (!Array.isArray(value)) return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, shorten(child, step)]))
+  const items = value.slice(0, step.items).map((item) => shorten(item, step))
+  return value.length <= step.items ? items : [...items, `[${value.length - step.items} more of ${value.length} left out]`]
+}
+
+function shortenText(text: string, characters: number): string {
+  if (text.length <= characters) return text
+  return `${text.slice(0, characters).toWellFormed()} [${text.length - characters} more characters left out]`
 }

@@ -4,8 +4,7 @@ import net from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { createGzip, gzipSync } from 'node:zlib'
 import { createGuardedFetch, type Lookup } from '../../outbound/guarded-fetch.ts'
-import { fetchAddress, type AddressRequest } from './fetch-address.ts'
-import { parseHost } from './hosts.ts'
+import { fetchAddress, type AddressRequest, parseHost } from './fetch-address.ts'
 import { startSite } from './web-fixture.ts'
 
 const lookupLoopback: Lookup = (_host, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }])

@@ -5,9 +5,8 @@ import type { ToolConfigOf } from '../../configuration/tool-types.ts'
 import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
 import { maxBodyBytes, toResponseOutput } from './body-output.ts'
 import { fetchAddress, FetchRefused } from './fetch-address.ts'
-import { maySendSecrets, parseHost, type HostPattern } from './hosts.ts'
-import { headerFault, isFieldName, isFieldValue, toContextHeaders, toTraceHeaders } from './request-headers.ts'
-import { createMask, isSecretHeader } from './secrets.ts'
+import { maySendSecrets, parseHost, type HostPattern } from './fetch-address.ts'
+import { headerFault, isFieldName, isFieldValue, toContextHeaders, toTraceHeaders, createMask, isSecretHeader } from './request-headers.ts'
 import { messageOf } from '../../errors.ts'
 
 type HttpRequestConfig = ToolConfigOf<'http_request'>

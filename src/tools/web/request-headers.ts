@@ -1,4 +1,5 @@
 import type { ToolContext } from '../../agent/tool.ts'
+import { referencesIn } from '../../configuration/references.ts'
 
 /** Headers of requests that a model writes. Headers of the connection and of the caller are forbidden: with them, a model could impersonate another client. */
 
@@ -39,4 +40,27 @@ export function toTraceHeaders({ traceparent }: Pick<ToolContext, 'traceparent'>
 /** The caller's `stix*` headers, without those that are not valid HTTP headers. */
 export function toContextHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name, value]) => isFieldName(name) && isFieldValue(value)))
+}
+
+/** Shorter secrets would match ordinary text by chance. */
+const minCharacters = 8
+
+/** Replaces secrets that a server sends back: the whole secret, and its last word (`Bearer ...`), plain, JSON-escaped and URL-encoded. */
+export function createMask(secrets: readonly string[]): (text: string) => string {
+  const masked = secrets
+    .flatMap((secret) => [secret, secret.split(' ').at(-1)!])
+    .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret.toWellFormed())])
+    .filter((secret) => secret.length >= minCharacters)
+  const longestFirst = [...new Set(masked)].sort((first, second) => second.length - first.length)
+  return (text) => longestFirst.reduce((rest, secret) => rest.replaceAll(secret, '********'), text)
+}
+
+/** True when a configured header is a secret. `api-version: 2024-01-01` is not, and masking the value would damage responses. */
+export function isSecretHeader(name: string, configured: string): boolean {
+  return referencesIn(configured).length > 0 || isSecretName(name)
+}
+
+/** True when a value of this name is most likely a secret. */
+export function isSecretName(name: string): boolean {
+  return /auth|key|token|secret|cookie|pass|credential|signature/i.test(name)
 }

@@ -7,9 +7,8 @@ import { openFilesRoot } from '../../files/root.ts'
 import { createGuardedFetch, type Lookup } from '../../outbound/guarded-fetch.ts'
 import type { ToolSpec } from '../builder.ts'
 import { dependenciesOf } from '../dependencies-fixture.ts'
-import type { PageLimits } from './page-reader.ts'
+import { type PageLimits, createWebPage } from './web-page.ts'
 import { startSite } from './web-fixture.ts'
-import { createWebPage } from './web-page.ts'
 
 const lookupLoopback: Lookup = (_host, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }])
 

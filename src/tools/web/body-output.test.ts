@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { decodeText, essenceOf, isText } from './decode-text.ts'
+import { decodeText, essenceOf, isText } from './body-output.ts'
 
 test('text is decoded by its byte order mark, its header, its declaration, or else as UTF-8', () => {
   const latin = Buffer.from('<meta charset="iso-8859-1">Grüße', 'latin1')

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
-import { createKeptDescriptions } from './kept-descriptions.ts'
+import { createKeptDescriptions } from './descriptions.ts'
 import type { TableSource } from './tables.ts'
 
 const source = (version: string): TableSource => ({ name: 'sales', format: 'csv', files: [{ path: '/files/sales.csv', version }] })
