@@ -1,40 +1,90 @@
 import { TaskState, type Artifact, type StreamResponse, type Task, type TaskStatus } from '@a2a-js/sdk'
 import type { PendingCall } from '../../../agent/approval.ts'
-import type { Artifact as FileArtifact } from '../../../agent/artifact.ts'
+import { TextBuilder } from '../../../agent/text-builder.ts'
+import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { interruptReason } from '../../../runs/approvals/approval-view.ts'
-import { collect, errorOf, outputOf } from '../../../runs/log/outcome.ts'
+import { errorOf, outputOf } from '../../../runs/log/outcome.ts'
 import type { OpenRun } from '../../../runs/open-run.ts'
-import { statusOfEnd, type EndEvent, type LoggedEvent } from '../../../runs/run.ts'
+import { isLastEvent, statusOfEnd, type LastEvent, type LoggedEvent } from '../../../runs/run.ts'
+import type { Projection } from '../../projection.ts'
+import { stepText } from '../protocols.ts'
 import { dataPart } from './message.ts'
-import { filesOf, newTask, states, toAnswer, toAnswerArtifact, toFileArtifacts, toStatus, toWaitingStatus, type TaskRef } from './tasks.ts'
+import { newTask, states, toAnswer, toAnswerArtifact, toFileArtifacts, toStatus, toWaitingStatus, type TaskRef } from './tasks.ts'
 
-/** Converts the files of a run to artifacts with links. */
-export type ToArtifacts = (files: readonly FileArtifact[]) => ReturnType<typeof toFileArtifacts>
+/** A run as updates of its task: steps as status updates, and the answer as an artifact with appended text. */
+export class TaskProjection implements Projection<StreamResponse> {
+  private readonly taskRef: TaskRef
+  private readonly answer = new TextBuilder()
+  /** Whether the next text continues the answer that the client has. */
+  private isGrowing = false
+  /** Number of the last status message, larger than the number of any earlier one. */
+  private statusNumber: number
+
+  /** `received`: the events that the client has. */
+  constructor({ requestId, sessionId }: Pick<OpenRun, 'requestId' | 'sessionId'>, received: readonly LoggedEvent[] = []) {
+    this.taskRef = { taskId: requestId, contextId: sessionId }
+    this.statusNumber = received.length
+    this.answer.add(outputOf(received))
+    this.isGrowing = !this.answer.isEmpty && !isLastEvent(received.at(-1))
+  }
+
+  take(event: LoggedEvent): readonly StreamResponse[] {
+    if (event.type === 'text' && event.label === 'answer') return [this.append(event.text)]
+    if (isLastEvent(event)) return []
+    // Text after another event starts a new answer, which replaces the text before.
+    this.isGrowing = false
+    const text = stepText(event)
+    if (text === undefined) return []
+    return [this.toUpdate(toStatus(TaskState.TASK_STATE_WORKING, this.taskRef, text, ++this.statusNumber))]
+  }
+
+  /** The files and the final status of a run, or the calls that wait. */
+  last(event: LastEvent, _number: number, files: readonly AnswerFile[]): readonly StreamResponse[] {
+    const { taskRef } = this
+    if (event.type === 'interrupt')
+      return [this.toUpdate(toWaitingStatus(taskRef, event.calls), { finish_reason: interruptReason(event.calls) })]
+    // The data follows the text of the answer, which the client has.
+    const value = event.structured ? [dataPart(JSON.parse(this.answer.toText()))] : []
+    return [
+      ...(value.length > 0 ? [this.toArtifactUpdate(toAnswerArtifact(value), { append: true, lastChunk: false })] : []),
+      ...toFileArtifacts(files).map((artifact) => this.toArtifactUpdate(artifact, { append: false, lastChunk: true })),
+      this.toUpdate(toStatus(states[statusOfEnd(event.reason)], taskRef, errorOf(event)?.body), { finish_reason: event.reason }),
+    ]
+  }
+
+  private append(text: string): StreamResponse {
+    const append = this.isGrowing
+    if (!append) this.answer.clear()
+    this.answer.add(text)
+    this.isGrowing = true
+    return this.toArtifactUpdate(toAnswer(text), { append, lastChunk: false })
+  }
+
+  private toUpdate(status: TaskStatus, metadata?: Record<string, unknown>): StreamResponse {
+    return { payload: { $case: 'statusUpdate', value: { ...this.taskRef, status, metadata } } }
+  }
+
+  private toArtifactUpdate(artifact: Artifact, { append, lastChunk }: { append: boolean; lastChunk: boolean }): StreamResponse {
+    return { payload: { $case: 'artifactUpdate', value: { ...this.taskRef, artifact, append, lastChunk, metadata: undefined } } }
+  }
+}
 
 interface FollowOptions {
-  toArtifacts: ToArtifacts
+  /** Files of the events, with links for the client. */
+  toFiles(events: readonly LoggedEvent[]): Promise<readonly AnswerFile[]>
   /** The undecided calls of the run. */
   openCalls(): Promise<readonly PendingCall[]>
   disconnected: AbortSignal
 }
 
-/** The position of a reader in the events of a run. */
-interface Position {
-  /** Number of the last event that the reader has received. */
-  after: number
-  /** Number of the last status message, larger than the number of any earlier one. */
-  steps: number
-  /** Whether the next text continues an answer that the reader has received in part. */
-  isGrowing: boolean
-}
-
 type Updates = AsyncGenerator<StreamResponse, void, undefined>
 
-/** Yields the events after number `after` as updates of the task, until the run ends or waits for approval. */
-export async function* follow(run: OpenRun, options: FollowOptions, after = 0): Updates {
-  yield { payload: { $case: 'task', value: newTask(taskRefOf(run), run.input) } }
-  yield* updatesOf(run, { after, steps: after, isGrowing: false }, options.disconnected)
-  yield* lastUpdatesOf(run, options)
+/** Yields the updates of a task behind the events that the client has received, until the run ends or waits for approval. */
+export async function* follow(run: OpenRun, options: FollowOptions, received: readonly LoggedEvent[] = []): Updates {
+  yield toFirst(newTask({ taskId: run.requestId, contextId: run.sessionId }, run.input))
+  const projection = new TaskProjection(run, received)
+  yield* updatesOf(run, projection, received.length, options.disconnected)
+  yield* lastUpdatesOf(run, projection, options)
 }
 
 interface Subscription extends FollowOptions {
@@ -48,25 +98,30 @@ interface Subscription extends FollowOptions {
 export async function* subscribe({ task, open, ...options }: Subscription): Updates {
   // Opening a pending run may block until its session is free, so the task is sent first.
   const isPending = task.status?.state === TaskState.TASK_STATE_SUBMITTED
-  if (isPending) yield { payload: { $case: 'task', value: task } }
+  if (isPending) yield toFirst(task)
   let run = await open()
-  const { events } = run.log
-  const answer = isPending ? '' : outputOf(events.slice())
-  const after = isPending ? 0 : events.length
-  const position: Position = { after, steps: after, isGrowing: answer !== '' }
-  if (!isPending) yield { payload: { $case: 'task', value: { ...task, artifacts: answer === '' ? [] : [toAnswer(answer)] } } }
+  const received = isPending ? [] : run.log.events.slice()
+  const answer = outputOf(received)
+  if (!isPending) yield toFirst({ ...task, artifacts: answer === '' ? [] : [toAnswer(answer)] })
+  const projection = new TaskProjection(run, received)
+  let after = received.length
   let hasWaitingStatus = task.status?.state === TaskState.TASK_STATE_INPUT_REQUIRED
   for (;;) {
-    const previous = position.after
-    yield* updatesOf(run, position, options.disconnected)
+    yield* updatesOf(run, projection, after, options.disconnected)
     if (options.disconnected.aborted) return
-    if (!run.log.interrupted) return yield* lastUpdatesOf(run, options)
-    if (!hasWaitingStatus || position.after > previous) yield* lastUpdatesOf(run, options)
+    const isNews = run.log.events.length > after
+    after = run.log.events.length
+    if (!run.log.interrupted) return yield* lastUpdatesOf(run, projection, options)
+    if (!hasWaitingStatus || isNews) yield* lastUpdatesOf(run, projection, options)
     hasWaitingStatus = true
     const resumed = await resumedRun(run, open, options.disconnected)
     if (!resumed) return
     run = resumed
   }
+}
+
+function toFirst(value: Task): StreamResponse {
+  return { payload: { $case: 'task', value } }
 }
 
 /** Waits until an interrupted run resumes. Undefined if the client disconnects first. */
@@ -82,85 +137,26 @@ async function resumedRun(run: OpenRun, open: Subscription['open'], disconnected
   }
 }
 
-/** Yields steps as status updates and the answer as an artifact with appended text. Advances `position`. */
-async function* updatesOf({ log, ...run }: OpenRun, position: Position, disconnected: AbortSignal): Updates {
-  const taskRef = taskRefOf(run)
-  for await (const { first, events } of log.follow(position.after, disconnected)) {
-    for (const piece of toPieces(events)) {
-      if (piece.type === 'answer') {
-        yield toArtifactUpdate(taskRef, toAnswer(piece.text), position.isGrowing)
-        position.isGrowing = true
-        continue
-      }
-      // Text after a step starts a new answer, which replaces the text before.
-      position.isGrowing = false
-      if (piece.type === 'step') yield toUpdate(taskRef, toStatus(TaskState.TASK_STATE_WORKING, taskRef, piece.text, ++position.steps))
-    }
-    position.after = first + events.length - 1
+async function* updatesOf({ log }: OpenRun, projection: TaskProjection, after: number, disconnected: AbortSignal): Updates {
+  for await (const { events } of log.follow(after, disconnected)) {
+    for (const event of withJoinedTexts(events)) yield* projection.take(event)
   }
 }
 
-/** Yields the files and the final status of a run, or the calls that wait for approval. */
-async function* lastUpdatesOf({ log, ...run }: OpenRun, { toArtifacts, openCalls }: FollowOptions): Updates {
-  const taskRef = taskRefOf(run)
-  const end = log.last
-  if (end?.type === 'interrupt') {
-    const calls = await openCalls()
-    return yield toUpdate(taskRef, toWaitingStatus(taskRef, calls), { finish_reason: interruptReason(calls) })
-  }
-  if (end?.type !== 'end') return
-  const { structured_output: structured } = collect(run.input, log.eventsAndFault).answer
-  // The data follows the text of the answer, which the reader has.
-  if (structured !== undefined) yield toArtifactUpdate(taskRef, toAnswerArtifact([dataPart(structured)]), true)
-  for (const artifact of await toArtifacts(filesOf(log.events.slice()))) {
-    yield { payload: { $case: 'artifactUpdate', value: { ...taskRef, artifact, append: false, lastChunk: true, metadata: undefined } } }
-  }
-  yield toUpdate(taskRef, toEndStatus(taskRef, end), { finish_reason: end.reason })
-}
-
-function taskRefOf({ requestId, sessionId }: Pick<OpenRun, 'requestId' | 'sessionId'>): TaskRef {
-  return { taskId: requestId, contextId: sessionId }
-}
-
-type Piece = { type: 'answer' | 'step'; text: string } | { type: 'other' }
-
-/** Merges consecutive texts of the answer into one piece. */
-function toPieces(events: readonly LoggedEvent[]): Piece[] {
-  const pieces: Piece[] = []
+/** Joins pieces of the answer that arrive together, so that they are one update. */
+function withJoinedTexts(events: readonly LoggedEvent[]): LoggedEvent[] {
+  const joined: LoggedEvent[] = []
   for (const event of events) {
-    const piece = toPiece(event)
-    const last = pieces.at(-1)
-    if (piece?.type === 'answer' && last?.type === 'answer') last.text += piece.text
-    else if (piece) pieces.push(piece)
+    const last = joined.at(-1)
+    const isText = event.type === 'text' && last?.type === 'text' && event.label === last.label
+    if (isText) joined[joined.length - 1] = { ...last, text: last.text + event.text }
+    else joined.push(event)
   }
-  return pieces
+  return joined
 }
 
-/** Undefined for the last event, which is sent as the task's final status. */
-function toPiece(event: LoggedEvent): Piece | undefined {
-  switch (event.type) {
-    case 'text':
-      return event.label === 'answer' ? { type: 'answer', text: event.text } : { type: 'other' }
-    case 'step_start':
-      return { type: 'step', text: `${event.step.tool} has started.` }
-    case 'step_end':
-      return { type: 'step', text: `${event.step.tool} has ended: ${event.step.status}.` }
-    case 'retrying':
-      return { type: 'other' }
-    case 'interrupt':
-    case 'end':
-      return undefined
-  }
-}
-
-function toEndStatus(taskRef: TaskRef, end: EndEvent): TaskStatus {
-  return toStatus(states[statusOfEnd(end.reason)], taskRef, errorOf(end)?.body)
-}
-
-function toUpdate(taskRef: TaskRef, status: TaskStatus, metadata?: Record<string, unknown>): StreamResponse {
-  return { payload: { $case: 'statusUpdate', value: { ...taskRef, status, metadata } } }
-}
-
-function toArtifactUpdate(taskRef: TaskRef, artifact: Artifact, append: boolean): StreamResponse {
-  return { payload: { $case: 'artifactUpdate', value: { ...taskRef, artifact, append, lastChunk: false, metadata: undefined } } }
+async function* lastUpdatesOf({ log }: OpenRun, projection: TaskProjection, { toFiles, openCalls }: FollowOptions): Updates {
+  const end = log.last
+  if (end?.type === 'interrupt') yield* projection.last({ ...end, calls: await openCalls() }, log.events.length, [])
+  else if (end) yield* projection.last(end, log.events.length, await toFiles(log.events.slice()))
 }
