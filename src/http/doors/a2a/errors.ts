@@ -8,7 +8,7 @@ import {
 } from '@a2a-js/sdk/errors'
 import type { A2ARequestHandler } from '@a2a-js/sdk/server'
 import { ServiceError, type ErrorCode } from '../../../errors.ts'
-import type { Caller } from '../protocol-caller.ts'
+import type { Caller } from '../protocols.ts'
 
 const errorClasses: Partial<Record<ErrorCode, new (message: string) => A2AError>> = {
   not_found: TaskNotFoundError,

@@ -77,7 +77,7 @@ interface FollowOptions {
   disconnected: AbortSignal
 }
 
-type Updates = AsyncGenerator<StreamResponse, void, undefined>
+type Updates<Result = void> = AsyncGenerator<StreamResponse, Result, undefined>
 
 /** Yields the updates of a task behind the events that the client has received, until the run ends or waits for approval. */
 export async function* follow(run: OpenRun, options: FollowOptions, received: readonly LoggedEvent[] = []): Updates {
@@ -107,12 +107,11 @@ export async function* subscribe({ task, open, ...options }: Subscription): Upda
   let after = received.length
   let hasWaitingStatus = task.status?.state === TaskState.TASK_STATE_INPUT_REQUIRED
   for (;;) {
-    yield* updatesOf(run, projection, after, options.disconnected)
+    const previous = after
+    after = yield* updatesOf(run, projection, after, options.disconnected)
     if (options.disconnected.aborted) return
-    const isNews = run.log.events.length > after
-    after = run.log.events.length
     if (!run.log.interrupted) return yield* lastUpdatesOf(run, projection, options)
-    if (!hasWaitingStatus || isNews) yield* lastUpdatesOf(run, projection, options)
+    if (!hasWaitingStatus || after > previous) yield* lastUpdatesOf(run, projection, options)
     hasWaitingStatus = true
     const resumed = await resumedRun(run, open, options.disconnected)
     if (!resumed) return
@@ -137,10 +136,14 @@ async function resumedRun(run: OpenRun, open: Subscription['open'], disconnected
   }
 }
 
-async function* updatesOf({ log }: OpenRun, projection: TaskProjection, after: number, disconnected: AbortSignal): Updates {
-  for await (const { events } of log.follow(after, disconnected)) {
+/** Yields the updates behind the event number `after`, and returns the number of the last event. */
+async function* updatesOf({ log }: OpenRun, projection: TaskProjection, after: number, disconnected: AbortSignal): Updates<number> {
+  let received = after
+  for await (const { first, events } of log.follow(after, disconnected)) {
     for (const event of withJoinedTexts(events)) yield* projection.take(event)
+    received = first + events.length - 1
   }
+  return received
 }
 
 /** Joins pieces of the answer that arrive together, so that they are one update. */

@@ -15,19 +15,19 @@ import type { OpenRun } from '../../../runs/open-run.ts'
 import { answerCalls } from '../../../runs/parts.ts'
 import type { RecentRun, RecentRunStore } from '../../../runs/run-list.ts'
 import type { NotificationConfig, RunStore, StoredRun } from '../../../runs/run-store.ts'
-import { isReadable, type Operation, type RunKey } from '../../../runs/run.ts'
+import { isReadable, type LoggedEvent, type Operation, type RunKey } from '../../../runs/run.ts'
 import type { Runs } from '../../../runs/runs.ts'
 import type { SubAgents } from '../../../sub-agents/sub-agents.ts'
 import { openRun, waitForEnd } from '../../reader.ts'
 import { isId } from '../../server/request-headers.ts'
 import { toNewChat } from '../core/chat-request.ts'
-import { contextOf, type Caller } from '../protocol-caller.ts'
+import { contextOf, type Caller } from '../protocols.ts'
 import { legacyVersion, toCard, toExtendedCard, versionOf, type CardOptions } from './card.ts'
 import { toDecisions } from './decisions.ts'
 import { chatOptionsOf, toQuestion } from './message.ts'
-import { follow, subscribe, type ToArtifacts } from './projection.ts'
+import { follow, subscribe } from './projection.ts'
 import { createPushMethods, maxConfigs, toConfig, type PushServices } from './push-configs.ts'
-import { checkHistoryLength, listTasks, readTask, toFileArtifacts, type FileLinks } from './tasks.ts'
+import { checkHistoryLength, filesOf, listTasks, readTask, withLinks, type FileLinks } from './tasks.ts'
 
 export interface A2aServices extends CardOptions, PushServices {
   agent: CurrentAgent
@@ -71,8 +71,10 @@ export function createRequestHandler(services: A2aServices, caller: Caller, at: 
 function messageMethods(call: A2aCall): Pick<A2ARequestHandler, 'sendMessage' | 'sendMessageStream' | 'resubscribe'> {
   const { services, caller } = call
   const readerOf = (requestId: string) => ({
-    toArtifacts: async (files: Parameters<ToArtifacts>[0]) =>
-      files.length === 0 ? [] : toFileArtifacts(await find(call, requestId), files, call.links),
+    async toFiles(events: readonly LoggedEvent[]) {
+      const made = filesOf(events)
+      return made.length === 0 ? [] : withLinks(await find(call, requestId), made, call.links)
+    },
     openCalls: () => services.openCalls.openOf(keyOf(call, requestId)),
     disconnected: caller.disconnected,
   })
@@ -83,8 +85,8 @@ function messageMethods(call: A2aCall): Pick<A2ARequestHandler, 'sendMessage' | 
       return answerTask(call, run.requestId, request.configuration?.historyLength)
     },
     async *sendMessageStream(request) {
-      const { run, after } = await open(call, request, 'chain_streaming')
-      yield* follow(run, readerOf(run.requestId), after)
+      const { run, received } = await open(call, request, 'chain_streaming')
+      yield* follow(run, readerOf(run.requestId), received)
     },
     async *resubscribe({ id }) {
       requireAccess(caller.principal, accessTo.readRun)
@@ -147,10 +149,10 @@ function withHistory(task: Task, historyLength: number | undefined): Task {
   return historyLength === 0 ? { ...task, history: [] } : task
 }
 
-/** An open run. The caller has received the events up to number `after`. */
+/** An open run, and its events that the caller has received. */
 interface OpenTask {
   run: OpenRun
-  after?: number
+  received?: readonly LoggedEvent[]
 }
 
 async function open(call: A2aCall, request: SendMessageRequest, operation: Operation): Promise<OpenTask> {
@@ -206,6 +208,11 @@ async function decide(call: A2aCall, message: Message, config: NotificationConfi
   const prepare = async () => {
     if (config) await services.notifications.add(run, config, { max: maxConfigs, now: Date.now() })
   }
-  const part = await answerCalls(services, { principal, run, toDecisions: (calls) => toDecisions(message, calls, principal), prepare })
-  return { run: await followFor(call, run), after: part.before.length }
+  const { before } = await answerCalls(services, {
+    principal,
+    run,
+    toDecisions: (calls) => toDecisions(message, calls, principal),
+    prepare,
+  })
+  return { run: await followFor(call, run), received: before }
 }

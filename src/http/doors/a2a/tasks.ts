@@ -12,12 +12,13 @@ import {
 import { RequestMalformedError } from '@a2a-js/sdk/errors'
 import type { Owner } from '../../../access/owner.ts'
 import type { PendingCall } from '../../../agent/approval.ts'
-import type { Artifact as FileArtifact } from '../../../agent/artifact.ts'
+import type { Artifact as MadeFile } from '../../../agent/artifact.ts'
 import type { JsonValue } from '../../../agent/messages.ts'
+import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import type { Artifacts } from '../../../artifacts/artifacts.ts'
 import { parsePosition, toOffset } from '../../../json/offset.ts'
 import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
-import { fromCompact } from '../../../runs/log/compact-log.ts'
+import { storedEvents } from '../../../runs/parts.ts'
 import type { RecentFilters, RecentPosition, RecentRun, RecentRunStore } from '../../../runs/run-list.ts'
 import type { StoredRun } from '../../../runs/run-store.ts'
 import { toRunView } from '../../../runs/run-view.ts'
@@ -76,12 +77,12 @@ async function toTask(run: StoredRun, { links, open, changedAt }: TaskOptions): 
   const taskRef = { taskId: run.requestId, contextId: run.sessionId }
   const question = outcome?.input ?? run.request?.messages.at(-1)?.content ?? run.log?.input
   const answer = outcome ? [toAnswer(outcome.output, outcome.structured_output)] : []
-  const files = run.endedAt === undefined || !run.log ? [] : filesOf(fromCompact(run.log.events))
+  const files = run.endedAt === undefined ? [] : await withLinks(run, filesOf(storedEvents(run)), links)
   const state = status === 'interrupted' ? toWaitingStatus(taskRef, open) : toStatus(states[status], taskRef, error?.body)
   return {
     ...newTask(taskRef, question ?? ''),
     status: { ...state, timestamp },
-    artifacts: [...answer, ...(await toFileArtifacts(run, files, links))],
+    artifacts: [...answer, ...toFileArtifacts(files)],
   }
 }
 
@@ -118,23 +119,27 @@ export function toAnswerArtifact(parts: Part[]): Artifact {
   return { artifactId: answerId, name: answerId, description: '', parts, metadata: undefined, extensions: [] }
 }
 
-/** Converts files of tools to artifacts with short-lived links. */
-export async function toFileArtifacts(
+/** The files that tools made. */
+export function filesOf(events: readonly LoggedEvent[]): MadeFile[] {
+  return events.flatMap((event) => (event.type === 'step_end' ? (event.step.artifacts ?? []) : []))
+}
+
+/** Files of a run with short-lived links; none for a caller without `links`. */
+export async function withLinks(
   { session }: Pick<StoredRun, 'session'>,
-  files: readonly FileArtifact[],
+  made: readonly MadeFile[],
   links: FileLinks,
-): Promise<Artifact[]> {
-  if (session === undefined || !links) return []
-  const linkedFiles = await links.toAnswerFiles({ folder: session, made: files }, true)
-  return linkedFiles.flatMap(({ artifact_id: artifactId, file_name: name, file_type: mediaType, download_url: url }): Artifact[] => {
+): Promise<AnswerFile[]> {
+  return session === undefined || !links ? [] : links.toAnswerFiles({ folder: session, made }, true)
+}
+
+/** Files as artifacts; a file without a link is none. */
+export function toFileArtifacts(files: readonly AnswerFile[]): Artifact[] {
+  return files.flatMap(({ artifact_id: artifactId, file_name: name, file_type: mediaType, download_url: url }): Artifact[] => {
     if (url === undefined) return []
     const parts = [{ content: { $case: 'url' as const, value: url }, metadata: undefined, filename: name, mediaType }]
     return [{ artifactId, name, description: '', parts, metadata: undefined, extensions: [] }]
   })
-}
-
-export function filesOf(events: readonly LoggedEvent[]): FileArtifact[] {
-  return events.flatMap((event) => (event.type === 'step_end' ? (event.step.artifacts ?? []) : []))
 }
 
 function toMessage({ taskId, contextId }: TaskRef, { role, id, parts }: { role: Role; id: string; parts: Part[] }): Message {

@@ -8,6 +8,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { accessTo, permits, requireAccess } from '../../../access/permissions.ts'
 import type { PendingCall } from '../../../agent/approval.ts'
+import type { KeptFiles } from '../../../artifacts/answer-files.ts'
 import type { Artifacts } from '../../../artifacts/artifacts.ts'
 import type { CurrentAgent } from '../../../configuration/agent.ts'
 import { invalid } from '../../../errors.ts'
@@ -17,15 +18,16 @@ import type { NewChat } from '../../../runs/new-chat.ts'
 import type { OpenRun } from '../../../runs/open-run.ts'
 import { answerCalls } from '../../../runs/parts.ts'
 import type { RunStore } from '../../../runs/run-store.ts'
-import type { Operation, LoggedEvent } from '../../../runs/run.ts'
+import type { Operation } from '../../../runs/run.ts'
 import type { Runs } from '../../../runs/runs.ts'
 import { openRun, waitForEnd } from '../../reader.ts'
 import { isId } from '../../server/request-headers.ts'
 import { toNewChat } from '../core/chat-request.ts'
-import { contextOf } from '../protocol-caller.ts'
+import { contextOf } from '../protocols.ts'
 import { followRun, keyOf, readerOf, type McpCall } from './call.ts'
 import { decideByForms, decisionsIn, type FormAnswers, toDecision, toForm } from './forms.ts'
-import { toAskResult } from './results.ts'
+import { toAskResult, toProgress } from './projection.ts'
+import { toPictures } from './results.ts'
 
 export interface AskServices {
   artifacts: Pick<Artifacts, 'toAnswerFiles' | 'read'>
@@ -97,7 +99,7 @@ export async function answer(
     mayAsk = resumed !== undefined
     run = resumed ?? run
   }
-  return toAskResult(services.artifacts, call.caller.principal, run)
+  return readAnswer(services, call, run)
 }
 
 /** Whether the user of this client may decide all of the calls, and can be asked. Otherwise somebody decides elsewhere. */
@@ -152,6 +154,29 @@ async function followOrCancel({ runs }: AskServices, call: McpCall, run: OpenRun
   }
 }
 
+/** Waits for the last event of a run. A client with a progress token receives the steps after event `after` as progress. */
+async function followWithProgress({ context, disconnected, report }: McpCall, run: OpenRun, after: number): Promise<void> {
+  // Without a progress token the client reads no events.
+  if (context.mcpReq._meta?.progressToken === undefined) return waitForEnd(run, disconnected)
+  for await (const { events } of run.log.follow(after, disconnected)) {
+    for (const text of toProgress(events)) await report(text)
+  }
+  await run.ended
+}
+
+/** Reads the answer of a run that has ended or waits, with the files that the caller may read. */
+export async function readAnswer(
+  { artifacts }: Pick<AskServices, 'artifacts'>,
+  { caller }: McpCall,
+  run: OpenRun,
+): Promise<CallToolResult> {
+  const mayRead = permits(caller.principal, accessTo.linkArtifact)
+  const kept: KeptFiles = run.log.last?.files ?? { folder: '', made: [] }
+  const files = await artifacts.toAnswerFiles(kept, mayRead)
+  const pictures = mayRead ? await toPictures(kept.made, (file) => artifacts.read(kept.folder, file)) : []
+  return toAskResult(run, { files, pictures })
+}
+
 /** Location of the tool's arguments in the request. */
 const argumentsLoc = ['body', 'params', 'arguments']
 
@@ -165,30 +190,4 @@ function messageOf({ message, ...rest }: Record<string, unknown>): string {
 function sessionIdOf({ session_id: id }: Record<string, unknown>): string | undefined {
   if (id === undefined || typeof id === 'string') return id
   throw invalid([...argumentsLoc, 'session_id'], 'is not a valid id')
-}
-
-/** Waits for the last event of a run. A client with a progress token receives the steps after event `after` as progress. */
-export async function followWithProgress({ context, disconnected, report }: McpCall, run: OpenRun, after: number): Promise<void> {
-  if (context.mcpReq._meta?.progressToken === undefined) {
-    // Without a progress token the client reads no events.
-    return waitForEnd(run, disconnected)
-  }
-  for await (const { events } of run.log.follow(after, disconnected)) {
-    for (const text of events.flatMap(toProgress)) await report(text)
-  }
-  await run.ended
-}
-
-function toProgress(event: LoggedEvent): string[] {
-  switch (event.type) {
-    case 'step_start':
-      return [`${event.step.tool} has started.`]
-    case 'step_end':
-      return [`${event.step.tool} has ended: ${event.step.status}.`]
-    case 'text':
-    case 'retrying':
-    case 'interrupt':
-    case 'end':
-      return []
-  }
 }

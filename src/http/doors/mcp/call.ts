@@ -12,7 +12,7 @@ import type { OpenRun } from '../../../runs/open-run.ts'
 import type { RunKey } from '../../../runs/run.ts'
 import type { Runs } from '../../../runs/runs.ts'
 import { openRun, type Reader } from '../../reader.ts'
-import type { Caller } from '../protocol-caller.ts'
+import type { Caller } from '../protocols.ts'
 
 /** A request that is answered when a run or a tool has ended. */
 export interface McpCall {

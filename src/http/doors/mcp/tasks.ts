@@ -16,10 +16,9 @@ import type { StoredRun } from '../../../runs/run-store.ts'
 import { toRunView } from '../../../runs/run-view.ts'
 import { isReadable, type RunStatus } from '../../../runs/run.ts'
 import { isId } from '../../server/request-headers.ts'
-import { answer, canDecide, toChat, toInputRequests, type AskServices } from './ask.ts'
+import { answer, canDecide, readAnswer, toChat, toInputRequests, type AskServices } from './ask.ts'
 import { followRun, keyOf, relatedTask, type McpCall, tasksExtension, type Era } from './call.ts'
 import { decisionsIn } from './forms.ts'
-import { toAskResult } from './results.ts'
 
 /**
  * Tasks of MCP: runs that go on without their client. Nothing else is stored, so that tasks survive a restart and every process knows them.
@@ -83,7 +82,7 @@ export const modernTaskMethods: Readonly<Record<string, TaskMethod>> = {
     if (state.status === 'input_required') return { ...task, inputRequests: toInputRequests(await services.openCalls.openOf(run)) }
     if (state.status !== 'completed') return task
     const ended = await followRun(services, call, run.requestId)
-    const result = await toAskResult(services.artifacts, call.caller.principal, ended)
+    const result = await readAnswer(services, call, ended)
     return { ...task, result: { resultType: 'complete', ...result } }
   },
 

@@ -7,7 +7,7 @@ import type { CurrentAgent } from '../../../configuration/agent.ts'
 import type { DirectExecution } from '../../../runs/tool-executions/direct-execution.ts'
 import { isId } from '../../server/request-headers.ts'
 import { hashOf } from '../core/chat-request.ts'
-import { contextOf } from '../protocol-caller.ts'
+import { contextOf } from '../protocols.ts'
 import type { McpCall } from './call.ts'
 import { toResult } from './results.ts'
 

@@ -123,11 +123,18 @@ test('a quoted place of a document is one source for all parts of the answer; a 
     { start: 8, end: 9 },
   ]
   assert.deepEqual(document, {
-    type: 'source-document', sourceId: 'a.md#0-4', mediaType: 'text/markdown', title: 'a.md, Rules', filename: 'a.md',
+    type: 'source-document',
+    sourceId: 'a.md#0-4',
+    mediaType: 'text/markdown',
+    title: 'a.md, Rules',
+    filename: 'a.md',
     providerMetadata: { 'agent-core': { ...quoted, answer } },
   })
   assert.deepEqual(page, {
-    type: 'source-url', sourceId: 'https://w', url: 'https://w', title: 'W',
+    type: 'source-url',
+    sourceId: 'https://w',
+    url: 'https://w',
+    title: 'W',
     providerMetadata: { 'agent-core': { tool: 'look', text: '25 d', answer: answer.slice(0, 1) } },
   })
   assert.deepEqual(rest, finished)

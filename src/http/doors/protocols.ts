@@ -2,9 +2,12 @@ import type { FastifyRequest } from 'fastify'
 import { invalid } from '../../errors.ts'
 import type { Principal } from '../../access/permissions.ts'
 import type { Reader } from '../reader.ts'
+import type { LoggedEvent } from '../../runs/run.ts'
 import { contextHeaders } from '../server/request-headers.ts'
 
-/** The caller of one MCP or A2A exchange. */
+/** What the protocols of agents, MCP and A2A, have in common. */
+
+/** The caller of one exchange. */
 export interface Caller extends Reader {
   principal: Principal
 }
@@ -36,4 +39,19 @@ export function contextOf(
     context[header] = value
   }
   return context
+}
+
+/** A step of a run as a sentence; undefined for other events. */
+export function stepText(event: LoggedEvent): string | undefined {
+  switch (event.type) {
+    case 'step_start':
+      return `${event.step.tool} has started.`
+    case 'step_end':
+      return `${event.step.tool} has ended: ${event.step.status}.`
+    case 'text':
+    case 'retrying':
+    case 'interrupt':
+    case 'end':
+      return undefined
+  }
 }
