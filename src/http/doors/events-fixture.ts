@@ -1,4 +1,5 @@
-import type { Step, StepStart } from '../../agent/events.ts'
+import type { PendingCall } from '../../agent/approval.ts'
+import type { Step, StepStart, TextLabel } from '../../agent/events.ts'
 import type { AnswerFile } from '../../artifacts/answer-files.ts'
 import { ServiceError } from '../../errors.ts'
 import { toFailedEnd } from '../../runs/log/outcome.ts'
@@ -11,7 +12,7 @@ const usageOf = (input: number, output: number): EndEvent['usage'] => [
   { unit: 'tokens', usage: input + output, costAttribute: 'm', details: { input, output, cached_input: 1, reasoning: 2 } },
 ]
 
-export const text = (piece: string): LoggedEvent => ({ type: 'text', label: 'answer', text: piece })
+export const text = (piece: string, label: TextLabel = 'answer'): LoggedEvent => ({ type: 'text', label, text: piece })
 export const thought = (piece: string): LoggedEvent => ({ type: 'text', label: 'reasoning', text: piece })
 
 const start = (id: string, tool: string): StepStart => ({ id, type: 'tool_call', tool, input: { q: id }, startedAt: 1000 })
@@ -23,7 +24,9 @@ const ended = (id: string, tool: string): Step => ({
   durationMs: 20,
 })
 export const stepStart = (id: string, tool: string): LoggedEvent => ({ type: 'step_start', step: start(id, tool) })
-export const stepEnd = (id: string, tool: string): LoggedEvent => ({ type: 'step_end', step: ended(id, tool) })
+export const stepEnd = (id: string, tool: string, more: Partial<Step> = {}): LoggedEvent => {
+  return { type: 'step_end', step: { ...ended(id, tool), ...more } }
+}
 
 export const end = (more: Partial<EndEvent> = {}): EndEvent => ({
   type: 'end',
@@ -43,12 +46,23 @@ export const interrupt = (...calls: InterruptEvent['calls']): InterruptEvent => 
   thoughts: [],
 })
 
+/** A call that waits for its caller, for another person, or for the client. */
+export const waiting = (callId: string, by: PendingCall['by']): PendingCall => ({ callId, tool: 'send', input: { to: 'Bob' }, by })
+
+export const failed = toFailedEnd(new ServiceError('model_unavailable', 'The model is gone.'))
+
 export const file: AnswerFile = {
   artifact_id: 'f1',
   file_name: 'a.csv',
   file_type: 'text/csv',
   download_url: 'http://s/f1',
 } as AnswerFile
+
+export const picture: AnswerFile = { ...file, artifact_id: 'f2', file_name: 'a.png', file_type: 'image/png', download_url: 'http://s/f2' }
+
+/** A file for a key that may not read files. */
+export const unlinked: AnswerFile = { ...file, artifact_id: 'f3' }
+delete unlinked.download_url
 
 /** A web page and a document that an answer of at least four characters rests on. */
 const passage = { heading: 'Leave', start: 0, end: 4, text: '25 d', answerStart: 0, answerEnd: 4 }
@@ -72,8 +86,9 @@ export const recorded = {
   ],
   retry: [text('Hel'), { type: 'retrying' }, text('Hello.'), end()],
   approval: [text('I ask.'), interrupt(approval)],
+  'the rest of an approval': [stepStart('c1', 'send'), stepEnd('c1', 'send'), text('Done.'), end()],
   'client tools': [text('Where?'), interrupt(clientCall)],
-  failure: [text('Hel'), toFailedEnd(new ServiceError('model_unavailable', 'The model is gone.'))],
+  failure: [text('Hel'), failed],
   cancel: [text('Hel'), end({ reason: 'cancelled' })],
   files: [text('Done.'), end()],
   sources: [text('25 days.'), end({ citations: sources })],

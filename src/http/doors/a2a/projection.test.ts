@@ -5,9 +5,9 @@ import type { PendingCall } from '../../../agent/approval.ts'
 import { EventLog } from '../../../runs/log/event-log.ts'
 import type { OpenRun } from '../../../runs/open-run.ts'
 import type { LoggedEvent } from '../../../runs/run.ts'
-import { end, failed, interrupt, picture, project, runs, text, unlinked, waiting } from '../runs-fixture.ts'
 import { follow, subscribe, TaskProjection } from './projection.ts'
 import { newTask } from './tasks.ts'
+import { approval, end, failed, file, interrupt, project, recorded, text, unlinked, waiting } from '../events-fixture.ts'
 
 const run = { requestId: 'r', sessionId: 's' }
 
@@ -32,48 +32,48 @@ function inWords({ payload }: StreamResponse): unknown {
 }
 
 const updatesOf = (events: readonly LoggedEvent[], projection = new TaskProjection(run)) =>
-  project(projection, events, [picture, unlinked]).map(inWords)
+  project(projection, events, [file, unlinked]).map(inWords)
 
 const [working, completed] = ['TASK_STATE_WORKING', 'TASK_STATE_COMPLETED']
-const file = ['f1', 'https://x/f1', 'new', 'last']
+const linked = ['f1', 'http://s/f1', 'new', 'last']
 
 test('the answer grows; files with a link are artifacts, and the status is last', () => {
-  assert.deepEqual(updatesOf(runs.text), [['answer', 'Hel', 'new'], ['answer', 'lo', 'appended'], file, [completed, 'stop']])
+  assert.deepEqual(updatesOf(recorded.text), [['answer', 'Hel', 'new'], ['answer', 'lo.', 'appended'], linked, [completed, 'stop']])
 })
 
 test('thoughts are not sent, and an answer behind another event replaces the one before', () => {
-  assert.deepEqual(updatesOf(runs.reasoning), [['answer', 'Yes.', 'new'], file, [completed, 'stop']])
-  assert.deepEqual(updatesOf(runs.retry).slice(0, 2), [
-    ['answer', 'Hal', 'new'],
-    ['answer', 'Hallo', 'new'],
+  assert.deepEqual(updatesOf(recorded.reasoning), [['answer', 'Yes.', 'new'], linked, [completed, 'stop']])
+  assert.deepEqual(updatesOf(recorded.retry).slice(0, 2), [
+    ['answer', 'Hel', 'new'],
+    ['answer', 'Hello.', 'new'],
   ])
 })
 
 test('each step is a status with an id of its own, in the order of the events', () => {
-  assert.deepEqual(updatesOf(runs.tools).slice(1, 6), [
+  assert.deepEqual(updatesOf(recorded['tools in parallel']).slice(1, 6), [
     [working, 'look has started.'],
-    [working, 'look has started.'],
+    [working, 'count has started.'],
+    [working, 'count has ended: success.'],
     [working, 'look has ended: success.'],
-    [working, 'look has ended: error.'],
-    ['answer', 'Both.', 'new'],
+    ['answer', 'Two.', 'new'],
   ])
-  const updates = project(new TaskProjection(run), runs.tools)
+  const updates = project(new TaskProjection(run), recorded['tools in parallel'])
   const ids = updates.flatMap(({ payload }) => (payload?.$case === 'statusUpdate' ? [payload.value.status?.message?.messageId] : []))
   assert.deepEqual(ids, ['r:status:1', 'r:status:2', 'r:status:3', 'r:status:4', undefined])
 })
 
 test('a run that waits has the calls as data, for approval and for the client', () => {
-  const [, update] = updatesOf(runs.approval) as [unknown, unknown[]]
+  const [, update] = updatesOf(recorded.approval) as [unknown, unknown[]]
   assert.equal(update[0], 'TASK_STATE_INPUT_REQUIRED')
-  assert.match(String(update[1]), /^Approval is required: send {"to":"Bo"}/)
+  assert.match(String(update[1]), /^Approval is required: send {"to":"Bob"}/)
   assert.deepEqual(Object.keys(update[2] as object), ['approval_required'])
   assert.equal(update[3], 'approval_required')
-  const [both] = updatesOf([interrupt(waiting('c'), waiting('p', 'client'))]) as [unknown[]]
+  const [both] = updatesOf([interrupt(approval, waiting('p', 'client'))]) as [unknown[]]
   assert.deepEqual(Object.keys(both[2] as object), ['approval_required', 'client_tool_calls'])
 })
 
 test('the statuses of a part are numbered behind the events that the client has', () => {
-  const updates = project(new TaskProjection(run, runs.approval), runs.approved)
+  const updates = project(new TaskProjection(run, recorded.approval), recorded['the rest of an approval'])
   const [first] = updates
   assert.ok(first?.payload?.$case === 'statusUpdate')
   assert.equal(first.payload.value.status?.message?.messageId, 'r:status:3')
@@ -85,9 +85,9 @@ test('the statuses of a part are numbered behind the events that the client has'
 
 test('a failure is the last status, before the first event and behind a text; so is a cancellation', () => {
   const failure = ['TASK_STATE_FAILED', 'The model is gone.', 'error']
-  assert.deepEqual(updatesOf([failed]), [file, failure])
-  assert.deepEqual(updatesOf(runs.failure), [['answer', 'Hal', 'new'], file, failure])
-  const [state] = updatesOf(runs.cancelled).at(-1) as [string]
+  assert.deepEqual(updatesOf([failed]), [linked, failure])
+  assert.deepEqual(updatesOf(recorded.failure), [['answer', 'Hel', 'new'], linked, failure])
+  const [state] = updatesOf(recorded.cancel).at(-1) as [string]
   assert.equal(state, 'TASK_STATE_CANCELED')
 })
 
@@ -100,8 +100,8 @@ test('an answer with a schema has its value behind the text', () => {
 })
 
 /** A run whose log has these events. */
-function openRun(events: LoggedEvent[], more: Partial<OpenRun> = {}): OpenRun {
-  return { ...run, input: 'Hi', hasSchema: false, log: new EventLog({ events }), ended: Promise.resolve(), ...more }
+function openRun(events: readonly LoggedEvent[], more: Partial<OpenRun> = {}): OpenRun {
+  return { ...run, input: 'Hi', hasSchema: false, log: new EventLog({ events: [...events] }), ended: Promise.resolve(), ...more }
 }
 
 async function allOf(updates: AsyncGenerator<StreamResponse>): Promise<unknown[]> {
@@ -112,20 +112,20 @@ async function allOf(updates: AsyncGenerator<StreamResponse>): Promise<unknown[]
 
 const options = {
   toFiles: async () => [],
-  openCalls: async (): Promise<PendingCall[]> => [waiting('c')],
+  openCalls: async (): Promise<PendingCall[]> => [approval],
   disconnected: new AbortController().signal,
 }
 
 test('a stream begins with the task, and joins pieces of the answer that arrive together', async () => {
-  assert.deepEqual(await allOf(follow(openRun(runs.text), options)), [['task'], ['answer', 'Hello', 'new'], [completed, 'stop']])
+  assert.deepEqual(await allOf(follow(openRun(recorded.text), options)), [['task'], ['answer', 'Hello.', 'new'], [completed, 'stop']])
 })
 
 test('a subscriber gets the answer so far, the calls that wait, and the run behind the decisions', async () => {
   const task: Task = newTask({ taskId: 'r', contextId: 's' }, 'Hi')
-  const whole = openRun([...runs.approval, ...runs.approved])
-  const waitingRun = openRun(runs.approval, { whenResumed: async () => whole })
+  const whole = openRun([...recorded.approval, ...recorded['the rest of an approval']])
+  const waitingRun = openRun(recorded.approval, { whenResumed: async () => whole })
   const updates = await allOf(subscribe({ ...options, task, open: async () => waitingRun }))
-  assert.deepEqual(updates[0], ['task', 'I send.'])
+  assert.deepEqual(updates[0], ['task', 'I ask.'])
   assert.equal((updates[1] as unknown[])[0], 'TASK_STATE_INPUT_REQUIRED')
   assert.deepEqual(updates.slice(2), [
     [working, 'send has started.'],
@@ -136,7 +136,7 @@ test('a subscriber gets the answer so far, the calls that wait, and the run behi
 })
 
 test('each update is one that the library writes', () => {
-  const [update] = project(new TaskProjection(run), runs.text)
+  const [update] = project(new TaskProjection(run), recorded.text)
   const json = StreamResponse.toJSON(update!) as { artifactUpdate: { taskId: string; contextId: string } }
   assert.deepEqual([json.artifactUpdate.taskId, json.artifactUpdate.contextId], ['r', 's'])
 })

@@ -3,13 +3,13 @@ import { test } from 'node:test'
 import type { LoggedEvent } from '../../../runs/run.ts'
 import type { Citation } from '../../../sessions/message.ts'
 import { toStream } from '../../projection.ts'
-import { end, failed, interrupt, picture, project, runs, start, stop, table, text, unlinked, waiting } from '../runs-fixture.ts'
 import { frameUiPart, UiMessageProjection, type UiPart } from './projection.ts'
+import { end, failed, file, interrupt, picture, project, recorded, stepEnd, stepStart, text, unlinked, waiting } from '../events-fixture.ts'
 
 const run = { requestId: 'r', hasSchema: false }
-const finish = (finishReason: string, finish_reason: string) => ({
-  ...{ type: 'finish', finishReason, messageMetadata: { request_id: 'r', finish_reason } },
-})
+const finish = (finishReason: string, finish_reason: string) => {
+  return { type: 'finish', finishReason, messageMetadata: { request_id: 'r', finish_reason } }
+}
 const finished = [{ type: 'finish-step' }, finish('stop', 'stop'), 'done']
 
 /** The parts behind `start`. */
@@ -22,18 +22,18 @@ function partsOf(events: readonly LoggedEvent[], projection = new UiMessageProje
 const typesOf = (parts: readonly UiPart[]) => parts.map((part) => (part === 'done' ? part : part.type))
 
 test('an answer is one text in one step', () => {
-  assert.deepEqual(partsOf(runs.text), [
+  assert.deepEqual(partsOf(recorded.text), [
     { type: 'start-step' },
     { type: 'text-start', id: '0' },
     { type: 'text-delta', id: '0', delta: 'Hel' },
-    { type: 'text-delta', id: '0', delta: 'lo' },
+    { type: 'text-delta', id: '0', delta: 'lo.' },
     { type: 'text-end', id: '0' },
     ...finished,
   ])
 })
 
 test('a thought and the answer behind belong to one step', () => {
-  assert.deepEqual(typesOf(partsOf(runs.reasoning)), [
+  assert.deepEqual(typesOf(partsOf(recorded.reasoning)), [
     ...['start-step', 'reasoning-start', 'reasoning-delta', 'reasoning-end'],
     ...['text-start', 'text-delta', 'text-end', 'finish-step', 'finish', 'done'],
   ])
@@ -41,43 +41,45 @@ test('a thought and the answer behind belong to one step', () => {
 
 test('calls that run at a time belong to the step of their text; the answer behind is a step of its own', () => {
   const traits = { providerExecuted: true, dynamic: true }
-  const inputOf = (toolCallId: string) => {
-    return { type: 'tool-input-available', toolCallId, toolName: 'look', input: { of: toolCallId }, title: undefined, ...traits }
+  const inputOf = (toolCallId: string, toolName: string) => {
+    return { type: 'tool-input-available', toolCallId, toolName, input: { q: toolCallId }, title: undefined, ...traits }
   }
-  const parts = partsOf(runs.tools)
+  const [before, first, second] = recorded['tools in parallel']
+  const dark = stepEnd('s1', 'look', { status: 'error', output: { error: 'dark' } })
+  const parts = partsOf([before, first, second, stepEnd('s2', 'count'), dark, text('Two.'), end()])
   assert.deepEqual(parts.slice(4, 8), [
-    inputOf('a'),
-    inputOf('b'),
-    { type: 'tool-output-available', toolCallId: 'b', output: { seen: 'b' }, ...traits },
-    { type: 'tool-output-error', toolCallId: 'a', errorText: 'dark', ...traits },
+    inputOf('s1', 'look'),
+    inputOf('s2', 'count'),
+    { type: 'tool-output-available', toolCallId: 's2', output: 'count done', ...traits },
+    { type: 'tool-output-error', toolCallId: 's1', errorText: 'dark', ...traits },
   ])
   assert.deepEqual(typesOf(parts).slice(8, 11), ['finish-step', 'start-step', 'text-start'])
 })
 
 test('an answer that begins anew is another text', () => {
-  const ids = partsOf(runs.retry).flatMap((part) => (typeof part === 'object' && 'id' in part ? [part.id] : []))
+  const ids = partsOf(recorded.retry).flatMap((part) => (typeof part === 'object' && 'id' in part ? [part.id] : []))
   assert.deepEqual([...new Set(ids)], ['0', '1'])
 })
 
 test('a call that waits for the user is a request for approval, and goes on with the same call', () => {
-  const parts = partsOf(runs.approval)
+  const parts = partsOf(recorded.approval)
   assert.deepEqual(parts.slice(4), [
-    { type: 'tool-input-available', toolCallId: 'c', toolName: 'send', input: { to: 'Bo' }, title: undefined, dynamic: true },
-    { type: 'tool-approval-request', approvalId: 'c', toolCallId: 'c' },
+    { type: 'tool-input-available', toolCallId: 'c1', toolName: 'send', input: { to: 'Bob' }, title: undefined, dynamic: true },
+    { type: 'tool-approval-request', approvalId: 'c1', toolCallId: 'c1' },
     { type: 'finish-step' },
     finish('tool-calls', 'approval_required'),
     'done',
   ])
-  const part = { before: runs.approval, open: [] }
-  assert.deepEqual(typesOf(partsOf(runs.approved, new UiMessageProjection(run, { part }))), [
+  const part = { before: recorded.approval, open: [] }
+  assert.deepEqual(typesOf(partsOf(recorded['the rest of an approval'], new UiMessageProjection(run, { part }))), [
     ...['tool-output-available', 'start-step', 'text-start', 'text-delta', 'text-end', 'finish-step', 'finish', 'done'],
   ])
-  const [denied] = partsOf(runs.approved, new UiMessageProjection(run, { part, rejected: new Set(['c']) }))
-  assert.deepEqual(denied, { type: 'tool-output-denied', toolCallId: 'c' })
+  const [denied] = partsOf(recorded['the rest of an approval'], new UiMessageProjection(run, { part, rejected: new Set(['c1']) }))
+  assert.deepEqual(denied, { type: 'tool-output-denied', toolCallId: 'c1' })
 })
 
 test('a call that another person decides has no request', () => {
-  assert.deepEqual(typesOf(partsOf([interrupt(waiting('c', 'role'))])), [
+  assert.deepEqual(typesOf(partsOf([interrupt(waiting('c1', 'role'))])), [
     ...['start-step', 'tool-input-available', 'finish-step', 'finish', 'done'],
   ])
 })
@@ -85,13 +87,13 @@ test('a call that another person decides has no request', () => {
 test('a call of the page has no traits, and no output, which the page has', () => {
   const event = interrupt(waiting('p', 'client'), waiting('q', 'client'))
   const [, input] = partsOf([event])
-  assert.deepEqual(input, { type: 'tool-input-available', toolCallId: 'p', toolName: 'send', input: { to: 'Bo' }, title: undefined })
+  assert.deepEqual(input, { type: 'tool-input-available', toolCallId: 'p', toolName: 'send', input: { to: 'Bob' }, title: undefined })
   const open = [waiting('q', 'client')]
   assert.deepEqual(partsOf([event], new UiMessageProjection(run, { part: { before: [event], open } })), [
     finish('tool-calls', 'tool_calls'),
     'done',
   ])
-  const behind = [start('p', 'send'), stop('p'), text('Here.'), end()]
+  const behind = [stepStart('p', 'send'), stepEnd('p', 'send'), text('Here.'), end()]
   const parts = partsOf(behind, new UiMessageProjection(run, { part: { before: [event], open: [] } }))
   assert.deepEqual(typesOf(parts).slice(0, 2), ['start-step', 'text-start'])
 })
@@ -99,15 +101,15 @@ test('a call of the page has no traits, and no output, which the page has', () =
 test('a failure ends the stream, before its first event and behind a text; a cancelled run is aborted', () => {
   const error = { type: 'error', errorText: 'The model is gone.' }
   assert.deepEqual(partsOf([failed]), [error, 'done'])
-  assert.deepEqual(partsOf(runs.failure).slice(-3), [{ type: 'text-end', id: '0' }, error, 'done'])
-  assert.deepEqual(typesOf(partsOf(runs.cancelled)).slice(-3), ['text-end', 'abort', 'done'])
+  assert.deepEqual(partsOf(recorded.failure).slice(-3), [{ type: 'text-end', id: '0' }, error, 'done'])
+  assert.deepEqual(typesOf(partsOf(recorded.cancel)).slice(-3), ['text-end', 'abort', 'done'])
 })
 
 test('files are parts: a picture as a file, others as links, none without a link', () => {
-  const parts = project(new UiMessageProjection(run), [text('Here.'), end()], [picture, table, unlinked])
+  const parts = project(new UiMessageProjection(run), [text('Here.'), end()], [picture, file, unlinked])
   assert.deepEqual(parts.slice(5, 7), [
-    { type: 'file', url: 'https://x/f1', mediaType: 'image/png' },
-    { type: 'source-url', sourceId: 'f2', url: 'https://x/f2', title: 'a.csv' },
+    { type: 'file', url: 'http://s/f2', mediaType: 'image/png' },
+    { type: 'source-url', sourceId: 'f1', url: 'http://s/f1', title: 'a.csv' },
   ])
   assert.deepEqual(parts.slice(7), finished)
 })
@@ -141,7 +143,7 @@ test('a quoted place of a document is one source for all parts of the answer; a 
 })
 
 test('a plan is a part that replaces itself', () => {
-  const planned = stop('p', { type: 'planning', tool: 'plan', output: ['Look'] })
+  const planned = stepEnd('p', 'plan', { type: 'planning', output: ['Look'] })
   const plans = partsOf([planned, text('Done.'), end()]).filter((part) => part !== 'done' && part.type === 'data-plan')
   const planOf = (status: string) => ({ type: 'data-plan', id: 'plan', data: { steps: [{ step: 'Look', status }] } })
   assert.deepEqual(plans, [planOf('pending'), planOf('done')])
