@@ -3,7 +3,6 @@ import type { Agent, CurrentAgent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
 import type { ClientWaits } from '../execution/client-waits.ts'
 import type { CallerSchemas, ClientTools } from '../execution/ports.ts'
-import { replay } from '../log/replay.ts'
 import type { NewChat, OpenTarget } from '../new-chat.ts'
 import type { OpenRun } from '../open-run.ts'
 import type { Adoption } from '../ownership/adopt.ts'
@@ -11,14 +10,14 @@ import { LiveRun } from '../ownership/live-run.ts'
 import type { LiveRuns } from '../ownership/live-runs.ts'
 import { locationOf, type RunLocation, type RunMutex, type RunRegistry } from '../ownership/locate.ts'
 import type { Readers } from '../ownership/readers.ts'
-import type { RunStore, Begun, NewRun, Turn } from '../run-store.ts'
+import type { RunStore, Begun, NewRun, StoredRun, Turn } from '../run-store.ts'
 import type { Admission, Intake } from './admission.ts'
 import { checkHints, checkSchemas, hasSchemas } from './checks.ts'
 import { reachState } from '../../states.ts'
 import type { JsonSchema } from '../../agent/messages.ts'
 import type { Attachments, CheckedAttachments } from '../attachments/attachments.ts'
 import { contextOpening, questionOf } from '../../files/context-text.ts'
-import type { ChatMessage, ChatRequest } from '../run.ts'
+import type { ChatMessage, ChatRequest, RunKey } from '../run.ts'
 import { toNewMessages } from '../window/transcript.ts'
 
 export type OnSession = (sessionId: string) => void
@@ -49,7 +48,8 @@ interface OpenDependencies {
 }
 
 export function createOpen(dependencies: OpenDependencies): Open {
-  const { store, agent, admission, intake, mutex, registry, live, readers, adoption, beginRun, clientWaits, holder } = dependencies
+  const { agent, mutex, live, readers, adoption } = dependencies
+  const findOrBegin = createFindOrBegin(dependencies)
 
   return async (caller, chat, disconnected, onSession) => {
     const current = agent()
@@ -67,41 +67,45 @@ export function createOpen(dependencies: OpenDependencies): Open {
     const key = { tenant: caller.tenant, owner: caller.owner, requestId: chat.requestId }
     let sessionId = chat.sessionId ?? chat.newSessionId
     for (;;) {
-      const location = await locateOrBegin(caller, chat, { key, sessionId, agent })
-      const { run } = location
-      refuseOther(run, chat)
+      const location = await findOrBegin(caller, chat, { key, sessionId, agent })
+      refuseOther(location.run, chat)
       // The first request with the same id may have another session, where no request named a session.
-      sessionId = run.sessionId
+      sessionId = location.run.sessionId
       onSession?.(sessionId)
-      switch (location.kind) {
-        case 'here':
-          if (!isAbandoned(location.run)) return live.join(location.run, disconnected)
-          reachState('request-during-stop')
-          // The next iteration continues the stopped run.
-          await location.run.ended
-          break
-        case 'ended': {
-          reachState('request-of-ended-run')
-          if (!location.run.continuable) return replay(location.run)
-          const continued = await mutex.run(key, () => adoption.takeOver(location.run))
-          reachState(continued ? 'request-continues-run' : 'request-continuation-taken')
-          if (continued) return live.join(continued, disconnected)
-          break
-        }
-        case 'interrupted':
-          reachState('request-of-interrupted-run')
-          return readers.openInterrupted(location.run)
-        case 'remote':
-        case 'unclaimed':
-          reachState('request-of-remote-run')
-          return readers.openRemote(location.run, disconnected)
-        case 'dropped':
-          await readers.whenNotDropped(key, disconnected)
-      }
+      const opened = await openAt(location, key, disconnected)
+      if (opened) return opened
     }
   }
 
-  async function locateOrBegin(caller: Caller, chat: NewChat, target: OpenTarget): Promise<RunLocation> {
+  /** Undefined where the run has to be located again: a run that is being stopped is continued when its stop is over. */
+  function openAt(location: RunLocation, key: RunKey, disconnected: AbortSignal): Promise<OpenRun | undefined> {
+    reportEarlier(location)
+    if (location.kind === 'here' && isAbandoned(location.run)) return location.run.ended.then(() => undefined)
+    if (location.kind === 'ended' && location.run.continuable) return continueRun(location.run, key, disconnected)
+    return readers.openAt(location, disconnected)
+  }
+
+  async function continueRun(run: StoredRun, key: RunKey, disconnected: AbortSignal): Promise<OpenRun | undefined> {
+    const continued = await mutex.run(key, () => adoption.takeOver(run))
+    reachState(continued ? 'request-continues-run' : 'request-continuation-taken')
+    return continued && live.join(continued, disconnected)
+  }
+}
+
+/** Publishes in which rare state a request has found its run. */
+function reportEarlier(location: RunLocation): void {
+  if (location.kind === 'here' && isAbandoned(location.run)) reachState('request-during-stop')
+  if (location.kind === 'ended') reachState('request-of-ended-run')
+  if (location.kind === 'interrupted') reachState('request-of-interrupted-run')
+  if (location.kind === 'remote' || location.kind === 'unclaimed') reachState('request-of-remote-run')
+}
+
+type FindOrBegin = (caller: Caller, chat: NewChat, target: OpenTarget) => Promise<RunLocation>
+
+function createFindOrBegin(dependencies: OpenDependencies): FindOrBegin {
+  const { store, admission, intake, mutex, registry, live, beginRun, clientWaits, holder } = dependencies
+
+  return async (caller, chat, target) => {
     const { key, agent } = target
     for (;;) {
       const run = registry.find(key)
@@ -124,7 +128,7 @@ export function createOpen(dependencies: OpenDependencies): Open {
     const load = {
       total: registry.count(),
       countUnended: () => registry.unended().length,
-      countOfCaller: () => unendedOf(caller),
+      countOfCaller: () => unendedOf(caller, dependencies),
     }
     const admitting = admission.refuseRun(caller, load)
     // A chat waits here only in the rare case of a question to the store.
@@ -151,13 +155,13 @@ export function createOpen(dependencies: OpenDependencies): Open {
         return { kind: 'here', run: launched ?? live.launch(run, stored.turn) }
     }
   }
+}
 
-  /** Number of runs of a caller in the local process, including runs that are being stored. */
-  function unendedOf({ tenant, owner }: Caller): number {
-    const unended = registry.unended().filter(({ key }) => key.tenant === tenant && key.owner === owner)
-    const beginning = mutex.heldKeys().filter((key) => key.tenant === tenant && key.owner === owner && !registry.find(key))
-    return unended.length + beginning.length
-  }
+/** Number of runs of a caller in the local process, including runs that are being stored. */
+function unendedOf({ tenant, owner }: Caller, { registry, mutex }: Pick<OpenDependencies, 'registry' | 'mutex'>): number {
+  const unended = registry.unended().filter(({ key }) => key.tenant === tenant && key.owner === owner)
+  const beginning = mutex.heldKeys().filter((key) => key.tenant === tenant && key.owner === owner && !registry.find(key))
+  return unended.length + beginning.length
 }
 
 /** The run is being stopped because the run has no reader. */

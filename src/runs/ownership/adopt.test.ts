@@ -8,9 +8,8 @@ import { agentOf, keyOf, newRun } from '../process-fixture.ts'
 import { runGone, type NewRun, type RunStore, type StoredRun } from '../run-store.ts'
 import { createAdoption } from './adopt.ts'
 import { createIntake } from '../intake/admission.ts'
-import { LiveRun } from './live-run.ts'
+import { LiveRun, stopSuperseded } from './live-run.ts'
 import { createRunMutex, createRunRegistry } from './locate.ts'
-import { stopSuperseded } from './stop-superseded.ts'
 
 const agent = agentOf({ model: new ScriptedModel(say('Hi')) })
 

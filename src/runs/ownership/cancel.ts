@@ -7,9 +7,8 @@ import type { RunKey } from '../run.ts'
 import type { RunStore } from '../run-store.ts'
 import type { Adoption } from './adopt.ts'
 import type { AsyncRuns } from './async-runs.ts'
-import type { LiveRun } from './live-run.ts'
+import { type LiveRun, stopSuperseded } from './live-run.ts'
 import { noRun, type Locate, type StoredLocation, type RunMutex, type RunRegistry } from './locate.ts'
-import { stopSuperseded } from './stop-superseded.ts'
 import { reachState } from '../../states.ts'
 
 interface CancelDependencies {
@@ -36,7 +35,7 @@ export interface Cancellation {
 }
 
 export function createCancellation(dependencies: CancelDependencies): Cancellation {
-  const { store, locate, registry, mutex, adoption, asyncRuns, interrupted, bus, now, sleep } = dependencies
+  const { store, locate, registry, asyncRuns, interrupted, bus, now, sleep } = dependencies
 
   bus.subscribe('deleted', (session) => void stopHere(session, session.sessionId))
 
@@ -52,7 +51,7 @@ export function createCancellation(dependencies: CancelDependencies): Cancellati
           throw noRun(key)
         case 'here':
           reachState('cancel-here')
-          isRequested = (await stopLive(location.run)) || isRequested
+          isRequested = (await stopLive(location.run, registry)) || isRequested
           break
         case 'ended':
           // A run that ended because its client left may be continued by a repeat: such an end is no cancellation.
@@ -69,38 +68,10 @@ export function createCancellation(dependencies: CancelDependencies): Cancellati
         case 'remote':
           isRequested = true
           reachState('cancel-remote')
-          if (!(await claim(location))) await askHolders([key])
+          if (!(await claim(location, dependencies))) await askHolders([key], dependencies)
       }
     }
     throw new ServiceError('overloaded', `Run ${key.requestId} belongs to another process.`, { retryAfter: 5 })
-  }
-
-  /** True when the cancellation stopped the run. Another end may have been on its way already: the store has the final status. */
-  async function stopLive(run: LiveRun): Promise<boolean> {
-    run.stop('cancelled')
-    await run.ended
-    // The end is not stored yet.
-    if (registry.find(run.key) === run) await registry.waitForChange(run.key, pollMs)
-    return run.stopCause === 'cancelled'
-  }
-
-  /** Undefined where another process holds the run and is alive. */
-  function claim({ kind, run }: StoredLocation): Promise<LiveRun | undefined> {
-    const from = kind === 'dropped' ? run : { ...run, graceMs: 0 }
-    return mutex.run(run, async () => {
-      const live = registry.find(run)
-      if (live) return live
-      const taken = await adoption.takeOver(run, { from })
-      if (taken) reachState('cancel-of-lost-process')
-      return taken
-    })
-  }
-
-  /** Asks the holders of the runs for a cancellation, and waits for changes, `pollMs` at most. */
-  async function askHolders(keys: readonly RunKey[], signal?: AbortSignal): Promise<void> {
-    const changes = keys.map((key) => registry.waitForChange(key, pollMs, signal))
-    for (const { tenant, owner, requestId } of keys) bus.publish('cancel', { tenant, owner, requestId })
-    await Promise.all(changes)
   }
 
   async function cancelSession(owner: Owner, sessionId: string): Promise<void> {
@@ -118,7 +89,7 @@ export function createCancellation(dependencies: CancelDependencies): Cancellati
     while (!done.aborted) {
       const remote = (await store.unendedIn(owner, sessionId)).filter((key) => !registry.find(key))
       if (remote.length === 0) return
-      await askHolders(remote, done)
+      await askHolders(remote, dependencies, done)
     }
   }
 
@@ -132,6 +103,34 @@ export function createCancellation(dependencies: CancelDependencies): Cancellati
   }
 
   return { cancel, cancelSession, stopDeleted }
+}
+
+/** True when the cancellation stopped the run. Another end may have been on its way already: the store has the final status. */
+async function stopLive(run: LiveRun, registry: RunRegistry): Promise<boolean> {
+  run.stop('cancelled')
+  await run.ended
+  // The end is not stored yet.
+  if (registry.find(run.key) === run) await registry.waitForChange(run.key, pollMs)
+  return run.stopCause === 'cancelled'
+}
+
+/** Undefined where another process holds the run and is alive. */
+function claim({ kind, run }: StoredLocation, { registry, mutex, adoption }: CancelDependencies): Promise<LiveRun | undefined> {
+  const from = kind === 'dropped' ? run : { ...run, graceMs: 0 }
+  return mutex.run(run, async () => {
+    const live = registry.find(run)
+    if (live) return live
+    const taken = await adoption.takeOver(run, { from })
+    if (taken) reachState('cancel-of-lost-process')
+    return taken
+  })
+}
+
+/** Asks the holders of the runs for a cancellation, and waits for changes, `pollMs` at most. */
+async function askHolders(keys: readonly RunKey[], { registry, bus }: CancelDependencies, signal?: AbortSignal): Promise<void> {
+  const changes = keys.map((key) => registry.waitForChange(key, pollMs, signal))
+  for (const { tenant, owner, requestId } of keys) bus.publish('cancel', { tenant, owner, requestId })
+  await Promise.all(changes)
 }
 
 /** Messages on the bus may get lost: the store is asked at this interval. */

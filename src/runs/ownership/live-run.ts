@@ -2,9 +2,10 @@ import { PhaseTimes } from '../../concurrency/phase-times.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { EventLog } from '../log/event-log.ts'
 import type { ChatRequest, Operation, RunKey } from '../run.ts'
-import type { Turn } from '../run-store.ts'
+import type { Turn, RunStore } from '../run-store.ts'
 import { TraceRecorder, type HeldRecord } from '../trace/recorder.ts'
 import { reachState } from '../../states.ts'
+import { ServiceError } from '../../errors.ts'
 
 /**
  * Why a run was stopped. `disconnected`: the client disconnected and did not reconnect within the grace. `orphaned`: the process of the run
@@ -196,3 +197,16 @@ export class LiveRun {
 }
 
 const never: Promise<never> = new Promise(() => {})
+
+/** Stops the runs of the local process that another process has taken over, or whose session was deleted: the store accepts no write of them any more. */
+export async function stopSuperseded(store: Pick<RunStore, 'find'>, runs: readonly LiveRun[]): Promise<void> {
+  for (const run of runs) {
+    const isHeld = await store.find(run.key).then(
+      (stored) => stored === undefined || stored.fence === run.fence,
+      (error: unknown) => !(error instanceof ServiceError && error.code === 'gone'),
+    )
+    if (isHeld) continue
+    reachState('run-superseded')
+    run.stop('superseded')
+  }
+}

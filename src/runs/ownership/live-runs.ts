@@ -1,29 +1,21 @@
+import { createDriver, endLog, reasonOf, type DriverDependencies } from './drive.ts'
 import { settlesWithin } from '../../concurrency/settles-within.ts'
 import { ServiceError } from '../../errors.ts'
 import type { Bus } from '../../replicas/bus.ts'
-import { endAs, execute, type Ending } from '../execution/execute.ts'
-import { EndNotStored } from '../execution/finish.ts'
-import type { RunPorts } from '../execution/ports.ts'
-import { isReadFailure, serviceStopping, toFailedEnd } from '../log/outcome.ts'
+import type { Ending } from '../execution/execute.ts'
+import { toFailedEnd } from '../log/outcome.ts'
 import type { OpenRun } from '../open-run.ts'
-import { FenceLost, type NewMessage, type Turn } from '../run-store.ts'
+import { FenceLost, type NewMessage, type RunStore, type Turn } from '../run-store.ts'
 import { toNewMessages } from '../window/transcript.ts'
-import type { LiveRun } from './live-run.ts'
+import { type LiveRun, stopSuperseded } from './live-run.ts'
 import type { RunRegistry } from './locate.ts'
-import type { RemoteRuns } from './remote/remote-runs.ts'
 import type { SessionQueue } from './session-queue.ts'
-import { stopSuperseded } from './stop-superseded.ts'
 import { reachState } from '../../states.ts'
 
-interface LiveRunsDependencies {
-  ports: RunPorts
+interface LiveRunsDependencies extends Omit<DriverDependencies, 'handingOver'> {
   registry: RunRegistry
   queue: SessionQueue
-  remote: Pick<RemoteRuns, 'followElsewhere'>
   bus: Bus
-  onEnd(run: LiveRun): void
-  /** Rejects when the signal is aborted. */
-  sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
 /** Drives local runs from the session queue to the stored end. */
@@ -42,28 +34,19 @@ export interface LiveRuns {
 }
 
 export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sleep }: LiveRunsDependencies): LiveRuns {
-  const { store, jobs, observer, onFault, now } = ports
+  const { store, now } = ports
   const handingOver = new AbortController()
+  const drive = createDriver({ ports, registry, queue, remote, onEnd, sleep, handingOver: handingOver.signal })
 
-  bus.subscribe('moved', (key) => {
-    const run = registry.find(key)
-    // The run may have moved to another process.
-    if (run) void stopSuperseded(store, [run])
-  })
-  bus.subscribe('cancel', (key) => {
-    const run = registry.find(key)
-    if (!run) return
-    run.isWatched = true
-    run.stop('cancelled')
-  })
+  obeyOthers({ registry, bus, store })
 
-  function launch(run: LiveRun, turn: Turn | undefined, ending: Promise<Ending | undefined> = noEnding): LiveRun {
+  function launch(run: LiveRun, turn: Turn | undefined, ending?: Promise<Ending | undefined>): LiveRun {
     const leave = enter(run)
     if (run.fence > 1) bus.publish('moved', run.key)
     run.isQueued = !turn || run.isAsync
     run.started = (turn ? Promise.resolve(turn) : waitForTurn(run)).catch(async (error: unknown) => {
       registry.remove(run)
-      const reason = await reasonOf(run, error)
+      const reason = await reasonOf(run, error, store)
       if (isSuperseded(run, reason)) {
         reachState('queue-left-fence-lost')
         run.elsewhere = remote.followElsewhere(run)
@@ -97,7 +80,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
     )
     // Often nobody has joined a run that is not stored.
     run.started.catch(() => undefined)
-    run.ended = drive(run, turn, noEnding).finally(leave)
+    run.ended = drive(run, turn).finally(leave)
     return run
   }
 
@@ -120,116 +103,21 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
     return run.times.during('queue', () => queue.wait(run, messages, run.agent.config.limits.max_session_wait * 1000))
   }
 
-  async function join(run: LiveRun, disconnected: AbortSignal): Promise<OpenRun> {
-    const detach = run.attach()
-    if (disconnected.aborted) detach()
-    else disconnected.addEventListener('abort', detach, { once: true })
-    // An async run may start much later: readers are answered at once.
-    if (!run.isAsync) await run.started.catch((error: unknown) => throwUnlessElsewhere(run, error))
-    const ended = run.ended.then(() => run.elsewhere)
-    const { key, sessionId, input, request, log, times } = run
-    return { requestId: key.requestId, sessionId, input, hasSchema: Boolean(request.responseSchema), log, ended, times }
-  }
-
-  async function drive(run: LiveRun, turn: Turn, ending: Promise<Ending | undefined>): Promise<void> {
-    run.startedAt = now()
-    try {
-      const end = endingOf(run, await (ending === noEnding ? ending : run.times.during('people', () => ending)))
-      const next = await (end ? endAs(end, run, turn, ports) : execute(run, turn, ports))
-      if (next) queue.wake(next)
-      if (run.log.interrupted) queue.announceInterrupted(run)
-      registry.remove(run)
-    } catch (error) {
-      await handleFailure(run, error)
-    }
-    observer?.ended(run)
-    onEnd(run)
-  }
-
-  /** The error for the readers of a run without a stored end. A deleted session takes precedence over all other reasons. */
-  async function reasonOf(run: LiveRun, error: unknown): Promise<unknown> {
-    const reason = error instanceof FenceLost ? superseded(error) : error
-    if (run.stopCause === 'handed_over' || !(reason instanceof ServiceError)) return reason
-    const stored = await store.find(run.key).catch((failure: unknown) => failure)
-    return stored instanceof ServiceError && stored.code === 'gone' ? stored : reason
-  }
-
-  /** An end that could not be stored (disk full, database away) is sent to the readers at once, and retried in the store. */
-  async function handleFailure(run: LiveRun, error: unknown): Promise<void> {
-    if (run.stopCause === 'unstored') return
-    if (error instanceof EndNotStored) {
-      reachState('end-not-stored')
-      onFault(run, error.cause)
-      run.log.append(error.end)
-      void storeEnd(run, error).finally(() => registry.remove(run))
-      return
-    }
-    registry.remove(run)
-    const isFenceLost = error instanceof FenceLost
-    if (isFenceLost && run.stopCause !== 'handed_over') {
-      if (run.hasReaders) reachState('readers-moved')
-      return void (run.elsewhere = remote.followElsewhere(run))
-    }
-    if (!isFenceLost && run.stopCause !== 'handed_over') onFault(run, error)
-    endLog(run, await reasonOf(run, error))
-  }
-
-  async function storeEnd(run: LiveRun, { ended }: EndNotStored): Promise<void> {
-    for (let delayMs = firstRetryMs; !handingOver.signal.aborted; delayMs = Math.min(delayMs * 2, maxRetryMs)) {
-      await sleep(delayMs, handingOver.signal).catch(() => undefined)
-      try {
-        queue.wake(await store.finish(run.key, run.fence, ended))
-        reachState('end-stored-late')
-        return jobs.wake(...ended.jobs.map(({ kind }) => kind))
-      } catch (error) {
-        if (error instanceof FenceLost) return
-      }
-    }
-  }
-
   async function drain(ms: number): Promise<void> {
-    await waitForEnds(ms)
+    await waitForEnds(registry, ms, sleep)
     for (const run of registry.all()) {
       reachState('run-handed-over')
       run.stop('handed_over')
     }
     handingOver.abort()
-    await waitForEnds(handOverMs)
-  }
-
-  async function waitForEnds(ms: number): Promise<void> {
-    await settlesWithin(Promise.all(registry.all().map((run) => run.ended)), ms, sleep)
+    await waitForEnds(registry, handOverMs, sleep)
   }
 
   return { launch, launchCommitted, join, drain }
 }
 
-const noEnding = Promise.resolve(undefined)
-
-const firstRetryMs = 250
-const maxRetryMs = 10_000
 /** Handed over runs stop at once; a tool that ignores the abort is abandoned after this time. */
 const handOverMs = 2000
-
-/**
- * How a run ends at its turn without execution. An explicit stop during the reconnect grace wins over `orphaned`. An orphaned run may get its
- * turn before the stop.
- */
-function endingOf(run: LiveRun, ending: Ending | undefined): Ending | undefined {
-  const isStopped = run.signal.aborted && run.stopCause !== 'orphaned'
-  if (ending === 'orphaned' && isStopped) return undefined
-  return ending ?? (run.isResumed && run.stopCause === 'cancelled' ? 'cancelled' : undefined)
-}
-
-/** Ends the log of a run that left the session queue or was handed over. Where another process resumes the run, the end is no event of the run. */
-function endLog({ log, stopCause }: LiveRun, error: unknown): void {
-  if (log.ended) return
-  if (stopCause === 'handed_over') log.fail(toFailedEnd(serviceStopping()))
-  else if (isReadFailure(error)) log.fail(toFailedEnd(error))
-  else if (error instanceof ServiceError && error.code === 'cancelled')
-    log.append({ type: 'end', reason: 'cancelled', usage: [], thoughts: [] })
-  else log.append(toFailedEnd(error))
-}
 
 /** Another process has taken the run over; local readers follow the run there. */
 function isSuperseded({ stopCause }: LiveRun, reason: unknown): boolean {
@@ -240,6 +128,32 @@ function throwUnlessElsewhere({ elsewhere }: LiveRun, error: unknown): void {
   if (!elsewhere) throw error
 }
 
-function superseded(cause: unknown): ServiceError {
-  return new ServiceError('process_lost', 'Another process has taken over the run.', { cause })
+async function join(run: LiveRun, disconnected: AbortSignal): Promise<OpenRun> {
+  const detach = run.attach()
+  if (disconnected.aborted) detach()
+  else disconnected.addEventListener('abort', detach, { once: true })
+  // An async run may start much later: readers are answered at once.
+  if (!run.isAsync) await run.started.catch((error: unknown) => throwUnlessElsewhere(run, error))
+  const ended = run.ended.then(() => run.elsewhere)
+  const { key, sessionId, input, request, log, times } = run
+  return { requestId: key.requestId, sessionId, input, hasSchema: Boolean(request.responseSchema), log, ended, times }
+}
+
+/** Stops runs that another process has taken over, or is asked to cancel. */
+function obeyOthers({ registry, bus, store }: { registry: RunRegistry; bus: Bus; store: Pick<RunStore, 'find'> }): void {
+  bus.subscribe('moved', (key) => {
+    const run = registry.find(key)
+    // The run may have moved to another process.
+    if (run) void stopSuperseded(store, [run])
+  })
+  bus.subscribe('cancel', (key) => {
+    const run = registry.find(key)
+    if (!run) return
+    run.isWatched = true
+    run.stop('cancelled')
+  })
+}
+
+async function waitForEnds(registry: RunRegistry, ms: number, sleep: LiveRunsDependencies['sleep']): Promise<void> {
+  await settlesWithin(Promise.all(registry.all().map((run) => run.ended)), ms, sleep)
 }

@@ -5,7 +5,7 @@ import type { RunKey } from '../run.ts'
 import type { StoredRun } from '../run-store.ts'
 import type { Intake } from '../intake/admission.ts'
 import type { LiveRuns } from './live-runs.ts'
-import { noRun, type Locate, type RunRegistry } from './locate.ts'
+import { noRun, type Locate, type RunLocation, type RunRegistry } from './locate.ts'
 import type { RemoteRuns } from './remote/remote-runs.ts'
 import { reachState } from '../../states.ts'
 
@@ -21,43 +21,49 @@ interface FollowDependencies {
 export interface Readers {
   /** A run to follow; throws `not_found` when the caller has no run with this key. */
   follow(key: RunKey, disconnected: AbortSignal): Promise<OpenRun>
-  /** An unended run of another process, or of no process yet. */
-  openRemote(run: StoredRun, disconnected: AbortSignal): OpenRun
-  /** The log so far of a run that waits for approval; `whenResumed` waits for the rest. */
-  openInterrupted(run: StoredRun): OpenRun
-  /** Waits until a run that the local process has dropped is held again, or gone. Throws `cancelled` when the caller has disconnected. */
-  whenNotDropped(key: RunKey, disconnected: AbortSignal): Promise<void>
+  /**
+   * Opens a run where it was located. Undefined where the run has to be located again: the local process had dropped the run. Throws `cancelled`
+   * when the caller has disconnected meanwhile.
+   */
+  openAt(location: RunLocation, disconnected: AbortSignal): Promise<OpenRun | undefined>
 }
 
 export function createReaders({ locate, registry, live, remote, intake }: FollowDependencies): Readers {
   async function follow(key: RunKey, disconnected: AbortSignal): Promise<OpenRun> {
     for (;;) {
       const location = await locate(key)
-      switch (location?.kind) {
-        case undefined:
-          throw noRun(key)
-        case 'here':
-          return live.join(location.run, disconnected)
-        case 'ended':
-          return replay(location.run)
-        case 'interrupted':
-          return openInterrupted(location.run)
-        case 'remote':
-        case 'unclaimed':
-          return openRemote(location.run, disconnected)
-        case 'dropped':
-          reachState('reader-of-dropped-run')
-          await whenNotDropped(key, disconnected)
-      }
+      if (!location) throw noRun(key)
+      const opened = await openAt(location, disconnected)
+      if (opened) return opened
     }
   }
 
+  async function openAt(location: RunLocation, disconnected: AbortSignal): Promise<OpenRun | undefined> {
+    switch (location.kind) {
+      case 'here':
+        return live.join(location.run, disconnected)
+      case 'ended':
+        return replay(location.run)
+      case 'interrupted':
+        return openInterrupted(location.run)
+      case 'remote':
+      case 'unclaimed':
+        return openRemote(location.run, disconnected)
+      case 'dropped':
+        reachState('reader-of-dropped-run')
+        await whenNotDropped(location.run, disconnected)
+        return undefined
+    }
+  }
+
+  /** An unended run of another process, or of no process yet. */
   function openRemote(run: StoredRun, disconnected: AbortSignal): OpenRun {
     intake.assertOpen()
     reachState('reader-of-remote-run')
     return remote.open(run, disconnected)
   }
 
+  /** The log so far of a run that waits for approval; `whenResumed` waits for the rest. */
   function openInterrupted(run: StoredRun): OpenRun {
     return { ...replay(run), whenResumed: (disconnected) => whenResumed(run, run.fence, disconnected) }
   }
@@ -85,7 +91,10 @@ export function createReaders({ locate, registry, live, remote, intake }: Follow
     }
   }
 
-  /** Only reads, since the sweep leaves out runs that a request is claiming: a repeat that claimed the run again and again would prevent its adoption. */
+  /**
+   * Waits until a run that the local process has dropped is held again, or gone.
+   * Only reads, since the sweep leaves out runs that a request is claiming: a repeat that claimed the run again and again would prevent its adoption.
+   */
   async function whenNotDropped(key: RunKey, disconnected: AbortSignal): Promise<void> {
     do {
       intake.assertOpen()
@@ -94,7 +103,7 @@ export function createReaders({ locate, registry, live, remote, intake }: Follow
     } while ((await locate(key))?.kind === 'dropped')
   }
 
-  return { follow, openRemote, openInterrupted, whenNotDropped }
+  return { follow, openAt }
 }
 
 /** Messages on the bus may get lost: a run is located again at this interval. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LiveRun } from './live-run.ts'
 import type { OrphanedRun } from '../run-store.ts'
-import { createSuspects } from './suspects.ts'
+import { createSuspects } from './adopt.ts'
 
 test('suspects of which none can be taken are looked for again after a wait, not at once', async () => {
   let looks = 0

@@ -55,7 +55,7 @@ interface LiveExecution extends AwaitedExecution {
 }
 
 export function createDirectExecution(dependencies: DirectExecutionDependencies): DirectExecution {
-  const { store, agent, refuse, onExecuted, holder, files, now, newId, sleep, bus } = dependencies
+  const { store, agent, refuse, holder, files, now, newId, sleep, bus } = dependencies
   const live = new Map<string, LiveExecution>()
   const remote = createRemoteExecutions({ bus, newId, sleep, find: (key) => live.get(runKeyText(key)) })
   let isStopping = false
@@ -98,7 +98,7 @@ export function createDirectExecution(dependencies: DirectExecutionDependencies)
   function start(key: RunKey, current: Agent, tool: Tool, request: ToolRequest): LiveExecution {
     const sessionId = request.sessionId ?? request.newSessionId
     const stopping = new AbortController()
-    const call = () => callTool(key, current, tool, request, sessionId, stopping.signal)
+    const call = () => callTool({ key, agent: current, tool, request, sessionId, signal: stopping.signal }, dependencies)
     const execution: LiveExecution = {
       sessionId,
       bodyHash: request.bodyHash,
@@ -109,7 +109,9 @@ export function createDirectExecution(dependencies: DirectExecutionDependencies)
     return execution
 
     async function executeOnce(): Promise<ExecutionResult> {
-      const claim = await claimExecution()
+      const { bodyHash } = request
+      const begun = await store.begin({ ...key, sessionId, bodyHash, holder, agent: current.config.name, now: now() })
+      const claim = await claimExecution(begun, execution, { key, tool, request, store, holder, remote, isStopping: () => isStopping })
       if (claim.kind === 'ended') return claim.result
       const result = await call()
       // The callers disconnected before the tool ended: a repeat finds no outcome, because the error is that of the abort.
@@ -117,61 +119,6 @@ export function createDirectExecution(dependencies: DirectExecutionDependencies)
       await store.finish(key, claim.fence, isCutOff ? undefined : result, now())
       return result
     }
-
-    /** Stores the execution, or waits for an earlier one with its request id and takes that over where its process stopped. */
-    async function claimExecution(): Promise<Claim> {
-      const { bodyHash } = request
-      let stored = await store.begin({ ...key, sessionId, bodyHash, holder, agent: current.config.name, now: now() })
-      while (stored) {
-        refuseOther(stored, request)
-        execution.sessionId = stored.sessionId
-        const location = locationOf(stored, holder)
-        switch (location.kind) {
-          case 'ended':
-            return location
-          case 'remote':
-            await remote.waitForEnd(key, stopping.signal)
-            if (stopping.signal.aborted) throw isStopping ? serviceStopping() : new ServiceError('cancelled', 'The caller has gone.')
-            break
-          case 'interrupted':
-            // The process stopped inside of the tool. A tool that only reads is run again, a tool that writes never is.
-            if (tool.effect === 'write') throw new ServiceError('process_lost', 'The outcome of this call is unknown; it was not repeated.')
-            if (await store.takeOver(key, stored.fence, holder)) return { kind: 'claimed', fence: stored.fence + 1 }
-        }
-        stored = await store.find(key)
-      }
-      return { kind: 'claimed', fence: 1 }
-    }
-  }
-
-  async function callTool(
-    key: RunKey,
-    current: Agent,
-    tool: Tool,
-    request: ToolRequest,
-    sessionId: string,
-    signal: AbortSignal,
-  ): Promise<ExecutionResult> {
-    const tools = current.tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
-    const context = {
-      callId: request.isRepeatable ? callIdOf(key) : newId(),
-      caller: { tenant: key.tenant, owner: key.owner },
-      headers: request.headers,
-      ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
-      session: conversationOf(key, sessionId),
-      sessionId,
-      contextFiles: [],
-      latestOutput: () => undefined,
-      ...scopeOf(tool, tools, request.filters),
-    }
-    const { folder, keep } = files.open()
-    const outcome = await runTool(tool, request.input, { context, keepArtifact: keep, signal, onLog: request.onLog, now })
-    const status = outcome.isError ? 'error' : 'success'
-    const seconds = outcome.durationMs / 1000
-    onExecuted(tool.name, status, seconds)
-    const { output, artifacts, returned } = outcome
-    const keptFiles = artifacts.length > 0 ? { files: { folder, made: artifacts, ...(returned.length > 0 && { returned }) } } : {}
-    return { tool_name: tool.name, output, execution_time: seconds, status, ...keptFiles }
   }
 
   function forget(key: RunKey, execution: LiveExecution): void {
@@ -185,6 +132,73 @@ export function createDirectExecution(dependencies: DirectExecutionDependencies)
   }
 
   return { execute, drain }
+}
+
+interface Claiming extends Pick<DirectExecutionDependencies, 'store' | 'holder'>, Pick<ToolCall, 'key' | 'tool' | 'request'> {
+  remote: ReturnType<typeof createRemoteExecutions>
+  isStopping(): boolean
+}
+
+/** Waits for an earlier execution with the request id of a new one, and takes that over where its process stopped. */
+async function claimExecution(
+  earlier: StoredExecution | undefined,
+  execution: LiveExecution,
+  { key, tool, request, store, holder, remote, isStopping }: Claiming,
+): Promise<Claim> {
+  const { signal } = execution.stopping
+  for (let stored = earlier; stored; stored = await store.find(key)) {
+    refuseOther(stored, request)
+    execution.sessionId = stored.sessionId
+    const location = locationOf(stored, holder)
+    switch (location.kind) {
+      case 'ended':
+        return location
+      case 'remote':
+        await remote.waitForEnd(key, signal)
+        if (signal.aborted) throw isStopping() ? serviceStopping() : new ServiceError('cancelled', 'The caller has gone.')
+        break
+      case 'interrupted':
+        // The process stopped inside of the tool. A tool that only reads is run again, a tool that writes never is.
+        if (tool.effect === 'write') throw new ServiceError('process_lost', 'The outcome of this call is unknown; it was not repeated.')
+        if (await store.takeOver(key, stored.fence, holder)) return { kind: 'claimed', fence: stored.fence + 1 }
+    }
+  }
+  return { kind: 'claimed', fence: 1 }
+}
+
+interface ToolCall {
+  key: RunKey
+  agent: Agent
+  tool: Tool
+  request: ToolRequest
+  sessionId: string
+  signal: AbortSignal
+}
+
+async function callTool(
+  { key, agent, tool, request, sessionId, signal }: ToolCall,
+  { files, newId, now, onExecuted }: DirectExecutionDependencies,
+): Promise<ExecutionResult> {
+  const tools = agent.tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
+  const context = {
+    callId: request.isRepeatable ? callIdOf(key) : newId(),
+    caller: { tenant: key.tenant, owner: key.owner },
+    headers: request.headers,
+    ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
+    session: conversationOf(key, sessionId),
+    sessionId,
+    contextFiles: [],
+    latestOutput: () => undefined,
+    ...scopeOf(tool, tools, request.filters),
+  }
+  const { folder, keep } = files.open()
+  const outcome = await runTool(tool, request.input, { context, keepArtifact: keep, signal, onLog: request.onLog, now })
+  const status = outcome.isError ? 'error' : 'success'
+  const seconds = outcome.durationMs / 1000
+  onExecuted(tool.name, status, seconds)
+  const { output, artifacts, returned } = outcome
+  const keptFiles = artifacts.length > 0 ? { files: { folder, made: artifacts, ...(returned.length > 0 && { returned }) } } : {}
+  return { tool_name: tool.name, output, execution_time: seconds, status, ...keptFiles }
 }
 
 /** Who has a stored execution. `interrupted`: no process executes the tool any more, and there is no result. */
