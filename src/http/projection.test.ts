@@ -5,7 +5,7 @@ import { EventLog } from '../runs/log/event-log.ts'
 import { toFailedEnd } from '../runs/log/outcome.ts'
 import type { LoggedEvent } from '../runs/run.ts'
 import { streamChunks } from './doors/core/projection.ts'
-import { toTexts } from './projection.ts'
+import { sendLog } from './projection.ts'
 
 const text = (piece: string): LoggedEvent => ({ type: 'text', label: 'answer', text: piece })
 const fault = toFailedEnd(new ServiceError('overloaded', 'The service is stopping.'))
@@ -14,12 +14,15 @@ const fault = toFailedEnd(new ServiceError('overloaded', 'The service is stoppin
 async function read(log: EventLog, after: number): Promise<string[]> {
   const lines: string[] = []
   const reader = { stream: streamChunks('r1'), after, disconnected: new AbortController().signal, toFiles: async () => [] }
-  for await (const texts of toTexts(log, reader)) {
-    for (const [, id, data] of texts.matchAll(/id: (\S+)\ndata: (.*)\n/g)) {
+  const write = (text: string) => {
+    for (const [, id, data] of text.matchAll(/id: (\S+)\ndata: (.*)\n/g)) {
       const { token, agent_step: label, finish_reason: reason } = JSON.parse(data!)
       lines.push(`${id} ${reason === 'null' ? token || label : reason}`)
     }
+    return undefined
   }
+  await sendLog(log, reader, { write, end: () => lines.push('ended'), destroy: () => lines.push('destroyed') })
+  assert.equal(lines.pop(), 'ended')
   return lines
 }
 

@@ -1,5 +1,5 @@
 import type { AnswerFile } from '../artifacts/answer-files.ts'
-import type { EventLog } from '../runs/log/event-log.ts'
+import type { EventLog, LogReader } from '../runs/log/event-log.ts'
 import { isLastEvent, type EndEvent, type LastEvent, type LoggedEvent } from '../runs/run.ts'
 import type { ToReaderFiles } from './answer-files.ts'
 
@@ -58,24 +58,84 @@ export interface StreamReader {
 
 const maxTextLength = 65_536
 
-/** Yields the text of all events since the previous text, in pieces of at most about `maxTextLength` characters. A fault of the log is the last text. */
-export async function* toTexts(log: EventLog, { stream, after, disconnected, toFiles }: StreamReader): AsyncGenerator<string, void> {
-  let received = after
-  for await (const { first, events } of log.follow(after, disconnected)) {
-    let text = ''
-    let number = first
-    for (const event of events) {
-      if (isLastEvent(event) && number === log.events.length && log.isComplete)
-        text += stream.last(event, number, event.files ? await toFiles(event.files) : [])
-      else text += stream.take(event, number)
-      number++
-      // A client that joins late gets a long log in pieces, so that no socket buffers the whole log.
-      if (text.length < maxTextLength) continue
-      yield text
-      text = ''
-    }
-    if (text !== '') yield text
-    received = number - 1
+/** Where the texts of a stream go. A promise of `write` is back-pressure. */
+export interface TextSink {
+  write(text: string): Promise<void> | undefined
+  end(): void
+  destroy(): void
+}
+
+/**
+ * Writes the events of a log as text, one text for each batch. A fault of the log is the last text. Resolves when the sink is ended, or destroyed
+ * after a failure of the sink or the projection.
+ */
+export function sendLog(log: EventLog, reader: StreamReader, sink: TextSink): Promise<void> {
+  return new Promise((resolve) => log.subscribe(reader.after, reader.disconnected, new LogSender(log, reader, sink, resolve)))
+}
+
+class LogSender implements LogReader {
+  private readonly log: EventLog
+  private readonly reader: StreamReader
+  private readonly sink: TextSink
+  private readonly onEnd: () => void
+  /** Number of the last event that the reader has received. */
+  private received: number
+
+  constructor(log: EventLog, reader: StreamReader, sink: TextSink, onEnd: () => void) {
+    this.log = log
+    this.reader = reader
+    this.sink = sink
+    this.onEnd = onEnd
+    this.received = reader.after
   }
-  if (log.fault) yield stream.fault(log.fault, received)
+
+  batch(first: number, events: LoggedEvent[]): Promise<void> | undefined {
+    this.received = first + events.length - 1
+    const { text, next } = this.toText(first, events, 0)
+    if (next < events.length) return this.writeRest(first, events, text, next)
+    return text === '' ? undefined : this.sink.write(text)
+  }
+
+  end(failure?: unknown): void {
+    const { log, reader, sink } = this
+    if (failure === undefined) {
+      if (log.fault) void sink.write(reader.stream.fault(log.fault, this.received))
+      sink.end()
+    } else sink.destroy()
+    this.onEnd()
+  }
+
+  /** The text of events from index `from`, up to the last event of the log or the limit of a text, and the index behind them. */
+  private toText(first: number, events: readonly LoggedEvent[], from: number): { text: string; next: number } {
+    const { stream } = this.reader
+    let text = ''
+    let next = from
+    for (; next < events.length && text.length < maxTextLength; next++) {
+      const event = events[next]!
+      if (this.isLast(event, first + next)) break
+      text += stream.take(event, first + next)
+    }
+    return { text, next }
+  }
+
+  private isLast(event: LoggedEvent, number: number): event is LastEvent {
+    return isLastEvent(event) && number === this.log.events.length && this.log.isComplete
+  }
+
+  /** Writes the last event with its files. A client that joins late gets a long log in pieces, so that no socket buffers the whole log. */
+  private async writeRest(first: number, events: readonly LoggedEvent[], begin: string, from: number): Promise<void> {
+    const { stream, toFiles } = this.reader
+    let text = begin
+    let next = from
+    for (;;) {
+      const event = events[next]
+      if (event && text.length < maxTextLength && this.isLast(event, first + next)) {
+        text += stream.last(event, first + next, event.files ? await toFiles(event.files) : [])
+        next++
+      }
+      if (text !== '') await this.sink.write(text)
+      if (next >= events.length) return
+      ;({ text, next } = this.toText(first, events, next))
+    }
+  }
 }

@@ -7,8 +7,8 @@ import { errorOf, isReadFailure, toFailedEnd } from '../runs/log/outcome.ts'
 import { setRequestId } from './server/request-headers.ts'
 import { sendFailure } from './server/error-reply.ts'
 import type { Opening } from './reader.ts'
-import { sendEvents, startInTime, type StreamStart } from './server/sse.ts'
-import { toTexts, type RunStream, type StreamReader } from './projection.ts'
+import { EventResponse, sendEvents, startInTime, type StreamStart } from './server/sse.ts'
+import { sendLog, type RunStream, type StreamReader } from './projection.ts'
 
 interface RunReader {
   /** Number of the last event that the client has received. 0: none. */
@@ -51,7 +51,9 @@ export async function sendRun(
     else start.begin()
     const reader = { stream, after, disconnected, toFiles }
     const isInterrupted = whenResumed !== undefined && after >= log.events.length
-    await sendEvents(reply.raw, isInterrupted ? resumedTexts(whenResumed, reader) : toTexts(log, reader), reply.server.streamKeepAliveMs)
+    const out = new EventResponse(reply.raw, reply.server.streamKeepAliveMs)
+    if (isInterrupted) await sendResumed(whenResumed, reader, out)
+    else await sendLog(log, reader, out)
     return reply
   } catch (error) {
     if (!start.hasBegun) throw error
@@ -80,17 +82,17 @@ function toFailedText(error: unknown, after: number, stream: RunStream): string 
   return isReadFailure(error) ? stream.fault(end, after) : stream.last(end, after + 1, [])
 }
 
-/** Waits until an interrupted run resumes, then yields its events. The client has received all events up to the interruption. */
-async function* resumedTexts(whenResumed: NonNullable<OpenRun['whenResumed']>, reader: StreamReader): AsyncGenerator<string, void> {
+/** Waits until an interrupted run resumes, then sends its events. The client has received all events up to the interruption. */
+async function sendResumed(whenResumed: NonNullable<OpenRun['whenResumed']>, reader: StreamReader, out: EventResponse): Promise<void> {
   const { stream, after, disconnected } = reader
-  let log: EventLog
   try {
-    log = (await whenResumed(disconnected)).log
+    const { log } = await whenResumed(disconnected)
+    await sendLog(log, reader, out)
   } catch (error) {
     // The session was deleted, or the service is stopping.
-    return yield toFailedText(error, after, stream)
+    void out.write(toFailedText(error, after, stream))
+    out.end()
   }
-  yield* toTexts(log, reader)
 }
 
 /** Resolves when the run has an event, or the stream has begun without an event. */

@@ -80,6 +80,37 @@ export function startInTime(reply: FastifyReply, settled: Promise<void> = Promis
   }
 }
 
+/** A response of server-sent events that has begun. In silence the response gets a comment from time to time. */
+export class EventResponse {
+  private readonly response: ServerResponse
+  private readonly timer: NodeJS.Timeout
+
+  constructor(response: ServerResponse, keepAliveMs: number) {
+    this.response = response
+    this.timer = setInterval(() => {
+      if (!response.writableNeedDrain) response.write(keepAlive)
+    }, keepAliveMs)
+  }
+
+  /** Returns a promise while the socket is full. The promise rejects when the client disconnects or reads nothing for 60 s. */
+  write(text: string): Promise<void> | undefined {
+    this.timer.refresh()
+    return this.response.write(text) ? undefined : waitForDrain(this.response)
+  }
+
+  /** Ends the response. */
+  end(): void {
+    clearInterval(this.timer)
+    this.response.end()
+  }
+
+  /** Closes the connection, so that the stream does not seem complete. */
+  destroy(): void {
+    clearInterval(this.timer)
+    this.response.destroy()
+  }
+}
+
 /**
  * Writes server-sent events as they come and ends the response. While the socket is full no further text is pulled, so nothing is buffered for a
  * slow client. A client that reads nothing for 60 s is disconnected. A source that throws destroys the response.
@@ -89,19 +120,15 @@ export async function sendEvents(
   texts: AsyncIterable<string> | Iterable<string>,
   keepAliveMs: number = defaultKeepAliveMs,
 ): Promise<void> {
-  const timer = setInterval(() => {
-    if (!response.writableNeedDrain) response.write(keepAlive)
-  }, keepAliveMs)
+  const stream = new EventResponse(response, keepAliveMs)
   try {
     for await (const text of texts) {
-      timer.refresh()
-      if (!response.write(text)) await waitForDrain(response)
+      const draining = stream.write(text)
+      if (draining) await draining
     }
-    response.end()
+    stream.end()
   } catch {
-    response.destroy()
-  } finally {
-    clearInterval(timer)
+    stream.destroy()
   }
 }
 

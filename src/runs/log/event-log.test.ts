@@ -19,6 +19,19 @@ function lineOf({ first, events }: EventBatch): string {
   return `${first}: ${events.map((event) => (event.type === 'text' ? event.text : event.type)).join(' ')}`
 }
 
+/** Subscribes from the start. Returns the lines of the batches so far, and the end. */
+function subscribe(log: EventLog, take: () => Promise<void> | undefined = () => undefined, signal: AbortSignal = open()): string[] {
+  const lines: string[] = []
+  log.subscribe(0, signal, {
+    batch(first, events) {
+      lines.push(lineOf({ first, events }))
+      return take()
+    },
+    end: (failure) => lines.push(failure instanceof Error ? failure.message : 'over'),
+  })
+  return lines
+}
+
 /** Resolves after delivery of the due batches. */
 const settled = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)))
 
@@ -282,4 +295,66 @@ test('a log with its last event has no fault', () => {
   const log = logOf(text('a'), end)
   log.fail({ type: 'end', reason: 'error', usage: [], thoughts: [] })
   assert.deepEqual({ fault: log.fault, last: log.last }, { fault: undefined, last: end })
+})
+
+test('a subscriber gets a batch for each turn of the event loop, and the end once', async () => {
+  const log = logOf(text('a'))
+  const lines = subscribe(log)
+  assert.deepEqual(lines, ['1: a'])
+  log.append(text('b'))
+  log.append(text('c'))
+  assert.deepEqual(lines, ['1: a'])
+  await settled()
+  log.append(end)
+  await settled()
+  assert.deepEqual(lines, ['1: a', '2: b c', '4: end', 'over'])
+})
+
+test('a subscriber that is busy gets what has arrived meanwhile in one batch, and the run waits for it', async () => {
+  const log = logOf(text('a'))
+  const busy = Promise.withResolvers<void>()
+  const lines = subscribe(log, () => busy.promise)
+  log.append(text('x'))
+  await settled()
+  log.append(text('y'.repeat(2 * mebibyte)))
+  const room = log.waitForReaders()
+  assert.ok(room)
+  await settled()
+  assert.deepEqual(lines, ['1: a'])
+  busy.resolve()
+  await room
+  assert.deepEqual(
+    lines.map((line) => line.slice(0, 4)),
+    ['1: a', '2: x'],
+  )
+})
+
+test('a subscriber that fails, or whose signal is aborted, is over, and delays no run', async () => {
+  const log = logOf(text('x'.repeat(2 * mebibyte)))
+  const stop = new AbortController()
+  const failing = subscribe(log, () => Promise.reject(new Error('gone')))
+  const throwing = subscribe(log, () => {
+    throw new Error('broken')
+  })
+  const stopped = subscribe(log, () => undefined, stop.signal)
+  await settled()
+  stop.abort()
+  log.append(text('y'.repeat(2 * mebibyte)))
+  assert.equal(log.waitForReaders(), undefined)
+  await settled()
+  assert.deepEqual(
+    [failing, throwing, stopped].map((lines) => lines.slice(1)),
+    [['gone'], ['broken'], ['over']],
+  )
+})
+
+test('a subscriber with events of a lost attempt gets retrying, also while another attempt goes on', async () => {
+  const log = logOf(text('a'), text('b'), text('c'))
+  const lines = subscribe(log)
+  log.rewind({ restored: 1, restoredAt: 1 }, 1)
+  log.append(text('B'))
+  await settled()
+  log.append(end)
+  await settled()
+  assert.deepEqual(lines, ['1: a b c', '1: retrying', '2: B', '3: end', 'over'])
 })

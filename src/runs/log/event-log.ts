@@ -11,12 +11,22 @@ export interface EventBatch {
   events: LoggedEvent[]
 }
 
+/** Receives the events of a log in batches, one batch for each turn of the event loop. */
+export interface LogReader {
+  /** Takes consecutive events. A promise is back-pressure: later events wait until the promise resolves. */
+  batch(first: number, events: LoggedEvent[]): Promise<void> | undefined
+  /** Called once: after the last event, at a fault of the log, when the signal is aborted, or with the failure of `batch`. */
+  end(failure?: unknown): void
+}
+
 interface Reader {
   /** Number of the last event taken. */
   at: number
+  /** The number at which the reader has begun, or has started again. */
+  began: number
   /** The reader has received events after `at` that a rewind has revoked; a `retrying` event must tell the reader so. */
   mustRetry: boolean
-  wake: (() => void) | undefined
+  wake(): void
 }
 
 /**
@@ -100,10 +110,10 @@ export class EventLog {
   append(event: LoggedEvent): void {
     this.events.push(event)
     if (this.waking || this.readers.size === 0) return
-    // Deliver the first event at once, for a short time to first byte. Batch later events per turn of the event loop.
-    if (this.events.length === 1) return this.wakeReaders()
     this.waking = true
-    setImmediate(() => this.wakeReaders())
+    // Deliver the first event at once, for a short time to first byte. Batch later events per turn of the event loop.
+    if (this.events.length === 1) queueMicrotask(this.wakeReaders)
+    else setImmediate(this.wakeReaders)
   }
 
   /** Ends the log for the local readers, who may read on elsewhere after the last event that they have received. */
@@ -137,42 +147,92 @@ export class EventLog {
   }
 
   /**
-   * Yields batches of events after number `after` as the events arrive. Ends after the last event, at a fault, or when `signal` is aborted. A reader
-   * that has received events of a lost attempt first gets a `retrying` event: the answer starts again from there.
+   * Passes the events after number `after` to a reader until the last event, a fault, or the abort of `signal`. A reader that has received
+   * events of a lost attempt first gets a `retrying` event: the answer starts again from there. Events that have arrived are passed at once.
    */
+  subscribe(after: number, signal: AbortSignal, receiver: LogReader): void {
+    let isBusy = false
+    let isOver = false
+    const finish = (failure?: unknown): void => {
+      isOver = true
+      signal.removeEventListener('abort', deliver)
+      this.removeReader(reader)
+      receiver.end(failure)
+    }
+    const deliver = (): void => {
+      while (!isBusy && !isOver) {
+        const next = signal.aborted ? undefined : this.nextBatch(reader)
+        if (!next && !signal.aborted && !this.ended) return
+        if (!next) return finish()
+        try {
+          const taken = receiver.batch(next.first, next.events)
+          if (taken) isBusy = true
+          taken?.then(() => {
+            isBusy = false
+            deliver()
+          }, finish)
+        } catch (error) {
+          finish(error)
+        }
+      }
+    }
+    const reader = this.addReader(after, deliver)
+    signal.addEventListener('abort', deliver)
+    deliver()
+  }
+
+  /** Yields what `subscribe` passes to a reader, for readers that decide themselves when to read on. */
   async *follow(after: number, signal: AbortSignal): AsyncGenerator<EventBatch, void> {
-    const reader: Reader = { at: after, mustRetry: false, wake: undefined }
-    const wake = () => reader.wake?.()
+    let wake: (() => void) | undefined
+    const onChange = () => wake?.()
+    const reader = this.addReader(after, onChange)
+    signal.addEventListener('abort', onChange)
+    try {
+      while (!signal.aborted) {
+        const next = this.nextBatch(reader)
+        if (next) yield next
+        else if (this.ended) return
+        else await new Promise<void>((resolve) => (wake = resolve))
+      }
+    } finally {
+      signal.removeEventListener('abort', onChange)
+      this.removeReader(reader)
+    }
+  }
+
+  private addReader(after: number, wake: () => void): Reader {
+    const reader = { at: after, began: after, mustRetry: false, wake }
     this.readers.add(reader)
     // The new reader may be the fastest reader, so that the run need not wait any longer.
     this.releaseWriter()
-    signal.addEventListener('abort', wake)
-    try {
-      while (!signal.aborted) {
-        const restartAt = this.restartOf(after)
-        if (restartAt !== undefined) {
-          reachState('reader-restarted')
-          // Later numbers belong to the current attempt, so the reader restarts only once.
-          after = reader.at = restartAt
-          reader.mustRetry = false
-          yield { first: restartAt, events: [{ type: 'retrying' }] }
-        } else if (reader.mustRetry) {
-          reachState('reader-rewound')
-          reader.mustRetry = false
-          yield { first: reader.at, events: [{ type: 'retrying' }] }
-        } else if (this.events.length > reader.at) {
-          const batch = { first: reader.at + 1, events: this.events.slice(reader.at) }
-          reader.at = this.events.length
-          this.releaseWriter()
-          yield batch
-        } else if (this.ended) return
-        else await new Promise<void>((resolve) => (reader.wake = resolve))
-      }
-    } finally {
-      signal.removeEventListener('abort', wake)
-      this.readers.delete(reader)
-      this.releaseWriter()
+    return reader
+  }
+
+  private removeReader(reader: Reader): void {
+    this.readers.delete(reader)
+    this.releaseWriter()
+  }
+
+  /** The events that a reader gets next; undefined for none. */
+  private nextBatch(reader: Reader): EventBatch | undefined {
+    const restartAt = this.restartOf(reader.began)
+    if (restartAt !== undefined) {
+      reachState('reader-restarted')
+      // Later numbers belong to the current attempt, so the reader restarts only once.
+      reader.began = reader.at = restartAt
+      reader.mustRetry = false
+      return { first: restartAt, events: [{ type: 'retrying' }] }
     }
+    if (reader.mustRetry) {
+      reachState('reader-rewound')
+      reader.mustRetry = false
+      return { first: reader.at, events: [{ type: 'retrying' }] }
+    }
+    if (this.events.length <= reader.at) return undefined
+    const batch = { first: reader.at + 1, events: this.events.slice(reader.at) }
+    reader.at = this.events.length
+    this.releaseWriter()
+    return batch
   }
 
   /**
@@ -191,9 +251,9 @@ export class EventLog {
     return this.charactersTo(Infinity) - this.charactersTo(fastest)
   }
 
-  private wakeReaders(): void {
+  private readonly wakeReaders = (): void => {
     this.waking = false
-    for (const reader of this.readers) reader.wake?.()
+    for (const reader of [...this.readers]) reader.wake()
   }
 
   private releaseWriter(): void {
