@@ -34,7 +34,7 @@ const queue: Row[] = [
   ['queue-left-fence-lost', 'runs/ownership/live-runs.ts', 'Readers of a waiting run follow it to its new process'],
   ['queue-next-unclaimed', 'runs/ownership/session-queue.ts', 'A session is handed to an asynchronous run with its job', 600],
   ['queue-next-remote', 'runs/ownership/session-queue.ts', 'The next run of a session starts in its own process', 600],
-  ['takeover-in-queue', 'store/runs/moves.ts', 'A run that is taken over in the queue keeps its place', 120],
+  ['takeover-in-queue', 'store/queue/moves.ts', 'A run that is taken over in the queue keeps its place', 120],
 ]
 
 const ownership: Row[] = [
@@ -68,7 +68,7 @@ const execution: Row[] = [
   ['resumed-without-progress', 'runs/execution/execute.ts', 'A resumed run has one human message', 60],
   ['resumed-in-tool', 'runs/execution/execute.ts', 'A call without a result is repeated only if it reads', 120],
   ['write-outcome-unknown', 'agent/execute-call.ts', 'A write that may have been made is not repeated', 600],
-  ['partial-answer-replaced', 'store/runs/moves.ts', 'A continued run has one answer', 600],
+  ['partial-answer-replaced', 'store/queue/moves.ts', 'A continued run has one answer', 600],
   ['model-retried', 'models/retry.ts', 'A repeated model call shows no text twice', 120],
   ['model-broke-off', 'models/retry.ts', 'Readers of a broken answer begin it anew', 120],
   ['models-failed', 'models/retry.ts', 'A chat that fails keeps its message, and can be repeated', 600],

@@ -4,7 +4,7 @@ import type { ConfigurationStore } from '../configuration/configuration-store.ts
 import type { AgentConfig } from '../configuration/schema.ts'
 import { parseSource } from '../configuration/change/change.ts'
 import type { Settings } from '../settings/settings.ts'
-import { openConfigurationStore } from '../store/configurations.ts'
+import { openConfigurationStore } from '../store/configuration/configurations.ts'
 import { query, type Database } from '../store/database.ts'
 import { openDatabase } from '../store/open.ts'
 import { aliveProcesses } from '../store/leases/processes.ts'

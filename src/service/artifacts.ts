@@ -14,7 +14,7 @@ import { createArtifactFiles } from '../store/disk/artifact-files.ts'
 import type { Database } from '../store/database.ts'
 import { createArtifactStore } from '../store/sessions/artifacts.ts'
 import { existingSessions } from '../store/sessions/sessions.ts'
-import { existingUploads } from '../store/uploads/uploads.ts'
+import { existingUploads } from '../store/documents/uploads.ts'
 import { createShareFolder } from '../store/disk/share-folder.ts'
 import { uploadFolderOf, uploadIdOf } from '../uploads/uploads.ts'
 

@@ -7,7 +7,7 @@ import { createTenantIndexes } from '../knowledge/tenant-indexes.ts'
 import type { Jobs } from '../runs/jobs.ts'
 import type { Search } from '../search/retriever.ts'
 import type { Database } from '../store/database.ts'
-import { createKnowledgeStore } from '../store/knowledge/knowledge.ts'
+import { createKnowledgeStore } from '../store/documents/knowledge.ts'
 import type { Uploads } from '../uploads/uploads.ts'
 
 interface DocumentsOptions {

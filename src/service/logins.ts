@@ -5,7 +5,7 @@ import type { Settings } from '../settings/settings.ts'
 import { exists } from './checks/folders.ts'
 import type { Database } from '../store/database.ts'
 import { createPrivateFile } from '../store/disk/private-file.ts'
-import { createLoginStore } from '../store/secrets/logins.ts'
+import { createLoginStore } from '../store/secrets/secrets.ts'
 import { openDatabase } from '../store/open.ts'
 import { createSecretBox, type SecretBox } from '../store/secrets/secret-box.ts'
 

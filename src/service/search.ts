@@ -6,7 +6,7 @@ import type { Search } from '../search/retriever.ts'
 import { createSearch } from '../search/search.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { Database } from '../store/database.ts'
-import { createVectorStore } from '../store/search-vectors.ts'
+import { createVectorStore } from '../store/documents/search-vectors.ts'
 
 interface OpenSearchOptions {
   database: Database

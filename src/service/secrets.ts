@@ -6,8 +6,7 @@ import { createAccessKeyStore } from '../store/secrets/access-keys.ts'
 import type { Database } from '../store/database.ts'
 import { createPrivateFile } from '../store/disk/private-file.ts'
 import { createSecretBox, type SecretBox } from '../store/secrets/secret-box.ts'
-import { createSecrets } from '../store/secrets/secrets.ts'
-import { reencryptAll } from '../store/secrets/encrypted.ts'
+import { createSecrets, reencryptAll } from '../store/secrets/secrets.ts'
 
 /** The secrets of the service: in a shared database, encrypted with SECRET_KEY; otherwise in the data directory. */
 export interface OpenSecrets {

@@ -5,7 +5,7 @@ import type { ServiceStatus } from '../http/resources/status.ts'
 import type { Finding } from '../models/check-models.ts'
 import type { Database } from '../store/database.ts'
 import type { JobQueue } from '../store/jobs/jobs.ts'
-import { countHeldRuns, listReplicas, type Replica } from '../store/leases/replicas.ts'
+import { countHeldRuns, listReplicas, type Replica } from '../store/leases/presence.ts'
 import { runCheck, type ServiceCheck } from './checks/running-service.ts'
 
 type Status = Static<typeof ServiceStatus>

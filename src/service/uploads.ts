@@ -3,7 +3,7 @@ import type { ArtifactBytes } from '../artifacts/artifact-store.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import type { Jobs } from '../runs/jobs.ts'
 import type { Database } from '../store/database.ts'
-import { createUploadStore } from '../store/uploads/uploads.ts'
+import { createUploadStore } from '../store/documents/uploads.ts'
 import type { UploadStore } from '../uploads/upload-store.ts'
 import { createUploads, type Uploads } from '../uploads/uploads.ts'
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { RecentPage } from '../../src/runs/run-list.ts'
 import type { Interruption, NewRun } from '../../src/runs/run-store.ts'
 import type { Database } from '../../src/store/database.ts'
-import { createRecentRunStore } from '../../src/store/runs/recent-runs.ts'
+import { createRecentRunStore } from '../../src/store/reports/recent-runs.ts'
 import { endOf, hour, storeOf } from './fixture.ts'
 import { storeContract } from './suites.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import type { Database } from '../../src/store/database.ts'
-import { createVectorStore } from '../../src/store/search-vectors.ts'
+import { createVectorStore } from '../../src/store/documents/search-vectors.ts'
 import { storeContract } from './suites.ts'
 
 storeContract('vectors for search', registerVectorContract)

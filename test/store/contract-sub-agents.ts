@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { SubAgent } from '../../src/sub-agents/sub-agent-store.ts'
 import type { Database } from '../../src/store/database.ts'
-import { createSubAgentStore } from '../../src/store/sub-agents.ts'
+import { createSubAgentStore } from '../../src/store/configuration/sub-agents.ts'
 import { hour } from './fixture.ts'
 import { storeContract } from './suites.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Database } from '../../src/store/database.ts'
-import { createSummaryStore } from '../../src/store/sessions/summaries.ts'
+import { createSummaryStore } from '../../src/store/sessions/conversations.ts'
 import { ai, endOf, human, running, storeOf } from './fixture.ts'
 import { storeContract } from './suites.ts'
 

@@ -4,7 +4,7 @@ import type { TailBatch } from '../../src/runs/ownership/remote/tail.ts'
 import type { RunKey } from '../../src/runs/run.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createExecutionStore } from '../../src/store/runs/executions.ts'
-import { createRunTails } from '../../src/store/runs/tails.ts'
+import { createRunTails } from '../../src/store/runs/logs.ts'
 import { endOf, hour, newRun, storeOf } from './fixture.ts'
 import { storeContract } from './suites.ts'
 

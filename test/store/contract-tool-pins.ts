@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import { acceptChangedTool, listChangedToolsOf } from '../../src/configuration/tool-pins/changed-tools.ts'
 import { serverKey } from '../../src/configuration/tool-pins/pin-store.ts'
-import { createPinStore } from '../../src/store/tool-pins.ts'
+import { createPinStore } from '../../src/store/configuration/tool-pins.ts'
 import type { Database } from '../../src/store/database.ts'
 import { storeContract } from './suites.ts'
 

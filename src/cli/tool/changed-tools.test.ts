@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import path from 'node:path'
 import { test } from 'node:test'
 import { openDatabase } from '../../store/open.ts'
-import { createPinStore } from '../../store/tool-pins.ts'
+import { createPinStore } from '../../store/configuration/tool-pins.ts'
 import { openPins } from '../../tools/mcp/pins.ts'
 import { createFolder, runIn } from '../terminal-fixture.ts'
 

@@ -12,7 +12,7 @@ import { isObject } from '../../json/shape.ts'
 import { acceptChangedTools, listChangedTools } from '../../configuration/tool-pins/changed-tools.ts'
 import type { Definition, PinStore } from '../../configuration/tool-pins/pin-store.ts'
 import { openDatabase } from '../../store/open.ts'
-import { createPinStore } from '../../store/tool-pins.ts'
+import { createPinStore } from '../../store/configuration/tool-pins.ts'
 import { readSettings } from '../prepare.ts'
 
 /** Adds commands that create and try out tools written by the operator. */

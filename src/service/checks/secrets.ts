@@ -3,7 +3,7 @@ import type { Settings } from '../../settings/settings.ts'
 import type { Database } from '../../store/database.ts'
 import { openDatabase } from '../../store/open.ts'
 import { createSecretBox } from '../../store/secrets/secret-box.ts'
-import { checkEncrypted } from '../../store/secrets/encrypted.ts'
+import { checkEncrypted } from '../../store/secrets/secrets.ts'
 import { messageOf } from '../../errors.ts'
 
 /** Checks that SECRET_KEY decrypts the secrets of the database, and whether the previous key is still needed. */

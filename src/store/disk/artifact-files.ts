@@ -3,7 +3,6 @@ import { constants } from 'node:fs'
 import { copyFile, link, lstat, mkdir, open, opendir, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import type { ArtifactBytes, ArtifactLocation, FileBytes, OpenArtifact } from '../../artifacts/artifact-store.ts'
-import { isSafeName, requireSafeName } from './safe-name.ts'
 
 /** `ArtifactBytes` as files `<root>/<folder>/<id>` with mode 0600, in folders with mode 0700. Drafts are in a separate folder. */
 export function createArtifactFiles(root: string): ArtifactBytes {
@@ -117,4 +116,17 @@ async function orMissing<T>(operation: Promise<T>): Promise<T | undefined> {
     if (error.code === 'ENOENT') return undefined
     throw error
   })
+}
+
+/** Folder names and ids come from this service, but return in URLs, so each is checked before it becomes a path or a key. */
+const safe = /^[A-Za-z0-9][A-Za-z0-9-]{0,127}$/
+
+export function isSafeName(name: string): boolean {
+  return safe.test(name)
+}
+
+/** Returns the name. Throws when the name is not a safe folder name or id. */
+export function requireSafeName(name: string): string {
+  if (!isSafeName(name)) throw new Error(`"${name}" is not a valid folder name or id of an artifact.`)
+  return name
 }

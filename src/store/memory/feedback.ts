@@ -1,7 +1,7 @@
 import type { FeedbackStore } from '../../memory/memory.ts'
 import { query, type Database } from '../database.ts'
 import { toText } from '../rows.ts'
-import { whereChat } from '../runs/where-chat.ts'
+import { whereChat } from '../runs/statements.ts'
 
 /** `FeedbackStore` on either database. */
 export function createFeedbackStore(database: Database): FeedbackStore {

@@ -1,9 +1,8 @@
 import { sql, type Kysely } from 'kysely'
-import { whereRun, whereSession, unindexedTenant } from '../runs/statements.ts'
+import { whereRun, whereSession, unindexedTenant, whereChat } from '../runs/statements.ts'
 import type { RunKey } from '../../runs/run.ts'
 import { statement, type Param } from '../statement.ts'
 import type { RunRow, Tables } from '../tables.ts'
-import { whereChat } from '../runs/where-chat.ts'
 
 interface SessionRef {
   tenant: string

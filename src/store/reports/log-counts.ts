@@ -4,7 +4,7 @@ import { query } from '../database.ts'
 import { hourMs, hourOf } from '../rows.ts'
 import type { Connection } from '../statement.ts'
 import type { RunRow, Tables } from '../tables.ts'
-import { whereChat } from '../runs/where-chat.ts'
+import { whereChat } from '../runs/statements.ts'
 
 /**
  * Counts of ended runs from the hourly metrics, so that neither a total nor a page offset reads millions of rows. The entries of an hour are

@@ -4,7 +4,8 @@ import { query, type Database } from '../database.ts'
 import { countLogs, endedIn, narrowSpan } from './log-counts.ts'
 import { hourMs, hourOf, parseJson } from '../rows.ts'
 import type { MetricsRow, RunRow, Tables } from '../tables.ts'
-import { whereChat } from '../runs/where-chat.ts'
+import { whereChat } from '../runs/statements.ts'
+import { callerKey, type Owner } from '../../access/owner.ts'
 
 /** `RunReports` on either database. */
 export function createRunReports({ db, forTenant }: Database): RunReports {
@@ -103,5 +104,35 @@ function toRecord(row: LogEntryRow): EndedRunRecord {
     endedAt: row.ended_at ?? 0,
     completionTokens: row.completion_tokens,
     totalTokens: row.total_tokens,
+  }
+}
+
+/**
+ * Counts the unended chats of a caller in all processes. A chat in the queue of its session counts, unless the chat is asynchronous.
+ * Concurrent calls for one caller share one query.
+ */
+export function createRunCount({ db, forTenant }: Database): (caller: Owner) => Promise<number> {
+  const pendingCounts = new Map<string, Promise<number>>()
+
+  async function count({ tenant, owner }: Owner): Promise<number> {
+    const activeRuns = db
+      .selectFrom('runs')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .where('tenant', '=', tenant)
+      .where('owner', '=', owner)
+      // Literal, as in the condition of the index of unended runs.
+      .where(sql<boolean>`status in ('pending', 'running')`)
+      .where(whereChat)
+      .where(({ eb, or }) => or([eb('status', '=', 'running'), eb('operation', '!=', 'chain_async')]))
+    return (await query(forTenant(tenant).read, activeRuns)).rows[0]?.count ?? 0
+  }
+
+  return (caller) => {
+    const name = callerKey(caller)
+    const pendingCount = pendingCounts.get(name)
+    if (pendingCount) return pendingCount
+    const answer = count(caller).finally(() => pendingCounts.delete(name))
+    pendingCounts.set(name, answer)
+    return answer
   }
 }

@@ -14,8 +14,8 @@ import type {
   StoredCall,
 } from '../../runs/approvals/approval-store.ts'
 import { query, type Database } from '../database.ts'
-import { excerptsOf } from '../sessions/excerpts.ts'
-import { runMoves } from './moves.ts'
+import { excerptsOf } from '../sessions/session-rows.ts'
+import { runMoves } from '../queue/moves.ts'
 import { json, keyColumns, parseJson, toText } from '../rows.ts'
 import { runStatements } from './statements.ts'
 import type { ApprovalRow, Tables } from '../tables.ts'

@@ -4,9 +4,8 @@ import { runGone } from '../../runs/run-store.ts'
 import { query, type Database } from '../database.ts'
 import { aliveProcesses } from '../leases/processes.ts'
 import { keyColumns, parseJson } from '../rows.ts'
-import { runStatements } from './statements.ts'
+import { runStatements, isChat, whereToolExecution } from './statements.ts'
 import type { RunRow } from '../tables.ts'
-import { isChat, whereToolExecution } from './where-chat.ts'
 
 /** `ExecutionStore` on either database: rows of the table of runs, because runs and executions share the caller's request ids. */
 export function createExecutionStore(database: Database): ExecutionStore {

@@ -16,7 +16,7 @@ import { plainBox, type SecretBox } from '../secrets/secret-box.ts'
 import type { Connection } from '../statement.ts'
 import type { TaskNotificationRow, Tables } from '../tables.ts'
 import { toAttempts, toKept } from './callbacks.ts'
-import { isChat } from './where-chat.ts'
+import { isChat } from './statements.ts'
 
 /** Name under which the secrets of a receiver are sealed. */
 export const receiverSecretName = 'secret of a push notification'

@@ -3,13 +3,12 @@ import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { RunKey } from '../../runs/run.ts'
 import { FenceLost, type Interruption, type RunStore } from '../../runs/run-store.ts'
 import { query, type Database } from '../database.ts'
-import type { RunMoves } from './moves.ts'
+import type { RunMoves } from '../queue/moves.ts'
 import type { Rounds } from './notifications.ts'
 import { keyColumns, parseJson } from '../rows.ts'
-import type { RunStatements } from './statements.ts'
+import { type RunStatements, whereChat } from './statements.ts'
 import type { Connection } from '../statement.ts'
 import type { ApprovalRow } from '../tables.ts'
-import { whereChat } from './where-chat.ts'
 
 type Inserts = Pick<RunMoves, 'lock' | 'insertJobs'>
 

@@ -9,15 +9,14 @@ import { asyncEvents } from './async-events.ts'
 import { createBegin } from './begin.ts'
 import { createFinish } from './end.ts'
 import { runMedia } from './media.ts'
-import { runMoves } from './moves.ts'
+import { runMoves } from '../queue/moves.ts'
 import { createRounds, type NotificationStoreOptions } from './notifications.ts'
 import { createPostgresChat } from './postgres-chat.ts'
 import { runApprovals } from './run-approvals.ts'
 import { runRetry, type FastPath } from './simple-chat.ts'
 import { createSqliteChat } from './sqlite-chat.ts'
-import { runStatements, type RunStatements } from './statements.ts'
-import { createTakeOver } from './take-over.ts'
-import { isChat, whereChat } from './where-chat.ts'
+import { runStatements, type RunStatements, isChat, whereChat } from './statements.ts'
+import { createTakeOver } from '../queue/take-over.ts'
 
 /** `RunStore` on either database. */
 export function createRunStore(database: Database, { box = plainBox, wake = () => undefined }: NotificationStoreOptions = {}): RunStore {

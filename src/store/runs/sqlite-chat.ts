@@ -14,11 +14,11 @@ import {
   whereSession,
   type EndedSession,
   type SessionClaim,
+  whereChat,
 } from './statements.ts'
 import { isSimpleBegin, isSimpleEnd, unchanged, type Attempt, type Ending, type FastPath } from './simple-chat.ts'
 import { syncChange, syncRows, type Param, type SyncConnection } from '../statement.ts'
 import type { Tables } from '../tables.ts'
-import { whereChat } from './where-chat.ts'
 
 type RunningBegun = Extract<Begun, { kind: 'running' }>
 

@@ -13,7 +13,6 @@ import {
   type NewRunRow,
   type RunEnd,
 } from './columns.ts'
-import { whereChat } from './where-chat.ts'
 
 /** The primary key of a run, as parameters. */
 export function whereRun(param: Param<RunKey>) {
@@ -327,4 +326,16 @@ export function newRun(param: Param<NewRunRow>) {
 function firstInQueue(tenant: string, session: string) {
   return sql<string | null>`(select request_id from runs where tenant = ${tenant} and session = ${session}
     and status = 'pending' order by place limit 1)`
+}
+
+/**
+ * Leaves out direct tool executions, which are rows of `runs` because they share the caller's request ids with chats. Every query for the
+ * runs of chats has this clause. The value is in the SQL text: only then is a partial index used.
+ */
+export const whereChat = sql<boolean>`runs.operation <> 'tool_execute'`
+
+export const whereToolExecution = sql<boolean>`runs.operation = 'tool_execute'`
+
+export function isChat({ operation }: Pick<RunRow, 'operation'>): boolean {
+  return operation !== 'tool_execute'
 }

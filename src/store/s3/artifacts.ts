@@ -12,9 +12,8 @@ import { create as attachment } from 'content-disposition'
 import type { ArtifactBytes, ArtifactFolder, ArtifactLocation, LinkedFile } from '../../artifacts/artifact-store.ts'
 import { isActive } from '../../artifacts/file-name.ts'
 import type { S3Settings } from '../../settings/artifacts.ts'
-import { isSafeName, requireSafeName } from '../disk/safe-name.ts'
-import { call, inParallel, orMissing, toS3Error, type Bucket } from './calls.ts'
-import { createClient } from './client.ts'
+import { isSafeName, requireSafeName } from '../disk/artifact-files.ts'
+import { call, inParallel, orMissing, toS3Error, type Bucket, createClient } from './calls.ts'
 import { abortUploads, upload } from './upload.ts'
 
 /** `ArtifactBytes` as objects `<prefix>/<folder>/<id>` of a bucket. Links are presigned URLs of the bucket. */

@@ -1,4 +1,4 @@
-import type { S3Client } from '@aws-sdk/client-s3'
+import { S3Client } from '@aws-sdk/client-s3'
 import type { S3Settings } from '../../settings/artifacts.ts'
 
 /** A bucket and its client. */
@@ -87,4 +87,23 @@ export function toS3Error(error: unknown): S3Error {
     status,
     `${message || first?.message || errorCode} (${details})`,
   )
+}
+
+const connectMs = 3000
+const idleMs = 15_000
+const tries = 3
+
+/** A client of the server; `at` overrides the endpoint of the settings. */
+export function createClient({ region, endpoint, pathStyle, credentials }: S3Settings, at = endpoint): S3Client {
+  return new S3Client({
+    region,
+    ...(at === undefined ? {} : { endpoint: at }),
+    ...(credentials === undefined ? {} : { credentials }),
+    forcePathStyle: pathStyle,
+    maxAttempts: tries,
+    // Servers other than Amazon's refuse the newer default checksums.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: { connectionTimeout: connectMs, socketTimeout: idleMs },
+  })
 }

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DeleteObjectCommand, ListObjectsV2Command, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3'
 import type { S3Settings } from '../../settings/artifacts.ts'
-import { call, toS3Error, type S3Error } from './calls.ts'
-import { createClient } from './client.ts'
+import { call, toS3Error, type S3Error, createClient } from './calls.ts'
 
 const startupWaitMs = 15_000
 const retryMs = 1000

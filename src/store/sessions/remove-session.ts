@@ -6,7 +6,7 @@ import { subtractFromLogCounts } from '../reports/log-counts.ts'
 import { forgetSession } from '../memory/memories.ts'
 import type { Connection } from '../statement.ts'
 import { removedWithRun, removedWithSession, type RunRow, type SessionRow, type Tables } from '../tables.ts'
-import { isChat, whereChat, whereToolExecution } from '../runs/where-chat.ts'
+import { isChat, whereChat, whereToolExecution } from '../runs/statements.ts'
 
 interface Removal {
   caller: Owner

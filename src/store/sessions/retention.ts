@@ -6,8 +6,8 @@ import { isInPairs, removeRuns, removeSessions, whereTenant } from './remove-ses
 import { hourMs } from '../rows.ts'
 import type { Connection } from '../statement.ts'
 import type { Tables } from '../tables.ts'
-import { removeUploads } from '../uploads/uploads.ts'
-import { whereToolExecution } from '../runs/where-chat.ts'
+import { removeUploads } from '../documents/uploads.ts'
+import { whereToolExecution } from '../runs/statements.ts'
 
 interface RetentionBatch {
   connection: Connection

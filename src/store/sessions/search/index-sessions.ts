@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { SessionRecord } from '../../../sessions/session-store.ts'
 import { query, type Database } from '../../database.ts'
-import { documentsPerSegment, endOfIndex, type IndexEnd, type IndexScope } from './session-index.ts'
-import { addSlices } from './slices.ts'
+import { documentsPerSegment, endOfIndex, type IndexEnd, type IndexScope, addSlices } from './session-index.ts'
 
 /** Activity of the last two minutes may still be committed, and clocks of processes may differ: newer sessions are not indexed. */
 const settledMs = 120_000

@@ -9,8 +9,8 @@ import {
   sessionsOfDocuments,
   type IndexEnd,
   type IndexScope,
+  slicesOfWords,
 } from './session-index.ts'
-import { slicesOfWords } from './slices.ts'
 
 /** Messages that one search reads. A search that reaches the limit answers with the matches so far. */
 const maxMessages = 30_000

@@ -15,17 +15,15 @@ import {
   type Turn,
 } from '../../runs/run-store.ts'
 import { query, type Database } from '../database.ts'
-import { queueStatements } from '../queue/statements.ts'
-import { mediaStatements } from './media.ts'
-import { aliveProcesses } from '../leases/processes.ts'
-import { countLoss } from './losses.ts'
+import { queueStatements } from './statements.ts'
+import { mediaStatements } from '../runs/media.ts'
+import { aliveProcesses, countLoss } from '../leases/processes.ts'
 import type { RunMoves } from './moves.ts'
-import type { Rounds } from './notifications.ts'
+import type { Rounds } from '../runs/notifications.ts'
 import { countOf, hourOf, json, parseJson, toStoredRun } from '../rows.ts'
-import type { RunStatements } from './statements.ts'
+import { type RunStatements, whereChat } from '../runs/statements.ts'
 import type { Connection } from '../statement.ts'
 import type { RunRow } from '../tables.ts'
-import { whereChat } from './where-chat.ts'
 
 /** The part of `RunStore` that moves a run: out of the session queue into its session, or from one process to another. */
 export function createTakeOver(

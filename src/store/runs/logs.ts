@@ -2,11 +2,12 @@ import { sql } from 'kysely'
 import type { CompactLog } from '../../runs/log/compact-log.ts'
 import type { TailBatch, TailStore } from '../../runs/ownership/remote/tail.ts'
 import { query, type Database } from '../database.ts'
-import { keyColumns } from '../rows.ts'
+import { keyColumns, parseJson } from '../rows.ts'
 import { whereRun } from './statements.ts'
 import type { RunKey } from '../../runs/run.ts'
 import { statement, type Param } from '../statement.ts'
 import type { RunTailRow } from '../tables.ts'
+import type { EchoStore } from '../../runs/log/echo-store.ts'
 
 /** `TailStore` on either database. An embedded database has no other replicas. */
 export function createRunTails(database: Database): TailStore {
@@ -67,4 +68,33 @@ const maxBatches = 16
 function toRow({ fence, first, last, attempt, events, ...key }: TailBatch): RunTailRow {
   const { restored, restoredAt } = attempt
   return { ...keyColumns(key), fence, first, last, restored, restored_at: restoredAt ?? null, events: JSON.stringify(events) }
+}
+
+/** `EchoStore` on either database. */
+export function createEchoStore({ db, forTenant }: Database): EchoStore {
+  const updateOf = (key: RunKey) => {
+    const { tenant, owner, request_id: requestId } = keyColumns(key)
+    return db.updateTable('runs').where('tenant', '=', tenant).where('owner', '=', owner).where('request_id', '=', requestId)
+  }
+
+  return {
+    replace: ({ request, fence, ...key }, echo) =>
+      forTenant(key.tenant).unit(async (connection) => {
+        const update = updateOf(key)
+          .set({ request: JSON.stringify({ ...request, echo }) })
+          .where('status', '=', 'interrupted')
+          .where('fence', '=', fence)
+        return (await query(connection, update.returning('request_id'))).rows.length > 0
+      }),
+
+    remove: (key) =>
+      forTenant(key.tenant).unit(async (connection) => {
+        // The update locks the row, so that no repeat continues the run in between.
+        const end = updateOf(key).set({ request: null, continuable: 0 }).where('ended_at', 'is not', null)
+        const log = parseJson<CompactLog>((await query(connection, end.returning('log'))).rows[0]?.log ?? null)
+        if (!log?.echo) return
+        const { echo: _, ...rest } = log
+        await query(connection, updateOf(key).set({ log: JSON.stringify(rest) }))
+      }),
+  }
 }

@@ -10,7 +10,7 @@ import {
   type UploadStore,
 } from '../../uploads/upload-store.ts'
 import { query, type Database } from '../database.ts'
-import { addDocument, removeDocuments } from '../knowledge/knowledge.ts'
+import { addDocument, removeDocuments } from './knowledge.ts'
 import { toText } from '../rows.ts'
 import type { Connection } from '../statement.ts'
 import type { Tables, UploadRow } from '../tables.ts'

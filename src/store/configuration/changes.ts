@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import type { Watch } from '../replicas/bus.ts'
-import { query, type Database } from './database.ts'
+import type { Watch } from '../../replicas/bus.ts'
+import { query, type Database } from '../database.ts'
 
 /** Data of which each process has a copy in memory. */
 const topics = ['configuration', 'secrets'] as const

@@ -5,7 +5,7 @@ import type { StoredRun } from '../../runs/run-store.ts'
 import { query, type Database } from '../database.ts'
 import { toStoredRun } from '../rows.ts'
 import { isInPairs } from '../sessions/remove-session.ts'
-import { whereChat } from './where-chat.ts'
+import { whereChat } from '../runs/statements.ts'
 
 /** `RecentRunStore` on either database. The runs of a caller with fewer than `fewRuns` are read as a whole and sorted. */
 export function createRecentRunStore({ db, forTenant, isShared }: Database, fewRuns = 1000): RecentRunStore {

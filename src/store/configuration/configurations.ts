@@ -6,15 +6,14 @@ import type {
   NewConfiguration,
   PastConfiguration,
   StoredConfiguration,
-} from '../configuration/configuration-store.ts'
-import type { ConfigData } from '../configuration/change/merge.ts'
-import { ServiceError } from '../errors.ts'
-import { query, type Database } from './database.ts'
-import type { SecretBox } from './secrets/secret-box.ts'
-import { createSecrets } from './secrets/secrets.ts'
-import type { Connection } from './statement.ts'
-import type { ConfigurationRow } from './tables.ts'
-import { configurationName } from './secrets/encrypted.ts'
+} from '../../configuration/configuration-store.ts'
+import type { ConfigData } from '../../configuration/change/merge.ts'
+import { ServiceError } from '../../errors.ts'
+import { query, type Database } from '../database.ts'
+import type { SecretBox } from '../secrets/secret-box.ts'
+import { createSecrets, configurationName } from '../secrets/secrets.ts'
+import type { Connection } from '../statement.ts'
+import type { ConfigurationRow } from '../tables.ts'
 
 /** Limits: configurations that can be restored, and configurations whose texts count as seen. */
 const maxKept = 100

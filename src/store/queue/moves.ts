@@ -2,14 +2,13 @@ import type { Turn, NewMessage, TakenOver, TakeOver } from '../../runs/run-store
 import type { RunKey } from '../../runs/run.ts'
 import type { MessageData } from '../../sessions/message.ts'
 import { query, type Database } from '../database.ts'
-import { queueStatements } from '../queue/statements.ts'
-import { runQueue } from '../queue/queue.ts'
+import { queueStatements } from './statements.ts'
+import { runQueue } from './queue.ts'
 import { countOf, hourMs, hourOf, parseJson, toWindow } from '../rows.ts'
-import { toMessageRow } from './columns.ts'
-import { whereRun, type RunStatements } from './statements.ts'
+import { toMessageRow } from '../runs/columns.ts'
+import { whereRun, type RunStatements, isChat } from '../runs/statements.ts'
 import { statement, allSettledOrThrow, type Connection, type Param } from '../statement.ts'
 import type { RunRow, SessionRow } from '../tables.ts'
-import { isChat } from './where-chat.ts'
 import { reachState } from '../../states.ts'
 
 type WaitingRun = RunKey & Pick<RunRow, 'session' | 'fence' | 'message_index'>

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import type { VectorStore } from '../search/vectors.ts'
-import { query, type Database } from './database.ts'
-import { clockOf } from './leases/processes.ts'
+import type { VectorStore } from '../../search/vectors.ts'
+import { query, type Database } from '../database.ts'
+import { clockOf } from '../leases/processes.ts'
 
 /** Rows of a statement, so that its text has few lengths and its parameters stay within limits. */
 const maxRows = 100

@@ -1,6 +1,6 @@
-import type { Pin, PinStore, StoredPins } from '../configuration/tool-pins/pin-store.ts'
-import { query, type Database } from './database.ts'
-import type { ToolPinRow } from './tables.ts'
+import type { Pin, PinStore, StoredPins } from '../../configuration/tool-pins/pin-store.ts'
+import { query, type Database } from '../database.ts'
+import type { ToolPinRow } from '../tables.ts'
 
 /** `PinStore` in the table `tool_pins`. The configuration serves all tenants, and so do its pins. */
 export function createPinStore({ db, all }: Database): PinStore {
