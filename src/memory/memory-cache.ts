@@ -1,5 +1,5 @@
 import { callerKey, type Owner } from '../access/owner.ts'
-import { createPassageIndex, type PassageIndex } from '../search/word-index.ts'
+import { PassageIndex } from '../search/word-index.ts'
 import type { Memory, MemoryStore } from './memory.ts'
 
 /** The memories of a caller with a search index, whose passages are numbered like the memories. */
@@ -108,7 +108,7 @@ function sizeOf(memories: readonly Memory[]): number {
 }
 
 function toCallerMemories(memories: readonly Memory[]): CallerMemories {
-  const index = createPassageIndex()
+  const index = new PassageIndex()
   for (const { content } of memories) index.add('', content)
   return { memories, index }
 }

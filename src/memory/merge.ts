@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { Model } from '../agent/model.ts'
 import { toTerms } from '../search/terms.ts'
-import { createPassageIndex } from '../search/word-index.ts'
+import { PassageIndex } from '../search/word-index.ts'
 import { askForList } from './ask.ts'
 import { maxMemories, type Change, type Memory, type NewMemory } from './memory.ts'
 
@@ -58,7 +58,7 @@ function toEvictions(remaining: readonly Memory[], added: number): Change[] {
 
 /** For each new memory, the existing memories of a similar subject, nearest first. */
 function findNear(newMemories: readonly NewMemory[], existing: readonly Memory[]): Memory[][] {
-  const index = createPassageIndex()
+  const index = new PassageIndex()
   const ids = existing.map(({ content }) => index.add('', content))
   return newMemories.map(({ content, origin }) => {
     const comparable = ids.filter((_, at) => existing[at]!.origin === origin)

@@ -3,7 +3,7 @@ import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { createMutex } from '../concurrency/mutex.ts'
 import type { DiskProcess } from './disk/disk-tier.ts'
-import { createMemoryTier, type MemoryTier } from './memory-tier.ts'
+import { MemoryTier } from './memory-tier.ts'
 import type { OpenOptions, Tier } from './retriever.ts'
 
 /** Opens the tiers of retrievers: passages are in memory, and move to disk when they become many. */
@@ -40,7 +40,7 @@ export function createTiers({ folder, maxInMemory, now }: TiersOptions): Tiers {
   async function move(memory: MemoryTier, name: string, indexes: IndexFolder): Promise<Tier> {
     await indexes.remove(name)
     const tier = await onDisk(indexes.fileOf(name))
-    const documents = [...memory.documents()]
+    const documents = memory.documents()
     for (let at = 0; at < documents.length; at += moveSize) await tier.put(...documents.slice(at, at + moveSize))
     return tier
   }
@@ -48,7 +48,7 @@ export function createTiers({ folder, maxInMemory, now }: TiersOptions): Tiers {
   async function open(name: string, { isTransient = false }: OpenOptions = {}): Promise<Tier> {
     const indexes = folder === undefined || isTransient ? undefined : await openFolder(folder)
     let memory: MemoryTier | undefined
-    let current: Tier = indexes && (await indexes.exists(name)) ? await onDisk(indexes.fileOf(name)) : (memory = createMemoryTier())
+    let current: Tier = indexes && (await indexes.exists(name)) ? await onDisk(indexes.fileOf(name)) : (memory = new MemoryTier())
     /** Changes wait while the passages move. */
     const changes = createMutex()
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { toQueryTerms, toTerms } from './terms.ts'
-import { createPassageIndex } from './word-index.ts'
+import { PassageIndex } from './word-index.ts'
 
 test('terms are compared without case, accents and plural endings', () => {
   assert.deepEqual(toTerms('Policies, the Zürich OFFICES; glass status bus 2026'), [
@@ -20,7 +20,7 @@ test('terms are compared without case, accents and plural endings', () => {
 })
 
 test('the most relevant passage comes first', () => {
-  const index = createPassageIndex()
+  const index = new PassageIndex()
   const travel = index.add('Travel', 'Trains before planes. Hotels up to 150 a night.')
   const leave = index.add('Annual leave', 'Everybody has 25 days.')
   const office = index.add(
@@ -39,7 +39,7 @@ test('the most relevant passage comes first', () => {
 })
 
 test('a removed passage is never found, even after compaction', () => {
-  const index = createPassageIndex()
+  const index = new PassageIndex()
   const ids = Array.from({ length: 20 }, (_, number) => index.add('', `tea number${number}`))
   index.remove(ids.slice(0, 15))
   index.remove(ids.slice(0, 15))
@@ -52,16 +52,16 @@ test('a removed passage is never found, even after compaction', () => {
 })
 
 test('a score reveals nothing about passages that are not candidates', () => {
-  const smallIndex = createPassageIndex()
+  const smallIndex = new PassageIndex()
   const smallIds = [smallIndex.add('', 'bonus plan'), smallIndex.add('', 'office rules')]
-  const largeIndex = createPassageIndex()
+  const largeIndex = new PassageIndex()
   const largeIds = [largeIndex.add('', 'bonus plan'), largeIndex.add('', 'office rules')]
   for (let count = 0; count < 50; count++) largeIndex.add('Bonus', 'secret bonus bonuses')
   assert.deepEqual(largeIndex.search('bonus', largeIds, 5), smallIndex.search('bonus', smallIds, 5))
 })
 
 test('a passage with related words of an English query has a part of its score, computed over the candidates alone', () => {
-  const index = createPassageIndex()
+  const index = new PassageIndex()
   const parking = index.add('Vehicles', 'Guests leave their automobile on level 2.')
   const other = index.add('Lunch', 'Soup at noon.')
   const scoresOf = (query: string) => [parking, other].map((id) => index.relatedScores(query, [parking, other])?.get(id))

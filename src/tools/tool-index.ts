@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { DataFilter, Tool, ToolFinder, ToolSearch } from '../agent/tool.ts'
 import type { Retriever, Search } from '../search/retriever.ts'
-import { createPassageIndex } from '../search/word-index.ts'
+import { PassageIndex } from '../search/word-index.ts'
 
 /** Index ids of a tool: with its description (`whole`), and without (`bare`). */
 interface IndexIds {
@@ -14,7 +14,7 @@ const maxDescription = 2000
 
 /** Finds tools by the words of their names, descriptions and parameters. Each tool is indexed once, at its first search. */
 export function createToolSearch(): ToolSearch {
-  let index = createPassageIndex()
+  let index = new PassageIndex()
   let indexIds = new Map<Tool, IndexIds>()
 
   function add(tool: Tool): void {
@@ -27,7 +27,7 @@ export function createToolSearch(): ToolSearch {
     const missing = tools.filter((tool) => !indexIds.has(tool))
     if (missing.length === 0) return
     if (indexIds.size > 2 * tools.length) {
-      index = createPassageIndex()
+      index = new PassageIndex()
       indexIds = new Map()
       tools.forEach(add)
     } else missing.forEach(add)

@@ -1,6 +1,6 @@
 import type { Embedder } from '../../src/agent/embedder.ts'
 import { createEncoder } from '../../src/search/encoder/encoder.ts'
-import { createMemoryTier } from '../../src/search/memory-tier.ts'
+import { MemoryTier } from '../../src/search/memory-tier.ts'
 import type { Tier } from '../../src/search/retriever.ts'
 import { toByteVector } from '../../src/search/vectors.ts'
 import type { Corpus, Passage, Question } from './question-set.ts'
@@ -40,7 +40,7 @@ export async function openSearches(questions: readonly Question[]): Promise<Sear
 }
 
 async function index(corpus: Corpus, encoder: Embedder): Promise<Tier> {
-  const tier = createMemoryTier()
+  const tier = new MemoryTier()
   for (const [file, sections] of Map.groupBy(sectionsOf(corpus), (section) => section.file)) {
     const passages = sections.map(({ heading, text }) => {
       const [title = '', , ...lines] = text.split('\n')

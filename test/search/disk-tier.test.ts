@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, before, test } from 'node:test'
-import { createMemoryTier } from '../../src/search/memory-tier.ts'
+import { MemoryTier } from '../../src/search/memory-tier.ts'
 import type { SearchDocument, Tier } from '../../src/search/retriever.ts'
 import { createSearch } from '../../src/search/search.ts'
 import { toByteVector } from '../../src/search/vectors.ts'
@@ -43,7 +43,7 @@ async function embedAll(tier: Tier): Promise<void> {
 }
 
 test('an index on disk answers like an index in memory, also after its process has ended', async () => {
-  const [memory, tier] = [createMemoryTier(), await openDiskTier(path.join(folder, 'same.db'), disk)]
+  const [memory, tier] = [new MemoryTier(), await openDiskTier(path.join(folder, 'same.db'), disk)]
   for (const each of [memory, tier]) {
     for (let number = 0; number < 40; number++) await each.put(documentOf(number))
     await each.remove(['doc3', 'doc4', 'unknown'])
@@ -75,7 +75,7 @@ test('an index on disk answers like an index in memory, also after its process h
 })
 
 test('thousands of passages, added and removed in groups, are found as in memory', async () => {
-  const [memory, tier] = [createMemoryTier(), await openDiskTier(path.join(folder, 'many.db'), disk)]
+  const [memory, tier] = [new MemoryTier(), await openDiskTier(path.join(folder, 'many.db'), disk)]
   for (const each of [memory, tier]) {
     for (let first = 0; first < 1000; first += 100) {
       await each.put(...Array.from({ length: 100 }, (_, index) => documentOf(first + index)))
@@ -95,7 +95,7 @@ test('thousands of passages, added and removed in groups, are found as in memory
 })
 
 test('hashes of texts that no document has any longer are reported', async () => {
-  for (const tier of [createMemoryTier(), await openDiskTier(path.join(folder, 'hashes.db'), disk)]) {
+  for (const tier of [new MemoryTier(), await openDiskTier(path.join(folder, 'hashes.db'), disk)]) {
     await tier.put(documentOf(1))
     const [kept, ...replaced] = (await tier.missing('test', 10)).map(({ hash }) => hash)
     const [first] = documentOf(1).passages
