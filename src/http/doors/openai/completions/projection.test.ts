@@ -6,6 +6,10 @@ import type { LoggedEvent } from '../../../../runs/run.ts'
 import { approval, clientCall, end, file, interrupt, project, recorded, stepEnd, stepStart, text } from '../../events-fixture.ts'
 import { completionChunksOf, streamCompletion, toCompletion, type CompletionChunk } from './projection.ts'
 
+interface Annotation {
+  url_citation: Record<string, number>
+}
+
 const begin: CompletionChunk = { delta: { role: 'assistant', content: '' } }
 const options = { withUsage: false, hasSchema: false }
 const headOf = (part: RunPart = wholeRun) => ({ requestId: 'r', part, created: 1, model: 'm', metadata: undefined })
@@ -17,7 +21,7 @@ function chunks(name: keyof typeof recorded, more: Partial<typeof options> = {})
   return rest
 }
 
-const contents = (...pieces: string[]) => pieces.map((content) => ({ delta: { content } }))
+const contents = (...pieces: string[]) => pieces.map((content) => ({ content }))
 const stop = [{ finish: 'stop', more: {} }, 'done']
 
 test('text and thoughts are deltas, and the usage is the last chunk', () => {
@@ -39,9 +43,9 @@ test('steps are left out; a blank line separates the segments of the answer', ()
 })
 
 test('a call that waits for approval is a text, and a field of the last chunk', () => {
-  const [asked, waits, finish] = chunks('approval') as [unknown, { delta: { content: string } }, { finish: string; more: object }]
+  const [asked, waits, finish] = chunks('approval') as [unknown, { content: string }, { finish: string; more: object }]
   assert.deepEqual(asked, contents('I ask.')[0])
-  assert.match(waits.delta.content, /^\n\nA call of send waits for the approval of a person/)
+  assert.match(waits.content, /^\n\nA call of send waits for the approval of a person/)
   assert.deepEqual([finish.finish, Object.keys(finish.more)], ['stop', ['approval_required']])
 })
 
@@ -73,10 +77,9 @@ test('files are links behind the answer, and web pages are annotations', () => {
 test('an annotation counts in the whole content, with the text in front of the answer', () => {
   const web = { ...recorded.sources[1].citations![0]!, answerStart: 2, answerEnd: 6 }
   const events = [text('Let me see.'), stepStart('s', 'look'), stepEnd('s', 'look'), text('A: 25 days.'), end({ citations: [web] })]
-  const deltas = project(completionChunksOf(headOf(), options), events).flatMap((chunk) =>
-    chunk !== 'done' && 'delta' in chunk
-      ? [chunk.delta as { content: string; annotations?: { url_citation: Record<string, number> }[] }]
-      : [],
+  const deltas = project(completionChunksOf(headOf(), options), events).flatMap(
+    (chunk): { content: string; annotations?: Annotation[] }[] =>
+      chunk === 'done' ? [] : 'content' in chunk ? [chunk] : 'delta' in chunk ? [chunk.delta as { content: string }] : [],
   )
   const content = deltas.map((delta) => delta.content).join('')
   const citation = deltas.at(-1)!.annotations![0]!.url_citation

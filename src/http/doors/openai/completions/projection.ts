@@ -83,6 +83,7 @@ function lastSegment(events: readonly LoggedEvent[]): string {
 
 /** A `chat.completion.chunk` without the fields that all chunks share, or what follows the chunks. */
 export type CompletionChunk =
+  | { content: string }
   | { delta: object }
   | { finish: FinishReason; more: object }
   | { usage: object }
@@ -125,13 +126,12 @@ export function completionChunksOf(
     const content = piece.startsSegment && length > 0 ? `\n\n${piece.text}` : piece.text
     if (piece.startsSegment) answerAt = length + content.length - piece.text.length
     length += content.length
-    return [{ delta: { content } }]
+    return [{ content }]
   }
 
-  function toContent(content: string, fields: object = {}): CompletionChunk[] {
-    if (content === '' && Object.keys(fields).length === 0) return []
+  function toContent(content: string): CompletionChunk[] {
     length += content.length
-    return [{ delta: { content, ...fields } }]
+    return content === '' ? [] : [{ content }]
   }
 
   function toEnd(lastEvent: LastEvent, files: readonly AnswerFile[]): CompletionChunk[] {
@@ -142,10 +142,11 @@ export function completionChunksOf(
     const waits = waitingText(requestId, last)
     const text = toContent(length > 0 && waits !== '' ? `\n\n${waits}` : waits)
     const links = linksBehind(last, files, length)
+    const citations = [...citationsIn(last, answerAt), ...links.citations]
     return [
       ...answer,
       ...text,
-      ...toContent(links.text, annotationFields([...citationsIn(last, answerAt), ...links.citations])),
+      ...(citations.length > 0 ? [{ delta: { content: links.text, ...annotationFields(citations) } }] : []),
       ...functionCallsOf(last).flatMap(toCallDeltas),
       { finish: finishReasonOf(last), more: { ...approvalFields(requestId, last), ...fileFields(files) } },
       ...(withUsage ? [{ usage: toUsage(last, part) }] : []),
@@ -170,6 +171,8 @@ export function streamCompletion(head: CompletionHead, options: ChunkOptions): R
 
   return toStream(completionChunksOf(head, options), (chunk) => {
     if (chunk === 'done') return doneText
+    // Every token of the answer takes this path.
+    if ('content' in chunk) return `${openDelta}{"content":${JSON.stringify(chunk.content)}}${closeDelta}`
     if ('delta' in chunk) return openDelta + JSON.stringify(chunk.delta) + closeDelta
     if ('failure' in chunk) return toData(chunk.failure)
     if ('usage' in chunk) return `${open}],${JSON.stringify(chunk).slice(1)}\n\n`
