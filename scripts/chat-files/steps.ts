@@ -61,5 +61,5 @@ export const steps: readonly Step[] = [
     text: 'One transaction stores the answer, the run, the metrics, and the next run in the session queue; then the `end` event is published.',
     globs: ['runs/execution/{finish,citations}.ts', 'runs/callbacks/**', 'runs/notifications/**', 'store/queue/**'],
   },
-  { title: 'Answer', text: 'The log becomes the JSON answer.', globs: ['runs/log/outcome.ts', 'http/answer-files.ts'] },
+  { title: 'Answer', text: 'The log becomes the JSON answer.', globs: ['runs/log/outcome.ts', 'http/reader.ts'] },
 ]

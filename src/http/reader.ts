@@ -3,9 +3,11 @@ import type { Artifacts } from '../artifacts/artifacts.ts'
 import type { OpenRun } from '../runs/open-run.ts'
 import type { RunKey } from '../runs/run.ts'
 import type { Runs } from '../runs/runs.ts'
-import { filesForReader, type ToReaderFiles } from './answer-files.ts'
 import { disconnectSignal } from './server/connection.ts'
 import { waitsForRun } from './server/server-timing.ts'
+import { accessTo, permits } from '../access/permissions.ts'
+import type { AnswerFile, KeptFiles } from '../artifacts/answer-files.ts'
+import { principalOf } from './server/authenticate.ts'
 
 /** Services of every route that follows runs. */
 export interface ReaderServices {
@@ -84,4 +86,18 @@ export async function followNamed(services: ReaderServices, exchange: Exchange, 
 export async function waitForEnd({ log, ended }: OpenRun, disconnected: AbortSignal): Promise<void> {
   disconnected.addEventListener('abort', log.suspendBackpressure(), { once: true })
   await ended
+}
+
+/** Describes files for the reader of one answer; with links only if the reader's key has `artifacts.read`. */
+export type ToReaderFiles = (files: KeptFiles) => Promise<AnswerFile[]>
+
+/** Captures the permission only: the request, whose body may be large, can be released while the run lasts. */
+export function filesForReader(artifacts: Pick<Artifacts, 'toAnswerFiles'>, request: FastifyRequest): ToReaderFiles {
+  const mayLink = permits(principalOf(request), accessTo.linkArtifact)
+  return createReaderFiles(artifacts, mayLink)
+}
+
+/** A function of its own, so that the closure does not keep the request alive. */
+function createReaderFiles({ toAnswerFiles }: Pick<Artifacts, 'toAnswerFiles'>, mayLink: boolean): ToReaderFiles {
+  return (files) => toAnswerFiles(files, mayLink)
 }

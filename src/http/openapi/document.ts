@@ -1,7 +1,7 @@
 import type { RouteOptions } from 'fastify'
 import type { TSchema } from 'typebox'
 import { namedSchemas } from './named.ts'
-import { RpcError } from '../doors/rpc-errors.ts'
+import { RpcError } from '../doors/protocols.ts'
 import { ErrorReply, ValidationReply } from '../resources/schemas.ts'
 
 type Schema = Record<string, unknown>

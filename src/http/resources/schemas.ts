@@ -4,7 +4,7 @@ import { callbackTypes, interruptedType } from '../../runs/callbacks/callbacks.t
 import { hintLimits } from '../../runs/intake/checks.ts'
 import { schemaLimits } from '../../json/schema/answer-schema.ts'
 import { idPattern } from '../server/request-headers.ts'
-import { finishReasons } from '../doors/stream-values.ts'
+import { finishReasons } from '../doors/core/projection.ts'
 import { named } from '../openapi/named.ts'
 import { invalid } from '../../errors.ts'
 

@@ -3,7 +3,7 @@ import { retryAfterOf, ServiceError, statusOf, toErrorBody, type ErrorBody, type
 import { a2aStatus, a2aTypeOf, isA2aPath, toGoogleStatus } from '../doors/a2a/google-status.ts'
 import { isOpenAiPath, mayRetryRun, openAiStatus, toOpenAiError } from '../doors/openai/errors.ts'
 import { keepOutOfCaches } from './origin.ts'
-import { toRpcRefusal } from '../doors/rpc-errors.ts'
+import { toRpcRefusal } from '../doors/protocols.ts'
 import { toFaults } from './validation.ts'
 
 declare module 'fastify' {

@@ -3,7 +3,7 @@ import { invalid, type Fault } from '../../../errors.ts'
 import { isObject } from '../../../json/shape.ts'
 import { type ChatBody, clientToolName, Id, maxClientTools } from '../../resources/schemas.ts'
 import type { ChatSource } from '../core/chat-request.ts'
-import { toImage, toPageChat, toPageFile, type PageMessage } from '../page-chat.ts'
+import { toImage, toPageChat, toPageFile, type PageMessage } from '../pages.ts'
 
 /** The request of AG-UI 1.0, `RunAgentInput`. Unknown fields are ignored. */
 

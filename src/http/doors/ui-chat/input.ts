@@ -5,7 +5,7 @@ import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
 import type { DecidedCall } from '../../../runs/trace/span.ts'
 import { ChatBody, Id } from '../../resources/schemas.ts'
 import type { ChatSource } from '../core/chat-request.ts'
-import { toImage, toPageChat, toPageFile, type PageMessage } from '../page-chat.ts'
+import { toImage, toPageChat, toPageFile, type PageMessage } from '../pages.ts'
 
 /** The request of the AI SDK's `useChat`, as `DefaultChatTransport` sends it. Unknown fields are ignored. */
 

@@ -8,7 +8,7 @@ import { ErrorReply, Id, IdHeaders, refusals, ValidationReply } from '../../reso
 import { sendRun } from '../../send-run.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { isId, setSessionId } from '../../server/request-headers.ts'
-import { sendPageRun, type PageRequest, type PageServices } from '../send-page-run.ts'
+import { sendPageRun, type PageRequest, type PageServices } from '../pages.ts'
 import { isAnswer, rejectedIn, toDecisions, toSource, UiChatBody, UiMessageChunk } from './input.ts'
 import { frameUiPart, UiMessageProjection } from './projection.ts'
 

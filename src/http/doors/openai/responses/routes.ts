@@ -17,12 +17,11 @@ import type { RunStore } from '../../../../runs/run-store.ts'
 import type { Runs } from '../../../../runs/runs.ts'
 import type { SessionChanges } from '../../../../sessions/session-changes.ts'
 import type { SessionStore } from '../../../../sessions/session-store.ts'
-import { filesForReader } from '../../../answer-files.ts'
+import { filesForReader, followRun, type ReaderServices } from '../../../reader.ts'
 import { principalOf } from '../../../server/authenticate.ts'
 import { deleteResponse, findResponse, readResponse, type StoredResponse } from './stored.ts'
 import { toListedItems, toPage } from '../item-lists.ts'
 import { upToPart } from './parts.ts'
-import { followRun, type ReaderServices } from '../../../reader.ts'
 
 /** Chats in the form of OpenAI's responses. Errors have the shape of OpenAI's API. */
 export function responseRoutes(app: FastifyInstance, services: CreateServices): void {

@@ -4,7 +4,7 @@ import { isReadable, type LoggedEvent, type RunKey } from '../../../../runs/run.
 import { storedEvents, wholeRun } from '../../../../runs/parts.ts'
 import { hasSchema } from '../../../../runs/open-run.ts'
 import type { RunStore, StoredRun } from '../../../../runs/run-store.ts'
-import type { ToReaderFiles } from '../../../answer-files.ts'
+import type { ToReaderFiles } from '../../../reader.ts'
 import { parseResponseId } from '../ids.ts'
 import type { OutputItem } from './items.ts'
 import { countParts, endOfPart, isPartEnd, partOf } from './parts.ts'
