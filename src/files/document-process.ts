@@ -3,7 +3,7 @@ import process from 'node:process'
 import type { Owner } from '../access/owner.ts'
 import { type Document, unpackDocument, type PackedDocument } from './document.ts'
 import { createFairPool, serviceItself } from '../processes/fair-pool.ts'
-import { askOnce, parserLimits } from '../processes/worker.ts'
+import { askOnce, parserLimits } from '../processes/question-pool.ts'
 
 export type ParsedKind = 'markdown' | 'html' | 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'epub' | 'odt' | 'eml'
 

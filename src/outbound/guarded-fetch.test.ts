@@ -3,8 +3,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { createAddressGuard } from './address-guard.ts'
-import { createGuardedFetch, type Lookup } from './guarded-fetch.ts'
+import { createAddressGuard, createGuardedFetch, type Lookup } from './guarded-fetch.ts'
 
 async function listen(t: TestContext, answer: http.RequestListener, host = '127.0.0.1') {
   const asked: string[] = []

@@ -10,40 +10,12 @@ export function freezeIntrinsics(): void {
   for (const intrinsic of intrinsics) Object.freeze(intrinsic)
 }
 
-const names = [
-  ...[
-    'Object',
-    'Function',
-    'Array',
-    'String',
-    'Number',
-    'Boolean',
-    'Symbol',
-    'BigInt',
-    'Date',
-    'RegExp',
-    'Promise',
-    'Proxy',
-    'Reflect',
-    'Math',
-  ],
-  ...[
-    'JSON',
-    'Intl',
-    'Iterator',
-    'Map',
-    'Set',
-    'WeakMap',
-    'WeakSet',
-    'WeakRef',
-    'FinalizationRegistry',
-    'ArrayBuffer',
-    'SharedArrayBuffer',
-  ],
-  ...['DataView', 'Atomics', 'Int8Array', 'Uint8Array', 'Uint8ClampedArray', 'Int16Array', 'Uint16Array', 'Int32Array', 'Uint32Array'],
-  ...['Float16Array', 'Float32Array', 'Float64Array', 'BigInt64Array', 'BigUint64Array'],
-  ...['Error', 'AggregateError', 'EvalError', 'RangeError', 'ReferenceError', 'SyntaxError', 'TypeError', 'URIError'],
-]
+const names = `Object Function Array String Number Boolean Symbol BigInt Date RegExp Promise Proxy \
+Reflect Math JSON Intl Iterator Map Set WeakMap WeakSet WeakRef FinalizationRegistry ArrayBuffer \
+SharedArrayBuffer DataView Atomics Int8Array Uint8Array Uint8ClampedArray Int16Array Uint16Array Int32Array Uint32Array Float16Array Float32Array \
+Float64Array BigInt64Array BigUint64Array Error AggregateError EvalError RangeError ReferenceError SyntaxError TypeError URIError`.split(
+  ' ',
+)
 
 /** The named globals and everything reachable from them: `%TypedArray%`, prototypes of iterators, static and inherited methods. */
 function collectIntrinsics(): Set<object> {

@@ -1,6 +1,7 @@
 import type { Owner } from '../access/owner.ts'
 import { Pool } from './pool.ts'
-import { startWorker, WorkerLost, type Worker, type WorkerOptions } from './worker.ts'
+import type { ProcessLimits } from './limited-process.ts'
+import { startWorker, Worker, WorkerLost, type AskOptions, type LossReason, type WorkerOptions } from './worker.ts'
 
 export interface QuestionPoolOptions extends WorkerOptions {
   /** Time limit of a question in milliseconds, from the moment when a process starts to work on the question. */
@@ -38,7 +39,7 @@ export function createQuestionPool<Q extends object, A extends object>(options: 
   function toError(error: unknown): unknown {
     if (!(error instanceof WorkerLost)) return error
     const { timedOut, outOfMemory, crashed, closed } = errorTexts
-    const texts: Partial<Record<WorkerLost['reason'], string>> = { stopped: timedOut, memory: outOfMemory, closed }
+    const texts: Partial<Record<LossReason, string>> = { stopped: timedOut, memory: outOfMemory, closed }
     return new Error(texts[error.reason] ?? crashed, { cause: error })
   }
 
@@ -51,5 +52,35 @@ export function createQuestionPool<Q extends object, A extends object>(options: 
       }
     },
     close: () => pool.close(),
+  }
+}
+
+/** Limits of a process that parses a document; CPU seconds count all threads, including the garbage collector. */
+export function parserLimits(heapMb: number): ProcessLimits {
+  return { dataKb: 2_000_000, heapMb, cpuSeconds: 180 }
+}
+
+/** Endings of a sentence about a parser that has no answer. */
+const parserTexts: Partial<Record<LossReason, string>> = {
+  start: 'its parser cannot be started',
+  memory: 'it needs too much memory',
+  exit: 'its parser stopped',
+}
+
+/**
+ * Starts a process for a single question, such as a document to parse. Rejects with an `Error` whose message ends a sentence, which is a
+ * `WorkerLost` if the process cannot be started, with the reason of the signal, or with a rejection of `serve`.
+ */
+export async function askOnce<A>(options: WorkerOptions, question: object, askOptions: AskOptions): Promise<A> {
+  askOptions.signal?.throwIfAborted()
+  const worker = new Worker<object, A>(options)
+  try {
+    return await worker.ask(question, askOptions)
+  } catch (error) {
+    if (!(error instanceof WorkerLost)) throw error
+    const text = parserTexts[error.reason] ?? error.message
+    throw error.reason === 'start' ? new WorkerLost('start', text, { cause: error }) : new Error(text, { cause: error })
+  } finally {
+    await worker.end()
   }
 }

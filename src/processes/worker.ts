@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import { endProcess, setBusy, startLimited, type ProcessLimits, type ProcessOptions } from './limited-process.ts'
+import { endProcess, setBusy, startLimited, type ProcessOptions } from './limited-process.ts'
 import { FrameFault } from './message-frames.ts'
 import type { FromWorker, ToWorker } from './serve-questions.ts'
 
@@ -268,34 +268,4 @@ export async function startWorker<Q, A, R = true>(options: WorkerOptions, closin
   closing.addEventListener('abort', end, { once: true })
   await worker.ready.finally(() => closing.removeEventListener('abort', end))
   return worker
-}
-
-/** Limits of a process that parses a document; CPU seconds count all threads, including the garbage collector. */
-export function parserLimits(heapMb: number): ProcessLimits {
-  return { dataKb: 2_000_000, heapMb, cpuSeconds: 180 }
-}
-
-/** Endings of a sentence about a parser that has no answer. */
-const parserTexts: Partial<Record<LossReason, string>> = {
-  start: 'its parser cannot be started',
-  memory: 'it needs too much memory',
-  exit: 'its parser stopped',
-}
-
-/**
- * Starts a process for a single question, such as a document to parse. Rejects with an `Error` whose message ends a sentence, which is a
- * `WorkerLost` if the process cannot be started, with the reason of the signal, or with a rejection of `serve`.
- */
-export async function askOnce<A>(options: WorkerOptions, question: object, askOptions: AskOptions): Promise<A> {
-  askOptions.signal?.throwIfAborted()
-  const worker = new Worker<object, A>(options)
-  try {
-    return await worker.ask(question, askOptions)
-  } catch (error) {
-    if (!(error instanceof WorkerLost)) throw error
-    const text = parserTexts[error.reason] ?? error.message
-    throw error.reason === 'start' ? new WorkerLost('start', text, { cause: error }) : new Error(text, { cause: error })
-  } finally {
-    await worker.end()
-  }
 }

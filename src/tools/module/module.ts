@@ -23,114 +23,136 @@ const defaultLimits: ModuleLimits = { loadMs: 20_000, graceMs: 1_000 }
 const firstRetryMs = 2_000
 const lastRetryMs = 60_000
 
+/** The tool type `module`: a tool defined by a file of the operator. */
+export async function createModule(spec: ToolSpec, deps: ModuleDependencies, limits: Partial<ModuleLimits> = {}): Promise<ToolGroup> {
+  const module = new ModuleTool(spec, deps, { ...defaultLimits, ...limits })
+  deps.signal?.addEventListener('abort', () => void module.close(), { once: true })
+  await module.load()
+  return { tools: () => module.tools(), unavailableReason: () => module.loadFault, close: () => module.close() }
+}
+
 /**
- * The tool type `module`: a tool defined by a file of the operator. The module is reloaded when the file or a local import changes. When
- * the new version cannot be loaded, the tool is unavailable: results of an outdated version would be confusing.
+ * The module is reloaded when the file or a local import changes. When the new version cannot be loaded, the tool is unavailable: results of an
+ * outdated version would be confusing.
  */
-export async function createModule(spec: ToolSpec, deps: ModuleDependencies, overrides: Partial<ModuleLimits> = {}): Promise<ToolGroup> {
-  const limits = { ...defaultLimits, ...overrides }
-  const file = path.resolve(deps.configDir, String(spec.config['path']))
-  const env = withoutServiceVariables(deps.environment)
-  const log = deps.log.child({ tool: spec.name })
-  let version: ModuleVersion | undefined
-  let loadFault: string | undefined
-  let failures = 0
-  let retry: NodeJS.Timeout | undefined
-  let currentWatch: FileWatch | undefined
-  let starting: ModuleProcess | undefined
-  let reviving: Promise<void> | undefined
-  let isClosed = false
+class ModuleTool {
+  loadFault: string | undefined
+  private readonly spec: ToolSpec
+  private readonly deps: ModuleDependencies
+  private readonly limits: ModuleLimits
+  private readonly file: string
+  private readonly log: ModuleDependencies['log']
+  private version: ModuleVersion | undefined
+  private failures = 0
+  private retry: NodeJS.Timeout | undefined
+  private watch: FileWatch | undefined
+  private starting: ModuleProcess | undefined
+  private reviving: Promise<void> | undefined
+  private isClosed = false
+
+  constructor(spec: ToolSpec, deps: ModuleDependencies, limits: ModuleLimits) {
+    this.spec = spec
+    this.deps = deps
+    this.limits = limits
+    this.file = path.resolve(deps.configDir, String(spec.config['path']))
+    this.log = deps.log.child({ tool: spec.name })
+  }
+
+  tools(): Tool[] {
+    return this.version ? [this.version.tool] : []
+  }
 
   /** Loads the file. A load that is superseded by a newer load has no effect. */
-  async function load(): Promise<void> {
-    if (isClosed) return
-    clearTimeout(retry)
-    currentWatch?.close()
-    void starting?.end('closed', 'the file has changed')
-    const watch = watchFiles(() => void load())
-    currentWatch = watch
-    const mark = markFile(file)
+  async load(): Promise<void> {
+    if (this.isClosed) return
+    clearTimeout(this.retry)
+    this.watch?.close()
+    void this.starting?.end('closed', 'the file has changed')
+    const watch = watchFiles(() => void this.load())
+    this.watch = watch
+    const mark = markFile(this.file)
     watch.add([mark])
-    if (mark.mark === 'missing') return fail(`there is no file ${String(spec.config['path'])}`)
+    if (mark.mark === 'missing') return this.fail(`there is no file ${String(this.spec.config['path'])}`)
     try {
-      const started = start(watch)
-      starting = started
-      const definition = await started.ready
-      void started.gone.then(logCrash)
-      if (currentWatch === watch) use(toVersion(definition, started))
+      const process = this.start(watch)
+      this.starting = process
+      const definition = await process.ready
+      void process.gone.then((loss) => this.logCrash(loss))
+      if (this.watch === watch) this.use(this.toVersion(definition, process))
     } catch (error) {
-      if (currentWatch === watch && !isClosed) fail(messageOf(error))
+      if (this.watch === watch && !this.isClosed) this.fail(messageOf(error))
     } finally {
-      if (currentWatch === watch) starting = undefined
+      if (this.watch === watch) this.starting = undefined
     }
   }
 
-  function start(watch: FileWatch): ModuleProcess {
+  async close(): Promise<void> {
+    this.isClosed = true
+    clearTimeout(this.retry)
+    this.watch?.close()
+    await Promise.all([this.starting, this.version?.process].map(async (process) => process?.end('closed', 'the service stops')))
+  }
+
+  private start(watch: FileWatch): ModuleProcess {
+    const { log } = this
     return startModule({
-      path: file,
-      cwd: deps.configDir,
-      env,
-      limits,
+      path: this.file,
+      cwd: this.deps.configDir,
+      env: withoutServiceVariables(this.deps.environment),
+      limits: this.limits,
       onFiles: (files) => watch.add(files),
       onOutput: (line, isError) => (isError ? log.warn({ line }, 'A module wrote') : log.info({ line }, 'A module wrote')),
     })
   }
 
-  function logCrash({ reason, message }: WorkerLost): void {
-    if (reason === 'fault') log.warn({ reason: message }, 'A module failed outside of a call')
+  private logCrash({ reason, message }: WorkerLost): void {
+    if (reason === 'fault') this.log.warn({ reason: message }, 'A module failed outside of a call')
   }
 
-  function toVersion(definition: ModuleDefinition, process: ModuleProcess): ModuleVersion {
-    const execute = (input: JsonObject, context: ToolContext) => call(definition, input, context)
+  private toVersion(definition: ModuleDefinition, process: ModuleProcess): ModuleVersion {
+    const execute = (input: JsonObject, context: ToolContext) => this.call(definition, input, context)
     try {
       // Compiled at once: the schema is the operator's, and a fault is reported when the module is loaded.
       const check = createCheck(definition.schema)
-      return { definition, process, tool: { ...createTool(spec, { ...definition, execute }), check } }
+      return { definition, process, tool: { ...createTool(this.spec, { ...definition, execute }), check } }
     } catch (error) {
       void process.end('closed', 'its schema is wrong')
-      throw faultOf(file, 'schema', `schema is not a JSON Schema: ${messageOf(error)}`)
+      throw faultOf(this.file, 'schema', `schema is not a JSON Schema: ${messageOf(error)}`)
     }
   }
 
-  function use(next: ModuleVersion): void {
-    if (version) log.info('A module was reloaded')
-    version?.process.retire()
-    version = next
-    loadFault = undefined
-    failures = 0
+  private use(next: ModuleVersion): void {
+    if (this.version) this.log.info('A module was reloaded')
+    this.version?.process.retire()
+    this.version = next
+    this.loadFault = undefined
+    this.failures = 0
   }
 
   /** Schedules a retry: the reason may lie outside the file, for example in a database that the module queries while loading. */
-  function fail(message: string): void {
-    const reason = message.startsWith(path.basename(file)) ? message : `${path.basename(file)}: ${message}`
-    if (reason !== loadFault) log.warn({ reason }, 'A module cannot be loaded')
-    loadFault = reason
-    version?.process.retire()
-    retry = setTimeout(() => void load(), Math.min(lastRetryMs, firstRetryMs * 2 ** failures++)).unref()
+  private fail(message: string): void {
+    const name = path.basename(this.file)
+    const reason = message.startsWith(name) ? message : `${name}: ${message}`
+    if (reason !== this.loadFault) this.log.warn({ reason }, 'A module cannot be loaded')
+    this.loadFault = reason
+    this.version?.process.retire()
+    this.retry = setTimeout(() => void this.load(), Math.min(lastRetryMs, firstRetryMs * 2 ** this.failures++)).unref()
   }
 
   /** Calls the current version. A run keeps its tools: the call is refused when the definition has changed since the run began. */
-  async function call(expected: ModuleDefinition, input: JsonObject, context: ToolContext): Promise<JsonValue> {
-    if (!loadFault && !version?.process.isAlive) await (reviving ??= load().finally(() => (reviving = undefined)))
+  private async call(expected: ModuleDefinition, input: JsonObject, context: ToolContext): Promise<JsonValue> {
+    if (!this.loadFault && !this.version?.process.isAlive) {
+      await (this.reviving ??= this.load().finally(() => (this.reviving = undefined)))
+    }
+    const { version, loadFault } = this
     if (loadFault || !version) throw new Error(`The tool cannot be used: ${loadFault ?? 'it is closed'}`)
     if (!isDeepStrictEqual(version.definition, expected)) {
       throw new Error('The tool was changed during this run; the new version can be used in the next run.')
     }
     // The run was admitted while the tool still supported filters.
     if (context.filters.length > 0 && !version.definition.filters) throw new Error('The tool cannot be used with data filters.')
-    return callModule(version.process, input, context, limits.graceMs)
+    return callModule(version.process, input, context, this.limits.graceMs)
   }
-
-  async function close(): Promise<void> {
-    isClosed = true
-    clearTimeout(retry)
-    currentWatch?.close()
-    await Promise.all([starting, version?.process].map(async (process) => process?.end('closed', 'the service stops')))
-  }
-
-  deps.signal?.addEventListener('abort', () => void close(), { once: true })
-  await load()
-  return { tools: () => (version ? [version.tool] : []), unavailableReason: () => loadFault, close }
 }
 
 /** The variables of the operator, for the operator's own code, without the variables and secrets of the service. */

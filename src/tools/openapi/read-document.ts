@@ -1,5 +1,5 @@
 import { messageOf } from '../../errors.ts'
-import { askOnce, parserLimits } from '../../processes/worker.ts'
+import { askOnce, parserLimits } from '../../processes/question-pool.ts'
 import type { Api, ApiReadOptions } from './api.ts'
 import type { SourceDocument } from './source.ts'
 

@@ -14,33 +14,11 @@ const closedGlobals = [
 ]
 
 /** Properties of `process` needed by Node itself. */
-const neededByNode = new Set([
-  'nextTick',
-  'emit',
-  'emitWarning',
-  'on',
-  'once',
-  'off',
-  'listenerCount',
-  'hrtime',
-  'versions',
-  'version',
-  'arch',
-  'platform',
-  'env',
-  '_tickCallback',
-  '_fatalException',
-  'exitCode',
-  'execPath',
-  'cwd',
-  'uptime',
-  'features',
-  'config',
-  'release',
-  'argv',
-  'execArgv',
-  'pid',
-])
+const neededByNode = new Set(
+  `nextTick emit emitWarning on once off listenerCount hrtime versions version arch platform \
+env _tickCallback _fatalException exitCode execPath cwd uptime features config release argv execArgv \
+pid`.split(' '),
+)
 
 /**
  * Restricts the JavaScript around Python, for the case that code breaks out of Python. The process may read only the files of Pyodide and may
