@@ -30,6 +30,11 @@ type SubtractedMetrics = Pick<RunRow, 'tenant' | 'prompt_tokens' | 'completion_t
 
 /** The statements that move a run through the queue of its session, compiled once. */
 export function queueStatements(database: Kysely<Tables>) {
+  return { ...turnStatements(database), ...moveStatements(database), ...recountStatements(database) }
+}
+
+/** The turn of a run in its session. */
+function turnStatements(database: Kysely<Tables>) {
   return {
     /** A waiting run, and the active run of its session with its status. */
     findTurn: statement(database, (db, param: Param<RunKey>) =>
@@ -86,7 +91,12 @@ export function queueStatements(database: Kysely<Tables>) {
         .set({ active_run: param('requestId') })
         .where(whereSession(param)),
     ),
+  }
+}
 
+/** Changes of a run, as long as the run is as it was read. */
+function moveStatements(database: Kysely<Tables>) {
+  return {
     startRun: statement(database, (db, param: Param<ReadRun & { messageIndex: number; now: number }>) =>
       db
         .updateTable('runs')
@@ -151,7 +161,12 @@ export function queueStatements(database: Kysely<Tables>) {
         .where((is) => is.and(whereUnchanged(param)))
         .returning('has_notifications'),
     ),
+  }
+}
 
+/** The sums of an hour without a run that is resumed. */
+function recountStatements(database: Kysely<Tables>) {
+  return {
     subtractMetrics: statement(database, (db, param: Param<SubtractedMetrics>) =>
       db
         .updateTable('metrics')

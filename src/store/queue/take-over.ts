@@ -29,9 +29,23 @@ import type { RunRow } from '../tables.ts'
 export function createTakeOver(
   database: Database,
   statements: RunStatements,
-  { find, lock, enter, take, free, handOver, insertJobs, prepare }: RunMoves,
+  moves: RunMoves,
   rounds: Rounds,
-): Pick<RunStore, 'takeTurn' | 'leaveQueue' | 'takeOver' | 'claim' | 'release' | 'orphans' | 'unendedIn' | 'ownUnended'> {
+): QueueMoves & ProcessMoves & UnendedRuns {
+  return { ...queueMoves(database, statements, moves, rounds), ...processMoves(database, moves), ...unendedRuns(database) }
+}
+
+type QueueMoves = Pick<RunStore, 'takeTurn' | 'leaveQueue'>
+type ProcessMoves = Pick<RunStore, 'takeOver' | 'claim' | 'release'>
+type UnendedRuns = Pick<RunStore, 'orphans' | 'unendedIn' | 'ownUnended'>
+
+/** Moves a run out of the session queue: into its session, or to its end. */
+function queueMoves(
+  database: Database,
+  statements: RunStatements,
+  { find, lock, enter, handOver, insertJobs, prepare }: RunMoves,
+  rounds: Rounds,
+): QueueMoves {
   const sessionQueue = queueStatements(database.db)
   const media = mediaStatements(database.db)
 
@@ -91,6 +105,11 @@ export function createTakeOver(
     return true
   }
 
+  return { takeTurn, leaveQueue }
+}
+
+/** Moves a run to another process, or to none. */
+function processMoves(database: Database, { find, lock, take, free, prepare }: RunMoves): ProcessMoves {
   function takeOver(...[key, expected, request]: Parameters<RunStore['takeOver']>): Promise<TakenOver | undefined> {
     return database.forTenant(key.tenant).unit(async (connection) => {
       const row = await findSeen(connection, key, expected)
@@ -110,7 +129,7 @@ export function createTakeOver(
     return losses ? { ...row, losses: json(losses) } : row
   }
 
-  function takeUp(...[key, takeOverOf]: Parameters<RunStore['claim']>): Promise<ClaimedRun | undefined> {
+  function claim(...[key, takeOverOf]: Parameters<RunStore['claim']>): Promise<ClaimedRun | undefined> {
     return database.forTenant(key.tenant).unit(async (connection) => {
       const row = await findSeen(connection, key, { fence: key.fence, status: 'pending' })
       if (row?.holder !== '') return undefined
@@ -123,7 +142,7 @@ export function createTakeOver(
     })
   }
 
-  async function putBack(...[key, expected, now]: Parameters<RunStore['release']>): Promise<boolean> {
+  async function release(...[key, expected, now]: Parameters<RunStore['release']>): Promise<boolean> {
     await prepare()
     return database.forTenant(key.tenant).unit(async (connection) => {
       const row = await findSeen(connection, key, expected)
@@ -136,6 +155,11 @@ export function createTakeOver(
     return (await query(connection, aliveProcesses(database, graceMs).where('id', '=', holder))).rows.length > 0
   }
 
+  return { takeOver, claim, release }
+}
+
+/** Finds unended runs. The index of unended runs is used with literal values only. */
+function unendedRuns(database: Database): UnendedRuns {
   async function orphans(holder: string, graceMs: number) {
     const orphanedRuns = database.db
       .selectFrom('runs')
@@ -187,7 +211,7 @@ export function createTakeOver(
     return (await query(database.forTenant(tenant).read, aliveRuns)).rows
   }
 
-  return { takeTurn, leaveQueue, takeOver, claim: takeUp, release: putBack, orphans, unendedIn, ownUnended }
+  return { orphans, unendedIn, ownUnended }
 }
 
 function hasMedia({ request }: RunRow): boolean {

@@ -28,10 +28,9 @@ interface BeginParts {
 }
 
 /** Begins runs: simple chats on the fast path, all others step by step. */
-export function createBegin({ database, statements, moves, fastPath, box, findRequest }: BeginParts): RunStore['begin'] {
-  const { db } = database
-  const media = mediaStatements(db)
-  const events = asyncEvents(db)
+export function createBegin(parts: BeginParts): RunStore['begin'] {
+  const { database, moves, fastPath, findRequest } = parts
+  const insert = createInsert(parts)
 
   async function begin(newRun: NewRun, onCommitted?: (turn: Turn) => void): Promise<Begun> {
     const attempt = await fastPath?.begin(newRun, onCommitted)
@@ -54,6 +53,14 @@ export function createBegin({ database, statements, moves, fastPath, box, findRe
       return begin(newRun, onCommitted)
     }
   }
+
+  return begin
+}
+
+/** The unit of work that begins a run step by step. */
+function createInsert({ database: { db }, statements, moves, box }: BeginParts) {
+  const media = mediaStatements(db)
+  const events = asyncEvents(db)
 
   async function insert(connection: Connection, newRun: NewRun): Promise<Begun> {
     const accepted = newRun.event && (await events.accept(connection, newRun, newRun.event))
@@ -121,7 +128,7 @@ export function createBegin({ database, statements, moves, fastPath, box, findRe
     return (await statements.hasMessages(connection, { tenant, session })).rows.length === 0
   }
 
-  return begin
+  return insert
 }
 
 type EnteredSession = Pick<SessionRow, 'key' | 'active_run' | 'message_count' | 'window_start' | 'summary'>

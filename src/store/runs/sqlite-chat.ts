@@ -102,6 +102,10 @@ async function attempt<R>(unit: Promise<R | undefined>): Promise<Attempt<R>> {
  * again at each execution.
  */
 function chatStatements(database: Kysely<Tables>) {
+  return { ...beginStatements(database), ...endStatements(database) }
+}
+
+function beginStatements(database: Kysely<Tables>) {
   return {
     /** Changes nothing when the session exists. */
     insertSession: syncChange(database, (db, param: Param<SessionClaim>) =>
@@ -137,7 +141,11 @@ function chatStatements(database: Kysely<Tables>) {
     ),
 
     insertMessage: syncChange(database, insertMessage),
+  }
+}
 
+function endStatements(database: Kysely<Tables>) {
+  return {
     /** A run in the queue of a session. */
     findWaiting: syncRows(database, (db, param: Param<{ tenant: string; session: string }>) =>
       db

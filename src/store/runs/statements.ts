@@ -61,13 +61,51 @@ export type PlacedMessage = MessageColumns & Pick<MessageRow, 'tenant' | 'sessio
 /** The statements of a chat, compiled once because chats are the hot path. */
 export function runStatements(database: Kysely<Tables>, isShared: boolean) {
   return {
+    ...sessionStatements(database),
+    ...rowStatements(database),
+    ...messageStatements(database),
+    ...stepStatements(database, isShared),
+  }
+}
+
+/** The turn of a run in its session. */
+function sessionStatements(database: Kysely<Tables>) {
+  return {
     /** Creates the session, or claims a session without an active run; returns the active run. */
     claimSession: statement(database, (db, param: Param<SessionClaim>) => claimSession(db, param)),
 
-    hasMessages: statement(database, (db, param: Param<{ tenant: string; session: string }>) =>
-      db.selectFrom('messages').select('idx').where('tenant', '=', param('tenant')).where('session', '=', param('session')).limit(1),
+    /** Updates and locks the session, which freezes the session queue until the commit. No row: the session was deleted. */
+    endSessionTurn: statement(database, (db, param: Param<EndedSession>) =>
+      db
+        .updateTable('sessions')
+        .set({
+          message_count: param('messageCount'),
+          checkpoint_id: param('checkpointId'),
+          updated_at: param('now'),
+        })
+        .where(whereSession(param))
+        .where('active_run', '=', param('requestId'))
+        .returning(['owner', 'session_id']),
     ),
 
+    /**
+     * Hands a locked session to the first run in its queue, if any. A separate statement from the lock: on Postgres a statement that waited
+     * for the lock would still see the queue from before.
+     */
+    handOver: statement(database, (db, param: Param<{ tenant: string; session: string; requestId: string }>) =>
+      db
+        .updateTable('sessions')
+        .set({ active_run: firstInQueue(param('tenant'), param('session')) })
+        .where(whereSession(param))
+        .where('active_run', '=', param('requestId'))
+        .returning('active_run'),
+    ),
+  }
+}
+
+/** The row of a run, and the rows of its end. */
+function rowStatements(database: Kysely<Tables>) {
+  return {
     insertRun: statement(database, (db, param: Param<NewRunRow>) =>
       db
         .insertInto('runs')
@@ -75,13 +113,6 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .onConflict((conflict) => conflict.columns(['tenant', 'owner', 'request_id']).doNothing())
         .returning('request_id'),
     ),
-
-    insertMessage: statement(database, insertMessage),
-
-    history: statement(database, history),
-
-    /** A statement of its own: SQLite compiles a statement with a limit as a parameter at each execution. */
-    historyPart: statement(database, (db, param: Param<HistoryPart & { limit: number }>) => history(db, param).limit(param('limit'))),
 
     /** The row under a request id: the run of a chat, a direct tool execution, or a tombstone. */
     findRow: statement(database, (db, param: Param<RunKey>) =>
@@ -98,6 +129,43 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .where((is) => is.and(whereRun(param))),
     ),
 
+    /** Ends a running run. No row: another process has taken the run over. */
+    endRun: statement(database, (db, param: Param<RunEnd & Pick<RunRow, 'error'>>) =>
+      db
+        .updateTable('runs')
+        .set({ ...endedRunValues(param), error: param('error') })
+        .where((is) => is.and(whereRun(param)))
+        .where('fence', '=', param('fence'))
+        .where(whereChat)
+        .where('status', '=', 'running')
+        .returning('has_notifications'),
+    ),
+
+    /** Stores the calls of a tool in an ended run. A resumed run may have the tool already, of another version. */
+    insertTool: statement(database, insertTool),
+
+    addMetrics: statement(database, addMetrics),
+  }
+}
+
+function messageStatements(database: Kysely<Tables>) {
+  return {
+    hasMessages: statement(database, (db, param: Param<{ tenant: string; session: string }>) =>
+      db.selectFrom('messages').select('idx').where('tenant', '=', param('tenant')).where('session', '=', param('session')).limit(1),
+    ),
+
+    insertMessage: statement(database, insertMessage),
+
+    history: statement(database, history),
+
+    /** A statement of its own: SQLite compiles a statement with a limit as a parameter at each execution. */
+    historyPart: statement(database, (db, param: Param<HistoryPart & { limit: number }>) => history(db, param).limit(param('limit'))),
+  }
+}
+
+/** The steps of a run that is held by a process. */
+function stepStatements(database: Kysely<Tables>, isShared: boolean) {
+  return {
     /** Stores a step of a running run. No row: another process has taken the run over, or the run has ended. */
     keepStep: statement(database, (db, param: Param<RunKey & { fence: number; n: number; data: string }>) =>
       db
@@ -126,6 +194,16 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
       }),
     ),
 
+    stepsOf: statement(database, (db, param: Param<RunKey>) =>
+      db
+        .selectFrom('run_steps')
+        .select('data')
+        .where((is) => is.and(whereRun(param)))
+        .orderBy('n'),
+    ),
+
+    deleteSteps: statement(database, deleteSteps),
+
     /** Locks a running run. No row: another process has taken the run over, or the run has ended. */
     holdRun: statement(database, (db, param: Param<RunKey & { fence: number }>) =>
       db
@@ -137,60 +215,6 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .where('status', '=', 'running')
         .returning('fence'),
     ),
-
-    stepsOf: statement(database, (db, param: Param<RunKey>) =>
-      db
-        .selectFrom('run_steps')
-        .select('data')
-        .where((is) => is.and(whereRun(param)))
-        .orderBy('n'),
-    ),
-
-    deleteSteps: statement(database, deleteSteps),
-
-    /** Ends a running run. No row: another process has taken the run over. */
-    endRun: statement(database, (db, param: Param<RunEnd & Pick<RunRow, 'error'>>) =>
-      db
-        .updateTable('runs')
-        .set({ ...endedRunValues(param), error: param('error') })
-        .where((is) => is.and(whereRun(param)))
-        .where('fence', '=', param('fence'))
-        .where(whereChat)
-        .where('status', '=', 'running')
-        .returning('has_notifications'),
-    ),
-
-    /** Stores the calls of a tool in an ended run. A resumed run may have the tool already, of another version. */
-    insertTool: statement(database, insertTool),
-
-    /** Updates and locks the session, which freezes the session queue until the commit. No row: the session was deleted. */
-    endSessionTurn: statement(database, (db, param: Param<EndedSession>) =>
-      db
-        .updateTable('sessions')
-        .set({
-          message_count: param('messageCount'),
-          checkpoint_id: param('checkpointId'),
-          updated_at: param('now'),
-        })
-        .where(whereSession(param))
-        .where('active_run', '=', param('requestId'))
-        .returning(['owner', 'session_id']),
-    ),
-
-    /**
-     * Hands a locked session to the first run in its queue, if any. A separate statement from the lock: on Postgres a statement that waited
-     * for the lock would still see the queue from before.
-     */
-    handOver: statement(database, (db, param: Param<{ tenant: string; session: string; requestId: string }>) =>
-      db
-        .updateTable('sessions')
-        .set({ active_run: firstInQueue(param('tenant'), param('session')) })
-        .where(whereSession(param))
-        .where('active_run', '=', param('requestId'))
-        .returning('active_run'),
-    ),
-
-    addMetrics: statement(database, addMetrics),
   }
 }
 

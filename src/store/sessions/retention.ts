@@ -56,6 +56,16 @@ export function createRetentionStore(database: Database): RetentionStore {
   }
 }
 
+/** Finds the oldest row of the next tenant. `isOfKind`: the condition of a partial index, in literal values. */
+function oldestOf(db: Kysely<Tables>, table: keyof Tables, at: string, isOfKind?: RawBuilder<unknown>): RetentionQueries['oldest'] {
+  const ofKind = isOfKind ? sql`${isOfKind} and` : sql``
+  return (last) => {
+    const oldest = sql<{ tenant: string; at: number | null }>`select tenant, ${sql.ref(at)} as at from ${sql.table(table)}
+      where ${ofKind} tenant > ${last} order by tenant, at limit 1`
+    return { compile: () => oldest.compile(db) }
+  }
+}
+
 /** True when `rows` is empty. Uses a count, because Postgres would join `not exists` with all runs, even for a few sessions. */
 function noneOf(rows: RawBuilder<unknown>) {
   return sql<boolean>`(select count(*) from ${rows}) = 0`
@@ -86,8 +96,7 @@ function agedSessions(database: Database): RetentionQueries {
       .where(noneOf(callbacks))
       .where(noneOf(executions))
   return {
-    oldest: (last) =>
-      db.selectFrom('sessions').select(['tenant', 'updated_at as at']).where('tenant', '>', last).orderBy('tenant').orderBy('at').limit(1),
+    oldest: oldestOf(db, 'sessions', 'updated_at'),
     count: (tenant, before) => idle(tenant, before).select(({ fn }) => fn.countAll<number>().as('count')),
     async remove({ connection, tenant, before, limit, now }) {
       const old = idle(tenant, before).select(['key', 'owner', 'session_id']).orderBy('updated_at').limit(limit)
@@ -110,15 +119,7 @@ function agedRuns(db: Kysely<Tables>, isShared: boolean): RetentionQueries {
       .where('ended_at', '<', before)
       .where(noneOf(toBeSent))
   return {
-    oldest: (last) =>
-      db
-        .selectFrom('runs')
-        .select(['tenant', 'ended_at as at'])
-        .where('ended_at', 'is not', null)
-        .where('tenant', '>', last)
-        .orderBy('tenant')
-        .orderBy('at')
-        .limit(1),
+    oldest: oldestOf(db, 'runs', 'ended_at', sql`ended_at is not null`),
     count: (tenant, before, sessionsBefore) =>
       done(tenant, before)
         .where(({ not }) => not(goesWithSession('runs.session', sessionsBefore)))
@@ -150,15 +151,7 @@ function agedTombstones(db: Kysely<Tables>): RetentionQueries {
   const old = (tenant: string, before: number) =>
     db.selectFrom('runs').where('tenant', '=', tenant).where(isTombstone).where('gone_at', '<', before)
   return {
-    oldest: (last) =>
-      db
-        .selectFrom('runs')
-        .select(['tenant', 'gone_at as at'])
-        .where(isTombstone)
-        .where('tenant', '>', last)
-        .orderBy('tenant')
-        .orderBy('at')
-        .limit(1),
+    oldest: oldestOf(db, 'runs', 'gone_at', isTombstone),
     count: (tenant, before) => old(tenant, before).select(({ fn }) => fn.countAll<number>().as('count')),
     async remove({ connection, tenant, before, limit }) {
       const { rows } = await query(connection, old(tenant, before).select(['owner', 'request_id']).orderBy('gone_at').limit(limit))
@@ -174,8 +167,7 @@ function agedTombstones(db: Kysely<Tables>): RetentionQueries {
 function agedMemories(db: Kysely<Tables>): RetentionQueries {
   const old = (tenant: string, before: number) => db.selectFrom('memories').where('tenant', '=', tenant).where('updated_at', '<', before)
   return {
-    oldest: (last) =>
-      db.selectFrom('memories').select(['tenant', 'updated_at as at']).where('tenant', '>', last).orderBy('tenant').orderBy('at').limit(1),
+    oldest: oldestOf(db, 'memories', 'updated_at'),
     count: (tenant, before, sessionsBefore) =>
       old(tenant, before)
         .where(({ not }) => not(isLearnedAlone(sessionsBefore)))
@@ -195,14 +187,7 @@ function agedMemories(db: Kysely<Tables>): RetentionQueries {
 function agedKeys(db: Kysely<Tables>): RetentionQueries {
   const old = (tenant: string, before: number) => db.selectFrom('access_keys').where('tenant', '=', tenant).where('expires_at', '<', before)
   return {
-    oldest: (last) =>
-      db
-        .selectFrom('access_keys')
-        .select(['tenant', 'expires_at as at'])
-        .where('tenant', '>', last)
-        .orderBy('tenant')
-        .orderBy('at')
-        .limit(1),
+    oldest: oldestOf(db, 'access_keys', 'expires_at'),
     count: (tenant, before) => old(tenant, before).select(({ fn }) => fn.countAll<number>().as('count')),
     async remove({ connection, tenant, before, limit }) {
       const expiredKeys = old(tenant, before).select('jti').orderBy('expires_at').limit(limit)
@@ -218,15 +203,7 @@ function agedUploads(database: Database): RetentionQueries {
   const old = (tenant: string, before: number) =>
     db.selectFrom('uploads').where('tenant', '=', tenant).where(isPruned).where('created_at', '<', before)
   return {
-    oldest: (last) =>
-      db
-        .selectFrom('uploads')
-        .select(['tenant', 'created_at as at'])
-        .where(isPruned)
-        .where('tenant', '>', last)
-        .orderBy('tenant')
-        .orderBy('at')
-        .limit(1),
+    oldest: oldestOf(db, 'uploads', 'created_at', isPruned),
     count: (tenant, before) => old(tenant, before).select(({ fn }) => fn.countAll<number>().as('count')),
     async remove({ connection, tenant, before, limit, now }) {
       const { rows } = await query(connection, old(tenant, before).select(['tenant', 'id']).orderBy('created_at').limit(limit))
@@ -246,8 +223,7 @@ function agedMetrics(db: Kysely<Tables>): RetentionQueries {
       .where('hour', '<', before)
       .where(({ not }) => not(hasLogs))
   return {
-    oldest: (last) =>
-      db.selectFrom('metrics').select(['tenant', 'hour as at']).where('tenant', '>', last).orderBy('tenant').orderBy('at').limit(1),
+    oldest: oldestOf(db, 'metrics', 'hour'),
     count: (tenant, before) => old(tenant, before).select(({ fn }) => fn.countAll<number>().as('count')),
     async remove({ connection, tenant, before, limit }) {
       const oldHours = old(tenant, before).select('hour').orderBy('hour').limit(limit)
