@@ -120,7 +120,7 @@ test('processes that start at once migrate an empty database together', async ()
   const environment = { DATABASE_URL: url, SECRET_KEY: 'x'.repeat(32) }
   const folder = await mkdtemp(path.join(tmpdir(), 'agent-core-'))
   const outputs = await Promise.all(Array.from({ length: 4 }, () => runProgram(['db', 'migrate'], folder, environment)))
-  assert.equal(outputs.filter((text) => text.startsWith('Migrated: 0001-initial')).length, 1, outputs.join(''))
+  assert.equal(outputs.filter((text) => text.startsWith('Migrated: 0001-schema')).length, 1, outputs.join(''))
   assert.equal(outputs.filter((text) => text === 'The database is up to date.\n').length, 3, outputs.join(''))
   await rm(folder, { recursive: true })
 })
