@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue, ToolCall } from './messages.ts'
+import { isObject } from '../json/shape.ts'
 
 /**
  * `caller`: the caller of the run approves. `role`: another person with the permission approves. `client`: the client of
@@ -68,3 +69,83 @@ export function changedInputText(input: JsonObject): string {
 }
 
 const maxShownInput = 2000
+
+/** A question to the caller of a run, from a server during a call. */
+export interface Question {
+  /** Unique in the call. */
+  name: string
+  /** Shown to the caller, as the input of a waiting call. */
+  input: JsonObject
+}
+
+/** The state of a call that waits for answers, stored with the run. `state` belongs to the tool. */
+export interface Suspension {
+  callId: string
+  state: JsonValue
+  /** Ids of the questions. */
+  questionIds: string[]
+  /** Set once the call has gone on with the answers: what a process did after that is unknown. */
+  isOver?: true
+}
+
+/**
+ * Thrown by a tool whose call cannot go on without answers of the caller. The run is interrupted, and the tool is executed again with
+ * `ToolContext.resumed` after the answers, in any process.
+ */
+export class Suspended extends Error {
+  readonly state: JsonValue
+  readonly questions: readonly Question[]
+
+  constructor(state: JsonValue, questions: readonly Question[]) {
+    super('The call waits for answers.')
+    this.name = 'Suspended'
+    this.state = state
+    this.questions = questions
+  }
+}
+
+/** What a suspended call goes on with. */
+export interface ResumedCall {
+  state: JsonValue
+  /** `approve` has the answer as `input`; `reject` declines the question. */
+  answerTo(question: string): Decision | undefined
+}
+
+/** Ids of calls are UUIDs, so that ids of questions are recognised by the separator. */
+const separator = ':'
+
+export function toQuestionId(callId: string, name: string): string {
+  return `${callId}${separator}${name}`
+}
+
+/** True for the id of a question of a server, false for the id of a tool call that waits for approval. */
+export function isQuestionId(callId: string): boolean {
+  return callId.includes(separator)
+}
+
+/** The id of the tool call that waits: of a question, the call in which the server asks. */
+export function toCallId(id: string): string {
+  return id.split(separator, 1)[0]!
+}
+
+/** The questions of a suspended call as calls that wait for the caller. */
+export function toPendingQuestions(callId: string, tool: string, questions: readonly Question[]): PendingCall[] {
+  return questions.map(({ name, input }) => ({ callId: toQuestionId(callId, name), tool, input, by: 'caller' }))
+}
+
+/** True when a suspended call can go on: every question has a decision, and no process has used the answers before. */
+export function canResume(
+  suspension: Suspension | undefined,
+  decisionFor: ((callId: string) => Decision | undefined) | undefined,
+): suspension is Suspension {
+  return suspension !== undefined && !suspension.isOver && suspension.questionIds.every((id) => decisionFor?.(id) !== undefined)
+}
+
+/** An answer with the default values of the schema for missing members. */
+export function withDefaults(schema: JsonObject, answer: JsonObject): JsonObject {
+  const properties = Object.entries(isObject(schema['properties']) ? schema['properties'] : {})
+  const defaults = properties.flatMap(([name, property]) =>
+    isObject(property) && 'default' in property ? [[name, property['default']]] : [],
+  )
+  return { ...(Object.fromEntries(defaults) as JsonObject), ...answer }
+}

@@ -1,6 +1,7 @@
 import type { ClientAnswer } from './approval.ts'
 import type { JsonSchema, JsonValue } from './messages.ts'
-import { cut, maxStoredOutput, type Tool, type ToolOutcome } from './tool.ts'
+import { type Tool } from './tool.ts'
+import { cut, maxStoredOutput, type ToolOutcome } from './run-tool.ts'
 
 /** A tool of the client: the model calls the tool, and the client runs the call. */
 export interface ClientTool {

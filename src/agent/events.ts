@@ -1,8 +1,7 @@
-import type { PendingCall } from './approval.ts'
+import type { PendingCall, Suspension } from './approval.ts'
 import type { Artifact } from './artifact.ts'
 import type { AssistantMessage, JsonValue, ToolMessage, UserMessage } from './messages.ts'
 import type { ModelReply, ModelUsage } from './model.ts'
-import type { Suspension } from './suspension.ts'
 
 /**
  * Everything observable of a running agent. `VisibleEvent`s go to the readers of the run, each numbered. The other events

@@ -1,16 +1,12 @@
 import type { Artifact } from './artifact.ts'
-import { schemaInstructions } from './answer-schema.ts'
-import { CodeFence } from './code-fence.ts'
+import { CodeFence } from './answer.ts'
 import type { EndReason, TextLabel } from './events.ts'
-import { fitOutputs, repair } from './history.ts'
 import type { Loop, LoopOptions } from './options.ts'
-import type { AssistantMessage, Message, ToolCall } from './messages.ts'
-import type { ModelOptions, ModelReply, ModelRequest, ModelSink, RequestedCall, ToolOffer } from './model.ts'
-import { chosenOffers } from './model-offer.ts'
+import type { AssistantMessage, ToolCall } from './messages.ts'
+import type { ModelReply, ModelRequest, ModelSink, RequestedCall } from './model.ts'
+import { chosenOffers, toRequest } from './model-request.ts'
 import { brokenOff, ProviderSteps, withoutOutput } from './provider-steps.ts'
 import { keepFiles, toSources, type ReplyFiles } from './reply-extras.ts'
-import { choiceInForce } from './tool-choice.ts'
-import { fitImages } from './tool-images.ts'
 import { findTool, fitName, nameTools } from './tool-names.ts'
 
 /** How a turn asks the model. */
@@ -47,14 +43,6 @@ export async function callModel(
   for (const text of answer.takeHeldReasoning()) void emit(answer.add('reasoning', text))
   if (label !== undefined && faults !== '') void emit(answer.add(label, faults))
   return { message, usage: reply.usage, finish: reply.finish }
-}
-
-function toRequest(options: LoopOptions, label: TextLabel | undefined, offered: Pick<ModelRequest, 'tools' | 'idleTools'>): ModelRequest {
-  const { windowTokens = Infinity } = options
-  const trace = options.trace?.modelCall(options.parentCallId)
-  const messages = fitOutputs(shownMessages(options.messages), windowTokens)
-  const wanted = optionsOf(options, offered.tools)
-  return { ...promptOf(options, label), messages, ...offered, ...(wanted && { options: wanted }), ...(trace && { trace }) }
 }
 
 /** Emits the events of one model call as events of the agent. */
@@ -135,33 +123,6 @@ function withText(reply: ModelReply, text: string): ModelReply {
   if (reply.text === text) return reply
   const { vendor: _vendor, ...rest } = reply
   return { ...rest, text }
-}
-
-function promptOf({ system, answerSchema }: LoopOptions, label: TextLabel | undefined): Pick<ModelRequest, 'system' | 'responseSchema'> {
-  if (label !== 'answer' || !answerSchema) return { system }
-  const parts = [system, schemaInstructions(answerSchema)].filter((text) => text !== '')
-  return { system: parts.join('\n\n'), responseSchema: answerSchema.schema }
-}
-
-/** The transcript that the model is shown. Only tool results have pictures that need to be selected. */
-function shownMessages(transcript: readonly Message[]): readonly Message[] {
-  const messages = repair(transcript)
-  return messages.some(({ role }) => role === 'tool') ? fitImages(messages) : messages
-}
-
-/** The caller's options for a model call; undefined for none. */
-function optionsOf({ modelOptions, messages }: LoopOptions, offers: readonly ToolOffer[]): ModelOptions | undefined {
-  if (!modelOptions) return undefined
-  const { toolChoice, parallelToolCalls, ...sampling } = modelOptions
-  if (offers.length === 0) return sampling
-  const choice = choiceInForce(toolChoice, messages)
-  // Only the chosen tool is on offer then, by its name for the model.
-  const demand = typeof choice === 'object' ? { name: offers[0]?.name ?? choice.name } : choice
-  return {
-    ...sampling,
-    ...(demand === undefined || demand === 'none' ? {} : { toolChoice: demand }),
-    ...(parallelToolCalls === undefined ? {} : { parallelToolCalls }),
-  }
 }
 
 /**

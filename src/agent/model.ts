@@ -224,3 +224,40 @@ export class ModelError extends Error {
     return this.code === 'rate_limited' || this.code === 'unavailable'
   }
 }
+
+/**
+ * Port: puts a run's outgoing requests into a distributed trace. Methods must not throw, and are called once per call,
+ * never per token.
+ */
+export interface RunTrace {
+  /** Traces a model call of the agent inside of this tool call; `undefined`: of the run's own agent. */
+  modelCall(callId: string | undefined): ModelCallTrace
+  /** W3C `traceparent` for the requests of a tool call. */
+  traceparentOf(callId: string): string | undefined
+}
+
+/** Forwards the caller's trace when this service does not trace (W3C Trace Context, "forwarding"). */
+export function forwardTrace(traceparent: string): RunTrace {
+  const attempt = { traceparent, end: () => undefined }
+  const call: ModelCallTrace = { attempt: () => attempt }
+  return { modelCall: () => call, traceparentOf: () => traceparent }
+}
+
+/** Port: turns texts into vectors that are close where the meanings are close. Adapters live in models/. */
+export interface Embedder {
+  /** Vectors of embedders with different names cannot be compared. */
+  readonly name: string
+  /** False for a text in a language that the model does not know, whose vector would mean nothing. Default: every text is known. */
+  knows?(text: string): boolean
+  /** Characters of the texts of a call that keep the call short. Default: the caller decides. */
+  readonly batchCharacters?: number
+  /** Returns one vector per text, in order, all of the same length. Every expected failure is a `ModelError`. */
+  embed(texts: readonly string[], signal: AbortSignal, options?: EmbedOptions): Promise<number[][]>
+}
+
+export interface EmbedOptions {
+  /** Length of the vectors; default: that of the model. */
+  dimensions?: number | undefined
+  /** Called with the tokens of the texts, as the provider counted them. */
+  onTokens?(tokens: number): void
+}

@@ -1,14 +1,10 @@
-import type { Answer } from './answer.ts'
-import type { AnswerSchema } from './answer-schema.ts'
-import type { Decision } from './approval.ts'
+import type { Answer, AnswerSchema } from './answer.ts'
+import type { Decision, Suspension } from './approval.ts'
+import type { Caller, DataFilter, DataScope, ShowImage, Tool } from './tool.ts'
 import type { KeepArtifact } from './artifact.ts'
-import { scopeOf } from './data-scope.ts'
 import type { Emit, EndReason } from './events.ts'
 import type { JsonValue, Message } from './messages.ts'
-import type { Model, ModelOptions } from './model.ts'
-import type { Suspension } from './suspension.ts'
-import type { Caller, DataFilter, DataScope, ShowImage, Tool } from './tool.ts'
-import type { RunTrace } from './trace.ts'
+import type { Model, ModelOptions, RunTrace } from './model.ts'
 
 /** Everything that an agent needs: its model and tools, its position, and the outside world as arguments. */
 export interface LoopOptions extends CallOptions {
@@ -105,4 +101,34 @@ export interface CallOptions {
 /** The data visible to a tool in a run. */
 export function scopeIn({ tools, allTools, filters }: CallOptions, tool: Tool): DataScope {
   return scopeOf(tool, allTools ?? tools(), filters)
+}
+
+/**
+ * The data visible to a tool. Filters on the tool itself apply; the files behind another filtered tool can be read only
+ * through the filtered tool.
+ */
+export function scopeOf(tool: Tool, tools: readonly Tool[], filters: readonly DataFilter[]): DataScope {
+  const hinted = tools.filter((candidate) => candidate.name !== tool.name && filters.some((filter) => filter.tool === candidate.name))
+  // A filtered tool that is not offered may read any file, so every file is withheld.
+  const isUnknown = filters.some((filter) => !tools.some((candidate) => candidate.name === filter.tool))
+  return {
+    filters: filters.filter((filter) => filter.tool === tool.name),
+    isWithheld: (path) => isUnknown || hinted.some((candidate) => candidate.readsFile?.(path) ?? false),
+    restriction: nameFilters(filters),
+  }
+}
+
+/** The name of a run's filters, computed once: every description and call of a tool asks for it. */
+const names = new WeakMap<readonly DataFilter[], string>()
+
+/** A canonical text: equal for the same filters in another order. */
+function nameFilters(filters: readonly DataFilter[]): string {
+  if (filters.length === 0) return ''
+  let name = names.get(filters)
+  if (name === undefined) names.set(filters, (name = toName(filters)))
+  return name
+}
+
+function toName(filters: readonly DataFilter[]): string {
+  return [...new Set(filters.map(({ tool, key, type, value }) => JSON.stringify([tool, key, type, value])))].sort().join()
 }

@@ -1,9 +1,21 @@
 import type { EndReason } from './events.ts'
 import { answerTurns, isAnswered, lastText, resumeCalls, turns } from './loop.ts'
 import type { JsonObject } from './messages.ts'
-import { planFrom, positionIn, type PlanInstruction, type PlanPosition } from './plan-position.ts'
-import { askForAnswer, askForChange, askForPlan, askForStep, askToDoIt, parsePlan, stepOpening, toList } from './plan-text.ts'
-import { offersOf } from './model-offer.ts'
+import {
+  planFrom,
+  positionIn,
+  type PlanInstruction,
+  type PlanPosition,
+  askForAnswer,
+  askForChange,
+  askForPlan,
+  askForStep,
+  askToDoIt,
+  parsePlan,
+  stepOpening,
+  toList,
+} from './plan-position.ts'
+import { offersOf } from './model-request.ts'
 import type { Loop, LoopOptions } from './options.ts'
 
 /** Maximum number of changes: further changes of a plan rarely help. */

@@ -3,7 +3,8 @@ import type { Emit, Step, StepStart } from './events.ts'
 import type { Loop, LoopOptions } from './options.ts'
 import type { JsonObject, JsonValue } from './messages.ts'
 import type { ModelEvent, ProviderCall } from './model.ts'
-import { cut, maxStoredOutput, type Tool } from './tool.ts'
+import { type Tool } from './tool.ts'
+import { cut, maxStoredOutput } from './run-tool.ts'
 import { findTool, nameTools } from './tool-names.ts'
 
 type CallEnd = Extract<ModelEvent, { type: 'call_end' }>

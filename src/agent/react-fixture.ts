@@ -3,8 +3,8 @@ import { runAgent } from './loop.ts'
 import type { JsonValue } from './messages.ts'
 import type { Model } from './model.ts'
 import type { LoopOptions, Workflow } from './options.ts'
-import type { Tool } from './tool.ts'
-import { keepNothing } from './artifact-fixture.ts'
+import type { Tool, ToolContext } from './tool.ts'
+import type { Artifact } from './artifact.ts'
 
 /** A tool for tests: reads, takes any input and answers `ok`, unless `traits` say otherwise. */
 export function fakeTool(name: string, traits: Partial<Tool> = {}): Tool {
@@ -105,4 +105,27 @@ export function story(events: readonly StoryEvent[]): string[] {
 export function gate(): { opened: Promise<void>; open(): void } {
   const { promise, resolve } = Promise.withResolvers<void>()
   return { opened: promise, open: resolve }
+}
+
+/** Refuses every file, for tools that make none. */
+export const keepNothing = (): Promise<Artifact> => Promise.reject(new Error('No files are kept here.'))
+
+/** The context of a call without conversation and filters; files are refused. */
+export function contextOf(traits: Partial<ToolContext> = {}): ToolContext {
+  return {
+    callId: 'c',
+    signal: new AbortController().signal,
+    headers: {},
+    caller: { tenant: 'default', owner: 'test user' },
+    session: 's',
+    sessionId: 's',
+    contextFiles: [],
+    latestOutput: () => undefined,
+    filters: [],
+    isWithheld: () => false,
+    restriction: '',
+    log: () => {},
+    artifact: keepNothing,
+    ...traits,
+  }
 }

@@ -1,7 +1,6 @@
 import type { Emit } from './events.ts'
 import type { AssistantMessage, UserMessage } from './messages.ts'
-import { ignoreEvents, type Model, type ModelReply } from './model.ts'
-import type { RunTrace } from './trace.ts'
+import { ignoreEvents, type Model, type ModelReply, type RunTrace } from './model.ts'
 
 /** A request to the model of the run, from a server during a call. Nothing of the run is added. */
 export interface SampleRequest {

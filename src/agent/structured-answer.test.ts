@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isRepair, withoutRepairs, type AnswerSchema } from './answer-schema.ts'
+import { isRepair, withoutRepairs, type AnswerSchema } from './answer.ts'
 import type { Message } from './messages.ts'
 import { planExecute } from './plan.ts'
 import { eventsOf, fakeTool, optionsOf, story, type Traits, type StoryEvent } from './react-fixture.ts'

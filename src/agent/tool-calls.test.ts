@@ -4,7 +4,7 @@ import type { AgentEvent } from './events.ts'
 import { runAgent } from './loop.ts'
 import { eventsOf, fakeTool, gate, optionsOf, story } from './react-fixture.ts'
 import { call, say, ScriptedModel } from './scripted-model.ts'
-import { scopeOf } from './data-scope.ts'
+import { scopeOf } from './options.ts'
 import type { DataFilter, ToolContext } from './tool.ts'
 
 /** A tool whose calls end when they are let go, each by its `n`. */

@@ -1,11 +1,20 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Interrupted, type PendingCall } from './approval.ts'
+import { Interrupted, type PendingCall, canResume, toQuestionId, type Suspended, type Suspension } from './approval.ts'
 import type { Emit, StepStart } from './events.ts'
-import { execute, stepOf, unknownEnd, type EndedCall } from './execute-call.ts'
+import {
+  execute,
+  stepOf,
+  unknownEnd,
+  type EndedCall,
+  effectOf,
+  isApprovedWrite,
+  isUndecided,
+  prepare,
+  toPending,
+  type PreparedCall,
+} from './call.ts'
 import type { Message, ToolCall } from './messages.ts'
 import type { CallOptions, Loop } from './options.ts'
-import { effectOf, isApprovedWrite, isUndecided, prepare, toPending, type PreparedCall } from './prepare-call.ts'
-import { canResume, toQuestionId, type Suspended, type Suspension } from './suspension.ts'
 import { nameTools } from './tool-names.ts'
 import { reachState } from '../states.ts'
 

@@ -1,4 +1,3 @@
-import { imagesNote, withNotes } from './notes.ts'
 import type { Message, ToolImage, ToolMessage } from './messages.ts'
 
 /** Selects the pictures in tool results that a model call shows. */
@@ -67,4 +66,24 @@ export function withoutImages(message: ToolMessage): ToolMessage {
 export function withoutImageBytes<M extends Message>(message: M): M {
   if (message.role !== 'tool' || !message.images) return message
   return { ...message, images: message.images.map((image) => ({ ...image, data: '' })) }
+}
+
+/** Notes in a message's text that stand for attachments which are no longer shown. */
+
+export function withNotes(text: string, ...notes: (string | undefined)[]): string {
+  return [text, ...notes].filter(Boolean).join('\n\n')
+}
+
+/** Undefined for none. */
+export function imagesNote(names: readonly string[], container: 'message' | 'result' = 'message'): string | undefined {
+  return names.length > 0 ? `[Images that came with this ${container}, not shown here: ${listOf(names)}]` : undefined
+}
+
+/** Undefined for none. */
+export function filesNote(names: readonly string[]): string | undefined {
+  return names.length > 0 ? `[Files that came with this message, not shown again: ${listOf(names)}]` : undefined
+}
+
+function listOf(names: readonly string[]): string {
+  return names.map((name) => name.replace(/\s+/g, ' ')).join(', ')
 }

@@ -1,4 +1,4 @@
-import { normaliseText } from './normalise-text.ts'
+import { normaliseText } from './text.ts'
 import type { Tool } from './tool.ts'
 
 /**

@@ -1,8 +1,7 @@
 import type { JsonObject, JsonValue, Message } from './messages.ts'
 import type { DataFilter, Tool, ToolFinder, ToolSearch } from './tool.ts'
-import { scopeOf } from './data-scope.ts'
+import { scopeOf, type LoopOptions } from './options.ts'
 import { findTool, nameTools } from './tool-names.ts'
-import type { LoopOptions } from './options.ts'
 import { fieldsOf } from '../json/shape.ts'
 
 /**

@@ -1,5 +1,4 @@
-import type { Embedder } from '../agent/embedder.ts'
-import type { Model } from '../agent/model.ts'
+import type { Embedder, Model } from '../agent/model.ts'
 import type { ToolSet } from '../agent/tool.ts'
 import type { FindPrices } from './model-schema.ts'
 import type { AgentConfig } from './schema.ts'

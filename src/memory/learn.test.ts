@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Embedder } from '../agent/embedder.ts'
+import type { Embedder } from '../agent/model.ts'
 import { fail, say, ScriptedModel } from '../agent/scripted-model.ts'
 import { createLearning, type MemoryModels } from './learn.ts'
 import { createMemoryCache } from './memory-cache.ts'

@@ -1,6 +1,5 @@
 import { callerKey, type Owner } from '../access/owner.ts'
-import type { Embedder } from '../agent/embedder.ts'
-import type { Model } from '../agent/model.ts'
+import type { Embedder, Model } from '../agent/model.ts'
 import { createKeyedMutex } from '../concurrency/mutex.ts'
 import { reachState } from '../states.ts'
 import { extract, extractLesson } from './extract.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Embedder } from '../agent/embedder.ts'
+import type { Embedder } from '../agent/model.ts'
 import { createMemoryCache } from './memory-cache.ts'
 import type { Memory, MemoryKind, Origin } from './memory.ts'
 import { createRecall, type RecallOptions } from './recall.ts'

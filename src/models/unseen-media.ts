@@ -1,7 +1,6 @@
 import type { Message, MessageFile, UserMessage } from '../agent/messages.ts'
 import type { Model, ModelRequest } from '../agent/model.ts'
-import { filesNote, imagesNote, withNotes } from '../agent/notes.ts'
-import { withoutImages as withoutResultImages } from '../agent/tool-images.ts'
+import { filesNote, imagesNote, withNotes, withoutImages as withoutResultImages } from '../agent/tool-images.ts'
 
 /** Handling of images, documents, audio and videos for models that do not take them. */
 

@@ -1,5 +1,5 @@
 import type { AgentEvent } from '../agent/events.ts'
-import type { RunTrace } from '../agent/trace.ts'
+import type { RunTrace } from '../agent/model.ts'
 import type { LiveRun } from './ownership/live-run.ts'
 import type { Logger } from 'pino'
 import type { Job } from './jobs.ts'

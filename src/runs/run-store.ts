@@ -1,7 +1,6 @@
-import type { Decision, PendingCall } from '../agent/approval.ts'
+import type { Decision, PendingCall, Suspension } from '../agent/approval.ts'
 import type { Step } from '../agent/events.ts'
 import type { Image, Message, ToolImage } from '../agent/messages.ts'
-import type { Suspension } from '../agent/suspension.ts'
 import type { Owner } from '../access/owner.ts'
 import { ServiceError, type ErrorBody } from '../errors.ts'
 import type { CompactLog } from './log/compact-log.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import type { Embedder } from '../agent/embedder.ts'
+import type { Embedder } from '../agent/model.ts'
 import type { Retriever } from './retriever.ts'
 import { createSearch, type SearchOptions } from './search.ts'
 import { createVectorMemory, type VectorStore } from './vectors.ts'

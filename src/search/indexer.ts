@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Embedder } from '../agent/embedder.ts'
+import type { Embedder } from '../agent/model.ts'
 import { orAborted } from '../concurrency/or-aborted.ts'
 import { settlesWithin } from '../concurrency/settles-within.ts'
 import { messageOf } from '../errors.ts'

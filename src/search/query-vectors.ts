@@ -1,4 +1,4 @@
-import type { Embedder } from '../agent/embedder.ts'
+import type { Embedder } from '../agent/model.ts'
 import { orAborted } from '../concurrency/or-aborted.ts'
 import type { QueryVector } from './retriever.ts'
 import { toByteVector } from './vectors.ts'

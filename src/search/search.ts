@@ -1,4 +1,4 @@
-import type { Embedder } from '../agent/embedder.ts'
+import type { Embedder } from '../agent/model.ts'
 import { settlesWithin } from '../concurrency/settles-within.ts'
 import { createIndexer, type Indexer } from './indexer.ts'
 import { createQueryVectors, type QueryVectors } from './query-vectors.ts'

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Embedder } from '../agent/embedder.ts'
+import type { Embedder } from '../agent/model.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import { createMemoryCache } from '../memory/memory-cache.ts'
 import { createLearning } from '../memory/learn.ts'

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Embedder } from '../agent/embedder.ts'
+import type { Embedder } from '../agent/model.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import { createEncoder, isEncoderInstalled } from '../search/encoder/encoder.ts'
 import type { Search } from '../search/retriever.ts'

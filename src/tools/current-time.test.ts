@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { contextOf } from '../agent/context-fixture.ts'
+import { contextOf } from '../agent/react-fixture.ts'
 import { createCurrentTime } from './current-time.ts'
 
 const at = Date.UTC(2026, 6, 14, 22, 30, 5)

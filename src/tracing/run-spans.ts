@@ -1,7 +1,6 @@
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Context, type Span, type Tracer } from '@opentelemetry/api'
 import type { Step, StepStart } from '../agent/events.ts'
-import type { ModelCallTrace, Model, ModelAttempt, ModelRequest } from '../agent/model.ts'
-import type { RunTrace } from '../agent/trace.ts'
+import type { ModelCallTrace, Model, ModelAttempt, ModelRequest, RunTrace } from '../agent/model.ts'
 import { errorOf } from '../runs/log/outcome.ts'
 import type { LiveRun } from '../runs/ownership/live-run.ts'
 import type { ObservedEvent } from '../runs/run-observer.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { Client, StreamableHTTPClientTransport, type ElicitRequest, type ElicitResult } from '@modelcontextprotocol/client'
-import { Suspended } from '../../src/agent/suspension.ts'
+import { Suspended } from '../../src/agent/approval.ts'
 import type { Tool } from '../../src/agent/tool.ts'
 import { startService, type TestService, type Who } from '../fixtures/service.ts'
 import { callOf, fakeTool } from '../fixtures/tools.ts'

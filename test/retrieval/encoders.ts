@@ -1,4 +1,4 @@
-import type { Embedder } from '../../src/agent/embedder.ts'
+import type { Embedder } from '../../src/agent/model.ts'
 import { createEncoder } from '../../src/search/encoder/encoder.ts'
 import { MemoryTier } from '../../src/search/memory-tier.ts'
 import type { Tier } from '../../src/search/retriever.ts'

@@ -1,4 +1,4 @@
-import { contextOf } from '../../src/agent/context-fixture.ts'
+import { contextOf } from '../../src/agent/react-fixture.ts'
 import { openFilesRoot } from '../../src/files/root.ts'
 import { dependenciesOf } from '../../src/tools/dependencies-fixture.ts'
 import { createKnowledgeSearch } from '../../src/tools/knowledge/knowledge-search.ts'

@@ -1,7 +1,7 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { AssistantMessage, JsonObject, JsonValue, Message, ToolMessage, UserMessage } from '../../agent/messages.ts'
 import type { ModelRequest } from '../../agent/model.ts'
-import { isDemand } from '../../agent/tool-choice.ts'
+import { isDemand } from '../../agent/model-request.ts'
 import { isBlank } from '../blank.ts'
 import { parseArguments } from '../call-arguments.ts'
 import { toCarrier } from './wire-items.ts'

@@ -16,7 +16,7 @@ import {
   type ToolOffer,
 } from '../../agent/model.ts'
 import type { Provider } from '../../configuration/providers.ts'
-import { TextBuilder } from '../../agent/text-builder.ts'
+import { TextBuilder } from '../../agent/text.ts'
 import { KeptParts } from './kept-parts.ts'
 import { PlacedSources } from './placed-sources.ts'
 import { toPausedContent } from './prompt.ts'

@@ -1,6 +1,6 @@
 import type { ModelEvent, ModelReply } from '../../agent/model.ts'
 import { ModelError } from '../../agent/model.ts'
-import { TextBuilder } from '../../agent/text-builder.ts'
+import { TextBuilder } from '../../agent/text.ts'
 import { isObject } from '../../json/shape.ts'
 import { toStreamError, type Origin } from '../failures.ts'
 import { checkLength } from '../reply-limits.ts'

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../agent/messages.ts'
 import type { ModelOptions, ModelRequest, ReasoningEffort, ToolChoice, ToolOffer } from '../../agent/model.ts'
-import { isDemand } from '../../agent/tool-choice.ts'
+import { isDemand } from '../../agent/model-request.ts'
 import type { ModelAbilities } from '../../configuration/models/abilities.ts'
 import { ownFields } from '../../configuration/models/rules.ts'
 import { providers, type ChatCompletionsProvider, type ChatCompletionsTraits } from '../../configuration/providers.ts'

@@ -1,6 +1,5 @@
 import type { EmbeddingModelV4, EmbeddingModelV4CallOptions } from '@ai-sdk/provider'
-import type { Embedder } from '../../agent/embedder.ts'
-import { ModelError } from '../../agent/model.ts'
+import { type Embedder, ModelError } from '../../agent/model.ts'
 import { toModelError } from '../ai-sdk/ai-sdk.ts'
 import type { Origin } from '../failures.ts'
 import { toTokenCount } from '../reply-limits.ts'

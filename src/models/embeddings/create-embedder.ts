@@ -1,4 +1,4 @@
-import type { Embedder } from '../../agent/embedder.ts'
+import type { Embedder } from '../../agent/model.ts'
 import { isAiSdkProvider, providers } from '../../configuration/providers.ts'
 import { resolveReferences } from '../../configuration/references.ts'
 import type { ModelConfig } from '../../configuration/schema.ts'

@@ -1,5 +1,4 @@
-import type { Embedder } from '../../agent/embedder.ts'
-import { ModelError } from '../../agent/model.ts'
+import { type Embedder, ModelError } from '../../agent/model.ts'
 import type { Connections } from '../connections.ts'
 import { toTokenCount } from '../reply-limits.ts'
 import { maxErrorBytes, toConnectionError, toStatusError, type Origin } from '../failures.ts'

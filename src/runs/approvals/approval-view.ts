@@ -1,7 +1,6 @@
 import { issuerOf, subOf } from '../../access/owner.ts'
 import type { JsonObject } from '../../agent/messages.ts'
-import type { PendingCall } from '../../agent/approval.ts'
-import { isQuestionId } from '../../agent/suspension.ts'
+import { type PendingCall, isQuestionId } from '../../agent/approval.ts'
 import type { ApprovableCall, Excerpt } from './approval-store.ts'
 
 /** JSON view of calls that a run waits for. */

@@ -1,6 +1,6 @@
 import { accessTo, requireAccess, PermissionError, permits, type Principal } from '../../access/permissions.ts'
 import { subOf } from '../../access/owner.ts'
-import { isQuestionId } from '../../agent/suspension.ts'
+import { isQuestionId } from '../../agent/approval.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { ServiceError, invalid } from '../../errors.ts'
 import { parsePosition, toOffset } from '../../json/offset.ts'

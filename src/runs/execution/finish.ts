@@ -1,4 +1,4 @@
-import { withoutRepairs } from '../../agent/answer-schema.ts'
+import { withoutRepairs } from '../../agent/answer.ts'
 import { repair } from '../../agent/history.ts'
 import type { Step } from '../../agent/events.ts'
 import { isOfPlan, planningOf } from '../../agent/plan-position.ts'

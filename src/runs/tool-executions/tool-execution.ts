@@ -1,3 +1,4 @@
+import type { DataFilter, Tool, ToolSet } from '../../agent/tool.ts'
 import type { Artifact, ReturnedFile, KeepArtifact } from '../../agent/artifact.ts'
 import type { JsonValue, JsonObject } from '../../agent/messages.ts'
 import { type RunKey, runKeyText } from '../run.ts'
@@ -5,7 +6,6 @@ import { accessTo, permits, type Principal } from '../../access/permissions.ts'
 import type { AnswerFile, ToAnswerFiles } from '../../artifacts/answer-files.ts'
 import { createHash, hash } from 'node:crypto'
 import { callerKey, type Owner } from '../../access/owner.ts'
-import type { DataFilter, Tool, ToolSet } from '../../agent/tool.ts'
 import { ServiceError } from '../../errors.ts'
 import { checkHints, notReady, whenUnknown } from '../intake/checks.ts'
 

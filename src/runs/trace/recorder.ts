@@ -1,7 +1,6 @@
 import type { TurnEvent } from '../../agent/events.ts'
 import type { Instruction } from '../../agent/messages.ts'
-import type { ModelErrorCode, ModelReply, ModelUsage, ModelAttempt, ModelCallTrace } from '../../agent/model.ts'
-import type { RunTrace } from '../../agent/trace.ts'
+import type { ModelErrorCode, ModelReply, ModelUsage, ModelAttempt, ModelCallTrace, RunTrace } from '../../agent/model.ts'
 import { roundSums, type PhaseSums } from '../../concurrency/phase-times.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { costOf } from '../../configuration/model-schema.ts'

@@ -1,5 +1,5 @@
 import { createRequire, getCompileCacheDir } from 'node:module'
-import type { Embedder } from '../../agent/embedder.ts'
+import type { Embedder } from '../../agent/model.ts'
 import { serviceItself } from '../../processes/fair-pool.ts'
 import { createQuestionPool } from '../../processes/question-pool.ts'
 import { isEnglish } from '../terms.ts'

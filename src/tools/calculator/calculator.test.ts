@@ -2,7 +2,7 @@ import { after, test } from 'node:test'
 import assert from 'node:assert/strict'
 import type { ToolContext } from '../../agent/tool.ts'
 import { createCalculator, toExpression } from './calculator.ts'
-import { contextOf } from '../../agent/context-fixture.ts'
+import { contextOf } from '../../agent/react-fixture.ts'
 
 const spec = { name: 'calculator', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: {} }
 const endless = 'f(n) = n < 1 ? 0 : f(n - 1) + f(n - 1); f(60)'

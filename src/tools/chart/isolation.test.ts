@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { after, test } from 'node:test'
-import { contextOf } from '../../agent/context-fixture.ts'
+import { contextOf } from '../../agent/react-fixture.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import { openFilesRoot } from '../../files/root.ts'
 import { dependenciesOf } from '../dependencies-fixture.ts'

@@ -10,7 +10,7 @@ import type { DataScope } from './data-query.ts'
 import { createDataQuery } from './data-query.ts'
 import type { QueryRows } from './rows.ts'
 import { dependenciesOf } from '../dependencies-fixture.ts'
-import { contextOf } from '../../agent/context-fixture.ts'
+import { contextOf } from '../../agent/react-fixture.ts'
 
 export const sales = `date,region,units,amount,price,secret
 2024-01-01,East,5,10.5,1.25,alpha

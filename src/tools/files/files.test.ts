@@ -9,7 +9,7 @@ import { openFilesRoot } from '../../files/root.ts'
 import { makePdf } from '../../../test/fixtures/make-documents.ts'
 import { createListFiles, createReadFile } from './files.ts'
 import { dependenciesOf } from '../dependencies-fixture.ts'
-import { contextOf } from '../../agent/context-fixture.ts'
+import { contextOf } from '../../agent/react-fixture.ts'
 
 const base = await mkdtemp(path.join(tmpdir(), 'file-tools-'))
 after(() => rm(base, { recursive: true }))

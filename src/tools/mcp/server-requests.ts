@@ -3,7 +3,7 @@ import type { CallToolResult, CreateMessageResult, ElicitResult, InputRequiredRe
 import type { AssistantMessage, Image, JsonObject, JsonValue, UserMessage } from '../../agent/messages.ts'
 import type { ModelReply } from '../../agent/model.ts'
 import type { SampleRequest } from '../../agent/sampling.ts'
-import { withDefaults, type Question, Suspended } from '../../agent/suspension.ts'
+import { withDefaults, type Question, Suspended } from '../../agent/approval.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import { isDeeper, isObject } from '../../json/shape.ts'
 import { toLine, toPlain } from '../plain-text.ts'

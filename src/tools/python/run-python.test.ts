@@ -1,6 +1,6 @@
 import { after, test } from 'node:test'
 import assert from 'node:assert/strict'
-import { contextOf } from '../../agent/context-fixture.ts'
+import { contextOf } from '../../agent/react-fixture.ts'
 import { preparePython } from './fixture.ts'
 
 const sales = 'region,amount\nnorth,10\nsouth,32\n'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { contextOf } from '../../agent/context-fixture.ts'
+import { contextOf } from '../../agent/react-fixture.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import { openFilesRoot } from '../../files/root.ts'
 import { createGuardedFetch, type Lookup } from '../../outbound/guarded-fetch.ts'

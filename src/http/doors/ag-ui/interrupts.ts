@@ -1,7 +1,6 @@
 import type { Interrupt } from '@ag-ui/core'
-import type { PendingCall } from '../../../agent/approval.ts'
+import { type PendingCall, isQuestionId, toCallId } from '../../../agent/approval.ts'
 import type { JsonObject } from '../../../agent/messages.ts'
-import { isQuestionId, toCallId } from '../../../agent/suspension.ts'
 import { invalid, type Fault } from '../../../errors.ts'
 import { isObject } from '../../../json/shape.ts'
 import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { stepOpening } from '../../../agent/plan-text.ts'
+import { stepOpening } from '../../../agent/plan-position.ts'
 import type { LoggedEvent } from '../../../runs/run.ts'
 import { toData, toStream } from '../../projection.ts'
 import { AgUiProjection } from './projection.ts'

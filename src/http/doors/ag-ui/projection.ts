@@ -1,6 +1,5 @@
 import type { TokenUsage } from '@ag-ui/core'
-import type { PendingCall } from '../../../agent/approval.ts'
-import { isQuestionId } from '../../../agent/suspension.ts'
+import { type PendingCall, isQuestionId } from '../../../agent/approval.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { errorOf } from '../../../runs/log/outcome.ts'
 import { lastReceived, wholeRun, type RunPart } from '../../../runs/parts.ts'

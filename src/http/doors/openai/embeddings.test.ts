@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import type { Embedder } from '../../../agent/embedder.ts'
+import type { Embedder } from '../../../agent/model.ts'
 import { createEmbeddings } from './embeddings.ts'
 
 const embedder: Embedder = { name: 'test', embed: async (texts) => texts.map(({ length }) => [length, -0.5, 1e21, 1e-7]) }

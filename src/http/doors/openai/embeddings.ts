@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Type } from 'typebox'
-import type { Embedder } from '../../../agent/embedder.ts'
-import { ModelError } from '../../../agent/model.ts'
+import { type Embedder, ModelError } from '../../../agent/model.ts'
 import { invalid, ServiceError } from '../../../errors.ts'
 
 /** OpenAI's limit of texts in a request. */

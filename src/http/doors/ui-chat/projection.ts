@@ -1,7 +1,6 @@
-import type { PendingCall } from '../../../agent/approval.ts'
+import { type PendingCall, toCallId } from '../../../agent/approval.ts'
 import type { EndReason, Step } from '../../../agent/events.ts'
 import type { JsonValue } from '../../../agent/messages.ts'
-import { toCallId } from '../../../agent/suspension.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { toMediaType } from '../../../artifacts/file-name.ts'
 import { fieldsOf } from '../../../json/shape.ts'

@@ -1,10 +1,9 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import type { JsonObject, JsonValue } from './messages.ts'
-import { fakeTool } from './react-fixture.ts'
-import { runTool, type Tool, type ToolContext } from './tool.ts'
-import { keepNothing } from './artifact-fixture.ts'
-import { contextOf } from './context-fixture.ts'
+import { fakeTool, keepNothing, contextOf } from './react-fixture.ts'
+import { type Tool, type ToolContext } from './tool.ts'
+import { runTool } from './run-tool.ts'
 
 const scope = contextOf({ callId: 'c1' })
 

@@ -1,0 +1,190 @@
+import {
+  clientAnswerIn,
+  rejectionText,
+  type Decision,
+  type PendingCall,
+  changedInputText,
+  toQuestionId,
+  type ResumedCall,
+  type Suspended,
+  type Suspension,
+} from './approval.ts'
+import { type CallOptions, scopeIn } from './options.ts'
+import { isDeeper, maxJsonDepth } from '../json/shape.ts'
+import type { JsonObject, ToolCall, JsonValue, ToolImage } from './messages.ts'
+import { type Tool, type InnerAgent, type ToolContext } from './tool.ts'
+import { runTool, type ToolOutcome } from './run-tool.ts'
+import { findTool } from './tool-names.ts'
+import { toClientOutcome } from './client-tools.ts'
+import type { Step, StepStart } from './events.ts'
+import { outcomeUnknown } from './history.ts'
+import { createSample } from './sampling.ts'
+import { reachState } from '../states.ts'
+
+/** A checked call: its faults are known before anything runs. */
+export interface PreparedCall {
+  call: ToolCall
+  tool: Tool | undefined
+  input: JsonObject
+  /** The result for the model when the call cannot run. */
+  fault: string | undefined
+  decision: Decision | undefined
+}
+
+/** Finds the tool of a call, and checks its arguments and what the caller has decided. */
+export async function prepare(call: ToolCall, toolsByName: ReadonlyMap<string, Tool>, options: CallOptions): Promise<PreparedCall> {
+  const decision = call.approval && options.decisionFor?.(call.id)
+  const approved = decision?.decision === 'approve' ? decision.input : undefined
+  const tool = findTool(toolsByName, call.name)
+  const input = approved ?? parseArguments(call.arguments)
+  const prepared: PreparedCall = { call, tool, input: typeof input === 'string' ? {} : input, fault: undefined, decision }
+  if (decision?.decision === 'reject') return { ...prepared, fault: rejectionText(decision.reason) }
+  if (clientAnswerIn(decision)) return prepared
+  if (!tool) return { ...prepared, fault: toUnknown(call.name, toolsByName, options) }
+  if (tool.provider) return { ...prepared, fault: toAbsent(call.name) }
+  // A tool that supported filters when the run began may have lost the support since, on a server for instance.
+  if (!tool.filters && options.filters.some((filter) => filter.tool === tool.name)) {
+    return { ...prepared, fault: `${call.name} can't be used here: its data is to be filtered, and it has no filters.` }
+  }
+  // The model asked when the tool was absent or needed no approval, and another process resumes the run.
+  if (tool.approval && !call.approval) return { ...prepared, fault: `${call.name} needs the approval of a person. Ask for the call again.` }
+  if (typeof input === 'string') return { ...prepared, fault: `The arguments of ${call.name} are ${input}.` }
+  const fault = await tool.check(input)
+  return fault ? { ...prepared, fault: `The arguments of ${call.name} do not fit: ${fault}.` } : prepared
+}
+
+function toUnknown(name: string, toolsByName: ReadonlyMap<string, Tool>, { isDown }: CallOptions): string {
+  if (isDown?.(name)) return `${name} can't be used at the moment: what it needs is not there. Go on without it, or say so.`
+  return `There is no tool ${name}. The tools are: ${toList([...toolsByName.keys()])}.`
+}
+
+/** A model without the provider's tool may still ask for a call, by the name that it read in earlier messages. */
+function toAbsent(name: string): string {
+  return `${name} can't be called: only the provider of a model runs it, and the provider of this model did not. Go on without it, or say so.`
+}
+
+const maxListed = 50
+
+function toList(names: readonly string[]): string {
+  return names.length <= maxListed ? names.join(', ') : `${names.slice(0, maxListed).join(', ')} and ${names.length - maxListed} others`
+}
+
+/** Parses the arguments of a call; returns the fault for malformed ones. */
+function parseArguments(text: string): JsonObject | 'not a JSON object' | 'nested too deeply' {
+  try {
+    const value: unknown = JSON.parse(text.trim() === '' ? '{}' : text)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'not a JSON object'
+    return isDeeper(value, maxJsonDepth) ? 'nested too deeply' : (value as JsonObject)
+  } catch {
+    return 'not a JSON object'
+  }
+}
+
+export function isUndecided({ call, fault, decision }: PreparedCall): boolean {
+  return call.approval !== undefined && fault === undefined && decision === undefined
+}
+
+export function toPending({ call, tool, input }: PreparedCall): PendingCall {
+  return { callId: call.id, tool: tool?.name ?? call.name, input, by: call.approval ?? 'caller' }
+}
+
+export function isApprovedWrite({ tool, fault, decision }: PreparedCall): boolean {
+  return decision?.decision === 'approve' && fault === undefined && tool?.effect === 'write'
+}
+
+export function effectOf({ tool }: PreparedCall): 'read' | 'write' {
+  return tool?.effect ?? 'read'
+}
+
+export interface EndedCall {
+  call: PreparedCall
+  step: Step
+  text: string
+  images: readonly ToolImage[]
+  pendingCalls?: readonly PendingCall[]
+  suspended?: Suspended
+}
+
+/** The start of a call, as a caller sees it. */
+export function stepOf({ call, tool, input, decision }: PreparedCall, { now, subAgent }: CallOptions): StepStart {
+  const shownAs = tool?.shownAs ?? { type: 'tool_call', tool: tool?.name ?? call.name }
+  return {
+    id: call.id,
+    ...shownAs,
+    input,
+    startedAt: clientAnswerIn(decision)?.requestedAt ?? now(),
+    ...(subAgent === undefined ? {} : { subAgent }),
+    ...(tool?.effect === 'write' ? { effect: tool.effect } : {}),
+  }
+}
+
+/** Runs a call; a call that cannot run, and one whose client has answered, ends at once. Faults of the tool are results. */
+export async function execute(
+  prepared: PreparedCall,
+  step: StepStart,
+  options: CallOptions,
+  inner: InnerAgent,
+  suspension: Suspension | undefined,
+): Promise<EndedCall> {
+  const { call, tool, input, fault, decision } = prepared
+  const answer = clientAnswerIn(decision)
+  if (answer) return ended(prepared, step, toClientOutcome(answer))
+  if (!tool || fault) return ended(prepared, step, refused(fault ?? ''))
+  const { headers, caller, session, sessionId, contextFiles, latestOutput = noOutput, keepArtifact, showImage, signal, now } = options
+  const traceparent = options.trace?.traceparentOf(call.id)
+  const callContext = {
+    callId: call.id,
+    inner,
+    ...(traceparent !== undefined && { traceparent }),
+    ...requestsOfServers(call.id, tool, options, inner),
+    ...(suspension && { resumed: toResumed(suspension, options) }),
+  }
+  const context = { ...callContext, caller, headers, session, sessionId, contextFiles, latestOutput, ...scopeIn(options, tool) }
+  return ended(prepared, step, await runTool(tool, input, { context, keepArtifact, showImage, signal, now }))
+}
+
+/** What servers may ask for during a call. */
+function requestsOfServers(
+  callId: string,
+  { name }: Tool,
+  { model, trace, suspensionOf, now }: CallOptions,
+  { emit }: InnerAgent,
+): Pick<ToolContext, 'sample' | 'maySuspend'> {
+  return {
+    ...(model && { sample: createSample({ model, callId, tool: name, trace, emit, now }) }),
+    ...(suspensionOf && { maySuspend: true }),
+  }
+}
+
+function toResumed({ callId, state }: Suspension, { decisionFor }: CallOptions): ResumedCall {
+  return { state, answerTo: (question) => decisionFor?.(toQuestionId(callId, question)) }
+}
+
+const noOutput = () => undefined
+
+function ended(call: PreparedCall, start: StepStart, outcome: ToolOutcome): EndedCall {
+  const { isError, output, text, images, log, durationMs, artifacts, pendingCalls, suspended } = outcome
+  const step = {
+    ...start,
+    log,
+    output,
+    status: isError ? ('error' as const) : ('success' as const),
+    durationMs,
+    ...(artifacts.length > 0 && { artifacts }),
+  }
+  const { decision } = call
+  // The transcript keeps the model's original call.
+  const note = decision?.decision === 'approve' && decision.input ? changedInputText(decision.input) : ''
+  return { call, step, text: note + text, images, ...(pendingCalls ? { pendingCalls } : {}), ...(suspended ? { suspended } : {}) }
+}
+
+function refused(fault: string): ToolOutcome {
+  const output: JsonValue = { error: fault }
+  return { isError: true, output, text: fault, log: fault, durationMs: 0, artifacts: [], returned: [], images: [] }
+}
+
+/** The end of a write that another process may have executed. */
+export function unknownEnd(prepared: PreparedCall, step: StepStart): EndedCall {
+  reachState('write-outcome-unknown')
+  return ended(prepared, step, refused(outcomeUnknown))
+}

@@ -1,0 +1,147 @@
+import { Interrupted, type PendingCall, Suspended, toPendingQuestions } from './approval.ts'
+import { outcomeUnknown } from './history.ts'
+import { isDeeper, maxJsonDepth } from '../json/shape.ts'
+import type { JsonObject, JsonValue, ToolImage } from './messages.ts'
+import { maxImagesPerResult } from './tool-images.ts'
+import { orAborted } from '../concurrency/or-aborted.ts'
+import type { Tool, ToolContext, ShowImage } from './tool.ts'
+import type { Artifact, ReturnedFile, KeepArtifact } from './artifact.ts'
+
+/** The outcome of one call. `output` is JSON for the caller, `text` the same for the model. */
+export interface ToolOutcome {
+  isError: boolean
+  output: JsonValue
+  text: string
+  log: string
+  durationMs: number
+  /** Files that the tool made, also when the call failed in the end. */
+  artifacts: Artifact[]
+  /** The files in the call's result. */
+  returned: ReturnedFile[]
+  /** Returned pictures, for a model with vision. */
+  images: ToolImage[]
+  /** Calls of an inner agent that wait for a decision: this call has not ended and resumes when they are decided. */
+  pendingCalls?: readonly PendingCall[]
+  /** Set when the call waits for answers to its own questions. */
+  suspended?: Suspended
+}
+
+export interface RunToolOptions {
+  context: Omit<ToolContext, 'log' | 'signal' | 'artifact'>
+  keepArtifact: KeepArtifact
+  /** Absent: pictures are not shown to a model. */
+  showImage?: ShowImage | undefined
+  signal: AbortSignal
+  /** Called with each line of the log, as the tool writes it. */
+  onLog?: ((text: string) => void) | undefined
+  /** Epoch milliseconds. */
+  now(): number
+}
+
+/** Runs a tool within its time and output limits. Never throws: every failure becomes the outcome. */
+export async function runTool(tool: Tool, input: JsonObject, options: RunToolOptions): Promise<ToolOutcome> {
+  const startedAt = options.now()
+  const lines: string[] = []
+  const artifacts: Artifact[] = []
+  const files = collectReturned(options.showImage)
+  const ended = (isError: boolean, output: JsonValue, lastLine: string): ToolOutcome => {
+    const whole = typeof output === 'string' ? output : JSON.stringify(output)
+    lines.push(lastLine)
+    const text = cut(whole, tool.maxOutputCharacters)
+    return {
+      isError,
+      output: whole.length > maxStoredOutput ? text : output,
+      text: [text, ...files.notes].join('\n'),
+      log: lines.join('\n'),
+      durationMs: options.now() - startedAt,
+      artifacts,
+      returned: files.returned,
+      images: [...files.images],
+    }
+  }
+  const timeout = AbortSignal.timeout(Math.ceil(tool.timeoutMs))
+  const signal = AbortSignal.any([options.signal, timeout])
+  let isStarted = false
+  try {
+    signal.throwIfAborted()
+    isStarted = true
+    const artifact: ToolContext['artifact'] = async (name, type, bytes, use) => {
+      signal.throwIfAborted()
+      const file = await options.keepArtifact({ name, type, bytes, tool: (tool.shownAs ?? { tool: tool.name }).tool })
+      artifacts.push(file)
+      if (use?.isReturned) await files.add(file, bytes, use.uri)
+      return file
+    }
+    const log = (text: string) => {
+      lines.push(text)
+      options.onLog?.(text)
+    }
+    const context: ToolContext = { ...options.context, signal, artifact, log }
+    // A tool that ignores its signal must not hold the run: the race leaves the tool behind.
+    const work = tool.execute(input, context)
+    const output = await (tool.isAgent ? work : orAborted(work, signal))
+    if (isDeeper(output, maxJsonDepth)) throw new Error('The output is nested too deeply.')
+    return ended(false, output ?? null, 'Done.')
+  } catch (error) {
+    const pending = signal.aborted ? {} : pendingOf(error, tool, options.context)
+    const reason = options.signal.aborted ? cancelled(tool, isStarted) : timeout.aborted ? timedOut(tool) : messageOf(error)
+    return { ...ended(true, { error: reason }, reason), ...pending }
+  }
+}
+
+/** Why a call has not ended but waits; empty for a failure. */
+function pendingOf(
+  error: unknown,
+  { name, isAgent }: Tool,
+  { callId, maySuspend }: RunToolOptions['context'],
+): Pick<ToolOutcome, 'pendingCalls' | 'suspended'> {
+  if (isAgent && error instanceof Interrupted) return { pendingCalls: error.calls }
+  if (!maySuspend || !(error instanceof Suspended)) return {}
+  return { pendingCalls: toPendingQuestions(callId, name, error.questions), suspended: error }
+}
+
+/** Collects the files that a call returns, and the pictures and notes for the model. */
+function collectReturned(showImage: ShowImage | undefined) {
+  const returned: ReturnedFile[] = []
+  const images: ToolImage[] = []
+  const notes: string[] = []
+  let pictures = 0
+
+  async function add(artifact: Artifact, bytes: Uint8Array, uri: string | undefined): Promise<void> {
+    returned.push({ artifact, ...(uri !== undefined && { uri }) })
+    if (!showImage || !artifact.type.startsWith('image/')) return
+    if (++pictures > maxImagesPerResult) {
+      if (pictures === maxImagesPerResult + 1)
+        notes.push(`[More than ${maxImagesPerResult} images came with this result: the others are not shown.]`)
+      return
+    }
+    try {
+      images.push(await showImage(artifact.name, bytes))
+    } catch (error) {
+      notes.push(`[${artifact.name} is not shown: ${messageOf(error)}.]`)
+    }
+  }
+
+  return { returned, images, notes, add }
+}
+
+/** Characters of JSON stored for the caller; of longer output only the model's text is stored. */
+export const maxStoredOutput = 262_144
+
+function cancelled(tool: Tool, isStarted: boolean): string {
+  return isStarted && tool.effect === 'write' ? `The call was cancelled. ${outcomeUnknown}` : 'The call was cancelled.'
+}
+
+function timedOut(tool: Tool): string {
+  return `${tool.name} did not finish within ${tool.timeoutMs / 1000} s.`
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error && error.message ? error.message : 'The tool failed.'
+}
+
+/** Cuts an output for the model; a note says how much is missing. */
+export function cut(text: string, limit: number): string {
+  if (text.length <= limit) return text
+  return `${text.slice(0, limit).toWellFormed()}\n[cut: ${text.length - limit} of ${text.length} characters left out]`
+}
