@@ -1,6 +1,6 @@
 import type { Section } from '../files/document.ts'
 import type { Retriever, SearchDocument } from '../search/retriever.ts'
-import { inGroups } from './in-groups.ts'
+import { inGroups, type GroupWork } from './in-groups.ts'
 import type { Changes, KnowledgeStore, ReadyDocument, TenantResult, TenantSearch } from './knowledge-store.ts'
 import { toPassage, toSection, type PassageFiles } from './passages.ts'
 
@@ -9,16 +9,6 @@ export interface TenantIndexDependencies {
   passages: PassageFiles
   retriever: Retriever
   onFault(error: unknown): void
-}
-
-/** The index of one tenant's documents in this process. It follows the changes that all processes make. */
-export interface TenantIndex {
-  /** Drops removed documents, and starts to add new ones. The promise in `added` never rejects. */
-  follow(changes: Changes): Promise<{ added: Promise<void> }>
-  search(query: string, options: TenantSearch): Promise<TenantResult['hits']>
-  /** Number of documents that are still to be added. */
-  waiting(): Promise<number>
-  close(): Promise<void>
 }
 
 interface LoadedDocument {
@@ -32,92 +22,115 @@ const concurrency = 4
 /** Documents whose rows are read at a time. */
 const pageSize = 200
 
-export function createTenantIndex(tenant: string, { store, passages, retriever, onFault }: TenantIndexDependencies): TenantIndex {
-  const documents = new Map<string, ReadyDocument>()
+/** The index of one tenant's documents in this process. It follows the changes that all processes make. */
+export class TenantIndex {
+  private readonly documents = new Map<string, ReadyDocument>()
   /** Documents that the loader has read of the store and not added yet. */
-  const pending = new Map<string, ReadyDocument>()
-  let revision = 0
+  private readonly pending = new Map<string, ReadyDocument>()
+  private revision = 0
   /** Documents after the revision that the loader works on. */
-  let pageLength = 0
+  private pageLength = 0
   /** Unknown at first: the retriever may hold documents that were removed while this process did not run. */
-  let removals: number | undefined
-  let adding: Promise<void> | undefined
-  let isClosed = false
+  private removals: number | undefined
+  private adding: Promise<void> | undefined
+  private isClosed = false
+  private readonly tenant: string
+  private readonly deps: TenantIndexDependencies
 
-  async function dropRemoved(): Promise<void> {
-    const present = await store.ids(tenant)
-    for (const id of [...documents.keys(), ...pending.keys()]) {
+  constructor(tenant: string, deps: TenantIndexDependencies) {
+    this.tenant = tenant
+    this.deps = deps
+  }
+
+  /** Drops removed documents, and starts to add new ones. The promise in `added` never rejects. */
+  async follow(changes: Changes): Promise<{ added: Promise<void> }> {
+    if (changes.removals !== this.removals) {
+      await this.dropRemoved()
+      this.removals = changes.removals
+    }
+    if (changes.revision !== this.revision)
+      this.adding ??= this.addNew()
+        .catch(this.deps.onFault)
+        .finally(() => (this.adding = undefined))
+    return { added: this.adding ?? Promise.resolve() }
+  }
+
+  async search(query: string, { limit, signal, isVisible }: TenantSearch): Promise<TenantResult['hits']> {
+    const { documents } = this
+    const newest = newestOf(documents.values().filter(isVisible))
+    const isNewest = (id: string) => newest.get(documents.get(id)?.version ?? '')?.id === id
+    const hits = await this.deps.retriever.search(query, { limit, signal, isVisible: isNewest })
+    return hits.flatMap((hit) => {
+      const document = documents.get(hit.document)
+      return document ? [{ document, passage: toSection(hit), score: hit.score }] : []
+    })
+  }
+
+  /** Number of documents that are still to be added. */
+  async waiting(): Promise<number> {
+    if (!this.adding) return 0
+    return Math.max(0, (await this.deps.store.countAfter(this.tenant, this.revision)) - this.pageLength + this.pending.size)
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true
+    await this.adding
+    await this.deps.retriever.close()
+  }
+
+  private async dropRemoved(): Promise<void> {
+    const { retriever, store } = this.deps
+    const present = await store.ids(this.tenant)
+    for (const id of [...this.documents.keys(), ...this.pending.keys()]) {
       if (present.has(id)) continue
-      documents.delete(id)
-      pending.delete(id)
+      this.documents.delete(id)
+      this.pending.delete(id)
     }
     await retriever.remove([...retriever.versions().keys()].filter((id) => !present.has(id)))
   }
 
-  async function addNew(): Promise<void> {
+  private async addNew(): Promise<void> {
     for (;;) {
-      const page = await store.readyAfter(tenant, revision, pageSize)
-      for (const document of page) pending.set(document.id, document)
-      pageLength = page.length
+      const page = await this.deps.store.readyAfter(this.tenant, this.revision, pageSize)
+      for (const document of page) this.pending.set(document.id, document)
+      this.pageLength = page.length
       const rest = page.values()
-      const work = { next: () => nextOf(rest), load, sizeOf, finish: add }
+      const work: GroupWork<ReadyDocument, LoadedDocument> = {
+        next: () => this.nextOf(rest),
+        load: (document) => this.load(document),
+        sizeOf,
+        finish: (group) => this.add(group),
+      }
       await Promise.all(Array.from({ length: concurrency }, () => inGroups(work)))
-      if (isClosed) return
-      revision = page.at(-1)?.revision ?? revision
-      pageLength = 0
-      if (page.length < pageSize) return retriever.prepare()
+      if (this.isClosed) return
+      this.revision = page.at(-1)?.revision ?? this.revision
+      this.pageLength = 0
+      if (page.length < pageSize) return this.deps.retriever.prepare()
     }
   }
 
   /** The next document that was not removed. */
-  function nextOf(rest: Iterator<ReadyDocument>): ReadyDocument | undefined {
-    for (let next = rest.next(); !next.done && !isClosed; next = rest.next()) if (pending.has(next.value.id)) return next.value
+  private nextOf(rest: Iterator<ReadyDocument>): ReadyDocument | undefined {
+    for (let next = rest.next(); !next.done && !this.isClosed; next = rest.next()) if (this.pending.has(next.value.id)) return next.value
     return undefined
   }
 
-  async function load(document: ReadyDocument): Promise<LoadedDocument> {
+  private async load(document: ReadyDocument): Promise<LoadedDocument> {
     const { id, version } = document
-    return { document, sections: retriever.versions().get(id) === version ? undefined : await passages.load(id) }
+    const isIndexed = this.deps.retriever.versions().get(id) === version
+    return { document, sections: isIndexed ? undefined : await this.deps.passages.load(id) }
   }
 
-  async function add(group: readonly LoadedDocument[]): Promise<void> {
-    await retriever.put(...group.filter(({ document }) => pending.has(document.id)).flatMap(toSearchDocument))
+  private async add(group: readonly LoadedDocument[]): Promise<void> {
+    const { pending, documents } = this
+    await this.deps.retriever.put(...group.filter(({ document }) => pending.has(document.id)).flatMap(toSearchDocument))
     const removed: string[] = []
     for (const { document } of group) {
       // Removed while it was added.
       if (pending.delete(document.id)) documents.set(document.id, document)
       else removed.push(document.id)
     }
-    await retriever.remove(removed)
-  }
-
-  return {
-    async follow(changes) {
-      if (changes.removals !== removals) {
-        await dropRemoved()
-        removals = changes.removals
-      }
-      if (changes.revision !== revision)
-        adding ??= addNew()
-          .catch(onFault)
-          .finally(() => (adding = undefined))
-      return { added: adding ?? Promise.resolve() }
-    },
-    async search(query, { limit, signal, isVisible }) {
-      const newest = newestOf(documents.values().filter(isVisible))
-      const isNewest = (id: string) => newest.get(documents.get(id)?.version ?? '')?.id === id
-      const hits = await retriever.search(query, { limit, signal, isVisible: isNewest })
-      return hits.flatMap((hit) => {
-        const document = documents.get(hit.document)
-        return document ? [{ document, passage: toSection(hit), score: hit.score }] : []
-      })
-    },
-    waiting: async () => (adding ? Math.max(0, (await store.countAfter(tenant, revision)) - pageLength + pending.size) : 0),
-    async close() {
-      isClosed = true
-      await adding
-      await retriever.close()
-    },
+    await this.deps.retriever.remove(removed)
   }
 }
 

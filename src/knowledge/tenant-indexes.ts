@@ -3,7 +3,7 @@ import { settlesWithin } from '../concurrency/settles-within.ts'
 import type { Search } from '../search/retriever.ts'
 import type { KnowledgeStore, TenantDocuments, TenantSearch } from './knowledge-store.ts'
 import type { PassageFiles } from './passages.ts'
-import { createTenantIndex, type TenantIndex } from './tenant-index.ts'
+import { TenantIndex } from './tenant-index.ts'
 
 interface OpenIndex {
   index: Promise<TenantIndex>
@@ -34,7 +34,7 @@ export function createTenantIndexes(options: TenantIndexesOptions): TenantDocume
   async function openIndex(tenant: string): Promise<TenantIndex> {
     await closing.get(tenant)
     const name = `uploads-${createHash('sha256').update(tenant).digest('hex').slice(0, 24)}`
-    return createTenantIndex(tenant, { store, passages, onFault, retriever: await search.open(name) })
+    return new TenantIndex(tenant, { store, passages, onFault, retriever: await search.open(name) })
   }
 
   function acquire(tenant: string): OpenIndex {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Embedder } from '../agent/model.ts'
 import { fail, say, ScriptedModel } from '../agent/scripted-model.ts'
-import { createLearning, type MemoryModels } from './learn.ts'
+import { Learning, type MemoryModels } from './learn.ts'
 import { createMemoryCache } from './memory-cache.ts'
 import type { Change, Feedback, Material, Memory, MemoryStore, Vector } from './memory.ts'
 
@@ -44,7 +44,7 @@ function fixture(questions: Record<string, string>, options: { feedback?: Feedba
       for (const [id, vector] of vectors) memories.set(id, { ...memories.get(id)!, vector })
     },
   }
-  const learning = createLearning({
+  const learning = new Learning({
     store,
     feedback: { save: async () => 'saved', find: async () => options.feedback },
     cache: createMemoryCache(store, { now: () => 0 }),

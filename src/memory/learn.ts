@@ -26,66 +26,65 @@ export interface LearnDependencies {
   onFault(error: unknown): void
 }
 
-/** Adds lasting statements to a caller's memory. Failed work may be repeated; a repetition changes nothing more. */
-export interface Learning {
-  /** Learns from a run that has ended. */
-  learnFromRun(caller: Owner, requestId: string, models: MemoryModels, signal: AbortSignal): Promise<void>
-  /** Learns from the caller's feedback on a run. */
-  learnFromFeedback(caller: Owner, requestId: string, models: MemoryModels, signal: AbortSignal): Promise<void>
-}
-
 /** Attempts of one merge; a merge starts anew when the memories changed meanwhile. */
 const maxTries = 5
 
-export function createLearning(deps: LearnDependencies): Learning {
-  const { store, feedback, cache, now } = deps
-  const mutex = createKeyedMutex()
+/** Adds lasting statements to a caller's memory. Failed work may be repeated; a repetition changes nothing more. */
+export class Learning {
+  private readonly deps: LearnDependencies
+  private readonly mutex = createKeyedMutex()
 
-  async function learnFromRun(caller: Owner, requestId: string, models: MemoryModels, signal: AbortSignal): Promise<void> {
-    const material = await store.material(caller, requestId)
-    if (!material) return
-    const source = toSource(material, `retain ${requestId}`)
-    if (await store.hasTaken(caller, source.session, source.madeBy)) return
-    const newMemories = await extract(material, models.small, signal)
-    if (newMemories.length > 0) await learn({ caller, newMemories, source, models, signal })
+  constructor(deps: LearnDependencies) {
+    this.deps = deps
   }
 
-  async function learnFromFeedback(caller: Owner, requestId: string, models: MemoryModels, signal: AbortSignal): Promise<void> {
-    const [material, rating] = await Promise.all([store.material(caller, requestId), feedback.find(caller, requestId)])
+  /** Learns from a run that has ended. */
+  async learnFromRun(caller: Owner, requestId: string, models: MemoryModels, signal: AbortSignal): Promise<void> {
+    const material = await this.deps.store.material(caller, requestId)
+    if (!material) return
+    const source = toSource(material, `retain ${requestId}`)
+    if (await this.deps.store.hasTaken(caller, source.session, source.madeBy)) return
+    const newMemories = await extract(material, models.small, signal)
+    if (newMemories.length > 0) await this.learn({ caller, newMemories, source, models, signal })
+  }
+
+  /** Learns from the caller's feedback on a run. */
+  async learnFromFeedback(caller: Owner, requestId: string, models: MemoryModels, signal: AbortSignal): Promise<void> {
+    const [material, rating] = await Promise.all([this.deps.store.material(caller, requestId), this.deps.feedback.find(caller, requestId)])
     if (!material || !rating) return
     const source = toSource(material, `feedback ${requestId}`)
     const lesson = await extractLesson(material.question, rating, models.small, signal)
-    await retract(caller, source)
-    if (lesson) await learn({ caller, newMemories: [lesson], source, models, signal })
+    await this.retract(caller, source)
+    if (lesson) await this.learn({ caller, newMemories: [lesson], source, models, signal })
   }
 
   /** Later feedback retracts the lesson of earlier feedback. */
-  async function retract(caller: Owner, source: MemorySource): Promise<void> {
-    if (!(await store.hasTaken(caller, source.session, source.madeBy))) return
-    await applyChanges(caller, source, async () => [{ kind: 'retract', madeBy: source.madeBy }])
+  private async retract(caller: Owner, source: MemorySource): Promise<void> {
+    if (!(await this.deps.store.hasTaken(caller, source.session, source.madeBy))) return
+    await this.applyChanges(caller, source, async () => [{ kind: 'retract', madeBy: source.madeBy }])
   }
 
-  async function learn({ caller, newMemories, source, models, signal }: Lesson): Promise<void> {
+  private async learn({ caller, newMemories, source, models, signal }: Lesson): Promise<void> {
     const { embedder, vectorsAbove = 0 } = models
-    await applyChanges(caller, source, async (memories) => {
-      const changes = await merge(newMemories, memories, { model: models.small, now: now(), newId: deps.newId, signal })
-      return withVectors(changes, memories.length < vectorsAbove ? undefined : embedder, signal)
+    await this.applyChanges(caller, source, async (memories) => {
+      const changes = await merge(newMemories, memories, { model: models.small, now: this.deps.now(), newId: this.deps.newId, signal })
+      return this.withVectors(changes, memories.length < vectorsAbove ? undefined : embedder, signal)
     })
-    if (embedder) await backfill(caller, { embedder, vectorsAbove }, signal).catch(deps.onFault)
+    if (embedder) await this.backfill(caller, { embedder, vectorsAbove }, signal).catch(this.deps.onFault)
   }
 
   /**
    * Applies changes to the current memories, one caller at a time in this process, and with retries against other
    * processes.
    */
-  function applyChanges(caller: Owner, source: MemorySource, toChanges: (memories: readonly Memory[]) => Promise<Change[]>): Promise<void> {
-    return mutex.run(callerKey(caller), async () => {
+  private applyChanges(caller: Owner, source: MemorySource, toChanges: (memories: readonly Memory[]) => Promise<Change[]>): Promise<void> {
+    return this.mutex.run(callerKey(caller), async () => {
       for (let tries = 0; tries < maxTries; tries++) {
-        const { version, memories } = await store.all(caller)
+        const { version, memories } = await this.deps.store.all(caller)
         const changes = await toChanges(memories)
         if (changes.length === 0) return
-        const outcome = await store.apply(caller, version, changes, source, now())
-        cache.invalidate(caller)
+        const outcome = await this.deps.store.apply(caller, version, changes, source, this.deps.now())
+        this.deps.cache.invalidate(caller)
         if (outcome !== 'moved') return
         reachState('memory-raced')
       }
@@ -94,7 +93,7 @@ export function createLearning(deps: LearnDependencies): Learning {
   }
 
   /** Adds vectors to new memories. Without vectors the memories are stored all the same and found by words. */
-  async function withVectors(changes: Change[], embedder: Embedder | undefined, signal: AbortSignal): Promise<Change[]> {
+  private async withVectors(changes: Change[], embedder: Embedder | undefined, signal: AbortSignal): Promise<Change[]> {
     const added = changes.flatMap((change) => (change.kind === 'add' ? [change.memory.content] : []))
     if (!embedder || added.length === 0) return changes
     try {
@@ -104,7 +103,7 @@ export function createLearning(deps: LearnDependencies): Learning {
       )
     } catch (error) {
       signal.throwIfAborted()
-      deps.onFault(error)
+      this.deps.onFault(error)
       return changes
     }
   }
@@ -113,8 +112,8 @@ export function createLearning(deps: LearnDependencies): Learning {
    * Adds vectors to memories without a vector of this embedder, because the embedder was down or was replaced; a batch
    * each time.
    */
-  async function backfill(caller: Owner, { embedder, vectorsAbove }: Backfill, signal: AbortSignal): Promise<void> {
-    const { memories } = await store.all(caller)
+  private async backfill(caller: Owner, { embedder, vectorsAbove }: Backfill, signal: AbortSignal): Promise<void> {
+    const { memories } = await this.deps.store.all(caller)
     if (memories.length <= vectorsAbove) return
     const withoutVector = memories.filter(({ vector }) => vector?.model !== embedder.name).slice(-maxBackfill)
     if (withoutVector.length === 0) return
@@ -123,11 +122,9 @@ export function createLearning(deps: LearnDependencies): Learning {
       withoutVector.map(({ content }) => content),
       signal,
     )
-    await store.setVectors(caller, new Map(withoutVector.map(({ id }, at) => [id, vectors[at]!])))
-    cache.invalidate(caller)
+    await this.deps.store.setVectors(caller, new Map(withoutVector.map(({ id }, at) => [id, vectors[at]!])))
+    this.deps.cache.invalidate(caller)
   }
-
-  return { learnFromRun, learnFromFeedback }
 }
 
 const maxBackfill = 64

@@ -6,19 +6,6 @@ import { messageOf } from '../errors.ts'
 import type { Tier, UnembeddedText } from './retriever.ts'
 import { toByteVector, type VectorStore } from './vectors.ts'
 
-/** Gives the passages of tiers their vectors, in the background. */
-export interface Indexer {
-  /** Starts, or goes on after passages were added. Resolves when vectors that are already stored have been loaded; never rejects. */
-  index(tier: Tier): Promise<void>
-  /** Forgets a tier that is being closed. */
-  forget(tier: Tier): void
-  /** True while vectors of the tier are missing and are being made. */
-  isIndexing(tier: Tier): boolean
-  /** Why the last attempt failed; the next attempt follows by itself. */
-  faultOf(tier: Tier): string | undefined
-  close(): Promise<void>
-}
-
 interface IndexerOptions {
   encoder(): Embedder | undefined
   store: VectorStore
@@ -54,40 +41,84 @@ interface Task {
   notBefore: number
 }
 
-export function createIndexer({ encoder: current, store, onFault, pollMs = 3000 }: IndexerOptions): Indexer {
-  const tasks = new Map<Tier, Task>()
-  const closing = new AbortController()
-  let running: Promise<void> | undefined
-  let isSwept = false
+/** Gives the passages of tiers their vectors, in the background. */
+export class Indexer {
+  private readonly options: IndexerOptions
+  private readonly tasks = new Map<Tier, Task>()
+  private readonly closing = new AbortController()
+  private running: Promise<void> | undefined
+  private isSwept = false
 
-  async function run(): Promise<void> {
+  constructor(options: IndexerOptions) {
+    this.options = options
+  }
+
+  /** Starts, or goes on after passages were added. Resolves when vectors that are already stored have been loaded; never rejects. */
+  index(tier: Tier): Promise<void> {
+    const task = this.tasks.get(tier) ?? { tier, loaded: this.loadFirst(tier), failures: 0, notBefore: 0 }
+    this.tasks.set(tier, task)
+    this.running ??= this.run()
+      .catch(() => undefined)
+      .finally(() => (this.running = undefined))
+    return task.loaded
+  }
+
+  /** Forgets a tier that is being closed. */
+  forget(tier: Tier): void {
+    this.tasks.delete(tier)
+  }
+
+  /** True while vectors of the tier are missing and are being made. */
+  isIndexing(tier: Tier): boolean {
+    return this.tasks.has(tier)
+  }
+
+  /** Why the last attempt failed; the next attempt follows by itself. */
+  faultOf(tier: Tier): string | undefined {
+    return this.tasks.get(tier)?.fault
+  }
+
+  async close(): Promise<void> {
+    this.closing.abort()
+    // A database that does not answer must not hold up a stop.
+    if (this.running) await settlesWithin(this.running, closeMs)
+  }
+
+  private async run(): Promise<void> {
+    const { tasks, closing } = this
     while (!closing.signal.aborted && tasks.size > 0) {
       const due = [...tasks.values()].filter(({ notBefore }) => notBefore <= performance.now())
-      for (const task of due) await attempt(task)
+      for (const task of due) await this.attempt(task)
       const next = Math.min(...[...tasks.values()].map(({ notBefore }) => notBefore))
-      if (Number.isFinite(next)) await sleep(Math.max(1, next - performance.now()), undefined, { signal: closing.signal, ref: false })
+      if (Number.isFinite(next)) await this.sleep(Math.max(1, next - performance.now()))
     }
   }
 
-  async function attempt(task: Task): Promise<void> {
-    const encoder = current()
+  private async sleep(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.closing.signal, ref: false })
+  }
+
+  private async attempt(task: Task): Promise<void> {
+    const { onFault, pollMs = 3000 } = this.options
+    const encoder = this.options.encoder()
     try {
-      const outcome = encoder ? await round(task, encoder) : 'done'
+      const outcome = encoder ? await this.round(task, encoder) : 'done'
       task.failures = 0
       task.fault = undefined
-      if (outcome === 'done') tasks.delete(task.tier)
+      if (outcome === 'done') this.tasks.delete(task.tier)
       else task.notBefore = performance.now() + (outcome === 'elsewhere' ? pollMs : 0)
     } catch (error) {
-      if (closing.signal.aborted || !tasks.has(task.tier)) return
+      if (this.closing.signal.aborted || !this.tasks.has(task.tier)) return
       task.fault = messageOf(error)
       task.notBefore = performance.now() + Math.min(maxDelayMs, 15_000 * 2 ** ++task.failures)
       onFault(error)
     }
   }
 
-  async function round(task: Task, encoder: Embedder): Promise<Outcome> {
+  private async round(task: Task, encoder: Embedder): Promise<Outcome> {
+    const { store } = this.options
     await task.loaded
-    const rest = await load(task.tier, encoder)
+    const rest = await this.load(task.tier, encoder)
     if (rest.length === 0) {
       await store.release(encoder.name)
       return 'done'
@@ -96,11 +127,11 @@ export function createIndexer({ encoder: current, store, onFault, pollMs = 3000 
     const vectors = new Map<string, Int8Array>()
     for (const batch of toBatches(rest.slice(0, roundSize), encoder.batchCharacters ?? defaultCharacters)) {
       const startedAt = performance.now()
-      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(callMs)])
+      const signal = AbortSignal.any([this.closing.signal, AbortSignal.timeout(callMs)])
       const texts = batch.map(({ text }) => text.toWellFormed())
       const lists = await orAborted(encoder.embed(texts, signal), signal)
       for (const [index, { hash }] of batch.entries()) vectors.set(hash, toByteVector(lists[index] ?? []).values)
-      await sleep((performance.now() - startedAt) * pauseFactor, undefined, { signal: closing.signal, ref: false })
+      await this.sleep((performance.now() - startedAt) * pauseFactor)
     }
     await store.add(encoder.name, vectors)
     await task.tier.setVectors(encoder.name, vectors)
@@ -108,16 +139,15 @@ export function createIndexer({ encoder: current, store, onFault, pollMs = 3000 
   }
 
   /** Loads stored vectors until some are missing, and returns the texts of these; empty if none is missing. */
-  async function load(tier: Tier, encoder: Embedder): Promise<UnembeddedText[]> {
-    if (!isSwept) await store.removeUnused()
-    isSwept = true
+  private async load(tier: Tier, encoder: Embedder): Promise<UnembeddedText[]> {
+    const { store } = this.options
+    if (!this.isSwept) await store.removeUnused()
+    this.isSwept = true
     for (;;) {
       const missing = await tier.missing(encoder.name, lookupSize)
-      if (missing.length === 0 || closing.signal.aborted) return []
-      const stored = await store.find(
-        encoder.name,
-        missing.map(({ hash }) => hash),
-      )
+      if (missing.length === 0 || this.closing.signal.aborted) return []
+      const hashes = missing.map(({ hash }) => hash)
+      const stored = await store.find(encoder.name, hashes)
       const rest = missing.filter(({ hash }) => !stored.has(hash))
       const unknown = rest.filter(({ text }) => encoder.knows?.(text) === false)
       const vectors = new Map<string, Int8Array | null>([...stored, ...unknown.map(({ hash }) => [hash, null] as const)])
@@ -127,28 +157,9 @@ export function createIndexer({ encoder: current, store, onFault, pollMs = 3000 
   }
 
   /** A failure is met again, and reported, by the first round. */
-  async function loadFirst(tier: Tier): Promise<void> {
-    const encoder = current()
-    if (encoder) await load(tier, encoder).catch(() => undefined)
-  }
-
-  return {
-    index(tier) {
-      const task = tasks.get(tier) ?? { tier, loaded: loadFirst(tier), failures: 0, notBefore: 0 }
-      tasks.set(tier, task)
-      running ??= run()
-        .catch(() => undefined)
-        .finally(() => (running = undefined))
-      return task.loaded
-    },
-    forget: (tier) => void tasks.delete(tier),
-    isIndexing: (tier) => tasks.has(tier),
-    faultOf: (tier) => tasks.get(tier)?.fault,
-    async close() {
-      closing.abort()
-      // A database that does not answer must not hold up a stop.
-      if (running) await settlesWithin(running, closeMs)
-    },
+  private async loadFirst(tier: Tier): Promise<void> {
+    const encoder = this.options.encoder()
+    if (encoder) await this.load(tier, encoder).catch(() => undefined)
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Embedder } from '../agent/model.ts'
 import { settlesWithin } from '../concurrency/settles-within.ts'
-import { createIndexer, type Indexer } from './indexer.ts'
+import { Indexer } from './indexer.ts'
 import { createQueryVectors, type QueryVectors } from './query-vectors.ts'
 import type { OpenOptions, Retriever, Search, SearchProgress } from './retriever.ts'
 import { createTiers, type Tiers } from './tiers.ts'
@@ -31,7 +31,7 @@ interface OpenRetriever {
 export function createSearch(options: SearchOptions = {}): Search {
   const { encoder = () => undefined, store = createVectorMemory(), now = Date.now, onFault = () => {}, queryMs = 1000, pollMs } = options
   const tiers = createTiers({ folder: options.folder, maxInMemory: options.maxInMemory ?? 2000, now })
-  const indexer = createIndexer({ encoder, store, onFault, ...(pollMs !== undefined && { pollMs }) })
+  const indexer = new Indexer({ encoder, store, onFault, ...(pollMs !== undefined && { pollMs }) })
   const queryVectors = createQueryVectors({ encoder, limitMs: queryMs, now, onFault })
   /** Versions of a configuration overlap, and share their retrievers. */
   const opened = new Map<string, OpenRetriever>()

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Embedder } from '../agent/model.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import { createMemoryCache } from '../memory/memory-cache.ts'
-import { createLearning } from '../memory/learn.ts'
+import { Learning } from '../memory/learn.ts'
 import { createMemories, type Memories } from '../memory/memories.ts'
 import { createRecall } from '../memory/recall.ts'
 import type { RunPorts } from '../runs/execution/ports.ts'
@@ -34,15 +34,15 @@ export function openMemory(database: Database, { agent, encoder, jobs, now, newI
   const feedback = createFeedbackStore(database)
   const cache = createMemoryCache(store, { now })
   const onFault = (err: unknown) => log.warn({ err }, 'memory')
-  const learning = createLearning({ store, feedback, cache, now, newId, onFault })
+  const learning = new Learning({ store, feedback, cache, now, newId, onFault })
   const recall = createRecall({ now, onFault })
   for (const kind of ['retain', 'feedback'] as const) {
-    const learn = kind === 'retain' ? learning.learnFromRun : learning.learnFromFeedback
+    const learn = kind === 'retain' ? 'learnFromRun' : 'learnFromFeedback'
     jobs.handle(kind, learners, async ({ tenant, data: { owner, requestId } }, signal) => {
       const { config, small, embedder } = agent()
       // Fewer memories are all shown, so that the embedded encoder need not start.
       const vectors = embedder ? { embedder } : { embedder: encoder(), vectorsAbove: config.memory.recall }
-      await learn({ tenant, owner }, requestId, { small, ...vectors }, signal)
+      await learning[learn]({ tenant, owner }, requestId, { small, ...vectors }, signal)
       return { kind: 'done' }
     })
   }

@@ -21,7 +21,7 @@ import { openSession } from './open-session.ts'
 import { openPins } from './pins.ts'
 import { toServer, type McpConfig, type Secrets, type Server } from './server.ts'
 import type { ResourceRequest } from './session.ts'
-import { createToolList } from './tool-list.ts'
+import { ToolList } from './tool-list.ts'
 
 /** Interval of the check whether changed tools have been accepted. */
 const pinPollMs = 2000
@@ -36,7 +36,7 @@ export async function createMcp(spec: ToolSpec, deps: ToolDependencies, timing: 
   const allowed = { sampling: config.sampling === 'allow', elicitation: config.elicitation === 'allow' }
   const logins = { store: deps.logins, key: { entry: spec.name, server: serverKey(config) } }
   let connection: Connection | undefined
-  const list = createToolList({
+  const list = new ToolList({
     spec,
     config,
     secrets,

@@ -9,16 +9,6 @@ import { createCheckMaker, toServerTool, type ServerTool } from './server-tool.t
 import { limits, type McpConfig, type Secrets } from './server.ts'
 import type { Listing } from './session.ts'
 
-/** The tools of one server, as offered to the agent. */
-interface ToolList {
-  tools(): readonly Tool[]
-  refused(): readonly RefusedTool[]
-  /** Replaces the tools by a new listing of the server. Rejects when the listing has too many tools. */
-  update(listing: Listing): Promise<void>
-  /** Reads the pins again, and updates the usable and refused tools. */
-  recheck(): Promise<void>
-}
-
 interface ToolListOptions {
   spec: ToolSpec
   config: McpConfig
@@ -34,23 +24,33 @@ interface ToolListOptions {
 /** Tools validated without yielding to the event loop: each may take milliseconds. */
 const batchSize = 8
 
-export function createToolList({ spec, config, secrets, pins, execute, resourceTools = [], log }: ToolListOptions): ToolList {
-  const makeCheck = createCheckMaker()
-  let serverTools = new Map<string, ServerTool>()
+/** The tools of one server, as offered to the agent. */
+export class ToolList {
+  private readonly options: ToolListOptions
+  private readonly makeCheck = createCheckMaker()
+  private serverTools = new Map<string, ServerTool>()
   /** `mirrorsArguments` of the listing that `serverTools` comes from. */
-  let currentlyMirrors = false
-  let toolsByName = new Map<string, Tool>()
-  let usable: Tool[] = []
-  let added: readonly Tool[] = []
-  let refused: RefusedTool[] = []
-  let changed: ReadonlyMap<string, Definition> = new Map()
+  private currentlyMirrors = false
+  private toolsByName = new Map<string, Tool>()
+  private readonly serverToolOf = new WeakMap<Tool, ServerTool>()
+  private usable: Tool[] = []
+  private added: readonly Tool[] = []
+  private refusedTools: RefusedTool[] = []
+  private changed: ReadonlyMap<string, Definition> = new Map()
 
-  const isIncluded = (name: string) =>
-    (config.include === undefined || matchesAny(name, config.include)) && !matchesAny(name, config.exclude ?? [])
+  constructor(options: ToolListOptions) {
+    this.options = options
+  }
 
-  async function update({ tools: listed, mirrorsArguments, hasResources }: Listing): Promise<void> {
-    added = hasResources ? resourceTools : []
-    const included = listed.filter((tool) => isIncluded(String(Object(tool)['name'])))
+  readonly tools = (): readonly Tool[] => this.usable
+
+  readonly refused = (): readonly RefusedTool[] => this.refusedTools
+
+  /** Replaces the tools by a new listing of the server. Rejects when the listing has too many tools. */
+  async update({ tools: listed, mirrorsArguments, hasResources }: Listing): Promise<void> {
+    const { secrets, pins, resourceTools = [] } = this.options
+    this.added = hasResources ? resourceTools : []
+    const included = listed.filter((tool) => this.isIncluded(String(Object(tool)['name'])))
     if (included.length > limits.tools) {
       throw new Error(
         `The server has ${included.length} tools, more than the limit of ${limits.tools}; select the tools to use with include.`,
@@ -58,78 +58,86 @@ export function createToolList({ spec, config, secrets, pins, execute, resourceT
     }
     const next = new Map<string, ServerTool>()
     // Another protocol revision has other rules, so that unchanged definitions must be validated again.
-    const comparable = mirrorsArguments === currentlyMirrors ? serverTools : new Map<string, ServerTool>()
-    currentlyMirrors = mirrorsArguments
+    const previousTools = mirrorsArguments === this.currentlyMirrors ? this.serverTools : new Map<string, ServerTool>()
+    this.currentlyMirrors = mirrorsArguments
     for (const [index, listedTool] of included.entries()) {
       if (index % batchSize === batchSize - 1) await tick()
-      const tool = toServerTool(secrets.mask(listedTool), { makeCheck, previousTools: comparable, mirrorsArguments })
+      const tool = toServerTool(secrets.mask(listedTool), { makeCheck: this.makeCheck, previousTools, mirrorsArguments })
       if (tool && !next.has(tool.name)) next.set(tool.name, tool)
     }
-    logChanges(serverTools, next)
-    serverTools = next
-    select((await pins?.review([...next.values()])) ?? new Map())
+    this.logChanges(this.serverTools, next)
+    this.serverTools = next
+    this.select((await pins?.review([...next.values()])) ?? new Map())
   }
 
-  function logChanges(before: ReadonlyMap<string, ServerTool>, after: ReadonlyMap<string, ServerTool>): void {
+  /** Reads the pins again, and updates the usable and refused tools. */
+  async recheck(): Promise<void> {
+    const checked = this.serverTools
+    const result = (await this.options.pins?.recheck([...checked.values()])) ?? new Map<string, Definition>()
+    // A new listing has been reviewed meanwhile.
+    if (checked === this.serverTools) this.select(result)
+  }
+
+  private isIncluded(name: string): boolean {
+    const { include, exclude = [] } = this.options.config
+    return (include === undefined || matchesAny(name, include)) && !matchesAny(name, exclude)
+  }
+
+  private nameOf(name: string): string {
+    return `${this.options.spec.name}__${name}`
+  }
+
+  private logChanges(before: ReadonlyMap<string, ServerTool>, after: ReadonlyMap<string, ServerTool>): void {
+    const { log } = this.options
     for (const tool of after.values()) {
       const previous = before.get(tool.name)
       if (previous === tool) continue
-      const name = nameOf(tool)
+      const name = this.nameOf(tool.name)
       if (previous) log.warn({ tool: name, before: previous.hash, after: tool.hash }, 'A tool of an MCP server has changed its description')
       else if (before.size > 0) log.info({ tool: name, hash: tool.hash }, 'An MCP server has a new tool')
       if (tool.fault !== undefined) log.warn({ tool: name, reason: tool.fault }, 'A tool of an MCP server cannot be used')
     }
-    for (const { name } of before.values())
-      if (!after.has(name)) log.info({ tool: `${spec.name}__${name}` }, 'A tool of an MCP server is gone')
-  }
-
-  async function recheck(): Promise<void> {
-    const checked = serverTools
-    const result = (await pins?.recheck([...checked.values()])) ?? new Map<string, Definition>()
-    // A new listing has been reviewed meanwhile.
-    if (checked === serverTools) select(result)
+    for (const { name } of before.values()) if (!after.has(name)) log.info({ tool: this.nameOf(name) }, 'A tool of an MCP server is gone')
   }
 
   /** Separates usable from refused tools. `next`: the accepted definitions of the changed tools, by tool name. */
-  function select(next: ReadonlyMap<string, Definition>): void {
-    const before = changed
-    changed = next
-    for (const name of changed.keys())
-      if (!before.has(name)) log.warn({ tool: `${spec.name}__${name}` }, 'A changed tool waits to be accepted')
-    const tools = [...serverTools.values()]
-    // An unchanged tool stays the same object: search index and approval gates are keyed by the object.
-    toolsByName = new Map(tools.map((tool) => [tool.name, (isSame(tool) ? toolsByName.get(tool.name) : undefined) ?? makeTool(tool)]))
-    const names = new Set(tools.map(nameOf))
-    usable = [
-      ...tools.filter((tool) => refusalReason(tool) === undefined).map(({ name }) => toolsByName.get(name)!),
-      ...added.filter(({ name }) => !names.has(name)),
+  private select(next: ReadonlyMap<string, Definition>): void {
+    const before = this.changed
+    this.changed = next
+    for (const name of next.keys())
+      if (!before.has(name)) this.options.log.warn({ tool: this.nameOf(name) }, 'A changed tool waits to be accepted')
+    const tools = [...this.serverTools.values()]
+    this.toolsByName = new Map(tools.map((tool) => [tool.name, this.unchanged(tool) ?? this.makeTool(tool)]))
+    const names = new Set(tools.map(({ name }) => this.nameOf(name)))
+    this.usable = [
+      ...tools.filter((tool) => this.refusalReason(tool) === undefined).map(({ name }) => this.toolsByName.get(name)!),
+      ...this.added.filter(({ name }) => !names.has(name)),
     ]
-    refused = tools.flatMap((tool) => {
-      const reason = refusalReason(tool)
+    this.refusedTools = tools.flatMap((tool) => {
+      const reason = this.refusalReason(tool)
       if (reason === undefined) return []
-      const { description, schema } = changed.get(tool.name) ?? tool
-      return [{ name: nameOf(tool), description, schema, reason }]
+      const { description, schema } = next.get(tool.name) ?? tool
+      return [{ name: this.nameOf(tool.name), description, schema, reason }]
     })
   }
 
-  const serverToolOf = new WeakMap<Tool, ServerTool>()
-  const isSame = (tool: ServerTool) => {
-    const previous = toolsByName.get(tool.name)
-    return previous !== undefined && serverToolOf.get(previous) === tool
+  /** An unchanged tool stays the same object: search index and approval gates are keyed by the object. */
+  private unchanged(tool: ServerTool): Tool | undefined {
+    const previous = this.toolsByName.get(tool.name)
+    return previous && this.serverToolOf.get(previous) === tool ? previous : undefined
   }
 
-  const nameOf = ({ name }: ServerTool) => `${spec.name}__${name}`
-
-  function refusalReason(tool: ServerTool): string | undefined {
+  private refusalReason(tool: ServerTool): string | undefined {
     if (tool.fault !== undefined) return tool.fault
-    if (!changed.has(tool.name)) return undefined
-    return `The definition of the tool on the server has changed. Accept the change with: agent-core tool accept ${nameOf(tool)}`
+    if (!this.changed.has(tool.name)) return undefined
+    return `The definition of the tool on the server has changed. Accept the change with: agent-core tool accept ${this.nameOf(tool.name)}`
   }
 
-  function makeTool(tool: ServerTool): Tool {
+  private makeTool(tool: ServerTool): Tool {
+    const { config, spec, execute } = this.options
     const configuredEffect = config.effects && Object.hasOwn(config.effects, tool.name) ? config.effects[tool.name] : undefined
     const agentTool: Tool = {
-      name: nameOf(tool),
+      name: this.nameOf(tool.name),
       description: tool.description,
       schema: tool.schema,
       effect: configuredEffect ?? spec.effect ?? (tool.readsOnly ? 'read' : 'write'),
@@ -137,20 +145,18 @@ export function createToolList({ spec, config, secrets, pins, execute, resourceT
       timeoutMs: spec.timeoutMs,
       maxOutputCharacters: spec.maxOutputCharacters,
       check: tool.check,
-      async execute(input, context) {
+      execute: async (input, context) => {
         // A running run still holds this tool, but must not call the changed tool.
-        if (changed.has(tool.name))
+        if (this.changed.has(tool.name))
           throw new Error(
             'The definition of this tool on the server has changed; the tool cannot be used until an operator accepts the change.',
           )
         return execute(tool, agentTool, input, context)
       },
     }
-    serverToolOf.set(agentTool, tool)
+    this.serverToolOf.set(agentTool, tool)
     return agentTool
   }
-
-  return { tools: () => usable, refused: () => refused, update, recheck }
 }
 
 /** True when a name matches one of the patterns, in which `*` stands for any characters. */
