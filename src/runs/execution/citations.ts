@@ -1,9 +1,9 @@
 import type { Step } from '../../agent/events.ts'
-import type { JsonValue } from '../../agent/messages.ts'
+import type { JsonValue, Message } from '../../agent/messages.ts'
 import { fieldsOf } from '../../json/shape.ts'
 import { toQueryTerms, toTerms } from '../../search/terms.ts'
 import type { Citation } from '../../sessions/message.ts'
-import { sentencesOf, type TextRange } from './sentences.ts'
+import type { ModelSource } from '../../agent/model.ts'
 
 /**
  * The passages that an answer rests on. A sentence of the answer cites a passage that a tool returned in the run, where the passage has most of
@@ -117,4 +117,64 @@ function splitText(text: string): NonNullable<IndexedPassage['text']> {
 
 function isSamePlace(a: Citation, b: Citation): boolean {
   return a.file === b.file && a.documentId === b.documentId && a.start === b.start && a.end === b.end
+}
+
+interface AnsweredProgress {
+  messages: readonly Message[]
+  ownFrom: number
+  steps: readonly Step[]
+}
+
+/**
+ * The sources of the message that is the answer, as citations. Places of the provider count in the text of its own message, so sources of
+ * other messages of the run are left out. A source without a place supports the whole answer.
+ */
+export function citationsOfSources(answer: () => string, { messages, ownFrom, steps }: AnsweredProgress): Citation[] {
+  const named = messages.slice(ownFrom).filter((message) => message.role === 'assistant' && message.sources)
+  if (named.length === 0) return []
+  const output = answer()
+  const message = named.findLast(({ text }) => text === output)
+  const sources = message?.role === 'assistant' ? (message.sources ?? []) : []
+  const tool = steps.findLast(({ isOfProvider, status, subAgent }) => isOfProvider && status === 'success' && !subAgent)?.tool ?? 'model'
+  return sources.map((source) => toSourceCitation(source, tool, output.length))
+}
+
+function toSourceCitation({ url, title, text = '', start, end }: ModelSource, tool: string, length: number): Citation {
+  return {
+    tool,
+    file: title || hostOf(url),
+    ...(url !== undefined && { url, title: title || hostOf(url) }),
+    heading: '',
+    start: 0,
+    end: text.length,
+    text,
+    answerStart: start ?? 0,
+    answerEnd: end ?? length,
+  }
+}
+
+function hostOf(url = ''): string {
+  return URL.parse(url)?.host ?? ''
+}
+
+/** A part of a text, with its place. */
+export interface TextRange {
+  text: string
+  /** Characters before the part. */
+  start: number
+}
+
+/** The sentences and lines of a text, without the white space around them. A point inside of a number or a name ends no sentence. */
+export function sentencesOf(text: string): TextRange[] {
+  const sentences: TextRange[] = []
+  let start = 0
+  const close = (end: number) => {
+    const part = text.slice(start, end)
+    const trimmed = part.trim()
+    if (trimmed !== '') sentences.push({ text: trimmed, start: start + part.length - part.trimStart().length })
+    start = end
+  }
+  for (const { index } of text.matchAll(/[.!?](?=\s)|\n/g)) close(index + 1)
+  close(text.length)
+  return sentences
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AssistantMessage, JsonValue, Message } from '../../agent/messages.ts'
-import { maxVendorCharacters, toStoredTranscript } from './stored-transcript.ts'
+import { maxVendorCharacters, toStoredTranscript } from './finish.ts'
 
 const question: Message = { role: 'user', text: 'Why?' }
 const said = (text: string, data?: JsonValue): AssistantMessage => ({
