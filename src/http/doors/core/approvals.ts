@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
 import type { JsonObject, JsonValue } from '../../../agent/messages.ts'
@@ -8,6 +7,7 @@ import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
 import type { RunStore } from '../../../runs/run-store.ts'
 import { toSharedView } from '../../../runs/run-view.ts'
 import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
+import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { ErrorReply, Id, pageLimit, refusals, ValidationReply } from '../../resources/schemas.ts'
 import { Run, type ViewRun } from '../../resources/runs.ts'
@@ -106,7 +106,7 @@ export const List = named(
 )
 
 /** Routes of tool calls that wait for approval. */
-export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, runStore, view }: ApprovalServices): void {
+export function approvalRoutes(app: App, { approvals, openCalls, runStore, view }: ApprovalServices): void {
   app.get(
     '/core/v1/approvals',
     {
@@ -121,7 +121,7 @@ export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, run
       },
     },
     async (request) => {
-      const { limit, before } = request.query as Type.Static<typeof Query>
+      const { limit, before } = request.query
       return approvals.list(principalOf(request), { limit, before })
     },
   )
@@ -140,8 +140,8 @@ export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, run
     },
     async (request) => {
       const principal = principalOf(request)
-      const { request_id: requestId } = request.params as { request_id: string }
-      const key = await approvals.decide(principal, requestId, toDecision(request.body as Type.Static<typeof Decision>))
+      const { request_id: requestId } = request.params
+      const key = await approvals.decide(principal, requestId, toDecision(request.body))
       if (key.owner === principal.owner) return view(principal, key)
       const [run, openOfRun] = await Promise.all([runStore.find(key), openCalls.openOf(key)])
       const decidedByRole = openOfRun.filter((call) => call.by === 'role')

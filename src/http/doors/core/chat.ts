@@ -1,6 +1,6 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
+import type { App } from '../../server/app.ts'
 import { sendFailure } from '../../server/error-reply.ts'
 import { openChat, outcomeOf, type ChatServices } from './open-chat.ts'
 import { toWaitingFields } from '../../../runs/approvals/approval-view.ts'
@@ -18,7 +18,7 @@ import { lastEventHeader, lastEventNumber, nameRepeatedRequest, sendRun } from '
 import { streamChunks } from './projection.ts'
 
 /** Chats that wait for their answer: as JSON, or as server-sent events. */
-export function chatRoutes(app: FastifyInstance, services: ChatServices): void {
+export function chatRoutes(app: App, services: ChatServices): void {
   app.post(
     '/core/v1/chain',
     {

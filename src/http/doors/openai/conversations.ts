@@ -1,11 +1,11 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import type { CurrentAgent } from '../../../configuration/agent.ts'
 import { ServiceError } from '../../../errors.ts'
-import type { Conversations } from '../../../sessions/conversations.ts'
-import type { Metadata } from '../../../sessions/conversations.ts'
+import type { Conversations, Metadata } from '../../../sessions/conversations.ts'
 import type { SessionChanges } from '../../../sessions/session-changes.ts'
 import type { SessionRecord, SessionStore } from '../../../sessions/session-store.ts'
+import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { toAddedMessages, toConversationItems, toPage } from './item-lists.ts'
 import { toConversationId } from './ids.ts'
@@ -51,13 +51,15 @@ const itemParams = Type.Object({
 })
 const refusals = openAiRefusals(400, 401, 403, 404, 409, 413, 415, 429, 500, 503)
 
+/** A request that names a conversation. */
+type ConversationRequest = FastifyRequest<{ Params: { conversation_id: string } }>
+type FindConversation = (request: ConversationRequest) => Promise<SessionRecord>
+
 /** Conversations: the caller's sessions in the form of OpenAI's API. */
-export function conversationRoutes(app: FastifyInstance, services: ConversationServices): void {
+export function conversationRoutes(app: App, services: ConversationServices): void {
   const { agent, conversations, sessionStore, changes } = services
 
-  function find(request: FastifyRequest): Promise<SessionRecord> {
-    return findConversation(sessionStore, principalOf(request), (request.params as Static<typeof params>).conversation_id)
-  }
+  const find: FindConversation = (request) => findConversation(sessionStore, principalOf(request), request.params.conversation_id)
 
   app.post(
     '/v1/conversations',
@@ -66,7 +68,7 @@ export function conversationRoutes(app: FastifyInstance, services: ConversationS
       schema: { tags, summary: 'Create a conversation', body: NewConversation, response: { 200: Conversation, ...refusals } },
     },
     async (request) => {
-      const { items, metadata } = request.body as Static<typeof NewConversation>
+      const { items, metadata } = request.body
       const content = {
         metadata: metadata ?? {},
         messages: toAddedMessages(items ?? [], { isFirst: true, requestId: request.id, agent }),
@@ -101,7 +103,7 @@ export function conversationRoutes(app: FastifyInstance, services: ConversationS
     },
     async (request) => {
       const session = await find(request)
-      const metadata = (request.body as Static<typeof MetadataBody>).metadata ?? {}
+      const metadata = request.body.metadata ?? {}
       if (!(await conversations.setMetadata(session, metadata))) throw deleted(session)
       return toConversation(session, metadata)
     },
@@ -128,12 +130,8 @@ export function conversationRoutes(app: FastifyInstance, services: ConversationS
   itemRoutes(app, services, find)
 }
 
-function itemRoutes(
-  app: FastifyInstance,
-  { agent, conversations, sessionStore }: ConversationServices,
-  find: (request: FastifyRequest) => Promise<SessionRecord>,
-): void {
-  async function itemsOf(request: FastifyRequest) {
+function itemRoutes(app: App, { agent, conversations, sessionStore }: ConversationServices, find: FindConversation): void {
+  async function itemsOf(request: ConversationRequest) {
     const session = await find(request)
     return toConversationItems(session.sessionId, await sessionStore.messages(session.tenant, session.key))
   }
@@ -151,7 +149,7 @@ function itemRoutes(
       },
     },
     async (request) => {
-      return toPage(await itemsOf(request), request.query as Static<typeof ItemQuery>)
+      return toPage(await itemsOf(request), request.query)
     },
   )
 
@@ -163,7 +161,7 @@ function itemRoutes(
     },
     async (request) => {
       const session = await find(request)
-      const { items } = request.body as Static<typeof ItemsBody>
+      const { items } = request.body
       const messages = toAddedMessages(items, {
         isFirst: session.messageCount === 0,
         requestId: request.id,
@@ -182,7 +180,7 @@ function itemRoutes(
       schema: { tags, summary: 'Get a message of a conversation', params: itemParams, response: { 200: Item, ...refusals } },
     },
     async (request) => {
-      const { item_id: id } = request.params as Static<typeof itemParams>
+      const { item_id: id } = request.params
       const item = (await itemsOf(request)).find((candidate) => candidate.id === id)
       if (!item) throw new ServiceError('not_found', `There is no item ${id}.`)
       return item

@@ -1,8 +1,8 @@
-import type { FastifyInstance } from 'fastify'
 import { accessTo } from '../../../access/permissions.ts'
 import type { CurrentAgent } from '../../../configuration/agent.ts'
 import type { AgentConfig } from '../../../configuration/schema.ts'
 import { ServiceError, invalid, type Fault } from '../../../errors.ts'
+import type { App } from '../../server/app.ts'
 import { disconnectSignal } from '../../server/connection.ts'
 import { EmbeddingBody, EmbeddingList, createEmbeddings } from './embeddings.ts'
 import { isAgent } from './parameters.ts'
@@ -10,7 +10,7 @@ import { openAiRefusals } from './replies.ts'
 import { duringPhase } from '../../server/server-timing.ts'
 
 /** Vectors of texts by the model of `llms.embedding`, for OpenAI clients. */
-export function embeddingRoutes(app: FastifyInstance, { agent }: { agent: CurrentAgent }): void {
+export function embeddingRoutes(app: App, { agent }: { agent: CurrentAgent }): void {
   const embeddings = createEmbeddings()
   app.post(
     '/v1/embeddings',
@@ -25,7 +25,7 @@ export function embeddingRoutes(app: FastifyInstance, { agent }: { agent: Curren
     },
     async (request, reply) => {
       const { config, embedder } = agent()
-      const body = request.body as EmbeddingBody
+      const { body } = request
       if (!embedder || !(body.model === config.llms.embedding?.model || isAgent(body.model, config))) throw noModel(body.model, config)
       const input = await toTexts(body.input, ['body', 'input'])
       refuseLong(input, config.limits.max_input_characters)

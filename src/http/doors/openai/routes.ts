@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify'
 import type { CreateServices } from './responses/create.ts'
 import { chatCompletionRoutes } from './completions/routes.ts'
 import { conversationRoutes, type ConversationServices } from './conversations.ts'
@@ -6,12 +5,10 @@ import { embeddingRoutes } from './embeddings-routes.ts'
 import { fileRoutes, type FileServices } from '../../resources/files.ts'
 import { modelRoutes } from '../../resources/agent.ts'
 import { responseRoutes, storedResponseRoutes, type StoredResponseServices } from './responses/routes.ts'
+import type { App } from '../../server/app.ts'
 
 /** The agent for OpenAI clients: requests are translated to chats. Errors have the shape of OpenAI's API. */
-export function openAiRoutes(
-  app: FastifyInstance,
-  services: CreateServices & StoredResponseServices & ConversationServices & FileServices,
-): void {
+export function openAiRoutes(app: App, services: CreateServices & StoredResponseServices & ConversationServices & FileServices): void {
   modelRoutes(app, services)
   embeddingRoutes(app, services)
   chatCompletionRoutes(app, services)

@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import { accessTo } from '../../../../access/permissions.ts'
+import type { App } from '../../../server/app.ts'
 import { principalOf } from '../../../server/authenticate.ts'
 import { sendFailure } from '../../../server/error-reply.ts'
 import { openChat, outcomeOf, type ChatServices } from '../../core/open-chat.ts'
@@ -16,7 +16,7 @@ import { sendRun } from '../../../send-run.ts'
 export type CompletionServices = ChatServices & OutputServices
 
 /** Chats in the form of OpenAI's chat completions. Errors have the shape of OpenAI's API. */
-export function chatCompletionRoutes(app: FastifyInstance, services: CompletionServices): void {
+export function chatCompletionRoutes(app: App, services: CompletionServices): void {
   app.post(
     '/v1/chat/completions',
     {
@@ -33,7 +33,7 @@ export function chatCompletionRoutes(app: FastifyInstance, services: CompletionS
       },
     },
     async (request, reply) => {
-      const { opening, head, stream, withUsage } = await openCompletion(services, { request, reply })
+      const { opening, head, stream, withUsage } = await openCompletion(services, { request, reply }, request.body)
       if (stream) {
         const render = (hasSchema: boolean) => streamCompletion(head, { withUsage, hasSchema })
         return sendRun(reply, opening, { after: lastReceived(head.part), render })
@@ -53,9 +53,8 @@ interface OpenCompletion {
 }
 
 /** Reads the body, so that the handler, which waits for the run, does not keep megabytes of images alive. */
-async function openCompletion(services: CompletionServices, exchange: Exchange): Promise<OpenCompletion> {
+async function openCompletion(services: CompletionServices, exchange: Exchange, body: CompletionBody): Promise<OpenCompletion> {
   const { request } = exchange
-  const body = request.body as CompletionBody
   const { model, metadata } = body
   const stream = body.stream === true
   const withUsage = body.stream_options?.include_usage === true

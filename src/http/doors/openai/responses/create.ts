@@ -37,9 +37,8 @@ export interface OpenResponse {
 }
 
 /** Starts the run of a response, or resumes the run whose calls the request answers. Does not keep the body, which may have megabytes of images. */
-export async function createResponse(services: CreateServices, exchange: Exchange): Promise<OpenResponse> {
+export async function createResponse(services: CreateServices, exchange: Exchange, body: ResponseBody): Promise<OpenResponse> {
   const { request } = exchange
-  const body = request.body as ResponseBody
   const { config } = services.agent()
   refuseUnsupported(body, config)
   refuseOtherModel(body.model, config)
@@ -55,8 +54,11 @@ export async function createResponse(services: CreateServices, exchange: Exchang
   const unstored = unstoredOf(request, fields)
   const source = toSource(services, body, await withoutReferences(services, principal, items), { place, echo, unstored })
   refuseOtherSession(request, source)
-  const open = fields.background ? acceptChat : openPlaced
-  return { head: headOf(request.id, wholeRun, echo), opening: open(services, exchange, source, place) }
+  const head = headOf(request.id, wholeRun, echo)
+  if (fields.background) return { head, opening: acceptChat(services, exchange, source, place) }
+  const operation = body.stream === true ? 'chain_streaming' : 'chain'
+  const start = (chatSource: ChatSource) => openChat(services, { ...exchange, operation, source: chatSource })
+  return { head, opening: openInPlace(source, place, start) }
 }
 
 function headOf(requestId: string, part: RunPart, { created, fields }: PartEcho): ResponseHead {
@@ -162,11 +164,10 @@ async function startInPlace<T>(source: ChatSource, { fork }: Place, start: (sour
   }
 }
 
-function openPlaced(services: CreateServices, exchange: Exchange, source: ChatSource, place: Place): Opening {
-  const operation = (exchange.request.body as ResponseBody).stream === true ? 'chain_streaming' : 'chain'
+function openInPlace(source: ChatSource, place: Place, openSource: (source: ChatSource) => Opening): Opening {
   const { promise: settled, resolve: settle } = Promise.withResolvers<void>()
   const start = (chatSource: ChatSource) => {
-    const opening = openChat(services, { ...exchange, operation, source: chatSource })
+    const opening = openSource(chatSource)
     void opening.settled?.then(settle)
     return opening.chat
   }

@@ -1,6 +1,7 @@
-import type { FastifyInstance, FastifySchema, FastifyRequest } from 'fastify'
+import type { FastifySchema, FastifyReply, FastifyRequest } from 'fastify'
 import { accessTo } from '../../../../access/permissions.ts'
 import { ServiceError } from '../../../../errors.ts'
+import type { App } from '../../../server/app.ts'
 import { sendFailure } from '../../../server/error-reply.ts'
 import { outcomeOf } from '../../core/open-chat.ts'
 import { jsonOrEvents, openAiRefusals } from '../replies.ts'
@@ -11,20 +12,20 @@ import { ResponseEvent, ResponseReply, ResponseBody, Deleted, ItemList } from '.
 import { openResponse, toResponse } from './response.ts'
 import { IdHeaders } from '../../../resources/schemas.ts'
 import { sendRun } from '../../../send-run.ts'
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import type { EchoStore } from '../../../../runs/log/echo-store.ts'
 import type { RunStore } from '../../../../runs/run-store.ts'
 import type { Runs } from '../../../../runs/runs.ts'
 import type { SessionChanges } from '../../../../sessions/session-changes.ts'
 import type { SessionStore } from '../../../../sessions/session-store.ts'
-import { filesForReader, followRun, type ReaderServices } from '../../../reader.ts'
+import { filesForReader, followRun, type Exchange, type ReaderServices } from '../../../reader.ts'
 import { principalOf } from '../../../server/authenticate.ts'
-import { deleteResponse, findResponse, readResponse, type StoredResponse } from './stored.ts'
+import { deleteResponse, endRun, findResponse, readResponse, type StoredResponse } from './stored.ts'
 import { toListedItems, toPage } from '../item-lists.ts'
 import { upToPart } from './parts.ts'
 
 /** Chats in the form of OpenAI's responses. Errors have the shape of OpenAI's API. */
-export function responseRoutes(app: FastifyInstance, services: CreateServices): void {
+export function responseRoutes(app: App, services: CreateServices): void {
   app.post(
     '/v1/responses',
     {
@@ -41,8 +42,8 @@ export function responseRoutes(app: FastifyInstance, services: CreateServices): 
       },
     },
     async (request, reply) => {
-      const isStream = (request.body as ResponseBody).stream === true
-      const { head, opening } = await createResponse(services, { request, reply })
+      const isStream = request.body.stream === true
+      const { head, opening } = await createResponse(services, { request, reply }, request.body)
       if (isStream)
         return sendRun(reply, opening, { after: lastReceived(head.part), render: (hasSchema) => streamResponse(head, { hasSchema }) })
       const chat = await opening.chat
@@ -65,7 +66,7 @@ const notOffered = {
 const hidden: FastifySchema = { hide: true }
 
 /** The hook refuses the request before its body is read. */
-function refuseOperation(app: FastifyInstance, url: string, reason: string): void {
+function refuseOperation(app: App, url: string, reason: string): void {
   app.route({
     method: ['GET', 'POST', 'DELETE'],
     url,
@@ -106,17 +107,14 @@ export const ItemQuery = Type.Object({
   after: Type.Optional(Type.String({ description: 'The id of an item: the page begins after this item.' })),
 })
 
+type StoredRequest = FastifyRequest<{ Params: { response_id: string } }>
+
 /** Routes of stored responses: read, follow, cancel, delete. Ids of other callers are unknown. */
-export function storedResponseRoutes(app: FastifyInstance, services: StoredResponseServices): void {
+export function storedResponseRoutes(app: App, services: StoredResponseServices): void {
   const { runs, runStore, artifacts } = services
 
-  function find(request: FastifyRequest): Promise<StoredResponse> {
-    return findResponse(runStore, principalOf(request), (request.params as Static<typeof params>).response_id)
-  }
-
-  async function read(request: FastifyRequest): Promise<object> {
-    return readResponse(await find(request), filesForReader(artifacts, request))
-  }
+  const find = (request: StoredRequest) => findResponse(runStore, principalOf(request), request.params.response_id)
+  const read = async (request: StoredRequest) => readResponse(await find(request), filesForReader(artifacts, request))
 
   app.get(
     '/v1/responses/:response_id',
@@ -133,15 +131,9 @@ export function storedResponseRoutes(app: FastifyInstance, services: StoredRespo
       },
     },
     async (request, reply) => {
-      const { stream, starting_after: startingAfter = -1 } = request.query as Static<typeof ReadQuery>
+      const { stream, starting_after: startingAfter = -1 } = request.query
       if (!stream) return read(request)
-      const stored = await find(request)
-      const open = await followRun(services, { request, reply }, stored.run)
-      const run = upToPart(open.run, stored.head.key.part)
-      const options = { startingAfter, isReplay: true, restoredAt: run.log.restoredAt, endedAt: stored.run.endedAt }
-      const opening = { chat: Promise.resolve({ ...open, run }) }
-      const render = (hasSchema: boolean) => streamResponse(stored.head, { ...options, hasSchema })
-      return sendRun(reply, opening, { after: lastReceived(stored.head.part), failsInStream: true, render })
+      return streamStored(services, { request, reply }, await find(request), startingAfter)
     },
   )
 
@@ -158,9 +150,7 @@ export function storedResponseRoutes(app: FastifyInstance, services: StoredRespo
     },
     async (request) => {
       const { run } = await find(request)
-      await runs.cancel(run).catch((error: unknown) => {
-        if (!(error instanceof ServiceError && error.code === 'run_ended')) throw error
-      })
+      await endRun(runs, run)
       return read(request)
     },
   )
@@ -177,7 +167,7 @@ export function storedResponseRoutes(app: FastifyInstance, services: StoredRespo
       },
     },
     async (request) => {
-      const { response_id: id } = request.params as Static<typeof params>
+      const { response_id: id } = request.params
       await deleteResponse(services, principalOf(request), await find(request))
       return { id, object: 'response', deleted: true }
     },
@@ -197,7 +187,25 @@ export function storedResponseRoutes(app: FastifyInstance, services: StoredRespo
     },
     async (request) => {
       const { head, echo } = await find(request)
-      return toPage(toListedItems(head.key, echo.input), request.query as Static<typeof ItemQuery>)
+      return toPage(toListedItems(head.key, echo.input), request.query)
     },
+  )
+}
+
+/** Sends the events of a response behind a number, which each reader gets in the same order with the same numbers. */
+async function streamStored(
+  services: StoredResponseServices,
+  exchange: Exchange,
+  { head, run: storedRun }: StoredResponse,
+  startingAfter: number,
+): Promise<FastifyReply> {
+  const open = await followRun(services, exchange, storedRun)
+  const run = upToPart(open.run, head.key.part)
+  const options = { startingAfter, isReplay: true, restoredAt: run.log.restoredAt, endedAt: storedRun.endedAt }
+  const render = (hasSchema: boolean) => streamResponse(head, { ...options, hasSchema })
+  return sendRun(
+    exchange.reply,
+    { chat: Promise.resolve({ ...open, run }) },
+    { after: lastReceived(head.part), failsInStream: true, render },
   )
 }

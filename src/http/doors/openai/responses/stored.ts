@@ -134,12 +134,17 @@ interface DeleteServices {
  */
 export async function deleteResponse(services: DeleteServices, principal: Principal, { run, echo }: StoredResponse): Promise<void> {
   const { runs, echoes, changes } = services
-  await runs.cancel(run).catch((error: unknown) => {
-    if (!(error instanceof ServiceError && error.code === 'run_ended')) throw error
-  })
+  await endRun(runs, run)
   const isAlone = !echo.fields.conversation && (await isOnlyRun(services, principal, run))
   if (isAlone) await changes.remove(principal, run.sessionId)
   else await echoes.remove(run)
+}
+
+/** Cancels a run, unless the run has ended. */
+export async function endRun(runs: Pick<Runs, 'cancel'>, run: RunKey): Promise<void> {
+  await runs.cancel(run).catch((error: unknown) => {
+    if (!(error instanceof ServiceError && error.code === 'run_ended')) throw error
+  })
 }
 
 /** True if every message of the session is of this run: of its request, or its answer. */
