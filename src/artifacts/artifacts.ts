@@ -80,63 +80,30 @@ const linkSeconds = 15 * 60
 const retryAfter = 10
 
 export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
-  const { bytes, sessions, store, shareFolder, now } = deps
-  const links = createSignedLinks(deps.secrets, now)
-
-  /** Finds an artifact. An administrator may read all files of the tenant, as with sessions. */
-  async function locate(principal: Principal, { sessionId, messageIndex, artifactIndex }: ArtifactIndex) {
-    const session = await sessions.find(principal, sessionId, { anyOwner: isAdmin(principal) })
-    if (!session) throw new ServiceError('not_found', `There is no session ${sessionId}.`)
-    const message = await sessions.message(session.tenant, session.key, messageIndex)
-    if (!message) throw new ServiceError('not_found', `The session has no message ${messageIndex}.`)
-    const artifact = message.data?.artifacts?.[artifactIndex]
-    if (!artifact) throw new ServiceError('not_found', `Message ${messageIndex} has no artifact ${artifactIndex}.`)
-    return { artifact, folder: session.key }
-  }
-
-  /** Maps an error of the store to a temporary `artifacts_unavailable`. */
-  async function reach<T>(operation: Promise<T>): Promise<T> {
-    return operation.catch((cause: unknown) => {
-      deps.onFault(cause)
-      throw new ServiceError('artifacts_unavailable', 'Files cannot be reached at the moment.', { cause, retryAfter })
-    })
-  }
-
-  async function linkTo(folder: string, { id, name, type }: Artifact): Promise<string> {
-    const storeUrl = bytes.link && (await reach(bytes.link({ folder, id }, { name, type }, linkSeconds)))
-    return storeUrl ?? deps.publicUrl() + links.sign({ folder, id, name, type }, linkSeconds)
-  }
-
-  /** Epoch milliseconds, on a whole second as in links. Never later than the end of a link that is signed now. */
-  const linkExpiry = () => (Math.floor(now() / 1000) + linkSeconds) * 1000
-
-  async function toAnswerFile(folder: string, artifact: Artifact): Promise<AnswerFile> {
-    const expiresAt = linkExpiry()
-    const url = await linkTo(folder, artifact).catch(() => undefined)
-    const link = url === undefined ? {} : { download_url: url, expires_at: new Date(expiresAt).toISOString() }
-    return { ...toGeneratedArtifact(artifact), ...link }
-  }
+  const { bytes, sessions, store, shareFolder } = deps
+  const reach = createReach(deps.onFault)
+  const links = createLinks(deps, reach)
 
   return {
     keeper: (options) => createKeeper(options, deps),
 
     async toAnswerFiles({ folder, made }, mayLink) {
       if (!mayLink) return made.map(toGeneratedArtifact)
-      return Promise.all(made.map((artifact) => toAnswerFile(folder, artifact)))
+      return Promise.all(made.map((artifact) => links.toAnswerFile(folder, artifact)))
     },
 
     async find(principal, index) {
-      const { artifact, folder } = await locate(principal, index)
+      const { artifact, folder } = await locate(sessions, principal, index)
       if (!(await reach(bytes.has({ folder, id: artifact.id })))) throw missing(artifact.name)
-      return { download_url: await linkTo(folder, artifact), file_name: artifact.name, file_type: artifact.type }
+      return { download_url: await links.linkTo(folder, artifact), file_name: artifact.name, file_type: artifact.type }
     },
 
     async list(principal, { limit, before }) {
       const found = await store.list(principal, { limit: limit + 1, before })
-      const expiresAt = linkExpiry()
+      const expiresAt = links.expiry()
       const withLink = async (artifact: StoredArtifact) => ({
         ...artifact,
-        downloadUrl: await linkTo(artifact.session, artifact),
+        downloadUrl: await links.linkTo(artifact.session, artifact),
         expiresAt,
       })
       return { artifacts: await Promise.all(found.slice(0, limit).map(withLink)), hasMore: found.length > limit }
@@ -152,7 +119,7 @@ export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
     },
 
     async share(principal, requestId, index) {
-      const { artifact, folder } = await locate(principal, index)
+      const { artifact, folder } = await locate(sessions, principal, index)
       const content = await reach(bytes.open({ folder, id: artifact.id }))
       if (!content) throw missing(artifact.name)
       try {
@@ -172,7 +139,7 @@ export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
     },
 
     async open(location, query) {
-      const { name, type } = links.check(location, query)
+      const { name, type } = links.signed.check(location, query)
       const content = await reach(bytes.open(location))
       if (!content) throw missing(name)
       return { name, type, content }
@@ -185,4 +152,48 @@ export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
 
 function missing(name: string): ServiceError {
   return new ServiceError('not_found', `${name} is no longer there.`)
+}
+
+/** Finds an artifact. An administrator may read all files of the tenant, as with sessions. */
+async function locate(sessions: SessionStore, principal: Principal, { sessionId, messageIndex, artifactIndex }: ArtifactIndex) {
+  const session = await sessions.find(principal, sessionId, { anyOwner: isAdmin(principal) })
+  if (!session) throw new ServiceError('not_found', `There is no session ${sessionId}.`)
+  const message = await sessions.message(session.tenant, session.key, messageIndex)
+  if (!message) throw new ServiceError('not_found', `The session has no message ${messageIndex}.`)
+  const artifact = message.data?.artifacts?.[artifactIndex]
+  if (!artifact) throw new ServiceError('not_found', `Message ${messageIndex} has no artifact ${artifactIndex}.`)
+  return { artifact, folder: session.key }
+}
+
+type Reach = <T>(operation: Promise<T>) => Promise<T>
+
+/** Maps an error of the store to a temporary `artifacts_unavailable`. */
+function createReach(onFault: (error: unknown) => void): Reach {
+  return (operation) =>
+    operation.catch((cause: unknown) => {
+      onFault(cause)
+      throw new ServiceError('artifacts_unavailable', 'Files cannot be reached at the moment.', { cause, retryAfter })
+    })
+}
+
+/** Links to files: of the store itself, or else signed links of this service. */
+function createLinks({ bytes, secrets, publicUrl, now }: ArtifactsDependencies, reach: Reach) {
+  const signed = createSignedLinks(secrets, now)
+
+  async function linkTo(folder: string, { id, name, type }: Artifact): Promise<string> {
+    const storeUrl = bytes.link && (await reach(bytes.link({ folder, id }, { name, type }, linkSeconds)))
+    return storeUrl ?? publicUrl() + signed.sign({ folder, id, name, type }, linkSeconds)
+  }
+
+  /** Epoch milliseconds, on a whole second as in links. Never later than the end of a link that is signed now. */
+  const expiry = () => (Math.floor(now() / 1000) + linkSeconds) * 1000
+
+  async function toAnswerFile(folder: string, artifact: Artifact): Promise<AnswerFile> {
+    const expiresAt = expiry()
+    const url = await linkTo(folder, artifact).catch(() => undefined)
+    const link = url === undefined ? {} : { download_url: url, expires_at: new Date(expiresAt).toISOString() }
+    return { ...toGeneratedArtifact(artifact), ...link }
+  }
+
+  return { signed, linkTo, expiry, toAnswerFile }
 }

@@ -11,29 +11,35 @@ import type { Settings } from '../settings/settings.ts'
 import { createAccessKeyStore } from '../store/secrets/access-keys.ts'
 import { publishOnce } from '../store/postgres/bus.ts'
 import { openDatabase } from '../store/open.ts'
-import { CommandFailure, type CommandContext, formatTable } from './terminal.ts'
+import { CommandFailure, type CommandContext, type Terminal, formatTable } from './terminal.ts'
 import { readSettings } from './prepare.ts'
 import { loadUsedConfiguration } from './used-configuration.ts'
 
 /** Adds commands that create, list and revoke access keys, rotate signing keys, and print callback secrets. They work with and without a running service. */
 export function addKeys(program: Command, { terminal }: CommandContext): void {
   const keys = program.command('keys').description('Create, list and revoke access keys; print the secret of callbacks.')
-  const print = (line: string) => terminal.stdout.write(`${line}\n`)
+  addCreate(keys, terminal)
+  addList(keys, terminal)
+  addRevoke(keys, terminal)
+  addRotate(keys, terminal)
+  addCallbackSecret(keys, terminal)
+}
 
-  async function use<T>(settings: Settings, work: (tools: KeyTools) => Promise<T>): Promise<T> {
-    const database = await openDatabase(settings)
-    const secrets = async () => {
-      const opened = await openSecrets(database, settings, Date.now)
-      for (const line of opened.notices) terminal.stderr.write(`${line}\n`)
-      return opened
-    }
-    try {
-      return await work({ register: createAccessKeyStore(database), secrets, publish: (topic, data) => publishOnce(database, topic, data) })
-    } finally {
-      await database.close()
-    }
+async function use<T>(terminal: Terminal, settings: Settings, work: (tools: KeyTools) => Promise<T>): Promise<T> {
+  const database = await openDatabase(settings)
+  const secrets = async () => {
+    const opened = await openSecrets(database, settings, Date.now)
+    for (const line of opened.notices) terminal.stderr.write(`${line}\n`)
+    return opened
   }
+  try {
+    return await work({ register: createAccessKeyStore(database), secrets, publish: (topic, data) => publishOnce(database, topic, data) })
+  } finally {
+    await database.close()
+  }
+}
 
+function addCreate(keys: Command, terminal: Terminal): void {
   keys
     .command('create')
     .description('Create a key. Standard output has only the key.')
@@ -52,24 +58,28 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
         terminal.stderr.write(`There is no role ${JSON.stringify(role)} in the configuration: it grants nothing.\n`)
       }
       const claims = newClaims({ sub, tenant, roles, expiresInSeconds, now: Date.now() })
-      const key = await use(settings, async ({ register, secrets }) => {
+      const key = await use(terminal, settings, async ({ register, secrets }) => {
         const { signingKeys } = await secrets()
         // The key is registered before it is signed: a working key outside the register could not be revoked, and a rotation would not know its expiry.
         await register.insert(toRecord(claims))
         return signClaims((await openSigningKeys(signingKeys, Date.now)).newest(), claims)
       })
-      print(key)
+      printLine(terminal, key)
     })
+}
 
+function addList(keys: Command, terminal: Terminal): void {
   keys
     .command('list')
     .description('List the keys created here, newest first.')
     .option('--tenant <name>', 'list only keys of this tenant', toName)
     .action(async ({ tenant }: { tenant?: string }) => {
-      const records = await use(readSettings(terminal), ({ register }) => register.list(tenant))
-      for (const line of toTable(records, Date.now())) print(line)
+      const records = await use(terminal, readSettings(terminal), ({ register }) => register.list(tenant))
+      for (const line of toTable(records, Date.now())) printLine(terminal, line)
     })
+}
 
+function addRevoke(keys: Command, terminal: Terminal): void {
   keys
     .command('revoke [jti]')
     .description('Revoke a key. With Postgres every replica refuses the key at once; otherwise a running service does within 5 s.')
@@ -79,45 +89,50 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
     .action(async (jti: string | undefined, { createdBy, tenant }: { createdBy?: string; tenant?: string }) => {
       if ((jti === undefined) === (createdBy === undefined))
         throw new CommandFailure(2, ['error: keys revoke needs the id of a key or --created-by.'])
-      if (jti === undefined) return revokeCreatedBy(createdBy!, tenant)
-      const revoked = await use(readSettings(terminal), async ({ register, publish }) => {
+      if (jti === undefined) return revokeCreatedBy(terminal, createdBy!, tenant)
+      const revoked = await use(terminal, readSettings(terminal), async ({ register, publish }) => {
         const revocation = await register.revoke(jti, Date.now())
         if (revocation?.isNew) await publish('revoked', { jti })
         return revocation
       })
       if (!revoked) throw new CommandFailure(1, [`There is no key ${JSON.stringify(jti)}; "agent-core keys list" lists the keys.`])
-      print(revoked.isNew ? `Revoked ${jti}.` : `${jti} was already revoked.`)
+      printLine(terminal, revoked.isNew ? `Revoked ${jti}.` : `${jti} was already revoked.`)
     })
+}
 
-  async function revokeCreatedBy(caller: string, tenant: string | undefined): Promise<void> {
-    const owner = caller.includes(' ') ? caller : ownerOf(ownIssuer, caller)
-    const revoked = await use(readSettings(terminal), async ({ register, publish }) => {
-      const jtis = await register.revokeCreatedBy(owner, Date.now(), tenant === undefined ? {} : { tenant })
-      for (const revokedJti of jtis) await publish('revoked', { jti: revokedJti })
-      return jtis
-    })
-    for (const revokedJti of revoked) print(`Revoked ${revokedJti}.`)
-    if (revoked.length === 0) print(`There are no active keys that ${JSON.stringify(owner)} created.`)
-  }
+async function revokeCreatedBy(terminal: Terminal, caller: string, tenant: string | undefined): Promise<void> {
+  const owner = caller.includes(' ') ? caller : ownerOf(ownIssuer, caller)
+  const revoked = await use(terminal, readSettings(terminal), async ({ register, publish }) => {
+    const jtis = await register.revokeCreatedBy(owner, Date.now(), tenant === undefined ? {} : { tenant })
+    for (const revokedJti of jtis) await publish('revoked', { jti: revokedJti })
+    return jtis
+  })
+  for (const revokedJti of revoked) printLine(terminal, `Revoked ${revokedJti}.`)
+  if (revoked.length === 0) printLine(terminal, `There are no active keys that ${JSON.stringify(owner)} created.`)
+}
 
+function addRotate(keys: Command, terminal: Terminal): void {
   keys
     .command('rotate')
     .description('Create a new signing key. Existing access keys stay valid until they expire.')
     .option('--now', 'invalidate all existing access keys and links')
     .addHelpText('after', '\nA running service uses the new key within seconds, without a restart.')
     .action(async ({ now: endNow = false }: { now?: boolean }) => {
-      const until = await use(readSettings(terminal), async ({ register, secrets, publish }) => {
+      const until = await use(terminal, readSettings(terminal), async ({ register, secrets, publish }) => {
         const { signingKeys } = await secrets()
         const { latestExpiry } = register
         const until = await rotateSigningKeys(signingKeys, { now: Date.now, latestExpiry, endNow })
         await publish('signing_keys', { newest: (await openSigningKeys(signingKeys, Date.now)).newest().kid })
         return until
       })
-      print('The new signing key is in use.')
-      if (until !== undefined) print(`Existing access keys stay valid until they expire; the last expires at ${toTime(until)}.`)
-      else print('All existing access keys are invalid. The service writes a new admin.key, at the latest when it starts.')
+      printLine(terminal, 'The new signing key is in use.')
+      if (until !== undefined)
+        printLine(terminal, `Existing access keys stay valid until they expire; the last expires at ${toTime(until)}.`)
+      else printLine(terminal, 'All existing access keys are invalid. The service writes a new admin.key, at the latest when it starts.')
     })
+}
 
+function addCallbackSecret(keys: Command, terminal: Terminal): void {
   keys
     .command('callback-secret')
     .description('Print the secret that signs callbacks, for their receiver (Standard Webhooks).')
@@ -125,11 +140,16 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
     .addHelpText('after', '\nIf CALLBACK_SECRET has two secrets, the first is printed.')
     .action(async ({ tenant }: { tenant: string }) => {
       const secretsOf = await use(
+        terminal,
         readSettings(terminal),
         async ({ secrets }) => (await openCallbackSecrets((await secrets()).callbacks)).forTenant,
       )
-      print(secretsOf(tenant)[0]!)
+      printLine(terminal, secretsOf(tenant)[0]!)
     })
+}
+
+function printLine({ stdout }: Terminal, line: string): void {
+  stdout.write(`${line}\n`)
 }
 
 interface CreateOptions {

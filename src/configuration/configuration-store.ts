@@ -97,3 +97,11 @@ export interface FileNote {
 export class FileChanged extends Error {
   override readonly name = 'FileChanged'
 }
+
+/** The text of the file; undefined where there is no file. */
+export async function readIfPresent(file: Pick<ConfigurationFile, 'read'>): Promise<string | undefined> {
+  return file.read().catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+}

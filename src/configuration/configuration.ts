@@ -2,7 +2,10 @@ import type { Logger } from 'pino'
 import { ServiceError } from '../errors.ts'
 import type { AgentParts } from './agent.ts'
 import { type ServiceRules, parseSource } from './change/change.ts'
-import type { RequestedChange } from './change/state.ts'
+import { changedPaths } from './change/merge.ts'
+import { changeState, type ConfigurationState, type RequestedChange } from './change/state.ts'
+import { describeOddities } from './models/findings.ts'
+import { hideUrlSecrets } from './redact.ts'
 import type { ChangeKind, ConfigurationActor, PastConfiguration, ConfigurationStore, StoredConfiguration } from './configuration-store.ts'
 import { ConfigError, type ConfigProblem } from './problems.ts'
 import type { AgentConfig } from './schema.ts'
@@ -126,6 +129,53 @@ export async function withValidationErrors<T>(work: () => Promise<T>, prefix: re
   }
 }
 
+/** A requested change, applied to the current configuration, but not in effect yet. */
+export interface PreparedChange {
+  next: ConfigurationState
+  /** Paths of the changed values. */
+  diff: string[]
+  /** Settings that a model of the new configuration does not have. */
+  oddities: string[]
+}
+
+/** Applies an update to `current`. Throws `validation`, and `not_found` for an unknown version that is to be restored. */
+export async function prepareChange(
+  current: ConfigurationState,
+  { change, mode, permissions }: ConfigurationUpdate,
+  { store, rules }: { store: ConfigurationStore; rules: ServiceRules },
+): Promise<PreparedChange> {
+  const requested = await toRequestedChange(change, store)
+  const options = { isStored: mode !== 'memory', rules: { ...rules, grantable: permissions } }
+  const next = await withValidationErrors(async () => changeState(current, requested, options), placeOf(change))
+  return { next, diff: changedPaths(current.used.config, next.used.config), oddities: describeOddities(next.used.config) }
+}
+
+/** The warnings of a change that is only checked: what its tools and models would lack. */
+export async function tryChange(
+  { next, oddities }: PreparedChange,
+  { change }: ConfigurationUpdate,
+  { tryOut }: Pick<ConfigurationDependencies, 'tryOut'>,
+): Promise<string[]> {
+  const faults = await withValidationErrors(() => tryOut(next.used.config), placeOf(change))
+  return [...faults.map(hideUrlSecrets), ...oddities]
+}
+
+/** Creates an agent, and waits until the tools are ready or the time is up. Chats then need not wait. */
+export async function createSettledAgent(
+  { createAgent }: Pick<ConfigurationDependencies, 'createAgent'>,
+  config: AgentConfig,
+  version: string,
+): Promise<AgentParts> {
+  const parts = createAgent(config, version)
+  await parts.tools.settling()
+  return parts
+}
+
+/** The error of an update that expects another version than the current one. */
+export function outdated(version: string): ServiceError {
+  return new ServiceError('precondition_failed', `The configuration has changed. The current version is ${version}.`)
+}
+
 /** Reads one page of the recorded versions. */
 export async function readHistory(store: ConfigurationStore, { limit, before }: HistoryPage): Promise<ConfigurationHistory> {
   const versions = await store.page(limit + 1, before)
@@ -133,7 +183,7 @@ export async function readHistory(store: ConfigurationStore, { limit, before }: 
 }
 
 /** The change that an update asks for. For a restoration, the text of the recorded version; throws `not_found` for an unknown version. */
-export async function toRequestedChange(change: ConfigurationUpdate['change'], store: ConfigurationStore): Promise<RequestedChange> {
+async function toRequestedChange(change: ConfigurationUpdate['change'], store: ConfigurationStore): Promise<RequestedChange> {
   if (change.kind !== 'restore') return change
   return { kind: 'text', text: textOf(await find(change.version, store)) }
 }

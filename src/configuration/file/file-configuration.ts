@@ -2,10 +2,14 @@ import { ServiceError } from '../../errors.ts'
 import { findFaultyTools, type AgentParts, type Agents } from '../agent.ts'
 import { changedPaths } from '../change/merge.ts'
 import { maskText } from '../change/mask-text.ts'
-import { changeState, editState, type ConfigurationState } from '../change/state.ts'
+import { editState, type ConfigurationState } from '../change/state.ts'
 import { FileChanged, type ConfigurationFile, type ConfigurationStore } from '../configuration-store.ts'
 import {
+  createSettledAgent,
   kindOf,
+  outdated,
+  prepareChange,
+  tryChange,
   withValidationErrors,
   type Configuration,
   type ConfigurationUpdate,
@@ -14,14 +18,11 @@ import {
   placeOf,
   readHistory,
   readVersion,
-  toRequestedChange,
 } from '../configuration.ts'
 import type { FileRecord } from './file-record.ts'
 import { formatProblems } from '../parse.ts'
-import { describeOddities } from '../models/findings.ts'
 import { ConfigError } from '../problems.ts'
 import { hideUrlSecrets, redactConfig } from '../redact.ts'
-import type { AgentConfig } from '../schema.ts'
 import { parseEdit, type ConfigurationSource } from '../change/change.ts'
 import { createMutex } from '../../concurrency/mutex.ts'
 
@@ -48,28 +49,21 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
   const mutex = createMutex()
   let isClosed = false
 
-  async function update({ change, mode, expects, actor, permissions }: ConfigurationUpdate): Promise<UpdatedConfiguration> {
+  async function update(request: ConfigurationUpdate): Promise<UpdatedConfiguration> {
+    const { change, mode, actor } = request
     if (isClosed) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
     if (mode === 'file') await follow()
     const { version } = agents.current()
-    if (!expects(version))
-      throw new ServiceError('precondition_failed', `The configuration has changed. The current version is ${version}.`)
-    const requested = await toRequestedChange(change, versions)
-    const options = { isStored: mode !== 'memory', rules: { ...deps.rules, grantable: permissions } }
-    const place = placeOf(change)
-    const next = await withValidationErrors(async () => changeState(state, requested, options), place)
-    const diff = changedPaths(state.used.config, next.used.config)
+    if (!request.expects(version)) throw outdated(version)
+    const prepared = await prepareChange(state, request, { store: versions, rules: deps.rules })
+    const { next, diff, oddities } = prepared
     const unchanged = { version, at: now(), diff, backup: undefined }
-    const oddities = describeOddities(next.used.config)
-    if (mode === 'check') {
-      const faults = await withValidationErrors(() => deps.tryOut(next.used.config), place)
-      return { ...unchanged, warnings: [...faults.map(hideUrlSecrets), ...oddities] }
-    }
+    if (mode === 'check') return { ...unchanged, warnings: await tryChange(prepared, request, deps) }
     if (diff.length === 0 && next.stored.text === state.stored.text) return { ...unchanged, warnings: [] }
-    const parts = await withValidationErrors(() => make(next.used.config), place)
+    const parts = await withValidationErrors(() => createSettledAgent(deps, next.used.config, deps.newVersion()), placeOf(change))
     let backup: string | undefined
     try {
-      if (next.stored.text !== state.stored.text) backup = await store(state.stored.text, next.stored.text)
+      if (next.stored.text !== state.stored.text) backup = await replaceFile(file, state.stored.text, next.stored.text)
     } catch (error) {
       await parts.tools.close()
       throw error
@@ -86,48 +80,17 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
     }
   }
 
-  /** Waits until the tools are ready or the time is up. Chats then need not wait. */
-  async function make(config: AgentConfig, version = deps.newVersion()): Promise<AgentParts> {
-    const parts = deps.createAgent(config, version)
-    await parts.tools.settling()
-    return parts
-  }
-
   function use(next: ConfigurationState, parts: AgentParts): void {
     state = { ...next, since: now() }
     agents.swap(parts)
   }
 
-  async function store(before: string, after: string): Promise<string> {
-    try {
-      const backup = await file.backUp(before)
-      try {
-        await file.replace(before, after)
-      } catch (error) {
-        await backup.remove().catch(() => undefined)
-        throw error
-      }
-      return backup.path
-    } catch (error) {
-      if (error instanceof FileChanged) throw edited(error)
-      const message = `${file.name} could not be written (${codeOf(error)}); nothing was changed.`
-      throw new ServiceError('configuration_not_stored', `${message} A change with in_memory_only does not write the file.`, {
-        cause: error,
-      })
-    }
-  }
-
   /** Takes over a new edit before the file is written. An edit that cannot be taken over is not overwritten. */
   async function follow(): Promise<void> {
     const text = await file.read().catch((error: unknown) => {
-      throw edited(error)
+      throw edited(file, error)
     })
-    if (text !== state.stored.text && !(await takeOver(text))) throw edited(undefined)
-  }
-
-  function edited(cause: unknown): ServiceError {
-    const message = `${file.name} was edited or removed, and the edit is not in effect (see the log)`
-    return new ServiceError('configuration_not_stored', `${message}; nothing was changed.`, { cause })
+    if (text !== state.stored.text && !(await takeOver(text))) throw edited(file, undefined)
   }
 
   async function reload(): Promise<void> {
@@ -150,7 +113,7 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
         return true
       }
       const recorded = await record.findNewer(text)
-      const parts = await make(next.used.config, recorded)
+      const parts = await createSettledAgent(deps, next.used.config, recorded ?? deps.newVersion())
       await keepCopy(state.stored.text)
       use(next, parts)
       if (recorded === undefined) await record.add({ ...next, version: parts.version, kind: 'edit', diff })
@@ -185,6 +148,31 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
 }
 
 const unreadable = '\0unreadable'
+
+/** Returns the path of the backup. */
+async function replaceFile(file: ConfigurationFile, before: string, after: string): Promise<string> {
+  try {
+    const backup = await file.backUp(before)
+    try {
+      await file.replace(before, after)
+    } catch (error) {
+      await backup.remove().catch(() => undefined)
+      throw error
+    }
+    return backup.path
+  } catch (error) {
+    if (error instanceof FileChanged) throw edited(file, error)
+    const message = `${file.name} could not be written (${codeOf(error)}); nothing was changed.`
+    throw new ServiceError('configuration_not_stored', `${message} A change with in_memory_only does not write the file.`, {
+      cause: error,
+    })
+  }
+}
+
+function edited(file: ConfigurationFile, cause: unknown): ServiceError {
+  const message = `${file.name} was edited or removed, and the edit is not in effect (see the log)`
+  return new ServiceError('configuration_not_stored', `${message}; nothing was changed.`, { cause })
+}
 
 function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? 'unknown error'

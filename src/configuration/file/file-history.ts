@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { changedPaths } from '../change/merge.ts'
-import type { ConfigurationFile } from '../configuration-store.ts'
+import { readIfPresent, type ConfigurationFile } from '../configuration-store.ts'
 import { ConfigError } from '../problems.ts'
 import { parseSource } from '../change/change.ts'
 
@@ -36,7 +36,7 @@ export async function restoreFileVersion(version: string, file: ConfigurationFil
   const former = (await readVersions(file)).find(({ text }) => versionOf(text) === version)
   if (!former) return undefined
   const { config } = parseSource(former.text)
-  const current = await readCurrent(file)
+  const current = await readIfPresent(file)
   if (current === undefined) await file.create(former.text)
   else if (current !== former.text) {
     await file.backUp(current)
@@ -47,17 +47,10 @@ export async function restoreFileVersion(version: string, file: ConfigurationFil
 
 /** Newest first. A backup is made when a text is replaced, so the time of a backup is the start of the following version. */
 async function readVersions(file: ConfigurationFile): Promise<{ text: string; at: number | undefined }[]> {
-  const [current, copies] = await Promise.all([readCurrent(file), file.backups()])
+  const [current, copies] = await Promise.all([readIfPresent(file), file.backups()])
   const texts = [...(current === undefined ? [] : [current]), ...copies.map(({ text }) => text)]
   const starts = current === undefined ? copies.slice(1) : copies
   return texts.map((text, index) => ({ text, at: starts[index]?.at }))
-}
-
-async function readCurrent(file: ConfigurationFile): Promise<string | undefined> {
-  return file.read().catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
 }
 
 function versionOf(text: string): string {

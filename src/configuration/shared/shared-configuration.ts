@@ -1,10 +1,13 @@
 import { ServiceError } from '../../errors.ts'
 import { findFaultyTools, type AgentParts, type Agents } from '../agent.ts'
-import { changedPaths } from '../change/merge.ts'
 import { maskText } from '../change/mask-text.ts'
-import { changeState, type ConfigurationState } from '../change/state.ts'
 import {
+  createSettledAgent,
   kindOf,
+  type PreparedChange,
+  outdated,
+  prepareChange,
+  tryChange,
   withValidationErrors,
   type Configuration,
   type ConfigurationUpdate,
@@ -12,10 +15,8 @@ import {
   placeOf,
   readHistory,
   readVersion,
-  toRequestedChange,
 } from '../configuration.ts'
 import { formatProblems } from '../parse.ts'
-import { describeOddities } from '../models/findings.ts'
 import { ConfigError } from '../problems.ts'
 import { hideUrlSecrets, redactConfig } from '../redact.ts'
 import type { AgentConfig } from '../schema.ts'
@@ -42,20 +43,14 @@ const maxTries = 50
 export async function openSharedConfiguration(deps: SharedDependencies): Promise<SharedConfiguration> {
   const { store, bus, now, log } = deps
   const latest = createLatestConfiguration(store)
+  const make = (config: AgentConfig, version: string) => createSettledAgent(deps, config, version)
   const publish = (version: string) => bus.publish('configuration', { version })
   const file = createSharedFile({ ...deps, latest, make, onChange: publish })
   const first = await startWith(deps, { latest, file, publish })
   const served = createServedConfiguration({ ...deps, latest }, first)
   const mutex = createMutex()
   let isClosed = false
-  const stops: (() => void)[] = []
-
-  /** Waits until the tools are ready or the time is up. Chats then need not wait. */
-  async function make(config: AgentConfig, version: string): Promise<AgentParts> {
-    const parts = deps.createAgent(config, version)
-    await parts.tools.settling()
-    return parts
-  }
+  let stop = (): void => undefined
 
   async function update(request: ConfigurationUpdate): Promise<UpdatedConfiguration> {
     if (isClosed) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
@@ -76,50 +71,26 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
 
   /** Undefined when another change came first. */
   async function tryUpdate(request: ConfigurationUpdate, unusedParts: AgentParts[]): Promise<UpdatedConfiguration | undefined> {
-    const { change, mode, expects, actor, permissions } = request
+    const { mode, actor } = request
     const newest = await readNewest(latest)
     const { version } = newest
-    if (!expects(version)) {
+    if (!request.expects(version)) {
       reachState('configuration-refused')
-      throw new ServiceError('precondition_failed', `The configuration has changed. The current version is ${version}.`)
+      throw outdated(version)
     }
-    const isStored = mode !== 'memory'
-    const requested = await toRequestedChange(change, store)
-    const place = placeOf(change)
-    const rules = { ...deps.rules, grantable: permissions }
-    const next = await withValidationErrors(async () => changeState(newest, requested, { isStored, rules }), place)
-    const diff = changedPaths(newest.used.config, next.used.config)
+    const prepared = await prepareChange(newest, request, deps)
+    const { next, diff, oddities } = prepared
     const unchanged = { version, at: now(), diff, backup: undefined }
-    const oddities = describeOddities(next.used.config)
-    if (mode === 'check') {
-      const faults = await withValidationErrors(() => deps.tryOut(next.used.config), place)
-      return { ...unchanged, warnings: [...faults.map(hideUrlSecrets), ...oddities] }
-    }
+    if (mode === 'check') return { ...unchanged, warnings: await tryChange(prepared, request, deps) }
     const isTextSame = next.stored.text === newest.stored.text
     if (diff.length === 0 && isTextSame) return { ...unchanged, warnings: [...file.faults] }
-    const ready = await addConfiguration(newest, next, { request, diff }, unusedParts)
+    const ready = await addConfiguration({ newest, prepared, request, unusedParts }, latest, deps)
     if (!ready) return undefined
     log.info({ tenant: actor.tenant, sub: actor.sub, version: ready.configuration.version, mode, diff }, 'The configuration was changed')
-    const warnings = [...findFaultyTools(ready.parts.tools).map(hideUrlSecrets), ...oddities, ...(isStored ? file.faults : [])]
+    const warnings = [...findFaultyTools(ready.parts.tools).map(hideUrlSecrets), ...oddities, ...(mode === 'memory' ? [] : file.faults)]
     await serve(ready)
     const backup = isTextSame ? undefined : `version ${newest.storedVersion} in the database`
     return { version: ready.configuration.version, at: ready.configuration.since, diff, warnings, backup }
-  }
-
-  async function addConfiguration(
-    newest: LoadedConfiguration,
-    next: ConfigurationState,
-    { request: { change, mode, actor }, diff }: { request: ConfigurationUpdate; diff: string[] },
-    unusedParts: AgentParts[],
-  ): Promise<ReadyConfiguration | undefined> {
-    const version = deps.newVersion()
-    const parts = await withValidationErrors(() => make(next.used.config, version), placeOf(change))
-    unusedParts.push(parts)
-    const kind = kindOf({ change, mode })
-    const configuration = await latest.add({ ...next, version, kind, at: now(), diff, actor }, newest)
-    if (!configuration) return undefined
-    unusedParts.splice(unusedParts.indexOf(parts), 1)
-    return { configuration, parts }
   }
 
   async function serve(ready: ReadyConfiguration): Promise<void> {
@@ -128,34 +99,11 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
     await file.sync(served.take)
   }
 
-  function follow(): void {
-    const onNewConfiguration = () => void followAndSync().catch(() => undefined)
-    const watching = deps.file.watch(() => void file.sync(served.take))
-    stops.push(
-      bus.subscribe('configuration', onNewConfiguration),
-      bus.onGap(onNewConfiguration),
-      (deps.watch ?? watchEvery(pollMs))(followAndSync),
-      () => watching.close(),
-    )
-  }
-
-  async function followAndSync(): Promise<void> {
-    await served.follow()
-    syncNewConfiguration()
-    if (served.hasProblem) throw new Error('The newest configuration is not in use yet.')
-  }
-
-  let syncedNumber = first.configuration.n
-  function syncNewConfiguration(): void {
-    const { n } = served.configuration
-    if (n === syncedNumber || isClosed) return
-    syncedNumber = n
-    void file.sync(served.take)
-  }
-
   return {
     agents: served.agents,
-    follow,
+    follow() {
+      stop = followOthers(deps, { served, sync: () => file.sync(served.take), syncedNumber: first.configuration.n })
+    },
     show: () => show(served),
     showText: () => maskText(served.configuration.stored),
     history: (page) => readHistory(store, page),
@@ -164,10 +112,70 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
     reload: () => file.sync(served.take),
     async close() {
       isClosed = true
-      for (const stop of stops) stop()
+      stop()
       await mutex.idle()
       await file.idle()
     },
+  }
+}
+
+interface AddedChange {
+  newest: LoadedConfiguration
+  prepared: PreparedChange
+  request: ConfigurationUpdate
+  /** Gets the agent, unless the configuration was added. */
+  unusedParts: AgentParts[]
+}
+
+/** Undefined where another configuration was added first. */
+async function addConfiguration(
+  { newest, prepared: { next, diff }, request: { change, mode, actor }, unusedParts }: AddedChange,
+  latest: LatestConfiguration,
+  deps: SharedDependencies,
+): Promise<ReadyConfiguration | undefined> {
+  const version = deps.newVersion()
+  const parts = await withValidationErrors(() => createSettledAgent(deps, next.used.config, version), placeOf(change))
+  unusedParts.push(parts)
+  const kind = kindOf({ change, mode })
+  const configuration = await latest.add({ ...next, version, kind, at: deps.now(), diff, actor }, newest)
+  if (!configuration) return undefined
+  unusedParts.splice(unusedParts.indexOf(parts), 1)
+  return { configuration, parts }
+}
+
+interface Following {
+  served: ServedConfiguration
+  /** Compares the file with the configuration. Never rejects. */
+  sync(): Promise<void>
+  /** The number of the configuration with which the file was last compared. */
+  syncedNumber: number
+}
+
+/** Follows changes of other processes and edits of the file, until the returned function is called. */
+function followOthers({ bus, file, watch }: SharedDependencies, { served, sync, syncedNumber }: Following): () => void {
+  let isStopped = false
+
+  async function followAndSync(): Promise<void> {
+    await served.follow()
+    const { n } = served.configuration
+    if (n !== syncedNumber && !isStopped) {
+      syncedNumber = n
+      void sync()
+    }
+    if (served.hasProblem) throw new Error('The newest configuration is not in use yet.')
+  }
+
+  const onNewConfiguration = () => void followAndSync().catch(() => undefined)
+  const watching = file.watch(() => void sync())
+  const stops = [
+    bus.subscribe('configuration', onNewConfiguration),
+    bus.onGap(onNewConfiguration),
+    (watch ?? watchEvery(pollMs))(followAndSync),
+    () => watching.close(),
+  ]
+  return () => {
+    isStopped = true
+    for (const stop of stops) stop()
   }
 }
 

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { AgentParts } from '../agent.ts'
 import { changedPaths, type ConfigData } from '../change/merge.ts'
 import { editState } from '../change/state.ts'
-import { type ConfigurationFile, type FileNote, FileChanged, type ConfigurationStore } from '../configuration-store.ts'
+import { type ConfigurationFile, type FileNote, FileChanged, readIfPresent, type ConfigurationStore } from '../configuration-store.ts'
 import { formatProblems } from '../parse.ts'
 import { ConfigError } from '../problems.ts'
 import type { AgentConfig } from '../schema.ts'
@@ -77,7 +77,7 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
     if (isFirst) note = await loadNote()
     isFirst = false
     for (;;) {
-      const text = await read()
+      const text = await readIfPresent(file)
       const comparison = await compare(text, take)
       if (comparison.kind === 'changed') continue
       if (comparison.kind === 'settled') await write(comparison.newest, text)
@@ -89,14 +89,6 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
     const savedNote = await file.loadNote()
     // A note about another database is ignored.
     return savedNote?.database === store.idOf('') ? savedNote : undefined
-  }
-
-  /** Reads the file. Undefined without a file; throws any further error. */
-  async function read(): Promise<string | undefined> {
-    return file.read().catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined
-      throw error
-    })
   }
 
   async function compare(text: string | undefined, take: (ready: ReadyConfiguration) => void): Promise<Comparison> {
@@ -127,7 +119,7 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
   /** Resolves to true if the text is stable: another process with the same file may have written an outdated text and may write again soon. */
   async function isStill(text: string): Promise<boolean> {
     await sleep(settleMs)
-    return (await read()) === text
+    return (await readIfPresent(file)) === text
   }
 
   async function agree(text: string, n: number, newest: LoadedConfiguration): Promise<Comparison> {
@@ -141,22 +133,8 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
 
   async function takeOver(newest: LoadedConfiguration, text: string): Promise<TakeOver> {
     try {
-      const next = editState(newest, await dataBefore(newest), parseEdit(text))
-      const diff = changedPaths(newest.used.config, next.used.config)
-      const version = deps.newVersion()
-      const parts = await deps.make(next.used.config, version)
-      const configuration = await latest
-        .add({ ...next, version, kind: 'edit', at: deps.now(), file: text, diff }, newest)
-        .catch(async (error: unknown) => {
-          await parts.tools.close()
-          throw error
-        })
-      if (configuration) {
-        log.info({ version, diff }, `${file.name} was edited; the configuration was changed`)
-        return { kind: 'taken', ready: { configuration, parts } }
-      }
-      await parts.tools.close()
-      return { kind: 'outdated' }
+      const ready = await addEdit(newest, { text, dataBefore: await dataBefore(newest) }, deps)
+      return ready ? { kind: 'taken', ready } : { kind: 'outdated' }
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       refused = { text, faults: formatProblems(file.name, error) }
@@ -215,4 +193,27 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
 function toData(text: string): ConfigData {
   const { value } = readYaml(text)
   return isObject(value) ? value : {}
+}
+
+/** Stores an edit of the file as the newest configuration. Undefined where another process stored one first. Throws `ConfigError`. */
+async function addEdit(
+  newest: LoadedConfiguration,
+  { text, dataBefore }: { text: string; dataBefore: ConfigData },
+  { file, latest, make, newVersion, now, log }: SharedFileDependencies,
+): Promise<ReadyConfiguration | undefined> {
+  const next = editState(newest, dataBefore, parseEdit(text))
+  const diff = changedPaths(newest.used.config, next.used.config)
+  const version = newVersion()
+  const parts = await make(next.used.config, version)
+  const change = { ...next, version, kind: 'edit', at: now(), file: text, diff } as const
+  const configuration = await latest.add(change, newest).catch(async (error: unknown) => {
+    await parts.tools.close()
+    throw error
+  })
+  if (!configuration) {
+    await parts.tools.close()
+    return undefined
+  }
+  log.info({ version, diff }, `${file.name} was edited; the configuration was changed`)
+  return { configuration, parts }
 }
