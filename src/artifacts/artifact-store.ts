@@ -1,3 +1,4 @@
+import { ServiceError } from '../errors.ts'
 import type { Owner } from '../access/owner.ts'
 import type { Artifact } from '../agent/artifact.ts'
 import type { Readable } from 'node:stream'
@@ -96,4 +97,20 @@ export interface ShareFolder {
    * Copies to `<folder>/<name>/<fileName>`; an existing `name` gets the suffix `-<uuid>`. Returns the path of the copy.
    */
   copy(name: string, fileName: string, read: () => Readable): Promise<string>
+}
+
+/** Waits for an operation of the artifact store. */
+export type Reach = <T>(operation: Promise<T>) => Promise<T>
+
+/** Seconds: a store that is down may be back then. */
+const retryAfter = 10
+
+/** Maps an error of the artifact store to a temporary `artifacts_unavailable`. The fault of a caller, in bytes that arrive, stays as it is. */
+export function createReach(onFault: (error: unknown) => void): Reach {
+  return (operation) =>
+    operation.catch((cause: unknown) => {
+      if (cause instanceof ServiceError) throw cause
+      onFault(cause)
+      throw new ServiceError('artifacts_unavailable', 'Files cannot be reached at the moment.', { cause, retryAfter })
+    })
 }

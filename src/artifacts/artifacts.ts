@@ -5,7 +5,17 @@ import { ServiceError } from '../errors.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
 import { toGeneratedArtifact } from '../sessions/sessions.ts'
 import type { AnswerFile, ToAnswerFiles } from './answer-files.ts'
-import type { ArtifactBytes, LinkedFile, OpenArtifact, ArtifactPage, ArtifactStore, StoredArtifact, ShareFolder } from './artifact-store.ts'
+import {
+  createReach,
+  type ArtifactBytes,
+  type LinkedFile,
+  type OpenArtifact,
+  type ArtifactPage,
+  type ArtifactStore,
+  type Reach,
+  type StoredArtifact,
+  type ShareFolder,
+} from './artifact-store.ts'
 import { createKeeper, type KeeperOptions } from './keep.ts'
 import { createSignedLinks, type UntrustedQuery } from './signed-links.ts'
 
@@ -76,8 +86,6 @@ export interface ArtifactsDependencies {
 }
 
 const linkSeconds = 15 * 60
-/** Seconds: a store that is down may be back then. */
-const retryAfter = 10
 
 export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
   const { bytes, sessions, store, shareFolder } = deps
@@ -163,17 +171,6 @@ async function locate(sessions: SessionStore, principal: Principal, { sessionId,
   const artifact = message.data?.artifacts?.[artifactIndex]
   if (!artifact) throw new ServiceError('not_found', `Message ${messageIndex} has no artifact ${artifactIndex}.`)
   return { artifact, folder: session.key }
-}
-
-type Reach = <T>(operation: Promise<T>) => Promise<T>
-
-/** Maps an error of the store to a temporary `artifacts_unavailable`. */
-function createReach(onFault: (error: unknown) => void): Reach {
-  return (operation) =>
-    operation.catch((cause: unknown) => {
-      onFault(cause)
-      throw new ServiceError('artifacts_unavailable', 'Files cannot be reached at the moment.', { cause, retryAfter })
-    })
 }
 
 /** Links to files: of the store itself, or else signed links of this service. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Owner } from '../access/owner.ts'
-import type { ArtifactBytes, OpenArtifact } from '../artifacts/artifact-store.ts'
+import { createReach, type ArtifactBytes, type OpenArtifact } from '../artifacts/artifact-store.ts'
 import { toFileName, toMediaType } from '../artifacts/file-name.ts'
 import { ServiceError } from '../errors.ts'
 import { knowledgePurpose, type Upload, type UploadPage, type UploadQuotas, type UploadScope, type UploadStore } from './upload-store.ts'
@@ -66,8 +66,6 @@ const folderPrefix = 'upload-'
 const arrivalMs = 30 * 60_000
 /** After this time a reservation counts as broken. */
 const reservedMs = 2 * arrivalMs
-/** Seconds: a store that is down may be back then. */
-const retryAfter = 10
 
 export function uploadFolderOf(id: string): string {
   return folderPrefix + id
@@ -78,38 +76,16 @@ export function uploadIdOf(folder: string): string | undefined {
   return folder.startsWith(folderPrefix) ? folder.slice(folderPrefix.length) : undefined
 }
 
-export function createUploads({ bytes, store, limits, wake, now, newId, onFault }: UploadsDependencies): Uploads {
+export function createUploads(dependencies: UploadsDependencies): Uploads {
+  const { bytes, store, wake, now, newId, onFault } = dependencies
   const locationOf = (id: string) => ({ folder: uploadFolderOf(id), id })
 
-  /** Maps an error of the artifact store to a temporary `artifacts_unavailable`. */
-  async function reach<T>(operation: Promise<T>): Promise<T> {
-    return operation.catch((cause: unknown) => {
-      if (cause instanceof ServiceError) throw cause
-      onFault(cause)
-      throw new ServiceError('artifacts_unavailable', 'Files cannot be reached at the moment.', { cause, retryAfter })
-    })
-  }
+  const reach = createReach(onFault)
 
   async function find(scope: UploadScope, id: string): Promise<Upload> {
     const upload = await store.find(scope, id, now())
     if (!upload) throw missing()
     return upload
-  }
-
-  /** Reserves space, and returns a check for the number of bytes so far. */
-  async function reserve({ tenant, owner }: Owner, id: string, { isKnowledge, maxBytes = Infinity }: NewUpload) {
-    const { fileBytes, ...quotas } = limits()
-    const startedAt = now()
-    const size = Math.min(fileBytes, maxBytes)
-    const reservation = { tenant, owner, id, isKnowledge, size, now: startedAt, until: startedAt + reservedMs }
-    const { bytes: grantedBytes, limitedBy } = await store.reserve(reservation, quotas)
-    if (grantedBytes === 0 && limitedBy) throw overQuota(limitedBy, quotas)
-    return (arrivedBytes: number) => {
-      if (now() - startedAt > arrivalMs) throw tooSlow()
-      if (arrivedBytes <= grantedBytes) return
-      if (limitedBy) throw overQuota(limitedBy, quotas)
-      throw new ServiceError('input_too_large', `A file may have at most ${fileBytes} bytes (\`limits.max_upload_bytes\`).`)
-    }
   }
 
   /** Removes what a failed upload has left. The sweep removes the rest when this fails too. */
@@ -122,7 +98,7 @@ export function createUploads({ bytes, store, limits, wake, now, newId, onFault 
     async add(owner, upload) {
       const id = newId()
       const { tenant } = owner
-      const check = await reserve(owner, id, upload)
+      const check = await reserve(owner, id, upload, dependencies)
       try {
         const measured = measure(upload.content, check)
         await reach(bytes.put(locationOf(id), measured.chunks))
@@ -168,6 +144,27 @@ export function createUploads({ bytes, store, limits, wake, now, newId, onFault 
     },
 
     deleteBytes: (id) => bytes.deleteAll(uploadFolderOf(id)),
+  }
+}
+
+/** Reserves space, and returns a check for the number of bytes so far. */
+async function reserve(
+  { tenant, owner }: Owner,
+  id: string,
+  { isKnowledge, maxBytes = Infinity }: NewUpload,
+  { limits, now, store }: UploadsDependencies,
+) {
+  const { fileBytes, ...quotas } = limits()
+  const startedAt = now()
+  const size = Math.min(fileBytes, maxBytes)
+  const reservation = { tenant, owner, id, isKnowledge, size, now: startedAt, until: startedAt + reservedMs }
+  const { bytes: grantedBytes, limitedBy } = await store.reserve(reservation, quotas)
+  if (grantedBytes === 0 && limitedBy) throw overQuota(limitedBy, quotas)
+  return (arrivedBytes: number) => {
+    if (now() - startedAt > arrivalMs) throw tooSlow()
+    if (arrivedBytes <= grantedBytes) return
+    if (limitedBy) throw overQuota(limitedBy, quotas)
+    throw new ServiceError('input_too_large', `A file may have at most ${fileBytes} bytes (\`limits.max_upload_bytes\`).`)
   }
 }
 
