@@ -3,7 +3,7 @@ import type { RunKey } from '../../runs/run.ts'
 import type { MessageData } from '../../sessions/message.ts'
 import { query, type Database } from '../database.ts'
 import { queueStatements } from './statements.ts'
-import { runQueue } from './queue.ts'
+import { runQueue, type RunQueue } from './queue.ts'
 import { countOf, hourMs, hourOf, parseJson, toWindow } from '../rows.ts'
 import { toMessageRow } from '../runs/columns.ts'
 import { whereRun, type RunStatements, isChat } from '../runs/statements.ts'
@@ -16,15 +16,14 @@ type SessionState = Pick<SessionRow, 'active_run' | 'message_count' | 'window_st
 
 /** Parts of units of work that move a run into its session, or to another process. */
 export function runMoves(database: Database, statements: RunStatements) {
-  const sessionQueue = queueStatements(database.db)
   const queue = runQueue(database, statements)
-  const lapse = statement(database.db, (db, param: Param<RunKey & { now: number }>) =>
-    db
-      .updateTable('approvals')
-      .set({ decision: 'lapsed', decided_at: param('now') })
-      .where((is) => is.and(whereRun(param)))
-      .where('decision', 'is', null),
-  )
+  const entries = sessionEntries(database, statements)
+  return { ...queue, ...entries, ...holderChanges(database, queue, entries) }
+}
+
+/** The rows of a session that a run enters. */
+function sessionEntries({ db }: Database, statements: RunStatements) {
+  const sessionQueue = queueStatements(db)
 
   async function find(connection: Connection, key: RunKey): Promise<RunRow | undefined> {
     return (await statements.findRow(connection, key)).rows.find(isChat)
@@ -75,7 +74,7 @@ export function runMoves(database: Database, statements: RunStatements) {
     const last = { tenant, session, idx: messageCount - 1 }
     const { rows } = await query(
       connection,
-      database.db
+      db
         .selectFrom('messages')
         .select(['role', 'data'])
         .where((is) => is.and(last)),
@@ -85,10 +84,24 @@ export function runMoves(database: Database, statements: RunStatements) {
     reachState('partial-answer-replaced')
     await query(
       connection,
-      database.db.deleteFrom('messages').where((is) => is.and(last)),
+      db.deleteFrom('messages').where((is) => is.and(last)),
     )
     return messageCount - 1
   }
+
+  return { find, lock, insertMessages, enter }
+}
+
+/** Changes of the process that holds a run. */
+function holderChanges({ db }: Database, queue: RunQueue, { enter }: ReturnType<typeof sessionEntries>) {
+  const sessionQueue = queueStatements(db)
+  const lapse = statement(db, (db, param: Param<RunKey & { now: number }>) =>
+    db
+      .updateTable('approvals')
+      .set({ decision: 'lapsed', decided_at: param('now') })
+      .where((is) => is.and(whereRun(param)))
+      .where('decision', 'is', null),
+  )
 
   /** Gives a run to a process, and starts it when the session is free or its own. Undefined when the run has changed since `row` was read. */
   async function take(
@@ -140,7 +153,7 @@ export function runMoves(database: Database, statements: RunStatements) {
     if (wasExtreme) await sessionQueue.renewExtremes(connection, { tenant, hour, nextHour: hour + hourMs })
   }
 
-  return { ...queue, find, lock, insertMessages, enter, take, free: release }
+  return { take, free: release }
 }
 
 export type RunMoves = ReturnType<typeof runMoves>

@@ -22,26 +22,26 @@ import type { ApprovalRow, Tables } from '../tables.ts'
 
 /** `ApprovalStore` on either database. */
 export function createApprovalStore(database: Database): ApprovalStore {
-  const { db } = database
-  const { find: findRun, lock, take, free } = runMoves(database, runStatements(db, database.isShared))
-
-  function ofCall({ callId, ...key }: CallKey) {
-    return { ...keyColumns(key), call_id: callId }
+  return {
+    ...shownCalls(database),
+    ...clientCalls(database),
+    ...callsOfRuns(database),
+    excerpts: (tenant, runs, limits) => excerptsOf(database, tenant, runs, limits),
   }
+}
 
-  /** A literal value, because partial indexes are not used with parameters. */
-  const ofClient = ({ tenant, owner }: Owner) =>
-    db.selectFrom('approvals').where('tenant', '=', tenant).where('owner', '=', owner).where('by', '=', sql.lit('client'))
-
-  const callsOf = (key: RunKey) =>
-    db
+/** The calls that an approver sees. */
+function shownCalls(database: Database): Pick<ApprovalStore, 'find' | 'list'> {
+  const { db } = database
+  async function positionOf(asker: ApprovalCaller, callId: string): Promise<CallPosition | undefined> {
+    const position = db
       .selectFrom('approvals')
-      .selectAll()
-      .where((is) => is.and(keyColumns(key)))
-      .orderBy('requested_at')
-      .orderBy('place')
-
-  const openOfRun = (key: RunKey) => callsOf(key).where('decision', 'is', null)
+      .select(['requested_at as requestedAt', 'place', 'call_id as callId', 'request_id as requestId', 'owner'])
+      .where('tenant', '=', asker.tenant)
+      .where('call_id', '=', callId)
+      .where(isShownTo(asker))
+    return (await query(database.forTenant(asker.tenant).read, position)).rows[0]
+  }
 
   return {
     async find(asker, requestId, callId) {
@@ -57,6 +57,81 @@ export function createApprovalStore(database: Database): ApprovalStore {
       return row && toCall(row)
     },
 
+    async list(asker, { limit, before, now }) {
+      const start = typeof before === 'string' ? await positionOf(asker, before) : before
+      if (before !== undefined && start === undefined) return undefined
+      const open = db
+        .selectFrom('approvals')
+        .selectAll()
+        .where('tenant', '=', asker.tenant)
+        .where('decision', 'is', null)
+        .where('expires_at', '>', now)
+        .where('by', '!=', 'client')
+        .where(isShownTo(asker))
+        .orderBy('requested_at', 'desc')
+        .orderBy('place')
+        .orderBy('call_id')
+        .orderBy('request_id')
+        .orderBy('owner')
+        .limit(limit)
+      const page = start === undefined ? open : open.where(isBehind(start))
+      return (await query(database.forTenant(asker.tenant).read, page)).rows.map(toCall) as ApprovableCall[]
+    },
+  }
+}
+
+/** The calls that wait for the client of a run. */
+function clientCalls(database: Database): Pick<ApprovalStore, 'clientCalls' | 'clientWaits'> {
+  const { db } = database
+  /** A literal value, because partial indexes are not used with parameters. */
+  const ofClient = ({ tenant, owner }: Owner) =>
+    db.selectFrom('approvals').where('tenant', '=', tenant).where('owner', '=', owner).where('by', '=', sql.lit('client'))
+
+  return {
+    async clientCalls({ tenant, owner }, callIds) {
+      if (callIds.length === 0) return []
+      const calls = ofClient({ tenant, owner }).selectAll().where('call_id', 'in', callIds)
+      return (await query(database.forTenant(tenant).read, calls)).rows.map(toCall)
+    },
+
+    async clientWaits({ tenant, owner }, now, limit) {
+      const waits = ofClient({ tenant, owner })
+        .select(({ fn }) => [
+          'request_id as requestId',
+          fn.max<number>('requested_at').as('since'),
+          fn.max<number>('expires_at').as('expiresAt'),
+        ])
+        .where('decision', 'is', null)
+        .where('expires_at', '>', now)
+        .groupBy('request_id')
+        .orderBy('expiresAt')
+        .orderBy('request_id')
+        .limit(limit)
+      return (await query(database.forTenant(tenant).read, waits)).rows
+    },
+  }
+}
+
+/** The calls of a run, and their decision. */
+function callsOfRuns(database: Database): Pick<ApprovalStore, 'decide' | 'openOf' | 'ofRun'> {
+  const { db } = database
+  const { find: findRun, lock, take, free } = runMoves(database, runStatements(db, database.isShared))
+
+  function ofCall({ callId, ...key }: CallKey) {
+    return { ...keyColumns(key), call_id: callId }
+  }
+
+  const callsOf = (key: RunKey) =>
+    db
+      .selectFrom('approvals')
+      .selectAll()
+      .where((is) => is.and(keyColumns(key)))
+      .orderBy('requested_at')
+      .orderBy('place')
+
+  const openOfRun = (key: RunKey) => callsOf(key).where('decision', 'is', null)
+
+  return {
     decide: (key, decision, takeOver) =>
       database.forTenant(key.tenant).unit(async (connection) => {
         const unlockedRow = await findRun(connection, key)
@@ -82,51 +157,6 @@ export function createApprovalStore(database: Database): ApprovalStore {
         return { takenOver }
       }),
 
-    async list(asker, { limit, before, now }) {
-      const start = typeof before === 'string' ? await positionOf(asker, before) : before
-      if (before !== undefined && start === undefined) return undefined
-      const open = db
-        .selectFrom('approvals')
-        .selectAll()
-        .where('tenant', '=', asker.tenant)
-        .where('decision', 'is', null)
-        .where('expires_at', '>', now)
-        .where('by', '!=', 'client')
-        .where(isShownTo(asker))
-        .orderBy('requested_at', 'desc')
-        .orderBy('place')
-        .orderBy('call_id')
-        .orderBy('request_id')
-        .orderBy('owner')
-        .limit(limit)
-      const page = start === undefined ? open : open.where(isBehind(start))
-      return (await query(database.forTenant(asker.tenant).read, page)).rows.map(toCall) as ApprovableCall[]
-    },
-
-    excerpts: (tenant, runs, limits) => excerptsOf(database, tenant, runs, limits),
-
-    async clientCalls({ tenant, owner }, callIds) {
-      if (callIds.length === 0) return []
-      const calls = ofClient({ tenant, owner }).selectAll().where('call_id', 'in', callIds)
-      return (await query(database.forTenant(tenant).read, calls)).rows.map(toCall)
-    },
-
-    async clientWaits({ tenant, owner }, now, limit) {
-      const waits = ofClient({ tenant, owner })
-        .select(({ fn }) => [
-          'request_id as requestId',
-          fn.max<number>('requested_at').as('since'),
-          fn.max<number>('expires_at').as('expiresAt'),
-        ])
-        .where('decision', 'is', null)
-        .where('expires_at', '>', now)
-        .groupBy('request_id')
-        .orderBy('expiresAt')
-        .orderBy('request_id')
-        .limit(limit)
-      return (await query(database.forTenant(tenant).read, waits)).rows
-    },
-
     async openOf(key) {
       return (await query(database.forTenant(key.tenant).read, openOfRun(key))).rows.map(toPending)
     },
@@ -134,16 +164,6 @@ export function createApprovalStore(database: Database): ApprovalStore {
     async ofRun(key) {
       return (await query(database.forTenant(key.tenant).read, callsOf(key))).rows.map(toDecided)
     },
-  }
-
-  async function positionOf(asker: ApprovalCaller, callId: string): Promise<CallPosition | undefined> {
-    const position = db
-      .selectFrom('approvals')
-      .select(['requested_at as requestedAt', 'place', 'call_id as callId', 'request_id as requestId', 'owner'])
-      .where('tenant', '=', asker.tenant)
-      .where('call_id', '=', callId)
-      .where(isShownTo(asker))
-    return (await query(database.forTenant(asker.tenant).read, position)).rows[0]
   }
 }
 

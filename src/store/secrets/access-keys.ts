@@ -7,28 +7,12 @@ import type { AccessKeyRow, Tables } from '../tables.ts'
 
 /** `AccessKeyStore` on either database. */
 export function createAccessKeyStore(database: Database): AccessKeyStore {
+  return { ...keyLists(database), ...keyUses(database), ...keyEnds(database) }
+}
+
+/** Creates keys, and marks their use. */
+function keyUses(database: Database): Pick<AccessKeyStore, 'insert' | 'markUsed'> {
   const { db, all } = database
-  const scopeOf = (tenant: string | undefined) => (tenant === undefined ? all : database.forTenant(tenant))
-
-  /** Finds keys, and locks them until the end of the unit. */
-  async function findKeys(connection: Connection, tenant: string | undefined, where: (keys: KeyQuery) => KeyQuery) {
-    const keys = where(db.selectFrom('access_keys').selectAll())
-    const ofTenant = tenant === undefined ? keys : keys.where('tenant', '=', tenant)
-    return (await query(connection, database.isShared ? ofTenant.forUpdate() : ofTenant)).rows.map(toRecord)
-  }
-
-  /** Marks keys as revoked, and removes their sessions and codes of the console. */
-  async function endKeys(connection: Connection, keys: readonly AccessKeyRecord[], at: number): Promise<void> {
-    for (const { jti, tenant, revokedAt } of keys) {
-      const revoked = db.updateTable('access_keys').set({ revoked_at: at }).where('tenant', '=', tenant).where('jti', '=', jti)
-      if (revokedAt === undefined) await query(connection, revoked)
-      for (const table of ['console_sessions', 'console_codes'] as const) {
-        await query(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('issuer', '=', ownIssuer).where('key_id', '=', jti))
-      }
-    }
-  }
-
-  const newestFirst = () => db.selectFrom('access_keys').selectAll().orderBy('created_at', 'desc').orderBy('jti', 'desc')
   return {
     async insert({ jti, tenant, sub, roles, createdAt, expiresAt, revokedAt, lastUsedAt, creator }) {
       const times = { created_at: createdAt, expires_at: expiresAt, revoked_at: revokedAt ?? null, last_used_at: lastUsedAt ?? null }
@@ -52,6 +36,25 @@ export function createAccessKeyStore(database: Database): AccessKeyStore {
       })
     },
 
+    async markUsed(jtis, at, staleBefore) {
+      const stale = db
+        .selectFrom('access_keys')
+        .select('jti')
+        .where('jti', 'in', [...jtis])
+        .where(({ eb, or }) => or([eb('last_used_at', 'is', null), eb('last_used_at', '<=', staleBefore)]))
+      // A row that another process updates at the moment gets its time from there.
+      const unlocked = database.isShared ? stale.forUpdate().skipLocked() : stale
+      const update = db.updateTable('access_keys').set({ last_used_at: at }).where('jti', 'in', unlocked)
+      // Not retried: the caller keeps the uses for its next call.
+      await all.unit((connection) => query(connection, update), { retryForMs: 0 })
+    },
+  }
+}
+
+function keyLists(database: Database): Pick<AccessKeyStore, 'list' | 'page' | 'latestExpiry' | 'revokedSince'> {
+  const { db, all } = database
+  const newestFirst = () => db.selectFrom('access_keys').selectAll().orderBy('created_at', 'desc').orderBy('jti', 'desc')
+  return {
     async list(tenant) {
       const keys = newestFirst()
       const { rows } = await (tenant === undefined
@@ -68,6 +71,51 @@ export function createAccessKeyStore(database: Database): AccessKeyStore {
       return (await query(database.forTenant(tenant).read, page)).rows.map(toRecord)
     },
 
+    async latestExpiry() {
+      const latest = db
+        .selectFrom('access_keys')
+        .select(({ fn }) => fn.max('expires_at').as('latest'))
+        .where('revoked_at', 'is', null)
+      return (await query(all.read, latest)).rows[0]?.latest ?? 0
+    },
+
+    async revokedSince(ms) {
+      // `is not null` is redundant, but needed to use the index of revoked keys.
+      const since = db
+        .selectFrom('access_keys')
+        .select(['jti', 'revoked_at'])
+        .where('revoked_at', 'is not', null)
+        .where('revoked_at', '>=', ms)
+      const { rows } = await query(all.read, since)
+      return rows.map(({ jti, revoked_at }) => ({ jti, revokedAt: revoked_at ?? 0 }))
+    },
+  }
+}
+
+/** Revokes keys, and the keys that were created with them. */
+function keyEnds(database: Database): Pick<AccessKeyStore, 'revoke' | 'revokeCreatedBy'> {
+  const { db, all } = database
+  const scopeOf = (tenant: string | undefined) => (tenant === undefined ? all : database.forTenant(tenant))
+
+  /** Finds keys, and locks them until the end of the unit. */
+  async function findKeys(connection: Connection, tenant: string | undefined, where: (keys: KeyQuery) => KeyQuery) {
+    const keys = where(db.selectFrom('access_keys').selectAll())
+    const ofTenant = tenant === undefined ? keys : keys.where('tenant', '=', tenant)
+    return (await query(connection, database.isShared ? ofTenant.forUpdate() : ofTenant)).rows.map(toRecord)
+  }
+
+  /** Marks keys as revoked, and removes their sessions and codes of the console. */
+  async function endKeys(connection: Connection, keys: readonly AccessKeyRecord[], at: number): Promise<void> {
+    for (const { jti, tenant, revokedAt } of keys) {
+      const revoked = db.updateTable('access_keys').set({ revoked_at: at }).where('tenant', '=', tenant).where('jti', '=', jti)
+      if (revokedAt === undefined) await query(connection, revoked)
+      for (const table of ['console_sessions', 'console_codes'] as const) {
+        await query(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('issuer', '=', ownIssuer).where('key_id', '=', jti))
+      }
+    }
+  }
+
+  return {
     revoke: (jti, at, { tenant, check } = {}) =>
       scopeOf(tenant).unit(async (connection) => {
         const [key] = await findKeys(connection, tenant, (keys) => keys.where('jti', '=', jti))
@@ -94,38 +142,6 @@ export function createAccessKeyStore(database: Database): AccessKeyStore {
         await endKeys(connection, active, at)
         return active.map(({ jti }) => jti)
       }),
-
-    async markUsed(jtis, at, staleBefore) {
-      const stale = db
-        .selectFrom('access_keys')
-        .select('jti')
-        .where('jti', 'in', [...jtis])
-        .where(({ eb, or }) => or([eb('last_used_at', 'is', null), eb('last_used_at', '<=', staleBefore)]))
-      // A row that another process updates at the moment gets its time from there.
-      const unlocked = database.isShared ? stale.forUpdate().skipLocked() : stale
-      const update = db.updateTable('access_keys').set({ last_used_at: at }).where('jti', 'in', unlocked)
-      // Not retried: the caller keeps the uses for its next call.
-      await all.unit((connection) => query(connection, update), { retryForMs: 0 })
-    },
-
-    async latestExpiry() {
-      const latest = db
-        .selectFrom('access_keys')
-        .select(({ fn }) => fn.max('expires_at').as('latest'))
-        .where('revoked_at', 'is', null)
-      return (await query(all.read, latest)).rows[0]?.latest ?? 0
-    },
-
-    async revokedSince(ms) {
-      // `is not null` is redundant, but needed to use the index of revoked keys.
-      const since = db
-        .selectFrom('access_keys')
-        .select(['jti', 'revoked_at'])
-        .where('revoked_at', 'is not', null)
-        .where('revoked_at', '>=', ms)
-      const { rows } = await query(all.read, since)
-      return rows.map(({ jti, revoked_at }) => ({ jti, revokedAt: revoked_at ?? 0 }))
-    },
   }
 }
 
