@@ -1,21 +1,22 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type, type TSchema } from 'typebox'
+import { toFileName } from '../../artifacts/file-name.ts'
 import { ServiceError, type Fault } from '../../errors.ts'
 import type { RequestedDecision } from '../../runs/approvals/decisions.ts'
-import type { SessionRuns } from '../../runs/run-list.ts'
+import type { SentFile } from '../../runs/attachments/sent-files.ts'
 import type { OpenRun } from '../../runs/open-run.ts'
 import { answerCalls, lastReceived, type AnswerServices, type RunPart } from '../../runs/parts.ts'
+import type { SessionRuns } from '../../runs/run-list.ts'
 import type { RunStore } from '../../runs/run-store.ts'
 import type { DecidedCall } from '../../runs/trace/span.ts'
 import type { Sessions } from '../../sessions/sessions.ts'
-import { principalOf } from '../server/authenticate.ts'
-import { followRun, type Exchange, type Opening } from '../reader.ts'
-import { openChat, type ChatServices } from './core/open-chat.ts'
-import type { ChatSource } from './core/chat-request.ts'
-import { sendFailedStream, sendRun } from '../send-run.ts'
 import type { RunStream } from '../projection.ts'
-import { toFileName } from '../../artifacts/file-name.ts'
-import type { SentFile } from '../../runs/attachments/sent-files.ts'
+import { followRun, type Exchange, type Opening } from '../reader.ts'
 import type { ChatBody } from '../resources/schemas.ts'
+import { sendFailedStream, sendRun } from '../send-run.ts'
+import { principalOf } from '../server/authenticate.ts'
+import type { ChatSource } from './core/chat-request.ts'
+import { openChat, type ChatServices } from './core/open-chat.ts'
 
 /** Services of the protocols for chat pages. */
 export interface PageServices extends ChatServices, AnswerServices {
@@ -106,6 +107,14 @@ function inWords(error: ServiceError): ServiceError {
 }
 
 /** Chats of page protocols, whose clients send the whole conversation with each question. */
+
+/** Most messages of a conversation, and most parts of a message. */
+export const maxPageMessages = 2000
+
+/** A field that pages also send as null. */
+export function maybe<T extends TSchema>(schema: T) {
+  return Type.Optional(Type.Union([schema, Type.Null()]))
+}
 
 type Image = NonNullable<ChatBody['images']>[number]
 

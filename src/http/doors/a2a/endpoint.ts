@@ -1,20 +1,4 @@
-import {
-  AgentCard,
-  CancelTaskRequest,
-  DeleteTaskPushNotificationConfigRequest,
-  GetExtendedAgentCardRequest,
-  GetTaskPushNotificationConfigRequest,
-  GetTaskRequest,
-  ListTaskPushNotificationConfigsRequest,
-  ListTaskPushNotificationConfigsResponse,
-  ListTasksRequest,
-  SendMessageRequest,
-  StreamResponse,
-  SubscribeToTaskRequest,
-  Task,
-  TaskPushNotificationConfig,
-  type ListTasksResponse,
-} from '@a2a-js/sdk'
+import * as a2a from '@a2a-js/sdk'
 import { A2A_ERROR_CODE, A2AError, RequestMalformedError, restStatusFor, toJsonRpcError, toRestErrorBody } from '@a2a-js/sdk/errors'
 import { JsonRpcTransportHandler, ServerCallContext, validateVersion, type A2ARequestHandler } from '@a2a-js/sdk/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -25,7 +9,8 @@ import { type Caller, invalidRequest } from '../protocols.ts'
 import { currentCard, legacyVersion, versionOf } from './card.ts'
 import { toA2aError, withErrorMapping } from './errors.ts'
 import { a2aTypeOf } from './google-status.ts'
-import { createRequestHandler, type A2aServices } from './requests.ts'
+import { createRequestHandler } from './requests.ts'
+import type { A2aServices } from './task-runs.ts'
 
 /** Answers one JSON-RPC request with a response, or with a stream of responses. */
 export async function answerRpc(services: A2aServices, caller: Caller, reply: FastifyReply): Promise<FastifyReply> {
@@ -144,33 +129,36 @@ interface HttpMessages {
 }
 
 const messages: Readonly<Record<keyof A2ARequestHandler, HttpMessages>> = {
-  sendMessage: { from: SendMessageRequest.fromJSON, to: (task: Task) => ({ task: Task.toJSON(task) }) },
-  sendMessageStream: { from: SendMessageRequest.fromJSON, to: StreamResponse.toJSON },
-  resubscribe: { from: SubscribeToTaskRequest.fromJSON, to: StreamResponse.toJSON },
-  getTask: { from: GetTaskRequest.fromJSON, to: Task.toJSON },
+  sendMessage: { from: a2a.SendMessageRequest.fromJSON, to: (task: a2a.Task) => ({ task: a2a.Task.toJSON(task) }) },
+  sendMessageStream: { from: a2a.SendMessageRequest.fromJSON, to: a2a.StreamResponse.toJSON },
+  resubscribe: { from: a2a.SubscribeToTaskRequest.fromJSON, to: a2a.StreamResponse.toJSON },
+  getTask: { from: a2a.GetTaskRequest.fromJSON, to: a2a.Task.toJSON },
   listTasks: { from: toListRequest, to: toTaskPage },
-  cancelTask: { from: CancelTaskRequest.fromJSON, to: Task.toJSON },
-  createTaskPushNotificationConfig: { from: TaskPushNotificationConfig.fromJSON, to: TaskPushNotificationConfig.toJSON },
-  getTaskPushNotificationConfig: { from: GetTaskPushNotificationConfigRequest.fromJSON, to: TaskPushNotificationConfig.toJSON },
-  listTaskPushNotificationConfigs: { from: ListTaskPushNotificationConfigsRequest.fromJSON, to: toConfigPage },
-  deleteTaskPushNotificationConfig: { from: DeleteTaskPushNotificationConfigRequest.fromJSON },
-  getAuthenticatedExtendedAgentCard: { from: GetExtendedAgentCardRequest.fromJSON, to: AgentCard.toJSON },
-  getAgentCard: { from: fieldsOf, to: AgentCard.toJSON },
+  cancelTask: { from: a2a.CancelTaskRequest.fromJSON, to: a2a.Task.toJSON },
+  createTaskPushNotificationConfig: { from: a2a.TaskPushNotificationConfig.fromJSON, to: a2a.TaskPushNotificationConfig.toJSON },
+  getTaskPushNotificationConfig: { from: a2a.GetTaskPushNotificationConfigRequest.fromJSON, to: a2a.TaskPushNotificationConfig.toJSON },
+  listTaskPushNotificationConfigs: { from: a2a.ListTaskPushNotificationConfigsRequest.fromJSON, to: toConfigPage },
+  deleteTaskPushNotificationConfig: { from: a2a.DeleteTaskPushNotificationConfigRequest.fromJSON },
+  getAuthenticatedExtendedAgentCard: { from: a2a.GetExtendedAgentCardRequest.fromJSON, to: a2a.AgentCard.toJSON },
+  getAgentCard: { from: fieldsOf, to: a2a.AgentCard.toJSON },
 }
 
 /** The library takes the text "false" of a query for true. */
-function toListRequest(query: unknown): ListTasksRequest {
-  return { ...ListTasksRequest.fromJSON(query), includeArtifacts: String(fieldsOf(query)['includeArtifacts']) === 'true' }
+function toListRequest(query: unknown): a2a.ListTasksRequest {
+  return { ...a2a.ListTasksRequest.fromJSON(query), includeArtifacts: String(fieldsOf(query)['includeArtifacts']) === 'true' }
 }
 
 /** Empty fields of a page are present, except for artifacts that were not requested. */
-function toTaskPage({ tasks, nextPageToken, pageSize, totalSize }: ListTasksResponse, { includeArtifacts }: ListTasksRequest): object {
-  const views = tasks.map((task) => Object.assign(includeArtifacts === true ? { artifacts: [] } : {}, Task.toJSON(task)))
+function toTaskPage(
+  { tasks, nextPageToken, pageSize, totalSize }: a2a.ListTasksResponse,
+  { includeArtifacts }: a2a.ListTasksRequest,
+): object {
+  const views = tasks.map((task) => Object.assign(includeArtifacts === true ? { artifacts: [] } : {}, a2a.Task.toJSON(task)))
   return { tasks: views, nextPageToken, pageSize, totalSize }
 }
 
-function toConfigPage(page: ListTaskPushNotificationConfigsResponse): object {
-  return Object.assign({ configs: [] }, ListTaskPushNotificationConfigsResponse.toJSON(page))
+function toConfigPage(page: a2a.ListTaskPushNotificationConfigsResponse): object {
+  return Object.assign({ configs: [] }, a2a.ListTaskPushNotificationConfigsResponse.toJSON(page))
 }
 
 /** Reads the request of an operation. The library throws errors in the words of its code. */

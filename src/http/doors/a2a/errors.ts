@@ -48,41 +48,32 @@ export interface MappedHandler {
  */
 export function withErrorMapping(handler: A2ARequestHandler, { request }: Pick<Caller, 'request'>): MappedHandler {
   let thrown: unknown
-  const toMapped = (error: unknown) => {
+  const fail = (error: unknown): never => {
     const mapped = toA2aError(error)
     thrown = error
     if (!(error instanceof ServiceError) && mapped !== error) request.log.error({ err: error }, 'unexpected failure')
-    return mapped
+    throw mapped
   }
-  const mapPromise =
-    <P extends unknown[], R>(work: (...params: P) => Promise<R>) =>
-    (...params: P): Promise<R> =>
-      work(...params).catch((error: unknown) => {
-        throw toMapped(error)
-      })
-  const mapStream = <P extends unknown[], R>(work: (...params: P) => AsyncGenerator<R, void, undefined>) =>
-    async function* (...params: P): AsyncGenerator<R, void, undefined> {
-      try {
-        yield* work(...params)
-      } catch (error) {
-        throw toMapped(error)
-      }
+  const withMapping =
+    (work: (...params: never[]) => Answer) =>
+    (...params: never[]) => {
+      const answer = work(...params)
+      return Symbol.asyncIterator in answer ? mapStream(answer, fail) : answer.catch(fail)
     }
-  return {
-    handler: {
-      getAgentCard: mapPromise(handler.getAgentCard),
-      getAuthenticatedExtendedAgentCard: mapPromise(handler.getAuthenticatedExtendedAgentCard),
-      sendMessage: mapPromise(handler.sendMessage),
-      sendMessageStream: mapStream(handler.sendMessageStream),
-      getTask: mapPromise(handler.getTask),
-      listTasks: mapPromise(handler.listTasks),
-      cancelTask: mapPromise(handler.cancelTask),
-      resubscribe: mapStream(handler.resubscribe),
-      createTaskPushNotificationConfig: mapPromise(handler.createTaskPushNotificationConfig),
-      getTaskPushNotificationConfig: mapPromise(handler.getTaskPushNotificationConfig),
-      listTaskPushNotificationConfigs: mapPromise(handler.listTaskPushNotificationConfigs),
-      deleteTaskPushNotificationConfig: mapPromise(handler.deleteTaskPushNotificationConfig),
-    },
-    thrown: () => thrown,
+  const mapped = Object.entries(handler).map(([name, work]) => [name, withMapping(work as (...params: never[]) => Answer)])
+  return { handler: Object.fromEntries(mapped) as A2ARequestHandler, thrown: () => thrown }
+}
+
+/** What a method of the handler returns. */
+type Answer = Promise<unknown> | AsyncGenerator<unknown, void, undefined>
+
+async function* mapStream(
+  events: AsyncGenerator<unknown, void, undefined>,
+  fail: (error: unknown) => never,
+): AsyncGenerator<unknown, void> {
+  try {
+    yield* events
+  } catch (error) {
+    fail(error)
   }
 }

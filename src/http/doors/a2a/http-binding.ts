@@ -6,8 +6,8 @@ import { named } from '../../openapi/named.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { disconnectSignal } from '../../server/connection.ts'
 import { a2aType } from './google-status.ts'
-import type { A2aServices } from './requests.ts'
 import { A2aHeaders } from './routes.ts'
+import type { A2aServices } from './task-runs.ts'
 
 /** The HTTP+JSON binding of A2A 1.0, beside the JSON-RPC binding at `/a2a`. Both have the same operations. */
 

@@ -1,19 +1,24 @@
-import { hash } from 'node:crypto'
-import type { Message, Part, AgentExtension } from '@a2a-js/sdk'
+import { hash, randomUUIDv7 } from 'node:crypto'
+import type { AgentExtension, Message, Part, SendMessageRequest } from '@a2a-js/sdk'
 import { ContentTypeNotSupportedError, RequestMalformedError } from '@a2a-js/sdk/errors'
 import { Type, type Static } from 'typebox'
 import type { Owner } from '../../../access/owner.ts'
 import type { Model } from '../../../agent/model.ts'
 import { toFileName } from '../../../artifacts/file-name.ts'
-import { messageOf } from '../../../errors.ts'
+import type { CurrentAgent } from '../../../configuration/agent.ts'
+import { messageOf, type Fault } from '../../../errors.ts'
 import { toContextText } from '../../../files/context-text.ts'
 import type { DocumentKind } from '../../../files/document-kind.ts'
 import { mediaKindOf, mediaTypes } from '../../../files/media.ts'
 import { isDeeper, maxJsonDepth, fieldsOf } from '../../../json/shape.ts'
 import { isRead, whyUnread } from '../../../runs/attachments/question-files.ts'
 import type { SentFile } from '../../../runs/attachments/sent-files.ts'
+import type { NewChat } from '../../../runs/new-chat.ts'
+import type { Operation } from '../../../runs/run.ts'
 import { ChatBody } from '../../resources/schemas.ts'
 import { bodyCheck, toFaults } from '../../server/validation.ts'
+import { toNewChat } from '../core/chat-request.ts'
+import { contextOf, type Caller } from '../protocols.ts'
 
 /** Media types that a message may hold, as the agent card lists them. */
 export function inputModesOf(model: Model): string[] {
@@ -21,7 +26,23 @@ export function inputModesOf(model: Model): string[] {
   return [...fileTypes, 'image/png', 'image/jpeg', 'image/gif', 'image/webp', ...media]
 }
 
-/** A message as a chat. */
+/** The message of a request as a chat. `at`: the path of the message in the request, for faults. */
+export async function toChat(
+  agent: CurrentAgent,
+  { caller, at }: { caller: Caller; at: Fault['loc'] },
+  { message, metadata: requestMetadata }: Pick<SendMessageRequest, 'metadata'> & { message: Message },
+  operation: Operation,
+): Promise<NewChat> {
+  const metadata = { ...requestMetadata, ...message.metadata }
+  const { body: question, sentFiles } = await toQuestion(message, caller.principal, agent().model)
+  const session = message.contextId === '' ? {} : { session_id: message.contextId }
+  const body = { ...chatOptionsOf(metadata), ...question, ...session, on_disconnect: 'continue' as const }
+  const chat = toNewChat(agent, caller.request, operation, { body, at, sentFiles })
+  const headers = contextOf(caller.request, metadata, 'metadata')
+  return { ...chat, newSessionId: randomUUIDv7(), request: { ...chat.request, headers } }
+}
+
+/** The question of a message. */
 interface Question {
   body: Pick<ChatBody, 'messages' | 'images'>
   /** Files that the model reads itself. */
@@ -29,7 +50,7 @@ interface Question {
 }
 
 /** The question of a message: files first, then texts and data as lines, and images. Throws for parts of any other type. */
-export async function toQuestion({ parts }: Message, caller: Owner, model: Model): Promise<Question> {
+async function toQuestion({ parts }: Message, caller: Owner, model: Model): Promise<Question> {
   const sentFiles: SentFile[] = []
   const texts: string[] = []
   const images: { content: string; type: 'base64' }[] = []
@@ -193,7 +214,7 @@ type Options = Static<typeof Options>
 const check = bodyCheck(Options)
 
 /** The options in the metadata of a message. Throws `RequestMalformedError` with the path of a fault. */
-export function chatOptionsOf(metadata: Readonly<Record<string, unknown>>): Options {
+function chatOptionsOf(metadata: Readonly<Record<string, unknown>>): Options {
   const options = metadata[chatOptions]
   if (options === undefined) return {}
   const validation = check(options)

@@ -5,9 +5,9 @@ import type { PendingCall } from '../../../agent/approval.ts'
 import { EventLog } from '../../../runs/log/event-log.ts'
 import type { OpenRun } from '../../../runs/open-run.ts'
 import type { LoggedEvent } from '../../../runs/run.ts'
+import { approval, end, failed, file, interrupt, project, recorded, text, unlinked, waiting } from '../events-fixture.ts'
 import { follow, subscribe, TaskProjection } from './projection.ts'
 import { newTask } from './tasks.ts'
-import { approval, end, failed, file, interrupt, project, recorded, text, unlinked, waiting } from '../events-fixture.ts'
 
 const run = { requestId: 'r', sessionId: 's' }
 

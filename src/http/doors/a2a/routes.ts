@@ -5,7 +5,7 @@ import { accessTo } from '../../../access/permissions.ts'
 import { ErrorReply, IdHeaders, refusals } from '../../resources/schemas.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { disconnectSignal } from '../../server/connection.ts'
-import type { A2aServices } from './requests.ts'
+import type { A2aServices } from './task-runs.ts'
 
 const Json = Type.Record(Type.String(), Type.Unknown())
 
@@ -37,6 +37,28 @@ const answers = {
 
 /** The agent for other agents: A2A 1.0 over JSON-RPC. The A2A library is loaded with the first request. */
 export function a2aRoutes(app: FastifyInstance, services: A2aServices): void {
+  cardRoute(app, services)
+  app.post(
+    '/a2a',
+    {
+      // The A2A SDK also sends JSON-RPC errors with status 200.
+      config: { access: accessTo.chat, rpcStatus: 200 },
+      schema: {
+        tags: ['Protocols'],
+        summary: 'The agent for other agents (A2A 1.0)',
+        headers: A2aHeaders,
+        body: Message,
+        response: { 200: answers, 409: ErrorReply, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      const { answerRpc } = await import('./endpoint.ts')
+      return answerRpc(services, { principal: principalOf(request), request, disconnected: disconnectSignal(reply) }, reply)
+    },
+  )
+}
+
+function cardRoute(app: FastifyInstance, services: A2aServices): void {
   /** The times at which this process first sent its cards, by etag: one of each version. */
   const sentCards = new Map<string, string>()
   app.get(
@@ -63,25 +85,6 @@ export function a2aRoutes(app: FastifyInstance, services: A2aServices): void {
       const cacheControl = `public, max-age=${cardMaxAgeSeconds}`
       void reply.headers({ 'cache-control': cacheControl, vary: 'a2a-version', etag, 'last-modified': lastModified })
       return isUnchanged(request.headers['if-none-match'], etag) ? reply.code(304).send() : card
-    },
-  )
-
-  app.post(
-    '/a2a',
-    {
-      // The A2A SDK also sends JSON-RPC errors with status 200.
-      config: { access: accessTo.chat, rpcStatus: 200 },
-      schema: {
-        tags: ['Protocols'],
-        summary: 'The agent for other agents (A2A 1.0)',
-        headers: A2aHeaders,
-        body: Message,
-        response: { 200: answers, 409: ErrorReply, ...refusals },
-      },
-    },
-    async (request, reply) => {
-      const { answerRpc } = await import('./endpoint.ts')
-      return answerRpc(services, { principal: principalOf(request), request, disconnected: disconnectSignal(reply) }, reply)
     },
   )
 }

@@ -1,17 +1,11 @@
-import { Type, type TSchema } from 'typebox'
+import { Type } from 'typebox'
 import { invalid, type Fault } from '../../../errors.ts'
 import { isObject } from '../../../json/shape.ts'
 import { type ChatBody, clientToolName, Id, maxClientTools } from '../../resources/schemas.ts'
 import type { ChatSource } from '../core/chat-request.ts'
-import { toImage, toPageChat, toPageFile, type PageMessage } from '../pages.ts'
+import { maxPageMessages, maybe, toImage, toPageChat, toPageFile, type PageMessage } from '../pages.ts'
 
 /** The request of AG-UI 1.0, `RunAgentInput`. Unknown fields are ignored. */
-
-const maxMessages = 2000
-
-function maybe<T extends TSchema>(schema: T) {
-  return Type.Optional(Type.Union([schema, Type.Null()]))
-}
 
 const Part = Type.Object({
   type: Type.Enum(['text', 'image', 'audio', 'video', 'document', 'binary'], {
@@ -49,7 +43,7 @@ export const RunAgentInput = Type.Object(
     threadId: Type.String({ ...Id, description: 'The conversation: the id of the session.' }),
     runId: Type.String({ ...Id, description: 'The run: the request id.' }),
     messages: Type.Array(Message, {
-      maxItems: maxMessages,
+      maxItems: maxPageMessages,
       description:
         'The conversation, with the question last. The service has the earlier turns of its sessions, and reads them from there.',
     }),

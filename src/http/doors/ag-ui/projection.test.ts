@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { stepOpening } from '../../../agent/plan-position.ts'
 import type { LoggedEvent } from '../../../runs/run.ts'
 import { toData, toStream } from '../../projection.ts'
+import { approval, end, failed, interrupt, picture, project, recorded, stepEnd, stepStart, text, waiting } from '../events-fixture.ts'
 import { AgUiProjection } from './projection.ts'
 import type { AgUiEvent } from './steps.ts'
-import { approval, end, failed, interrupt, picture, project, recorded, stepEnd, stepStart, text, waiting } from '../events-fixture.ts'
 
 const run = { threadId: 't', runId: 'r1', requestId: 'r', hasSchema: false }
 const ids = { threadId: 't', runId: 'r1' }

@@ -7,7 +7,7 @@ import { fieldsOf } from '../../../json/shape.ts'
 import { sendEvents, toStreamHeaders } from '../../server/sse.ts'
 import type { Caller } from '../protocols.ts'
 import { createSessionId } from './call.ts'
-import { createFormAnswers } from './forms.ts'
+import { createFormAnswers, type FormAnswers } from './forms.ts'
 import { checkBatch, isRequest, joinResponses, requestOf, toRefusal, createCancellations } from './messages.ts'
 import { createMcpServer, type Exchange, type McpServices } from './server.ts'
 import { askName } from './tools.ts'
@@ -18,32 +18,35 @@ export interface McpEndpointOptions extends Omit<McpServices, 'forms'> {
   log: FastifyBaseLogger
 }
 
-export interface McpEndpoint {
+/** The MCP endpoint. Each exchange gets a server of its own, so that callers share no state. */
+export class McpEndpoint {
+  private readonly options: McpEndpointOptions
+  private readonly forms: FormAnswers
+  private readonly cancellations = createCancellations()
+  private readonly exchanges = new WeakMap<Request, Omit<Exchange, 'era'>>()
+  private readonly handler: ReturnType<typeof createMcpHandler>
+  private readonly origins: string[]
+
+  constructor(options: McpEndpointOptions) {
+    const { publicUrl, log } = options
+    this.options = options
+    const forms = (this.forms = createFormAnswers(options))
+    const create = ({ requestInfo, era }: McpRequestContext) =>
+      createMcpServer({ ...options, forms }, { ...this.exchanges.get(requestInfo!)!, era })
+    this.handler = createMcpHandler(create, {
+      // Proxies close silent responses after about a minute; keep-alive comments keep a stream open.
+      responseMode: 'sse',
+      // `sendEvents` writes the keep-alive comments of every stream.
+      keepAliveMs: 0,
+      onerror: (error) => log.debug({ err: error }, 'MCP message refused'),
+    })
+    this.origins = [...localhostAllowedHostnames(), ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])]
+  }
+
   /** Answers the JSON-RPC message of a request, or a batch of messages. */
-  answer(caller: Caller, reply: FastifyReply): Promise<FastifyReply>
-  /** Ends the open streams. */
-  close(): Promise<void>
-}
-
-/** Creates the MCP endpoint. Each exchange gets a server of its own, so that callers share no state. */
-export function createMcpEndpoint({ publicUrl, limits, log, ...services }: McpEndpointOptions): McpEndpoint {
-  const exchanges = new WeakMap<Request, Omit<Exchange, 'era'>>()
-  const cancellations = createCancellations()
-  const forms = createFormAnswers(services)
-  const create = ({ requestInfo, era }: McpRequestContext) =>
-    createMcpServer({ ...services, forms }, { ...exchanges.get(requestInfo!)!, era })
-  const handler = createMcpHandler(create, {
-    // Proxies close silent responses after about a minute; keep-alive comments keep a stream open.
-    responseMode: 'sse',
-    // `sendEvents` writes the keep-alive comments of every stream.
-    keepAliveMs: 0,
-    onerror: (error) => log.debug({ err: error }, 'MCP message refused'),
-  })
-  const origins = [...localhostAllowedHostnames(), ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])]
-
-  async function answer(caller: Caller, reply: FastifyReply): Promise<FastifyReply> {
+  async answer(caller: Caller, reply: FastifyReply): Promise<FastifyReply> {
     const { principal, request } = caller
-    if (!request.server.corsOrigins.has(request.headers.origin ?? '')) refuseOrigin(request.headers.origin, origins)
+    if (!request.server.corsOrigins.has(request.headers.origin ?? '')) refuseOrigin(request.headers.origin, this.origins)
     const messages: unknown[] = [request.body].flat()
     for (const message of messages) {
       const refusal = permissionErrorOf(message, principal)
@@ -53,11 +56,20 @@ export function createMcpEndpoint({ publicUrl, limits, log, ...services }: McpEn
     if (isBatch) checkBatch(messages, request)
     // A call may take minutes: the library has its copy of the message, so do not keep the body.
     request.body = undefined
-    if (!isBatch) return sendResponse(reply, await respond(messages[0], caller, reply))
+    return sendResponse(reply, isBatch ? this.answerBatch(messages, caller, reply) : await this.respond(messages[0], caller, reply))
+  }
+
+  /** Ends the open streams. */
+  close(): Promise<void> {
+    return this.handler.close()
+  }
+
+  private answerBatch(messages: readonly unknown[], caller: Caller, reply: FastifyReply): Response {
+    const { limits, log } = this.options
     const respondTo = async (message: unknown, index: number) => {
       // Authentication has counted the request itself, which stands for the first message.
-      const refusal = index > 0 ? limits.take(principal) : undefined
-      return refusal ? toRefusal(message, refusal) : respond(message, { ...caller, request: requestOf(request, index) }, reply)
+      const refusal = index > 0 ? limits.take(caller.principal) : undefined
+      return refusal ? toRefusal(message, refusal) : this.respond(message, { ...caller, request: requestOf(caller.request, index) }, reply)
     }
     const responses = messages.map((message, index) =>
       respondTo(message, index).catch((error: unknown) => {
@@ -65,26 +77,21 @@ export function createMcpEndpoint({ publicUrl, limits, log, ...services }: McpEn
         return toRefusal(message, new ServiceError('internal', 'Internal server error.'))
       }),
     )
-    return sendResponse(reply, joinResponses(responses, messages.some(isRequest)))
+    return joinResponses(responses, messages.some(isRequest))
   }
 
-  async function respond(
-    message: unknown,
-    { principal, request, disconnected: clientGone }: Caller,
-    reply: FastifyReply,
-  ): Promise<Response> {
-    cancellations.take(request, principal, message)
-    if (await forms.take(message, principal, request.log)) return new Response(null, { status: 202 })
-    const disconnected = cancellations.watch(request, principal, { message, signal: clientGone })
+  private async respond(message: unknown, caller: Caller, reply: FastifyReply): Promise<Response> {
+    const { principal, request, disconnected: clientGone } = caller
+    this.cancellations.take(request, principal, message)
+    if (await this.forms.take(message, principal, request.log)) return new Response(null, { status: 202 })
+    const disconnected = this.cancellations.watch(request, principal, { message, signal: clientGone })
     const exchange = toFetchRequest(request, clientGone)
     const { method } = fieldsOf(message)
     // The library refuses a message whose method is no text.
-    exchanges.set(exchange, { caller: { principal, request, disconnected }, method: typeof method === 'string' ? method : '' })
+    this.exchanges.set(exchange, { caller: { principal, request, disconnected }, method: typeof method === 'string' ? method : '' })
     if (method === 'initialize') void reply.header('mcp-session-id', createSessionId(message))
-    return handler.fetch(exchange, { parsedBody: message })
+    return this.handler.fetch(exchange, { parsedBody: message })
   }
-
-  return { answer, close: () => handler.close() }
 }
 
 /** Refuses pages of other origins (DNS rebinding). Only browsers send an `origin` header. */

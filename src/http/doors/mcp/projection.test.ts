@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EventLog } from '../../../runs/log/event-log.ts'
 import type { LoggedEvent } from '../../../runs/run.ts'
-import { toAskResult, toProgress } from './projection.ts'
 import { approval, end, failed, file, interrupt, recorded, text, unlinked, waiting } from '../events-fixture.ts'
+import { toAskResult, toProgress } from './projection.ts'
 
 const ids = { session_id: 's', request_id: 'r' }
 

@@ -46,7 +46,7 @@ const answers = {
  */
 export function mcpRoutes(app: FastifyInstance, { metadata, ...services }: McpRouteServices): void {
   let opening: Promise<McpEndpoint> | undefined
-  const open = () => (opening ??= import('./endpoint.ts').then(({ createMcpEndpoint }) => createMcpEndpoint({ ...services, log: app.log })))
+  const open = () => (opening ??= import('./endpoint.ts').then((endpoint) => new endpoint.McpEndpoint({ ...services, log: app.log })))
   app.addHook('preClose', async () => (await opening)?.close())
 
   app.post(

@@ -148,26 +148,20 @@ export interface TaskState {
 /** Interval in which clients should ask for the state. */
 const pollMs = 1000
 
+const legacyStates: Record<RunStatus, Task['status']> = {
+  pending: 'working',
+  running: 'working',
+  interrupted: 'input_required',
+  success: 'completed',
+  error: 'failed',
+  timeout: 'failed',
+  cancelled: 'cancelled',
+}
+
 /** Revision 2026-07-28: an error of a tool is a result, so that its task is completed; only errors of the protocol fail. */
-const statesOfEra: Record<Era, Record<RunStatus, Task['status']>> = {
-  legacy: {
-    pending: 'working',
-    running: 'working',
-    interrupted: 'input_required',
-    success: 'completed',
-    error: 'failed',
-    timeout: 'failed',
-    cancelled: 'cancelled',
-  },
-  modern: {
-    pending: 'working',
-    running: 'working',
-    interrupted: 'input_required',
-    success: 'completed',
-    error: 'completed',
-    timeout: 'completed',
-    cancelled: 'cancelled',
-  },
+const statesOfEra: Record<Era, typeof legacyStates> = {
+  legacy: legacyStates,
+  modern: { ...legacyStates, error: 'completed', timeout: 'completed' },
 }
 
 interface ViewOptions {
@@ -196,7 +190,7 @@ export function toListedTask(run: ListedRunView, ttlMs: number | null): Task {
   const { request_id, status, created_at, started_at, ended_at } = run
   return toLegacyTask({
     taskId: request_id,
-    status: statesOfEra.legacy[status],
+    status: legacyStates[status],
     createdAt: created_at,
     lastUpdatedAt: ended_at ?? started_at ?? created_at,
     ttlMs,

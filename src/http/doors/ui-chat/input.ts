@@ -1,19 +1,13 @@
-import { Type, type TSchema } from 'typebox'
+import { Type } from 'typebox'
 import type { JsonValue } from '../../../agent/messages.ts'
 import type { Fault } from '../../../errors.ts'
 import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
 import type { DecidedCall } from '../../../runs/trace/span.ts'
 import { ChatBody, Id } from '../../resources/schemas.ts'
 import type { ChatSource } from '../core/chat-request.ts'
-import { toImage, toPageChat, toPageFile, type PageMessage } from '../pages.ts'
+import { maxPageMessages, maybe, toImage, toPageChat, toPageFile, type PageMessage } from '../pages.ts'
 
 /** The request of the AI SDK's `useChat`, as `DefaultChatTransport` sends it. Unknown fields are ignored. */
-
-const maxMessages = 2000
-
-function maybe<T extends TSchema>(schema: T) {
-  return Type.Optional(Type.Union([schema, Type.Null()]))
-}
 
 const Part = Type.Object({
   type: Type.String({ description: 'Texts and files of messages are read, and answers to tool calls; other parts are ignored.' }),
@@ -33,7 +27,7 @@ const Part = Type.Object({
 const Message = Type.Object({
   id: Type.Optional(Type.Unknown({ description: 'The id that the page gave the message.' })),
   role: Type.Enum(['system', 'user', 'assistant']),
-  parts: Type.Array(Part, { maxItems: maxMessages }),
+  parts: Type.Array(Part, { maxItems: maxPageMessages }),
 })
 
 export const UiChatBody = Type.Object(
@@ -41,7 +35,7 @@ export const UiChatBody = Type.Object(
     id: Type.String({ ...Id, description: 'The chat: the id of the session.' }),
     messages: Type.Array(Message, {
       minItems: 1,
-      maxItems: maxMessages,
+      maxItems: maxPageMessages,
       description:
         'The conversation: the question last, or the message whose tool calls the user has answered. The service has the earlier turns of its sessions, and reads them from there.',
     }),

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import type { LoggedEvent } from '../../../runs/run.ts'
 import type { Citation } from '../../../sessions/message.ts'
 import { toStream } from '../../projection.ts'
-import { frameUiPart, UiMessageProjection, type UiPart } from './projection.ts'
 import { end, failed, file, interrupt, picture, project, recorded, stepEnd, stepStart, text, unlinked, waiting } from '../events-fixture.ts'
+import { frameUiPart, UiMessageProjection, type UiPart } from './projection.ts'
 
 const run = { requestId: 'r', hasSchema: false }
 const finish = (finishReason: string, finish_reason: string) => {

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
 import { fieldsOf } from '../../../json/shape.ts'
@@ -6,6 +6,7 @@ import { toStream } from '../../projection.ts'
 import { followNamed } from '../../reader.ts'
 import { ErrorReply, Id, IdHeaders, refusals, ValidationReply } from '../../resources/schemas.ts'
 import { sendRun } from '../../send-run.ts'
+import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { isId, setSessionId } from '../../server/request-headers.ts'
 import { sendPageRun, type PageRequest, type PageServices } from '../pages.ts'
@@ -24,7 +25,7 @@ const answers = {
 const params = Type.Object({ id: Id })
 
 /** The agent for pages with `useChat` of the AI SDK. */
-export function uiChatRoutes(app: FastifyInstance, services: PageServices): void {
+export function uiChatRoutes(app: App, services: PageServices): void {
   app.post(
     '/ui/chat',
     {
@@ -44,7 +45,10 @@ export function uiChatRoutes(app: FastifyInstance, services: PageServices): void
     },
     async (request, reply) => sendPageRun(services, request, reply.header(versionHeader, 'v1'), toPageRequest(request)),
   )
+  resumptionRoute(app, services)
+}
 
+function resumptionRoute(app: App, services: PageServices): void {
   app.get(
     '/ui/chat/:id/stream',
     {
@@ -65,7 +69,7 @@ export function uiChatRoutes(app: FastifyInstance, services: PageServices): void
       },
     },
     async (request, reply) => {
-      const { id: sessionId } = request.params as Type.Static<typeof params>
+      const { id: sessionId } = request.params
       const { tenant, owner } = principalOf(request)
       const run = await services.sessionRuns.newest({ tenant, owner }, sessionId)
       if (!run || run.endedAt !== undefined) return reply.code(204).send()
