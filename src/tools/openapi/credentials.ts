@@ -2,8 +2,7 @@ import { resolveReferences, type Environment } from '../../configuration/referen
 import type { Outbound } from '../builder.ts'
 import { keepToken, parseTokenAnswer, toTokenRequest, type TokenClient } from '../client-credentials.ts'
 import { readAtMost } from '../web/fetch-address.ts'
-import { isFieldName, isFieldValue } from '../web/request-headers.ts'
-import { isSecretHeader } from '../web/request-headers.ts'
+import { isFieldName, isFieldValue, isSecretHeader } from '../web/request-headers.ts'
 import type { Api, Operation, SecurityScheme } from './api.ts'
 import type { Request } from './request.ts'
 

@@ -17,62 +17,82 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** The built-in type `openapi`: one tool per operation of a document. The document is checked for changes every `everyMs` milliseconds. */
 export async function createOpenApi(spec: ToolSpec, deps: ToolDependencies, everyMs?: number): Promise<ToolGroup> {
-  const {
-    spec: specLocation,
-    base_url,
-    token_url,
-    headers = {},
-    credentials = {},
-    include,
-    exclude,
-    effects = {},
-  } = spec.config as OpenApiConfig
-  const { environment, outbound, log } = deps
-  const base = base_url === undefined ? undefined : withoutUser(toBase(resolveReferences(base_url, environment)))
-  const ownHeaders = { ...base?.authorization, ...headers }
-  const source = openSource({ spec: specLocation, folder: deps.configDir, environment, outbound, headers: toHeadersFor })
-  const bases: Bases = createBases({
-    base: base?.url,
-    document: source.url,
-    hasSecrets: Object.keys({ ...ownHeaders, ...credentials }).length > 0,
-  })
-  const credentialOptions: CredentialOptions = { credentials, headers: ownHeaders, environment, tokens: createTokens(outbound) }
-  const options = { ...(include && { include }), ...(exclude && { exclude }), ownHeaders: Object.keys(ownHeaders) }
-  let tools: readonly Tool[] = []
-  let refused: readonly RefusedTool[] = []
+  const entry = new OpenApiEntry(spec, deps)
+  await entry.load(deps.signal)
+  return {
+    tools: () => entry.tools,
+    refused: () => entry.refused,
+    close: watch(everyMs ?? entry.everyMs, entry.load, (error) =>
+      deps.log.warn(
+        { tool: spec.name, reason: messageOf(error) },
+        'An OpenAPI document could not be read again; the tools stay as they are',
+      ),
+    ),
+  }
+}
 
-  /** Headers for fetching the document: the configured headers belong to the API, and are not sent to a document on another origin. */
-  function toHeadersFor({ origin }: URL): Record<string, string> {
-    if (base !== undefined && base.url.origin !== origin) return {}
-    return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, resolveReferences(value, environment)]))
+/** The tools of an entry, from the document that was read last. */
+class OpenApiEntry {
+  tools: readonly Tool[] = []
+  refused: readonly RefusedTool[] = []
+  readonly everyMs: number
+  private readonly spec: ToolSpec
+  private readonly config: OpenApiConfig
+  private readonly deps: ToolDependencies
+  private readonly source: Source
+  private readonly bases: Bases
+  private readonly credentials: CredentialOptions
+
+  constructor(spec: ToolSpec, deps: ToolDependencies) {
+    this.spec = spec
+    this.deps = deps
+    this.config = spec.config as OpenApiConfig
+    const { spec: location, base_url, headers = {}, credentials = {} } = this.config
+    const { environment, outbound, configDir: folder } = deps
+    const base = base_url === undefined ? undefined : withoutUser(toBase(resolveReferences(base_url, environment)))
+    const ownHeaders = { ...base?.authorization, ...headers }
+    /** Headers for fetching the document: the configured headers belong to the API, and are not sent to a document on another origin. */
+    const headersFor = ({ origin }: URL): Record<string, string> => {
+      if (base !== undefined && base.url.origin !== origin) return {}
+      return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, resolveReferences(value, environment)]))
+    }
+    this.source = openSource({ spec: location, folder, environment, outbound, headers: headersFor })
+    this.everyMs = this.source.everyMs
+    const hasSecrets = Object.keys({ ...ownHeaders, ...credentials }).length > 0
+    this.bases = createBases({ base: base?.url, document: this.source.url, hasSecrets })
+    this.credentials = { credentials, headers: ownHeaders, environment, tokens: createTokens(outbound) }
   }
 
-  async function load(signal?: AbortSignal): Promise<void> {
-    const document = await source.read(signal)
+  /** Reads the document, if it has changed, and replaces the tools. */
+  readonly load = async (signal?: AbortSignal): Promise<void> => {
+    const { name } = this.spec
+    const { log, environment } = this.deps
+    const { include, exclude, effects = {}, token_url } = this.config
+    const { credentials, headers } = this.credentials
+    const document = await this.source.read(signal)
     if (!document) return
+    const options = { ...(include && { include }), ...(exclude && { exclude }), ownHeaders: Object.keys(headers) }
     const api = await readDocument(document, options, signal).catch((error: unknown) => {
-      throw new Error(`The OpenAPI document cannot be used: ${messageOf(error)}.`, {
-        cause: error,
-      })
+      throw new Error(`The OpenAPI document cannot be used: ${messageOf(error)}.`, { cause: error })
     })
-    checkCredentials(api, credentialOptions)
-    checkTokenUrls(api, { credentials, bases, tokenUrl: token_url && resolveReferences(token_url, environment) })
+    checkCredentials(api, this.credentials)
+    checkTokenUrls(api, { credentials, bases: this.bases, tokenUrl: token_url && resolveReferences(token_url, environment) })
     const unknown = Object.keys(effects).filter((id) => !api.operations.some((operation) => operation.id === id))
-    if (unknown.length > 0) log.warn({ tool: spec.name, operations: unknown }, 'effects names operations that do not exist')
-    const { built, skipped } = toTools(api)
+    if (unknown.length > 0) log.warn({ tool: name, operations: unknown }, 'effects names operations that do not exist')
+    const { built, skipped } = this.toTools(api)
     if (skipped.length > 0)
-      log.warn({ tool: spec.name, count: skipped.length, skipped: toLines(skipped) }, 'Operations of an OpenAPI document cannot be used')
-    tools = built
-    refused = skipped.map((operation) => toRefused(spec.name, operation))
+      log.warn({ tool: name, count: skipped.length, skipped: toLines(skipped) }, 'Operations of an OpenAPI document cannot be used')
+    this.tools = built
+    this.refused = skipped.map((operation) => toRefused(name, operation))
     document.keep()
   }
 
   /** Builds the tools. An operation with an unusable server is skipped; throws when no operation can be called. */
-  function toTools(api: Api): { built: Tool[]; skipped: SkippedOperation[] } {
+  private toTools(api: Api): { built: Tool[]; skipped: SkippedOperation[] } {
     const skipped = [...api.skipped]
     const built = api.operations.flatMap((operation) => {
       try {
-        return [toTool(operation, api)]
+        return [this.toTool(operation, api)]
       } catch (error) {
         skipped.push({ id: operation.id, location: `${operation.method} ${operation.path}`, reason: messageOf(error).replace(/\.$/, '') })
         return []
@@ -82,39 +102,31 @@ export async function createOpenApi(spec: ToolSpec, deps: ToolDependencies, ever
     return { built, skipped }
   }
 
-  function toTool(operation: Operation, { schemes }: Api): Tool {
-    const { maxOutputCharacters, timeoutMs } = spec
+  private toTool(operation: Operation, { schemes }: Api): Tool {
+    const { name, description, effect, maxOutputCharacters, timeoutMs } = this.spec
+    const { effects = {} } = this.config
     const { id, method, schema } = operation
     const callOptions = {
-      ...bases.baseOf(operation),
+      ...this.bases.baseOf(operation),
       operation,
       schemes,
-      outbound,
-      ...credentialOptions,
+      outbound: this.deps.outbound,
+      ...this.credentials,
       maxCharacters: maxOutputCharacters,
     }
     let check: Tool['check'] | undefined
     return {
-      name: `${spec.name}__${id}`,
-      description: spec.description === undefined ? operation.description : `${spec.description}\n${operation.description}`,
+      name: `${name}__${id}`,
+      description: description === undefined ? operation.description : `${description}\n${operation.description}`,
       schema,
       timeoutMs,
       maxOutputCharacters,
       filters: false,
-      effect: (Object.hasOwn(effects, id) ? effects[id] : undefined) ?? spec.effect ?? (safeMethods.has(method) ? 'read' : 'write'),
+      effect: (Object.hasOwn(effects, id) ? effects[id] : undefined) ?? effect ?? (safeMethods.has(method) ? 'read' : 'write'),
       // Compiled at the first use: compiling a thousand schemas at once would block the event loop.
       check: (input) => (check ??= createCheck(schema))(input),
       execute: (input, context) => call(callOptions, input, context),
     }
-  }
-
-  await load(deps.signal)
-  return {
-    tools: () => tools,
-    refused: () => refused,
-    close: watch(everyMs ?? source.everyMs, load, (error) =>
-      log.warn({ tool: spec.name, reason: messageOf(error) }, 'An OpenAPI document could not be read again; the tools stay as they are'),
-    ),
   }
 }
 

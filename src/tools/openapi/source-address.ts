@@ -26,15 +26,71 @@ interface FetchedFile {
 /** A document at an address. References may only lead to files on the origin of the document. */
 export function openAddress(address: string, outbound: Outbound, headers: SourceOptions['headers']): Source {
   if (!URL.canParse(address)) throw new Error('spec must be an http or https address.')
-  const { url, authorization } = withoutUser(new URL(address))
-  let keptState: { root: FileState; referenced: ReadonlyMap<string, FileState> } | undefined
+  return new AddressSource(withoutUser(new URL(address)), outbound, headers)
+}
+
+class AddressSource implements Source {
+  readonly url: URL
+  readonly everyMs = 300_000
+  private keptState: { root: FileState; referenced: ReadonlyMap<string, FileState> } | undefined
+  private readonly authorization: Record<string, string>
+  private readonly outbound: Outbound
+  private readonly headers: SourceOptions['headers']
+
+  constructor({ url, authorization }: ReturnType<typeof withoutUser>, outbound: Outbound, headers: SourceOptions['headers']) {
+    this.url = url
+    this.authorization = authorization
+    this.outbound = outbound
+    this.headers = headers
+  }
+
+  async read(signal: AbortSignal | undefined): Promise<SourceDocument | undefined> {
+    const previous = this.keptState
+    const response = await this.fetchRoot(signal, previous?.root)
+    const isChanged = response !== undefined && response.state.digest !== previous?.root.digest
+    if (previous && !isChanged && (await this.areSame(previous.referenced, signal))) return undefined
+    const root = response ?? (await this.fetchRoot(signal))
+    if (!root) throw new Error(`The OpenAPI document could not be fetched: ${this.url.host} answered 304.`)
+    const { origin } = new URL(root.href)
+    const referenced = new Map<string, FileState>()
+    return {
+      bytes: root.bytes,
+      href: root.href,
+      readReferenced: (href, until) => this.readReferenced(href, { origin, referenced, until }),
+      keep: () => (this.keptState = { root: root.state, referenced }),
+    }
+  }
+
+  private async readReferenced(href: string, { origin, referenced, until }: ReferenceOptions): Promise<Uint8Array> {
+    const target = new URL(href)
+    if (target.origin !== origin) throw new FileRefused(`is not at ${origin}, where the document is`)
+    if (target.username !== '' || target.password !== '') throw new FileRefused('has a user or password in its address')
+    try {
+      const file = await this.fetchFile(target, { signal: until })
+      if (!file) throw new FileRefused('could not be fetched: the server answered 304')
+      referenced.set(href, file.state)
+      return file.bytes
+    } catch (error) {
+      until.throwIfAborted()
+      referenced.set(href, { conditions: {}, digest: undefined })
+      throw error instanceof FileRefused ? error : new FileRefused(`could not be fetched (${reasonOf(error)})`)
+    }
+  }
+
+  private async fetchRoot(signal: AbortSignal | undefined, state?: FileState): Promise<FetchedFile | undefined> {
+    try {
+      return await this.fetchFile(this.url, { conditions: state?.conditions, isRoot: true, signal })
+    } catch (error) {
+      throw toRootFault(error, this.url)
+    }
+  }
 
   /** Undefined when the server answers 304, so the file is unchanged. */
-  async function fetchFile(target: URL, { conditions = {}, isRoot = false, signal }: FetchOptions): Promise<FetchedFile | undefined> {
-    const isConfigured = target.origin === url.origin
+  private async fetchFile(target: URL, { conditions = {}, isRoot = false, signal }: FetchOptions): Promise<FetchedFile | undefined> {
+    const isConfigured = target.origin === this.url.origin
     // Secrets are sent, and internal addresses allowed, only for the origin configured by the administrator.
-    const secretHeaders = isConfigured ? { ...authorization, ...headers(target) } : {}
-    const fetch = isConfigured ? outbound.fetchConfigured : outbound.fetch
+    const secretHeaders = isConfigured ? { ...this.authorization, ...this.headers(target) } : {}
+    const fetch = isConfigured ? this.outbound.fetchConfigured : this.outbound.fetch
     const until = AbortSignal.any([AbortSignal.timeout(answerMs), ...(signal ? [signal] : [])])
     const headersFor = (next: URL) => {
       if (!isRoot && next.origin !== target.origin) throw new FileRefused('leads to another origin')
@@ -52,62 +108,22 @@ export function openAddress(address: string, outbound: Outbound, headers: Source
     return { bytes, href: response.url, state: { conditions: toConditions(response.headers), digest: hash('sha256', bytes) } }
   }
 
-  async function fetchRoot(signal: AbortSignal | undefined, state?: FileState): Promise<FetchedFile | undefined> {
-    try {
-      return await fetchFile(url, { conditions: state?.conditions, isRoot: true, signal })
-    } catch (error) {
-      throw toRootFault(error, url)
-    }
-  }
-
-  async function read(signal: AbortSignal | undefined): Promise<SourceDocument | undefined> {
-    const previous = keptState
-    const response = await fetchRoot(signal, previous?.root)
-    const isChanged = response !== undefined && response.state.digest !== previous?.root.digest
-    if (previous && !isChanged && (await areSame(previous.referenced, signal))) return undefined
-    const root = response ?? (await fetchRoot(signal))
-    if (!root) throw new Error(`The OpenAPI document could not be fetched: ${url.host} answered 304.`)
-    const { origin } = new URL(root.href)
-    const referenced = new Map<string, FileState>()
-
-    async function readReferenced(href: string, until: AbortSignal): Promise<Uint8Array> {
-      const target = new URL(href)
-      if (target.origin !== origin) throw new FileRefused(`is not at ${origin}, where the document is`)
-      if (target.username !== '' || target.password !== '') throw new FileRefused('has a user or password in its address')
-      try {
-        const file = await fetchFile(target, { signal: until })
-        if (!file) throw new FileRefused('could not be fetched: the server answered 304')
-        referenced.set(href, file.state)
-        return file.bytes
-      } catch (error) {
-        until.throwIfAborted()
-        referenced.set(href, { conditions: {}, digest: undefined })
-        throw error instanceof FileRefused ? error : new FileRefused(`could not be fetched (${reasonOf(error)})`)
-      }
-    }
-
-    const keep = () => (keptState = { root: root.state, referenced })
-    return { bytes: root.bytes, href: root.href, readReferenced, keep }
-  }
-
-  async function areSame(referenced: ReadonlyMap<string, FileState>, signal: AbortSignal | undefined): Promise<boolean> {
+  private async areSame(referenced: ReadonlyMap<string, FileState>, signal: AbortSignal | undefined): Promise<boolean> {
     const rest = [...referenced]
-    const results = await Promise.all(
-      Array.from({ length: parallelChecks }, async () => {
-        for (let next = rest.pop(); next; next = rest.pop()) {
-          if (await isSame(next, signal)) continue
-          rest.length = 0
-          return false
-        }
-        return true
-      }),
-    )
-    return results.every(Boolean)
+    const check = async () => {
+      for (let next = rest.pop(); next; next = rest.pop()) {
+        if (await this.isSame(next, signal)) continue
+        rest.length = 0
+        return false
+      }
+      return true
+    }
+    return (await Promise.all(Array.from({ length: parallelChecks }, check))).every(Boolean)
   }
 
-  async function isSame([href, { conditions, digest }]: [string, FileState], signal: AbortSignal | undefined): Promise<boolean> {
+  private async isSame([href, { conditions, digest }]: [string, FileState], signal: AbortSignal | undefined): Promise<boolean> {
     try {
-      const file = await fetchFile(new URL(href), { conditions, signal })
+      const file = await this.fetchFile(new URL(href), { conditions, signal })
       return file === undefined || file.state.digest === digest
     } catch {
       signal?.throwIfAborted()
@@ -115,8 +131,14 @@ export function openAddress(address: string, outbound: Outbound, headers: Source
       return true
     }
   }
+}
 
-  return { url, everyMs: 300_000, read }
+interface ReferenceOptions {
+  /** The origin of the document. */
+  origin: string
+  /** Collects the states of the files. */
+  referenced: Map<string, FileState>
+  until: AbortSignal
 }
 
 interface FetchOptions {
