@@ -74,20 +74,20 @@ export const Run = named(
 
 const missing = { 404: ErrorReply, 410: ErrorReply, 422: ValidationReply }
 
-/** The view of a run for a caller: without `runs.read` only its state. Throws `not_found` for an unknown run. */
-export type ViewRun = (principal: Principal, key: RunKey) => Promise<RunView>
+export type ViewServices = Pick<RunServices, 'callbacks' | 'openCalls' | 'artifacts'> & { runStore: Pick<RunStore, 'find'> }
 
-export function viewRuns(services: ViewServices & { runStore: Pick<RunStore, 'find'> }): ViewRun {
-  return async (principal, key) => {
-    const run = await services.runStore.find(key)
-    if (!run) throw noRun(key)
-    return viewRun(services, principal, run)
-  }
+/** The view of a run for a caller: without `runs.read` only its state. Throws `not_found` for an unknown run. */
+export async function readRunView(services: ViewServices, principal: Principal, key: RunKey): Promise<RunView> {
+  const run = await services.runStore.find(key)
+  if (!run) throw noRun(key)
+  return viewRun(services, principal, run)
 }
 
-type ViewServices = Pick<RunServices, 'callbacks' | 'openCalls' | 'artifacts'>
-
-async function viewRun({ callbacks, openCalls, artifacts }: ViewServices, principal: Principal, run: StoredRun): Promise<RunView> {
+async function viewRun(
+  { callbacks, openCalls, artifacts }: Omit<ViewServices, 'runStore'>,
+  principal: Principal,
+  run: StoredRun,
+): Promise<RunView> {
   const open = run.status === 'interrupted' ? await openCalls.openOf(run) : undefined
   if (!permits(principal, accessTo.readRun)) return toSharedView(run, open)
   const callback = run.operation === 'chain_async' ? await callbacks.find(run) : undefined
@@ -106,7 +106,6 @@ type RunRequest = FastifyRequest<{ Params: Type.Static<typeof params>; Querystri
 /** Routes of runs, which are named by their request ids. */
 export function runRoutes(app: App, services: RunServices): void {
   const { runs, callbacks } = services
-  const view = viewRuns(services)
   const findKey = createFindRunKey(services.runStore)
   const runKeyOf = (request: RunRequest): Promise<RunKey> => {
     const { request_id: requestId } = request.params
@@ -165,7 +164,7 @@ ${whereId} ${whose} A run that has ended is 409 \`RunEnded\`.`,
       const key = await runKeyOf(request)
       await findReadable(key)
       await runs.cancel(key)
-      return view(principalOf(request), key)
+      return readRunView(services, principalOf(request), key)
     },
   )
 
@@ -188,7 +187,7 @@ Take a \`request_id\` from \`GET /core/v1/callbacks?status=failed\`. A callback 
     async (request, reply) => {
       const key = ownRunKey(request, request.params.request_id)
       await callbacks.resend(key, disconnectSignal(reply))
-      return view(principalOf(request), key)
+      return readRunView(services, principalOf(request), key)
     },
   )
 

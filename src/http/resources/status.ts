@@ -156,19 +156,19 @@ export function healthRoutes(app: App, { ping, isStopping }: HealthServices): vo
 }
 
 export interface PrometheusOptions {
-  read(): Promise<{ contentType: string; text: string }>
+  metrics: { read(): Promise<{ contentType: string; text: string }> }
   /** True: the route needs no key. */
-  isPublic: boolean
+  metricsPublic: boolean
   /** The only tenant that may read the metrics unless they are public, since they cover all tenants. */
   adminTenant: string
 }
 
 /** Metrics of the whole service, for a Prometheus server. */
-export function prometheusRoute(app: App, { read, isPublic, adminTenant }: PrometheusOptions): void {
+export function prometheusRoute(app: App, { metrics, metricsPublic, adminTenant }: PrometheusOptions): void {
   app.get(
     '/metrics',
     {
-      config: { access: isPublic ? 'public' : 'observability.read' },
+      config: { access: metricsPublic ? 'public' : 'observability.read' },
       schema: {
         tags: ['Observability'],
         operationId: 'getPrometheusMetrics',
@@ -181,13 +181,13 @@ export function prometheusRoute(app: App, { read, isPublic, adminTenant }: Prome
       },
     },
     async (request, reply) => {
-      if (!isPublic && principalOf(request).tenant !== adminTenant) {
+      if (!metricsPublic && principalOf(request).tenant !== adminTenant) {
         throw new ServiceError(
           'forbidden',
           "RBAC: access denied: metrics of the whole service need observability.read and a key of the administrators' tenant.",
         )
       }
-      const { contentType, text } = await read()
+      const { contentType, text } = await metrics.read()
       return reply.type(contentType).serializer(String).send(text)
     },
   )

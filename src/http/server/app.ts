@@ -15,3 +15,10 @@ interface SchemaTypes extends FastifyTypeProvider {
 
 /** The server as functions that add routes see it. */
 export type App = FastifyInstance<RawServerDefault, RawRequestDefaultExpression, RawReplyDefaultExpression, FastifyBaseLogger, SchemaTypes>
+
+/** The services that functions of routes take, together. */
+export type ServicesOf<AddRoutes extends (app: never, services: never) => void> = [AddRoutes] extends [
+  (app: never, services: infer Services) => void,
+]
+  ? Services
+  : never

@@ -4,20 +4,15 @@ import type { JsonObject, JsonValue } from '../../../agent/messages.ts'
 import { invalid } from '../../../errors.ts'
 import type { Approvals } from '../../../runs/approvals/approvals.ts'
 import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
-import type { RunStore } from '../../../runs/run-store.ts'
 import { toSharedView } from '../../../runs/run-view.ts'
-import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
 import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { ErrorReply, Id, pageLimit, refusals, ValidationReply } from '../../resources/schemas.ts'
-import { Run, type ViewRun } from '../../resources/runs.ts'
+import { Run, readRunView, type ViewServices } from '../../resources/runs.ts'
 import { named } from '../../openapi/named.ts'
 
-export interface ApprovalServices {
+export interface ApprovalServices extends ViewServices {
   approvals: Approvals
-  openCalls: Pick<ApprovalStore, 'openOf'>
-  runStore: Pick<RunStore, 'find'>
-  view: ViewRun
 }
 
 export const Decision = named(
@@ -106,7 +101,8 @@ export const List = named(
 )
 
 /** Routes of tool calls that wait for approval. */
-export function approvalRoutes(app: App, { approvals, openCalls, runStore, view }: ApprovalServices): void {
+export function approvalRoutes(app: App, services: ApprovalServices): void {
+  const { approvals, openCalls, runStore } = services
   app.get(
     '/core/v1/approvals',
     {
@@ -142,7 +138,7 @@ export function approvalRoutes(app: App, { approvals, openCalls, runStore, view 
       const principal = principalOf(request)
       const { request_id: requestId } = request.params
       const key = await approvals.decide(principal, requestId, toDecision(request.body))
-      if (key.owner === principal.owner) return view(principal, key)
+      if (key.owner === principal.owner) return readRunView(services, principal, key)
       const [run, openOfRun] = await Promise.all([runStore.find(key), openCalls.openOf(key)])
       const decidedByRole = openOfRun.filter((call) => call.by === 'role')
       return run && toSharedView(run, decidedByRole)

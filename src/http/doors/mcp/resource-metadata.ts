@@ -91,7 +91,7 @@ function toChallenge(parameters: Record<string, string>): string {
 }
 
 /** Metadata of `/mcp` for OAuth clients (RFC 9728). Without an identity provider there is none. */
-export function resourceMetadataRoutes(app: App, metadata: ResourceMetadata | undefined): void {
+export function resourceMetadataRoutes(app: App, { metadata }: { metadata: ResourceMetadata | undefined }): void {
   const answer = (path: string, request: FastifyRequest, reply: FastifyReply) => {
     const document = metadata?.documentAt(path, request)
     if (!document) throw notFound(request)
