@@ -1,58 +1,27 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { mkdir } from 'node:fs/promises'
 import type { Socket } from 'node:net'
-import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from './configuration/agent.ts'
 import type { Environment } from './configuration/references.ts'
-import { createContextFiles } from './files/context-files.ts'
-import { openFilesRoot } from './files/root.ts'
 import type { MetricsSharing } from './metrics/snapshots.ts'
-import { createMetrics } from './metrics/metrics.ts'
-import { createGuardedFetch } from './outbound/guarded-fetch.ts'
-import { createObservability } from './runs/reports/observability.ts'
-import { createRunList, createSessionRuns } from './runs/run-list.ts'
-import { nameOf } from './runs/intake/open.ts'
-import { combineObservers } from './runs/run-observer.ts'
 import { openAccess, openLimits } from './service/access.ts'
-import { checksOf } from './service/checks/running-service.ts'
 import { openAgents } from './service/agents.ts'
-import { openArtifacts, openBytes } from './service/artifacts.ts'
+import { checksOf } from './service/checks/running-service.ts'
 import { openConsole } from './service/console.ts'
-import { openCallbacks } from './service/callbacks.ts'
-import { openRuns } from './service/runs.ts'
+import { openBytes, openFiles } from './service/files.ts'
 import { boundAddress, openHttp } from './service/http.ts'
-import { openDocuments, openKnowledge } from './service/knowledge.ts'
-import { openLogins } from './service/logins.ts'
+import { openMeasures } from './service/measures.ts'
 import { openMemory } from './service/memory.ts'
 import { keepPruned } from './service/retention.ts'
-import { openSecrets, renewSecrets } from './service/secrets.ts'
-import { openSearch } from './service/search.ts'
-import { openSessionChanges } from './service/sessions.ts'
-import { createStatus, describeProcess } from './service/status.ts'
-import { openTracing } from './service/tracing.ts'
-import { openUploads } from './service/uploads.ts'
-import { createConversations } from './sessions/conversations.ts'
-import { createSessions } from './sessions/sessions.ts'
+import { openCallbacks, openRecords } from './service/run-records.ts'
+import { openRuns } from './service/runs.ts'
+import { openSessions } from './service/sessions.ts'
+import { createStatus } from './service/status.ts'
+import { openStorage } from './service/storage.ts'
+import { openToolParts } from './service/tool-parts.ts'
 import type { Settings } from './settings/settings.ts'
-import { createExecutionStore } from './store/runs/executions.ts'
-import { createUnstoredRuns } from './store/runs/unstored.ts'
-import { keepHolder } from './store/leases/holder.ts'
-import { createJobs } from './store/jobs/jobs.ts'
-import { openBus } from './store/postgres/bus.ts'
-import { openDatabase } from './store/open.ts'
-import { watchChanges } from './store/configuration/changes.ts'
-import { createSeriesStore } from './store/reports/series.ts'
-import { createRunReports } from './store/reports/run-reports.ts'
-import { createPinStore } from './store/configuration/tool-pins.ts'
-import { createRecentRunStore } from './store/reports/recent-runs.ts'
-import { createRunListStore } from './store/reports/run-list.ts'
-import { createEchoStore } from './store/runs/logs.ts'
-import { createRunStore } from './store/runs/runs.ts'
-import { createConversationStore } from './store/sessions/conversations.ts'
-import { createSessionStore } from './store/sessions/sessions.ts'
 
 export interface Service {
   app: FastifyInstance
@@ -106,89 +75,52 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   await using stack = new AsyncDisposableStack()
   const now = Date.now
   const newId = randomUUIDv7
-  const database = stack.adopt(await openDatabase(settings), (opened) => opened.close())
-  const renewed = await renewSecrets(database, settings)
-  const secrets = await openSecrets(database, settings, now)
-  for (const line of [...renewed, ...secrets.notices]) log.info(line)
-  const id = newId()
-  const bus = stack.adopt(await openBus(database, { id, log }), (opened) => opened.close())
-  const self = describeProcess(version, now())
-  const holder = stack.adopt(await keepHolder(database, { id, bus, log, process: self }), (lease) => lease.release())
-  const jobs = stack.adopt(createJobs(database, { now, log, bus }), (workers) => workers.drain(0))
-  const runStore = createRunStore(database, { box: secrets.box, wake: () => jobs.wake('notification') })
-  const executions = createExecutionStore(database)
-  const sessionStore = createSessionStore(database)
-
-  const cacheDir = path.join(settings.dataDir, 'cache')
-  await mkdir(cacheDir, { recursive: true, mode: 0o700 })
-  const root = await openFilesRoot(settings.filesRoot)
-  const outbound = stack.adopt(createGuardedFetch({ allowed: settings.outboundAllow }), (guarded) => guarded.close())
-  const pins = createPinStore(database)
-  const searching = openSearch(stack, { database, settings, cacheDir, id, now, log })
-  const { search } = searching
+  const storage = await openStorage(stack, { settings, version, log, now, newId })
+  const { database, secrets, bus, holder, jobs, runStore, sessionStore, changes } = storage
+  const { id } = storage.process
   const bytes = await openBytes(stack, settings)
-  const { store: knowledgeStore, documents } = openDocuments(stack, { database, search, bytes, log })
-  const tools = { files: root, cacheDir, outbound, search, documents, pins, logins: openLogins(database, settings) }
-  const storeChanges = database.isShared ? stack.adopt(watchChanges(database), (watching) => watching.close()) : undefined
-  const shared = secrets.box && storeChanges && { box: secrets.box, id, bus, watch: storeChanges.configuration }
-  const { agents, configuration, follow } = await openAgents(stack, {
-    settings,
-    environment,
-    tools,
-    database,
-    shared,
-    mayMakeSample,
-    now,
-    newId,
-    log,
-  })
-  searching.follow(agents.current)
-  const access = await openAccess(stack, { agent: agents.current, database, settings, secrets, bus, changes: storeChanges, now, log })
-
-  const { consoleSessions, identityProvider, consoleStore } = openConsole(stack, {
-    database,
-    settings,
-    bus,
-    outbound,
-    keys: access.keyRules,
-    now,
-    log,
-  })
+  const { tools, knowledgeStore, encoder, follow: followAgent } = await openToolParts(stack, { database, settings, bytes, id, now, log })
+  const { outbound } = tools
+  const shared = secrets.box && changes && { box: secrets.box, id, bus, watch: changes.configuration }
+  const configured = { settings, environment, tools, database, shared, mayMakeSample, now, newId, log }
+  const { agents, configuration, follow } = await openAgents(stack, configured)
+  const agent = agents.current
+  followAgent(agent)
+  const access = await openAccess(stack, { agent, database, settings, secrets, bus, changes, now, log })
+  const { verifier, keyUse, signing, adminKeyFile } = access
+  const signIn = openConsole(stack, { database, settings, bus, outbound, keys: access.keyRules, now, log })
 
   const publicUrl = () => settings.publicUrl ?? frontDoor?.url ?? boundAddress(app, settings.host)
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, { signal })
-  const common = { agent: agents.current, holder: holder.id, database, settings, jobs, bus, now, newId, sleep: pause, log }
-  const { signing } = access
-  const files = await openArtifacts(stack, { ...common, bytes, sessions: sessionStore, signing, publicUrl })
-  const { artifacts, keeper, executionFiles } = files
-  const { uploads, uploadStore } = openUploads({ ...common, bytes })
-  const knowledge = openKnowledge({ store: knowledgeStore, bytes, uploads, jobs })
-  const { memories, recall } = openMemory(database, { ...common, encoder: searching.encoder })
-  const tracing = await openTracing(stack, { tracing: settings.tracing, version, log })
-  const metrics = createMetrics({
-    runs: () => runs.counts(),
-    waiting: () => runStore.countUnclaimed(),
-    jobs: () => database.jobs.count(),
-    now,
+  const common = { agent, holder: holder.id, database, settings, jobs, bus, now, newId, sleep: pause, log }
+  const files = await openFiles(stack, { ...common, bytes, sessions: sessionStore, signing, publicUrl, knowledgeStore, root: tools.files })
+  const { artifacts, uploads } = files.services
+  const { memories, recall } = openMemory(database, { ...common, encoder })
+  const measures = await openMeasures(stack, {
+    ...common,
+    tracing: settings.tracing,
+    version,
+    runStore,
+    runs: () => runs,
     sharing: frontDoor?.metrics,
   })
-  const observer = tracing ? combineObservers([metrics.observer, tracing.observer]) : metrics.observer
+  const { metrics, observer } = measures
   const limits = openLimits(stack, { ...common, running: () => runs.running() })
-  const { runs, directly, subAgents, approvals, openCalls, traces } = openRuns(stack, {
+  const { executions, services: running } = openRuns(stack, {
     ...common,
     store: runStore,
-    executions,
-    root,
-    files: executionFiles,
+    root: tools.files,
+    files: files.executionFiles,
     uploads,
-    keeper,
+    keeper: files.keeper,
     recall,
     observer,
     onExecuted: metrics.executed,
     limits,
     refusalOf: outbound.refusalOf,
   })
-  const { callbacks, listCallbacks, notifications, notificationStore } = await openCallbacks({
+  const { runs, openCalls } = running
+  const callbacks = await openCallbacks({
     ...common,
     secrets: secrets.callbacks,
     box: secrets.box,
@@ -198,72 +130,35 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     openCalls,
     toAnswerFiles: artifacts.toAnswerFiles,
   })
-  const changes = openSessionChanges({ ...common, store: sessionStore, runs, artifacts })
-
-  const checks = checksOf({
-    settings,
-    environment,
-    agent: agents.current,
-    configuration,
-    knowledge: knowledgeStore,
-    database,
-    search: searching.search,
-    address: publicUrl,
-  })
-  const status = createStatus({ checks, database, jobs, process: { ...self, id }, now, log })
+  const historyTokens = () => agent().config.memory.history_tokens
+  const checks = checksOf({ ...common, environment, configuration, knowledge: knowledgeStore, search: tools.search, address: publicUrl })
   let isStopping = false
-  const runLists = createRunListStore(database)
   const services = {
-    agent: agents.current,
-    approvals,
-    artifacts,
-    callbacks,
-    changes,
+    agent,
     configuration,
-    consoleSessions,
-    identityProvider,
-    listCallbacks,
-    listRuns: createRunList(runLists),
-    sessionRuns: createSessionRuns(runLists),
-    contextFiles: createContextFiles(root),
     keys: access.keys,
-    knowledge,
     memories,
     metrics,
-    observability: createObservability({ reports: createRunReports(database), series: createSeriesStore(database), now }),
-    openCalls,
-    notifications: notificationStore,
+    pins: tools.pins,
     refusalOf: outbound.refusalOf,
-    pins,
-    recentRuns: createRecentRunStore(database),
-    traces,
-    runs,
-    runStore,
-    sessions: createSessions(sessionStore),
-    sessionStore,
-    conversations: createConversations({ store: createConversationStore(database), nameOf, newId, now }),
-    echoes: createEchoStore(database),
-    status,
-    subAgents,
-    tools: directly,
-    uploads,
+    status: createStatus({ checks, database, jobs, process: storage.process, now, log }),
     ping: () => database.ping(),
     isStopping: () => isStopping,
+    ...signIn.services,
+    ...files.services,
+    ...running,
+    ...callbacks.services,
+    ...openRecords({ database, store: runStore, openCalls, runs, historyTokens, now }),
+    ...openSessions({ ...common, store: sessionStore, runs, artifacts }),
   }
-  const { verifier, keyUse, adminKeyFile } = access
-  // Callbacks contain the service's own URL, which is known once the service listens.
-  const onListen = () => {
-    jobs.handle('callback', callbackConcurrency, callbacks.deliver)
-    jobs.handle('notification', callbackConcurrency, notifications.deliver)
-    jobs.handle('interrupt_callback', callbackConcurrency, callbacks.deliverInterruption)
-  }
-  const http = {
+  const onListen = callbacks.deliver
+  const { app, take } = await openHttp(stack, {
     settings,
     version,
     log,
     verifier,
     keyUse,
-    consoleSessions,
+    consoleSessions: signIn.services.consoleSessions,
     limits: limits.requests,
     meter: metrics.requests,
     services,
@@ -272,14 +167,13 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     streamKeepAliveMs,
     consoleFolder,
     documentationFolder,
-  }
-  const { app, take } = await openHttp(stack, http)
+  })
   if (frontDoor) onListen()
   holder.onLost(async (graceMs) => {
     await executions.endLost(holder.id, graceMs, now())
     await runs.adopt(graceMs)
   })
-  await keepPruned({ ...common, expiring: [consoleStore, uploadStore, createUnstoredRuns(database)] })
+  await keepPruned({ ...common, expiring: [signIn.store, files.uploadStore] })
   follow()
 
   const resources = stack.move()
@@ -287,7 +181,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     isStopping = true
     // A service without a database must stop too: other processes take the runs over when the lease expires.
     const logFailure = (step: Promise<void>) => step.catch((err: unknown) => log.error({ err }, 'A step of the shutdown failed'))
-    await Promise.all([runs.drain(drainMs), directly.drain(drainMs), pause(noticeMs)].map(logFailure))
+    await Promise.all([runs.drain(drainMs), running.tools.drain(drainMs), pause(noticeMs)].map(logFailure))
     database.postgres?.shortenRetries()
     await logFailure(holder.release())
     await logFailure(jobs.drain(jobDrainMs))
@@ -303,9 +197,6 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     close,
   }
 }
-
-/** Number of concurrent callbacks; a slow receiver occupies a slot. */
-const callbackConcurrency = 128
 
 /** Time limit for the last jobs; remaining jobs run after the next start. */
 const jobDrainMs = 3000

@@ -46,7 +46,7 @@ async function requestCode(url: string, key: string): Promise<string> {
 
 /** Stores a code for the administrator's key in the database of the service. */
 async function storeCode(settings: Settings): Promise<string> {
-  const { createAdminCode } = await import('../service/admin-code.ts')
+  const { createAdminCode } = await import('../service/console.ts')
   const code = await createAdminCode(settings)
   if (code !== undefined) return code
   throw new CommandFailure(1, ["The administrator's key is missing or has expired. A start of the service makes a new one."])

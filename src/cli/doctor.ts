@@ -4,12 +4,17 @@ import { describeOddities } from '../configuration/models/findings.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
 import type { Settings } from '../settings/settings.ts'
 import { CommandFailure, type CommandContext, type Terminal, withOwnCommand } from './terminal.ts'
-import { checkArtifacts } from '../service/checks/artifacts.ts'
-import { checkDataDir, checkFilesRoot, exists } from '../service/checks/folders.ts'
-import { checkOutbound } from '../service/checks/outbound.ts'
+import {
+  checkArtifacts,
+  checkDataDir,
+  checkFilesRoot,
+  exists,
+  checkOutbound,
+  checkSecrets,
+  checkPublicUrl,
+  describeSettings,
+} from '../service/checks/installation.ts'
 import { checkSearch } from '../service/checks/search.ts'
-import { checkSecrets } from '../service/checks/secrets.ts'
-import { checkPublicUrl, describeSettings } from '../service/checks/settings.ts'
 import { checkStore } from '../service/checks/store.ts'
 import { checkTools } from '../service/checks/tools.ts'
 import { openStoredLogins } from '../service/logins.ts'

@@ -4,6 +4,7 @@ import type { Jobs } from '../runs/jobs.ts'
 import { prune, type ExpiredItems } from '../runs/retention.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { Database } from '../store/database.ts'
+import { createUnstoredRuns } from '../store/runs/unstored.ts'
 import { createRetentionStore } from '../store/sessions/retention.ts'
 
 interface Expiring {
@@ -14,7 +15,7 @@ interface Expiring {
 interface RetentionOptions {
   agent: CurrentAgent
   database: Database
-  /** Stores whose rows have an expiry of their own. */
+  /** Stores whose rows have an expiry of their own, beside unstored runs. */
   expiring: readonly Expiring[]
   jobs: Jobs
   settings: Settings
@@ -40,11 +41,12 @@ const restFactor = 4
 /** Prunes old data in a single process at a time, through a permanent job. */
 export async function keepPruned({ agent, database, jobs, settings, expiring, now, sleep, log }: RetentionOptions): Promise<void> {
   const store = createRetentionStore(database)
+  const expiringStores = [...expiring, createUnstoredRuns(database)]
   const onRemoved = (things: ExpiredItems) => log.info(things, 'retention')
   let nextPrune = 0
   jobs.handle('retention', 1, async (_job, signal) => {
     try {
-      for (const store of expiring)
+      for (const store of expiringStores)
         while (!signal.aborted && (await store.removeExpired(now(), expiredBatch)) > 0) await sleep(expiredPauseMs)
       if (now() < nextPrune) return { kind: 'again', at: now() + expireEveryMs }
       const { retention } = agent().config

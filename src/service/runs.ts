@@ -2,26 +2,23 @@ import type { Logger } from 'pino'
 import { createDocumentCache } from '../files/document-text.ts'
 import { createImages } from '../files/images.ts'
 import type { FilesRoot } from '../files/root.ts'
-import type { CurrentAgent } from '../configuration/agent.ts'
 import { watchLoad } from '../metrics/load.ts'
 import { createAdmission, type AdmissionDependencies } from '../runs/intake/admission.ts'
-import { createApprovals, type Approvals, type ApprovalsDependencies } from '../runs/approvals/approvals.ts'
-import type { ApprovalStore } from '../runs/approvals/approval-store.ts'
+import { createApprovals, type ApprovalsDependencies } from '../runs/approvals/approvals.ts'
 import { createAttachments } from '../runs/attachments/attachments.ts'
 import { createRuns, type RunsDependencies, type Runs } from '../runs/runs.ts'
-import { createDirectExecution, type DirectExecution, type DirectExecutionDependencies } from '../runs/tool-executions/direct-execution.ts'
-import type { ExecutionStore } from '../runs/tool-executions/tool-execution.ts'
+import { createDirectExecution, type DirectExecutionDependencies } from '../runs/tool-executions/direct-execution.ts'
 import type { Jobs } from '../runs/jobs.ts'
 import { logEnd, logFault, logSummary } from '../runs/run-observer.ts'
 import { createClientWaits } from '../runs/execution/client-waits.ts'
-import { createObservedRuns, createRunTraces, type RunTraces } from '../runs/trace/run-traces.ts'
 import { createSummaries } from '../runs/window/summary.ts'
 import { createApprovalStore } from '../store/runs/approvals.ts'
 import type { Database } from '../store/database.ts'
+import { createExecutionStore } from '../store/runs/executions.ts'
 import { createRunTails } from '../store/runs/logs.ts'
 import { createSubAgentStore } from '../store/configuration/sub-agents.ts'
 import { createSummaryStore } from '../store/sessions/conversations.ts'
-import { createSubAgents, type SubAgents } from '../sub-agents/sub-agents.ts'
+import { createSubAgents } from '../sub-agents/sub-agents.ts'
 import { createCallerSchemas } from '../tools/caller-schemas/caller-schemas.ts'
 import { createClientTools } from '../tools/client-tools.ts'
 import { createReadOf } from '../tools/files/files.ts'
@@ -47,20 +44,9 @@ interface RunsOptions extends SharedDependencies, Pick<DirectExecutionDependenci
   limits: Pick<AdmissionDependencies, 'runsElsewhere' | 'countRuns'>
   jobs: Jobs
   database: Database
-  executions: ExecutionStore
-  agent: CurrentAgent
   root: FilesRoot
   uploads: Uploads
   log: Logger
-}
-
-interface OpenRuns {
-  approvals: Approvals
-  openCalls: ApprovalStore
-  traces: RunTraces
-  runs: Runs
-  directly: DirectExecution
-  subAgents: SubAgents
 }
 
 /** Number of concurrent summaries: a small one, because summaries call a model and runs should not wait. */
@@ -73,8 +59,8 @@ const requeueEveryMs = 60_000
 const expiryConcurrency = 4
 
 /** Wires runs, direct tool executions and summaries. */
-export function openRuns(stack: AsyncDisposableStack, options: RunsOptions): OpenRuns {
-  const { database, executions, root, files, uploads, onExecuted, limits, log, ...runPorts } = options
+export function openRuns(stack: AsyncDisposableStack, options: RunsOptions) {
+  const { database, root, files, uploads, onExecuted, limits, log, ...runPorts } = options
   const { agent, store, jobs, now } = runPorts
   const documents = createDocumentCache()
   const images = createImages()
@@ -103,8 +89,9 @@ export function openRuns(stack: AsyncDisposableStack, options: RunsOptions): Ope
     onFault: logFault(log),
     onEnd: logEnd(log, now),
   })
+  const executions = createExecutionStore(database)
   const refuse = () => admission.refuseExecution(runs.load())
-  const directly = createDirectExecution({ ...runPorts, refuse, onExecuted, files, store: executions })
+  const tools = createDirectExecution({ ...runPorts, refuse, onExecuted, files, store: executions })
   const summaries = createSummaries({ ...runPorts, store: createSummaryStore(database, store), onFailure: logSummary(log) })
   jobs.handle('summary', summaryConcurrency, summaries)
   const requeue = () => void store.addMissingJobs(now()).catch((err: unknown) => log.error({ err }, 'requeue'))
@@ -119,8 +106,5 @@ export function openRuns(stack: AsyncDisposableStack, options: RunsOptions): Ope
     return { kind: 'done' }
   })
   const drain = (ms: number) => (stopWork(), runs.drain(ms))
-  const historyTokens = () => agent().config.memory.history_tokens
-  const observed = createObservedRuns(runs.observe)
-  const traces = createRunTraces({ store, approvals: openCalls, observed, progressOf: runs.progressOf, historyTokens })
-  return { runs: { ...runs, drain }, directly, subAgents, approvals, openCalls, traces }
+  return { executions, services: { runs: { ...runs, drain }, runStore: store, tools, subAgents, approvals, openCalls } }
 }

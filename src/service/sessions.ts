@@ -1,10 +1,16 @@
 import type { Artifacts } from '../artifacts/artifacts.ts'
-import type { Runs } from '../runs/runs.ts'
+import { nameOf } from '../runs/intake/open.ts'
 import type { Jobs } from '../runs/jobs.ts'
-import { createSessionChanges, type SessionChanges, type SessionHooks } from '../sessions/session-changes.ts'
+import type { Runs } from '../runs/runs.ts'
+import { createConversations } from '../sessions/conversations.ts'
+import { createSessionChanges } from '../sessions/session-changes.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
+import { createSessions } from '../sessions/sessions.ts'
+import type { Database } from '../store/database.ts'
+import { createConversationStore } from '../store/sessions/conversations.ts'
 
 interface SessionOptions {
+  database: Database
   store: SessionStore
   runs: Runs
   artifacts: Artifacts
@@ -13,18 +19,22 @@ interface SessionOptions {
   now(): number
 }
 
-/** Wires deletion and forks of sessions. The deletion hooks run in a job, which survives a crash. */
-export function openSessionChanges({ store, runs, artifacts, jobs, newId, now }: SessionOptions): SessionChanges {
-  const hooks: SessionHooks[] = [
-    {
-      onDeleted: (_tenant, key) => artifacts.deleteAll(key),
-      onForked: (_tenant, sourceKey, newKey) => artifacts.copyAll(sourceKey, newKey),
-    },
-  ]
+/** Wires sessions. What follows a deletion runs in a job, which survives a crash. */
+export function openSessions({ database, store, runs, artifacts, jobs, newId, now }: SessionOptions) {
+  const files = {
+    onDeleted: (_tenant: string, key: string) => artifacts.deleteAll(key),
+    onForked: (_tenant: string, sourceKey: string, newKey: string) => artifacts.copyAll(sourceKey, newKey),
+  }
   jobs.handle('session_deleted', 1, async ({ tenant, data }) => {
-    for (const hook of hooks) await hook.onDeleted(tenant, data.session)
+    await files.onDeleted(tenant, data.session)
     return { kind: 'done' }
   })
   const sessionRuns = { cancel: runs.cancelSession, stopDeleted: runs.stopDeleted }
-  return createSessionChanges({ store, runs: sessionRuns, hooks, wake: () => jobs.wake('session_deleted'), newId, now })
+  const wake = () => jobs.wake('session_deleted')
+  return {
+    sessionStore: store,
+    sessions: createSessions(store),
+    changes: createSessionChanges({ store, runs: sessionRuns, hooks: [files], wake, newId, now }),
+    conversations: createConversations({ store: createConversationStore(database), nameOf, newId, now }),
+  }
 }

@@ -1,4 +1,3 @@
-import { hostname } from 'node:os'
 import type { Logger } from 'pino'
 import type { Static } from 'typebox'
 import type { ServiceStatus } from '../http/resources/status.ts'
@@ -80,11 +79,6 @@ export function createStatus({ checks, database, jobs, process, now, log }: Stat
       return reading.status
     },
   }
-}
-
-/** This process, as others see it. */
-export function describeProcess(version: string, startedAt: number): { startedAt: number; host: string; version: string } {
-  return { startedAt, host: hostname(), version }
 }
 
 const statusOf = { ok: 'ok', warn: 'warning', fail: 'error' } as const

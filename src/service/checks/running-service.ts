@@ -7,15 +7,18 @@ import { checkModels, type Finding } from '../../models/check-models.ts'
 import type { Search } from '../../search/retriever.ts'
 import type { Settings } from '../../settings/settings.ts'
 import type { Database } from '../../store/database.ts'
-import { checkArtifacts } from './artifacts.ts'
-import { checkDataDir, checkFilesRoot } from './folders.ts'
-import { checkKnowledge } from './knowledge.ts'
-import { checkOutbound } from './outbound.ts'
-import { checkSearch, toIndexFindings } from './search.ts'
-import { checkSecretsOf } from './secrets.ts'
-import { checkPublicUrl, describeSettings } from './settings.ts'
+import {
+  checkArtifacts,
+  checkDataDir,
+  checkFilesRoot,
+  checkOutbound,
+  checkSecretsOf,
+  checkPublicUrl,
+  describeSettings,
+} from './installation.ts'
+import { checkKnowledge, checkSearch, toIndexFindings } from './search.ts'
 import { checkPostgres, checkSqlite } from './store.ts'
-import { toToolFindings } from './tool-findings.ts'
+import { toToolFindings } from './tools.ts'
 
 /** A check of one part of the running service. */
 export interface ServiceCheck {
