@@ -17,7 +17,7 @@ export const steps: readonly Step[] = [
   {
     title: 'Authenticate',
     text: "The route's declared permission and the key become a `Principal`; otherwise 401, 403 or 429.",
-    globs: ['access/**', 'http/server/authenticate.ts', 'http/console/**', 'service/access.ts'],
+    globs: ['access/**', 'http/server/authenticate.ts', 'service/access.ts'],
   },
   {
     title: 'Route',
