@@ -117,12 +117,13 @@ export class StreamedTexts<T> {
   }
 
   /** `beforeText`: written before a text that begins. */
-  take(event: Extract<LoggedEvent, { type: 'text' }>, beforeText: () => readonly T[] = () => []): T[] {
+  take(event: Extract<LoggedEvent, { type: 'text' }>, beforeText?: () => readonly T[]): T[] {
     const piece = this.segments.take(event)
     if (event.label !== 'answer') return event.text === '' ? [] : this.toDelta(event.label, event.text, beforeText)
     if (!piece) return []
+    if (!piece.startsSegment) return this.toDelta('answer', piece.text, beforeText)
     // An answer that does not continue its predecessor is a text of its own.
-    const closing = piece.startsSegment ? this.close() : []
+    const closing = this.close()
     return [...closing, ...this.toDelta('answer', piece.text, beforeText)]
   }
 
@@ -144,10 +145,10 @@ export class StreamedTexts<T> {
     return this.segments.heldAnswer(event)
   }
 
-  private toDelta(label: string, text: string, beforeText: () => readonly T[] = () => []): T[] {
+  private toDelta(label: string, text: string, beforeText?: () => readonly T[]): T[] {
     if (this.current?.label === label) return [this.current.form.delta(text)]
     const closing = this.close()
-    const before = beforeText()
+    const before = beforeText?.() ?? []
     const form = this.toForm(label === 'answer' ? 'text' : 'reasoning', this.count++)
     this.current = { form, label }
     return [...closing, ...before, ...form.opening, form.delta(text)]

@@ -74,8 +74,10 @@ export class AgUiProjection implements Projection<AgUiEvent> {
   private toEvents(event: LoggedEvent): readonly AgUiEvent[] {
     const { messages, plan, calls } = this
     switch (event.type) {
-      case 'text':
-        return [...plan.take(event), ...messages.take(event)]
+      case 'text': {
+        const planned = plan.take(event)
+        return planned.length === 0 ? messages.take(event) : [...planned, ...messages.take(event)]
+      }
       case 'retrying':
         return messages.interrupt(event)
       case 'step_start':

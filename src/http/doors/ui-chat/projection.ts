@@ -92,8 +92,11 @@ export class UiMessageProjection implements Projection<UiPart> {
   private toParts(event: LoggedEvent): readonly UiPart[] {
     const { texts } = this
     switch (event.type) {
-      case 'text':
-        return [...this.toPlan(event), ...texts.take(event, () => this.step())]
+      case 'text': {
+        const planned = this.toPlan(event)
+        const parts = texts.take(event, this.step)
+        return planned.length === 0 ? parts : [...planned, ...parts]
+      }
       case 'retrying':
         return texts.interrupt(event)
       case 'step_start':
@@ -103,7 +106,7 @@ export class UiMessageProjection implements Projection<UiPart> {
       case 'interrupt':
         return [...texts.interrupt(event), ...this.toPlan(event)]
       case 'end':
-        return [...texts.end(event, () => this.step()), ...this.toPlan(event)]
+        return [...texts.end(event, this.step), ...this.toPlan(event)]
     }
   }
 
@@ -112,7 +115,7 @@ export class UiMessageProjection implements Projection<UiPart> {
   }
 
   /** Begins a step of the message: a call of the model with its tool calls. */
-  private step(): UiPart[] {
+  private readonly step = (): UiPart[] => {
     if (this.isStepOpen && !this.hasResult) return []
     const closing = this.closeStep()
     this.isStepOpen = true
