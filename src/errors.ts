@@ -1,5 +1,4 @@
-import { errorTypes, type ErrorCode } from './error-types.ts'
-import type { ErrorType } from './error-types/error-type.ts'
+import { errorTypes, type ErrorCode, type ErrorType } from './error-types.ts'
 
 export type { ErrorCode } from './error-types.ts'
 
