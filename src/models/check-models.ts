@@ -1,15 +1,15 @@
 import { ModelError, type Model, type ModelErrorCode, type ModelSink } from '../agent/model.ts'
 import { orAborted } from '../concurrency/or-aborted.ts'
-import { listModels } from '../configuration/models/findings.ts'
+import { listModels, type ListedModel } from '../configuration/models/findings.ts'
 import { ConfigError, formatPath, type ConfigProblem } from '../configuration/problems.ts'
 import type { Environment } from '../configuration/references.ts'
 import type { AgentConfig, ModelConfig } from '../configuration/schema.ts'
 import { createConnections, type Connections } from './connections.ts'
 import { createModel, createModels, createSmallModel } from './create-model.ts'
-import { describeAbilities } from './describe-abilities.ts'
 import { createEmbedder } from './embeddings/create-embedder.ts'
 import { describePrices, pricesOf } from './find-prices.ts'
 import { messageOf } from '../errors.ts'
+import type { ModelAbilities } from '../configuration/models/abilities.ts'
 
 /** Result of a check: a line of text, and advice if the check did not pass. */
 export interface Finding {
@@ -139,4 +139,38 @@ async function askTiny(model: Model, signal: AbortSignal): Promise<void> {
   } catch (error) {
     if (!firstEvent.signal.aborted) throw error
   }
+}
+
+/** What the service believes that a model can do, as one line. */
+export function describeAbilities({ wire, abilities, source }: ListedModel): string {
+  const parts = [
+    `wire ${wire}`,
+    toTools(abilities),
+    toSchemas(abilities),
+    toReasoning(abilities),
+    toMedia(abilities),
+    abilities.cache === 'none' ? 'no prompt cache' : `prompt cache: ${abilities.cache}`,
+    ...(abilities.providerTools.length > 0 ? [`tools of the provider: ${abilities.providerTools.join(', ')}`] : []),
+  ]
+  return `${parts.join('; ')}${source === 'default' ? ' (assumed: the model is not in the table)' : ''}`
+}
+
+function toTools({ tools, parallelTools, strictTools }: ModelAbilities): string {
+  if (!tools) return 'no tools'
+  return ['tools', ...(parallelTools ? [] : ['one at a time']), ...(strictTools ? ['strict'] : [])].join(', ')
+}
+
+function toSchemas({ structuredOutput }: ModelAbilities): string {
+  const texts = { with_tools: 'schemas beside tools', without_tools: 'schemas without tools', none: 'schemas by instruction' }
+  return texts[structuredOutput]
+}
+
+function toReasoning({ efforts, reasoningTokens }: ModelAbilities): string {
+  if (efforts.length === 0) return reasoningTokens ? 'reasoning in tokens' : 'no reasoning effort'
+  return `reasoning ${efforts.join(', ')}${reasoningTokens ? ' or in tokens' : ''}`
+}
+
+function toMedia({ images, documents, audio, video }: ModelAbilities): string {
+  const kinds = Object.entries({ images, PDF: documents, audio, video }).flatMap(([kind, isRead]) => (isRead ? [kind] : []))
+  return kinds.length > 0 ? `reads ${kinds.join(', ')}` : 'reads text only'
 }

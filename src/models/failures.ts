@@ -1,6 +1,5 @@
 import { ModelError, type ModelErrorCode } from '../agent/model.ts'
 import { fieldsOf } from '../json/shape.ts'
-import { readRetryAfter, type ResponseHeaders } from './retry-after.ts'
 
 /** Label of a model for error messages, and the secrets to remove from them: the key, header values, credentials and query of the URL. */
 export interface Origin {
@@ -116,4 +115,67 @@ function excerpt(origin: Origin, text: string): string {
     .replace(/[\p{C}\s]+/gu, ' ')
     .trim()
   return clean.length > maxExcerpt ? `${clean.slice(0, maxExcerpt - 1)}…` : clean
+}
+
+export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>
+
+/**
+ * Milliseconds to wait as a provider requests: from `retry-after-ms`, `retry-after` in seconds or as an HTTP date, or Google's `RetryInfo` in
+ * the body. Undefined without such a request.
+ */
+export function readRetryAfter(headers: ResponseHeaders, body: unknown, now: number): number | undefined {
+  const exact = Number(headers['retry-after-ms'] || NaN)
+  if (exact >= 0) return exact
+  return fromHeader(headers['retry-after'], now) ?? fromBody(body)
+}
+
+function fromHeader(value: string | string[] | undefined, now: number): number | undefined {
+  if (typeof value !== 'string' || value.trim() === '') return undefined
+  const seconds = Number(value)
+  if (seconds >= 0) return seconds * 1000
+  const date = Date.parse(value)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
+}
+
+/** Google's OpenAI address puts its error in an array. */
+function fromBody(body: unknown): number | undefined {
+  const { error } = fieldsOf(Array.isArray(body) ? body[0] : body)
+  const { details } = fieldsOf(error)
+  if (!Array.isArray(details)) return undefined
+  for (const detail of details.slice(0, maxDetails)) {
+    const { '@type': type, retryDelay: delay } = fieldsOf(detail)
+    if (!String(type).endsWith('google.rpc.RetryInfo') || typeof delay !== 'string') continue
+    const seconds = Number(/^(\d{1,9}(?:\.\d{1,9})?)s$/.exec(delay)?.[1] ?? NaN)
+    if (seconds >= 0) return Math.ceil(seconds * 1000)
+  }
+  return undefined
+}
+
+/** Google sends three details at most. */
+const maxDetails = 20
+
+/** Limits for replies of model servers, for all protocols. */
+
+/** Limit of tool calls in an answer. Each call is a step of the run, which is stored and sent to readers. */
+const maxCalls = 500
+
+/** Limit of the characters of an answer, so that an endless answer cannot fill the memory. */
+const maxCharacters = 16 * 1024 * 1024
+
+/** No answer uses a billion tokens. The limit keeps sums of token counts exact. */
+const maxTokens = 1_000_000_000
+
+/** Throws `ModelError` if an answer has too many tool calls. */
+export function checkCallCount(count: number, origin: Origin): void {
+  if (count > maxCalls) throw toStreamError(origin, `the answer has more than ${maxCalls} tool calls`)
+}
+
+/** Throws `ModelError` if an answer is too long. */
+export function checkLength(characters: number, origin: Origin): void {
+  if (characters > maxCharacters) throw toStreamError(origin, 'the answer is too long')
+}
+
+/** Sanitizes a token count: an invalid, negative or absurd count becomes 0. A wrong count must not fail a run that has its answer. */
+export function toTokenCount(tokens: unknown): number {
+  return typeof tokens === 'number' && tokens >= 0 && tokens <= maxTokens ? Math.floor(tokens) : 0
 }

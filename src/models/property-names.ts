@@ -1,8 +1,7 @@
 import type { JsonObject, JsonSchema } from '../agent/messages.ts'
 import type { ModelReply, ModelRequest, ToolOffer } from '../agent/model.ts'
-import { isObject } from '../json/shape.ts'
+import { isObject, isDeeper, maxJsonDepth } from '../json/shape.ts'
 import { listed, named } from '../json/schema/schema-nodes.ts'
-import { parseArguments } from './call-arguments.ts'
 import { toToolSchema } from './tool-schema.ts'
 
 /** Names of parameters that Claude accepts at the top of the schema of a tool. */
@@ -89,4 +88,15 @@ function renameIn<Call extends { arguments: string }>(call: Call, names: Readonl
   if (!input) return call
   const entries = Object.entries(input).map(([name, value]): [string, JsonObject[string]] => [names?.get(name) ?? name, value])
   return { ...call, arguments: JSON.stringify(Object.fromEntries(entries)) }
+}
+
+/** Parses the arguments of a tool call; undefined unless the text is a JSON object within the depth limit, which can be sent to models again. */
+export function parseArguments(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject && !isDeeper(value, maxJsonDepth) ? (value as JsonObject) : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ModelError, type ModelRequest } from '../agent/model.ts'
 import { collectReply, fail, say, ScriptedModel } from '../agent/scripted-model.ts'
-import { withRefusals } from './refusals.ts'
+import { withRefusals } from './retry.ts'
 
 const request: ModelRequest = { system: '', messages: [], tools: [], responseSchema: { type: 'object' } }
 

@@ -7,10 +7,11 @@ import {
   type ModelRequest,
   type ModelSink,
   type ModelUsage,
+  addUsage,
 } from '../agent/model.ts'
-import { EmptyAnswerError, findEmptiness, withSpent } from './empty-answers.ts'
-import { unseenIn, withoutUnseen } from './unseen-media.ts'
+import { unseenIn, withoutUnseen, isBlank } from './fit-messages.ts'
 import { reachState } from '../states.ts'
+import type { Message } from '../agent/messages.ts'
 
 export interface RetryOptions {
   /** Attempts per model. */
@@ -127,4 +128,78 @@ function summary(failures: ModelError[]): ModelError {
   if (failures.length === 1) return last
   const message = failures.map((failure) => failure.message).join('; ')
   return new ModelError(last.code, message, { cause: last, retryAfterMs: last.retryAfterMs })
+}
+
+/** A complete answer with neither text nor calls nor files. `usage` holds the tokens that the provider counted for it. */
+export class EmptyAnswerError extends ModelError {
+  readonly usage: ModelUsage
+
+  constructor(model: string, usage: ModelUsage) {
+    super('unavailable', `${model} gave an empty answer`)
+    this.usage = usage
+  }
+}
+
+/**
+ * The failure of a reply that ended regularly without content; undefined for a reply with content, or with an end that explains itself. After
+ * tool calls a model may end without a word if an earlier message of the turn holds its answer.
+ */
+export function findEmptiness({ name }: Model, reply: ModelReply, messages: readonly Message[]): EmptyAnswerError | undefined {
+  const { text, toolCalls, files, finish, usage } = reply
+  const isRegular = finish === 'stop' || finish === 'tool_calls'
+  if (!isRegular || toolCalls.length > 0 || files?.length || !isBlank(text) || hasSpoken(messages)) return undefined
+  return new EmptyAnswerError(name, usage)
+}
+
+/** True if the model has written a text since the last question. */
+function hasSpoken(messages: readonly Message[]): boolean {
+  const start = messages.findLastIndex(({ role }) => role === 'user')
+  return messages.slice(start + 1).some((message) => message.role === 'assistant' && !isBlank(message.text))
+}
+
+/** Adds the tokens of empty answers of the same model. Another model has other prices, so its tokens cannot be added. */
+export function withSpent(reply: ModelReply, spent: readonly ModelUsage[]): ModelReply {
+  const usages = spent.filter(({ model }) => model === reply.usage.model)
+  return usages.length > 0 ? { ...reply, usage: usages.reduce(addUsage, reply.usage) } : reply
+}
+
+/**
+ * Asks again without a part of the request that the provider refuses and that the model can do without:
+ * - Data of the provider, when the provider cannot read the data any more: OpenAI encrypts reasoning for an organisation, and Azure for a
+ *   resource, so a second account with the same model cannot read the reasoning of the first.
+ * - The provider's native form of a schema: servers know different parts of JSON Schema, or none. The system prompt describes the schema in
+ *   any case, and the answer is validated.
+ */
+export function withRefusals(model: Model): Model {
+  async function reply(request: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
+    try {
+      return await model.reply(request, sink, signal)
+    } catch (error) {
+      const smaller = !signal.aborted && error instanceof ModelError && error.code === 'refused' ? toSmaller(request, error) : undefined
+      if (!smaller) throw error
+      return reply(smaller, sink, signal)
+    }
+  }
+
+  return { ...model, reply }
+}
+
+function hasVendor(message: Message): boolean {
+  return message.role === 'assistant' && message.vendor !== undefined
+}
+
+/** The words in which providers refuse their own signed or encrypted parts. */
+const unreadable = /encrypted.content|signature|['"`](?:reasoning|(?:redacted_)?thinking)['"`]/i
+
+/** The request without the refused part; undefined if nothing can be left out. */
+function toSmaller(request: ModelRequest, { message }: ModelError): ModelRequest | undefined {
+  if (unreadable.test(message) && request.messages.some(hasVendor)) return { ...request, messages: request.messages.map(withoutVendor) }
+  const { responseSchema, ...plain } = request
+  return responseSchema && plain
+}
+
+function withoutVendor(message: Message): Message {
+  if (message.role !== 'assistant') return message
+  const { vendor: _, ...rest } = message
+  return rest
 }

@@ -12,15 +12,20 @@ import {
 } from '../../agent/model.ts'
 import type { ModelAbilities } from '../../configuration/models/abilities.ts'
 import type { Provider } from '../../configuration/providers.ts'
-import { withBedrockFiles } from './bedrock-files.ts'
-import { toCallOptions, untakenStops } from './call-options.ts'
-import { toReasoningOptions, type WantedReasoning } from './reasoning-options.ts'
-import { mayThink, toPrompt } from './prompt.ts'
+import { withBedrockFiles, mayThink, toPrompt } from './prompt.ts'
+import {
+  toCallOptions,
+  untakenStops,
+  toReasoningOptions,
+  type WantedReasoning,
+  isOnResponses,
+  toAnswerFormat,
+  toFunctionTools,
+} from './call-options.ts'
 import { toProviderTools } from './provider-tools.ts'
-import { isOnResponses, toAnswerFormat, toFunctionTools } from './schemas.ts'
 import { PartCollector } from './reply.ts'
 import type { Timeouts } from '../chat-completions/event-stream.ts'
-import { withIdleTools, withoutCalls } from '../idle-tools.ts'
+import { withIdleTools, withoutCalls } from '../fit-messages.ts'
 import { withRealNames, withSentNames } from '../property-names.ts'
 import { withStops } from '../stops.ts'
 import { toConnectionError, toStatusError, type Origin } from '../failures.ts'

@@ -1,7 +1,7 @@
 import type { LanguageModelV4Citation, LanguageModelV4Source, SharedV4ProviderMetadata } from '@ai-sdk/provider'
 import type { ModelSource } from '../../agent/model.ts'
 import { fieldsOf } from '../../json/shape.ts'
-import { SourceCollector } from '../chat-completions/sources.ts'
+import { SourceCollector } from '../chat-completions/made-files.ts'
 
 /** Supports of Gemini's search that are looked at. */
 const maxSupports = 200

@@ -1,26 +1,10 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, SharedV4ProviderOptions } from '@ai-sdk/provider'
-import type { AssistantMessage, JsonObject, JsonValue, Message, ToolMessage, UserMessage } from '../../agent/messages.ts'
+import type { AssistantMessage, JsonValue, Message, ToolMessage, UserMessage, MessageFile } from '../../agent/messages.ts'
 import type { ModelRequest } from '../../agent/model.ts'
 import { isDemand } from '../../agent/model-request.ts'
-import { isBlank } from '../blank.ts'
-import { parseArguments } from '../call-arguments.ts'
-import { toCarrier } from './wire-items.ts'
-
-/**
- * A part of a reply in the order of generation, with the signatures that the provider wants back. Text and calls are stored in the message
- * itself: a text part has only its length, and call parts are in the order of the calls.
- */
-export type VendorPart =
-  | { type: 'reasoning'; text: string; options?: SharedV4ProviderOptions }
-  | { type: 'text'; length: number; options?: SharedV4ProviderOptions }
-  /** Claude's summary of the turns before. */
-  | { type: 'summary'; text: string; options?: SharedV4ProviderOptions }
-  | { type: 'call'; options?: SharedV4ProviderOptions }
-  /** A call that the provider ran, and its result. */
-  | { type: 'provider-call'; id: string; name: string; input: JsonValue; options?: SharedV4ProviderOptions }
-  | { type: 'provider-result'; id: string; name: string; output: JsonValue; isError: boolean; options?: SharedV4ProviderOptions }
-  /** What the provider wants back as it is, in place of parts of reasoning and calls. */
-  | { type: 'item'; item: JsonObject; options?: never }
+import { isBlank } from '../fit-messages.ts'
+import { parseArguments } from '../property-names.ts'
+import { toCarrier, type VendorPart } from './kept-parts.ts'
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 
@@ -160,4 +144,38 @@ function toSignedContent(message: AssistantMessage, parts: VendorPart[]): Assist
     const text = message.text.slice(at, (at += part.length))
     return isBlank(text) ? [] : [{ type: 'text', text, providerOptions }]
   })
+}
+
+/** What Bedrock demands of files: names of few characters, each once in a request, and a text beside a document. */
+
+/** Bedrock accepts 200 characters; the rest is for a number. */
+const maxName = 190
+
+export function withBedrockFiles(messages: readonly Message[]): readonly Message[] {
+  if (!messages.some((message) => message.role === 'user' && message.files)) return messages
+  const usedNames = new Set<string>()
+  return messages.map((message) => (message.role === 'user' && message.files ? toNamed(message, message.files, usedNames) : message))
+}
+
+function toNamed(message: UserMessage, files: readonly MessageFile[], usedNames: Set<string>): UserMessage {
+  const renamedFiles = files.map((file) => ({ ...file, name: toUnique(toPlain(file.name), usedNames) }))
+  const text = isBlank(message.text) ? `The user sent: ${renamedFiles.map(({ name }) => name).join(', ')}.` : message.text
+  return { ...message, text, files: renamedFiles }
+}
+
+/** The name without its ending, which the package would cut at the first full stop. */
+function toPlain(name: string): string {
+  const letters = name
+    .replace(/\.[^.]*$/, '')
+    .normalize('NFKD')
+    .replace(/\p{Mark}/gu, '')
+  const plain = letters.replace(/[^a-zA-Z0-9 ()[\]-]+/g, '-').replace(/ {2,}/g, ' ')
+  return plain.slice(0, maxName).replace(/^[ -]+|[ -]+$/g, '') || 'document'
+}
+
+function toUnique(name: string, usedNames: Set<string>): string {
+  let unique = name
+  for (let n = 2; usedNames.has(unique.toLowerCase()); n++) unique = `${name} (${n})`
+  usedNames.add(unique.toLowerCase())
+  return unique
 }

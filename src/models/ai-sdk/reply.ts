@@ -5,6 +5,7 @@ import type {
   LanguageModelV4ToolCall,
   LanguageModelV4Usage,
   SharedV4ProviderMetadata,
+  LanguageModelV4FinishReason,
 } from '@ai-sdk/provider'
 import {
   addUsage,
@@ -14,18 +15,16 @@ import {
   type ModelReply,
   type RequestedCall,
   type ToolOffer,
+  type ModelUsage,
 } from '../../agent/model.ts'
 import type { Provider } from '../../configuration/providers.ts'
 import { TextBuilder } from '../../agent/text.ts'
-import { KeptParts } from './kept-parts.ts'
+import { KeptParts, itemsIn, openReasoningIn } from './kept-parts.ts'
 import { PlacedSources } from './placed-sources.ts'
 import { toPausedContent } from './prompt.ts'
 import { ProviderCalls } from './provider-calls.ts'
-import { toFinish, toUsage } from './reply-end.ts'
-import { isOnResponses } from './schemas.ts'
-import { itemsIn, openReasoningIn } from './wire-items.ts'
-import { toStreamError, type Origin } from '../failures.ts'
-import { checkCallCount, checkLength } from '../reply-limits.ts'
+import { isOnResponses } from './call-options.ts'
+import { toStreamError, type Origin, checkCallCount, checkLength, toTokenCount } from '../failures.ts'
 
 /** Files of an answer that are kept, and their characters in base64. */
 const maxFiles = 50
@@ -221,3 +220,34 @@ export class PartCollector {
 
 /** Ends of Claude behind which the reply goes on. */
 const pauses = new Set(['pause_turn', 'compaction'])
+
+/** Ends of a model that has failed at its own call: another attempt may succeed. */
+const brokenEnds = new Set([
+  'UNEXPECTED_TOOL_CALL',
+  'MALFORMED_FUNCTION_CALL',
+  'MALFORMED_RESPONSE',
+  'malformed_tool_use',
+  'malformed_model_output',
+])
+
+/** How a reply ended; undefined for a reply that is not whole. */
+export function toFinish({ unified, raw }: LanguageModelV4FinishReason, hasCalls: boolean): ModelReply['finish'] | undefined {
+  if (raw !== undefined && brokenEnds.has(raw)) return undefined
+  if (unified === 'length') return 'length'
+  // The package (google 4.0) does not know this filter.
+  if (unified === 'content-filter' || raw === 'MODEL_ARMOR') return 'content_filter'
+  if (unified === 'stop' || unified === 'tool-calls') return hasCalls ? 'tool_calls' : 'stop'
+  // A finish reason unknown to the SDK is a regular end. A stream without a finish reason broke off.
+  return unified === 'other' && raw !== undefined ? (hasCalls ? 'tool_calls' : 'stop') : undefined
+}
+
+export function toUsage(model: string, { inputTokens, outputTokens }: LanguageModelV4Usage): ModelUsage {
+  return {
+    model,
+    input: toTokenCount(inputTokens.total),
+    output: toTokenCount(outputTokens.total),
+    cachedInput: toTokenCount(inputTokens.cacheRead),
+    ...(inputTokens.cacheWrite ? { cacheWrite: toTokenCount(inputTokens.cacheWrite) } : {}),
+    reasoning: toTokenCount(outputTokens.reasoning),
+  }
+}

@@ -7,7 +7,7 @@ import { startModelServer } from '../../../test/fixtures/model-server.ts'
 import type { ModelEvent, ModelRequest } from '../../agent/model.ts'
 import { createConnections } from '../connections.ts'
 import { createChatCompletionsModel } from './chat-completions.ts'
-import { toWireBody } from './request-body.ts'
+import { toWireBody } from './event-stream.ts'
 
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void

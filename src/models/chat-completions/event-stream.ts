@@ -2,8 +2,8 @@ import { StringDecoder } from 'node:string_decoder'
 import { createParser, type EventSourceParser } from 'eventsource-parser'
 import type { Dispatcher, Pool } from 'undici'
 import { ModelError } from '../../agent/model.ts'
-import { toWireBody } from './request-body.ts'
 import { maxErrorBytes, toConnectionError, toStatusError, toStreamError, type Origin, type StatusResponse } from '../failures.ts'
+import { Readable } from 'node:stream'
 
 /** Receiver of the data of server-sent events. `accept` may throw a `ModelError`. */
 export interface EventSink {
@@ -200,4 +200,31 @@ export class EventStream implements Dispatcher.DispatchHandler {
     this.wake = undefined
     wake?.()
   }
+}
+
+/** A smaller body is not worth a stream. */
+const minStreamedBytes = 16 * 1024
+
+export interface WireBody {
+  body: string | Readable
+  /** Alternating names and values. */
+  headers: readonly string[]
+}
+
+/**
+ * The body of a request, and its headers. undici keeps a body as long as the response lasts, minutes for a streamed answer. A long prompt is
+ * therefore sent as a stream, which lets its bytes go.
+ */
+export function toWireBody(text: string): WireBody {
+  if (text.length < minStreamedBytes) return { body: text, headers: [] }
+  let bytes: Buffer | null = Buffer.from(text)
+  const headers = ['content-length', String(bytes.length)]
+  const body = new Readable({
+    read() {
+      this.push(bytes)
+      if (bytes) this.push(null)
+      bytes = null
+    },
+  })
+  return { body, headers }
 }

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { Image, Message, ToolMessage } from '../../agent/messages.ts'
+import type { Image, Message, ToolMessage, MessageFile, UserMessage, AssistantMessage, JsonValue, ToolCall } from '../../agent/messages.ts'
 import type { ChatCompletionsTraits } from '../../configuration/providers.ts'
-import { toWireAssistant, type AssistantForm, type ToId } from './assistant.ts'
-import { toContent, toParts, toPicture } from './question-parts.ts'
+import { isBlank } from '../fit-messages.ts'
+import { parseArguments } from '../property-names.ts'
+import type { Quirks } from './dialects.ts'
+import { readVendor, type VendorData, type VendorIdentity } from './vendor-data.ts'
 
 type Form = Omit<AssistantForm, 'toId'>
 
@@ -66,7 +68,7 @@ function toMistralMessages(messages: readonly Message[], form: AssistantForm): W
 
 /** No message for an assistant message without content. */
 function toWireMessage(message: Message, form: AssistantForm, dialect: ChatCompletionsTraits['dialect']): WireMessage[] {
-  if (message.role === 'user') return [{ role: 'user', content: toContent(message, dialect) }]
+  if (message.role === 'user') return [{ role: 'user', content: toQuestion(message, dialect) }]
   if (message.role === 'tool') return [{ role: 'tool', tool_call_id: form.toId(message.callId), content: message.text }]
   const assistant = toWireAssistant(message, form)
   return assistant ? [assistant] : []
@@ -87,4 +89,127 @@ const alphanumerics = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu
 function toMistralId(id: string): string {
   const hash = createHash('sha256').update(id).digest()
   return Array.from(hash.subarray(0, 9), (byte) => alphanumerics[byte % alphanumerics.length]).join('')
+}
+
+type ServerDialect = ChatCompletionsTraits['dialect']
+
+/** The content of a question: a text, or parts if it has pictures or files. */
+function toQuestion(message: UserMessage, dialect: ServerDialect): string | object[] {
+  return message.images?.length || message.files?.length ? toParts(message, dialect) : message.text
+}
+
+/** The parts of a question, the text first. */
+export function toParts({ text, images = [], files = [] }: UserMessage, dialect: ServerDialect): object[] {
+  const media = [...images.map(toPicture), ...files.map((file) => (dialect === 'mistral' ? toMistralPart(file) : toFilePart(file)))]
+  return text === '' ? media : [{ type: 'text', text }, ...media]
+}
+
+export function toPicture({ mediaType, data }: Image): object {
+  return { type: 'image_url', image_url: { url: toDataUrl({ mediaType, data }) } }
+}
+
+/** OpenAI has documents and audio, vLLM and OpenRouter videos too. */
+function toFilePart(file: MessageFile): object {
+  const kind = kindOf(file)
+  if (kind === 'audio') return { type: 'input_audio', input_audio: { data: file.data, format: audioFormat(file) } }
+  if (kind === 'video') return { type: 'video_url', video_url: { url: toDataUrl(file) } }
+  return { type: 'file', file: { filename: file.name, file_data: toDataUrl(file) } }
+}
+
+function toMistralPart(file: MessageFile): object {
+  if (kindOf(file) === 'audio') return { type: 'input_audio', input_audio: file.data }
+  return { type: 'document_url', document_url: toDataUrl(file), document_name: file.name }
+}
+
+function kindOf({ mediaType }: MessageFile): string {
+  return mediaType.slice(0, mediaType.indexOf('/')).toLowerCase()
+}
+
+/** The name of an audio format: `wav` and `mp3` at OpenAI, further names elsewhere. */
+function audioFormat({ mediaType }: MessageFile): string {
+  const [type = ''] = mediaType.toLowerCase().split(';', 1)
+  const subtype = type.slice(type.indexOf('/') + 1).replace(/^x-/, '')
+  if (subtype === 'mpeg' || subtype === 'mpeg3') return 'mp3'
+  if (subtype === 'wave' || subtype === 'vnd.wave') return 'wav'
+  return subtype === 'mp4' ? 'm4a' : subtype
+}
+
+function toDataUrl({ mediaType, data }: { mediaType: string; data: string }): string {
+  return `data:${mediaType};base64,${data}`
+}
+
+/** Converts the id of a call to an id that the server accepts. */
+export type ToId = (id: string) => string
+
+export interface AssistantForm {
+  identity: VendorIdentity
+  quirks: Quirks
+  toId: ToId
+}
+
+/** A message, perhaps with fields of its reasoning. */
+interface WireAssistant {
+  role: 'assistant'
+  content: string | object[] | null
+  tool_calls?: object[]
+}
+
+/** Converts a message of the model, with the reasoning that the server wants back. Undefined for a message without content. */
+export function toWireAssistant(message: AssistantMessage, { identity, quirks, toId }: AssistantForm): WireAssistant | undefined {
+  const { text, toolCalls } = message
+  if (toolCalls.length === 0 && isBlank(text)) return undefined
+  const data = quirks.refusesReasoning ? {} : (readVendor(identity, message) ?? {})
+  const content = toContent(text, data)
+  const fields: WireAssistant = { ...toReasoning(message, data, quirks, toId), role: 'assistant', content }
+  if (toolCalls.length === 0) return fields
+  const extras = toExtras(message, data, quirks)
+  const calls = toolCalls.map((call, index) => ({
+    id: toId(call.id),
+    type: 'function',
+    // Some servers parse the arguments, and would reject every later request of a session with invalid arguments.
+    function: { name: call.name, arguments: parseArguments(call.arguments) ? call.arguments : '{}' },
+    extra_content: extras[index] ?? undefined,
+  }))
+  return { ...fields, tool_calls: calls }
+}
+
+/** Several servers refuse a text of white space. Mistral's reasoning stands in the content. */
+function toContent(text: string, { reasoning }: VendorData): string | object[] | null {
+  if (reasoning?.field !== 'thinking') return isBlank(text) ? null : text
+  const thinking = { type: 'thinking', thinking: [{ type: 'text', text: reasoning.text }] }
+  return isBlank(text) ? [thinking] : [thinking, { type: 'text', text }]
+}
+
+function toReasoning(message: AssistantMessage, { reasoning, details }: VendorData, quirks: Quirks, toId: ToId): object {
+  const { toolCalls } = message
+  const returned = reasoning && reasoning.field !== 'thinking' ? { [reasoning.field]: reasoning.text } : {}
+  const filled = quirks.needsReasoning && !returned['reasoning_content'] ? { reasoning_content: substituteFor(message) } : {}
+  // The server knows the calls by the ids of this request, not by the ids that it gave them.
+  const values = details?.map(({ value, call }) => (call === undefined ? value : { ...value, id: toId(toolCalls[call]?.id ?? '') }))
+  const signed = values ?? (quirks.needsDetails ? toAnyDetails(toolCalls.slice(0, 1), toId) : undefined)
+  return { ...returned, ...filled, ...(signed && { reasoning_details: signed }) }
+}
+
+/**
+ * Reasoning for a message that came without: of another model, or of this model while it did not think. The text differs from message to message,
+ * because a model that reads the same text in each of its turns begins to repeat it.
+ */
+function substituteFor({ reasoning = '', text, toolCalls }: AssistantMessage): string {
+  if (!isBlank(reasoning)) return reasoning
+  if (toolCalls.length === 0) return `The answer begins: ${text.trim().slice(0, 80)}`
+  return `The next step: ${toolCalls.map(({ id, name }) => `${name} (${id})`).join(', ')}`
+}
+
+/** Google's documented value for a call without a signature, such as a call of another model. The first call of a message has the signature. */
+const noSignature = 'skip_thought_signature_validator'
+const anySignature = { google: { thought_signature: noSignature } }
+
+/** The same value in the form in which OpenRouter passes signatures on. */
+function toAnyDetails(calls: readonly ToolCall[], toId: ToId): object[] {
+  return calls.map(({ id }) => ({ type: 'reasoning.encrypted', data: noSignature, id: toId(id), format: 'google-gemini-v1', index: 0 }))
+}
+
+function toExtras({ toolCalls }: AssistantMessage, { calls }: VendorData, quirks: Quirks): JsonValue[] {
+  if (calls) return calls
+  return quirks.needsSignatures ? [anySignature, ...toolCalls.slice(1).map(() => null)] : []
 }

@@ -2,14 +2,20 @@ import type { ModelEvent, ModelReply } from '../../agent/model.ts'
 import { ModelError } from '../../agent/model.ts'
 import { TextBuilder } from '../../agent/text.ts'
 import { isObject } from '../../json/shape.ts'
-import { toStreamError, type Origin } from '../failures.ts'
-import { checkLength } from '../reply-limits.ts'
+import { toStreamError, type Origin, checkLength } from '../failures.ts'
 import { ReplyParts } from './reply-parts.ts'
-import { TextChunk } from './text-chunk.ts'
+import {
+  TextChunk,
+  toUsage,
+  type WireUsage,
+  onlyTextOf,
+  type WireChoice,
+  type WireChunk,
+  type WireMessage,
+  type WirePart,
+} from './wire-chunk.ts'
 import { ThinkTags } from './think-tags.ts'
-import { toUsage, type WireUsage } from './usage.ts'
 import { toVendor, type ReasoningField, type VendorIdentity } from './vendor-data.ts'
-import { onlyTextOf, type WireChoice, type WireChunk, type WireMessage, type WirePart } from './wire-chunk.ts'
 
 export interface ReplySettings extends VendorIdentity {
   /** The format of speech that the requests ask for. */

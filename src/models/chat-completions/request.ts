@@ -1,18 +1,15 @@
 import type { JsonObject } from '../../agent/messages.ts'
-import type { ModelOptions, ModelRequest, ReasoningEffort, ToolChoice, ToolOffer } from '../../agent/model.ts'
+import type { ModelOptions, ModelRequest, ReasoningEffort, ToolChoice, ToolOffer, Model } from '../../agent/model.ts'
 import { isDemand } from '../../agent/model-request.ts'
-import type { ModelAbilities } from '../../configuration/models/abilities.ts'
+import { type ModelAbilities, abilitiesOf } from '../../configuration/models/abilities.ts'
 import { ownFields } from '../../configuration/models/rules.ts'
 import { providers, type ChatCompletionsProvider, type ChatCompletionsTraits } from '../../configuration/providers.ts'
-import { fitEffort } from '../fit-effort.ts'
-import { withIdleTools } from '../idle-tools.ts'
-import { findDialect, type Dialect } from './dialects.ts'
+import { fitEffort, findDialect, type Dialect, type Quirks } from './dialects.ts'
+import { withIdleTools } from '../fit-messages.ts'
 import { toWireMessages } from './messages.ts'
-import type { Quirks } from './quirks.ts'
-import { toResponseFormat } from './response-format.ts'
-import { isStrict } from '../strict-schema.ts'
+import { isStrict, toToolSchema } from '../tool-schema.ts'
 import { withSentNames } from '../property-names.ts'
-import { toToolSchema } from '../tool-schema.ts'
+import type { ModelConfig } from '../../configuration/schema.ts'
 
 /** Settings that are the same in every request of a model. */
 export interface RequestSettings {
@@ -139,4 +136,52 @@ function toWireTool({ name, description, schema }: ToolOffer, isStrictly: boolea
   const parameters = toToolSchema(schema)
   const strict = isStrictly && isStrict(parameters) ? { strict: true } : {}
   return { type: 'function', function: { name, description, parameters, ...strict } }
+}
+
+/**
+ * `response_format` of a request with a schema; undefined where the provider's form does not fit. A server that decodes by the schema calls no
+ * tools then, so that such a server gets the form only in requests without tools.
+ */
+export function toResponseFormat(
+  { responseSchema, tools }: Pick<ModelRequest, 'responseSchema' | 'tools'>,
+  ability: ModelAbilities['structuredOutput'],
+): object | undefined {
+  // OpenAI and most servers accept only objects.
+  if (!responseSchema || responseSchema['type'] !== 'object') return undefined
+  if (ability === 'none' || (tools.length > 0 && ability !== 'with_tools')) return undefined
+  const { $schema: _, ...schema } = responseSchema
+  return { type: 'json_schema', json_schema: { name: 'answer', schema, strict: isStrict(schema) } }
+}
+
+type ConfiguredOptions = RequestSettings & Pick<Model, 'seesImages' | 'readsFiles'>
+
+/** The options of a model on chat completions that agent.yaml and the table of abilities decide. */
+export function toConfiguredOptions(provider: ChatCompletionsProvider, config: ModelConfig): ConfiguredOptions {
+  const { schemaWithTools }: ChatCompletionsTraits = providers[provider]
+  const abilities = abilitiesOf({ ...config, wire: 'chat-completions' })
+  const { extra_body: extraBody, reasoning_summary: summary } = config
+  return {
+    provider,
+    model: config.model,
+    seesImages: config.images ?? true,
+    readsFiles: (mediaType) => isReadable(mediaType, abilities),
+    temperature: config.temperature,
+    maxOutputTokens: config.max_output_tokens,
+    reasoningEffort: config.reasoning_effort,
+    // Models of OpenAI get the effort as configured, and what other servers accept is not known.
+    efforts: provider === 'mistral' || provider === 'xai' ? abilities.efforts : undefined,
+    reasoningTokens: config.reasoning_tokens,
+    reasoningSummary: summary && summary === 'on',
+    extraBody: extraBody as JsonObject | undefined,
+    structuredOutput: schemaWithTools ? 'with_tools' : abilities.structuredOutput,
+    strictTools: abilities.strictTools,
+  }
+}
+
+/** The audio formats that every server with audio reads. */
+const audioTypes = /^audio\/(?:(?:x-)?wav|wave|vnd\.wave|mpeg|mp3)$/i
+
+function isReadable(mediaType: string, { documents, audio, video }: ModelAbilities): boolean {
+  if (mediaType === 'application/pdf') return documents
+  return audioTypes.test(mediaType) ? audio : video && mediaType.startsWith('video/')
 }

@@ -1,7 +1,6 @@
 import { type Embedder, ModelError } from '../../agent/model.ts'
 import type { Connections } from '../connections.ts'
-import { toTokenCount } from '../reply-limits.ts'
-import { maxErrorBytes, toConnectionError, toStatusError, type Origin } from '../failures.ts'
+import { toTokenCount, maxErrorBytes, toConnectionError, toStatusError, type Origin } from '../failures.ts'
 
 export interface WireEmbedderOptions {
   name: string

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Message, MessageFile } from '../agent/messages.ts'
 import type { ModelRequest } from '../agent/model.ts'
-import { unseenIn, withoutUnseen } from './unseen-media.ts'
+import { unseenIn, withoutUnseen } from './fit-messages.ts'
 
 const pdf: MessageFile = { name: 'a.pdf', mediaType: 'application/pdf', data: 'AAAA', text: 'The pump needs oil.' }
 const scan: MessageFile = { name: 'scan.pdf', mediaType: 'application/pdf', data: 'AAAA' }
