@@ -8,11 +8,12 @@ import type { Section } from '../../files/document.ts'
 import { createFileSet } from '../../files/file-set.ts'
 import { createPatterns } from '../../files/patterns.ts'
 import type { FilesRoot } from '../../files/root.ts'
-import { inGroups } from '../../knowledge/in-groups.ts'
+import { inGroups, type GroupWork } from '../../knowledge/in-groups.ts'
 import { toSection } from '../../knowledge/passages.ts'
-import type { Search } from '../../search/retriever.ts'
+import type { Retriever, Search } from '../../search/retriever.ts'
 import {
   createDocumentStore,
+  type DocumentStore,
   findFilesOnDisk,
   isSameFile,
   sizeOf,
@@ -23,26 +24,6 @@ import {
   type IndexedDocument,
   type LoadedFile,
 } from './document-store.ts'
-
-/** A search index of the documents which match patterns, kept up to date with changes on disk. */
-export interface DocumentIndex {
-  /**
-   * Indexes new and changed files and drops removed files. Cheap when repeated within seconds. Resolves `waitMs` after the work has begun at
-   * the latest, or at once where scans of the files take long; the work goes on in the background.
-   */
-  refresh(waitMs: number): Promise<void>
-  /** The best passages of the documents for which `isVisible` is true. Other documents have no influence on the result. */
-  search(
-    query: string,
-    isVisible: (document: IndexedDocument) => boolean,
-    options: { limit: number; signal?: AbortSignal },
-  ): Promise<Found[]>
-  documents(): Iterable<IndexedDocument>
-  state(): IndexState
-  /** True if the index reads the file, under any name and with the current targets of links. */
-  readsFile(relative: string): boolean
-  close(): Promise<void>
-}
 
 /** A passage that a search has found. */
 export interface Found {
@@ -84,108 +65,148 @@ const maxScanWaitMs = 100
 const concurrency = 2
 
 export async function openDocumentIndex(options: DocumentIndexOptions): Promise<DocumentIndex> {
-  const { files, patterns, cacheDir, search, label, log, now } = options
-  const { globs, matches } = createPatterns(patterns)
-  const present = createFileSet(files.path, { globs, now })
+  const { files, patterns, search, label } = options
+  const { globs } = createPatterns(patterns)
   const identity = createHash('sha256')
     .update(JSON.stringify([files.path, globs]))
     .digest('hex')
     .slice(0, 24)
   const name = `knowledge-${identity}`
-  const store = createDocumentStore(path.join(cacheDir, name))
-  const retriever = await search.open(name, { label })
-  const entries = new Map<string, IndexEntry>()
-  let queue: FileOnDisk[] = []
-  let waiting = 0
-  let isListed = false
-  let scanMs = 0
-  let total = 0
-  let refreshing: Promise<void> | undefined
-  let validUntil = -Infinity
+  return new DocumentIndex(name, options, await search.open(name, { label }))
+}
+
+/** A search index of the documents which match patterns, kept up to date with changes on disk. */
+export class DocumentIndex {
+  private readonly options: DocumentIndexOptions
+  private readonly retriever: Retriever
+  private readonly patterns: ReturnType<typeof createPatterns>
+  private readonly present: ReturnType<typeof createFileSet>
+  private readonly store: DocumentStore
+  private readonly entries = new Map<string, IndexEntry>()
+  private queue: FileOnDisk[] = []
+  private waiting = 0
+  private isListed = false
+  private scanMs = 0
+  private total = 0
+  private refreshing: Promise<void> | undefined
+  private validUntil = -Infinity
   /** Monotonic milliseconds. */
-  let waitUntil = 0
-  let closed = false
+  private waitUntil = 0
+  private isClosed = false
 
-  async function load(file: FileOnDisk): Promise<LoadedFile> {
-    try {
-      return { file, document: await store.load(file.file, file.absolute, file) }
-    } catch (error) {
-      const reason = messageOf(error)
-      if (!closed) log.warn({ file: file.file, reason }, 'A document cannot be searched')
-      return { file, fault: { reason, isLasting: error instanceof DocumentFault } }
+  constructor(name: string, options: DocumentIndexOptions, retriever: Retriever) {
+    const { files, patterns, cacheDir, now } = options
+    this.options = options
+    this.retriever = retriever
+    this.patterns = createPatterns(patterns)
+    this.present = createFileSet(files.path, { globs: this.patterns.globs, now })
+    this.store = createDocumentStore(path.join(cacheDir, name))
+  }
+
+  /**
+   * Indexes new and changed files and drops removed files. Cheap when repeated within seconds. Resolves `waitMs` after the work has begun at
+   * the latest, or at once where scans of the files take long; the work goes on in the background.
+   */
+  async refresh(waitMs: number): Promise<void> {
+    const { now, log } = this.options
+    if (this.isClosed || (!this.refreshing && now() < this.validUntil)) return
+    if (!this.refreshing) {
+      this.refreshing = this.scanAndUpdate().finally(() => (this.refreshing = undefined))
+      this.waitUntil = performance.now() + (this.isListed && this.scanMs > maxScanWaitMs ? 0 : waitMs)
     }
+    const scan = this.refreshing
+    // Later searches do not wait again for work that takes long.
+    if (await settlesWithin(scan, Math.max(0, this.waitUntil - performance.now()))) return scan
+    scan.catch((err: unknown) => log.warn({ err }, 'Documents cannot be indexed'))
   }
 
-  async function publish(group: readonly LoadedFile[]): Promise<void> {
-    if (closed) return
-    await retriever.remove(group.flatMap(({ file, fault }) => (fault ? [file.file] : [])))
-    const documents = group.flatMap(({ file, document }) => (document ? [{ id: file.file, ...document }] : []))
-    const changed = documents.filter(({ id, version }) => retriever.versions().get(id) !== version)
-    // Hidden meanwhile: new text must not be found under old metadata.
-    for (const { id } of changed) entries.delete(id)
-    await retriever.put(...changed.map(toSearchDocument))
-    for (const loaded of group) entries.set(loaded.file.file, toEntry(loaded))
-    waiting -= group.length
+  /** The best passages of the documents for which `isVisible` is true. Other documents have no influence on the result. */
+  async search(
+    query: string,
+    isVisible: (document: IndexedDocument) => boolean,
+    options: { limit: number; signal?: AbortSignal },
+  ): Promise<Found[]> {
+    const isVisibleId = (id: string) => {
+      const entry = this.entries.get(id)
+      return entry !== undefined && isVisible(entry)
+    }
+    const hits = await this.retriever.search(query, { ...options, isVisible: isVisibleId })
+    return hits.flatMap((hit) => {
+      const document = this.entries.get(hit.document)
+      return document ? [{ document, passage: toSection(hit), score: hit.score }] : []
+    })
   }
 
-  async function removeOthers(onDisk: readonly FileOnDisk[]): Promise<void> {
+  documents(): Iterable<IndexedDocument> {
+    return this.entries.values()
+  }
+
+  state(): IndexState {
+    const { isListed, total, waiting } = this
+    const faults = [...this.entries.values()].flatMap(({ file, fault }) => (fault === undefined ? [] : [{ file, reason: fault }]))
+    return { isListed, total, waiting, faults }
+  }
+
+  /** True if the index reads the file, under any name and with the current targets of links. */
+  readsFile(relative: string): boolean {
+    return this.patterns.matches(relative) || this.present.has(relative)
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true
+    await this.refreshing?.catch(() => undefined)
+    await this.retriever.close()
+  }
+
+  private async scanAndUpdate(): Promise<void> {
+    const { files, now } = this.options
+    const startedAt = now()
+    const onDisk = await findFilesOnDisk(files, this.patterns.globs)
+    this.scanMs = now() - startedAt
+    this.total = onDisk.length
+    await this.removeOthers(onDisk)
+    this.queue = onDisk.filter((file) => !isSameFile(this.entries.get(file.file), file)).toReversed()
+    this.waiting = this.queue.length
+    this.isListed = true
+    const work: GroupWork<FileOnDisk, LoadedFile> = {
+      next: () => (this.isClosed ? undefined : this.queue.pop()),
+      load: (file) => this.load(file),
+      sizeOf,
+      finish: (group) => this.publish(group),
+    }
+    await Promise.all(Array.from({ length: concurrency }, () => inGroups(work))).finally(() => (this.queue = []))
+    this.validUntil = now() + Math.min(maxValidMs, Math.max(minValidMs, this.scanMs * validPerScan))
+  }
+
+  private async removeOthers(onDisk: readonly FileOnDisk[]): Promise<void> {
+    const { entries, retriever } = this
     const names = new Set(onDisk.map(({ file }) => file))
     const removed = [...entries.keys()].filter((file) => !names.has(file))
     const hasOtherFiles = removed.length > 0 || onDisk.some(({ file }) => !entries.has(file))
     for (const file of removed) entries.delete(file)
     await retriever.remove([...retriever.versions().keys()].filter((file) => !names.has(file)))
-    if (hasOtherFiles) await store.keepOnly(names)
+    if (hasOtherFiles) await this.store.keepOnly(names)
   }
 
-  async function scanAndUpdate(): Promise<void> {
-    const startedAt = now()
-    const onDisk = await findFilesOnDisk(files, globs)
-    scanMs = now() - startedAt
-    total = onDisk.length
-    await removeOthers(onDisk)
-    queue = onDisk.filter((file) => !isSameFile(entries.get(file.file), file)).toReversed()
-    waiting = queue.length
-    isListed = true
-    const work = { next: () => (closed ? undefined : queue.pop()), load, sizeOf, finish: publish }
-    await Promise.all(Array.from({ length: concurrency }, () => inGroups(work))).finally(() => (queue = []))
-    validUntil = now() + Math.min(maxValidMs, Math.max(minValidMs, scanMs * validPerScan))
+  private async load(file: FileOnDisk): Promise<LoadedFile> {
+    try {
+      return { file, document: await this.store.load(file.file, file.absolute, file) }
+    } catch (error) {
+      const reason = messageOf(error)
+      if (!this.isClosed) this.options.log.warn({ file: file.file, reason }, 'A document cannot be searched')
+      return { file, fault: { reason, isLasting: error instanceof DocumentFault } }
+    }
   }
 
-  return {
-    async refresh(waitMs) {
-      if (closed || (!refreshing && now() < validUntil)) return
-      if (!refreshing) {
-        refreshing = scanAndUpdate().finally(() => (refreshing = undefined))
-        waitUntil = performance.now() + (isListed && scanMs > maxScanWaitMs ? 0 : waitMs)
-      }
-      const scan = refreshing
-      // Later searches do not wait again for work that takes long.
-      if (await settlesWithin(scan, Math.max(0, waitUntil - performance.now()))) return scan
-      scan.catch((err: unknown) => log.warn({ err }, 'Documents cannot be indexed'))
-    },
-    async search(query, isVisible, options) {
-      const isVisibleId = (id: string) => {
-        const entry = entries.get(id)
-        return entry !== undefined && isVisible(entry)
-      }
-      const hits = await retriever.search(query, { ...options, isVisible: isVisibleId })
-      return hits.flatMap((hit) => {
-        const document = entries.get(hit.document)
-        return document ? [{ document, passage: toSection(hit), score: hit.score }] : []
-      })
-    },
-    documents: () => entries.values(),
-    state: () => ({
-      isListed,
-      total,
-      waiting,
-      faults: [...entries.values()].flatMap(({ file, fault }) => (fault === undefined ? [] : [{ file, reason: fault }])),
-    }),
-    readsFile: (relative) => matches(relative) || present.has(relative),
-    async close() {
-      closed = true
-      await refreshing?.catch(() => undefined)
-      await retriever.close()
-    },
+  private async publish(group: readonly LoadedFile[]): Promise<void> {
+    if (this.isClosed) return
+    await this.retriever.remove(group.flatMap(({ file, fault }) => (fault ? [file.file] : [])))
+    const documents = group.flatMap(({ file, document }) => (document ? [{ id: file.file, ...document }] : []))
+    const changed = documents.filter(({ id, version }) => this.retriever.versions().get(id) !== version)
+    // Hidden meanwhile: new text must not be found under old metadata.
+    for (const { id } of changed) this.entries.delete(id)
+    await this.retriever.put(...changed.map(toSearchDocument))
+    for (const loaded of group) this.entries.set(loaded.file.file, toEntry(loaded))
+    this.waiting -= group.length
   }
 }

@@ -45,7 +45,7 @@ export async function createKnowledgeSearch(
 ): Promise<ToolBuild & { tool: KnowledgeSearchTool }> {
   const patterns = (spec.config['paths'] ?? []) as string[]
   const hasUploads = spec.config['uploads'] !== false
-  const index = await shareDocumentIndex(spec.name, { ...deps, log: deps.log.child({ tool: spec.name }), patterns, now })
+  const { index, close } = await shareDocumentIndex(spec.name, { ...deps, log: deps.log.child({ tool: spec.name }), patterns, now })
   await index.refresh(maxWaitMs)
 
   async function searchFiles(query: string, limit: number, context: ToolContext): Promise<FoundPassage[]> {
@@ -93,7 +93,7 @@ export async function createKnowledgeSearch(
       return describe({ filters: [], isWithheld: () => false })
     },
   }
-  return { tool, close: index.close }
+  return { tool, close }
 }
 
 /** What a search may have missed. */

@@ -14,7 +14,10 @@ const indexesOf = new WeakMap<Search, Map<string, SharedIndex>>()
  * Opens the index of files, or returns the open one: two entries with the same patterns, or two versions of the configuration, share an index.
  * The last `close` closes it. `user` is the name of the entry.
  */
-export async function shareDocumentIndex(user: string, options: Omit<DocumentIndexOptions, 'label'>): Promise<DocumentIndex> {
+export async function shareDocumentIndex(
+  user: string,
+  options: Omit<DocumentIndexOptions, 'label'>,
+): Promise<{ index: DocumentIndex; close(): Promise<void> }> {
   const indexes = indexesOf.get(options.search) ?? new Map<string, SharedIndex>()
   indexesOf.set(options.search, indexes)
   const key = JSON.stringify([options.files.path, options.cacheDir, options.patterns])
@@ -34,7 +37,7 @@ export async function shareDocumentIndex(user: string, options: Omit<DocumentInd
   }
 
   try {
-    return { ...(await shared.index), close: release }
+    return { index: await shared.index, close: release }
   } catch (error) {
     await release()
     throw error
