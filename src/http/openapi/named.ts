@@ -18,9 +18,6 @@ export interface OperationText {
   requests?: Record<string, Record<string, RequestExample>>
 }
 
-/** Texts by operation id. */
-export type OperationTexts = Record<string, OperationText>
-
 declare module 'fastify' {
   interface FastifySchema {
     /** Read when the document is asked for: texts and examples cost the start nothing. */

@@ -1,4 +1,3 @@
-import { operationTexts } from './operations.ts'
 import { parameterTexts } from './parameters.ts'
 import recorded from './reply-examples.json' with { type: 'json' }
 import type { OperationText } from './named.ts'
@@ -47,7 +46,7 @@ export function addTexts(plain: object, publicUrl?: string): object {
 }
 
 function addOperationTexts({ 'x-details': readDetails, ...operation }: Operation): Operation {
-  const text = readDetails?.() ?? operationTexts[operation.operationId ?? '']
+  const text = readDetails?.()
   if (!text) return operation
   const examples = replyExamples[operation.operationId!] ?? {}
   return {

@@ -3,6 +3,7 @@ import type { FastifyInstance, RouteShorthandOptions } from 'fastify'
 import { Type, type TObject } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
 import { named } from '../../openapi/named.ts'
+import { a2aDetails } from './http-details.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { disconnectSignal } from '../../server/connection.ts'
 import { a2aType } from './google-status.ts'
@@ -20,7 +21,14 @@ interface HttpInput {
 }
 
 /** An operation: its name in the OpenAPI document, behind `a2a`, its route, and the method of the handler that both bindings share. */
-type HttpOperation = [name: string, route: string, access: Access, method: keyof A2ARequestHandler, summary: string, input?: HttpInput]
+type HttpOperation = [
+  name: keyof typeof a2aDetails,
+  route: string,
+  access: Access,
+  method: keyof A2ARequestHandler,
+  summary: string,
+  input?: HttpInput,
+]
 
 const { chat, readRun, cancelRun, changeNotifications: change } = accessTo
 // The router ends a parameter before a colon only where the parameter has an expression.
@@ -90,6 +98,7 @@ function toSchema([name, route, , , summary, { body, querystring } = {}]: HttpOp
     tags: ['Protocols'],
     operationId: `a2a${name}`,
     summary: `${summary} (A2A)`,
+    details: () => a2aDetails[name],
     headers: A2aHeaders,
     ...(params && { params }),
     ...(querystring && { querystring }),

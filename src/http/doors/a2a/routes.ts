@@ -7,6 +7,8 @@ import { principalOf } from '../../server/authenticate.ts'
 import { disconnectSignal } from '../../server/connection.ts'
 import type { A2aServices } from './task-runs.ts'
 
+const question = 'What were the total sales by region?'
+
 const Json = Type.Record(Type.String(), Type.Unknown())
 
 /** Cache time in seconds: the longest delay until clients see a change of the configuration or of a tool's state. */
@@ -46,6 +48,24 @@ export function a2aRoutes(app: FastifyInstance, services: A2aServices): void {
       schema: {
         tags: ['Protocols'],
         summary: 'The agent for other agents (A2A 1.0)',
+        details: () => ({
+          description: `JSON-RPC of the Agent2Agent protocol 1.0: \`SendMessage\`, \`SendStreamingMessage\`, \`GetTask\`, \`ListTasks\`, \`CancelTask\`, \`SubscribeToTask\`, \`GetExtendedAgentCard\`, and \`Create\`, \`Get\`, \`List\` and \`DeleteTaskPushNotificationConfig\`. The routes under \`/a2a/v1\` are the same operations with HTTP and JSON. A task is a run, a context a session. The header is \`a2a-version: 1.0\`; without it, requests are of version 0.3, with methods such as \`message/send\`. Errors of the protocol have the status 200 and an \`error\`.`,
+          parameters: { 'a2a-version': '1.0' },
+          prefilled: ['a2a-version'],
+          requests: {
+            'application/json': {
+              message: {
+                summary: 'A question',
+                value: {
+                  jsonrpc: '2.0',
+                  id: 1,
+                  method: 'SendMessage',
+                  params: { message: { messageId: 'example-1', role: 'ROLE_USER', parts: [{ text: question }] } },
+                },
+              },
+            },
+          },
+        }),
         headers: A2aHeaders,
         body: Message,
         response: { 200: answers, 409: ErrorReply, ...refusals },
@@ -68,6 +88,10 @@ function cardRoute(app: FastifyInstance, services: A2aServices): void {
       schema: {
         tags: ['Protocols'],
         summary: 'The agent card (A2A 1.0)',
+        details: () => ({
+          description:
+            'What other agents read first: name, skills, addresses of the two A2A bindings and how to authenticate. It needs no key and may be cached for a minute; `if-none-match` with the `etag` is answered with 304.',
+        }),
         headers: Type.Pick(A2aHeaders, ['a2a-version']),
         response: {
           200: { ...Json, headers: cacheHeaders },

@@ -9,6 +9,8 @@ import { toSource, AgUiEvent, RunAgentInput } from './input.ts'
 import { isAnswer, toDecisions } from './interrupts.ts'
 import { AgUiProjection } from './projection.ts'
 
+const question = 'What were the total sales by region?'
+
 const answers = {
   description: 'Server-sent events, described by the schema of one `data`: from `RUN_STARTED` to `RUN_FINISHED` or `RUN_ERROR`.',
   content: { 'text/event-stream': { schema: AgUiEvent } },
@@ -23,6 +25,21 @@ export function agUiRoutes(app: FastifyInstance, services: PageServices): void {
       schema: {
         tags: ['Protocols'],
         summary: 'The agent for pages and clients of AG-UI 1.0',
+        details: () => ({
+          description: `AG-UI 1.0, for clients such as \`HttpAgent\` of \`@ag-ui/client\`. \`threadId\` is the session and \`runId\` the request id. The answer is a stream of events from \`RUN_STARTED\` to \`RUN_FINISHED\` or \`RUN_ERROR\`; refusals for the key, the shape of the request, limits and load are HTTP errors.
+
+**Approvals.** A run whose tool calls wait ends with \`outcome.type: "interrupt"\`. The next request of the thread answers all of them in \`resume\`, with the payload \`{approved, editedArgs?, reason?}\`, and its stream is the rest of the run.
+
+**Tools of the page.** A run that calls one of \`tools\` ends with \`outcome.pendingToolCallIds\`. The next request of the thread has the results as messages of role \`tool\`.`,
+          requests: {
+            'application/json': {
+              question: {
+                summary: 'A question',
+                value: { threadId: 'example-ag-ui', runId: 'example-ag-ui-1', messages: [{ id: '1', role: 'user', content: question }] },
+              },
+            },
+          },
+        }),
         headers: IdHeaders,
         body: RunAgentInput,
         response: { 200: answers, 409: ErrorReply, ...refusals },

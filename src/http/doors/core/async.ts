@@ -28,6 +28,12 @@ import { AsyncBody, ErrorReply, IdHeaders, refusals } from '../../resources/sche
 import { bodyCheck, toFaults } from '../../server/validation.ts'
 import { named } from '../../openapi/named.ts'
 
+const question = 'What were the total sales by region?'
+const messages = [{ role: 'user', content: question }]
+function toEvent(id: string) {
+  return { specversion: '1.0', type: 'ai.service.agent.chain', source: 'urn:example:docs', id, data: { messages } }
+}
+const events = { event: { summary: 'A chat as an event', value: toEvent('example-1') } }
 export interface AsyncServices {
   runs: Runs
   agent: CurrentAgent
@@ -93,6 +99,26 @@ export function asyncRoutes(app: FastifyInstance, services: AsyncServices): void
       schema: {
         tags: ['Chat'],
         summary: 'Start an asynchronous chat. The answer is sent to callback_url, and stays readable as a run',
+        details: () => ({
+          description: `Stores the question, answers at once, and works in the background, also across restarts. Use it for long work and from queues. The body is a CloudEvent 1.0: structured (\`application/json\` or \`application/cloudevents+json\`), a batch of at most 100 (\`application/cloudevents-batch+json\`), or binary with \`ce-\` headers and the chat as the body.
+
+**The answer.** With \`data.callback_url\`, the service sends it there as a signed CloudEvent of type \`ai.service.agent.chain.completed\` or \`ai.service.agent.chain.failed\`, with up to 8 attempts over about a day. \`data.callback_events\` with \`ai.service.agent.chain.interrupted\` adds an event for each time that calls wait for a decision or for the client. In any case it stays readable as \`GET /core/v1/runs/{request_id}\`.
+
+**Repeats.** \`source\` and \`id\` name the event. The same event again is acknowledged with the ids of the first, and nothing runs twice: change \`id\` for a new run.
+
+**Errors**
+
+- 400 \`InvalidInput\`: a context file or an image cannot be used.
+- 422: the envelope or the chat is not valid, or \`callback_url\` is not a public http(s) address (\`OUTBOUND_ALLOW\` permits others).
+- In a batch, one faulty event does not refuse the others: its place in the reply has the error.`,
+          requests: {
+            'application/json': events,
+            'application/cloudevents+json': events,
+            'application/cloudevents-batch+json': {
+              batch: { summary: 'Two chats as a batch', value: [toEvent('example-2'), toEvent('example-3')] },
+            },
+          },
+        }),
         headers: EventHeaders,
         body: { content: { 'application/json': single, [eventType]: single, [batchType]: { schema: Batch } } },
         response: {

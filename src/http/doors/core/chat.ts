@@ -17,6 +17,48 @@ import {
 import { lastEventHeader, lastEventNumber, nameRepeatedRequest, sendRun } from '../../send-run.ts'
 import { streamChunks } from './projection.ts'
 
+const question = 'What were the total sales by region?'
+const messages = [{ role: 'user', content: question }]
+const chats = {
+  question: { summary: 'A question', value: { messages } },
+  'context-file': {
+    summary: 'A question about a file of the agent',
+    value: { messages: [{ role: 'user', content: 'How many days of annual leave do I have?' }], context_files: ['handbook/leave.md'] },
+  },
+  'client-tool': {
+    summary: 'A question, with a tool that the client runs',
+    value: {
+      messages: [{ role: 'user', content: 'What is 2 + 2?' }],
+      client_tools: [
+        {
+          name: 'get_place',
+          description: 'The place of the device.',
+          schema: { type: 'object', properties: { precision: { type: 'integer' } }, required: ['precision'] },
+        },
+      ],
+    },
+  },
+  structured: {
+    summary: 'A question whose answer is JSON that fits a schema',
+    value: {
+      messages: [{ role: 'user', content: 'What is 17% of 2,340?' }],
+      response_schema: { type: 'object', properties: { result: { type: 'number' } }, required: ['result'] },
+    },
+  },
+  'data-filter': {
+    summary: 'A question that may read a part of the data only',
+    value: {
+      messages,
+      data_filter_hints: [{ tool_name: 'sales', filter_key: 'region', filter_type: 'equals', filter_value: 'North' }],
+    },
+  },
+}
+const chatErrors = `
+- 400 \`InvalidInput\`: a context file or an image cannot be used.
+- 409 \`SessionBusy\`: the session answered another question for longer than \`limits.max_session_wait\` (30 s). \`SessionInterrupted\`: the session waits for an approval or for its client. \`RequestIdReused\`: the request id belongs to another request. \`Cancelled\`: somebody cancelled the run.
+- 410 \`Gone\`: the session, or the run of this request id, was deleted.
+- 502 \`ModelUnavailable\`: no model could answer, fallbacks included. \`SchemaMismatch\`: no answer fits the schema; \`details.output\` is the last text.`
+
 /** Chats that wait for their answer: as JSON, or as server-sent events. */
 export function chatRoutes(app: App, services: ChatServices): void {
   app.post(
@@ -26,6 +68,22 @@ export function chatRoutes(app: App, services: ChatServices): void {
       schema: {
         tags: ['Chat'],
         summary: 'Chat, with the answer as JSON',
+        details: () => ({
+          description: `Asks the agent and waits for its answer. Use it for scripts and short answers; where somebody watches, use \`POST /core/v1/chain_streaming\`, and for work of many minutes \`POST /core/v1/chain_async\`.
+
+The reply names the session in the header \`session-id\`. Send this header with the next question to go on with the conversation. \`body.output\` is the answer, \`body.intermediate_steps\` are the tool calls and thoughts behind it, \`body.usage\` is what they cost.
+
+**JSON that fits a schema.** With a \`response_schema\`, \`body.structured_output\` is the value, and \`body.output\` its JSON text. Tools are called as usual: the schema binds the final answer.
+
+**Repeats.** Send a \`request-id\` of your own, and the same request again after a broken connection: the same body returns the first outcome, and no tool runs twice.
+
+**Approvals and client tools.** 202 means that tool calls wait: those of \`approval_required\` for a decision, those of \`client_tool_calls\` for the output of tools that the client has brought as \`client_tools\`. Both are sent to \`POST /core/v1/runs/{request_id}/approvals\`.
+
+**Errors**
+${chatErrors}
+- 422: the error has the shape of all other errors here, with the faults in \`details.errors\`.`,
+          requests: { 'application/json': chats },
+        }),
         headers: IdHeaders,
         body: ChatBody,
         response: {
@@ -55,6 +113,42 @@ export function chatRoutes(app: App, services: ChatServices): void {
       schema: {
         tags: ['Chat'],
         summary: 'Chat, with the answer as server-sent events',
+        details: () => ({
+          description: `Asks the agent and sends the answer while it is written, as server-sent events. Each event has a \`StreamChunk\` as its \`data\`:
+
+\`\`\`text
+id: 0199f3c2-7c1e-7d51-b0ab-3f6f1d0c8a11:4
+data: {"id":"0199f3c2-7c1e-7d51-b0ab-3f6f1d0c8a11","token":"North","agent_step":"answer","finish_reason":"null","usage":[]}
+\`\`\`
+
+| \`agent_step\` | The \`token\` is |
+|---|---|
+| \`answer\` | text of the answer. The output is the \`answer\` text after the last chunk with another label |
+| \`reasoning\` | a thought of the model |
+| \`planning\` | text of a plan, or of one of its steps (\`workflow_type: plan_execute\`) |
+| \`tool:<name>\` | empty: a tool call begins, or ends. The chunk at its end has \`step\` |
+| \`sub_agent:<name>\` | empty: a task of a sub-agent begins, or ends. The chunk at its end has \`step\` |
+| \`retrying\` | empty: the answer begins anew, because the stream of the model broke, or the answer does not fit its schema |
+
+\`finish_reason\` is the text \`"null"\` on each chunk except the last. The last chunk has an empty token, the \`usage\` of the whole run, and one of:
+
+| \`finish_reason\` | The run |
+|---|---|
+| \`stop\` | is complete |
+| \`length\`, \`content_filter\` | was ended by the model before its text was complete |
+| \`max_iterations\`, \`timeout\` | reached \`max_iterations\` or \`max_execution_time\` of the configuration; the answer is the best so far |
+| \`tool_calls\` | waits for the output of client tools; \`client_tool_calls\` lists the calls |
+| \`approval_required\` | waits for decisions; \`approval_required\` lists the calls |
+| \`cancelled\` | was cancelled |
+| \`schema_mismatch\` | has no answer that fits its schema; \`error\` says why |
+| \`error\` | failed; \`error\` says why |
+
+**A broken connection.** Read on with \`GET /core/v1/runs/{request_id}/stream\` and the header \`last-event-id\` within 5 s (\`limits.reconnect_grace\`), or repeat the same request with this header: it reads on in the same run. Later the run is cancelled, unless the request has \`"on_disconnect": "continue"\`.
+
+**Errors** before the first event are replies with a status; later ones are the \`error\` of the last chunk. A 503 of a process that cannot send the rest of a run has the \`id\` of the chunk before: read on behind it.
+${chatErrors}`,
+          requests: { 'application/json': chats },
+        }),
         headers: Type.Object({ ...IdHeaders.properties, ...lastEventHeader }),
         body: ChatBody,
         response: {

@@ -11,6 +11,8 @@ import { maxBatch } from './messages.ts'
 import type { ResourceMetadata } from './resource-metadata.ts'
 import type { McpServices } from './server.ts'
 
+const question = 'What were the total sales by region?'
+
 export interface McpRouteServices extends Omit<McpServices, 'forms'> {
   /** `PUBLIC_URL`, the address of the service for browsers. */
   publicUrl: string | undefined
@@ -57,6 +59,27 @@ export function mcpRoutes(app: FastifyInstance, { metadata, ...services }: McpRo
       schema: {
         tags: ['Protocols'],
         summary: 'The agent and its tools for clients of the Model Context Protocol',
+        details: () => ({
+          description: `Streamable HTTP of the Model Context Protocol, without sessions of the transport: revisions 2024-11-05 to 2025-11-25, and 2026-07-28. Clients see:
+
+- the tool \`ask\` (\`{message, session_id?}\`), which asks the agent, also as a task;
+- with the permission \`tools.execute\`, the agent's own tools;
+- the conversation starters as prompts;
+- with the permission \`artifacts.read\`, own files as resources.
+
+Use an MCP client with the address \`<address>/mcp\` and the key as a bearer token; the example shows one message. With an identity provider, a client without a token finds the provider from \`www-authenticate\`.
+
+A request is answered as JSON, or as server-sent events while it takes time; a notification is 202. 400: the message is not valid. 406: \`accept\` must name \`application/json\` and \`text/event-stream\`. A JSON-RPC error has the status 200.`,
+          requests: {
+            'application/json': {
+              list: { summary: 'List the tools', value: { jsonrpc: '2.0', id: 1, method: 'tools/list' } },
+              ask: {
+                summary: 'Ask the agent',
+                value: { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'ask', arguments: { message: question } } },
+              },
+            },
+          },
+        }),
         headers: IdHeaders,
         body: Body,
         response: { 200: answers, 202: Type.Null(), 400: RpcError, 406: RpcError, ...refusals },

@@ -14,6 +14,10 @@ import { findConversation } from './responses/place.ts'
 import { InputItem, Item, ItemList, Metadata as MetadataField } from './responses/schemas.ts'
 import { ItemQuery } from './responses/routes.ts'
 
+const conversationId = { conversation_id: 'conv_0198f0a4-6a1e-7c3b-9f52-2d4c6b8e1a71' }
+const unknownConversation = '404: the caller has no such conversation.'
+const page = { limit: 20, order: 'asc', after: 'msg_0198f0a4-6a1e-7c3b-9f52-2d4c6b8e1a70~1_0' }
+
 export interface ConversationServices {
   agent: CurrentAgent
   conversations: Conversations
@@ -65,7 +69,30 @@ export function conversationRoutes(app: App, services: ConversationServices): vo
     '/v1/conversations',
     {
       config: { access: 'sessions.write', errorShape: 'openai' },
-      schema: { tags, summary: 'Create a conversation', body: NewConversation, response: { 200: Conversation, ...refusals } },
+      schema: {
+        tags,
+        summary: 'Create a conversation',
+        details: () => ({
+          description:
+            'Creates a session, empty or with messages, for `conversation` of responses. `metadata` is kept with it. The session is also at `GET /core/v1/sessions`, once it has a message.',
+          requests: {
+            'application/json': {
+              empty: { summary: 'An empty conversation', value: { metadata: { topic: 'sales' } } },
+              messages: {
+                summary: 'With messages',
+                value: {
+                  items: [
+                    { type: 'message', role: 'user', content: 'Call me Ada.' },
+                    { type: 'message', role: 'assistant', content: 'Hello Ada.' },
+                  ],
+                },
+              },
+            },
+          },
+        }),
+        body: NewConversation,
+        response: { 200: Conversation, ...refusals },
+      },
     },
     async (request) => {
       const { items, metadata } = request.body
@@ -81,7 +108,18 @@ export function conversationRoutes(app: App, services: ConversationServices): vo
     '/v1/conversations/:conversation_id',
     {
       config: { access: 'sessions.read', errorShape: 'openai' },
-      schema: { tags, summary: 'Get a conversation', params, response: { 200: Conversation, ...refusals } },
+      schema: {
+        tags,
+        summary: 'Get a conversation',
+        details: () => ({
+          description: `The conversation with its metadata. Every session of the caller is a conversation, also one of another route.
+
+${unknownConversation}`,
+          parameters: conversationId,
+        }),
+        params,
+        response: { 200: Conversation, ...refusals },
+      },
     },
     async (request) => {
       const session = await find(request)
@@ -96,6 +134,13 @@ export function conversationRoutes(app: App, services: ConversationServices): vo
       schema: {
         tags,
         summary: 'Set the metadata of a conversation',
+        details: () => ({
+          description: `Replaces the metadata.
+
+${unknownConversation}`,
+          parameters: conversationId,
+          requests: { 'application/json': { metadata: { summary: 'New metadata', value: { metadata: { topic: 'units' } } } } },
+        }),
         params,
         body: MetadataBody,
         response: { 200: Conversation, ...refusals },
@@ -116,6 +161,12 @@ export function conversationRoutes(app: App, services: ConversationServices): vo
       schema: {
         tags,
         summary: 'Delete a conversation with its responses',
+        details: () => ({
+          description: `Cancels the runs of the session, and deletes all of its data, responses included.
+
+${unknownConversation}`,
+          parameters: conversationId,
+        }),
         params,
         response: { 200: DeletedConversation, ...refusals },
       },
@@ -143,6 +194,12 @@ function itemRoutes(app: App, { agent, conversations, sessionStore }: Conversati
       schema: {
         tags,
         summary: 'List the messages of a conversation',
+        details: () => ({
+          description: `The messages, newest first. Tool calls are part of their turn and not listed.
+
+${unknownConversation}`,
+          parameters: { ...conversationId, ...page },
+        }),
         params,
         querystring: ItemQuery,
         response: { 200: ItemList, ...refusals },
@@ -157,7 +214,27 @@ function itemRoutes(app: App, { agent, conversations, sessionStore }: Conversati
     '/v1/conversations/:conversation_id/items',
     {
       config: { access: 'sessions.write', errorShape: 'openai' },
-      schema: { tags, summary: 'Add messages to a conversation', params, body: ItemsBody, response: { 200: ItemList, ...refusals } },
+      schema: {
+        tags,
+        summary: 'Add messages to a conversation',
+        details: () => ({
+          description: `Adds messages without asking the agent. A \`function_call\` with its output becomes part of the assistant message behind it. System messages are accepted at the start of a conversation; items cannot be removed one by one.
+
+${unknownConversation} 409: a response of the conversation is in progress.`,
+          parameters: conversationId,
+          requests: {
+            'application/json': {
+              message: {
+                summary: 'A message',
+                value: { items: [{ type: 'message', role: 'user', content: 'I work in the North region.' }] },
+              },
+            },
+          },
+        }),
+        params,
+        body: ItemsBody,
+        response: { 200: ItemList, ...refusals },
+      },
     },
     async (request) => {
       const session = await find(request)
@@ -177,7 +254,18 @@ function itemRoutes(app: App, { agent, conversations, sessionStore }: Conversati
     '/v1/conversations/:conversation_id/items/:item_id',
     {
       config: { access: 'sessions.read', errorShape: 'openai' },
-      schema: { tags, summary: 'Get a message of a conversation', params: itemParams, response: { 200: Item, ...refusals } },
+      schema: {
+        tags,
+        summary: 'Get a message of a conversation',
+        details: () => ({
+          description: `A message of a conversation.
+
+${unknownConversation} The same holds for an unknown item.`,
+          parameters: { ...conversationId, item_id: 'msg_0198f0a4-6a1e-7c3b-9f52-2d4c6b8e1a71~0' },
+        }),
+        params: itemParams,
+        response: { 200: Item, ...refusals },
+      },
     },
     async (request) => {
       const { item_id: id } = request.params

@@ -13,6 +13,8 @@ import { sendPageRun, type PageRequest, type PageServices } from '../pages.ts'
 import { isAnswer, rejectedIn, toDecisions, toSource, UiChatBody, UiMessageChunk } from './input.ts'
 import { frameUiPart, UiMessageProjection } from './projection.ts'
 
+const question = 'What were the total sales by region?'
+
 const tags = ['Protocols']
 const versionHeader = 'x-vercel-ai-ui-message-stream'
 
@@ -33,6 +35,19 @@ export function uiChatRoutes(app: App, services: PageServices): void {
       schema: {
         tags,
         summary: 'Chat, for `useChat` of the AI SDK',
+        details: () => ({
+          description: `The UI message stream (version 1) of the AI SDK: \`useChat\` with a \`DefaultChatTransport\` whose \`api\` is this address. \`id\` is the session. Passages that the answer rests on are \`source-document\` parts. Failures of the run are an \`error\` part; refusals for the key, the shape of the request, limits and load are HTTP errors.
+
+**Approvals.** A call that waits is a \`tool-approval-request\`. The page sends the message again with the user's answers, and the stream is the rest of the run. A call of one of \`client_tools\` is answered in the same way. \`client_tools\`, \`data_filter_hints\`, \`auto_memory_retain\`, \`context_files\`, \`response_schema\` and \`on_disconnect\` have the meaning that they have in \`POST /core/v1/chain\`.`,
+          requests: {
+            'application/json': {
+              question: {
+                summary: 'A question',
+                value: { id: 'example-ui-chat', messages: [{ id: '1', role: 'user', parts: [{ type: 'text', text: question }] }] },
+              },
+            },
+          },
+        }),
         headers: IdHeaders,
         body: UiChatBody,
         response: { 200: answers, 409: ErrorReply, ...refusals },
@@ -58,6 +73,11 @@ function resumptionRoute(app: App, services: PageServices): void {
       schema: {
         tags,
         summary: 'Stream the run of a chat that has not ended, from its start',
+        details: () => ({
+          description:
+            'For `useChat` with `resume: true`: a page that is loaded again follows the run of its chat. The stream has the whole message, which replaces the one that the page has. It ends with the requests of a run that waits for approval. 204: the last run of the chat has ended, or there is no such chat.',
+          parameters: { id: 'example-ui-chat' },
+        }),
         params,
         response: {
           200: answers,

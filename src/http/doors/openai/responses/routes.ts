@@ -24,6 +24,17 @@ import { deleteResponse, endRun, findResponse, readResponse, type StoredResponse
 import { toListedItems, toPage } from '../item-lists.ts'
 import { upToPart } from './parts.ts'
 
+const question = 'What were the total sales by region?'
+const responseId = { response_id: 'resp_0198f0a4-6a1e-7c3b-9f52-2d4c6b8e1a70' }
+const tool = {
+  type: 'function',
+  name: 'get_location',
+  description: 'The place where the user is now.',
+  parameters: { type: 'object', properties: {} },
+}
+const unknownId = '404: the caller has no such response; responses with `store: false`, and those of other callers, are unknown too.'
+const page = { limit: 20, order: 'asc', after: 'msg_0198f0a4-6a1e-7c3b-9f52-2d4c6b8e1a70~1_0' }
+
 /** Chats in the form of OpenAI's responses. Errors have the shape of OpenAI's API. */
 export function responseRoutes(app: App, services: CreateServices): void {
   app.post(
@@ -33,6 +44,30 @@ export function responseRoutes(app: App, services: CreateServices): void {
       schema: {
         tags: ['OpenAI'],
         summary: 'Chat, compatible with OpenAI’s responses',
+        details: () => ({
+          description: `Asks the agent through the interface of OpenAI's responses. A response is a run, named \`resp_<request id>\`: it can be read, followed and cancelled later, and continued by \`previous_response_id\`. With \`stream: true\` the reply is server-sent events from \`response.created\` to \`response.completed\`, \`response.incomplete\` or \`response.failed\`.
+
+\`output\` has the text before tool calls as messages with the phase \`commentary\`, and the answer with the phase \`final_answer\`. Tools of the agent run inside of it and are not shown. Calls of the request's own function tools end the response as \`function_call\` items; a request with their \`function_call_output\` items resumes the run, and its response is \`resp_<request id>~2\`, \`~3\` and so on.
+
+Documents that the answer rests on are annotations \`file_citation\` of its text: \`index\` is the end of the cited part of the answer, \`file_id\` the id of an uploaded document or the path of a file. Web pages are annotations \`url_citation\` of the part of the text that they support. Files that the run made are links at the end of the text, with annotations \`url_citation\`.
+
+\`previous_response_id\` continues the conversation. A response that is not the last one of its conversation starts a branch. \`conversation\` names a session instead, as \`conv_<session id>\`.
+
+Each parameter has its effect, or is a 400 that names it. Errors have the shape of OpenAI's API.
+
+404: the model is not this agent; the previous response, the conversation or a referenced item is unknown. 409, 410, 502: as for \`POST /core/v1/chain\`.`,
+          requests: {
+            'application/json': {
+              question: { summary: 'A question', value: { model: 'agent-core', input: question } },
+              stream: { summary: 'A streamed answer', value: { model: 'agent-core', input: question, stream: true } },
+              background: { summary: 'In the background', value: { model: 'agent-core', input: question, background: true } },
+              tools: {
+                summary: 'With a tool of the client',
+                value: { model: 'agent-core', input: 'Where am I?', tools: [tool], tool_choice: 'required' },
+              },
+            },
+          },
+        }),
         headers: IdHeaders,
         body: ResponseBody,
         response: {
@@ -125,6 +160,12 @@ export function storedResponseRoutes(app: App, services: StoredResponseServices)
       schema: {
         tags,
         summary: 'Get a response, or follow its events',
+        details: () => ({
+          description: `The response in its current state. With \`stream=true\`, its events from the start, or after the \`sequence_number\` of \`starting_after\`, then live: with the same numbers on every replica.
+
+${unknownId}`,
+          parameters: { ...responseId, stream: false, starting_after: 4 },
+        }),
         params,
         querystring: ReadQuery,
         response: { 200: jsonOrEvents(ResponseReply, ResponseEvent, 'as of `POST /v1/responses`, with the same numbers.'), ...refusals },
@@ -144,6 +185,12 @@ export function storedResponseRoutes(app: App, services: StoredResponseServices)
       schema: {
         tags,
         summary: 'Cancel a response; a response that has ended stays as it is',
+        details: () => ({
+          description: `Cancels the run of a response, in the background or not, and returns the response. One that has ended is returned as it is.
+
+${unknownId}`,
+          parameters: responseId,
+        }),
         params,
         response: { 200: ResponseReply, ...refusals, ...openAiRefusals(413, 415) },
       },
@@ -162,6 +209,12 @@ export function storedResponseRoutes(app: App, services: StoredResponseServices)
       schema: {
         tags,
         summary: 'Delete a response. The messages of a conversation with other responses stay',
+        details: () => ({
+          description: `Cancels a response if it has not ended, and deletes it. The only response of a session is deleted with the session. Otherwise the messages stay in the conversation, until the conversation is deleted.
+
+${unknownId}`,
+          parameters: responseId,
+        }),
         params,
         response: { 200: Deleted, ...refusals },
       },
@@ -180,6 +233,12 @@ export function storedResponseRoutes(app: App, services: StoredResponseServices)
       schema: {
         tags,
         summary: 'List the input items of a response',
+        details: () => ({
+          description: `The items that the request sent, newest first. Items of earlier responses are listed by those responses. Images are listed without their bytes.
+
+${unknownId}`,
+          parameters: { ...responseId, ...page },
+        }),
         params,
         querystring: ItemQuery,
         response: { 200: ItemList, ...refusals },
