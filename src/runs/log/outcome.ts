@@ -4,6 +4,10 @@ import type { AnswerFile } from '../../artifacts/answer-files.ts'
 import { ServiceError, statusOf, toErrorBody, type ErrorBody } from '../../errors.ts'
 import { toCitationContext, type AdditionalContext, type AnswerStep, type UsageEntry } from '../../sessions/message.ts'
 import { isLastEvent, type EndEvent, type LastEvent, type LoggedEvent } from '../run.ts'
+import { fromCompact } from './compact-log.ts'
+import { EventLog } from './event-log.ts'
+import { hasSchema, type OpenRun } from '../open-run.ts'
+import type { StoredRun } from '../run-store.ts'
 
 /** The answer of a run, collected from the run's events, without files. */
 export interface RunAnswer {
@@ -125,4 +129,12 @@ export function errorOf(end: LastEvent): ErrorBody | undefined {
   if (end.error) return end.error
   if (end.reason !== 'cancelled') return undefined
   return { body: 'The run was cancelled.', status_code: 409, details: { error_type: 'Cancelled' } }
+}
+
+/** An ended run, read from the stored row. A run that left the session queue has no log; readers get the error `session_busy`. */
+export function replay(run: StoredRun): OpenRun {
+  const { requestId, sessionId, log: stored } = run
+  const events = stored ? fromCompact(stored.events) : [endWithoutSession]
+  const log = new EventLog({ events, restoredAt: stored?.restoredAt })
+  return { requestId, sessionId, input: stored?.input ?? '', hasSchema: hasSchema(run), log, ended: Promise.resolve() }
 }

@@ -4,7 +4,7 @@ import { MemoryRunStore } from '../memory-run-store-fixture.ts'
 import { keyOf, newRun } from '../process-fixture.ts'
 import type { LoggedEvent } from '../run.ts'
 import { toCompact } from './compact-log.ts'
-import { replay } from './replay.ts'
+import { replay } from './outcome.ts'
 
 const events: LoggedEvent[] = [
   { type: 'text', label: 'answer', text: 'Good ' },

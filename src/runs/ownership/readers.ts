@@ -1,5 +1,5 @@
 import { ServiceError } from '../../errors.ts'
-import { replay } from '../log/replay.ts'
+import { replay } from '../log/outcome.ts'
 import type { OpenRun } from '../open-run.ts'
 import type { RunKey } from '../run.ts'
 import type { StoredRun } from '../run-store.ts'
