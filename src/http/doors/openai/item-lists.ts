@@ -70,22 +70,14 @@ interface Page {
   after?: string | undefined
 }
 
-export interface ItemList {
-  object: 'list'
-  data: ListedItem[]
-  first_id: string | null
-  last_id: string | null
-  has_more: boolean
-}
-
 /** A page of items. Throws `validation` where no item has the id `after`. */
-export function toPage(items: readonly ListedItem[], { limit, order, after }: Page): ItemList {
+export function toPage(items: readonly ListedItem[], { limit, order, after }: Page) {
   const ordered = order === 'asc' ? items : items.toReversed()
   const start = after === undefined ? 0 : ordered.findIndex(({ id }) => id === after) + 1
   if (after !== undefined && start === 0) throw invalid(['query', 'after'], `there is no item ${after}`)
   const data = ordered.slice(start, start + limit)
   return {
-    object: 'list',
+    object: 'list' as const,
     data,
     first_id: data[0]?.id ?? null,
     last_id: data.at(-1)?.id ?? null,

@@ -19,6 +19,20 @@ export const Reasoning = Type.Object(
   { description: 'How much the model reasons. With `summary`, its thoughts are shown: a response has them as `reasoning` items.' },
 )
 
+export const sampling = {
+  temperature: maybe(Type.Number({ minimum: 0, maximum: 2 })),
+  top_p: maybe(Type.Number({ minimum: 0, maximum: 1 })),
+  presence_penalty: maybe(Type.Number({ minimum: -2, maximum: 2 })),
+  frequency_penalty: maybe(Type.Number({ minimum: -2, maximum: 2 })),
+}
+
+export const InputAudio = maybe(
+  Type.Object(
+    { data: maybe(Type.String({ description: 'The bytes in base64.' })), format: maybe(Type.String({ maxLength: 20 })) },
+    { description: 'Audio, for a model that hears audio. The bytes tell the format.' },
+  ),
+)
+
 export const Verbosity = Type.Enum(['low', 'medium', 'high'], {
   description: 'The length of the answer, as an instruction for this run. Default: `medium`, which adds none.',
 })

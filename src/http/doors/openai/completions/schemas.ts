@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { clientToolName, maxClientTools } from '../../../resources/schemas.ts'
-import { Effort, maybe, Reasoning, Verbosity } from '../parameters.ts'
+import { Effort, InputAudio, maybe, Reasoning, sampling, Verbosity } from '../parameters.ts'
 
 /** Request schemas of chat completions. A parameter has its effect or is refused; `parameters.ts` decides on unknown parameters. */
 
@@ -11,13 +11,6 @@ const refused = (description: string) => Type.Optional(Type.Unknown({ descriptio
 
 /** A parameter for the operation of OpenAI's own service, which asks for nothing here. */
 const accepted = (description: string) => Type.Optional(Type.Unknown({ description }))
-
-const inputAudio = maybe(
-  Type.Object(
-    { data: maybe(Type.String({ description: 'The bytes in base64.' })), format: maybe(Type.String({ maxLength: 20 })) },
-    { description: 'Audio, for a model that hears audio. The bytes tell the format.' },
-  ),
-)
 
 const Part = Type.Object({
   type: Type.Enum(['text', 'image_url', 'input_audio', 'file', 'refusal']),
@@ -34,7 +27,7 @@ const Part = Type.Object({
       { description: 'A document, an image, audio or a video. A document goes as text to a model that does not read it itself.' },
     ),
   ),
-  input_audio: inputAudio,
+  input_audio: InputAudio,
 })
 
 const ToolCall = Type.Object({
@@ -78,11 +71,8 @@ const AllowedTools = Type.Object({
   }),
 })
 
-const sampling = {
-  temperature: maybe(Type.Number({ minimum: 0, maximum: 2 })),
-  top_p: maybe(Type.Number({ minimum: 0, maximum: 1 })),
-  presence_penalty: maybe(Type.Number({ minimum: -2, maximum: 2 })),
-  frequency_penalty: maybe(Type.Number({ minimum: -2, maximum: 2 })),
+const modelParameters = {
+  ...sampling,
   seed: maybe(Type.Integer()),
   stop: maybe(Type.Union([Type.String({ maxLength: 1000 }), Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 4 })])),
   max_tokens: maybe(Type.Integer({ minimum: 1 })),
@@ -112,7 +102,7 @@ export const CompletionBody = Type.Object(
       }),
     ),
     parallel_tool_calls: maybe(Type.Boolean({ description: 'With false, at most one call at a time.' })),
-    ...sampling,
+    ...modelParameters,
     metadata: maybe(
       Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 512 }), {
         maxProperties: 16,

@@ -7,30 +7,6 @@ import type { ChatBody } from '../../../resources/schemas.ts'
 import { toAnswerFormat, toModelOptions, Reasoning, refuseParameters, unsupported, type ParameterRules } from '../parameters.ts'
 import { ResponseBody } from './schemas.ts'
 
-/** The parameters of a request for a response that a response repeats, with their defaults. */
-export interface ResponseFields {
-  model: string
-  instructions: string | null
-  metadata: Record<string, string>
-  previous_response_id: string | null
-  conversation: { id: string } | null
-  store: boolean
-  background: boolean
-  tools: JsonObject[]
-  tool_choice: string | JsonObject
-  parallel_tool_calls: boolean
-  text: JsonObject
-  reasoning: JsonObject | null
-  temperature: number
-  top_p: number
-  presence_penalty: number
-  frequency_penalty: number
-  max_output_tokens: number | null
-  user: string | null
-  safety_identifier: string | null
-  prompt_cache_key: string | null
-}
-
 const ownTools = 'is not supported: the agent uses its own tools'
 const isOther =
   (...values: unknown[]) =>
@@ -112,8 +88,11 @@ function toToolChoice(choice: ResponseBody['tool_choice'], tools: ResponseBody['
   return { name }
 }
 
+/** The parameters of a request that its response repeats, with their defaults. */
+export type ResponseFields = ReturnType<typeof toResponseFields>
+
 /** The fields that the response repeats. `conversation` is present where the request names one. */
-export function toResponseFields(body: ResponseBody): ResponseFields {
+export function toResponseFields(body: ResponseBody) {
   const { conversation, tools, tool_choice: choice, text, reasoning } = body
   const conversationId = typeof conversation === 'string' ? conversation : conversation?.id
   return {

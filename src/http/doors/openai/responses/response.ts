@@ -86,7 +86,7 @@ function toUsage({ usage }: LastEvent, part: RunPart): object {
 
 /** The output of a response, at the start of its part: the items of earlier parts count in the ids. */
 export function createOutput({ key, part, fields }: ResponseHead, hasSchema: boolean, emit?: EmitEvent): ResponseOutput {
-  const showsThoughts = typeof fields.reasoning?.['summary'] === 'string'
+  const showsThoughts = typeof fields.reasoning?.summary === 'string'
   const output = new ResponseOutput({ requestId: key.requestId, showsThoughts, hasSchema }, emit)
   for (const event of part.before) {
     if (isPartEnd(event)) output.skip(event)

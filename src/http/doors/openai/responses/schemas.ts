@@ -1,6 +1,6 @@
 import { Type, type Static, type TSchema } from 'typebox'
 import { clientToolName, GeneratedArtifact, waitingFields } from '../../../resources/schemas.ts'
-import { maybe, Reasoning, Verbosity } from '../parameters.ts'
+import { InputAudio, maybe, Reasoning, sampling, Verbosity } from '../parameters.ts'
 
 /** Schemas of responses: the request, whose parameters are checked in `parameters.ts`, and the replies. */
 
@@ -28,12 +28,7 @@ const Part = Type.Object({
   file_data: maybe(Type.String({ description: 'The bytes of a file in base64, or as a data: URL, instead of `file_id`.' })),
   filename: maybe(Type.String({ maxLength: 1000, description: 'Required with `file_data`.' })),
   file_url: maybe(Type.String({ description: 'Refused with 400: files are not fetched from other addresses.' })),
-  input_audio: maybe(
-    Type.Object(
-      { data: maybe(Type.String({ description: 'The bytes in base64.' })), format: maybe(Type.String({ maxLength: 20 })) },
-      { description: 'Audio, for a model that hears audio. The bytes tell the format.' },
-    ),
-  ),
+  input_audio: InputAudio,
 })
 
 const Content = Type.Union([Type.String(), Type.Array(Part, { maxItems })])
@@ -126,10 +121,7 @@ export const ResponseBody = Type.Object(
     parallel_tool_calls: maybe(Type.Boolean()),
     text: maybe(Type.Object({ format: maybe(Format), verbosity: maybe(Verbosity) })),
     reasoning: maybe(Reasoning),
-    temperature: maybe(Type.Number({ minimum: 0, maximum: 2 })),
-    top_p: maybe(Type.Number({ minimum: 0, maximum: 1 })),
-    presence_penalty: maybe(Type.Number({ minimum: -2, maximum: 2 })),
-    frequency_penalty: maybe(Type.Number({ minimum: -2, maximum: 2 })),
+    ...sampling,
     max_output_tokens: maybe(Type.Integer({ minimum: 1 })),
     user: text,
     safety_identifier: text,

@@ -99,7 +99,7 @@ export interface PartEcho {
 }
 
 export function toEcho(part: PartEcho): JsonObject {
-  return { route: 'responses', ...part } satisfies ResponseEcho as unknown as JsonObject
+  return { route: 'responses', ...part } satisfies ResponseEcho
 }
 
 /** Undefined for a run of another route, and for a response that was deleted. */
@@ -118,7 +118,7 @@ export function partEchoOf(run: Pick<StoredRun, 'endedAt' | 'log' | 'request'>, 
 /** The echo with the request of a further part. */
 export function withPart(run: StoredRun, part: number, partEcho: PartEcho): JsonObject | undefined {
   const echo = echoOf(run)
-  return echo && ({ ...echo, parts: { ...echo.parts, [part]: partEcho } } as unknown as JsonObject)
+  return echo && { ...echo, parts: { ...echo.parts, [part]: partEcho } }
 }
 
 interface DeleteServices {
