@@ -12,11 +12,11 @@ import type { DecidedCall } from '../../runs/trace/span.ts'
 import type { Sessions } from '../../sessions/sessions.ts'
 import type { RunStream } from '../projection.ts'
 import { followRun, type Exchange, type Opening } from '../reader.ts'
-import type { ChatBody } from '../resources/schemas.ts'
 import { sendFailedStream, sendRun } from '../send-run.ts'
 import { principalOf } from '../server/authenticate.ts'
 import type { ChatSource } from './core/chat-request.ts'
 import { openChat, type ChatServices } from './core/open-chat.ts'
+import type { ChatBody } from './core/schemas.ts'
 
 /** Services of the protocols for chat pages. */
 export interface PageServices extends ChatServices, AnswerServices {

@@ -4,10 +4,11 @@ import { accessTo } from '../../access/permissions.ts'
 import { invalid } from '../../errors.ts'
 import type { ListRuns } from '../../runs/run-list.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { Id, Offset, pageLimit, refusals, ValidationReply, InterruptedEvent, Time, toTime } from './schemas.ts'
+import { Id, Offset, pageLimit, refusals, ValidationReply, Time, toTime } from './schemas.ts'
 import { Run } from './runs.ts'
 import { named } from '../openapi/named.ts'
 import type { ListCallbacks } from '../../runs/callbacks/callback-list.ts'
+import { InterruptedEvent } from '../doors/core/schemas.ts'
 
 const Operation = Type.Enum(['chain', 'chain_streaming', 'chain_async'])
 

@@ -14,10 +14,11 @@ import { keptFilesOf } from '../../runs/run-result.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { disconnectSignal } from '../server/connection.ts'
 import { followNamed, type Exchange, type OpenChat } from '../reader.ts'
-import { ChainAnswer, ErrorReply, eventStream, Id, InterruptedEvent, refusals, ValidationReply, waitingFields } from './schemas.ts'
+import { ErrorReply, Id, refusals, ValidationReply } from './schemas.ts'
 import { lastEventHeader, lastEventNumber, sendRun } from '../send-run.ts'
 import { streamChunks } from '../doors/core/projection.ts'
 import { named } from '../openapi/named.ts'
+import { waitingFields, InterruptedEvent, eventStream, ChainAnswer } from '../doors/core/schemas.ts'
 
 export const whereId = 'Take a `request_id` from `GET /core/v1/runs`, or from the header `request-id` of a chat.'
 export const whose =

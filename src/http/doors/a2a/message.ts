@@ -15,10 +15,10 @@ import { isRead, whyUnread } from '../../../runs/attachments/question-files.ts'
 import type { SentFile } from '../../../runs/attachments/sent-files.ts'
 import type { NewChat } from '../../../runs/new-chat.ts'
 import type { Operation } from '../../../runs/run.ts'
-import { ChatBody } from '../../resources/schemas.ts'
 import { bodyCheck, toFaults } from '../../server/validation.ts'
 import { toNewChat } from '../core/chat-request.ts'
 import { contextOf, type Caller } from '../protocols.ts'
+import { ChatBody } from '../core/schemas.ts'
 
 /** Media types that a message may hold, as the agent card lists them. */
 export function inputModesOf(model: Model): string[] {

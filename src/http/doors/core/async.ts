@@ -24,9 +24,10 @@ import {
   type DecodeData,
 } from '../../server/cloud-events.ts'
 import { isId, setSessionId } from '../../server/request-headers.ts'
-import { AsyncBody, ErrorReply, IdHeaders, refusals } from '../../resources/schemas.ts'
+import { ErrorReply, IdHeaders, refusals } from '../../resources/schemas.ts'
 import { bodyCheck, toFaults } from '../../server/validation.ts'
 import { named } from '../../openapi/named.ts'
+import { AsyncBody } from './schemas.ts'
 
 const question = 'What were the total sales by region?'
 const messages = [{ role: 'user', content: question }]

@@ -2,10 +2,10 @@ import { hash } from 'node:crypto'
 import { toFileName } from '../../../artifacts/file-name.ts'
 import { labelOf, invalid, type Fault } from '../../../errors.ts'
 import type { SentFile } from '../../../runs/attachments/sent-files.ts'
-import type { ChatBody } from '../../resources/schemas.ts'
 import { withoutFileLinks } from './output.ts'
 import { toUploadId } from './uploaded-files.ts'
 import type { BroughtCall, ChatMessage } from '../../../runs/run.ts'
+import type { ChatBody } from '../core/schemas.ts'
 
 type Loc = Fault['loc']
 type InlineImage = NonNullable<ChatBody['images']>[number]

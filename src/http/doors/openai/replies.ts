@@ -1,6 +1,6 @@
 import { Type, type TSchema } from 'typebox'
-import { GeneratedArtifact, waitingFields } from '../../resources/schemas.ts'
 import { named } from '../../openapi/named.ts'
+import { waitingFields, GeneratedArtifact } from '../core/schemas.ts'
 
 /** Reply schemas of the routes for OpenAI clients, for the OpenAPI document. */
 

@@ -2,7 +2,6 @@ import type { ToolChoice } from '../../../../agent/model.ts'
 import type { AgentConfig } from '../../../../configuration/schema.ts'
 import { invalid, type Fault } from '../../../../errors.ts'
 import type { BroughtCall } from '../../../../runs/run.ts'
-import type { ChatBody } from '../../../resources/schemas.ts'
 import type { ChatSource } from '../../core/chat-request.ts'
 import type { ToolOutput } from '../answered-run.ts'
 import { toPlainId } from '../ids.ts'
@@ -17,6 +16,7 @@ import {
   type ParameterRules,
 } from '../parameters.ts'
 import { CompletionBody, type CompletionMessage } from './schemas.ts'
+import type { ChatBody } from '../../core/schemas.ts'
 
 type Loc = Fault['loc']
 

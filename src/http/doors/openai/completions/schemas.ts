@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { clientToolName, maxClientTools } from '../../../resources/schemas.ts'
+import { clientToolName, maxClientTools } from '../../core/schemas.ts'
 import { Effort, InputAudio, maybe, Reasoning, sampling, Verbosity } from '../parameters.ts'
 
 /** Request schemas of chat completions. A parameter has its effect or is refused; `parameters.ts` decides on unknown parameters. */

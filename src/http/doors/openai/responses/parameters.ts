@@ -3,9 +3,9 @@ import type { ToolChoice } from '../../../../agent/model.ts'
 import type { AgentConfig } from '../../../../configuration/schema.ts'
 import { invalid } from '../../../../errors.ts'
 import type { ChatSource } from '../../core/chat-request.ts'
-import type { ChatBody } from '../../../resources/schemas.ts'
 import { toAnswerFormat, toModelOptions, Reasoning, refuseParameters, unsupported, type ParameterRules } from '../parameters.ts'
 import { ResponseBody } from './schemas.ts'
+import type { ChatBody } from '../../core/schemas.ts'
 
 const ownTools = 'is not supported: the agent uses its own tools'
 const isOther =

@@ -1,5 +1,5 @@
 import { Type, type Static, type TSchema } from 'typebox'
-import { clientToolName, GeneratedArtifact, waitingFields } from '../../../resources/schemas.ts'
+import { clientToolName, GeneratedArtifact, waitingFields } from '../../core/schemas.ts'
 import { InputAudio, maybe, Reasoning, sampling, Verbosity } from '../parameters.ts'
 
 /** Schemas of responses: the request, whose parameters are checked in `parameters.ts`, and the replies. */
