@@ -93,7 +93,7 @@ async function removeContents(
 
 /** Turns runs and tool executions into tombstones, which keep the request ids so that no request runs again. */
 export function toTombstone(db: Kysely<Tables>, now: number) {
-  return db.updateTable('runs').set({
+  const emptied = {
     status: 'gone',
     session: null,
     body_hash: '',
@@ -121,8 +121,23 @@ export function toTombstone(db: Kysely<Tables>, now: number) {
     tool_errors: null,
     gone_at: now,
     unstored: null,
-  })
+  } satisfies Record<Exclude<keyof RunRow, KeptColumn>, string | number | null>
+  return db.updateTable('runs').set(emptied)
 }
+
+/** The columns of a run that its tombstone keeps: no content, and nothing of the answer. */
+type KeptColumn =
+  | 'tenant'
+  | 'owner'
+  | 'request_id'
+  | 'session_id'
+  | 'operation'
+  | 'on_disconnect'
+  | 'fence'
+  | 'place'
+  | 'created_at'
+  | 'losses'
+  | 'has_notifications'
 
 type RunColumns = Pick<RunRow, 'owner' | 'request_id'>
 
