@@ -12,15 +12,22 @@ const { values } = parseArgs({ options: { check: { type: 'boolean', default: fal
 const page = path.join(import.meta.dirname, '../../ARCHITECTURE.md')
 const heading = '## One chat, by file\n'
 
-const entered = await measureChats()
 const text = readFileSync(page, 'utf8')
 const start = text.indexOf(heading) + heading.length
 const end = text.indexOf('\n## ', start)
-const section = toSection(entered)
-if (!values.check) {
+if (values.check) {
+  if (!(await isTrue())) {
+    console.error('"One chat, by file" in ARCHITECTURE.md is not what a chat enters: run `npm run chat-files` and commit the page.')
+    process.exitCode = 1
+  }
+} else {
+  const entered = await measureChats()
   for (const kind of chatKinds) console.log(`${kind}: ${entered[kind].files.length} files, ${entered[kind].functions} named functions`)
-  writeFileSync(page, text.slice(0, start) + section + text.slice(end))
-} else if (text.slice(start, end) !== section) {
-  console.error('"One chat, by file" in ARCHITECTURE.md is not what a chat enters: run `npm run chat-files` and commit the page.')
-  process.exitCode = 1
+  writeFileSync(page, text.slice(0, start) + toSection(entered) + text.slice(end))
+}
+
+/** Compares the section. On a machine under load, a timer may fall into each of the measured chats: a difference must show twice. */
+async function isTrue(): Promise<boolean> {
+  for (let tries = 0; tries < 2; tries++) if (toSection(await measureChats()) === text.slice(start, end)) return true
+  return false
 }
