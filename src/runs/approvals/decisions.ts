@@ -10,6 +10,9 @@ import { reachState } from '../../states.ts'
 import type { RunKey } from '../run.ts'
 import type { NewDecision, StoredCall } from './approval-store.ts'
 
+/** Longest reason of a rejection, which the model receives. */
+export const maxReasonCharacters = 4000
+
 /** A decision on a call that waits for approval, or the answer of the client to a call of its tool. */
 export type RequestedDecision = { callId: string } & (
   | {

@@ -5,7 +5,7 @@ import type { PendingCall } from '../../../agent/approval.ts'
 import type { JsonObject, JsonValue } from '../../../agent/messages.ts'
 import { fieldsOf, isObject } from '../../../json/shape.ts'
 import { toWaitingFields, type WaitingCalls } from '../../../runs/approvals/approval-view.ts'
-import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
+import { maxReasonCharacters, type RequestedDecision } from '../../../runs/approvals/decisions.ts'
 import { dataPart, textPart } from './message.ts'
 
 /** The calls that a task waits for, as text and as data. */
@@ -77,8 +77,6 @@ function toDecision(value: unknown): RequestedDecision | undefined {
   if (!isReadable) return undefined
   return { callId, decision, input: input as JsonObject | undefined, reason: reason?.trim() || undefined }
 }
-
-const maxReasonCharacters = 4000
 
 function unreadable(open: readonly PendingCall[]): RequestMalformedError {
   const waits = { forApproval: open.some(({ by }) => by !== 'client'), forClient: open.some(({ by }) => by === 'client') }

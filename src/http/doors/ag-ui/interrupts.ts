@@ -3,13 +3,11 @@ import { type PendingCall, isQuestionId, toCallId } from '../../../agent/approva
 import type { JsonObject } from '../../../agent/messages.ts'
 import { invalid, type Fault } from '../../../errors.ts'
 import { isObject } from '../../../json/shape.ts'
-import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
+import { maxReasonCharacters, type RequestedDecision } from '../../../runs/approvals/decisions.ts'
 import type { DecidedCall } from '../../../runs/trace/span.ts'
 import type { RunAgentInput } from './input.ts'
 
 /** Interrupts of AG-UI: calls that wait for a person. Their id is the id of the call, or of a server's question in a call. */
-
-const maxReasonCharacters = 4000
 
 const decisionSchema = {
   type: 'object',

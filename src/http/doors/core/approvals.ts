@@ -3,7 +3,7 @@ import { accessTo } from '../../../access/permissions.ts'
 import type { JsonObject, JsonValue } from '../../../agent/messages.ts'
 import { invalid } from '../../../errors.ts'
 import type { Approvals } from '../../../runs/approvals/approvals.ts'
-import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
+import { maxReasonCharacters, type RequestedDecision } from '../../../runs/approvals/decisions.ts'
 import { toSharedView } from '../../../runs/run-view.ts'
 import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
@@ -36,7 +36,10 @@ export const Decision = named(
         ]),
       ),
       reason: Type.Optional(
-        Type.Union([Type.String({ maxLength: 4000, description: 'The reason of a rejection, which the model receives.' }), Type.Null()]),
+        Type.Union([
+          Type.String({ maxLength: maxReasonCharacters, description: 'The reason of a rejection, which the model receives.' }),
+          Type.Null(),
+        ]),
       ),
       output: Type.Optional(Type.Unknown({ description: 'The output of the client tool, any JSON; long output is cut for the model.' })),
       error: Type.Optional(

@@ -6,7 +6,7 @@ import { type PendingCall, isQuestionId } from '../../../agent/approval.ts'
 import type { JsonObject } from '../../../agent/messages.ts'
 import { fieldsOf, isObject } from '../../../json/shape.ts'
 import type { Approvals } from '../../../runs/approvals/approvals.ts'
-import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
+import { maxReasonCharacters, type RequestedDecision } from '../../../runs/approvals/decisions.ts'
 import type { OpenRun } from '../../../runs/open-run.ts'
 import { isOpen } from '../../../runs/parts.ts'
 import type { Runs } from '../../../runs/runs.ts'
@@ -15,7 +15,6 @@ import { followRun, relatedTask, type McpCall } from './call.ts'
 
 /** Most characters of a call's input in the message of its form. */
 const maxInputCharacters = 4000
-const maxReasonCharacters = 4000
 
 /** The form in which the user of a client decides a call, or answers the question of a server behind a tool. */
 export function toForm({ callId, tool, input }: PendingCall): ElicitRequestFormParams {

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { JsonValue } from '../../../agent/messages.ts'
 import type { Fault } from '../../../errors.ts'
-import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
+import { maxReasonCharacters, type RequestedDecision } from '../../../runs/approvals/decisions.ts'
 import type { DecidedCall } from '../../../runs/trace/span.ts'
 import { Id } from '../../resources/schemas.ts'
 import type { ChatSource } from '../core/chat-request.ts'
@@ -21,7 +21,11 @@ const Part = Type.Object({
   output: Type.Optional(Type.Unknown({ description: 'The output of a tool that the page ran.' })),
   errorText: maybe(Type.String()),
   approval: maybe(
-    Type.Object({ id: maybe(Type.String()), approved: maybe(Type.Boolean()), reason: maybe(Type.String({ maxLength: 4000 })) }),
+    Type.Object({
+      id: maybe(Type.String()),
+      approved: maybe(Type.Boolean()),
+      reason: maybe(Type.String({ maxLength: maxReasonCharacters })),
+    }),
   ),
 })
 
