@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import { test } from 'node:test'
 import { ServiceError } from '../errors.ts'
 import { EventLog } from '../runs/log/event-log.ts'
@@ -6,6 +8,7 @@ import { toFailedEnd } from '../runs/log/outcome.ts'
 import type { LoggedEvent } from '../runs/run.ts'
 import { streamChunks } from './doors/core/projection.ts'
 import { sendLog } from './projection.ts'
+import { EventResponse } from './server/sse.ts'
 
 const text = (piece: string): LoggedEvent => ({ type: 'text', label: 'answer', text: piece })
 const fault = toFailedEnd(new ServiceError('overloaded', 'The service is stopping.'))
@@ -21,7 +24,11 @@ async function read(log: EventLog, after: number): Promise<string[]> {
     }
     return undefined
   }
-  await sendLog(log, reader, { write, end: () => lines.push('ended'), destroy: () => lines.push('destroyed') })
+  const end = (text = '') => {
+    write(text)
+    lines.push('ended')
+  }
+  await sendLog(log, reader, { write, end, destroy: () => lines.push('destroyed') })
   assert.equal(lines.pop(), 'ended')
   return lines
 }
@@ -56,4 +63,15 @@ test('a passed interruption stays an ordinary event where the reading fails behi
   log.restore([{ type: 'interrupt', calls: [], usage: [], thoughts: [] }], undefined)
   log.fail(fault)
   assert.deepEqual(await read(log, 0), ['r1:1 answer', 'r1:1 error'])
+})
+
+test('a client that has gone before the failure of its log breaks nothing', async () => {
+  const log = new EventLog()
+  log.fail(fault)
+  const response = new ServerResponse(new IncomingMessage(new Socket()))
+  response.destroy()
+  const reader = { stream: streamChunks('r1'), after: 0, disconnected: AbortSignal.abort(), toFiles: async () => [] }
+  // A rejection that nobody handles would fail this test, and end the process of the service.
+  await sendLog(log, reader, new EventResponse(response, 1000))
+  await new Promise(setImmediate)
 })

@@ -61,7 +61,8 @@ const maxTextLength = 65_536
 /** Where the texts of a stream go. A promise of `write` is back-pressure. */
 export interface TextSink {
   write(text: string): Promise<void> | undefined
-  end(): void
+  /** Ends the stream, with a last text. */
+  end(text?: string): void
   destroy(): void
 }
 
@@ -98,10 +99,8 @@ class LogSender implements LogReader {
 
   end(failure?: unknown): void {
     const { log, reader, sink } = this
-    if (failure === undefined) {
-      if (log.fault) void sink.write(reader.stream.fault(log.fault, this.received))
-      sink.end()
-    } else sink.destroy()
+    if (failure !== undefined) sink.destroy()
+    else sink.end(log.fault && reader.stream.fault(log.fault, this.received))
     this.onEnd()
   }
 

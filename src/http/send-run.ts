@@ -90,8 +90,7 @@ async function sendResumed(whenResumed: NonNullable<OpenRun['whenResumed']>, rea
     await sendLog(log, reader, out)
   } catch (error) {
     // The session was deleted, or the service is stopping.
-    void out.write(toFailedText(error, after, stream))
-    out.end()
+    out.end(toFailedText(error, after, stream))
   }
 }
 

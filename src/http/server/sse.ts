@@ -98,10 +98,11 @@ export class EventResponse {
     return this.response.write(text) ? undefined : waitForDrain(this.response)
   }
 
-  /** Ends the response. */
-  end(): void {
+  /** Ends the response, with a last text. Nobody waits for a client that reads the last text slowly. */
+  end(text = ''): void {
     clearInterval(this.timer)
-    this.response.end()
+    if (text === '') this.response.end()
+    else this.response.end(text)
   }
 
   /** Closes the connection, so that the stream does not seem complete. */
