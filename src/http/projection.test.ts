@@ -75,3 +75,17 @@ test('a client that has gone before the failure of its log breaks nothing', asyn
   await sendLog(log, reader, new EventResponse(response, 1000))
   await new Promise(setImmediate)
 })
+
+test('a projection that fails destroys the stream, for an event as for a fault', async () => {
+  const fail = () => {
+    throw new Error('broken')
+  }
+  for (const log of [new EventLog({ events: [text('a')] }), new EventLog()]) {
+    log.fail(fault)
+    const calls: string[] = []
+    const stream = { opening: '', take: fail, last: fail, fault: fail }
+    const reader = { stream, after: 0, disconnected: new AbortController().signal, toFiles: async () => [] }
+    await sendLog(log, reader, { write: () => undefined, end: () => calls.push('ended'), destroy: () => calls.push('destroyed') })
+    assert.deepEqual(calls, ['destroyed'])
+  }
+})

@@ -97,10 +97,15 @@ class LogSender implements LogReader {
     return text === '' ? undefined : this.sink.write(text)
   }
 
+  /** A failure here would end the process: the log calls from a timer. */
   end(failure?: unknown): void {
     const { log, reader, sink } = this
-    if (failure !== undefined) sink.destroy()
-    else sink.end(log.fault && reader.stream.fault(log.fault, this.received))
+    try {
+      if (failure !== undefined) sink.destroy()
+      else sink.end(log.fault && reader.stream.fault(log.fault, this.received))
+    } catch {
+      sink.destroy()
+    }
     this.onEnd()
   }
 
