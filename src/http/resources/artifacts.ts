@@ -77,7 +77,15 @@ const whereIndex =
   '`message_index` is the place of the answer in `messages` of the session, `artifact_index` the place of the file in `response_metadata.generated_artifacts` of that message. In a new session, the question `Write "Back at 3" to a file note.txt` makes message 1 with file 0; the reply has the header `session-id`.'
 
 /** Routes of files that the agent created. */
-export function artifactRoutes(app: App, { artifacts }: { artifacts: Artifacts }): void {
+export function artifactRoutes(app: App, services: { artifacts: Artifacts }): void {
+  downloadLinkRoute(app, services)
+  shareRoute(app, services)
+  listRoute(app, services)
+  contentRoutes(app, services)
+  linkRoutes(app, services)
+}
+
+function downloadLinkRoute(app: App, { artifacts }: { artifacts: Artifacts }): void {
   app.get(
     '/core/v1/download_artifact/:message_index/:artifact_index',
     {
@@ -102,7 +110,9 @@ ${whereIndex} 404: there is no such session, message or file.`,
       return { body: await artifacts.find(principalOf(request), { sessionId, messageIndex, artifactIndex }) }
     },
   )
+}
 
+function shareRoute(app: App, { artifacts }: { artifacts: Artifacts }): void {
   app.post(
     '/core/v1/share_agent_artifact',
     {
@@ -134,7 +144,9 @@ ${whereIndex} 404: there is no such session, message or file.`,
       return { body: await artifacts.share(principalOf(request), request.id, index) }
     },
   )
+}
 
+function listRoute(app: App, { artifacts }: { artifacts: Artifacts }): void {
   app.get(
     '/core/v1/artifacts',
     {
@@ -160,7 +172,9 @@ ${whereIndex} 404: there is no such session, message or file.`,
       return { artifacts: files.map(toListed), offset: last ? toOffset([last.id, last.sessionId]) : '', has_more: hasMore }
     },
   )
+}
 
+function contentRoutes(app: App, { artifacts }: { artifacts: Artifacts }): void {
   const content = {
     url: '/core/v1/artifacts/:artifact_id/content',
     config: { access: accessTo.linkArtifact },
@@ -170,6 +184,7 @@ ${whereIndex} 404: there is no such session, message or file.`,
       return sendFile({ id, ...(await artifacts.content(principalOf(request), id)) }, request, reply)
     },
   }
+
   app.route({
     ...content,
     method: 'GET',
@@ -188,8 +203,11 @@ ${whereIndex} 404: there is no such session, message or file.`,
       response: { ...fileReplies, 404: ErrorReply, 422: ValidationReply, ...refusals },
     },
   })
-  app.route({ ...content, method: 'HEAD', schema: { hide: true } })
 
+  app.route({ ...content, method: 'HEAD', schema: { hide: true } })
+}
+
+function linkRoutes(app: App, { artifacts }: { artifacts: Artifacts }): void {
   const link = {
     url: `${linkPath}/:folder/:id`,
     config: { access: 'public' as const },
@@ -203,6 +221,7 @@ ${whereIndex} 404: there is no such session, message or file.`,
       return sendFile({ id: location.id, ...opened }, request, reply)
     },
   }
+
   app.route({
     ...link,
     method: 'GET',
@@ -223,6 +242,7 @@ ${whereIndex} 404: there is no such session, message or file.`,
       response: { ...fileReplies, 403: ErrorReply, 404: ErrorReply, 410: ErrorReply, 500: ErrorReply },
     },
   })
+
   app.route({ ...link, method: 'HEAD', schema: { hide: true } })
 }
 

@@ -57,7 +57,13 @@ export const RestoreBody = Type.Object(
 const tags = ['Agent configuration']
 
 /** Routes to list and read the versions of the agent configuration, and to restore one. */
-export function configurationHistoryRoutes(app: App, { configuration }: { configuration: Configuration }): void {
+export function configurationHistoryRoutes(app: App, services: { configuration: Configuration }): void {
+  listRoute(app, services)
+  readRoute(app, services)
+  restoreRoute(app, services)
+}
+
+function listRoute(app: App, { configuration }: { configuration: Configuration }): void {
   app.get(
     '/core/v1/agent/config/history',
     {
@@ -82,7 +88,9 @@ export function configurationHistoryRoutes(app: App, { configuration }: { config
       return { versions: versions.map(toVersion), offset: last ? String(last.n) : null, has_more: hasMore }
     },
   )
+}
 
+function readRoute(app: App, { configuration }: { configuration: Configuration }): void {
   app.get(
     '/core/v1/agent/config/history/:version',
     {
@@ -105,7 +113,9 @@ export function configurationHistoryRoutes(app: App, { configuration }: { config
       return { ...past, at: new Date(at).toISOString() }
     },
   )
+}
 
+function restoreRoute(app: App, { configuration }: { configuration: Configuration }): void {
   app.post(
     '/core/v1/agent/config/restore',
     {

@@ -84,9 +84,16 @@ export const UpdatedConfiguration = named(
 
 const path = '/core/v1/agent/config'
 
+const tags = ['Agent configuration']
+
 /** Routes to read and change the agent configuration. */
-export function configurationRoutes(app: App, { configuration }: { configuration: Configuration }): void {
-  const tags = ['Agent configuration']
+export function configurationRoutes(app: App, services: { configuration: Configuration }): void {
+  readRoute(app, services)
+  changeRoute(app, services)
+  schemaRoute(app)
+}
+
+function readRoute(app: App, { configuration }: { configuration: Configuration }): void {
   app.get(
     path,
     {
@@ -111,7 +118,9 @@ export function configurationRoutes(app: App, { configuration }: { configuration
       return { configuration: config, timestamp: toTimestamp(since), version, ...(warnings && { warnings: [...warnings] }) }
     },
   )
+}
 
+function changeRoute(app: App, { configuration }: { configuration: Configuration }): void {
   app.put(
     path,
     {
@@ -165,8 +174,11 @@ export function configurationRoutes(app: App, { configuration }: { configuration
       return toUpdateReply(update.mode, updated)
     },
   )
+}
 
+function schemaRoute(app: App): void {
   const schema = toJsonSchema()
+
   app.get(
     `${path}/schema`,
     {

@@ -86,7 +86,14 @@ const tags = ['Access']
 const config = { access: 'keys.manage' } as const
 
 /** Routes of the access keys of the caller's tenant. */
-export function keyRoutes(app: App, { keys }: { keys: AccessKeys }): void {
+export function keyRoutes(app: App, services: { keys: AccessKeys }): void {
+  listRoute(app, services)
+  createRoute(app, services)
+  revokeByCreatorRoute(app, services)
+  revokeRoute(app, services)
+}
+
+function listRoute(app: App, { keys }: { keys: AccessKeys }): void {
   app.get(
     path,
     {
@@ -109,7 +116,9 @@ export function keyRoutes(app: App, { keys }: { keys: AccessKeys }): void {
       return { keys: page.map(toView), offset: last ? toOffset([last.createdAt, last.jti]) : '', has_more: records.length > limit }
     },
   )
+}
 
+function createRoute(app: App, { keys }: { keys: AccessKeys }): void {
   app.post(
     path,
     {
@@ -142,7 +151,9 @@ export function keyRoutes(app: App, { keys }: { keys: AccessKeys }): void {
         .send({ ...toView(record), key })
     },
   )
+}
 
+function revokeByCreatorRoute(app: App, { keys }: { keys: AccessKeys }): void {
   app.delete(
     path,
     {
@@ -168,7 +179,9 @@ export function keyRoutes(app: App, { keys }: { keys: AccessKeys }): void {
       return { revoked, revoked_at: toIso(revokedAt) }
     },
   )
+}
 
+function revokeRoute(app: App, { keys }: { keys: AccessKeys }): void {
   app.delete(
     `${path}/:jti`,
     {

@@ -52,10 +52,17 @@ const Deleted = Type.Object({ id: Type.String(), status: Type.Enum(['deleted']) 
 const params = Type.Object({ document_id: Id })
 const Query = Type.Object({ limit: pageLimit, before: Offset })
 
-/** The documents of the caller's tenant, which `knowledge_search` finds. */
-export function knowledgeRoutes(app: App, { knowledge }: { knowledge: Knowledge }): void {
-  const tags = ['Knowledge']
+const tags = ['Knowledge']
 
+/** The documents of the caller's tenant, which `knowledge_search` finds. */
+export function knowledgeRoutes(app: App, services: { knowledge: Knowledge }): void {
+  listRoute(app, services)
+  addRoute(app, services)
+  readRoute(app, services)
+  deleteRoute(app, services)
+}
+
+function listRoute(app: App, { knowledge }: { knowledge: Knowledge }): void {
   app.get(
     path,
     {
@@ -79,7 +86,9 @@ export function knowledgeRoutes(app: App, { knowledge }: { knowledge: Knowledge 
       return { documents: documents.map(toListed), offset: last ? toOffset([last.id]) : '', has_more: hasMore }
     },
   )
+}
 
+function addRoute(app: App, { knowledge }: { knowledge: Knowledge }): void {
   app.post(
     path,
     {
@@ -116,7 +125,9 @@ Documents may have the same name: all of them stay, are listed and are found. \`
       return reply.code(201).send(toListed(document))
     },
   )
+}
 
+function readRoute(app: App, { knowledge }: { knowledge: Knowledge }): void {
   app.get(
     `${path}/:document_id`,
     {
@@ -131,7 +142,9 @@ Documents may have the same name: all of them stay, are listed and are found. \`
     },
     async (request) => toListed(await knowledge.find(principalOf(request).tenant, idOf(request))),
   )
+}
 
+function deleteRoute(app: App, { knowledge }: { knowledge: Knowledge }): void {
   app.delete(
     `${path}/:document_id`,
     {

@@ -47,7 +47,13 @@ export const Feedback = named(
 )
 
 /** Routes of memories, and of feedback on runs. */
-export function memoryRoutes(app: App, { memories }: { memories: Memories }): void {
+export function memoryRoutes(app: App, services: { memories: Memories }): void {
+  listRoute(app, services)
+  deleteRoute(app, services)
+  feedbackRoute(app, services)
+}
+
+function listRoute(app: App, { memories }: { memories: Memories }): void {
   app.get(
     '/core/v1/memories',
     {
@@ -68,7 +74,9 @@ export function memoryRoutes(app: App, { memories }: { memories: Memories }): vo
       return memories.list(principalOf(request), { limit, before })
     },
   )
+}
 
+function deleteRoute(app: App, { memories }: { memories: Memories }): void {
   app.delete(
     '/core/v1/memories/:id',
     {
@@ -95,7 +103,9 @@ export function memoryRoutes(app: App, { memories }: { memories: Memories }): vo
       return { id, status: 'deleted' }
     },
   )
+}
 
+function feedbackRoute(app: App, { memories }: { memories: Memories }): void {
   app.post(
     '/core/v1/runs/:request_id/feedback',
     {

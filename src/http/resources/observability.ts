@@ -148,7 +148,14 @@ const span = { since: '2026-01-01T00:00:00Z', until: '2026-01-02T00:00:00Z' }
 const timestamps = { start_timestamp: 1767225600000, end_timestamp: 4102444800000 }
 
 /** Metrics and logs of the runs of the caller's tenant. */
-export function observabilityRoutes(app: App, { observability }: { observability: Observability }): void {
+export function observabilityRoutes(app: App, services: { observability: Observability }): void {
+  metricsRoute(app, services)
+  toolsRoute(app, services)
+  seriesRoute(app, services)
+  logsRoute(app, services)
+}
+
+function metricsRoute(app: App, { observability }: { observability: Observability }): void {
   app.get(
     '/core/v1/metrics',
     {
@@ -167,7 +174,9 @@ export function observabilityRoutes(app: App, { observability }: { observability
     },
     async (request) => observability.metrics(principalOf(request), request.query),
   )
+}
 
+function toolsRoute(app: App, { observability }: { observability: Observability }): void {
   app.get(
     '/core/v1/metrics/tools',
     {
@@ -189,7 +198,9 @@ export function observabilityRoutes(app: App, { observability }: { observability
       return observability.tools(principalOf(request), { since: toTime('since', since), until: toTime('until', until) })
     },
   )
+}
 
+function seriesRoute(app: App, { observability }: { observability: Observability }): void {
   app.get(
     '/core/v1/metrics/series',
     {
@@ -213,7 +224,9 @@ export function observabilityRoutes(app: App, { observability }: { observability
       return observability.series(principalOf(request), { ...query, since: toTime('since', since), until: toTime('until', until) })
     },
   )
+}
 
+function logsRoute(app: App, { observability }: { observability: Observability }): void {
   app.get(
     '/core/v1/logs',
     {

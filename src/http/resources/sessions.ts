@@ -84,7 +84,14 @@ export const List = named(
 )
 
 /** Routes of sessions, which are conversations with their messages. */
-export function sessionRoutes(app: App, { sessions, changes }: { sessions: Sessions; changes: SessionChanges }): void {
+export function sessionRoutes(app: App, services: { sessions: Sessions; changes: SessionChanges }): void {
+  listRoute(app, services)
+  readRoute(app, services)
+  deleteRoute(app, services)
+  forkRoute(app, services)
+}
+
+function listRoute(app: App, { sessions }: { sessions: Sessions }): void {
   app.get(
     '/core/v1/sessions',
     {
@@ -109,7 +116,9 @@ export function sessionRoutes(app: App, { sessions, changes }: { sessions: Sessi
       return sessions.list(principalOf(request), { limit, before, q })
     },
   )
+}
 
+function readRoute(app: App, { sessions }: { sessions: Sessions }): void {
   app.get(
     '/core/v1/sessions/:session_id',
     {
@@ -134,7 +143,9 @@ ${whereId} A session of another caller is 404, except for administrators of the 
       return sessions.read(principalOf(request), sessionId)
     },
   )
+}
 
+function deleteRoute(app: App, { changes }: { changes: SessionChanges }): void {
   app.delete(
     '/core/v1/sessions/:session_id',
     {
@@ -162,7 +173,9 @@ ${whereId}`,
       return { session_id: sessionId, status: 'deleted' }
     },
   )
+}
 
+function forkRoute(app: App, { changes }: { changes: SessionChanges }): void {
   app.post(
     '/core/v1/sessions/:session_id/fork',
     {

@@ -47,10 +47,17 @@ const Terminated = Type.Object({ sub_agent_id: Type.String(), status: Type.Enum(
 const params = Type.Object({ sub_agent_id: Id })
 const path = '/core/v1/chain/sub_agents'
 
-/** Routes of sub-agents: specialised agents of a caller, to which the agent delegates tasks. */
-export function subAgentRoutes(app: App, { subAgents }: { subAgents: SubAgents }): void {
-  const tags = ['Sub-agents']
+const tags = ['Sub-agents']
 
+/** Routes of sub-agents: specialised agents of a caller, to which the agent delegates tasks. */
+export function subAgentRoutes(app: App, services: { subAgents: SubAgents }): void {
+  listRoute(app, services)
+  createRoute(app, services)
+  readRoute(app, services)
+  endRoute(app, services)
+}
+
+function listRoute(app: App, { subAgents }: { subAgents: SubAgents }): void {
   app.get(
     path,
     {
@@ -69,7 +76,9 @@ export function subAgentRoutes(app: App, { subAgents }: { subAgents: SubAgents }
       return { sub_agents: list.map((subAgent) => toListed(subAgent, subAgents)) }
     },
   )
+}
 
+function createRoute(app: App, { subAgents }: { subAgents: SubAgents }): void {
   app.post(
     path,
     {
@@ -106,7 +115,9 @@ export function subAgentRoutes(app: App, { subAgents }: { subAgents: SubAgents }
       return { sub_agent_id: subAgent.id, sub_agent_info: toReply(subAgent, subAgents) }
     },
   )
+}
 
+function readRoute(app: App, { subAgents }: { subAgents: SubAgents }): void {
   app.get(
     `${path}/:sub_agent_id`,
     {
@@ -126,7 +137,9 @@ export function subAgentRoutes(app: App, { subAgents }: { subAgents: SubAgents }
       return toReply(await subAgents.find(principalOf(request), id), subAgents)
     },
   )
+}
 
+function endRoute(app: App, { subAgents }: { subAgents: SubAgents }): void {
   app.delete(
     `${path}/:sub_agent_id`,
     {

@@ -53,6 +53,11 @@ const chatErrors = `
 
 /** Chats that wait for their answer: as JSON, or as server-sent events. */
 export function chatRoutes(app: App, services: ChatServices): void {
+  answerRoute(app, services)
+  streamRoute(app, services)
+}
+
+function answerRoute(app: App, services: ChatServices): void {
   app.post(
     '/core/v1/chain',
     {
@@ -97,7 +102,9 @@ ${chatErrors}
       return reply.code(202).send({ body, ...toWaitingFields(chat.run.requestId, end.calls) })
     },
   )
+}
 
+function streamRoute(app: App, services: ChatServices): void {
   app.post(
     '/core/v1/chain_streaming',
     {
