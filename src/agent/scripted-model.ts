@@ -1,6 +1,14 @@
 import type { JsonValue } from './messages.ts'
-import type { Model, ModelEvent, ModelReply, ModelRequest, ModelSink, ModelUsage, RequestedCall } from './model.ts'
-import { ModelError } from './model.ts'
+import {
+  type Model,
+  type ModelEvent,
+  type ModelReply,
+  type ModelRequest,
+  type ModelSink,
+  type ModelUsage,
+  type RequestedCall,
+  ModelError,
+} from './model.ts'
 
 /** A scripted reply: `events` are passed to the sink, then `reply` is returned or `error` thrown. */
 export interface ScriptedReply {

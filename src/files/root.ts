@@ -1,6 +1,5 @@
-import { realpath, stat } from 'node:fs/promises'
+import { realpath, stat, glob } from 'node:fs/promises'
 import path from 'node:path'
-import { glob } from 'node:fs/promises'
 
 /** A path does not exist, leaves the root or is not a plain file. The message names the path as the caller wrote it. */
 export class PathError extends Error {

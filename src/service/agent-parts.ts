@@ -2,13 +2,12 @@ import type { Environment } from '../configuration/references.ts'
 import type { Connections } from '../models/connections.ts'
 import type { ToolCatalogs } from '../tools/catalog.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
-import type { AgentParts } from '../configuration/agent.ts'
+import { type AgentParts, findFaultyTools } from '../configuration/agent.ts'
 import { createSmallModel, createModels } from '../models/create-model.ts'
 import { createEmbedder } from '../models/embeddings/create-embedder.ts'
 import { createFindPrices } from '../models/find-prices.ts'
 import { runsCode } from '../configuration/change/rules.ts'
 import { checkModels } from '../models/check-models.ts'
-import { findFaultyTools } from '../configuration/agent.ts'
 
 interface AgentMaking {
   environment: Environment

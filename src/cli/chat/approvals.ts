@@ -1,5 +1,4 @@
-import type { Terminal } from '../terminal.ts'
-import { CommandFailure } from '../terminal.ts'
+import { type Terminal, CommandFailure } from '../terminal.ts'
 import { withoutControls } from './markdown-stream.ts'
 import { ServiceRefusal, type Decision, type ServiceClient, type WaitingCall } from './service-client.ts'
 

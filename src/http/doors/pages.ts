@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type, type TSchema } from 'typebox'
 import { toFileName } from '../../artifacts/file-name.ts'
 import { ServiceError, type Fault } from '../../errors.ts'
 import type { RequestedDecision } from '../../runs/approvals/decisions.ts'
@@ -110,11 +109,6 @@ function inWords(error: ServiceError): ServiceError {
 
 /** Most messages of a conversation, and most parts of a message. */
 export const maxPageMessages = 2000
-
-/** A field that pages also send as null. */
-export function maybe<T extends TSchema>(schema: T) {
-  return Type.Optional(Type.Union([schema, Type.Null()]))
-}
 
 type Image = NonNullable<ChatBody['images']>[number]
 

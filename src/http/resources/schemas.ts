@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type, type TSchema } from 'typebox'
 import { idPattern } from '../server/request-headers.ts'
 import { named } from '../openapi/named.ts'
 import { invalid } from '../../errors.ts'
@@ -67,4 +67,9 @@ export function toTime(name: string, text: string | undefined): number | undefin
   const time = Date.parse(text)
   if (Number.isNaN(time)) throw invalid(['query', name], 'is not a time of the calendar')
   return time
+}
+
+/** An optional field; `null` counts as absent. */
+export function maybe<T extends TSchema>(schema: T) {
+  return Type.Optional(Type.Union([schema, Type.Null()]))
 }

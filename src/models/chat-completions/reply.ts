@@ -1,5 +1,4 @@
-import type { ModelEvent, ModelReply } from '../../agent/model.ts'
-import { ModelError } from '../../agent/model.ts'
+import { type ModelEvent, type ModelReply, ModelError } from '../../agent/model.ts'
 import { TextBuilder } from '../../agent/text.ts'
 import { isObject } from '../../json/shape.ts'
 import { toStreamError, type Origin, checkLength } from '../failures.ts'

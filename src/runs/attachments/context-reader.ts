@@ -3,7 +3,7 @@ import type { Owner } from '../../access/owner.ts'
 import type { DocumentCache } from '../../files/document-text.ts'
 import type { Document } from '../../files/document.ts'
 import { mediaHeadBytes, mediaKindOf, mediaTypeOfBytes } from '../../files/media.ts'
-import type { FairPool } from '../../processes/fair-pool.ts'
+import { type FairPool, PoolBusy } from '../../processes/fair-pool.ts'
 import {
   isRead,
   maxMediaBytes,
@@ -16,7 +16,6 @@ import {
 } from './question-files.ts'
 import { type FileUse } from './sent-files.ts'
 import { ServiceError } from '../../errors.ts'
-import { PoolBusy } from '../../processes/fair-pool.ts'
 
 /** Checks of the context files of a chat, which lie under the files root. */
 

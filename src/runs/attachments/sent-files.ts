@@ -6,9 +6,8 @@ import type { Agent } from '../../configuration/agent.ts'
 import { kindOf, maxDocumentBytes } from '../../files/document-kind.ts'
 import { readDocumentBytes } from '../../files/document-text.ts'
 import type { FittedImage, Images } from '../../files/images.ts'
-import type { FairPool } from '../../processes/fair-pool.ts'
+import { type FairPool, PoolBusy } from '../../processes/fair-pool.ts'
 import { mediaKindOf, mediaTypeOfBytes } from '../../files/media.ts'
-import { PoolBusy } from '../../processes/fair-pool.ts'
 import type { Uploads } from '../../uploads/uploads.ts'
 
 /** A file that a caller sends with a chat, before any check: an upload, or the bytes themselves. */

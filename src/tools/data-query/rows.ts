@@ -1,5 +1,7 @@
-import type { DuckDBDataChunk, DuckDBResult, DuckDBValue } from '@duckdb/node-api'
 import {
+  type DuckDBDataChunk,
+  type DuckDBResult,
+  type DuckDBValue,
   DuckDBArrayValue,
   DuckDBDecimalValue,
   DuckDBListValue,

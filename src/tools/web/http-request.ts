@@ -4,8 +4,7 @@ import { resolveReferences, type Environment } from '../../configuration/referen
 import type { ToolConfigOf } from '../../configuration/tool-types.ts'
 import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
 import { maxBodyBytes, toResponseOutput } from './body-output.ts'
-import { fetchAddress, FetchRefused } from './fetch-address.ts'
-import { maySendSecrets, parseHost, type HostPattern } from './fetch-address.ts'
+import { fetchAddress, FetchRefused, maySendSecrets, parseHost, type HostPattern } from './fetch-address.ts'
 import { headerFault, isFieldName, isFieldValue, toContextHeaders, toTraceHeaders, createMask, isSecretHeader } from './request-headers.ts'
 import { messageOf } from '../../errors.ts'
 

@@ -1,16 +1,11 @@
 import { named } from '../../openapi/named.ts'
 import { Type } from 'typebox'
 import { hintLimits } from '../../../runs/intake/checks.ts'
-import { ErrorReply, maxListed } from '../../resources/schemas.ts'
+import { ErrorReply, maxListed, maybe } from '../../resources/schemas.ts'
 import { schemaLimits } from '../../../json/schema/answer-schema.ts'
 import { reasoningEfforts } from '../../../agent/model.ts'
 import { interruptedType, callbackTypes } from '../../../runs/callbacks/callbacks.ts'
 import { finishReasons } from './projection.ts'
-
-/** An optional field; `null` counts as absent. */
-function maybe<T extends ReturnType<typeof Type.String>>(schema: T) {
-  return Type.Optional(Type.Union([schema, Type.Null()]))
-}
 
 /** Most messages of a request. The size limit of the body alone would admit millions. */
 const maxMessages = 2000

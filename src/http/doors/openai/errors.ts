@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { ErrorBody, Fault } from '../../../errors.ts'
-import { toParam } from '../../../errors.ts'
+import { type ErrorBody, type Fault, toParam } from '../../../errors.ts'
 
 /** The error shape of OpenAI's API. */
 export interface OpenAiError {

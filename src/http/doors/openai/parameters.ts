@@ -1,4 +1,5 @@
 import { Type, type TSchema } from 'typebox'
+import { maybe } from '../../resources/schemas.ts'
 import { reasoningEfforts, type ModelOptions, type ToolChoice } from '../../../agent/model.ts'
 import { parametersLackedBy, wireOf } from '../../../configuration/models/abilities.ts'
 import type { AgentConfig } from '../../../configuration/schema.ts'
@@ -7,10 +8,6 @@ import type { JsonSchema } from '../../../agent/messages.ts'
 import { isObject } from '../../../json/shape.ts'
 
 /** Parameters that chat completions and responses share, and the refusal of parameters without effect. */
-
-export function maybe<T extends TSchema>(schema: T) {
-  return Type.Optional(Type.Union([schema, Type.Null()]))
-}
 
 export const Effort = Type.Enum([...reasoningEfforts])
 

@@ -4,8 +4,18 @@ import { errorOf } from '../../../../runs/log/outcome.ts'
 import { toItemId } from '../ids.ts'
 import { toFileText, waitingText } from '../output.ts'
 import { Segments } from '../../texts.ts'
-import { statusOf, toAnnotation, toFunctionCall, toLink, toMessage, toPart, toReasoning } from './items.ts'
-import type { Annotation, OutputItem, OutputMessage } from './items.ts'
+import {
+  statusOf,
+  toAnnotation,
+  toFunctionCall,
+  toLink,
+  toMessage,
+  toPart,
+  toReasoning,
+  type Annotation,
+  type OutputItem,
+  type OutputMessage,
+} from './items.ts'
 import { isPartEnd } from './parts.ts'
 
 interface OutputOptions {
