@@ -39,19 +39,12 @@ async function put(name: string, content: string | Uint8Array): Promise<string> 
   return file
 }
 
-async function build(
-  overrides: { description?: string; maxOutputCharacters?: number; config?: Record<string, unknown> } = {},
-  maxWaitMs = 60_000,
-) {
+async function build(overrides: { description?: string; maxOutputCharacters?: number; config?: Record<string, unknown> } = {}) {
   const spec = { name: 'handbook', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: { paths: ['docs/**'] }, ...overrides }
   const deps = dependenciesOf({ files: await openFilesRoot(root), cacheDir })
-  const { tool, close } = await createKnowledgeSearch(spec, deps, { now: () => clock, maxWaitMs })
-  if (close) closers.push(close)
+  const { tool } = await createKnowledgeSearch(spec, deps, { now: () => clock, maxWaitMs: 60_000 })
   return tool
 }
-
-/** Ends the indexing of the tools of a test. */
-const closers: (() => Promise<void>)[] = []
 
 interface Passage {
   file: string
@@ -232,14 +225,38 @@ test('a document that cannot be read is a fault of the tool, until it is repaire
 })
 
 test('a search does not wait for many documents, and says that some are missing', async () => {
+  const { search, held, release } = withheldPuts('docs/zz')
+  const deps = dependenciesOf({ files: await openFilesRoot(root), cacheDir, search })
+  const spec = { name: 'a', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: { paths: ['docs/**'] } }
+  const first = await createKnowledgeSearch(spec, deps, { now: () => clock, maxWaitMs: 60_000 })
   for (let number = 0; number < 4; number++) await put(`docs/zz${number}.pdf`, makePdf([`Number ${number}`]))
-  const tool = await build({}, 400)
+  clock += 10_000
+  const { tool, close } = await createKnowledgeSearch(spec, deps, { maxWaitMs: 1 })
+  await held
   const output = (await tool.execute({ query: 'bonus' }, contextOf({}))) as unknown as { passages: Passage[]; note?: string }
-  assert.match(output.note ?? '', /^\d+ documents are not indexed yet/)
-  assert.match(tool.state?.().progress ?? '', /^\d of 7 documents are indexed$/)
-  assert.ok(output.passages.length > 0)
-  await Promise.all(closers.splice(0).map((close) => close()))
+  assert.equal(output.note, '4 documents are not indexed yet: the answer may be in one of them.')
+  assert.equal(tool.state?.().progress, '3 of 7 documents are indexed')
+  assert.equal(output.passages.length, 3)
+  release()
+  await Promise.all([first.close?.(), close?.()])
 })
+
+/** A search whose retrievers hold documents back, from the first one that begins with `prefix` until `release`. */
+function withheldPuts(prefix: string) {
+  const [inner, held, gate] = [createSearch(), Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const open: typeof inner.open = async (...args) => {
+    const retriever = await inner.open(...args)
+    const put: typeof retriever.put = async (...documents) => {
+      if (documents.some(({ id }) => id.startsWith(prefix))) {
+        held.resolve()
+        await gate.promise
+      }
+      return retriever.put(...documents)
+    }
+    return { ...retriever, put }
+  }
+  return { search: { ...inner, open }, held: held.promise, release: gate.resolve }
+}
 
 test('two tools with the same patterns share an index, which the last one closes', async () => {
   const names: string[] = []
