@@ -20,7 +20,7 @@ browserTest(
     await page.getByText(/all\.zip is not a document that the agent reads: text, Markdown, PDF/).waitFor()
     await page.getByText('plan.png is a picture. Pictures go into the chat, with your question.').waitFor()
     const row = page.getByRole('article').filter({ hasText: 'garage.md' })
-    await row.getByText('ready').waitFor()
+    await row.getByText('ready', { exact: true }).waitFor()
     await row.getByText(/34 B · 1 passage ·/).waitFor()
     await checkAccessibility()
 

@@ -79,7 +79,7 @@ const tasks: readonly Task[] = [
       const chooser = page.waitForEvent('filechooser')
       await button(page, 'Add documents').click()
       await (await chooser).setFiles(garage)
-      await page.getByText('ready').waitFor()
+      await page.getByRole('article').filter({ hasText: 'garage.md' }).getByText('ready', { exact: true }).waitFor()
       await visit(page, 'Chat')
       await ask(page, 'Where do guests of the lighthouse park?')
       await page
