@@ -1,4 +1,3 @@
-import { randomUUIDv7 } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
@@ -14,6 +13,7 @@ import { openBytes, openFiles } from './service/files.ts'
 import { boundAddress, openHttp } from './service/http.ts'
 import { openMeasures } from './service/measures.ts'
 import { openMemory } from './service/memory.ts'
+import { createNewId } from './service/new-id.ts'
 import { keepPruned } from './service/retention.ts'
 import { openCallbacks, openRecords } from './service/run-records.ts'
 import { openRuns } from './service/runs.ts'
@@ -74,7 +74,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   // Closed in reverse order: at shutdown, and when the start fails half-way.
   await using stack = new AsyncDisposableStack()
   const now = Date.now
-  const newId = randomUUIDv7
+  const newId = createNewId()
   const storage = await openStorage(stack, { settings, version, log, now, newId })
   const { database, secrets, bus, holder, jobs, runStore, sessionStore, changes } = storage
   const { id } = storage.process

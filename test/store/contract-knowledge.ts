@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { randomUUID, randomUUIDv7 } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { Database } from '../../src/store/database.ts'
+import { createNewId } from '../../src/service/new-id.ts'
 import { createKnowledgeStore } from '../../src/store/documents/knowledge.ts'
 import { createUploadStore } from '../../src/store/documents/uploads.ts'
 import { hour, jobsOf } from './fixture.ts'
@@ -9,6 +10,7 @@ import { storeContract } from './suites.ts'
 
 storeContract('knowledge', registerKnowledgeContract)
 
+const newId = createNewId()
 const quotas = { ownerBytes: 100, tenantBytes: 1000 }
 
 function registerKnowledgeContract(database: () => Database): void {
@@ -16,7 +18,7 @@ function registerKnowledgeContract(database: () => Database): void {
     const [store, uploads, tenant] = [createKnowledgeStore(database()), createUploadStore(database()), randomUUID()]
     const scope = { kind: 'knowledge', tenant } as const
     const add = async (name = 'a.txt', options: { replaces?: boolean } = {}) => {
-      const [owner, id] = ['agent-core ann', randomUUIDv7()]
+      const [owner, id] = ['agent-core ann', newId()]
       await uploads.reserve({ tenant, owner, id, isKnowledge: true, size: 5, now: hour, until: hour + 1000 }, quotas)
       const file = { name, type: 'text/plain', size: 5, sha256: `hash of ${name}`, createdAt: hour, expiresAt: undefined }
       await uploads.complete({ tenant, owner, id, purpose: 'knowledge', ...file }, options)
