@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CodeFence } from './answer.ts'
+import { CodeFence } from './structured-answer.ts'
 
 /** The texts that a reader gets for the pieces, joined, and the text of the fence. */
 function read(pieces: readonly string[]) {

@@ -1,6 +1,4 @@
-import type { AgentEvent, TextLabel, LoopEnd, EndReason } from './events.ts'
-import { TextBuilder } from './text.ts'
-import type { JsonSchema, Message } from './messages.ts'
+import type { AgentEvent, TextLabel } from './events.ts'
 
 /**
  * Enforces one rule of the event stream: the answer is the `answer` text behind the last event with another label.
@@ -84,123 +82,39 @@ export class Answer {
   }
 }
 
-/** The schema of a run's answer. */
-export interface AnswerSchema {
-  schema: JsonSchema
-  /** Times that the model is asked to correct an answer. */
-  maxRepairs: number
-  /** What keeps a text from being an answer, as a clause for the model (`/price must be number`); undefined for an answer. */
-  faultOf(text: string): Promise<string | undefined>
-}
-
-const heading = '# The form of the final answer'
-
-/** Appended to the system prompt where the reply may be the answer. */
-export function schemaInstructions({ schema }: AnswerSchema): string {
-  return `${heading}
-Your final answer is read by a program. It must be one JSON value that is valid against the JSON Schema below, and nothing else: no Markdown, no code fence, no text before or behind it. Call tools first where you need them.
-${JSON.stringify(schema)}`
-}
-
-/** The instruction to answer again. */
-export function askForRepair(fault: string): string {
-  return `Your answer is not valid: ${fault}. Answer again with the corrected JSON value alone: no Markdown, no code fence, no other text.`
-}
-
-/** The end of a loop whose answer has a schema. A cancelled run needs no answer. */
-export async function endInSchema(schema: AnswerSchema, reason: EndReason, text: string): Promise<LoopEnd> {
-  if (reason === 'cancelled') return { reason }
-  const fault = await schema.faultOf(text)
-  if (fault === undefined) return { reason, structured: true }
-  const cause = reason === 'timeout' || reason === 'content_filter' ? { cause: reason } : {}
-  return { reason: 'schema_mismatch', mismatch: { text, fault, ...cause } }
-}
-
-/** True for the instruction to answer again. */
-export function isRepair(message: Message | undefined): boolean {
-  return message?.role === 'user' && message.instruction === 'repair'
-}
-
-/** Number of repairs since the request. */
-export function countRepairs(messages: readonly Message[]): number {
-  const request = messages.findLastIndex((message) => message.role === 'user' && message.instruction === undefined)
-  return messages.slice(request + 1).filter(isRepair).length
-}
-
-/** A transcript without the answers that were repaired, for later turns of the session. */
-export function withoutRepairs(messages: readonly Message[]): Message[] {
-  return messages.filter((message, index) => !isRepair(message) && !(message.role === 'assistant' && isRepair(messages[index + 1])))
-}
+/** Pieces that are joined at a time. */
+const piecesPerJoin = 32
 
 /**
- * Takes the Markdown fence off a text that arrives in pieces: models put JSON into a fence even where they are asked not to. A fence counts
- * only where the text begins with it. Blanks at the beginning are taken off too.
+ * A text that grows by small pieces, such as the tokens of an answer. Concatenation would build a tree of strings, which takes 32 bytes for
+ * each piece until the text is read, and keeps what each piece was cut from.
  */
-export class CodeFence {
-  /** The text without the fence. */
-  text = ''
-  private state: 'before' | 'plain' | 'fenced' = 'before'
-  private held = ''
+export class TextBuilder {
+  private joined: string[] = []
+  private recent: string[] = []
 
-  /** Accepts a piece, and returns what is known to belong to the text; empty while that is open. */
-  take(piece: string): string {
-    if (this.state === 'plain') return this.release(piece)
-    this.held += piece
-    if (this.state === 'before') this.begin()
-    if (this.state === 'before') return ''
-    const keeps = this.state === 'fenced' ? this.held.length - endOfText(this.held) : 0
-    return this.release(this.takeHeld(this.held.length - keeps))
+  get isEmpty(): boolean {
+    return this.joined.length === 0 && this.recent.length === 0
   }
 
-  /** Ends the text, and returns its rest. */
-  end(): string {
-    const rest = this.takeHeld(this.held.length)
-    return this.release(this.state === 'fenced' ? rest.slice(0, endOfText(rest)) : rest)
+  add(piece: string): void {
+    if (piece === '') return
+    this.recent.push(piece)
+    if (this.recent.length < piecesPerJoin) return
+    this.joined.push(this.recent.join(''))
+    this.recent = []
   }
 
-  private begin(): void {
-    this.held = this.held.trimStart()
-    const opening = /^```[^\n`]*\n/.exec(this.held)
-    if (opening) {
-      this.held = this.held.slice(opening[0].length)
-      this.state = 'fenced'
-    } else if (this.held !== '' && !isStartOfFence(this.held)) this.state = 'plain'
+  clear(): void {
+    this.joined = []
+    this.recent = []
   }
 
-  private takeHeld(length: number): string {
-    const text = this.held.slice(0, length)
-    this.held = this.held.slice(length)
+  toText(): string {
+    if (this.isEmpty) return ''
+    const text = [...this.joined, ...this.recent].join('')
+    this.joined = [text]
+    this.recent = []
     return text
   }
-
-  private release(text: string): string {
-    this.text += text
-    return text
-  }
-}
-
-/** The first line of a fence, as far as it has arrived. The names of languages are short. */
-const startOfFence = /^`{1,3}$|^```[^\n`]{0,40}$/
-
-function isStartOfFence(text: string): boolean {
-  return startOfFence.test(text)
-}
-
-/** Characters that may be held back: a model that writes blanks without end is read on. */
-const maxHeld = 200
-
-/** Where the part begins that may be the closing fence. */
-function endOfText(text: string): number {
-  let at = text.length
-  const back = (isPart: (character: string) => boolean, most: number) => {
-    for (let count = 0; count < most && at > 0 && isPart(text[at - 1]!); count++) at--
-  }
-  back(isBlank, maxHeld)
-  back((character) => character === '`', 3)
-  back(isBlank, maxHeld)
-  return at
-}
-
-function isBlank(character: string): boolean {
-  return character === ' ' || character === '\n' || character === '\r' || character === '\t'
 }

@@ -11,15 +11,14 @@ import {
 } from './approval.ts'
 import { type CallOptions, scopeIn } from './options.ts'
 import { isDeeper, maxJsonDepth } from '../json/shape.ts'
-import type { JsonObject, ToolCall, JsonValue, ToolImage } from './messages.ts'
-import { type Tool, type InnerAgent, type ToolContext } from './tool.ts'
-import { runTool, type ToolOutcome } from './run-tool.ts'
+import type { JsonObject, ToolCall, JsonValue, ToolImage, AssistantMessage } from './messages.ts'
+import type { Tool, InnerAgent, SampleRequest } from './tool.ts'
+import { runTool, type ToolOutcome, toClientOutcome } from './run-tool.ts'
 import { findTool } from './tool-names.ts'
-import { toClientOutcome } from './client-tools.ts'
-import type { Step, StepStart } from './events.ts'
+import type { Step, StepStart, Emit } from './events.ts'
 import { outcomeUnknown } from './history.ts'
-import { createSample } from './sampling.ts'
 import { reachState } from '../states.ts'
+import { ignoreEvents, type Model, type ModelReply, type RunTrace } from './model.ts'
 
 /** A checked call: its faults are known before anything runs. */
 export interface PreparedCall {
@@ -131,29 +130,22 @@ export async function execute(
   if (answer) return ended(prepared, step, toClientOutcome(answer))
   if (!tool || fault) return ended(prepared, step, refused(fault ?? ''))
   const { headers, caller, session, sessionId, contextFiles, latestOutput = noOutput, keepArtifact, showImage, signal, now } = options
-  const traceparent = options.trace?.traceparentOf(call.id)
+  const { model, trace, suspensionOf } = options
+  const traceparent = trace?.traceparentOf(call.id)
   const callContext = {
     callId: call.id,
     inner,
     ...(traceparent !== undefined && { traceparent }),
-    ...requestsOfServers(call.id, tool, options, inner),
+    // What servers may ask for during the call.
+    ...(model && {
+      sample: (request: SampleRequest, by: AbortSignal) =>
+        sample(request, by, { model, callId: call.id, tool: tool.name, trace, emit: inner.emit, now }),
+    }),
+    ...(suspensionOf && { maySuspend: true }),
     ...(suspension && { resumed: toResumed(suspension, options) }),
   }
   const context = { ...callContext, caller, headers, session, sessionId, contextFiles, latestOutput, ...scopeIn(options, tool) }
   return ended(prepared, step, await runTool(tool, input, { context, keepArtifact, showImage, signal, now }))
-}
-
-/** What servers may ask for during a call. */
-function requestsOfServers(
-  callId: string,
-  { name }: Tool,
-  { model, trace, suspensionOf, now }: CallOptions,
-  { emit }: InnerAgent,
-): Pick<ToolContext, 'sample' | 'maySuspend'> {
-  return {
-    ...(model && { sample: createSample({ model, callId, tool: name, trace, emit, now }) }),
-    ...(suspensionOf && { maySuspend: true }),
-  }
 }
 
 function toResumed({ callId, state }: Suspension, { decisionFor }: CallOptions): ResumedCall {
@@ -187,4 +179,33 @@ function refused(fault: string): ToolOutcome {
 export function unknownEnd(prepared: PreparedCall, step: StepStart): EndedCall {
   reachState('write-outcome-unknown')
   return ended(prepared, step, refused(outcomeUnknown))
+}
+
+/** Asks the model of the run for a server. The usage counts as usage of the run, and the trace of the run shows the model call inside of the tool call. */
+async function sample(
+  request: SampleRequest,
+  signal: AbortSignal,
+  { model, callId, tool, trace, emit, now }: SamplingOptions,
+): Promise<ModelReply> {
+  const { system, messages, maxOutputTokens } = request
+  const text = messages.map((message) => message.text).join('\n\n')
+  await emit({ type: 'nested', callId, subAgent: tool, event: { type: 'instruction', message: { role: 'user', text } } })
+  const startedAt = now()
+  const modelCall = trace?.modelCall(callId)
+  const options = { maxOutputTokens }
+  const reply = await model.reply({ system, messages, tools: [], options, ...(modelCall && { trace: modelCall }) }, ignoreEvents, signal)
+  const { usage, finish } = reply
+  const message: AssistantMessage = { role: 'assistant', text: reply.text, toolCalls: [] }
+  await emit({ type: 'nested', callId, subAgent: tool, event: { type: 'turn', message, usage, finish, startedAt, endedAt: now() } })
+  return reply
+}
+
+interface SamplingOptions {
+  model: Model
+  callId: string
+  /** The name of the tool. */
+  tool: string
+  trace: RunTrace | undefined
+  emit: Emit
+  now(): number
 }

@@ -1,6 +1,5 @@
 import type { PendingCall, Suspension } from './approval.ts'
-import type { Artifact } from './artifact.ts'
-import type { AssistantMessage, JsonValue, ToolMessage, UserMessage } from './messages.ts'
+import type { Artifact, AssistantMessage, JsonValue, ToolMessage, UserMessage } from './messages.ts'
 import type { ModelReply, ModelUsage } from './model.ts'
 
 /**

@@ -1,10 +1,11 @@
-import { Answer, askForRepair, countRepairs, endInSchema, isRepair } from './answer.ts'
+import { Answer } from './answer.ts'
 import { Interrupted } from './approval.ts'
 import type { Emit, EndReason, LoopEnd, LoopOutcome } from './events.ts'
-import { callsWithoutResult } from './history.ts'
+import { callsWithoutResult, isRepair } from './history.ts'
 import type { Message } from './messages.ts'
 import { callModel, type Turn, type TurnOptions } from './model-call.ts'
 import type { Loop, LoopOptions } from './options.ts'
+import { askForRepair, countRepairs, endInSchema } from './structured-answer.ts'
 import { runCalls } from './tool-calls.ts'
 
 /**

@@ -1,12 +1,10 @@
-import type { Artifact } from './artifact.ts'
-import { CodeFence } from './answer.ts'
+import type { Artifact, AssistantMessage, ToolCall } from './messages.ts'
+import { CodeFence } from './structured-answer.ts'
 import type { EndReason, TextLabel } from './events.ts'
 import type { Loop, LoopOptions } from './options.ts'
-import type { AssistantMessage, ToolCall } from './messages.ts'
 import type { ModelReply, ModelRequest, ModelSink, RequestedCall } from './model.ts'
 import { chosenOffers, toRequest } from './model-request.ts'
-import { brokenOff, ProviderSteps, withoutOutput } from './provider-steps.ts'
-import { keepFiles, toSources, type ReplyFiles } from './reply-extras.ts'
+import { brokenOff, ProviderSteps, withoutOutput, keepFiles, toSources, type ReplyFiles } from './provider-steps.ts'
 import { findTool, fitName, nameTools } from './tool-names.ts'
 
 /** How a turn asks the model. */

@@ -3,10 +3,9 @@ import type { ToolOffer, ToolChoice, ModelOptions, ModelRequest } from './model.
 import type { Tool } from './tool.ts'
 import { nameTools } from './tool-names.ts'
 import type { Message } from './messages.ts'
-import { schemaInstructions } from './answer.ts'
+import { schemaInstructions } from './structured-answer.ts'
 import type { TextLabel } from './events.ts'
-import { fitOutputs, repair } from './history.ts'
-import { fitImages } from './tool-images.ts'
+import { fitOutputs, repair, fitImages } from './history.ts'
 
 export function toRequest(
   options: LoopOptions,

@@ -1,9 +1,9 @@
-import type { Answer, AnswerSchema } from './answer.ts'
+import type { Answer } from './answer.ts'
+import type { AnswerSchema } from './structured-answer.ts'
 import type { Decision, Suspension } from './approval.ts'
 import type { Caller, DataFilter, DataScope, ShowImage, Tool } from './tool.ts'
-import type { KeepArtifact } from './artifact.ts'
+import type { KeepArtifact, JsonValue, Message } from './messages.ts'
 import type { Emit, EndReason } from './events.ts'
-import type { JsonValue, Message } from './messages.ts'
 import type { Model, ModelOptions, RunTrace } from './model.ts'
 
 /** Everything that an agent needs: its model and tools, its position, and the outside world as arguments. */

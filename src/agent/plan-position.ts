@@ -3,11 +3,6 @@ import type { ToolOffer } from './model.ts'
 
 export type PlanInstruction = Exclude<Instruction, 'repair'>
 
-/** True for an instruction of a plan. */
-export function isOfPlan(message: Message): boolean {
-  return message.role === 'user' && message.instruction !== undefined && message.instruction !== 'repair'
-}
-
 /** The progress of a run with a plan, read from its transcript alone, so that any process can resume the run. */
 export interface PlanPosition {
   /** All steps, done and open; undefined before there is a plan. */

@@ -1,10 +1,9 @@
 import type { AgentEvent, LoopOutcome } from './events.ts'
 import { runAgent } from './loop.ts'
-import type { JsonValue } from './messages.ts'
+import type { JsonValue, Artifact } from './messages.ts'
 import type { Model } from './model.ts'
 import type { LoopOptions, Workflow } from './options.ts'
 import type { Tool, ToolContext } from './tool.ts'
-import type { Artifact } from './artifact.ts'
 
 /** A tool for tests: reads, takes any input and answers `ok`, unless `traits` say otherwise. */
 export function fakeTool(name: string, traits: Partial<Tool> = {}): Tool {

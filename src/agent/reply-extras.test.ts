@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Artifact, NewArtifact } from './artifact.ts'
+import type { Artifact, NewArtifact } from './messages.ts'
 import { eventsOf, optionsOf, story } from './react-fixture.ts'
 import { say, ScriptedModel, texts } from './scripted-model.ts'
-import { toSources } from './reply-extras.ts'
+import { toSources } from './provider-steps.ts'
 
 const picture = { mediaType: 'image/png', data: Buffer.from('PNG').toString('base64') }
 

@@ -1,6 +1,6 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import { TextBuilder } from './text.ts'
+import { TextBuilder } from './answer.ts'
 
 test('a text has all its pieces in order, whenever it is read', () => {
   const builder = new TextBuilder()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Message } from './messages.ts'
-import { fitImages } from './tool-images.ts'
+import { fitImages } from './history.ts'
 
 test('pictures of results leave room for the files of questions, so that a request stays below the limit of providers', () => {
   const data = 'x'.repeat(4_000_000)

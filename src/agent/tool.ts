@@ -1,9 +1,17 @@
 import type { Decider, ResumedCall } from './approval.ts'
 import type { Emit, StepStart } from './events.ts'
-import type { Sample } from './sampling.ts'
-import type { JsonObject, JsonSchema, JsonValue, Message, ToolImage } from './messages.ts'
-import type { ProviderTool } from './model.ts'
-import type { Artifact, ArtifactUse } from './artifact.ts'
+import type {
+  JsonObject,
+  JsonSchema,
+  JsonValue,
+  Message,
+  ToolImage,
+  Artifact,
+  ArtifactUse,
+  AssistantMessage,
+  UserMessage,
+} from './messages.ts'
+import type { ModelReply, ProviderTool } from './model.ts'
 
 /** Port: a tool of the agent. Adapters live in tools/. */
 export interface Tool {
@@ -106,6 +114,17 @@ export interface ToolContext {
   /** Present when the call goes on after it was suspended. */
   resumed?: ResumedCall
 }
+
+/** A request to the model of the run, from a server during a call. Nothing of the run is added. */
+export interface SampleRequest {
+  /** Empty for none. */
+  system: string
+  messages: readonly (UserMessage | AssistantMessage)[]
+  maxOutputTokens: number
+}
+
+/** Asks the model of the run on behalf of a tool. Throws `ModelError`. */
+export type Sample = (request: SampleRequest, signal: AbortSignal) => Promise<ModelReply>
 
 /** Connects an agent inside of a tool call to the run around that call. */
 export interface InnerAgent {

@@ -1,4 +1,4 @@
-import type { Artifact } from '../agent/artifact.ts'
+import type { Artifact } from '../agent/messages.ts'
 import type { GeneratedArtifact } from '../sessions/sessions.ts'
 
 /** The files of a run or of a direct execution, in the order of creation. */

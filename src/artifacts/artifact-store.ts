@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts'
 import type { Owner } from '../access/owner.ts'
-import type { Artifact } from '../agent/artifact.ts'
+import type { Artifact } from '../agent/messages.ts'
 import type { Readable } from 'node:stream'
 
 /** Port: the files of the messages of one tenant, without their bytes. Rows are written and removed with the messages. */

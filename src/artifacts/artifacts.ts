@@ -1,5 +1,5 @@
 import { buffer } from 'node:stream/consumers'
-import type { Artifact, KeepArtifact } from '../agent/artifact.ts'
+import type { Artifact, KeepArtifact } from '../agent/messages.ts'
 import { isAdmin, type Principal } from '../access/permissions.ts'
 import { ServiceError } from '../errors.ts'
 import type { SessionStore } from '../sessions/session-store.ts'

@@ -1,4 +1,4 @@
-import { normaliseText } from '../agent/text.ts'
+import { normaliseText } from '../agent/tool-names.ts'
 
 /** Bytes of UTF-8: the limit of file systems, less space for a prefix by a server. */
 const maxBytes = 200

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Artifact, NewArtifact } from '../agent/artifact.ts'
+import type { Artifact, NewArtifact } from '../agent/messages.ts'
 import type { ArtifactBytes } from './artifact-store.ts'
 import { createKeeper } from './keep.ts'
 

@@ -1,5 +1,5 @@
 import { webcrypto } from 'node:crypto'
-import type { Artifact, KeepArtifact } from '../agent/artifact.ts'
+import type { Artifact, KeepArtifact } from '../agent/messages.ts'
 import type { ArtifactBytes } from './artifact-store.ts'
 import { toFileName, toMediaType } from './file-name.ts'
 

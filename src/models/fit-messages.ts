@@ -1,6 +1,6 @@
 import type { Message, MessageFile, UserMessage, ToolMessage } from '../agent/messages.ts'
 import type { Model, ModelRequest, ToolOffer } from '../agent/model.ts'
-import { filesNote, imagesNote, withNotes, withoutImages as withoutResultImages } from '../agent/tool-images.ts'
+import { filesNote, imagesNote, withNotes, withoutImages as withoutResultImages } from '../agent/history.ts'
 
 /** Handling of images, documents, audio and videos for models that do not take them. */
 

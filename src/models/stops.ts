@@ -1,5 +1,5 @@
 import type { ModelReply, ModelSink } from '../agent/model.ts'
-import { TextBuilder } from '../agent/text.ts'
+import { TextBuilder } from '../agent/answer.ts'
 
 /** Stop texts that a provider does not take are applied here: the answer ends before the first of them, and the rest is read for its usage. */
 

@@ -1,4 +1,4 @@
-import type { ClientTool } from '../agent/client-tools.ts'
+import type { ClientTool } from '../agent/run-tool.ts'
 import type { PhaseTimes } from '../concurrency/phase-times.ts'
 import type { Agent } from '../configuration/agent.ts'
 import type { Fault } from '../errors.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { toTool } from '../agent/client-tools.ts'
+import { toTool } from '../agent/run-tool.ts'
 import type { Model } from '../agent/model.ts'
 import type { Tool, ToolListing } from '../agent/tool.ts'
 import { PhaseTimes } from '../concurrency/phase-times.ts'

@@ -1,5 +1,5 @@
 import type { PendingCall } from '../agent/approval.ts'
-import type { ClientTool } from '../agent/client-tools.ts'
+import type { ClientTool } from '../agent/run-tool.ts'
 import type { EndReason, Step, VisibleEvent } from '../agent/events.ts'
 import type { JsonSchema, JsonObject } from '../agent/messages.ts'
 import type { ModelOptions } from '../agent/model.ts'

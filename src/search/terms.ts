@@ -1,4 +1,4 @@
-import { normaliseText } from '../agent/text.ts'
+import { normaliseText } from '../agent/tool-names.ts'
 
 /** Stop words, which say nothing about the topic of a passage. */
 const stopWords = new Set(

@@ -1,5 +1,4 @@
-import type { Artifact } from '../agent/artifact.ts'
-import type { Message } from '../agent/messages.ts'
+import type { Artifact, Message } from '../agent/messages.ts'
 
 /** Data of a message beside the text. */
 export interface MessageData {

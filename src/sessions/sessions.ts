@@ -1,5 +1,5 @@
 import { isAdmin, type Principal } from '../access/permissions.ts'
-import type { Artifact } from '../agent/artifact.ts'
+import type { Artifact } from '../agent/messages.ts'
 import { invalid, ServiceError } from '../errors.ts'
 import { mediaTypeOf } from '../files/media.ts'
 import { toCitationContext, toContext, type AdditionalContext, type MessageData } from './message.ts'

@@ -1,4 +1,4 @@
-import { toTool } from '../agent/client-tools.ts'
+import { toTool } from '../agent/run-tool.ts'
 import type { CallerSchemas, ClientTools } from '../runs/execution/ports.ts'
 
 /** Makes tools of the loop from tools of the client. */

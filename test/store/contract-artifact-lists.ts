@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import type { Artifact } from '../../src/agent/artifact.ts'
+import type { Artifact } from '../../src/agent/messages.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createArtifactStore } from '../../src/store/sessions/artifacts.ts'
 import { createRetentionStore } from '../../src/store/sessions/retention.ts'

@@ -1,5 +1,5 @@
 import type { TextLabel } from '../../agent/events.ts'
-import { TextBuilder } from '../../agent/text.ts'
+import { TextBuilder } from '../../agent/answer.ts'
 import type { LastEvent, LoggedEvent, EndEvent } from '../../runs/run.ts'
 
 /** Text to send. `startsSegment`: another event came between the text and the answer text before. */

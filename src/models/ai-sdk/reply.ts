@@ -18,7 +18,7 @@ import {
   type ModelUsage,
 } from '../../agent/model.ts'
 import type { Provider } from '../../configuration/providers.ts'
-import { TextBuilder } from '../../agent/text.ts'
+import { TextBuilder } from '../../agent/answer.ts'
 import { KeptParts, itemsIn, openReasoningIn } from './kept-parts.ts'
 import { PlacedSources } from './placed-sources.ts'
 import { toPausedContent } from './prompt.ts'

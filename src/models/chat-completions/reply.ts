@@ -1,5 +1,5 @@
 import { type ModelEvent, type ModelReply, ModelError } from '../../agent/model.ts'
-import { TextBuilder } from '../../agent/text.ts'
+import { TextBuilder } from '../../agent/answer.ts'
 import { isObject } from '../../json/shape.ts'
 import { toStreamError, type Origin, checkLength } from '../failures.ts'
 import { ReplyParts } from './reply-parts.ts'

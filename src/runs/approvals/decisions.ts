@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Owner } from '../../access/owner.ts'
-import { toStoredError, toStoredOutput } from '../../agent/client-tools.ts'
+import { toStoredError, toStoredOutput } from '../../agent/run-tool.ts'
 import type { JsonObject, JsonValue, JsonSchema } from '../../agent/messages.ts'
 import { withDefaults } from '../../agent/approval.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'

@@ -3,7 +3,7 @@ import type { ShowImage } from '../../agent/tool.ts'
 import type { Images } from '../../files/images.ts'
 import type { Progress } from '../execution/progress.ts'
 import type { RunKey, ChatRequest } from '../run.ts'
-import { filesNote, imagesNote, withNotes } from '../../agent/tool-images.ts'
+import { filesNote, imagesNote, withNotes } from '../../agent/history.ts'
 import type { MessageData } from '../../sessions/message.ts'
 import type { HistoryMessage } from '../run-store.ts'
 

@@ -1,7 +1,6 @@
-import { withoutRepairs } from '../../agent/answer.ts'
-import { repair } from '../../agent/history.ts'
+import { isOfPlan, repair, withoutImageBytes, withoutRepairs } from '../../agent/history.ts'
 import type { Step } from '../../agent/events.ts'
-import { isOfPlan, planningOf } from '../../agent/plan-position.ts'
+import { planningOf } from '../../agent/plan-position.ts'
 import { toErrorBody, type ErrorBody } from '../../errors.ts'
 import { ownResultImages } from '../attachments/result-images.ts'
 import { callbackJob } from '../callbacks/callbacks.ts'
@@ -18,7 +17,6 @@ import { FenceLost, type EndedRun, type NewMessage, type NextRun } from '../run-
 import { costOfRun, toolsOf, toUsage, totalsOf } from './usage.ts'
 import { hintNames, nextWindowStart, toSizedMessage } from '../window/window.ts'
 import type { AssistantMessage, Message } from '../../agent/messages.ts'
-import { withoutImageBytes } from '../../agent/tool-images.ts'
 
 /** Stores the end of a run, then appends the `end` event to the log. Resolves to the next run in the session queue. */
 export async function finish(run: LiveRun, progress: Progress, error: ErrorBody | undefined, deps: RunPorts): Promise<NextRun | undefined> {

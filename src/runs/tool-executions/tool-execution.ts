@@ -1,6 +1,5 @@
 import type { DataFilter, Tool, ToolSet } from '../../agent/tool.ts'
-import type { Artifact, ReturnedFile, KeepArtifact } from '../../agent/artifact.ts'
-import type { JsonValue, JsonObject } from '../../agent/messages.ts'
+import type { Artifact, ReturnedFile, KeepArtifact, JsonValue, JsonObject } from '../../agent/messages.ts'
 import { type RunKey, runKeyText } from '../run.ts'
 import { accessTo, permits, type Principal } from '../../access/permissions.ts'
 import type { AnswerFile, ToAnswerFiles } from '../../artifacts/answer-files.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Step } from '../../agent/events.ts'
-import { growsLinearly } from '../../agent/processor-time-fixture.ts'
+import { growsLinearly } from '../../../test/fixtures/processor-time.ts'
 import type { StoredRun } from '../run-store.ts'
 import type { LoggedEvent } from '../run.ts'
 import { toParts } from './parts.ts'

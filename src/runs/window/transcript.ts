@@ -1,7 +1,6 @@
-import { charactersPerToken, fit } from '../../agent/history.ts'
+import { charactersPerToken, fit, withNotes } from '../../agent/history.ts'
 import type { Message } from '../../agent/messages.ts'
 import { fitName } from '../../agent/tool-names.ts'
-import { withNotes } from '../../agent/tool-images.ts'
 import type { MessageData } from '../../sessions/message.ts'
 import { toEarlierMessage, toMedia, type RequestContent, type ShownAttachments } from '../attachments/result-images.ts'
 import { fromContextText, type ArrangedFile } from '../../files/context-text.ts'

@@ -1,5 +1,5 @@
 import { sql, type Kysely } from 'kysely'
-import type { Artifact } from '../../agent/artifact.ts'
+import type { Artifact } from '../../agent/messages.ts'
 import type { ArtifactStore, StoredArtifact } from '../../artifacts/artifact-store.ts'
 import { query, type Database } from '../database.ts'
 import type { Connection } from '../statement.ts'

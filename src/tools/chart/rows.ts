@@ -1,5 +1,5 @@
 import type { JsonValue, JsonObject } from '../../agent/messages.ts'
-import { normaliseText } from '../../agent/text.ts'
+import { normaliseText } from '../../agent/tool-names.ts'
 
 /** Rows for a chart, and a note for the caller. */
 export interface ChartRows {

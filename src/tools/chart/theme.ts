@@ -1,7 +1,7 @@
 import type { Config } from 'vega-lite'
 import { isObject } from '../../json/shape.ts'
 import type { Json } from './specification.ts'
-import { normaliseText } from '../../agent/text.ts'
+import { normaliseText } from '../../agent/tool-names.ts'
 
 /** Sans-serif fonts; most systems have at least one of them. A generic family alone may be rendered in any font. */
 export const families = ['Helvetica', 'Arial', 'Liberation Sans', 'Noto Sans', 'DejaVu Sans', 'Inter', 'Roboto', 'Open Sans']

@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { pathToFileURL } from 'node:url'
-import type { ArtifactUse } from '../../agent/artifact.ts'
+import type { ArtifactUse } from '../../agent/messages.ts'
 import { messageOf } from '../../errors.ts'
 import { sendToService, serveQuestions, type OpenQuestion } from '../../processes/serve-questions.ts'
 import type { ModuleContext } from '../../tool-module.ts'

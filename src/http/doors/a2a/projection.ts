@@ -1,6 +1,6 @@
 import { TaskState, type Artifact, type StreamResponse, type Task, type TaskStatus } from '@a2a-js/sdk'
 import type { PendingCall } from '../../../agent/approval.ts'
-import { TextBuilder } from '../../../agent/text.ts'
+import { TextBuilder } from '../../../agent/answer.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { interruptReason } from '../../../runs/approvals/approval-view.ts'
 import { errorOf, outputOf } from '../../../runs/log/outcome.ts'

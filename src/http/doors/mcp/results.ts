@@ -1,6 +1,5 @@
 import type { BlobResourceContents, CallToolResult, ContentBlock, Result, TextResourceContents } from '@modelcontextprotocol/server'
-import type { Artifact } from '../../../agent/artifact.ts'
-import type { JsonValue } from '../../../agent/messages.ts'
+import type { Artifact, JsonValue } from '../../../agent/messages.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../../../errors.ts'
 import { isObject } from '../../../json/shape.ts'

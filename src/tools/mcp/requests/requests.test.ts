@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { startAskingMcpServer } from '../../../../test/fixtures/asking-mcp-server.ts'
 import type { ModelReply } from '../../../agent/model.ts'
-import type { SampleRequest } from '../../../agent/sampling.ts'
+import type { SampleRequest } from '../../../agent/tool.ts'
 import { createGuardedFetch } from '../../../outbound/guarded-fetch.ts'
 import { connectServer, referenceServer } from '../mcp-fixture.ts'
 
