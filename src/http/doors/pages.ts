@@ -15,7 +15,7 @@ import { sendFailedStream, sendRun } from '../send-run.ts'
 import { principalOf } from '../server/authenticate.ts'
 import type { ChatSource } from './core/chat-request.ts'
 import { openChat, type ChatServices } from './core/open-chat.ts'
-import type { ChatBody } from './core/schemas.ts'
+import type { ChatBody } from '../schemas/chat.ts'
 
 /** Services of the protocols for chat pages. */
 export interface PageServices extends ChatServices, AnswerServices {

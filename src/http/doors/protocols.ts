@@ -5,7 +5,7 @@ import type { Reader } from '../reader.ts'
 import type { LoggedEvent } from '../../runs/run.ts'
 import { contextHeaders } from '../server/request-headers.ts'
 import { Type } from 'typebox'
-import { named } from '../openapi/named.ts'
+import { named } from '../schemas/named.ts'
 
 /** What the protocols of agents, MCP and A2A, have in common. */
 

@@ -1,8 +1,8 @@
 import type { RouteOptions } from 'fastify'
 import type { TSchema } from 'typebox'
-import { namedSchemas } from './named.ts'
+import { namedSchemas } from '../schemas/named.ts'
 import { RpcError } from '../doors/protocols.ts'
-import { ErrorReply, ValidationReply } from '../resources/schemas.ts'
+import { ErrorReply, ValidationReply } from '../schemas/shared.ts'
 
 type Schema = Record<string, unknown>
 

@@ -1,6 +1,6 @@
 import { parameterTexts } from './parameters.ts'
 import recorded from './reply-examples.json' with { type: 'json' }
-import type { OperationText } from './named.ts'
+import type { OperationText } from '../schemas/named.ts'
 
 type Fields = Record<string, unknown>
 

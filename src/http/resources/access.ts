@@ -3,8 +3,8 @@ import type { App } from '../server/app.ts'
 import { listRoles, type Principal } from '../../access/permissions.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { refusals } from './schemas.ts'
-import { named } from '../openapi/named.ts'
+import { refusals } from '../schemas/shared.ts'
+import { named } from '../schemas/named.ts'
 
 /** Schemas of callers, roles and keys. */
 

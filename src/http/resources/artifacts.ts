@@ -9,10 +9,10 @@ import { invalid } from '../../errors.ts'
 import { parsePosition, toOffset } from '../../json/offset.ts'
 import { toGeneratedArtifact } from '../../sessions/sessions.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { ErrorReply, Id, Offset, pageLimit, refusals, ValidationReply } from './schemas.ts'
+import { ErrorReply, Id, Offset, pageLimit, refusals, ValidationReply } from '../schemas/shared.ts'
 import { fileReplies, refuseAsCode, sendFile } from '../server/send-file.ts'
-import { named } from '../openapi/named.ts'
-import { GeneratedArtifact } from '../doors/core/schemas.ts'
+import { named } from '../schemas/named.ts'
+import { GeneratedArtifact } from '../schemas/chat.ts'
 
 /** Schemas of files: those that tools created, and those that a chat may name. */
 

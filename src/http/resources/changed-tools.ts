@@ -4,8 +4,8 @@ import type { CurrentAgent } from '../../configuration/agent.ts'
 import { acceptChangedTool, listChangedToolsOf } from '../../configuration/tool-pins/changed-tools.ts'
 import type { Definition, PinStore } from '../../configuration/tool-pins/pin-store.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { ErrorReply, maxListed, refusals, ValidationReply } from './schemas.ts'
-import { named } from '../openapi/named.ts'
+import { ErrorReply, maxListed, refusals, ValidationReply } from '../schemas/shared.ts'
+import { named } from '../schemas/named.ts'
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: maxListed, default: 45 }),

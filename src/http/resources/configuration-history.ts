@@ -3,8 +3,8 @@ import type { App } from '../server/app.ts'
 import type { Configuration } from '../../configuration/configuration.ts'
 import type { PastConfiguration } from '../../configuration/configuration-store.ts'
 import { toUpdateReply, requesterOf, toExpectation, validateOnly, YamlText, etag, UpdatedConfiguration } from './configuration.ts'
-import { maxListed, ErrorReply, refusals, ValidationReply } from './schemas.ts'
-import { named } from '../openapi/named.ts'
+import { maxListed, ErrorReply, refusals, ValidationReply } from '../schemas/shared.ts'
+import { named } from '../schemas/named.ts'
 
 export const HistoryQuery = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: maxListed, default: 45 }),

@@ -4,9 +4,9 @@ import type { App } from '../server/app.ts'
 import type { Configuration, ConfigurationUpdate as Update, UpdatedConfiguration as Updated } from '../../configuration/configuration.ts'
 import { invalid } from '../../errors.ts'
 import { toJsonSchema } from '../../configuration/schema-walk.ts'
-import { ErrorReply, refusals, ValidationReply } from './schemas.ts'
+import { ErrorReply, refusals, ValidationReply } from '../schemas/shared.ts'
 import { yamlType } from '../server/body-types.ts'
-import { named } from '../openapi/named.ts'
+import { named } from '../schemas/named.ts'
 import { principalOf } from '../server/authenticate.ts'
 
 export const ShownConfiguration = named(

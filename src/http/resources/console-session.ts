@@ -16,8 +16,8 @@ import {
   refuseForeignSignIn,
   refuseWithoutToken,
 } from '../server/console-cookie.ts'
-import { ErrorReply, refusals, ValidationReply } from './schemas.ts'
-import { named } from '../openapi/named.ts'
+import { ErrorReply, refusals, ValidationReply } from '../schemas/shared.ts'
+import { named } from '../schemas/named.ts'
 
 /** How users may sign in at the console. */
 export const SignInOptions = named(

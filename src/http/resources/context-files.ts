@@ -7,8 +7,8 @@ import { toFileId } from '../../uploads/upload-store.ts'
 import type { Uploads } from '../../uploads/uploads.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { formOf, formRefusals, formRoute, type FormFields } from '../server/forms.ts'
-import { refusals, ValidationReply } from './schemas.ts'
-import { named } from '../openapi/named.ts'
+import { refusals, ValidationReply } from '../schemas/shared.ts'
+import { named } from '../schemas/named.ts'
 
 /** A file that a chat may name in `context_files`. */
 export const ContextFile = named(

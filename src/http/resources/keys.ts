@@ -7,8 +7,8 @@ import type { Principal } from '../../access/permissions.ts'
 import { invalid } from '../../errors.ts'
 import { parsePosition, toOffset } from '../../json/offset.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { ErrorReply, Id, refusals, ValidationReply } from './schemas.ts'
-import { named } from '../openapi/named.ts'
+import { ErrorReply, Id, refusals, ValidationReply } from '../schemas/shared.ts'
+import { named } from '../schemas/named.ts'
 
 const time = { revoked_at: Type.String({ format: 'date-time' }) }
 

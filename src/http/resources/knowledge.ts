@@ -6,7 +6,7 @@ import { parsePosition, toOffset } from '../../json/offset.ts'
 import type { Knowledge, KnowledgeDocument } from '../../knowledge/knowledge.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { formOf, formRefusals, formRoute } from '../server/forms.ts'
-import { ErrorReply, Id, Offset, pageLimit, refusals, ValidationReply } from './schemas.ts'
+import { ErrorReply, Id, Offset, pageLimit, refusals, ValidationReply } from '../schemas/shared.ts'
 
 const unknownDocument = 'A document that does not exist, or belongs to another tenant, is 404.'
 

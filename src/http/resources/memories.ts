@@ -2,9 +2,9 @@ import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { Memories } from '../../memory/memories.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { ErrorReply, Id, refusals, ValidationReply } from './schemas.ts'
-import { whereId } from './runs.ts'
-import { named } from '../openapi/named.ts'
+import { ErrorReply, Id, refusals, ValidationReply } from '../schemas/shared.ts'
+import { whereId } from './runs/runs.ts'
+import { named } from '../schemas/named.ts'
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),

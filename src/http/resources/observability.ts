@@ -2,8 +2,8 @@ import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { Observability } from '../../runs/reports/observability.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { refusals, ValidationReply, Time, toTime } from './schemas.ts'
-import { named } from '../openapi/named.ts'
+import { refusals, ValidationReply, Time, toTime } from '../schemas/shared.ts'
+import { named } from '../schemas/named.ts'
 
 const Timestamp = (bound: string) =>
   Type.Integer({

@@ -3,9 +3,9 @@ import type { App } from '../server/app.ts'
 import type { SessionChanges } from '../../sessions/session-changes.ts'
 import type { Sessions } from '../../sessions/sessions.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { ErrorReply, Id, IdHeaders, refusals, ValidationReply } from './schemas.ts'
-import { named } from '../openapi/named.ts'
-import { Usage, Step, GeneratedArtifact, AdditionalContext } from '../doors/core/schemas.ts'
+import { ErrorReply, Id, IdHeaders, refusals, ValidationReply } from '../schemas/shared.ts'
+import { named } from '../schemas/named.ts'
+import { Usage, Step, GeneratedArtifact, AdditionalContext } from '../schemas/chat.ts'
 
 const whereId = 'Take a `session_id` from `GET /core/v1/sessions`, or from the header `session-id` of a chat.'
 

@@ -2,8 +2,8 @@ import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import { ServiceError } from '../../errors.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { refusals, ErrorReply } from './schemas.ts'
-import { named } from '../openapi/named.ts'
+import { refusals, ErrorReply } from '../schemas/shared.ts'
+import { named } from '../schemas/named.ts'
 
 /** Schemas of the health of the service. */
 

@@ -4,8 +4,8 @@ import { workflowTypes } from '../../configuration/schema.ts'
 import { subAgentLimits, type SubAgent } from '../../sub-agents/sub-agent-store.ts'
 import type { SubAgents } from '../../sub-agents/sub-agents.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { ErrorReply, Id, refusals, ValidationReply } from './schemas.ts'
-import { named } from '../openapi/named.ts'
+import { ErrorReply, Id, refusals, ValidationReply } from '../schemas/shared.ts'
+import { named } from '../schemas/named.ts'
 
 const whereId = 'Take an id from `GET /core/v1/chain/sub_agents`, or `sub_agent_id` from the reply that created it.'
 

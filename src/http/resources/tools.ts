@@ -12,10 +12,10 @@ import { principalOf } from '../server/authenticate.ts'
 import { hashOf, toFilters } from '../doors/core/chat-request.ts'
 import { contextHeaders, isId, setSessionId, traceparentOf } from '../server/request-headers.ts'
 import { disconnectSignal } from '../server/connection.ts'
-import { ErrorReply, IdHeaders, refusals } from './schemas.ts'
+import { ErrorReply, IdHeaders, refusals } from '../schemas/shared.ts'
 import { duringPhase } from '../server/server-timing.ts'
-import { named } from '../openapi/named.ts'
-import { GeneratedArtifact, DataFilterHints } from '../doors/core/schemas.ts'
+import { named } from '../schemas/named.ts'
+import { GeneratedArtifact, DataFilterHints } from '../schemas/chat.ts'
 
 export interface ToolServices {
   agent: CurrentAgent

@@ -4,7 +4,7 @@ import type { BusboyFileStream, BusboyHeaders, BusboyInstance } from '@fastify/b
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { invalid, ServiceError } from '../../errors.ts'
 import { createBodyPace, type BodyPace, type BodyPaceOptions } from './arriving-bodies.ts'
-import { ErrorReply, refusals, ValidationReply } from '../resources/schemas.ts'
+import { ErrorReply, refusals, ValidationReply } from '../schemas/shared.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

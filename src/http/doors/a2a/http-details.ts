@@ -1,4 +1,4 @@
-import type { OperationText } from '../../openapi/named.ts'
+import type { OperationText } from '../../schemas/named.ts'
 
 const shared = { parameters: { 'a2a-version': '1.0' }, prefilled: ['a2a-version'] }
 

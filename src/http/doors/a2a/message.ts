@@ -18,7 +18,7 @@ import type { Operation } from '../../../runs/run.ts'
 import { bodyCheck, toFaults } from '../../server/validation.ts'
 import { toNewChat } from '../core/chat-request.ts'
 import { contextOf, type Caller } from '../protocols.ts'
-import { ChatBody } from '../core/schemas.ts'
+import { ChatBody } from '../../schemas/chat.ts'
 
 /** Media types that a message may hold, as the agent card lists them. */
 export function inputModesOf(model: Model): string[] {

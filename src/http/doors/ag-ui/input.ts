@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 import { invalid, type Fault } from '../../../errors.ts'
 import { isObject } from '../../../json/shape.ts'
-import { Id, maybe } from '../../resources/schemas.ts'
+import { Id, maybe } from '../../schemas/shared.ts'
 import type { ChatSource } from '../core/chat-request.ts'
 import { maxPageMessages, toImage, toPageChat, toPageFile, type PageMessage } from '../pages.ts'
-import { type ChatBody, maxClientTools, clientToolName } from '../core/schemas.ts'
+import { type ChatBody, maxClientTools, clientToolName } from '../../schemas/chat.ts'
 
 /** The request of AG-UI 1.0, `RunAgentInput`. Unknown fields are ignored. */
 

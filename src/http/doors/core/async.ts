@@ -24,10 +24,10 @@ import {
   type DecodeData,
 } from '../../server/cloud-events.ts'
 import { isId, setSessionId } from '../../server/request-headers.ts'
-import { ErrorReply, IdHeaders, refusals } from '../../resources/schemas.ts'
+import { ErrorReply, IdHeaders, refusals } from '../../schemas/shared.ts'
 import { bodyCheck, toFaults } from '../../server/validation.ts'
-import { named } from '../../openapi/named.ts'
-import { AsyncBody } from './schemas.ts'
+import { named } from '../../schemas/named.ts'
+import { AsyncBody } from '../../schemas/chat.ts'
 
 const question = 'What were the total sales by region?'
 const messages = [{ role: 'user', content: question }]

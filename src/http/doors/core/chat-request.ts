@@ -12,7 +12,7 @@ import type { NewChat, ToolLoc } from '../../../runs/new-chat.ts'
 import type { ChatMessage, ChatRequest, Operation, Unstored } from '../../../runs/run.ts'
 import { contextHeaders, isId, traceparentOf } from '../../server/request-headers.ts'
 import { timesOfNewRun } from '../../server/server-timing.ts'
-import type { ChatBody } from './schemas.ts'
+import type { ChatBody } from '../../schemas/chat.ts'
 
 const roles = { user: 'user', human: 'user', assistant: 'assistant', ai: 'assistant', system: 'system' } as const
 

@@ -4,10 +4,10 @@ import type { App } from '../../server/app.ts'
 import { sendFailure } from '../../server/error-reply.ts'
 import { openChat, outcomeOf, type ChatServices } from './open-chat.ts'
 import { toWaitingFields } from '../../../runs/approvals/approval-view.ts'
-import { ErrorReply, IdHeaders, refusals } from '../../resources/schemas.ts'
+import { ErrorReply, IdHeaders, refusals } from '../../schemas/shared.ts'
 import { lastEventHeader, lastEventNumber, nameRepeatedRequest, sendRun } from '../../send-run.ts'
 import { streamChunks } from './projection.ts'
-import { eventStream, ClientToolAnswer, ChatBody, ChainAnswer, ApprovalAnswer } from './schemas.ts'
+import { eventStream, ClientToolAnswer, ChatBody, ChainAnswer, ApprovalAnswer } from '../../schemas/chat.ts'
 
 const question = 'What were the total sales by region?'
 const messages = [{ role: 'user', content: question }]

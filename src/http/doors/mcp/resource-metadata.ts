@@ -7,7 +7,7 @@ import { originOf, keepOutOfCaches, prefixOf } from '../../server/origin.ts'
 import { Type } from 'typebox'
 import type { App } from '../../server/app.ts'
 import { notFound } from '../../server/error-reply.ts'
-import { ErrorReply } from '../../resources/schemas.ts'
+import { ErrorReply } from '../../schemas/shared.ts'
 
 const Metadata = Type.Object({
   resource: Type.String({ description: 'The address that the metadata is about, for the parameter `resource` of a token request.' }),

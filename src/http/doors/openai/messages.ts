@@ -3,9 +3,9 @@ import { toFileName } from '../../../artifacts/file-name.ts'
 import { labelOf, invalid, type Fault } from '../../../errors.ts'
 import type { SentFile } from '../../../runs/attachments/sent-files.ts'
 import { withoutFileLinks } from './output.ts'
-import { toUploadId } from './uploaded-files.ts'
+import { toUploadId } from './files.ts'
 import type { BroughtCall, ChatMessage } from '../../../runs/run.ts'
-import type { ChatBody } from '../core/schemas.ts'
+import type { ChatBody } from '../../schemas/chat.ts'
 
 type Loc = Fault['loc']
 type InlineImage = NonNullable<ChatBody['images']>[number]

@@ -1,6 +1,6 @@
 import { Type, type TSchema } from 'typebox'
-import { named } from '../../openapi/named.ts'
-import { waitingFields, GeneratedArtifact } from '../core/schemas.ts'
+import { named } from '../../schemas/named.ts'
+import { waitingFields, GeneratedArtifact } from '../../schemas/chat.ts'
 
 /** Reply schemas of the routes for OpenAI clients, for the OpenAPI document. */
 

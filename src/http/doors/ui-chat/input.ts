@@ -3,10 +3,10 @@ import type { JsonValue } from '../../../agent/messages.ts'
 import type { Fault } from '../../../errors.ts'
 import { maxReasonCharacters, type RequestedDecision } from '../../../runs/approvals/decisions.ts'
 import type { DecidedCall } from '../../../runs/trace/span.ts'
-import { Id, maybe } from '../../resources/schemas.ts'
+import { Id, maybe } from '../../schemas/shared.ts'
 import type { ChatSource } from '../core/chat-request.ts'
 import { maxPageMessages, toImage, toPageChat, toPageFile, type PageMessage } from '../pages.ts'
-import { ChatBody } from '../core/schemas.ts'
+import { ChatBody } from '../../schemas/chat.ts'
 
 /** The request of the AI SDK's `useChat`, as `DefaultChatTransport` sends it. Unknown fields are ignored. */
 

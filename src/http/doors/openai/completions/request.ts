@@ -16,7 +16,7 @@ import {
   type ParameterRules,
 } from '../parameters.ts'
 import { CompletionBody, type CompletionMessage } from './schemas.ts'
-import type { ChatBody } from '../../core/schemas.ts'
+import type { ChatBody } from '../../../schemas/chat.ts'
 
 type Loc = Fault['loc']
 

@@ -10,7 +10,7 @@ import { toCompletionRequest } from './request.ts'
 import { CompletionBody } from './schemas.ts'
 import { ChatCompletion, ChatCompletionChunk, jsonOrEvents, openAiRefusals } from '../replies.ts'
 import type { Exchange, Opening } from '../../../reader.ts'
-import { IdHeaders } from '../../../resources/schemas.ts'
+import { IdHeaders } from '../../../schemas/shared.ts'
 import { sendRun } from '../../../send-run.ts'
 
 const question = 'What were the total sales by region?'

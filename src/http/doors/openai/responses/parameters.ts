@@ -5,7 +5,7 @@ import { invalid } from '../../../../errors.ts'
 import type { ChatSource } from '../../core/chat-request.ts'
 import { toAnswerFormat, toModelOptions, Reasoning, refuseParameters, unsupported, type ParameterRules } from '../parameters.ts'
 import { ResponseBody } from './schemas.ts'
-import type { ChatBody } from '../../core/schemas.ts'
+import type { ChatBody } from '../../../schemas/chat.ts'
 
 const ownTools = 'is not supported: the agent uses its own tools'
 const isOther =

@@ -1,7 +1,7 @@
 import { Type, type Static, type TSchema } from 'typebox'
-import { clientToolName, GeneratedArtifact, waitingFields } from '../../core/schemas.ts'
+import { clientToolName, GeneratedArtifact, waitingFields } from '../../../schemas/chat.ts'
 import { InputAudio, Reasoning, sampling, Verbosity } from '../parameters.ts'
-import { maybe } from '../../../resources/schemas.ts'
+import { maybe } from '../../../schemas/shared.ts'
 
 /** Schemas of responses: the request, whose parameters are checked in `parameters.ts`, and the replies. */
 

@@ -1,16 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
-import type { App } from '../server/app.ts'
-import { accessTo } from '../../access/permissions.ts'
-import type { CurrentAgent } from '../../configuration/agent.ts'
-import { invalid } from '../../errors.ts'
-import { type Upload, type UploadScope, toFileId } from '../../uploads/upload-store.ts'
-import type { Uploads } from '../../uploads/uploads.ts'
-import { principalOf } from '../server/authenticate.ts'
-import { formOf, formRoute } from '../server/forms.ts'
-import { openAiRefusals } from '../doors/openai/replies.ts'
-import { DeletedFile, File, FileForm, FileList, FileQuery, toDescription, toFile, toUploadId } from '../doors/openai/uploaded-files.ts'
-import { fileReplies, refuseAsCode, sendFile } from '../server/send-file.ts'
+import type { App } from '../../server/app.ts'
+import { accessTo } from '../../../access/permissions.ts'
+import type { CurrentAgent } from '../../../configuration/agent.ts'
+import { invalid } from '../../../errors.ts'
+import { type Upload, type UploadScope, toFileId, uploadIn } from '../../../uploads/upload-store.ts'
+import type { Uploads, UploadDescription } from '../../../uploads/uploads.ts'
+import { principalOf } from '../../server/authenticate.ts'
+import { formOf, formRoute, type FormFields } from '../../server/forms.ts'
+import { openAiRefusals } from './replies.ts'
+import { fileReplies, refuseAsCode, sendFile } from '../../server/send-file.ts'
 
 const fileId = { file_id: 'file-0199f3c2-7c1e-7d51-b0ab-3f6f1d0c8a11' }
 const unknownFile = 'A file that does not exist, has expired or belongs to another caller is 404.'
@@ -181,4 +180,111 @@ type FileRequest = FastifyRequest<{ Params: Static<typeof params> }>
 
 function uploadIdOf(request: FileRequest): string {
   return toUploadId(request.params.file_id)
+}
+
+/** Purposes of OpenAI's API that mean something here. */
+const purposes = ['user_data', 'assistants', 'vision'] as const
+/** Purposes of OpenAI's API that need a part which this service lacks. */
+const foreignPurposes: Readonly<Record<string, string>> = {
+  batch: 'there are no batches',
+  'fine-tune': 'there is no fine-tuning',
+  evals: 'there are no evaluations',
+}
+
+const Purpose = Type.Enum([...purposes], {
+  description: 'What the file is for. All purposes are treated alike: the file can be part of any message.',
+})
+
+const minSeconds = 3600
+const maxSeconds = 30 * 24 * 3600
+
+export const FileForm = Type.Object({
+  file: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The file.' }),
+  purpose: Purpose,
+  'expires_after[anchor]': Type.Optional(Type.Literal('created_at', { description: 'The only anchor.' })),
+  'expires_after[seconds]': Type.Optional(
+    Type.Integer({
+      minimum: minSeconds,
+      maximum: maxSeconds,
+      description: 'Seconds after the upload. Default: as long as `retention.uploads` keeps files.',
+    }),
+  ),
+})
+
+export const FileQuery = Type.Object({
+  limit: Type.Integer({ minimum: 1, maximum: 10_000, default: 10_000 }),
+  order: Type.Enum(['asc', 'desc'], { default: 'desc', description: '`desc`: newest first.' }),
+  after: Type.Optional(Type.String({ maxLength: 200, description: 'The id of a file: the page begins after this file.' })),
+  purpose: Type.Optional(Purpose),
+})
+
+export const File = Type.Object({
+  id: Type.String({ description: '`file-<id>`' }),
+  object: Type.Literal('file'),
+  bytes: Type.Integer(),
+  created_at: Type.Integer({ description: 'Epoch seconds.' }),
+  expires_at: Type.Union([Type.Integer(), Type.Null()], {
+    description: 'Epoch seconds: the end by `expires_after` or by `retention.uploads`, whichever is earlier. `null`: none.',
+  }),
+  filename: Type.String(),
+  purpose: Purpose,
+  status: Type.Literal('processed'),
+})
+
+export const FileList = Type.Object({
+  object: Type.Literal('list'),
+  data: Type.Array(File),
+  first_id: Type.Union([Type.String(), Type.Null()]),
+  last_id: Type.Union([Type.String(), Type.Null()]),
+  has_more: Type.Boolean(),
+})
+
+export const DeletedFile = Type.Object({ id: Type.String(), object: Type.Literal('file'), deleted: Type.Literal(true) })
+
+/** The upload of `file-<id>`. Another text gives an id that no upload has. */
+export function toUploadId(fileId: string): string {
+  return uploadIn(fileId) ?? ''
+}
+
+/** `retentionDays`: 0 means no limit. */
+export function toFile({ id, size, createdAt, expiresAt, name, purpose }: Upload, retentionDays: number): Static<typeof File> {
+  const prunedAt = retentionDays > 0 ? createdAt + retentionDays * 24 * 3_600_000 : Infinity
+  const endMs = Math.min(expiresAt ?? Infinity, prunedAt)
+  return {
+    id: toFileId(id),
+    object: 'file',
+    bytes: size,
+    created_at: Math.floor(createdAt / 1000),
+    expires_at: Number.isFinite(endMs) ? Math.floor(endMs / 1000) : null,
+    filename: name,
+    purpose: purpose as Static<typeof Purpose>,
+    status: 'processed',
+  }
+}
+
+/** Checks the fields of `POST /v1/files`. Throws `validation`. */
+export function toDescription(fields: FormFields, file: { name: string; type: string }, now: number): UploadDescription {
+  for (const name of fields.keys()) if (!knownFields.has(name)) throw invalid(['body', name], 'is not known', 'unsupported_parameter')
+  return { ...file, purpose: toPurpose(fields.get('purpose')), expiresAt: toExpiry(fields, now) }
+}
+
+const knownFields = new Set(Object.keys(FileForm.properties))
+
+function toPurpose(purpose: string | undefined): string {
+  const loc = ['body', 'purpose']
+  if (purpose === undefined) throw invalid(loc, 'is required', 'missing')
+  if (purposes.some((known) => known === purpose)) return purpose
+  const reason = Object.hasOwn(foreignPurposes, purpose) ? `${foreignPurposes[purpose]} here; ` : ''
+  throw invalid(loc, `${reason}must be one of: ${purposes.join(', ')}`)
+}
+
+function toExpiry(fields: FormFields, now: number): number | undefined {
+  const anchor = fields.get('expires_after[anchor]')
+  const seconds = fields.get('expires_after[seconds]')
+  if (anchor === undefined && seconds === undefined) return undefined
+  if (anchor !== 'created_at') throw invalid(['body', 'expires_after', 'anchor'], 'must be created_at')
+  const count = /^\d{1,8}$/.test(seconds ?? '') ? Number(seconds) : NaN
+  if (!(count >= minSeconds && count <= maxSeconds))
+    throw invalid(['body', 'expires_after', 'seconds'], `must be a whole number from ${minSeconds} to ${maxSeconds}`)
+  return now + count * 1000
 }

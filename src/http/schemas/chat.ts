@@ -1,11 +1,11 @@
-import { named } from '../../openapi/named.ts'
+import { named } from './named.ts'
 import { Type } from 'typebox'
-import { hintLimits } from '../../../runs/intake/checks.ts'
-import { ErrorReply, maxListed, maybe } from '../../resources/schemas.ts'
-import { schemaLimits } from '../../../json/schema/answer-schema.ts'
-import { reasoningEfforts } from '../../../agent/model.ts'
-import { interruptedType, callbackTypes } from '../../../runs/callbacks/callbacks.ts'
-import { finishReasons } from './projection.ts'
+import { hintLimits } from '../../runs/intake/checks.ts'
+import { ErrorReply, maxListed, maybe } from './shared.ts'
+import { schemaLimits } from '../../json/schema/answer-schema.ts'
+import { reasoningEfforts } from '../../agent/model.ts'
+import { interruptedType, callbackTypes } from '../../runs/callbacks/callbacks.ts'
+import { finishReasons } from '../doors/core/projection.ts'
 
 /** Most messages of a request. The size limit of the body alone would admit millions. */
 const maxMessages = 2000

@@ -1,14 +1,14 @@
 import { Type } from 'typebox'
-import type { App } from '../server/app.ts'
-import { accessTo } from '../../access/permissions.ts'
-import { invalid } from '../../errors.ts'
-import type { ListRuns } from '../../runs/run-list.ts'
-import { principalOf } from '../server/authenticate.ts'
-import { Id, Offset, pageLimit, refusals, ValidationReply, Time, toTime } from './schemas.ts'
+import type { App } from '../../server/app.ts'
+import { accessTo } from '../../../access/permissions.ts'
+import { invalid } from '../../../errors.ts'
+import type { ListRuns } from '../../../runs/run-list.ts'
+import { principalOf } from '../../server/authenticate.ts'
+import { Id, Offset, pageLimit, refusals, ValidationReply, Time, toTime } from '../../schemas/shared.ts'
 import { Run } from './runs.ts'
-import { named } from '../openapi/named.ts'
-import type { ListCallbacks } from '../../runs/callbacks/callback-list.ts'
-import { InterruptedEvent } from '../doors/core/schemas.ts'
+import { named } from '../../schemas/named.ts'
+import type { ListCallbacks } from '../../../runs/callbacks/callback-list.ts'
+import { InterruptedEvent } from '../../schemas/chat.ts'
 
 const Operation = Type.Enum(['chain', 'chain_streaming', 'chain_async'])
 

@@ -7,9 +7,9 @@ import { maxReasonCharacters, type RequestedDecision } from '../../../runs/appro
 import { toSharedView } from '../../../runs/run-view.ts'
 import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
-import { ErrorReply, Id, pageLimit, refusals, ValidationReply } from '../../resources/schemas.ts'
-import { Run, readRunView, type ViewServices } from '../../resources/runs.ts'
-import { named } from '../../openapi/named.ts'
+import { ErrorReply, Id, pageLimit, refusals, ValidationReply } from '../../schemas/shared.ts'
+import { Run, readRunView, type ViewServices } from './runs.ts'
+import { named } from '../../schemas/named.ts'
 
 export interface ApprovalServices extends ViewServices {
   approvals: Approvals

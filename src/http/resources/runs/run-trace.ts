@@ -1,13 +1,13 @@
 import { Type, type TSchema } from 'typebox'
-import type { App } from '../server/app.ts'
-import { accessTo } from '../../access/permissions.ts'
-import { createFindRunKey } from '../../runs/run-view.ts'
-import type { RunStore } from '../../runs/run-store.ts'
-import type { RunTraces } from '../../runs/trace/run-traces.ts'
-import { principalOf } from '../server/authenticate.ts'
-import { ErrorReply, Id, refusals, ValidationReply } from './schemas.ts'
+import type { App } from '../../server/app.ts'
+import { accessTo } from '../../../access/permissions.ts'
+import { createFindRunKey } from '../../../runs/run-view.ts'
+import type { RunStore } from '../../../runs/run-store.ts'
+import type { RunTraces } from '../../../runs/trace/run-traces.ts'
+import { principalOf } from '../../server/authenticate.ts'
+import { ErrorReply, Id, refusals, ValidationReply } from '../../schemas/shared.ts'
 import { OwnerQuery, whereId, whose } from './runs.ts'
-import { named } from '../openapi/named.ts'
+import { named } from '../../schemas/named.ts'
 
 const params = Type.Object({ request_id: Id })
 

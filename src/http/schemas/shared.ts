@@ -1,6 +1,6 @@
 import { Type, type TSchema } from 'typebox'
 import { idPattern } from '../server/request-headers.ts'
-import { named } from '../openapi/named.ts'
+import { named } from './named.ts'
 import { invalid } from '../../errors.ts'
 
 /** Schemas that routes of all kinds share. */
