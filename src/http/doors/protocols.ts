@@ -5,7 +5,7 @@ import type { Reader } from '../reader.ts'
 import type { LoggedEvent } from '../../runs/run.ts'
 import { contextHeaders } from '../server/request-headers.ts'
 import { Type } from 'typebox'
-import { named } from '../schemas/named.ts'
+import { namedObject } from '../schemas/named.ts'
 
 /** What the protocols of agents, MCP and A2A, have in common. */
 
@@ -69,17 +69,11 @@ const parseError = -32700
 /** JSON-RPC 2.0 Invalid Request: the body is not a JSON-RPC request. */
 export const invalidRequest = -32600
 
-export const RpcError = named(
-  'JsonRpcError',
-  Type.Object(
-    {
-      jsonrpc: Type.Literal('2.0'),
-      id: Type.Union([Type.String(), Type.Number(), Type.Null()]),
-      error: Type.Object({ code: Type.Integer(), message: Type.String(), data: Type.Optional(Type.Unknown()) }),
-    },
-    { description: 'A JSON-RPC error.' },
-  ),
-)
+export const RpcError = namedObject('JsonRpcError', 'A JSON-RPC error.', {
+  jsonrpc: Type.Literal('2.0'),
+  id: Type.Union([Type.String(), Type.Number(), Type.Null()]),
+  error: Type.Object({ code: Type.Integer(), message: Type.String(), data: Type.Optional(Type.Unknown()) }),
+})
 
 interface RpcRefusal {
   status: number

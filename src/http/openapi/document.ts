@@ -1,6 +1,7 @@
 import type { RouteOptions } from 'fastify'
 import type { TSchema } from 'typebox'
 import { namedSchemas } from '../schemas/named.ts'
+import type { OperationText } from '../schemas/route.ts'
 import { RpcError } from '../doors/protocols.ts'
 import { ErrorReply, ValidationReply } from '../schemas/shared.ts'
 
@@ -16,7 +17,7 @@ export interface DescribedRoute {
 /** Adds the parts that all routes share and no route states itself: request ids, errors of bodies, response headers. */
 export function describeRoute({ schema, url, route }: DescribedRoute): { schema: Schema; url: string } {
   if (schema['hide']) return { schema, url }
-  const { details, ...stated } = schema
+  const { text, parameters, prefilled, examples, requests, ...stated } = schema as Schema & OperationText
   const [method = 'GET'] = [route.method].flat()
   const isPublic = route.config?.access === 'public'
   const response = { ...(method === 'GET' ? {} : bodyErrors(route)), ...(isPublic ? brokenRequest : {}), ...schema.response } as Record<
@@ -29,7 +30,7 @@ export function describeRoute({ schema, url, route }: DescribedRoute): { schema:
       ...stated,
       operationId: schema['operationId'] ?? operationId(method, url),
       // A function, which no JSON of the document has: only readers of the whole document need its result.
-      'x-details': details,
+      'x-details': () => ({ text, parameters, prefilled, examples, requests }),
       ...(isPublic ? { security: [] } : {}),
       'x-permissions': permissionsOf(route),
       headers: withRequestId(schema.headers),

@@ -41,9 +41,7 @@ export function openApiRoute(app: App, { publicUrl }: { publicUrl: string | unde
   const schema = {
     tags: ['Documentation'],
     summary: 'Get this OpenAPI document',
-    details: () => ({
-      description: 'OpenAPI 3.1, for generators of clients. Every example of the document works on the sample agent. It needs no key.',
-    }),
+    text: 'OpenAPI 3.1, for generators of clients. Every example of the document works on the sample agent. It needs no key.',
     response: { 200: Type.Record(Type.String(), Type.Unknown()) },
   }
   let text: string | undefined

@@ -1,6 +1,6 @@
 import { parameterTexts } from './parameters.ts'
 import recorded from './reply-examples.json' with { type: 'json' }
-import type { OperationText } from '../schemas/named.ts'
+import type { OperationText } from '../schemas/route.ts'
 
 type Fields = Record<string, unknown>
 
@@ -47,11 +47,11 @@ export function addTexts(plain: object, publicUrl?: string): object {
 
 function addOperationTexts({ 'x-details': readDetails, ...operation }: Operation): Operation {
   const text = readDetails?.()
-  if (!text) return operation
+  if (text?.text === undefined) return operation
   const examples = replyExamples[operation.operationId!] ?? {}
   return {
     ...operation,
-    description: [operation.description, text.description].filter((part) => part !== undefined).join('\n\n'),
+    description: [operation.description, text.text].filter((part) => part !== undefined).join('\n\n'),
     ...(operation.parameters && { parameters: operation.parameters.map((parameter) => addParameterTexts(parameter, text)) }),
     ...(operation.requestBody && { requestBody: addRequestExamples(operation.requestBody, text) }),
     responses: addReplyExamples(operation.responses, examples),
@@ -71,8 +71,12 @@ function addParameterTexts(parameter: Parameter, { parameters = {}, prefilled = 
   }
 }
 
-function addRequestExamples(body: { content: Record<string, Fields> }, { requests = {} }: OperationText): typeof body {
-  return { ...body, content: mapFields(body.content, (media, type) => ({ ...media, ...(requests[type] && { examples: requests[type] }) })) }
+function addRequestExamples(body: { content: Record<string, Fields> }, { examples, requests }: OperationText): typeof body {
+  const examplesOf = (type: string) => (requests ? requests[type] : examples)
+  return {
+    ...body,
+    content: mapFields(body.content, (media, type) => ({ ...media, ...(examplesOf(type) && { examples: examplesOf(type) }) })),
+  }
 }
 
 function addReplyExamples(responses: Operation['responses'], examples: ReplyExamples[string]): Operation['responses'] {

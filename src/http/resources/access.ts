@@ -1,37 +1,28 @@
+import { replies, route } from '../schemas/route.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import { listRoles, type Principal } from '../../access/permissions.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { refusals } from '../schemas/shared.ts'
-import { named } from '../schemas/named.ts'
+import { optionalText } from '../schemas/shared.ts'
+import { namedObject } from '../schemas/named.ts'
 
 /** Schemas of callers, roles and keys. */
 
 const Permissions = Type.Array(Type.String(), { description: 'Permissions, such as `chat` and `sessions.read`.' })
 
 /** The caller of a request, as its key states it. */
-export const Caller = named(
-  'Caller',
-  Type.Object(
-    {
-      sub: Type.String({ description: 'The name of the caller within the issuer.' }),
-      tenant: Type.String(),
-      issuer: Type.String({ description: '`agent-core` for a key of this service, otherwise the identity provider.' }),
-      roles: Type.Array(Type.String()),
-      permissions: Permissions,
-      expires_at: Type.String({ format: 'date-time', description: 'The expiry of the key.' }),
-      csrf_token: Type.Optional(
-        Type.String({ description: 'Only for a session of the console: the value for `x-csrf-token`, which every change needs.' }),
-      ),
-    },
-    {
-      description: 'The caller of the request, and what the key permits.',
-    },
-  ),
-)
+export const Caller = namedObject('Caller', 'The caller of the request, and what the key permits.', {
+  sub: Type.String({ description: 'The name of the caller within the issuer.' }),
+  tenant: Type.String(),
+  issuer: Type.String({ description: '`agent-core` for a key of this service, otherwise the identity provider.' }),
+  roles: Type.Array(Type.String()),
+  permissions: Permissions,
+  expires_at: Type.String({ format: 'date-time', description: 'The expiry of the key.' }),
+  csrf_token: optionalText('Only for a session of the console: the value for `x-csrf-token`, which every change needs.'),
+})
 
-export const Role = named('Role', Type.Object({ name: Type.String(), permissions: Permissions }, { description: 'A role of keys.' }))
+export const Role = namedObject('Role', 'A role of keys.', { name: Type.String(), permissions: Permissions })
 
 export interface AccessRouteOptions {
   agent: CurrentAgent
@@ -39,24 +30,18 @@ export interface AccessRouteOptions {
   adminTenant: string
 }
 
-const tags = ['Access']
+const tag = 'Access'
 
 /** Routes that tell a caller who it is, and which roles there are. */
 export function accessRoutes(app: App, { agent, adminTenant }: AccessRouteOptions): void {
   app.get(
     '/core/v1/me',
-    {
-      config: { access: 'any_key' },
-      schema: {
-        tags,
-        summary: 'Get the caller and its permissions',
-        description: 'Every valid key may call this route: it is also a check of the key.',
-        details: () => ({
-          description: 'Who the key stands for, and which routes it may use. 401: the key is not valid, expired or revoked.',
-        }),
-        response: { 200: Caller, ...refusals },
-      },
-    },
+    route('any_key', tag, {
+      summary: 'Get the caller and its permissions',
+      description: 'Every valid key may call this route: it is also a check of the key.',
+      text: 'Who the key stands for, and which routes it may use. 401: the key is not valid, expired or revoked.',
+      response: replies({ 200: Caller }),
+    }),
     async (request, reply) => {
       void reply.header('cache-control', 'no-store')
       return { ...toCaller(principalOf(request)), ...(request.consoleSession && { csrf_token: request.consoleSession.csrfToken }) }
@@ -65,17 +50,13 @@ export function accessRoutes(app: App, { agent, adminTenant }: AccessRouteOption
 
   app.get(
     '/core/v1/roles',
-    {
-      config: { access: 'any_key' },
-      schema: {
-        tags,
-        summary: 'List the roles and their permissions',
-        description:
-          "The built-in roles, then those of `access.roles` in the agent's configuration, with the permissions that each grants in the caller's tenant.",
-        details: () => ({ description: 'Use it to choose roles for `POST /core/v1/keys`.' }),
-        response: { 200: Type.Object({ roles: Type.Array(Role) }), ...refusals },
-      },
-    },
+    route('any_key', tag, {
+      summary: 'List the roles and their permissions',
+      description:
+        "The built-in roles, then those of `access.roles` in the agent's configuration, with the permissions that each grants in the caller's tenant.",
+      text: 'Use it to choose roles for `POST /core/v1/keys`.',
+      response: replies({ 200: Type.Object({ roles: Type.Array(Role) }) }),
+    }),
     async (request) => ({ roles: listRoles(agent().config.access.roles, { tenant: principalOf(request).tenant, adminTenant }) }),
   )
 }

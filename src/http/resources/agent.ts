@@ -1,8 +1,8 @@
+import { replies, route } from '../schemas/route.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
-import { refusals } from '../schemas/shared.ts'
-import { named } from '../schemas/named.ts'
+import { namedObject } from '../schemas/named.ts'
 import { reasoningEfforts } from '../../agent/model.ts'
 import { listModels, type ListedModel } from '../../configuration/models/findings.ts'
 import { Prices, type ModelPrices } from '../../configuration/model-schema.ts'
@@ -11,19 +11,16 @@ import type { AgentConfig } from '../../configuration/schema.ts'
 import { refuseOtherModel } from '../doors/openai/parameters.ts'
 import { Model, ModelList, openAiRefusals } from '../doors/openai/replies.ts'
 
-export const Metadata = named(
-  'AgentMetadata',
-  Type.Object({
-    body: Type.Object({
-      id: Type.String(),
-      name: Type.String(),
-      description: Type.String(),
-      uri_id: Type.String(),
-      conversation_starters: Type.Array(Type.Object({ title: Type.String(), message: Type.String() })),
-      capabilities: Type.Array(Type.String()),
-    }),
+export const Metadata = namedObject('AgentMetadata', {
+  body: Type.Object({
+    id: Type.String(),
+    name: Type.String(),
+    description: Type.String(),
+    uri_id: Type.String(),
+    conversation_starters: Type.Array(Type.Object({ title: Type.String(), message: Type.String() })),
+    capabilities: Type.Array(Type.String()),
   }),
-)
+})
 
 const Reasoning = Type.Object(
   {
@@ -82,17 +79,11 @@ const ModelParams = Type.Object({ model: Type.String({ description: 'The id of t
 export function metadataRoutes(app: App, { agent }: { agent: CurrentAgent }): void {
   app.get(
     '/core/v1/metadata',
-    {
-      config: { access: 'metadata.read' },
-      schema: {
-        tags: ['Agent'],
-        summary: 'Get name, description and capabilities of the agent',
-        details: () => ({
-          description: 'What a page about the agent shows: name, description, conversation starters, and what it can do.',
-        }),
-        response: { 200: Metadata, ...refusals },
-      },
-    },
+    route('metadata.read', 'Agent', {
+      summary: 'Get name, description and capabilities of the agent',
+      text: 'What a page about the agent shows: name, description, conversation starters, and what it can do.',
+      response: replies({ 200: Metadata }),
+    }),
     async () => {
       const { config, tools } = agent()
       const { id, name, description, uri_id, conversation_starters } = config
@@ -107,18 +98,11 @@ export function metadataRoutes(app: App, { agent }: { agent: CurrentAgent }): vo
 export function agentModelRoutes(app: App, { agent }: { agent: CurrentAgent }): void {
   app.get(
     '/core/v1/agent/models',
-    {
-      config: { access: 'metadata.read' },
-      schema: {
-        tags: ['Agent'],
-        summary: 'List the configured models and what each can do',
-        details: () => ({
-          description:
-            'The models of `llms`, in the order in which they answer. What a model can do is from a table of the service, or assumed where the table does not name the model; the service never asks the provider. A setting that a model does not have is a warning of `config check`, of `doctor` and of `PUT /core/v1/agent/config`.',
-        }),
-        response: { 200: ModelReply, ...refusals },
-      },
-    },
+    route('metadata.read', 'Agent', {
+      summary: 'List the configured models and what each can do',
+      text: 'The models of `llms`, in the order in which they answer. What a model can do is from a table of the service, or assumed where the table does not name the model; the service never asks the provider. A setting that a model does not have is a warning of `config check`, of `doctor` and of `PUT /core/v1/agent/config`.',
+      response: replies({ 200: ModelReply }),
+    }),
     async () => {
       const { config, findPrices } = agent()
       const models = listModels(config.llms).map((listed) => toView(listed, findPrices(listed.config.model)))
@@ -156,7 +140,7 @@ function toView(
   }
 }
 
-const tags = ['OpenAI']
+const tag = 'OpenAI'
 
 const modelRefusals = openAiRefusals(401, 403, 404, 429, 500, 503)
 
@@ -167,35 +151,23 @@ export function modelRoutes(app: App, { agent }: { agent: CurrentAgent }): void 
 
   app.get(
     '/v1/models',
-    {
-      config: { access: accessTo.chat, errorShape: 'openai' },
-      schema: {
-        tags,
-        summary: 'List models; the agent is the only model',
-        details: () => ({
-          description: 'The list that OpenAI clients show as models. It has the agent alone; its `id` is `uri_id` of agent.yaml.',
-        }),
-        response: { 200: ModelList, ...modelRefusals },
-      },
-    },
+    route({ access: accessTo.chat, errorShape: 'openai' }, tag, {
+      summary: 'List models; the agent is the only model',
+      text: 'The list that OpenAI clients show as models. It has the agent alone; its `id` is `uri_id` of agent.yaml.',
+      response: { 200: ModelList, ...modelRefusals },
+    }),
     async () => ({ object: 'list', data: [toModel(agent().config)] }),
   )
 
   app.get(
     '/v1/models/:model',
-    {
-      config: { access: accessTo.chat, errorShape: 'openai' },
-      schema: {
-        tags,
-        summary: 'Get the agent as a model',
-        details: () => ({
-          description: 'The agent as a model. Any name other than `uri_id`, `id` or `name` of the agent is 404.',
-          parameters: { model: 'agent-core' },
-        }),
-        params: ModelParams,
-        response: { 200: Model, ...modelRefusals },
-      },
-    },
+    route({ access: accessTo.chat, errorShape: 'openai' }, tag, {
+      summary: 'Get the agent as a model',
+      text: 'The agent as a model. Any name other than `uri_id`, `id` or `name` of the agent is 404.',
+      parameters: { model: 'agent-core' },
+      params: ModelParams,
+      response: { 200: Model, ...modelRefusals },
+    }),
     async (request) => {
       const { config } = agent()
       refuseOtherModel(request.params.model, config)

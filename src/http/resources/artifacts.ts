@@ -1,3 +1,4 @@
+import { replies, route } from '../schemas/route.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
@@ -9,60 +10,47 @@ import { invalid } from '../../errors.ts'
 import { parsePosition, toOffset } from '../../json/offset.ts'
 import { toGeneratedArtifact } from '../../sessions/sessions.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { ErrorReply, Id, Offset, pageLimit, refusals, ValidationReply } from '../schemas/shared.ts'
+import { ErrorReply, Id, Offset, pageLimit, refusals, ValidationReply, maybe } from '../schemas/shared.ts'
 import { fileReplies, refuseAsCode, sendFile } from '../server/send-file.ts'
-import { named } from '../schemas/named.ts'
+import { namedObject } from '../schemas/named.ts'
 import { GeneratedArtifact } from '../schemas/chat.ts'
 
 /** Schemas of files: those that tools created, and those that a chat may name. */
 
 /** A file with its origin and a link. */
-export const ListedArtifact = named(
-  'ListedArtifact',
-  Type.Object({
-    ...GeneratedArtifact.properties,
-    session_id: Type.String(),
-    request_id: Type.String({ description: 'The run that made the file.' }),
-  }),
-)
+export const ListedArtifact = namedObject('ListedArtifact', {
+  ...GeneratedArtifact.properties,
+  session_id: Type.String(),
+  request_id: Type.String({ description: 'The run that made the file.' }),
+})
 
-export const ArtifactList = named(
-  'ArtifactList',
-  Type.Object({
-    artifacts: Type.Array(ListedArtifact),
-    offset: Type.String({ description: 'The value of `before` for the next page; empty for an empty page.' }),
-    has_more: Type.Boolean(),
-  }),
-)
+export const ArtifactList = namedObject('ArtifactList', {
+  artifacts: Type.Array(ListedArtifact),
+  offset: Type.String({ description: 'The value of `before` for the next page; empty for an empty page.' }),
+  has_more: Type.Boolean(),
+})
 
 const Index = Type.Integer({ minimum: 0 })
 
 const IndexParams = Type.Object({ message_index: Index, artifact_index: Index })
 
-export const ShareBody = named(
-  'ShareRequest',
-  Type.Object({
-    message_index: Index,
-    artifact_index: Index,
-    session_id: Type.Optional(Type.Union([Id, Type.Null()], { description: 'The session id, when the header session-id is absent.' })),
-  }),
-)
+export const ShareBody = namedObject('ShareRequest', {
+  message_index: Index,
+  artifact_index: Index,
+  session_id: maybe(Id, 'The session id, when the header session-id is absent.'),
+})
 
-export const Download = named(
-  'ArtifactDownload',
-  Type.Object({
-    body: Type.Object({
-      download_url: Type.String({ description: 'A URL that works without a key for 15 minutes.' }),
-      file_name: Type.String(),
-      file_type: Type.String({ description: 'MIME type.' }),
-    }),
+export const Download = namedObject('ArtifactDownload', {
+  body: Type.Object({
+    download_url: Type.String({ description: 'A URL that works without a key for 15 minutes.' }),
+    file_name: Type.String(),
+    file_type: Type.String({ description: 'MIME type.' }),
   }),
-)
+})
 
-export const Shared = named(
-  'SharedArtifact',
-  Type.Object({ body: Type.Object({ path: Type.String(), file_name: Type.String(), file_type: Type.String() }) }),
-)
+export const Shared = namedObject('SharedArtifact', {
+  body: Type.Object({ path: Type.String(), file_name: Type.String(), file_type: Type.String() }),
+})
 
 const Query = Type.Object({ limit: pageLimit, before: Offset })
 
@@ -88,21 +76,15 @@ export function artifactRoutes(app: App, services: { artifacts: Artifacts }): vo
 function downloadLinkRoute(app: App, { artifacts }: { artifacts: Artifacts }): void {
   app.get(
     '/core/v1/download_artifact/:message_index/:artifact_index',
-    {
-      config: { access: accessTo.linkArtifact },
-      schema: {
-        tags: ['Artifacts'],
-        summary: 'Get a download link for a file',
-        details: () => ({
-          description: `A link for a browser or another program: it works without a key for 15 minutes, and then is 410.
+    route(accessTo.linkArtifact, 'Artifacts', {
+      summary: 'Get a download link for a file',
+      text: `A link for a browser or another program: it works without a key for 15 minutes, and then is 410.
 
 ${whereIndex} 404: there is no such session, message or file.`,
-        }),
-        headers: Type.Object({ 'session-id': Id, 'request-id': Type.Optional(Id) }),
-        params: IndexParams,
-        response: { 200: Download, 404: ErrorReply, 422: ValidationReply, ...refusals },
-      },
-    },
+      headers: Type.Object({ 'session-id': Id, 'request-id': Type.Optional(Id) }),
+      params: IndexParams,
+      response: replies({ 200: Download }, 404, 422),
+    }),
     async (request, reply) => {
       const { message_index: messageIndex, artifact_index: artifactIndex } = request.params
       const sessionId = request.headers['session-id']
@@ -115,26 +97,18 @@ ${whereIndex} 404: there is no such session, message or file.`,
 function shareRoute(app: App, { artifacts }: { artifacts: Artifacts }): void {
   app.post(
     '/core/v1/share_agent_artifact',
-    {
-      config: { access: 'artifacts.share' },
-      schema: {
-        tags: ['Artifacts'],
-        summary: 'Copy a file to the share folder',
-        details: () => ({
-          description: `Copies a file to \`ARTIFACT_SHARE_DIR\` of the service's machine, below a folder that is named after the request id, for programs that read this folder. The header \`session-id\` wins over \`session_id\`.
+    route('artifacts.share', 'Artifacts', {
+      summary: 'Copy a file to the share folder',
+      text: `Copies a file to \`ARTIFACT_SHARE_DIR\` of the service's machine, below a folder that is named after the request id, for programs that read this folder. The header \`session-id\` wins over \`session_id\`.
 
 ${whereIndex} 404: there is no such session, message or file.`,
-          requests: {
-            'application/json': {
-              first: { summary: 'The first file of the first answer', value: { message_index: 1, artifact_index: 0 } },
-            },
-          },
-        }),
-        headers: Type.Object({ 'session-id': Type.Optional(Id), 'request-id': Type.Optional(Id) }),
-        body: ShareBody,
-        response: { 200: Shared, 404: ErrorReply, 422: ValidationReply, ...refusals },
+      examples: {
+        first: { summary: 'The first file of the first answer', value: { message_index: 1, artifact_index: 0 } },
       },
-    },
+      headers: Type.Object({ 'session-id': Type.Optional(Id), 'request-id': Type.Optional(Id) }),
+      body: ShareBody,
+      response: replies({ 200: Shared }, 404, 422),
+    }),
     async (request, reply) => {
       const body = request.body
       const sessionId = request.headers['session-id'] ?? body.session_id
@@ -149,21 +123,15 @@ ${whereIndex} 404: there is no such session, message or file.`,
 function listRoute(app: App, { artifacts }: { artifacts: Artifacts }): void {
   app.get(
     '/core/v1/artifacts',
-    {
-      config: { access: accessTo.linkArtifact },
-      schema: {
-        tags: ['Artifacts'],
-        summary: "List the caller's files, newest first",
-        description:
-          "The files that tools created in the caller's chats, with the session and the run that they come from. Files disappear with their " +
-          'session. A forked session has the files of its source under the same ids. Files of direct tool executions are not listed.',
-        details: () => ({
-          description: 'Each file has a link that works without a key for 15 minutes.',
-        }),
-        querystring: Query,
-        response: { 200: ArtifactList, 422: ValidationReply, ...refusals },
-      },
-    },
+    route(accessTo.linkArtifact, 'Artifacts', {
+      summary: "List the caller's files, newest first",
+      description:
+        "The files that tools created in the caller's chats, with the session and the run that they come from. Files disappear with their " +
+        'session. A forked session has the files of its source under the same ids. Files of direct tool executions are not listed.',
+      text: 'Each file has a link that works without a key for 15 minutes.',
+      querystring: Query,
+      response: replies({ 200: ArtifactList }, 422),
+    }),
     async (request) => {
       const { limit, before } = request.query
       const page = { limit, before: before === undefined ? undefined : toPosition(before) }
@@ -195,10 +163,7 @@ function contentRoutes(app: App, { artifacts }: { artifacts: Artifacts }): void 
       description:
         'Sends the bytes through the service as an attachment that browsers do not render. A caller reads own files; an administrator reads ' +
         'the files of the tenant. HEAD answers with the headers alone.',
-      details: () => ({
-        description:
-          'Take an `artifact_id` from `GET /core/v1/artifacts`. A header `range` gets a part (206); a range outside of the file is 416.',
-      }),
+      text: 'Take an `artifact_id` from `GET /core/v1/artifacts`. A header `range` gets a part (206); a range outside of the file is 416.',
       params: Type.Object({ artifact_id: Id }),
       response: { ...fileReplies, 404: ErrorReply, 422: ValidationReply, ...refusals },
     },
@@ -232,11 +197,8 @@ function linkRoutes(app: App, { artifacts }: { artifacts: Artifacts }): void {
     schema: {
       tags: ['Artifacts'],
       summary: 'Download a file by its signed link, whole or by range',
-      details: () => ({
-        description:
-          'The address behind `download_url`. Take the whole link, since its query has the signature: a link without one is 403, an expired one 410. A header `range` gets a part (206). HEAD answers with the headers alone.',
-        parameters: { name: 'note.txt', type: 'text/plain', expires: '1795340000', signature: '4Yb1l0Zr7mKq' },
-      }),
+      text: 'The address behind `download_url`. Take the whole link, since its query has the signature: a link without one is 403, an expired one 410. A header `range` gets a part (206). HEAD answers with the headers alone.',
+      parameters: { name: 'note.txt', type: 'text/plain', expires: '1795340000', signature: '4Yb1l0Zr7mKq' },
       params: Type.Object({ folder: Type.String(), id: Type.String() }),
       querystring: LinkQuery,
       response: { ...fileReplies, 403: ErrorReply, 404: ErrorReply, 410: ErrorReply, 500: ErrorReply },

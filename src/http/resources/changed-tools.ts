@@ -1,11 +1,12 @@
+import { replies, route } from '../schemas/route.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { acceptChangedTool, listChangedToolsOf } from '../../configuration/tool-pins/changed-tools.ts'
 import type { Definition, PinStore } from '../../configuration/tool-pins/pin-store.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { ErrorReply, maxListed, refusals, ValidationReply } from '../schemas/shared.ts'
-import { named } from '../schemas/named.ts'
+import { maxListed, orNull } from '../schemas/shared.ts'
+import { namedObject } from '../schemas/named.ts'
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: maxListed, default: 45 }),
@@ -29,51 +30,35 @@ const AcceptBody = Type.Object(
 /** Schemas of tools of MCP servers whose definition has changed. */
 
 /** What a server states about a tool. */
-export const ToolDefinition = named(
-  'ToolDefinition',
-  Type.Object(
-    {
-      hash: Type.String({ description: 'Hash of everything that the server states about the tool.' }),
-      description: Type.String(),
-      schema: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of the tool's input." }),
-      annotations: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()], {
-        description: 'Hints of the server, such as `readOnlyHint`. Null if they were not recorded.',
-      }),
-      seen_at: Type.String({ format: 'date-time', description: 'When the server listed this definition first.' }),
-    },
-    { description: 'A definition of a tool, as an MCP server states it.' },
+export const ToolDefinition = namedObject('ToolDefinition', 'A definition of a tool, as an MCP server states it.', {
+  hash: Type.String({ description: 'Hash of everything that the server states about the tool.' }),
+  description: Type.String(),
+  schema: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of the tool's input." }),
+  annotations: orNull(
+    Type.Record(Type.String(), Type.Unknown()),
+    'Hints of the server, such as `readOnlyHint`. Null if they were not recorded.',
   ),
-)
+  seen_at: Type.String({ format: 'date-time', description: 'When the server listed this definition first.' }),
+})
 
-export const ChangedTool = named(
-  'ChangedTool',
-  Type.Object(
-    {
-      name: Type.String({ description: '`<entry>__<tool>`.' }),
-      entry: Type.String({ description: 'The entry of `tools` in agent.yaml.' }),
-      accepted: ToolDefinition,
-      changed: ToolDefinition,
-      changes: Type.Array(Type.String(), { description: 'The differences, each a line.' }),
-    },
-    {
-      description: 'A tool that is not used until its changed definition is accepted.',
-    },
-  ),
-)
+export const ChangedTool = namedObject('ChangedTool', 'A tool that is not used until its changed definition is accepted.', {
+  name: Type.String({ description: '`<entry>__<tool>`.' }),
+  entry: Type.String({ description: 'The entry of `tools` in agent.yaml.' }),
+  accepted: ToolDefinition,
+  changed: ToolDefinition,
+  changes: Type.Array(Type.String(), { description: 'The differences, each a line.' }),
+})
 
-export const ChangedToolPage = named(
-  'ChangedToolPage',
-  Type.Object({
-    tools: Type.Array(ChangedTool),
-    offset: Type.Union([Type.String(), Type.Null()], { description: 'The `before` of the next page; null for an empty page.' }),
-    has_more: Type.Boolean(),
-  }),
-)
+export const ChangedToolPage = namedObject('ChangedToolPage', {
+  tools: Type.Array(ChangedTool),
+  offset: orNull(Type.String(), 'The `before` of the next page; null for an empty page.'),
+  has_more: Type.Boolean(),
+})
 
-export const AcceptedTool = named(
-  'AcceptedTool',
-  Type.Object({ name: Type.String(), accepted: ToolDefinition }, { description: 'A tool with its accepted definition.' }),
-)
+export const AcceptedTool = namedObject('AcceptedTool', 'A tool with its accepted definition.', {
+  name: Type.String(),
+  accepted: ToolDefinition,
+})
 
 export interface ChangedToolServices {
   agent: CurrentAgent
@@ -82,24 +67,17 @@ export interface ChangedToolServices {
 
 /** Routes to review and accept tools of MCP servers whose definition has changed. */
 export function changedToolRoutes(app: App, { agent, pins }: ChangedToolServices): void {
-  const tags = ['Tools']
+  const tag = 'Tools'
   app.get(
     '/core/v1/tools/changed',
-    {
-      config: { access: 'config.read' },
-      schema: {
-        tags,
-        summary: 'List the tools of MCP servers that are disabled because their definition has changed',
-        description:
-          'Tools of entries with `pin: true` in the order of their names, with the accepted definition, the definition that the server states now, and the differences. All replicas share the list.',
-        details: () => ({
-          description:
-            'Use it to review what a server wants to change before the agent uses it. The list of the sample agent is empty, since it has no MCP server.',
-        }),
-        querystring: Query,
-        response: { 200: ChangedToolPage, 422: ValidationReply, ...refusals },
-      },
-    },
+    route('config.read', tag, {
+      summary: 'List the tools of MCP servers that are disabled because their definition has changed',
+      description:
+        'Tools of entries with `pin: true` in the order of their names, with the accepted definition, the definition that the server states now, and the differences. All replicas share the list.',
+      text: 'Use it to review what a server wants to change before the agent uses it. The list of the sample agent is empty, since it has no MCP server.',
+      querystring: Query,
+      response: replies({ 200: ChangedToolPage }, 422),
+    }),
     async (request) => {
       const { limit, before } = request.query
       const changed = await listChangedToolsOf(agent().config, pins)
@@ -116,29 +94,23 @@ export function changedToolRoutes(app: App, { agent, pins }: ChangedToolServices
   app.post(
     '/core/v1/tools/:name/accept',
     {
-      config: { access: 'config.write' },
+      ...route('config.write', tag, {
+        summary: 'Accept the changed definition of a tool',
+        description: 'Every replica that has seen the definition uses the tool within 2 s.',
+        text: `Take name and hash from \`GET /core/v1/tools/changed\`. Without \`hash\`, whatever waits is accepted.
+
+404: no definition of this tool waits. 409 \`DefinitionChanged\`: the definition that waits has another hash.`,
+        examples: {
+          reviewed: { summary: 'Accept the definition that was reviewed', value: { hash: '5f0c2a9b71d3e846' } },
+        },
+        params: Type.Object({ name: Type.String({ description: 'The name of the tool, `<entry>__<tool>`.' }) }),
+        body: AcceptBody,
+        response: replies({ 200: AcceptedTool }, 404, 409),
+      }),
       // A request without a body accepts whatever waits.
       preValidation: (request, _reply, done) => {
         request.body ??= {}
         done()
-      },
-      schema: {
-        tags,
-        summary: 'Accept the changed definition of a tool',
-        description: 'Every replica that has seen the definition uses the tool within 2 s.',
-        details: () => ({
-          description: `Take name and hash from \`GET /core/v1/tools/changed\`. Without \`hash\`, whatever waits is accepted.
-
-404: no definition of this tool waits. 409 \`DefinitionChanged\`: the definition that waits has another hash.`,
-          requests: {
-            'application/json': {
-              reviewed: { summary: 'Accept the definition that was reviewed', value: { hash: '5f0c2a9b71d3e846' } },
-            },
-          },
-        }),
-        params: Type.Object({ name: Type.String({ description: 'The name of the tool, `<entry>__<tool>`.' }) }),
-        body: AcceptBody,
-        response: { 200: AcceptedTool, 404: ErrorReply, 409: ErrorReply, ...refusals },
       },
     },
     async (request) => {

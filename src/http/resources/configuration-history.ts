@@ -1,35 +1,30 @@
+import { replies, route } from '../schemas/route.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { Configuration } from '../../configuration/configuration.ts'
 import type { PastConfiguration } from '../../configuration/configuration-store.ts'
 import { toUpdateReply, requesterOf, toExpectation, validateOnly, YamlText, etag, UpdatedConfiguration } from './configuration.ts'
-import { maxListed, ErrorReply, refusals, ValidationReply } from '../schemas/shared.ts'
-import { named } from '../schemas/named.ts'
+import { maxListed, optionalText, orNull } from '../schemas/shared.ts'
+import { namedObject } from '../schemas/named.ts'
 
 export const HistoryQuery = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: maxListed, default: 45 }),
   before: Type.Optional(Type.String({ pattern: '^[0-9]{1,15}$', description: 'The `offset` of the page before.' })),
 })
 
-export const ConfigurationVersion = named(
-  'ConfigurationVersion',
-  Type.Object(
-    {
-      version: Type.String(),
-      at: Type.String({ format: 'date-time', description: 'When the version came into use.' }),
-      by: Type.String({
-        description:
-          '`<issuer> <sub>` of a caller; `file` for agent.yaml, `command line`, or `service` for a start that ends changes in memory.',
-      }),
-      kind: Type.Enum(['seed', 'put', 'memory', 'edit', 'restore', 'start'], {
-        description:
-          'seed: the first configuration. put: a change over HTTP. memory: one that was not stored. edit: an edit of agent.yaml. restore: an earlier version brought back. start: a start without the changes in memory.',
-      }),
-      diff: Type.Array(Type.String(), { description: 'Paths of the fields that the version changed.' }),
-    },
-    { description: 'A recorded version of the configuration.' },
-  ),
-)
+export const ConfigurationVersion = namedObject('ConfigurationVersion', 'A recorded version of the configuration.', {
+  version: Type.String(),
+  at: Type.String({ format: 'date-time', description: 'When the version came into use.' }),
+  by: Type.String({
+    description:
+      '`<issuer> <sub>` of a caller; `file` for agent.yaml, `command line`, or `service` for a start that ends changes in memory.',
+  }),
+  kind: Type.Enum(['seed', 'put', 'memory', 'edit', 'restore', 'start'], {
+    description:
+      'seed: the first configuration. put: a change over HTTP. memory: one that was not stored. edit: an edit of agent.yaml. restore: an earlier version brought back. start: a start without the changes in memory.',
+  }),
+  diff: Type.Array(Type.String(), { description: 'Paths of the fields that the version changed.' }),
+})
 
 export const VersionPath = Type.Object({ version: Type.String({ minLength: 1, maxLength: 128, description: 'A version of the history.' }) })
 
@@ -40,21 +35,18 @@ export const ConfigurationVersionText = Type.Object(
   { description: 'A recorded version of the configuration with its text.' },
 )
 
-export const ConfigurationHistory = named(
-  'ConfigurationHistory',
-  Type.Object({
-    versions: Type.Array(ConfigurationVersion),
-    offset: Type.Union([Type.String(), Type.Null()], { description: 'The `before` of the next page; null for an empty page.' }),
-    has_more: Type.Boolean(),
-  }),
-)
+export const ConfigurationHistory = namedObject('ConfigurationHistory', {
+  versions: Type.Array(ConfigurationVersion),
+  offset: orNull(Type.String(), 'The `before` of the next page; null for an empty page.'),
+  has_more: Type.Boolean(),
+})
 
 export const RestoreBody = Type.Object(
   { version: Type.String({ minLength: 1, maxLength: 128, description: 'A version of the history.' }), validate_only: validateOnly },
   { additionalProperties: false },
 )
 
-const tags = ['Agent configuration']
+const tag = 'Agent configuration'
 
 /** Routes to list and read the versions of the agent configuration, and to restore one. */
 export function configurationHistoryRoutes(app: App, services: { configuration: Configuration }): void {
@@ -66,21 +58,15 @@ export function configurationHistoryRoutes(app: App, services: { configuration: 
 function listRoute(app: App, { configuration }: { configuration: Configuration }): void {
   app.get(
     '/core/v1/agent/config/history',
-    {
-      config: { access: 'config.read' },
-      schema: {
-        tags,
-        summary: 'List the versions of the configuration, newest first',
-        description:
-          'Changes over HTTP, edits of agent.yaml, restored versions, and starts. The first version of the first page is in use. The newest 100 versions that were stored are kept, and those in memory only as long as they are among them.',
-        details: () => ({
-          description: 'Use it to see who changed what. A version can be read, and restored.',
-          parameters: { before: '12' },
-        }),
-        querystring: HistoryQuery,
-        response: { 200: ConfigurationHistory, 422: ValidationReply, ...refusals },
-      },
-    },
+    route('config.read', tag, {
+      summary: 'List the versions of the configuration, newest first',
+      description:
+        'Changes over HTTP, edits of agent.yaml, restored versions, and starts. The first version of the first page is in use. The newest 100 versions that were stored are kept, and those in memory only as long as they are among them.',
+      text: 'Use it to see who changed what. A version can be read, and restored.',
+      parameters: { before: '12' },
+      querystring: HistoryQuery,
+      response: replies({ 200: ConfigurationHistory }, 422),
+    }),
     async (request) => {
       const { limit, before } = request.query
       const { versions, hasMore } = await configuration.history({ limit, before: before === undefined ? undefined : Number(before) })
@@ -93,20 +79,14 @@ function listRoute(app: App, { configuration }: { configuration: Configuration }
 function readRoute(app: App, { configuration }: { configuration: Configuration }): void {
   app.get(
     '/core/v1/agent/config/history/:version',
-    {
-      config: { access: 'config.read' },
-      schema: {
-        tags,
-        summary: 'Read a version of the configuration, with its text',
-        description:
-          'The text of agent.yaml as the version stored it, with its comments; of a version in memory only, with its changes. Secrets are masked as in the configuration in use. A text that this release cannot use is answered with 422.',
-        details: () => ({
-          description: 'Take a `version` from `GET /core/v1/agent/config/history`. A version that is not kept is 404.',
-        }),
-        params: VersionPath,
-        response: { 200: ConfigurationVersionText, 404: ErrorReply, 422: ValidationReply, ...refusals },
-      },
-    },
+    route('config.read', tag, {
+      summary: 'Read a version of the configuration, with its text',
+      description:
+        'The text of agent.yaml as the version stored it, with its comments; of a version in memory only, with its changes. Secrets are masked as in the configuration in use. A text that this release cannot use is answered with 422.',
+      text: 'Take a `version` from `GET /core/v1/agent/config/history`. A version that is not kept is 404.',
+      params: VersionPath,
+      response: replies({ 200: ConfigurationVersionText }, 404, 422),
+    }),
     async (request) => {
       const { version } = request.params
       const { at, ...past } = await configuration.version(version)
@@ -118,33 +98,25 @@ function readRoute(app: App, { configuration }: { configuration: Configuration }
 function restoreRoute(app: App, { configuration }: { configuration: Configuration }): void {
   app.post(
     '/core/v1/agent/config/restore',
-    {
-      config: { access: 'config.write' },
-      schema: {
-        tags,
-        summary: 'Restore an earlier version of the configuration, or check whether that is possible',
-        description:
-          'The text of the version replaces the stored text, its secrets included, and becomes a new version of kind `restore`. It is checked as a change over HTTP is: a command or code that is not in use needs CONFIG_CODE=allow, a variable that is not in use CONFIG_ENV.',
-        details: () => ({
-          description: `Take a \`version\` from \`GET /core/v1/agent/config/history\`. The example only checks: remove \`validate_only\` to restore.
+    route('config.write', tag, {
+      summary: 'Restore an earlier version of the configuration, or check whether that is possible',
+      description:
+        'The text of the version replaces the stored text, its secrets included, and becomes a new version of kind `restore`. It is checked as a change over HTTP is: a command or code that is not in use needs CONFIG_CODE=allow, a variable that is not in use CONFIG_ENV.',
+      text: `Take a \`version\` from \`GET /core/v1/agent/config/history\`. The example only checks: remove \`validate_only\` to restore.
 
 404: the version is not kept. 412: \`if-match\` is not the version in use. 422: this release cannot use the text.`,
-          requests: {
-            'application/json': {
-              check: {
-                summary: 'Check whether a version can be restored',
-                value: { version: '019ab3c4-5d6e-7f80-9a1b-2c3d4e5f6071', validate_only: true },
-              },
-            },
-          },
-        }),
-        headers: Type.Object({
-          'if-match': Type.Optional(Type.String({ description: 'The etag of the version in use; another one is answered with 412.' })),
-        }),
-        body: RestoreBody,
-        response: { 200: { ...UpdatedConfiguration, headers: etag }, 404: ErrorReply, 412: ErrorReply, ...refusals },
+      examples: {
+        check: {
+          summary: 'Check whether a version can be restored',
+          value: { version: '019ab3c4-5d6e-7f80-9a1b-2c3d4e5f6071', validate_only: true },
+        },
       },
-    },
+      headers: Type.Object({
+        'if-match': optionalText('The etag of the version in use; another one is answered with 412.'),
+      }),
+      body: RestoreBody,
+      response: replies({ 200: { ...UpdatedConfiguration, headers: etag } }, 404, 412),
+    }),
     async (request, reply) => {
       const { version, validate_only: isCheck } = request.body
       const mode = isCheck ? 'check' : 'file'

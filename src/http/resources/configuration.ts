@@ -1,30 +1,25 @@
+import { replies, route } from '../schemas/route.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { Configuration, ConfigurationUpdate as Update, UpdatedConfiguration as Updated } from '../../configuration/configuration.ts'
 import { invalid } from '../../errors.ts'
 import { toJsonSchema } from '../../configuration/schema-walk.ts'
-import { ErrorReply, refusals, ValidationReply } from '../schemas/shared.ts'
+import { optionalText } from '../schemas/shared.ts'
 import { yamlType } from '../server/body-types.ts'
-import { named } from '../schemas/named.ts'
+import { named, namedObject } from '../schemas/named.ts'
 import { principalOf } from '../server/authenticate.ts'
 
-export const ShownConfiguration = named(
-  'ShownConfiguration',
-  Type.Object(
-    {
-      configuration: Type.Record(Type.String(), Type.Unknown(), {
-        description: 'The configuration with all defaults; secrets are shown as "********".',
-      }),
-      timestamp: Type.String({ description: 'Time since when this version is in use: ISO 8601, UTC, without a zone.' }),
-      version: Type.String(),
-      warnings: Type.Optional(
-        Type.Array(Type.String(), { description: 'Why this replica cannot use a newer version, which other replicas may serve.' }),
-      ),
-    },
-    { description: 'The configuration in use.' },
+export const ShownConfiguration = namedObject('ShownConfiguration', 'The configuration in use.', {
+  configuration: Type.Record(Type.String(), Type.Unknown(), {
+    description: 'The configuration with all defaults; secrets are shown as "********".',
+  }),
+  timestamp: Type.String({ description: 'Time since when this version is in use: ISO 8601, UTC, without a zone.' }),
+  version: Type.String(),
+  warnings: Type.Optional(
+    Type.Array(Type.String(), { description: 'Why this replica cannot use a newer version, which other replicas may serve.' }),
   ),
-)
+})
 
 const yamlExample = 'description: Answers questions about orders.\ntools:\n  - name: calculator\n'
 
@@ -64,27 +59,21 @@ export const ReadQuery = Type.Object({
   ),
 })
 
-export const UpdatedConfiguration = named(
-  'UpdatedConfiguration',
-  Type.Object(
-    {
-      success: Type.Boolean(),
-      message: Type.String(),
-      timestamp: Type.String(),
-      previous_config_backup: Type.Boolean(),
-      version: Type.Optional(Type.String({ description: 'Absent with `validate_only`.' })),
-      diff: Type.Array(Type.String(), { description: 'Paths of the changed fields, such as tools[handbook].config.paths.' }),
-      warnings: Type.Array(Type.String(), {
-        description: 'Models and tools that cannot be used, and settings that a model does not have, each a line.',
-      }),
-    },
-    { description: 'The result of a change or a check of the configuration.' },
-  ),
-)
+export const UpdatedConfiguration = namedObject('UpdatedConfiguration', 'The result of a change or a check of the configuration.', {
+  success: Type.Boolean(),
+  message: Type.String(),
+  timestamp: Type.String(),
+  previous_config_backup: Type.Boolean(),
+  version: optionalText('Absent with `validate_only`.'),
+  diff: Type.Array(Type.String(), { description: 'Paths of the changed fields, such as tools[handbook].config.paths.' }),
+  warnings: Type.Array(Type.String(), {
+    description: 'Models and tools that cannot be used, and settings that a model does not have, each a line.',
+  }),
+})
 
 const path = '/core/v1/agent/config'
 
-const tags = ['Agent configuration']
+const tag = 'Agent configuration'
 
 /** Routes to read and change the agent configuration. */
 export function configurationRoutes(app: App, services: { configuration: Configuration }): void {
@@ -96,21 +85,15 @@ export function configurationRoutes(app: App, services: { configuration: Configu
 function readRoute(app: App, { configuration }: { configuration: Configuration }): void {
   app.get(
     path,
-    {
-      config: { access: 'config.read' },
-      schema: {
-        tags,
-        summary: 'Read the configuration in use',
-        description:
-          'As JSON: the configuration with all defaults. As YAML (`accept: application/yaml` or `?format=yaml`): the stored text of agent.yaml with its comments, without changes that are in memory only. Secrets are masked in both; in comments those that are named like a secret, that stand under `headers` or `env`, or that the configuration uses.',
-        details: () => ({
-          description: 'The header `etag` is the version, for `if-match` of a change.',
-          parameters: { format: 'json' },
-        }),
-        querystring: ReadQuery,
-        response: { 200: readReply, 422: ValidationReply, ...refusals },
-      },
-    },
+    route('config.read', tag, {
+      summary: 'Read the configuration in use',
+      description:
+        'As JSON: the configuration with all defaults. As YAML (`accept: application/yaml` or `?format=yaml`): the stored text of agent.yaml with its comments, without changes that are in memory only. Secrets are masked in both; in comments those that are named like a secret, that stand under `headers` or `env`, or that the configuration uses.',
+      text: 'The header `etag` is the version, for `if-match` of a change.',
+      parameters: { format: 'json' },
+      querystring: ReadQuery,
+      response: replies({ 200: readReply }, 422),
+    }),
     async (request, reply) => {
       const { config, version, since, warnings } = configuration.show()
       void reply.header('etag', `"${version}"`).header('vary', 'accept')
@@ -123,50 +106,42 @@ function readRoute(app: App, { configuration }: { configuration: Configuration }
 function changeRoute(app: App, { configuration }: { configuration: Configuration }): void {
   app.put(
     path,
-    {
-      config: { access: 'config.write', takesYaml: true },
-      schema: {
-        tags,
-        summary: 'Change the configuration, or check a change',
-        description:
-          'A JSON body is merged into the configuration. A YAML body (`content-type: application/yaml`) is the whole text: what is absent is removed, comments and order are kept as sent, and faults have the line of the text. In both "********" keeps a secret, unless the address beside it changes. Changes that are in memory only stay in effect.',
-        details: () => ({
-          description: `A valid change takes effect within 2 s on all replicas, without a restart; runs in progress keep the configuration with which they began. The configuration before is kept as a backup and in the history. The examples only check a change: remove \`validate_only\` to make it.
+    route({ access: 'config.write', takesYaml: true }, tag, {
+      summary: 'Change the configuration, or check a change',
+      description:
+        'A JSON body is merged into the configuration. A YAML body (`content-type: application/yaml`) is the whole text: what is absent is removed, comments and order are kept as sent, and faults have the line of the text. In both "********" keeps a secret, unless the address beside it changes. Changes that are in memory only stay in effect.',
+      text: `A valid change takes effect within 2 s on all replicas, without a restart; runs in progress keep the configuration with which they began. The configuration before is kept as a backup and in the history. The examples only check a change: remove \`validate_only\` to make it.
 
 - 403: the change has a new command, code or environment of a process (\`CONFIG_CODE=allow\` permits it).
 - 412: \`if-match\` is not the version in use: somebody else changed the configuration.
 - 422: the result is not valid; each fault has its path, and nothing changes.`,
-          parameters: { validate_only: true, in_memory_only: false },
-          prefilled: ['validate_only'],
-          requests: {
-            'application/json': {
-              description: {
-                summary: 'Check another description',
-                value: { configuration: { description: 'Answers questions about sales.' }, validate_only: true },
-              },
-              model: {
-                summary: 'Check another model',
-                value: {
-                  configuration: {
-                    llms: { primary: { provider: 'openai-compatible', model: 'qwen3', base_url: 'http://localhost:11434/v1' } },
-                  },
-                  validate_only: true,
-                },
-              },
-            },
-            'application/yaml': { file: { summary: 'Check a whole agent.yaml', value: yamlExample } },
+      parameters: { validate_only: true, in_memory_only: false },
+      prefilled: ['validate_only'],
+      requests: {
+        'application/json': {
+          description: {
+            summary: 'Check another description',
+            value: { configuration: { description: 'Answers questions about sales.' }, validate_only: true },
           },
-        }),
-        headers: Type.Object({
-          'if-match': Type.Optional(
-            Type.String({ description: 'The etag of the version that is changed; another one is answered with 412.' }),
-          ),
-        }),
-        querystring: UpdateQuery,
-        body: { content: { 'application/json': { schema: ConfigurationUpdate }, [yamlType]: { schema: YamlText } } },
-        response: { 200: { ...UpdatedConfiguration, headers: etag }, 412: ErrorReply, ...refusals },
+          model: {
+            summary: 'Check another model',
+            value: {
+              configuration: {
+                llms: { primary: { provider: 'openai-compatible', model: 'qwen3', base_url: 'http://localhost:11434/v1' } },
+              },
+              validate_only: true,
+            },
+          },
+        },
+        'application/yaml': { file: { summary: 'Check a whole agent.yaml', value: yamlExample } },
       },
-    },
+      headers: Type.Object({
+        'if-match': optionalText('The etag of the version that is changed; another one is answered with 412.'),
+      }),
+      querystring: UpdateQuery,
+      body: { content: { 'application/json': { schema: ConfigurationUpdate }, [yamlType]: { schema: YamlText } } },
+      response: replies({ 200: { ...UpdatedConfiguration, headers: etag } }, 412),
+    }),
     async (request, reply) => {
       const update = toUpdate(request)
       const updated = await configuration.update(update)
@@ -181,18 +156,11 @@ function schemaRoute(app: App): void {
 
   app.get(
     `${path}/schema`,
-    {
-      config: { access: 'public' },
-      schema: {
-        tags,
-        summary: 'JSON Schema of the configuration',
-        details: () => ({
-          description:
-            'Every setting of agent.yaml with its description, limits and default. Editors can use it to complete and check the file.',
-        }),
-        response: { 200: Type.Record(Type.String(), Type.Unknown()) },
-      },
-    },
+    route('public', tag, {
+      summary: 'JSON Schema of the configuration',
+      text: 'Every setting of agent.yaml with its description, limits and default. Editors can use it to complete and check the file.',
+      response: { 200: Type.Record(Type.String(), Type.Unknown()) },
+    }),
     async () => schema,
   )
 }

@@ -1,3 +1,4 @@
+import { route, replies } from '../schemas/route.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
@@ -16,32 +17,23 @@ import {
   refuseForeignSignIn,
   refuseWithoutToken,
 } from '../server/console-cookie.ts'
-import { ErrorReply, refusals, ValidationReply } from '../schemas/shared.ts'
-import { named } from '../schemas/named.ts'
+import { ErrorReply, ValidationReply, orNull } from '../schemas/shared.ts'
+import { namedObject } from '../schemas/named.ts'
 
 /** How users may sign in at the console. */
-export const SignInOptions = named(
-  'SignInOptions',
-  Type.Object(
-    {
-      identity_provider: Type.Union([
-        Type.Object({
-          authorize_url: Type.String({
-            description:
-              'Where the code flow begins. May have a query; the page adds `response_type=code`, `client_id`, `redirect_uri`, `scope`, `state`, `code_challenge` and `code_challenge_method=S256`.',
-          }),
-          client_id: Type.String(),
-          scope: Type.String(),
-        }),
-        Type.Null(),
-      ]),
-      is_provider_away: Type.Boolean({ description: 'True when the identity provider cannot be reached at the moment.' }),
-    },
-    {
-      description: 'How users may sign in at the console. A key or a code is always possible.',
-    },
+export const SignInOptions = namedObject('SignInOptions', 'How users may sign in at the console. A key or a code is always possible.', {
+  identity_provider: orNull(
+    Type.Object({
+      authorize_url: Type.String({
+        description:
+          'Where the code flow begins. May have a query; the page adds `response_type=code`, `client_id`, `redirect_uri`, `scope`, `state`, `code_challenge` and `code_challenge_method=S256`.',
+      }),
+      client_id: Type.String(),
+      scope: Type.String(),
+    }),
   ),
-)
+  is_provider_away: Type.Boolean({ description: 'True when the identity provider cannot be reached at the moment.' }),
+})
 
 const maxKeyCharacters = 16_384
 
@@ -79,7 +71,7 @@ export interface ConsoleSessionOptions {
   now(): number
 }
 
-const tags = ['Console']
+const tag = 'Console'
 
 /** Sign-in and sign-out of the console. */
 export function consoleSessionRoutes(app: App, options: ConsoleSessionOptions): void {
@@ -87,18 +79,12 @@ export function consoleSessionRoutes(app: App, options: ConsoleSessionOptions): 
 
   app.get(
     '/console/sign-in-options',
-    {
-      config: { access: 'public' },
-      schema: {
-        tags,
-        summary: 'How users may sign in at the console',
-        description: 'Public: the page asks before anybody has signed in.',
-        details: () => ({
-          description: 'Meant for the page of the console. `identity_provider` is null unless the service has one for the console.',
-        }),
-        response: { 200: SignInOptions, 500: ErrorReply },
-      },
-    },
+    route('public', tag, {
+      summary: 'How users may sign in at the console',
+      description: 'Public: the page asks before anybody has signed in.',
+      text: 'Meant for the page of the console. `identity_provider` is null unless the service has one for the console.',
+      response: { 200: SignInOptions, 500: ErrorReply },
+    }),
     async (_request, reply) => {
       void reply.header('cache-control', 'no-store')
       const provider = await identityProvider?.options().catch(() => undefined)
@@ -111,18 +97,12 @@ export function consoleSessionRoutes(app: App, options: ConsoleSessionOptions): 
 
   app.post(
     '/console/code',
-    {
-      config: { access: 'any_key' },
-      schema: {
-        tags,
-        summary: 'Make a one-time code that opens the console with the rights of the key',
-        description: 'For a link to the console that carries no key. The code works once, within a minute. A key may have 10 unused codes.',
-        details: () => ({
-          description: 'Open `<address>/console/sign-in#code=<code>` in a browser. `agent-core console` does the same on the command line.',
-        }),
-        response: { 201: Code, ...refusals },
-      },
-    },
+    route('any_key', tag, {
+      summary: 'Make a one-time code that opens the console with the rights of the key',
+      description: 'For a link to the console that carries no key. The code works once, within a minute. A key may have 10 unused codes.',
+      text: 'Open `<address>/console/sign-in#code=<code>` in a browser. `agent-core console` does the same on the command line.',
+      response: replies({ 201: Code }),
+    }),
     async (request, reply) => {
       const { code, expiresAt } = await consoleSessions.createCode(principalOf(request), tokenOf(request))
       return reply
@@ -135,28 +115,21 @@ export function consoleSessionRoutes(app: App, options: ConsoleSessionOptions): 
   app.post(
     '/console/session',
     {
-      config: { access: 'public' },
+      ...route('public', tag, {
+        summary: 'Sign in at the console',
+        description:
+          'Sets a cookie that counts for `/core/v1` and for this route, from the page of the console only. The session ends with its key. An existing session of the browser is replaced. A page of another origin is 403.',
+        text: 'Meant for the page of the console; programs send their key with each request. 401: the code or key is not valid, or the code was used before. 422: the body has none or several of the credentials.',
+        examples: {
+          code: { summary: 'A code of `POST /console/code`', value: { code: 'Yk3vQm5Yp0y2m1xk' } },
+        },
+        body: SignIn,
+        response: { 201: Opened, 401: ErrorReply, 403: ErrorReply, 422: ValidationReply, 500: ErrorReply, 503: ErrorReply },
+      }),
       bodyLimit: 64 * 1024,
       onRequest: async (request) => {
         const refusal = refuseForeignSignIn(request)
         if (refusal) throw refusal
-      },
-      schema: {
-        tags,
-        summary: 'Sign in at the console',
-        description:
-          'Sets a cookie that counts for `/core/v1` and for this route, from the page of the console only. The session ends with its key. An existing session of the browser is replaced. A page of another origin is 403.',
-        details: () => ({
-          description:
-            'Meant for the page of the console; programs send their key with each request. 401: the code or key is not valid, or the code was used before. 422: the body has none or several of the credentials.',
-          requests: {
-            'application/json': {
-              code: { summary: 'A code of `POST /console/code`', value: { code: 'Yk3vQm5Yp0y2m1xk' } },
-            },
-          },
-        }),
-        body: SignIn,
-        response: { 201: Opened, 401: ErrorReply, 403: ErrorReply, 422: ValidationReply, 500: ErrorReply, 503: ErrorReply },
       },
     },
     async (request, reply) => {
@@ -173,25 +146,19 @@ export function consoleSessionRoutes(app: App, options: ConsoleSessionOptions): 
 
   app.delete(
     '/console/session',
-    {
-      config: { access: 'public' },
-      schema: {
-        tags,
-        summary: 'Sign out of the console',
-        description:
-          "Ends the session of the cookie on the server, and clears the cookie. Needs `x-csrf-token`, as every change of the console's page does.",
-        details: () => ({
-          description: 'Meant for the page of the console. 401: the request has no session. 403: the token is absent or wrong.',
-        }),
-        response: {
-          204: Type.Null({ description: 'The session has ended.' }),
-          401: ErrorReply,
-          403: ErrorReply,
-          500: ErrorReply,
-          503: ErrorReply,
-        },
+    route('public', tag, {
+      summary: 'Sign out of the console',
+      description:
+        "Ends the session of the cookie on the server, and clears the cookie. Needs `x-csrf-token`, as every change of the console's page does.",
+      text: 'Meant for the page of the console. 401: the request has no session. 403: the token is absent or wrong.',
+      response: {
+        204: Type.Null({ description: 'The session has ended.' }),
+        401: ErrorReply,
+        403: ErrorReply,
+        500: ErrorReply,
+        503: ErrorReply,
       },
-    },
+    }),
     async (request, reply) => signOut(request, reply, consoleSessions),
   )
 }

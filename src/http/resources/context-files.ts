@@ -1,3 +1,4 @@
+import { replies, route } from '../schemas/route.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import { accessTo } from '../../access/permissions.ts'
@@ -7,26 +8,19 @@ import { toFileId } from '../../uploads/upload-store.ts'
 import type { Uploads } from '../../uploads/uploads.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { formOf, formRefusals, formRoute, type FormFields } from '../server/forms.ts'
-import { refusals, ValidationReply } from '../schemas/shared.ts'
-import { named } from '../schemas/named.ts'
+import { namedObject } from '../schemas/named.ts'
 
 /** A file that a chat may name in `context_files`. */
-export const ContextFile = named(
-  'ContextFile',
-  Type.Object({
-    path: Type.String({ description: 'The value for `context_files`: a path relative to `FILES_ROOT`, or the id of an uploaded file.' }),
-    size: Type.Integer({ description: 'Bytes.' }),
-    media_type: Type.String({ description: 'MIME type.' }),
-  }),
-)
+export const ContextFile = namedObject('ContextFile', {
+  path: Type.String({ description: 'The value for `context_files`: a path relative to `FILES_ROOT`, or the id of an uploaded file.' }),
+  size: Type.Integer({ description: 'Bytes.' }),
+  media_type: Type.String({ description: 'MIME type.' }),
+})
 
-export const ContextFileList = named(
-  'ContextFileList',
-  Type.Object({
-    files: Type.Array(ContextFile),
-    has_more: Type.Boolean({ description: 'True when more files may match: use a longer `q`.' }),
-  }),
-)
+export const ContextFileList = namedObject('ContextFileList', {
+  files: Type.Array(ContextFile),
+  has_more: Type.Boolean({ description: 'True when more files may match: use a longer `q`.' }),
+})
 
 /** The form of a file that a caller uploads for a chat. */
 export const ContextFileForm = Type.Object({
@@ -43,29 +37,22 @@ const Query = Type.Object({
 
 const url = '/core/v1/context_files'
 
-const tags = ['Chat']
+const tag = 'Chat'
 
 /** The routes that find and upload files for `context_files` of a chat. */
 export function contextFileRoutes(app: App, { contextFiles, uploads }: { contextFiles: ContextFiles; uploads: Uploads }): void {
   app.get(
     url,
-    {
-      config: { access: accessTo.chat },
-      schema: {
-        tags,
-        summary: 'Find files that a chat may name in `context_files`',
-        description:
-          'Finds at most 100 documents under `FILES_ROOT` whose path contains `q`, sorted by path: text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, EPUB, ODT and EML up to ' +
-          '50 MB. Hidden files are left out. A search stops after 2 seconds or 200,000 entries and then answers with the files so far.',
-        details: () => ({
-          description:
-            'Use a path of the list in `context_files` of a chat. Files that a data filter of the caller withholds are refused in the chat, not here.',
-          parameters: { q: 'handbook/' },
-        }),
-        querystring: Query,
-        response: { 200: ContextFileList, 422: ValidationReply, ...refusals },
-      },
-    },
+    route(accessTo.chat, tag, {
+      summary: 'Find files that a chat may name in `context_files`',
+      description:
+        'Finds at most 100 documents under `FILES_ROOT` whose path contains `q`, sorted by path: text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, EPUB, ODT and EML up to ' +
+        '50 MB. Hidden files are left out. A search stops after 2 seconds or 200,000 entries and then answers with the files so far.',
+      text: 'Use a path of the list in `context_files` of a chat. Files that a data filter of the caller withholds are refused in the chat, not here.',
+      parameters: { q: 'handbook/' },
+      querystring: Query,
+      response: replies({ 200: ContextFileList }, 422),
+    }),
     async (request) => {
       const { q } = request.query
       const { files, hasMore } = await contextFiles.search(principalOf(request), q)
@@ -76,21 +63,17 @@ export function contextFileRoutes(app: App, { contextFiles, uploads }: { context
   app.post(
     url,
     {
-      config: { access: accessTo.chat, takesForm: true },
-      ...formRoute,
-      schema: {
-        tags,
+      ...route({ access: accessTo.chat, takesForm: true }, tag, {
         summary: 'Upload a file for `context_files` of a chat',
-        details: () => ({
-          description: `Stores a file of the caller, as \`POST /v1/files\` does, and answers with its id as \`path\`: use the \`path\` in \`context_files\` of a chat. Only its caller can use the file. A file is deleted after \`retention.uploads\`.
+        text: `Stores a file of the caller, as \`POST /v1/files\` does, and answers with its id as \`path\`: use the \`path\` in \`context_files\` of a chat. Only its caller can use the file. A file is deleted after \`retention.uploads\`.
 
 A file may have \`limits.max_upload_bytes\`, the files of a caller \`limits.max_owner_upload_bytes\` together, those of a tenant \`limits.max_tenant_upload_bytes\`: more is 413.`,
-          requests: { 'multipart/form-data': { text: { summary: 'A text', value: { file: 'The office closes at five.' } } } },
-        }),
+        examples: { text: { summary: 'A text', value: { file: 'The office closes at five.' } } },
         consumes: ['multipart/form-data'],
         body: ContextFileForm,
         response: { 201: ContextFile, ...formRefusals },
-      },
+      }),
+      ...formRoute,
     },
     async (request, reply) => {
       const upload = await formOf(request).receive(({ name, type, maxBytes, content }, fields) => {

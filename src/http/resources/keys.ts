@@ -1,3 +1,4 @@
+import { replies, route } from '../schemas/route.ts'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
@@ -7,8 +8,8 @@ import type { Principal } from '../../access/permissions.ts'
 import { invalid } from '../../errors.ts'
 import { parsePosition, toOffset } from '../../json/offset.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { ErrorReply, Id, refusals, ValidationReply } from '../schemas/shared.ts'
-import { named } from '../schemas/named.ts'
+import { Id, orNull } from '../schemas/shared.ts'
+import { namedObject } from '../schemas/named.ts'
 
 const time = { revoked_at: Type.String({ format: 'date-time' }) }
 
@@ -24,22 +25,17 @@ const keyFields = {
   expires_at: Type.String(dateTime),
   revoked_at: nullableTime('Null for a key that was not revoked.'),
   last_used_at: nullableTime('Exact to a minute. Null for a key that was never used.'),
-  created_by: Type.Union([Type.String(), Type.Null()], {
-    description: 'The caller that created the key over HTTP, `<issuer> <sub>`. Null for other keys.',
-  }),
+  created_by: orNull(Type.String(), 'The caller that created the key over HTTP, `<issuer> <sub>`. Null for other keys.'),
 }
 
 /** A key of the caller's tenant, without the key itself. */
-export const AccessKey = named('AccessKey', Type.Object(keyFields, { description: 'An access key of the tenant, without the secret.' }))
+export const AccessKey = namedObject('AccessKey', 'An access key of the tenant, without the secret.', keyFields)
 
 /** A new key: the only reply with the key itself. */
-export const CreatedAccessKey = named(
-  'CreatedAccessKey',
-  Type.Object(
-    { ...keyFields, key: Type.String({ description: 'The key itself, for the header `x-service-access`. It is shown only here.' }) },
-    { description: 'A new access key.' },
-  ),
-)
+export const CreatedAccessKey = namedObject('CreatedAccessKey', 'A new access key.', {
+  ...keyFields,
+  key: Type.String({ description: 'The key itself, for the header `x-service-access`. It is shown only here.' }),
+})
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 45 }),
@@ -81,7 +77,7 @@ const CreatorQuery = Type.Object({
 
 const path = '/core/v1/keys'
 
-const tags = ['Access']
+const tag = 'Access'
 
 const config = { access: 'keys.manage' } as const
 
@@ -96,17 +92,13 @@ export function keyRoutes(app: App, services: { keys: AccessKeys }): void {
 function listRoute(app: App, { keys }: { keys: AccessKeys }): void {
   app.get(
     path,
-    {
-      config,
-      schema: {
-        tags,
-        summary: "List the keys of the caller's tenant, newest first",
-        description: 'Keys of an identity provider are not listed. Expired keys are listed until `retention.access_keys` has passed.',
-        details: () => ({ description: 'Use it to find keys that are not used or expire soon. Keys themselves are never shown again.' }),
-        querystring: Query,
-        response: { 200: List, 422: ValidationReply, ...refusals },
-      },
-    },
+    route(config, tag, {
+      summary: "List the keys of the caller's tenant, newest first",
+      description: 'Keys of an identity provider are not listed. Expired keys are listed until `retention.access_keys` has passed.',
+      text: 'Use it to find keys that are not used or expire soon. Keys themselves are never shown again.',
+      querystring: Query,
+      response: replies({ 200: List }, 422),
+    }),
     async (request) => {
       const { limit, before } = request.query
       // One key more than asked for tells whether there is a next page.
@@ -121,25 +113,16 @@ function listRoute(app: App, { keys }: { keys: AccessKeys }): void {
 function createRoute(app: App, { keys }: { keys: AccessKeys }): void {
   app.post(
     path,
-    {
-      config: { ...config, validationShape: 'detail' },
-      schema: {
-        tags,
-        summary: "Create a key in the caller's tenant",
-        description: 'The reply is the only one with the key itself. A key with other rights than that of the request is 403.',
-        details: () => ({
-          description:
-            'Use it to give an application or a colleague access. 422: a role is not known. 403: a role permits more than the key of the request.',
-          requests: {
-            'application/json': {
-              viewer: { summary: 'A key that may read, for 30 days', value: { sub: 'alice', roles: ['viewer'], expires: '30d' } },
-            },
-          },
-        }),
-        body: Body,
-        response: { 201: CreatedAccessKey, 422: ValidationReply, ...refusals },
+    route({ ...config, validationShape: 'detail' }, tag, {
+      summary: "Create a key in the caller's tenant",
+      description: 'The reply is the only one with the key itself. A key with other rights than that of the request is 403.',
+      text: 'Use it to give an application or a colleague access. 422: a role is not known. 403: a role permits more than the key of the request.',
+      examples: {
+        viewer: { summary: 'A key that may read, for 30 days', value: { sub: 'alice', roles: ['viewer'], expires: '30d' } },
       },
-    },
+      body: Body,
+      response: replies({ 201: CreatedAccessKey }, 422),
+    }),
     async (request, reply) => {
       const caller = principalOf(request)
       const { key, ...record } = await keys.create(caller, request.body)
@@ -156,21 +139,15 @@ function createRoute(app: App, { keys }: { keys: AccessKeys }): void {
 function revokeByCreatorRoute(app: App, { keys }: { keys: AccessKeys }): void {
   app.delete(
     path,
-    {
-      config,
-      schema: {
-        tags,
-        summary: 'Revoke the keys that a caller created',
-        description:
-          'Revokes the keys of the tenant that the caller created over HTTP, the keys that were created with these keys, and so on. The keys of the caller itself stay. When one of the keys has other rights than that of the request, none is revoked, and the answer is 403.',
-        details: () => ({
-          description: 'Take `created_by` from a key of `GET /core/v1/keys`. A caller that created none: an empty list.',
-          parameters: { created_by: 'agent-core ann' },
-        }),
-        querystring: CreatorQuery,
-        response: { 200: RevokedKeys, 422: ValidationReply, ...refusals },
-      },
-    },
+    route(config, tag, {
+      summary: 'Revoke the keys that a caller created',
+      description:
+        'Revokes the keys of the tenant that the caller created over HTTP, the keys that were created with these keys, and so on. The keys of the caller itself stay. When one of the keys has other rights than that of the request, none is revoked, and the answer is 403.',
+      text: 'Take `created_by` from a key of `GET /core/v1/keys`. A caller that created none: an empty list.',
+      parameters: { created_by: 'agent-core ann' },
+      querystring: CreatorQuery,
+      response: replies({ 200: RevokedKeys }, 422),
+    }),
     async (request) => {
       const caller = principalOf(request)
       const { created_by: creator } = request.query
@@ -184,18 +161,14 @@ function revokeByCreatorRoute(app: App, { keys }: { keys: AccessKeys }): void {
 function revokeRoute(app: App, { keys }: { keys: AccessKeys }): void {
   app.delete(
     `${path}/:jti`,
-    {
-      config,
-      schema: {
-        tags,
-        summary: "Revoke a key of the caller's tenant",
-        description:
-          'All processes refuse the key within 5 seconds, and its sessions of the console end. A second call has the same answer. A key with other rights than that of the request is 403.',
-        details: () => ({ description: 'Take a `jti` from `GET /core/v1/keys`. A key of another tenant is 404.' }),
-        params: Type.Object({ jti: Id }),
-        response: { 200: Revoked, 404: ErrorReply, 422: ValidationReply, ...refusals },
-      },
-    },
+    route(config, tag, {
+      summary: "Revoke a key of the caller's tenant",
+      description:
+        'All processes refuse the key within 5 seconds, and its sessions of the console end. A second call has the same answer. A key with other rights than that of the request is 403.',
+      text: 'Take a `jti` from `GET /core/v1/keys`. A key of another tenant is 404.',
+      params: Type.Object({ jti: Id }),
+      response: replies({ 200: Revoked }, 404, 422),
+    }),
     async (request) => {
       const caller = principalOf(request)
       const { jti, revokedAt, isNew } = await keys.revoke(caller, request.params.jti)

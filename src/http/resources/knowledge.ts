@@ -1,3 +1,4 @@
+import { replies, route } from '../schemas/route.ts'
 import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import type { App } from '../server/app.ts'
@@ -6,7 +7,7 @@ import { parsePosition, toOffset } from '../../json/offset.ts'
 import type { Knowledge, KnowledgeDocument } from '../../knowledge/knowledge.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { formOf, formRefusals, formRoute } from '../server/forms.ts'
-import { ErrorReply, Id, Offset, pageLimit, refusals, ValidationReply } from '../schemas/shared.ts'
+import { Id, Offset, pageLimit, optionalText } from '../schemas/shared.ts'
 
 const unknownDocument = 'A document that does not exist, or belongs to another tenant, is 404.'
 
@@ -21,7 +22,7 @@ export const ListedDocument = Type.Object(
     state: Type.Enum(['waiting', 'indexing', 'ready', 'failed'], {
       description: '`ready`: found by `knowledge_search`. `failed`: cannot be read, for the reason in `error`.',
     }),
-    error: Type.Optional(Type.String({ description: 'Why the document cannot be searched. Only in the state `failed`.' })),
+    error: optionalText('Why the document cannot be searched. Only in the state `failed`.'),
     passages: Type.Optional(
       Type.Integer({
         description: 'Number of passages that a search finds. In the state `ready`; absent for documents of earlier versions.',
@@ -40,7 +41,7 @@ const DocumentList = Type.Object({
 
 const DocumentForm = Type.Object({
   file: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The document.' }),
-  name: Type.Optional(Type.String({ description: 'The name of the document. Default: the file name of the part.' })),
+  name: optionalText('The name of the document. Default: the file name of the part.'),
   replace: Type.Optional(
     Type.Enum(['true', 'false'], {
       description: '`true`: earlier documents of the same name are deleted as soon as this one is `ready`. Default: all stay.',
@@ -52,7 +53,7 @@ const Deleted = Type.Object({ id: Type.String(), status: Type.Enum(['deleted']) 
 const params = Type.Object({ document_id: Id })
 const Query = Type.Object({ limit: pageLimit, before: Offset })
 
-const tags = ['Knowledge']
+const tag = 'Knowledge'
 
 /** The documents of the caller's tenant, which `knowledge_search` finds. */
 export function knowledgeRoutes(app: App, services: { knowledge: Knowledge }): void {
@@ -65,19 +66,12 @@ export function knowledgeRoutes(app: App, services: { knowledge: Knowledge }): v
 function listRoute(app: App, { knowledge }: { knowledge: Knowledge }): void {
   app.get(
     path,
-    {
-      config: { access: 'knowledge.read' },
-      schema: {
-        tags,
-        summary: 'List documents, newest first',
-        details: () => ({
-          description:
-            'The documents of the tenant with their states, newest first. A document is `waiting` until a process reads it, `indexing` while it is read, then `ready`, or `failed` with the reason in `error`.',
-        }),
-        querystring: Query,
-        response: { 200: DocumentList, 422: ValidationReply, ...refusals },
-      },
-    },
+    route('knowledge.read', tag, {
+      summary: 'List documents, newest first',
+      text: 'The documents of the tenant with their states, newest first. A document is `waiting` until a process reads it, `indexing` while it is read, then `ready`, or `failed` with the reason in `error`.',
+      querystring: Query,
+      response: replies({ 200: DocumentList }, 422),
+    }),
     async (request) => {
       const { limit, before } = request.query
       const page = { limit, after: before === undefined ? undefined : toPosition(before) }
@@ -92,30 +86,24 @@ function addRoute(app: App, { knowledge }: { knowledge: Knowledge }): void {
   app.post(
     path,
     {
-      config: { access: 'knowledge.write', takesForm: true },
-      ...formRoute,
-      schema: {
-        tags,
+      ...route({ access: 'knowledge.write', takesForm: true }, tag, {
         summary: 'Add a document',
-        details: () => ({
-          description: `Adds a document as \`multipart/form-data\`: text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, EPUB, ODT or EML. It is stored while it arrives, and indexed in the background; the answer has the state \`waiting\`. Every caller of the tenant finds it with \`knowledge_search\`, callers of other tenants never do.
+        text: `Adds a document as \`multipart/form-data\`: text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, EPUB, ODT or EML. It is stored while it arrives, and indexed in the background; the answer has the state \`waiting\`. Every caller of the tenant finds it with \`knowledge_search\`, callers of other tenants never do.
 
 A document may have \`limits.max_upload_bytes\`, the files of a tenant \`limits.max_tenant_upload_bytes\` together: more is 413. Documents are kept until they are deleted.
 
 Documents may have the same name: all of them stay, are listed and are found. \`replace: true\` deletes the earlier ones of the name as soon as the new document is \`ready\`; if it cannot be read, they stay. Of documents with the same bytes, a search finds the newest.
 
 400: the form is not complete. 422: a field is missing or unknown. 503: the store cannot be reached.`,
-          requests: {
-            'multipart/form-data': {
-              text: { summary: 'A text', value: { file: 'Guests park behind the house.', name: 'parking.txt' } },
-              replace: { summary: 'A new version', value: { file: 'Guests park on level 7.', name: 'parking.txt', replace: 'true' } },
-            },
-          },
-        }),
+        examples: {
+          text: { summary: 'A text', value: { file: 'Guests park behind the house.', name: 'parking.txt' } },
+          replace: { summary: 'A new version', value: { file: 'Guests park on level 7.', name: 'parking.txt', replace: 'true' } },
+        },
         consumes: ['multipart/form-data'],
         body: DocumentForm,
         response: { 201: ListedDocument, ...formRefusals },
-      },
+      }),
+      ...formRoute,
     },
     async (request, reply) => {
       const document = await formOf(request).receive(({ name, type, maxBytes, content }, fields) => {
@@ -130,16 +118,12 @@ Documents may have the same name: all of them stay, are listed and are found. \`
 function readRoute(app: App, { knowledge }: { knowledge: Knowledge }): void {
   app.get(
     `${path}/:document_id`,
-    {
-      config: { access: 'knowledge.read' },
-      schema: {
-        tags,
-        summary: 'Get a document with its state',
-        details: () => ({ description: `A document with its state.\n\n${unknownDocument}` }),
-        params,
-        response: { 200: ListedDocument, 404: ErrorReply, 422: ValidationReply, ...refusals },
-      },
-    },
+    route('knowledge.read', tag, {
+      summary: 'Get a document with its state',
+      text: `A document with its state.\n\n${unknownDocument}`,
+      params,
+      response: replies({ 200: ListedDocument }, 404, 422),
+    }),
     async (request) => toListed(await knowledge.find(principalOf(request).tenant, idOf(request))),
   )
 }
@@ -147,18 +131,12 @@ function readRoute(app: App, { knowledge }: { knowledge: Knowledge }): void {
 function deleteRoute(app: App, { knowledge }: { knowledge: Knowledge }): void {
   app.delete(
     `${path}/:document_id`,
-    {
-      config: { access: 'knowledge.write' },
-      schema: {
-        tags,
-        summary: 'Delete a document',
-        details: () => ({
-          description: `Deletes a document with its bytes. No search that begins later finds it, whatever process searches.\n\n${unknownDocument}`,
-        }),
-        params,
-        response: { 200: Deleted, 404: ErrorReply, ...refusals },
-      },
-    },
+    route('knowledge.write', tag, {
+      summary: 'Delete a document',
+      text: `Deletes a document with its bytes. No search that begins later finds it, whatever process searches.\n\n${unknownDocument}`,
+      params,
+      response: replies({ 200: Deleted }, 404),
+    }),
     async (request) => {
       const id = idOf(request)
       await knowledge.remove(principalOf(request).tenant, id)

@@ -1,50 +1,42 @@
+import { replies, route } from '../schemas/route.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { Memories } from '../../memory/memories.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { ErrorReply, Id, refusals, ValidationReply } from '../schemas/shared.ts'
+import { Id, maybe, orNull } from '../schemas/shared.ts'
 import { whereId } from './runs/runs.ts'
-import { named } from '../schemas/named.ts'
+import { namedObject } from '../schemas/named.ts'
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
   before: Type.Optional(Type.Intersect([Id, Type.String({ description: 'A memory id: the page begins after this memory.' })])),
 })
 
-export const Memory = named(
-  'Memory',
-  Type.Object({
-    id: Type.String(),
-    content: Type.String(),
-    kind: Type.Enum(['fact', 'preference', 'lesson']),
-    origin: Type.Enum(['user', 'tool'], { description: "`tool`: learned from the output of a tool, not from the caller's own words." }),
-    source: Type.Object(
-      { session_id: Type.String(), message_index: Type.Integer() },
-      { description: 'The message that confirmed the memory last.' },
-    ),
-    created_at: Type.String(),
-  }),
-)
+export const Memory = namedObject('Memory', {
+  id: Type.String(),
+  content: Type.String(),
+  kind: Type.Enum(['fact', 'preference', 'lesson']),
+  origin: Type.Enum(['user', 'tool'], { description: "`tool`: learned from the output of a tool, not from the caller's own words." }),
+  source: Type.Object(
+    { session_id: Type.String(), message_index: Type.Integer() },
+    { description: 'The message that confirmed the memory last.' },
+  ),
+  created_at: Type.String(),
+})
 
-export const List = named('MemoryList', Type.Object({ memories: Type.Array(Memory), count: Type.Integer() }))
+export const List = namedObject('MemoryList', { memories: Type.Array(Memory), count: Type.Integer() })
 
-export const FeedbackBody = named(
-  'FeedbackRequest',
-  Type.Object({
-    score: Type.Number({ minimum: -1, maximum: 1, description: 'From -1 (bad) to 1 (good).' }),
-    comment: Type.Optional(Type.Union([Type.String({ maxLength: 4000 }), Type.Null()])),
-  }),
-)
+export const FeedbackBody = namedObject('FeedbackRequest', {
+  score: Type.Number({ minimum: -1, maximum: 1, description: 'From -1 (bad) to 1 (good).' }),
+  comment: maybe(Type.String({ maxLength: 4000 })),
+})
 
-export const Feedback = named(
-  'Feedback',
-  Type.Object({
-    request_id: Type.String(),
-    score: Type.Number(),
-    comment: Type.Union([Type.String(), Type.Null()]),
-    created_at: Type.String(),
-  }),
-)
+export const Feedback = namedObject('Feedback', {
+  request_id: Type.String(),
+  score: Type.Number(),
+  comment: orNull(Type.String()),
+  created_at: Type.String(),
+})
 
 /** Routes of memories, and of feedback on runs. */
 export function memoryRoutes(app: App, services: { memories: Memories }): void {
@@ -56,19 +48,12 @@ export function memoryRoutes(app: App, services: { memories: Memories }): void {
 function listRoute(app: App, { memories }: { memories: Memories }): void {
   app.get(
     '/core/v1/memories',
-    {
-      config: { access: 'memories.read' },
-      schema: {
-        tags: ['Memories'],
-        summary: 'List the memories about the caller, newest first',
-        details: () => ({
-          description:
-            'What the agent has retained about the caller: facts, preferences and lessons, each with the message that confirmed it last. A chat with `auto_memory_retain: true` is learned from after its answer, and feedback with a comment. Try it: `{"messages": [{"role": "user", "content": "My name is Ada."}], "auto_memory_retain": true}`.',
-        }),
-        querystring: Query,
-        response: { 200: List, 422: ValidationReply, ...refusals },
-      },
-    },
+    route('memories.read', 'Memories', {
+      summary: 'List the memories about the caller, newest first',
+      text: 'What the agent has retained about the caller: facts, preferences and lessons, each with the message that confirmed it last. A chat with `auto_memory_retain: true` is learned from after its answer, and feedback with a comment. Try it: `{"messages": [{"role": "user", "content": "My name is Ada."}], "auto_memory_retain": true}`.',
+      querystring: Query,
+      response: replies({ 200: List }, 422),
+    }),
     async (request) => {
       const { limit, before } = request.query
       return memories.list(principalOf(request), { limit, before })
@@ -79,24 +64,12 @@ function listRoute(app: App, { memories }: { memories: Memories }): void {
 function deleteRoute(app: App, { memories }: { memories: Memories }): void {
   app.delete(
     '/core/v1/memories/:id',
-    {
-      config: { access: 'memories.write' },
-      schema: {
-        tags: ['Memories'],
-        summary: 'Delete a memory',
-        details: () => ({
-          description:
-            'Deletes a memory; later chats do not recall it. Take an `id` from `GET /core/v1/memories`. A memory of another caller is 404.',
-        }),
-        params: Type.Object({ id: Id }),
-        response: {
-          200: Type.Object({ id: Type.String(), status: Type.Enum(['deleted']) }),
-          404: ErrorReply,
-          422: ValidationReply,
-          ...refusals,
-        },
-      },
-    },
+    route('memories.write', 'Memories', {
+      summary: 'Delete a memory',
+      text: 'Deletes a memory; later chats do not recall it. Take an `id` from `GET /core/v1/memories`. A memory of another caller is 404.',
+      params: Type.Object({ id: Id }),
+      response: replies({ 200: Type.Object({ id: Type.String(), status: Type.Enum(['deleted']) }) }, 404, 422),
+    }),
     async (request) => {
       const { id } = request.params
       await memories.delete(principalOf(request), id)
@@ -108,29 +81,21 @@ function deleteRoute(app: App, { memories }: { memories: Memories }): void {
 function feedbackRoute(app: App, { memories }: { memories: Memories }): void {
   app.post(
     '/core/v1/runs/:request_id/feedback',
-    {
-      config: { access: 'runs.write' },
-      schema: {
-        tags: ['Runs'],
-        summary: 'Rate an answer; the agent keeps lessons from the feedback as memories',
-        details: () => ({
-          description: `Stores a score for the answer of a run. A comment is read by the \`small\` model, which keeps lessons from it as memories of the caller. A second rating of the same run replaces the first.
+    route('runs.write', 'Runs', {
+      summary: 'Rate an answer; the agent keeps lessons from the feedback as memories',
+      text: `Stores a score for the answer of a run. A comment is read by the \`small\` model, which keeps lessons from it as memories of the caller. A second rating of the same run replaces the first.
 
 ${whereId} A run that has not ended is 409 \`RunNotEnded\`.`,
-          requests: {
-            'application/json': {
-              feedback: {
-                summary: 'A good answer, with a comment',
-                value: { score: 1, comment: 'A short answer with its source, as it should be.' },
-              },
-            },
-          },
-        }),
-        params: Type.Object({ request_id: Id }),
-        body: FeedbackBody,
-        response: { 200: Feedback, 404: ErrorReply, 409: ErrorReply, 410: ErrorReply, 422: ValidationReply, ...refusals },
+      examples: {
+        feedback: {
+          summary: 'A good answer, with a comment',
+          value: { score: 1, comment: 'A short answer with its source, as it should be.' },
+        },
       },
-    },
+      params: Type.Object({ request_id: Id }),
+      body: FeedbackBody,
+      response: replies({ 200: Feedback }, 404, 409, 410, 422),
+    }),
     async (request) => {
       const { request_id: requestId } = request.params
       const { score, comment } = request.body

@@ -1,10 +1,11 @@
+import { replies, route } from '../schemas/route.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { SessionChanges } from '../../sessions/session-changes.ts'
 import type { Sessions } from '../../sessions/sessions.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { ErrorReply, Id, IdHeaders, refusals, ValidationReply } from '../schemas/shared.ts'
-import { named } from '../schemas/named.ts'
+import { Id, IdHeaders, optionalText } from '../schemas/shared.ts'
+import { namedObject } from '../schemas/named.ts'
 import { Usage, Step, GeneratedArtifact, AdditionalContext } from '../schemas/chat.ts'
 
 const whereId = 'Take a `session_id` from `GET /core/v1/sessions`, or from the header `session-id` of a chat.'
@@ -22,66 +23,50 @@ const Query = Type.Object({
 
 const Attached = Type.Object({ name: Type.String(), kind: Type.String({ description: 'MIME type.' }) })
 
-export const Message = named(
-  'SessionMessage',
-  Type.Object({
-    role: Type.Enum(['human', 'ai']),
-    content: Type.String(),
-    timestamp: Type.Integer({ description: 'Epoch seconds.' }),
-    images: Type.Optional(Type.Array(Attached)),
-    context_files: Type.Optional(Type.Array(Attached)),
-    additional_context: Type.Optional(Type.Array(AdditionalContext)),
-    response_metadata: Type.Optional(
-      Type.Object({
-        request_id: Type.Optional(Type.String()),
-        model: Type.Optional(Type.String()),
-        finish_reason: Type.Optional(Type.String()),
-        usage: Type.Array(Usage),
-        intermediate_steps: Type.Array(Step),
-        generated_artifacts: Type.Array(GeneratedArtifact),
-      }),
-    ),
-  }),
-)
+export const Message = namedObject('SessionMessage', {
+  role: Type.Enum(['human', 'ai']),
+  content: Type.String(),
+  timestamp: Type.Integer({ description: 'Epoch seconds.' }),
+  images: Type.Optional(Type.Array(Attached)),
+  context_files: Type.Optional(Type.Array(Attached)),
+  additional_context: Type.Optional(Type.Array(AdditionalContext)),
+  response_metadata: Type.Optional(
+    Type.Object({
+      request_id: Type.Optional(Type.String()),
+      model: Type.Optional(Type.String()),
+      finish_reason: Type.Optional(Type.String()),
+      usage: Type.Array(Usage),
+      intermediate_steps: Type.Array(Step),
+      generated_artifacts: Type.Array(GeneratedArtifact),
+    }),
+  ),
+})
 
-export const Session = named(
-  'Session',
-  Type.Object({
-    session_id: Type.String(),
-    short_name: Type.String(),
-    created_at: Type.String(),
-    updated_at: Type.String(),
-    messages: Type.Array(Message),
-  }),
-)
+export const Session = namedObject('Session', {
+  session_id: Type.String(),
+  short_name: Type.String(),
+  created_at: Type.String(),
+  updated_at: Type.String(),
+  messages: Type.Array(Message),
+})
 
-export const Summary = named(
-  'SessionSummary',
-  Type.Object({
-    session_id: Type.String(),
-    checkpoint_id: Type.String(),
-    short_name: Type.String(),
-    created_at: Type.String(),
-  }),
-)
+export const Summary = namedObject('SessionSummary', {
+  session_id: Type.String(),
+  checkpoint_id: Type.String(),
+  short_name: Type.String(),
+  created_at: Type.String(),
+})
 
 const params = Type.Object({ session_id: Id })
 
 const Fork = Type.Object({ message_index: Type.Integer({ minimum: 0, description: 'The messages before this index are copied.' }) })
 
-export const List = named(
-  'SessionList',
-  Type.Object({
-    sessions: Type.Array(Summary),
-    offset: Type.String(),
-    count: Type.Integer(),
-    next: Type.Optional(
-      Type.String({
-        description: 'Only with `q`: the value of `before` for the next page. Absent when no session is left.',
-      }),
-    ),
-  }),
-)
+export const List = namedObject('SessionList', {
+  sessions: Type.Array(Summary),
+  offset: Type.String(),
+  count: Type.Integer(),
+  next: optionalText('Only with `q`: the value of `before` for the next page. Absent when no session is left.'),
+})
 
 /** Routes of sessions, which are conversations with their messages. */
 export function sessionRoutes(app: App, services: { sessions: Sessions; changes: SessionChanges }): void {
@@ -94,23 +79,17 @@ export function sessionRoutes(app: App, services: { sessions: Sessions; changes:
 function listRoute(app: App, { sessions }: { sessions: Sessions }): void {
   app.get(
     '/core/v1/sessions',
-    {
-      config: { access: 'sessions.read' },
-      schema: {
-        tags: ['Sessions'],
-        summary: 'List or search sessions, most recent activity first',
-        description:
-          'Lists the sessions of the caller; an administrator sees the sessions of the tenant. ' +
-          'A search reads the sessions in the same order and stops when the page is full or 300,000 messages are read, ' +
-          'so a page may hold fewer sessions than `limit`. While `next` is present, the search goes on with `before`.',
-        details: () => ({
-          description: 'Use it for the list of conversations beside a chat. An unknown session id in `before` is 422.',
-          parameters: { q: 'sales region' },
-        }),
-        querystring: Query,
-        response: { 200: List, 422: ValidationReply, ...refusals },
-      },
-    },
+    route('sessions.read', 'Sessions', {
+      summary: 'List or search sessions, most recent activity first',
+      description:
+        'Lists the sessions of the caller; an administrator sees the sessions of the tenant. ' +
+        'A search reads the sessions in the same order and stops when the page is full or 300,000 messages are read, ' +
+        'so a page may hold fewer sessions than `limit`. While `next` is present, the search goes on with `before`.',
+      text: 'Use it for the list of conversations beside a chat. An unknown session id in `before` is 422.',
+      parameters: { q: 'sales region' },
+      querystring: Query,
+      response: replies({ 200: List }, 422),
+    }),
     async (request) => {
       const { limit, before, q } = request.query
       return sessions.list(principalOf(request), { limit, before, q })
@@ -121,21 +100,15 @@ function listRoute(app: App, { sessions }: { sessions: Sessions }): void {
 function readRoute(app: App, { sessions }: { sessions: Sessions }): void {
   app.get(
     '/core/v1/sessions/:session_id',
-    {
-      config: { access: 'sessions.read' },
-      schema: {
-        tags: ['Sessions'],
-        summary: 'Get a session with its messages',
-        details: () => ({
-          description: `The whole conversation: human and ai messages in order, each answer with its steps, usage and files in \`response_metadata\`. The place of a message in \`messages\` is its \`message_index\` everywhere, and never changes.
+    route('sessions.read', 'Sessions', {
+      summary: 'Get a session with its messages',
+      text: `The whole conversation: human and ai messages in order, each answer with its steps, usage and files in \`response_metadata\`. The place of a message in \`messages\` is its \`message_index\` everywhere, and never changes.
 
 ${whereId} A session of another caller is 404, except for administrators of the tenant.`,
-        }),
-        headers: IdHeaders,
-        params,
-        response: { 200: Session, 404: ErrorReply, 422: ValidationReply, ...refusals },
-      },
-    },
+      headers: IdHeaders,
+      params,
+      response: replies({ 200: Session }, 404, 422),
+    }),
     async (request, reply) => {
       const { session_id: sessionId } = request.params
       // A `session-id` header of the request is echoed already, even if it names another session.
@@ -148,25 +121,14 @@ ${whereId} A session of another caller is 404, except for administrators of the 
 function deleteRoute(app: App, { changes }: { changes: SessionChanges }): void {
   app.delete(
     '/core/v1/sessions/:session_id',
-    {
-      config: { access: 'sessions.write' },
-      schema: {
-        tags: ['Sessions'],
-        summary: 'Cancel the runs of a session and delete all of its data',
-        details: () => ({
-          description: `Cancels the runs of the session, then deletes its messages, runs and files, and the memories that came from it alone. This cannot be undone. Later requests for the session or its runs are 410 for \`retention.deleted_sessions\` days.
+    route('sessions.write', 'Sessions', {
+      summary: 'Cancel the runs of a session and delete all of its data',
+      text: `Cancels the runs of the session, then deletes its messages, runs and files, and the memories that came from it alone. This cannot be undone. Later requests for the session or its runs are 410 for \`retention.deleted_sessions\` days.
 
 ${whereId}`,
-        }),
-        params,
-        response: {
-          200: Type.Object({ session_id: Type.String(), status: Type.Literal('deleted') }),
-          404: ErrorReply,
-          422: ValidationReply,
-          ...refusals,
-        },
-      },
-    },
+      params,
+      response: replies({ 200: Type.Object({ session_id: Type.String(), status: Type.Literal('deleted') }) }, 404, 422),
+    }),
     async (request) => {
       const { session_id: sessionId } = request.params
       await changes.remove(principalOf(request), sessionId)
@@ -178,22 +140,16 @@ ${whereId}`,
 function forkRoute(app: App, { changes }: { changes: SessionChanges }): void {
   app.post(
     '/core/v1/sessions/:session_id/fork',
-    {
-      config: { access: 'sessions.write' },
-      schema: {
-        tags: ['Sessions'],
-        summary: 'Fork a session: a new session gets the messages before an index',
-        details: () => ({
-          description: `Copies the messages before \`message_index\` into a new session of the caller. Use it to try another question at some point of a conversation; 2 is after the first answer.
+    route('sessions.write', 'Sessions', {
+      summary: 'Fork a session: a new session gets the messages before an index',
+      text: `Copies the messages before \`message_index\` into a new session of the caller. Use it to try another question at some point of a conversation; 2 is after the first answer.
 
 ${whereId} An index beyond the messages is 422.`,
-          requests: { 'application/json': { fork: { summary: 'Everything up to the first answer', value: { message_index: 2 } } } },
-        }),
-        params,
-        body: Fork,
-        response: { 200: Type.Object({ session_id: Type.String() }), 404: ErrorReply, 422: ValidationReply, ...refusals },
-      },
-    },
+      examples: { fork: { summary: 'Everything up to the first answer', value: { message_index: 2 } } },
+      params,
+      body: Fork,
+      response: replies({ 200: Type.Object({ session_id: Type.String() }) }, 404, 422),
+    }),
     async (request) => {
       const { session_id: sessionId } = request.params
       const { message_index: messageIndex } = request.body

@@ -1,11 +1,12 @@
+import { replies, route } from '../schemas/route.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import { workflowTypes } from '../../configuration/schema.ts'
 import { subAgentLimits, type SubAgent } from '../../sub-agents/sub-agent-store.ts'
 import type { SubAgents } from '../../sub-agents/sub-agents.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { ErrorReply, Id, refusals, ValidationReply } from '../schemas/shared.ts'
-import { named } from '../schemas/named.ts'
+import { Id } from '../schemas/shared.ts'
+import { namedObject } from '../schemas/named.ts'
 
 const whereId = 'Take an id from `GET /core/v1/chain/sub_agents`, or `sub_agent_id` from the reply that created it.'
 
@@ -32,22 +33,19 @@ const fields = {
   created_at: Type.String({ format: 'date-time' }),
   last_active: Type.String({ format: 'date-time' }),
 }
-export const SubAgentReply = named('SubAgentState', Type.Object(fields))
-export const Listed = named(
-  'SubAgent',
-  Type.Object({
-    ...fields,
-    objective: Type.String(),
-    tools: Type.Array(Type.String()),
-    workflow_type: Type.String(),
-  }),
-)
+export const SubAgentReply = namedObject('SubAgentState', fields)
+export const Listed = namedObject('SubAgent', {
+  ...fields,
+  objective: Type.String(),
+  tools: Type.Array(Type.String()),
+  workflow_type: Type.String(),
+})
 const Created = Type.Object({ sub_agent_id: Type.String(), sub_agent_info: SubAgentReply })
 const Terminated = Type.Object({ sub_agent_id: Type.String(), status: Type.Enum(['terminated']) })
 const params = Type.Object({ sub_agent_id: Id })
 const path = '/core/v1/chain/sub_agents'
 
-const tags = ['Sub-agents']
+const tag = 'Sub-agents'
 
 /** Routes of sub-agents: specialised agents of a caller, to which the agent delegates tasks. */
 export function subAgentRoutes(app: App, services: { subAgents: SubAgents }): void {
@@ -60,17 +58,11 @@ export function subAgentRoutes(app: App, services: { subAgents: SubAgents }): vo
 function listRoute(app: App, { subAgents }: { subAgents: SubAgents }): void {
   app.get(
     path,
-    {
-      config: { access: 'sub_agents.read' },
-      schema: {
-        tags,
-        summary: 'List sub-agents',
-        details: () => ({
-          description: "The caller's sub-agents, those that the agent created for the caller included.",
-        }),
-        response: { 200: Type.Object({ sub_agents: Type.Array(Listed) }), ...refusals },
-      },
-    },
+    route('sub_agents.read', tag, {
+      summary: 'List sub-agents',
+      text: "The caller's sub-agents, those that the agent created for the caller included.",
+      response: replies({ 200: Type.Object({ sub_agents: Type.Array(Listed) }) }),
+    }),
     async (request) => {
       const list = await subAgents.list(principalOf(request))
       return { sub_agents: list.map((subAgent) => toListed(subAgent, subAgents)) }
@@ -81,34 +73,26 @@ function listRoute(app: App, { subAgents }: { subAgents: SubAgents }): void {
 function createRoute(app: App, { subAgents }: { subAgents: SubAgents }): void {
   app.post(
     path,
-    {
-      config: { access: 'sub_agents.write' },
-      schema: {
-        tags,
-        summary: 'Create a sub-agent',
-        details: () => ({
-          description: `Creates a specialised agent for the caller. In the caller's chats, the agent sees it as a tool with the input \`{task}\` and delegates tasks that fit its \`description\`. \`objective\` is its system prompt, \`tools\` are the tools that it may use, \`workflow_type: plan_execute\` lets it plan first. It stays until it is terminated.
+    route('sub_agents.write', tag, {
+      summary: 'Create a sub-agent',
+      text: `Creates a specialised agent for the caller. In the caller's chats, the agent sees it as a tool with the input \`{task}\` and delegates tasks that fit its \`description\`. \`objective\` is its system prompt, \`tools\` are the tools that it may use, \`workflow_type: plan_execute\` lets it plan first. It stays until it is terminated.
 
 - 409 \`SubAgentExists\`: the caller has a sub-agent of this name; names are unique per caller. \`SubAgentLimit\`: the caller has \`sub_agents.max\` (16) of them.
 - 422: a tool is not known.`,
-          requests: {
-            'application/json': {
-              analyst: {
-                summary: 'A sub-agent for sales figures',
-                value: {
-                  name: 'Analyst',
-                  description: 'Answers questions about the sales figures.',
-                  objective: 'Answer questions about the sales figures. Name the table that a number comes from.',
-                  tools: ['sales'],
-                },
-              },
-            },
+      examples: {
+        analyst: {
+          summary: 'A sub-agent for sales figures',
+          value: {
+            name: 'Analyst',
+            description: 'Answers questions about the sales figures.',
+            objective: 'Answer questions about the sales figures. Name the table that a number comes from.',
+            tools: ['sales'],
           },
-        }),
-        body: CreateBody,
-        response: { 200: Created, 409: ErrorReply, ...refusals },
+        },
       },
-    },
+      body: CreateBody,
+      response: replies({ 200: Created }, 409),
+    }),
     async (request) => {
       const { workflow_type: workflowType, ...body } = request.body
       const subAgent = await subAgents.create(principalOf(request), { ...body, workflowType }, 'caller')
@@ -120,18 +104,12 @@ function createRoute(app: App, { subAgents }: { subAgents: SubAgents }): void {
 function readRoute(app: App, { subAgents }: { subAgents: SubAgents }): void {
   app.get(
     `${path}/:sub_agent_id`,
-    {
-      config: { access: 'sub_agents.read' },
-      schema: {
-        tags,
-        summary: 'Get a sub-agent',
-        details: () => ({
-          description: `\`status\` is \`initializing\`, \`ready\`, \`busy\` while it works, or \`error\` after a task that failed. ${whereId} A terminated sub-agent is 404.`,
-        }),
-        params,
-        response: { 200: SubAgentReply, 404: ErrorReply, 422: ValidationReply, ...refusals },
-      },
-    },
+    route('sub_agents.read', tag, {
+      summary: 'Get a sub-agent',
+      text: `\`status\` is \`initializing\`, \`ready\`, \`busy\` while it works, or \`error\` after a task that failed. ${whereId} A terminated sub-agent is 404.`,
+      params,
+      response: replies({ 200: SubAgentReply }, 404, 422),
+    }),
     async (request) => {
       const { sub_agent_id: id } = request.params
       return toReply(await subAgents.find(principalOf(request), id), subAgents)
@@ -142,18 +120,12 @@ function readRoute(app: App, { subAgents }: { subAgents: SubAgents }): void {
 function endRoute(app: App, { subAgents }: { subAgents: SubAgents }): void {
   app.delete(
     `${path}/:sub_agent_id`,
-    {
-      config: { access: 'sub_agents.write' },
-      schema: {
-        tags,
-        summary: 'Terminate a sub-agent and cancel its work',
-        details: () => ({
-          description: `Ends the sub-agent and cancels what it works on; the chat that delegated the task goes on without its result. ${whereId}`,
-        }),
-        params,
-        response: { 200: Terminated, 404: ErrorReply, 422: ValidationReply, ...refusals },
-      },
-    },
+    route('sub_agents.write', tag, {
+      summary: 'Terminate a sub-agent and cancel its work',
+      text: `Ends the sub-agent and cancels what it works on; the chat that delegated the task goes on without its result. ${whereId}`,
+      params,
+      response: replies({ 200: Terminated }, 404, 422),
+    }),
     async (request) => {
       const { sub_agent_id: id } = request.params
       await subAgents.terminate(principalOf(request), id)

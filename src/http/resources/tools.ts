@@ -1,3 +1,4 @@
+import { replies, route } from '../schemas/route.ts'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
@@ -12,9 +13,9 @@ import { principalOf } from '../server/authenticate.ts'
 import { hashOf, toFilters } from '../doors/core/chat-request.ts'
 import { contextHeaders, isId, setSessionId, traceparentOf } from '../server/request-headers.ts'
 import { disconnectSignal } from '../server/connection.ts'
-import { ErrorReply, IdHeaders, refusals } from '../schemas/shared.ts'
+import { IdHeaders } from '../schemas/shared.ts'
 import { duringPhase } from '../server/server-timing.ts'
-import { named } from '../schemas/named.ts'
+import { namedObject } from '../schemas/named.ts'
 import { GeneratedArtifact, DataFilterHints } from '../schemas/chat.ts'
 
 export interface ToolServices {
@@ -22,58 +23,42 @@ export interface ToolServices {
   tools: DirectExecution
 }
 
-export const ListedTool = named(
-  'Tool',
-  Type.Object({
-    name: Type.String(),
-    description: Type.String(),
-    status: Type.Enum(['ready', 'initializing', 'error']),
-    schema: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of the tool's input." }),
-  }),
-)
+export const ListedTool = namedObject('Tool', {
+  name: Type.String(),
+  description: Type.String(),
+  status: Type.Enum(['ready', 'initializing', 'error']),
+  schema: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of the tool's input." }),
+})
 
-export const ExecuteBody = named(
-  'ToolExecutionRequest',
-  Type.Object({
-    tool_name: Type.String({ minLength: 1, maxLength: hintLimits.nameCharacters }),
-    tool_input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    data_filter_hints: DataFilterHints,
-  }),
-)
+export const ExecuteBody = namedObject('ToolExecutionRequest', {
+  tool_name: Type.String({ minLength: 1, maxLength: hintLimits.nameCharacters }),
+  tool_input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  data_filter_hints: DataFilterHints,
+})
 
-export const Executed = named(
-  'ToolExecution',
-  Type.Object({
-    tool_name: Type.String(),
-    output: Type.Record(Type.String(), Type.Unknown(), {
-      description: 'The output of the tool: an object as it is, any other value as `{result}`, the failure of a tool as `{error}`.',
+export const Executed = namedObject('ToolExecution', {
+  tool_name: Type.String(),
+  output: Type.Record(Type.String(), Type.Unknown(), {
+    description: 'The output of the tool: an object as it is, any other value as `{result}`, the failure of a tool as `{error}`.',
+  }),
+  execution_time: Type.Number({ description: 'Seconds.' }),
+  status: Type.Enum(['success', 'error']),
+  generated_artifacts: Type.Optional(
+    Type.Array(GeneratedArtifact, {
+      description: 'Files that the tool created, kept for a day. `download_url` is absent if the key lacks artifacts.read.',
     }),
-    execution_time: Type.Number({ description: 'Seconds.' }),
-    status: Type.Enum(['success', 'error']),
-    generated_artifacts: Type.Optional(
-      Type.Array(GeneratedArtifact, {
-        description: 'Files that the tool created, kept for a day. `download_url` is absent if the key lacks artifacts.read.',
-      }),
-    ),
-  }),
-)
+  ),
+})
 
 /** Routes to list tools, and to execute a tool outside of a conversation. */
 export function toolRoutes(app: App, { agent, tools: execution }: ToolServices): void {
   app.get(
     '/core/v1/tools',
-    {
-      config: { access: 'tools.read' },
-      schema: {
-        tags: ['Tools'],
-        summary: 'List the tools of the agent',
-        details: () => ({
-          description:
-            'The tools of the agent with the JSON Schema of their input. `status` is the real one: `initializing` while a server is not connected yet, `error` with the reason at the end of `description`. A server that has never connected is listed under the name of its entry.',
-        }),
-        response: { 200: Type.Object({ tools: Type.Array(ListedTool), count: Type.Integer() }), ...refusals },
-      },
-    },
+    route('tools.read', 'Tools', {
+      summary: 'List the tools of the agent',
+      text: 'The tools of the agent with the JSON Schema of their input. `status` is the real one: `initializing` while a server is not connected yet, `error` with the reason at the end of `description`. A server that has never connected is listed under the name of its entry.',
+      response: replies({ 200: Type.Object({ tools: Type.Array(ListedTool), count: Type.Integer() }) }),
+    }),
     async (request) => {
       const mayExecute = permits(principalOf(request), accessTo.executeTool)
       const tools = agent()
@@ -85,13 +70,9 @@ export function toolRoutes(app: App, { agent, tools: execution }: ToolServices):
 
   app.post(
     '/core/v1/tool/execute',
-    {
-      config: { access: accessTo.executeTool, hasSession: true },
-      schema: {
-        tags: ['Tools'],
-        summary: 'Execute a tool outside of a conversation',
-        details: () => ({
-          description: `Runs a tool without a model, for example to test it, or to use the agent as a gateway to its tools. The list and the input of each tool: \`GET /core/v1/tools\`.
+    route({ access: accessTo.executeTool, hasSession: true }, 'Tools', {
+      summary: 'Execute a tool outside of a conversation',
+      text: `Runs a tool without a model, for example to test it, or to use the agent as a gateway to its tools. The list and the input of each tool: \`GET /core/v1/tools\`.
 
 A tool that ran and failed is 200 with \`status: "error"\` and \`output: {error}\`.
 
@@ -99,28 +80,24 @@ A tool that ran and failed is 200 with \`status: "error"\` and \`output: {error}
 - 404: there is no such tool.
 - 409 \`ApprovalRequired\`: calls of the tool need an approval, which only a chat can wait for.
 - 503 \`ToolNotReady\`: the tool is not connected yet.`,
-          requests: {
-            'application/json': {
-              calculator: {
-                summary: 'Arithmetic',
-                value: { tool_name: 'calculator', tool_input: { expression: '2340 * 0.17' } },
-              },
-              query: {
-                summary: 'SQL over the sales figures, only those of the region North',
-                value: {
-                  tool_name: 'sales',
-                  tool_input: { sql: 'SELECT product, sum(amount) AS amount FROM sales GROUP BY product ORDER BY amount DESC LIMIT 3' },
-                  data_filter_hints: [{ tool_name: 'sales', filter_key: 'region', filter_type: 'equals', filter_value: 'North' }],
-                },
-              },
-            },
+      examples: {
+        calculator: {
+          summary: 'Arithmetic',
+          value: { tool_name: 'calculator', tool_input: { expression: '2340 * 0.17' } },
+        },
+        query: {
+          summary: 'SQL over the sales figures, only those of the region North',
+          value: {
+            tool_name: 'sales',
+            tool_input: { sql: 'SELECT product, sum(amount) AS amount FROM sales GROUP BY product ORDER BY amount DESC LIMIT 3' },
+            data_filter_hints: [{ tool_name: 'sales', filter_key: 'region', filter_type: 'equals', filter_value: 'North' }],
           },
-        }),
-        headers: IdHeaders,
-        body: ExecuteBody,
-        response: { 200: Executed, 400: ErrorReply, 404: ErrorReply, 409: ErrorReply, 410: ErrorReply, ...refusals },
+        },
       },
-    },
+      headers: IdHeaders,
+      body: ExecuteBody,
+      response: replies({ 200: Executed }, 400, 404, 409, 410),
+    }),
     async (request, reply) => {
       const toolRequest = toToolRequest(request, request.body)
       // A tool may take minutes: keep only its input, not the whole body.

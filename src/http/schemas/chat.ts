@@ -1,7 +1,7 @@
-import { named } from './named.ts'
+import { namedObject } from './named.ts'
 import { Type } from 'typebox'
 import { hintLimits } from '../../runs/intake/checks.ts'
-import { ErrorReply, maxListed, maybe } from './shared.ts'
+import { ErrorReply, maxListed, maybe, optionalText } from './shared.ts'
 import { schemaLimits } from '../../json/schema/answer-schema.ts'
 import { reasoningEfforts } from '../../agent/model.ts'
 import { interruptedType, callbackTypes } from '../../runs/callbacks/callbacks.ts'
@@ -14,23 +14,19 @@ const maxName = 2048
 
 const maxAddress = 8192
 
-export const DataFilterHint = named(
-  'DataFilterHint',
-  Type.Object({
-    tool_name: Type.String({ minLength: 1, maxLength: hintLimits.nameCharacters }),
-    filter_key: Type.String({ minLength: 1, maxLength: hintLimits.keyCharacters }),
-    filter_type: Type.Enum(['equals', 'not_equals', 'in', 'contains']),
-    filter_value: Type.String({
-      maxLength: hintLimits.valueCharacters,
-      description: `The value to compare with. For \`in\`, values separated by commas: at most ${hintLimits.listedValues} in all hints of a request.`,
-    }),
+export const DataFilterHint = namedObject('DataFilterHint', {
+  tool_name: Type.String({ minLength: 1, maxLength: hintLimits.nameCharacters }),
+  filter_key: Type.String({ minLength: 1, maxLength: hintLimits.keyCharacters }),
+  filter_type: Type.Enum(['equals', 'not_equals', 'in', 'contains']),
+  filter_value: Type.String({
+    maxLength: hintLimits.valueCharacters,
+    description: `The value to compare with. For \`in\`, values separated by commas: at most ${hintLimits.listedValues} in all hints of a request.`,
   }),
-)
+})
 
-export const DataFilterHints = Type.Optional(
-  Type.Union([Type.Array(DataFilterHint, { maxItems: hintLimits.hints }), Type.Null()], {
-    description: 'Filters on the data that tools may read. They are enforced.',
-  }),
+export const DataFilterHints = maybe(
+  Type.Array(DataFilterHint, { maxItems: hintLimits.hints }),
+  'Filters on the data that tools may read. They are enforced.',
 )
 
 const Image = Type.Object({ content: Type.String(), type: Type.Enum(['base64', 'file_path']) })
@@ -41,155 +37,105 @@ export const maxClientTools = 128
 /** A name that every provider of models accepts. */
 export const clientToolName = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'A name that no tool of the agent has.' })
 
-export const ClientTool = named(
-  'ClientTool',
-  Type.Object(
-    {
-      name: clientToolName,
-      description: maybe(Type.String({ maxLength: 16_384, description: 'What the tool does, for the model.' })),
-      schema: Type.Optional(
-        Type.Union([Type.Object({}, { description: 'JSON Schema of the input, of type object. Default: no parameters.' }), Type.Null()]),
-      ),
-    },
-    { description: 'A tool of the client: the model may call it, and the client runs the call.' },
-  ),
-)
+export const ClientTool = namedObject('ClientTool', 'A tool of the client: the model may call it, and the client runs the call.', {
+  name: clientToolName,
+  description: maybe(Type.String({ maxLength: 16_384, description: 'What the tool does, for the model.' })),
+  schema: maybe(Type.Object({}, { description: 'JSON Schema of the input, of type object. Default: no parameters.' })),
+})
 
-export const ChatBody = named(
-  'ChatRequest',
-  Type.Object(
-    {
-      messages: Type.Array(Type.Object({ role: Type.Enum(['user', 'human', 'assistant', 'ai', 'system']), content: Type.String() }), {
-        minItems: 1,
-        maxItems: maxMessages,
-        description: 'The question as the last message, `{role: "user", content}`. Messages before it are earlier turns.',
-      }),
-      data_filter_hints: DataFilterHints,
-      auto_memory_retain: Type.Optional(
-        Type.Union([Type.Boolean(), Type.Null()], {
-          description: 'Whether facts that the message states are kept as memories. Default: false.',
-        }),
-      ),
-      context_files: Type.Optional(
-        Type.Union([Type.Array(Type.String(), { maxItems: maxListed }), Type.Null()], {
-          description:
-            'Files that the answer is about: paths under `FILES_ROOT`, and ids of uploaded files (`POST /v1/files`). A model that reads PDF, audio or videos gets such files themselves.',
-        }),
-      ),
-      images: Type.Optional(Type.Union([Type.Array(Image, { description: 'At most 5 images; more are refused with 400.' }), Type.Null()])),
-      response_schema: Type.Optional(
-        Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()], {
-          description: `JSON Schema that the answer fits: at most ${schemaLimits.bytes} bytes, ${schemaLimits.properties} properties and ${schemaLimits.depth} levels. \`null\`: any text, whatever agent.yaml says. Default: \`response_schema\` of agent.yaml.`,
-        }),
-      ),
-      client_tools: Type.Optional(
-        Type.Union([Type.Array(ClientTool, { maxItems: maxClientTools }), Type.Null()], {
-          description:
-            'Tools that the client runs. A call interrupts the run: `client_tool_calls` of the answer lists the calls, and the client sends each output to `POST /core/v1/runs/{request_id}/approvals`.',
-        }),
-      ),
-      reasoning_effort: Type.Optional(
-        Type.Union([Type.Enum([...reasoningEfforts]), Type.Null()], {
-          description: 'How much the model thinks before it answers, in this run. Default: as agent.yaml and the provider decide.',
-        }),
-      ),
-      session_id: maybe(
-        Type.String({ description: 'The session id, when the header session-id is absent. It has the same form as the header.' }),
-      ),
-      stream: Type.Optional(Type.Unknown({ description: 'Ignored.' })),
-      on_disconnect: Type.Optional(
-        Type.Union([Type.Enum(['cancel', 'continue']), Type.Null()], {
-          description: 'What becomes of the run when its client disconnects and does not come back. Default: cancel.',
-        }),
-      ),
-    },
-    { description: 'A chat. Fields that are not listed are ignored.' },
+export const ChatBody = namedObject('ChatRequest', 'A chat. Fields that are not listed are ignored.', {
+  messages: Type.Array(Type.Object({ role: Type.Enum(['user', 'human', 'assistant', 'ai', 'system']), content: Type.String() }), {
+    minItems: 1,
+    maxItems: maxMessages,
+    description: 'The question as the last message, `{role: "user", content}`. Messages before it are earlier turns.',
+  }),
+  data_filter_hints: DataFilterHints,
+  auto_memory_retain: maybe(Type.Boolean(), 'Whether facts that the message states are kept as memories. Default: false.'),
+  context_files: maybe(
+    Type.Array(Type.String(), { maxItems: maxListed }),
+    'Files that the answer is about: paths under `FILES_ROOT`, and ids of uploaded files (`POST /v1/files`). A model that reads PDF, audio or videos gets such files themselves.',
   ),
-)
+  images: maybe(Type.Array(Image, { description: 'At most 5 images; more are refused with 400.' })),
+  response_schema: maybe(
+    Type.Record(Type.String(), Type.Unknown()),
+    `JSON Schema that the answer fits: at most ${schemaLimits.bytes} bytes, ${schemaLimits.properties} properties and ${schemaLimits.depth} levels. \`null\`: any text, whatever agent.yaml says. Default: \`response_schema\` of agent.yaml.`,
+  ),
+  client_tools: maybe(
+    Type.Array(ClientTool, { maxItems: maxClientTools }),
+    'Tools that the client runs. A call interrupts the run: `client_tool_calls` of the answer lists the calls, and the client sends each output to `POST /core/v1/runs/{request_id}/approvals`.',
+  ),
+  reasoning_effort: maybe(
+    Type.Enum([...reasoningEfforts]),
+    'How much the model thinks before it answers, in this run. Default: as agent.yaml and the provider decide.',
+  ),
+  session_id: maybe(
+    Type.String({ description: 'The session id, when the header session-id is absent. It has the same form as the header.' }),
+  ),
+  stream: Type.Optional(Type.Unknown({ description: 'Ignored.' })),
+  on_disconnect: maybe(
+    Type.Enum(['cancel', 'continue']),
+    'What becomes of the run when its client disconnects and does not come back. Default: cancel.',
+  ),
+})
 
 export type ChatBody = Type.Static<typeof ChatBody>
 
 /** A CloudEvents 1.0 envelope (structured mode) around a chat. Unknown attributes are ignored. */
-export const AsyncBody = named(
-  'AsyncChat',
-  Type.Object(
-    {
-      specversion: Type.Enum(['1.0']),
-      type: Type.Enum(['ai.service.agent.chain']),
-      source: Type.String({ minLength: 1, maxLength: maxName, description: 'The sender of the event.' }),
-      id: Type.String({ minLength: 1, maxLength: maxName, description: 'The id of the event, unique together with `source`.' }),
-      time: maybe(Type.String({ maxLength: maxName })),
-      data: Type.Object({
-        ...Type.Omit(ChatBody, ['on_disconnect']).properties,
-        callback_url: maybe(Type.String({ maxLength: maxAddress, description: 'An http or https URL that receives the result.' })),
-        callback_events: Type.Optional(
-          Type.Union([Type.Array(Type.Enum([...callbackTypes]), { maxItems: callbackTypes.length }), Type.Null()], {
-            description:
-              'Event types that the callback receives. The end of the run is always sent; `ai.service.agent.chain.interrupted` adds each time that calls wait for approval or for the client.',
-          }),
-        ),
-      }),
-    },
-    { description: 'A chat as an event. Fields that are not listed are ignored.' },
-  ),
-)
+export const AsyncBody = namedObject('AsyncChat', 'A chat as an event. Fields that are not listed are ignored.', {
+  specversion: Type.Enum(['1.0']),
+  type: Type.Enum(['ai.service.agent.chain']),
+  source: Type.String({ minLength: 1, maxLength: maxName, description: 'The sender of the event.' }),
+  id: Type.String({ minLength: 1, maxLength: maxName, description: 'The id of the event, unique together with `source`.' }),
+  time: maybe(Type.String({ maxLength: maxName })),
+  data: Type.Object({
+    ...Type.Omit(ChatBody, ['on_disconnect']).properties,
+    callback_url: maybe(Type.String({ maxLength: maxAddress, description: 'An http or https URL that receives the result.' })),
+    callback_events: maybe(
+      Type.Array(Type.Enum([...callbackTypes]), { maxItems: callbackTypes.length }),
+      'Event types that the callback receives. The end of the run is always sent; `ai.service.agent.chain.interrupted` adds each time that calls wait for approval or for the client.',
+    ),
+  }),
+})
 
 export type AsyncBody = Type.Static<typeof AsyncBody>
 
-export const Usage = named(
-  'Usage',
-  Type.Object(
-    {
-      costAttribute: Type.String({ description: 'The name of the model, or `tool:<name>`.' }),
-      usage: Type.Number({ description: 'The amount, in `unit`.' }),
-      unit: Type.String({ description: '`tokens` and `USD` of a model (USD where agent.yaml has `prices`), `seconds` of a tool.' }),
-      details: Type.Optional(
-        Type.Record(Type.String(), Type.Number(), {
-          description: 'The tokens of a model: `input`, `output`, `cached_input`, `cache_write` (absent for none), `reasoning`.',
-        }),
-      ),
-    },
-    { description: 'The usage of a model or a tool.' },
+export const Usage = namedObject('Usage', 'The usage of a model or a tool.', {
+  costAttribute: Type.String({ description: 'The name of the model, or `tool:<name>`.' }),
+  usage: Type.Number({ description: 'The amount, in `unit`.' }),
+  unit: Type.String({ description: '`tokens` and `USD` of a model (USD where agent.yaml has `prices`), `seconds` of a tool.' }),
+  details: Type.Optional(
+    Type.Record(Type.String(), Type.Number(), {
+      description: 'The tokens of a model: `input`, `output`, `cached_input`, `cache_write` (absent for none), `reasoning`.',
+    }),
   ),
-)
+})
 
-export const Step = named(
-  'IntermediateStep',
-  Type.Object(
-    {
-      tool: Type.String({ description: 'The name of the tool.' }),
-      tool_input: Type.Unknown({ description: 'The input of the call.' }),
-      log: Type.String({ description: 'What the tool wrote while it ran, and how it ended.' }),
-      type: Type.Enum(['tool_call', 'sub_agent_call', 'planning', 'reasoning'], { description: 'The kind of the step.' }),
-      output: Type.Unknown({ description: 'The result, or `{error}`.' }),
-      status: Type.Enum(['success', 'error'], { description: 'Whether the call succeeded.' }),
-      execution_time: Type.Number({ description: 'Seconds.' }),
-      started_at: Type.String({ format: 'date-time', description: 'When the step began.' }),
-      sub_agent: Type.Optional(Type.String({ description: 'The sub-agent that took the step; absent for steps of the agent itself.' })),
-    },
-    { description: 'A step of a run: a tool call, a task of a sub-agent, planning or reasoning.' },
-  ),
-)
+export const Step = namedObject('IntermediateStep', 'A step of a run: a tool call, a task of a sub-agent, planning or reasoning.', {
+  tool: Type.String({ description: 'The name of the tool.' }),
+  tool_input: Type.Unknown({ description: 'The input of the call.' }),
+  log: Type.String({ description: 'What the tool wrote while it ran, and how it ended.' }),
+  type: Type.Enum(['tool_call', 'sub_agent_call', 'planning', 'reasoning'], { description: 'The kind of the step.' }),
+  output: Type.Unknown({ description: 'The result, or `{error}`.' }),
+  status: Type.Enum(['success', 'error'], { description: 'Whether the call succeeded.' }),
+  execution_time: Type.Number({ description: 'Seconds.' }),
+  started_at: Type.String({ format: 'date-time', description: 'When the step began.' }),
+  sub_agent: optionalText('The sub-agent that took the step; absent for steps of the agent itself.'),
+})
 
 /** A file that a tool made. */
-export const GeneratedArtifact = named(
-  'GeneratedArtifact',
-  Type.Object({
-    artifact_id: Type.String(),
-    file_name: Type.String(),
-    file_type: Type.String({ description: 'MIME type.' }),
-    size: Type.Integer({ description: 'Bytes.' }),
-    sha256: Type.String(),
-    tool: Type.String(),
-    created_at: Type.String({ format: 'date-time' }),
-    download_url: Type.Optional(
-      Type.String({
-        description: 'A URL that works without a key until `expires_at`. Absent without the permission `artifacts.read`, and in sessions.',
-      }),
-    ),
-    expires_at: Type.Optional(Type.String({ format: 'date-time', description: 'When `download_url` stops working.' })),
-  }),
-)
+export const GeneratedArtifact = namedObject('GeneratedArtifact', {
+  artifact_id: Type.String(),
+  file_name: Type.String(),
+  file_type: Type.String({ description: 'MIME type.' }),
+  size: Type.Integer({ description: 'Bytes.' }),
+  sha256: Type.String(),
+  tool: Type.String(),
+  created_at: Type.String({ format: 'date-time' }),
+  download_url: optionalText(
+    'A URL that works without a key until `expires_at`. Absent without the permission `artifacts.read`, and in sessions.',
+  ),
+  expires_at: Type.Optional(Type.String({ format: 'date-time', description: 'When `download_url` stops working.' })),
+})
 
 /** The files of an answer. */
 const AnswerFiles = Type.Array(GeneratedArtifact, {
@@ -199,75 +145,53 @@ const AnswerFiles = Type.Array(GeneratedArtifact, {
 const offset = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }))
 
 /** What belongs to an answer beside its text. */
-export const AdditionalContext = named(
-  'AdditionalContext',
-  Type.Object(
-    {
-      context_type: Type.Enum(['reasoning', 'planning', 'citations']),
-      items: Type.Array(
-        Type.Object({
-          content: Type.String({ description: 'The text. Of a citation: the quoted text of the document.' }),
-          file: Type.Optional(
-            Type.String({
-              description:
-                'Only of a citation, as all fields below: the file, the name of the document, or the title or the host of a web page.',
-            }),
-          ),
-          url: Type.Optional(
-            Type.String({ description: 'The http(s) address of a web page that the provider of the model names as a source.' }),
-          ),
-          title: Type.Optional(Type.String({ description: 'The title of the web page.' })),
-          document_id: Type.Optional(Type.String({ description: 'The id of an uploaded document.' })),
-          heading: Type.Optional(Type.String({ description: 'The headings above the quote; empty for none.' })),
-          page: Type.Optional(Type.Integer({ minimum: 1, description: 'The page or slide, where the format has pages.' })),
-          start: offset('The first character of the quote in the text of the document.'),
-          end: offset('The character behind the quote.'),
-          answer_start: offset('The first character of the part of the answer that the quote supports.'),
-          answer_end: offset('The character behind that part.'),
-          tool: Type.Optional(
-            Type.String({ description: 'The tool that found the quote; `model` where the model names a source without one.' }),
-          ),
-        }),
+export const AdditionalContext = namedObject('AdditionalContext', 'Thoughts, plans or citations of an answer.', {
+  context_type: Type.Enum(['reasoning', 'planning', 'citations']),
+  items: Type.Array(
+    Type.Object({
+      content: Type.String({ description: 'The text. Of a citation: the quoted text of the document.' }),
+      file: optionalText(
+        'Only of a citation, as all fields below: the file, the name of the document, or the title or the host of a web page.',
       ),
-    },
-    { description: 'Thoughts, plans or citations of an answer.' },
+      url: optionalText('The http(s) address of a web page that the provider of the model names as a source.'),
+      title: optionalText('The title of the web page.'),
+      document_id: optionalText('The id of an uploaded document.'),
+      heading: optionalText('The headings above the quote; empty for none.'),
+      page: Type.Optional(Type.Integer({ minimum: 1, description: 'The page or slide, where the format has pages.' })),
+      start: offset('The first character of the quote in the text of the document.'),
+      end: offset('The character behind the quote.'),
+      answer_start: offset('The first character of the part of the answer that the quote supports.'),
+      answer_end: offset('The character behind that part.'),
+      tool: optionalText('The tool that found the quote; `model` where the model names a source without one.'),
+    }),
   ),
-)
+})
 
 const Citations = Type.Optional(
   Type.Array(AdditionalContext, { description: 'The citations of the answer, as `context_type` `citations`; absent for none.' }),
 )
 
-export const ChainAnswer = named(
-  'ChainAnswer',
-  Type.Object({
-    body: Type.Object({
-      input: Type.String(),
-      output: Type.String(),
-      structured_output: Type.Optional(
-        Type.Unknown({ description: 'The value of `output`, where the answer has a schema; absent otherwise.' }),
-      ),
-      intermediate_steps: Type.Array(Step),
-      usage: Type.Array(Usage),
-      generated_artifacts: AnswerFiles,
-      additional_context: Citations,
-    }),
+export const ChainAnswer = namedObject('ChainAnswer', {
+  body: Type.Object({
+    input: Type.String(),
+    output: Type.String(),
+    structured_output: Type.Optional(
+      Type.Unknown({ description: 'The value of `output`, where the answer has a schema; absent otherwise.' }),
+    ),
+    intermediate_steps: Type.Array(Step),
+    usage: Type.Array(Usage),
+    generated_artifacts: AnswerFiles,
+    additional_context: Citations,
   }),
-)
+})
 
 /** The tool calls of an interrupted run that wait for a decision. */
-export const ApprovalRequired = named(
-  'ApprovalRequired',
-  Type.Object(
-    {
-      request_id: Type.String({ description: 'The id of the run.' }),
-      calls: Type.Array(Type.Object({ tool_call_id: Type.String(), tool: Type.String(), tool_input: Type.Unknown() }), {
-        description: 'The calls: `tool_call_id`, `tool` and `tool_input` of each.',
-      }),
-    },
-    { description: 'The tool calls that wait for a decision.' },
-  ),
-)
+export const ApprovalRequired = namedObject('ApprovalRequired', 'The tool calls that wait for a decision.', {
+  request_id: Type.String({ description: 'The id of the run.' }),
+  calls: Type.Array(Type.Object({ tool_call_id: Type.String(), tool: Type.String(), tool_input: Type.Unknown() }), {
+    description: 'The calls: `tool_call_id`, `tool` and `tool_input` of each.',
+  }),
+})
 
 /** The event of an attempt that did not report the end of a run. */
 export const InterruptedEvent = Type.Enum([interruptedType], {
@@ -275,12 +199,10 @@ export const InterruptedEvent = Type.Enum([interruptedType], {
 })
 
 /** The calls of an interrupted run that its client runs. */
-export const ClientToolCalls = named(
+export const ClientToolCalls = namedObject(
   'ClientToolCalls',
-  Type.Object(ApprovalRequired.properties, {
-    description:
-      'The calls of client tools that wait for their output, which the client sends to `POST /core/v1/runs/{request_id}/approvals`.',
-  }),
+  'The calls of client tools that wait for their output, which the client sends to `POST /core/v1/runs/{request_id}/approvals`.',
+  ApprovalRequired.properties,
 )
 
 /** What an interrupted run waits for: at least one of the fields is present. */
@@ -290,55 +212,39 @@ export const waitingFields = {
 }
 
 /** The reply to a chat with tool calls that wait for approval. */
-export const ApprovalAnswer = named(
+export const ApprovalAnswer = namedObject(
   'ApprovalAnswer',
-  Type.Object(
-    { ...ChainAnswer.properties, ...waitingFields, approval_required: ApprovalRequired },
-    {
-      description:
-        'Tool calls wait for approval. The body is the answer so far; after the decisions, the same request id returns the final answer.',
-    },
-  ),
+  'Tool calls wait for approval. The body is the answer so far; after the decisions, the same request id returns the final answer.',
+  { ...ChainAnswer.properties, ...waitingFields, approval_required: ApprovalRequired },
 )
 
 /** The reply to a chat with calls of client tools, and none that waits for approval. */
-export const ClientToolAnswer = named(
+export const ClientToolAnswer = namedObject(
   'ClientToolAnswer',
-  Type.Object(
-    { ...ChainAnswer.properties, client_tool_calls: ClientToolCalls },
-    {
-      description:
-        'Calls of client tools wait for their output. The body is the answer so far; after the outputs, the same request id returns the final answer.',
-    },
-  ),
+  'Calls of client tools wait for their output. The body is the answer so far; after the outputs, the same request id returns the final answer.',
+  { ...ChainAnswer.properties, client_tool_calls: ClientToolCalls },
 )
 
 /** The `data` of one server-sent event. */
-export const StreamChunk = named(
-  'StreamChunk',
-  Type.Object(
-    {
-      id: Type.String({ description: 'The request id.' }),
-      token: Type.String({ description: 'A piece of text; empty on chunks that only report a step or the end.' }),
-      agent_step: Type.String({
-        description:
-          '`planning`, `reasoning`, `tool:<name>`, `sub_agent:<name>`, `retrying` or `answer`. The output is the `answer` tokens after the last chunk with another label.',
-      }),
-      finish_reason: Type.Enum(Object.keys(finishReasons) as (keyof typeof finishReasons)[], {
-        description: 'The text "null" on every chunk except the last.',
-      }),
-      usage: Type.Array(Usage, { description: 'Empty on every chunk except the last.' }),
-      step: Type.Optional(Step),
-      generated_artifacts: Type.Optional(
-        Type.Array(GeneratedArtifact, { description: 'Files of the run; only on the last chunk, and absent for none.' }),
-      ),
-      additional_context: Citations,
-      ...waitingFields,
-      error: Type.Optional(ErrorReply),
-    },
-    { description: 'The `data` of one server-sent event.' },
+export const StreamChunk = namedObject('StreamChunk', 'The `data` of one server-sent event.', {
+  id: Type.String({ description: 'The request id.' }),
+  token: Type.String({ description: 'A piece of text; empty on chunks that only report a step or the end.' }),
+  agent_step: Type.String({
+    description:
+      '`planning`, `reasoning`, `tool:<name>`, `sub_agent:<name>`, `retrying` or `answer`. The output is the `answer` tokens after the last chunk with another label.',
+  }),
+  finish_reason: Type.Enum(Object.keys(finishReasons) as (keyof typeof finishReasons)[], {
+    description: 'The text "null" on every chunk except the last.',
+  }),
+  usage: Type.Array(Usage, { description: 'Empty on every chunk except the last.' }),
+  step: Type.Optional(Step),
+  generated_artifacts: Type.Optional(
+    Type.Array(GeneratedArtifact, { description: 'Files of the run; only on the last chunk, and absent for none.' }),
   ),
-)
+  additional_context: Citations,
+  ...waitingFields,
+  error: Type.Optional(ErrorReply),
+})
 
 export const eventStream = {
   description:

@@ -1,29 +1,4 @@
-import type { TSchema } from 'typebox'
-
-/** A request body that works as it stands on the sample agent. */
-export interface RequestExample {
-  summary: string
-  value: unknown
-}
-
-/** What the OpenAPI document says about an operation beside its schemas. */
-export interface OperationText {
-  /** Markdown: what the operation does, when to use it, what can go wrong. It follows the description of the route. */
-  description: string
-  /** Example values of parameters, by name. They replace those of `parameters.ts`. */
-  parameters?: Record<string, unknown>
-  /** Parameters whose example "Try it out" fills in although they are optional. */
-  prefilled?: readonly string[]
-  /** Examples of the body by media type and name. "Try it out" sends the first one. */
-  requests?: Record<string, Record<string, RequestExample>>
-}
-
-declare module 'fastify' {
-  interface FastifySchema {
-    /** Read when the document is asked for: texts and examples cost the start nothing. */
-    details?: () => OperationText
-  }
-}
+import { Type, type TObject, type TProperties, type TSchema } from 'typebox'
 
 const schemas = new Map<string, TSchema>()
 
@@ -32,6 +7,13 @@ export function named<T extends TSchema>(name: string, schema: T): T {
   if (schemas.has(name)) throw new Error(`Two schemas are called ${name}.`)
   schemas.set(name, schema)
   return schema
+}
+
+/** A named schema of an object, with a description before its fields if there is one. */
+export function namedObject<T extends TProperties>(name: string, fields: T): TObject<T>
+export function namedObject<T extends TProperties>(name: string, description: string, fields: T): TObject<T>
+export function namedObject<T extends TProperties>(name: string, ...[text, fields]: [T] | [string, T]): TObject<T> {
+  return named(name, typeof text === 'string' ? Type.Object(fields!, { description: text }) : Type.Object(text))
 }
 
 /** The schemas that have a name, in the order of their names. */

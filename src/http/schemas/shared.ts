@@ -1,6 +1,6 @@
 import { Type, type TSchema } from 'typebox'
 import { idPattern } from '../server/request-headers.ts'
-import { named } from './named.ts'
+import { namedObject } from './named.ts'
 import { invalid } from '../../errors.ts'
 
 /** Schemas that routes of all kinds share. */
@@ -26,28 +26,21 @@ const FaultReply = Type.Object({
   line: Type.Optional(Type.Integer({ description: 'The line in a YAML text that was sent, from 1.' })),
 })
 
-export const ErrorReply = named(
-  'Error',
-  Type.Object(
-    {
-      body: Type.String(),
-      status_code: Type.Integer(),
-      details: Type.Optional(
-        Type.Object({
-          error_type: Type.String(),
-          output: Type.Optional(Type.String({ description: 'The last text of the model, of a SchemaMismatch.' })),
-          errors: Type.Optional(Type.Array(FaultReply, { description: 'The faults of a ValidationError that has no `detail`.' })),
-        }),
-      ),
-    },
-    { description: 'An error: a message, the HTTP status and the error type.' },
+export const ErrorReply = namedObject('Error', 'An error: a message, the HTTP status and the error type.', {
+  body: Type.String(),
+  status_code: Type.Integer(),
+  details: Type.Optional(
+    Type.Object({
+      error_type: Type.String(),
+      output: Type.Optional(Type.String({ description: 'The last text of the model, of a SchemaMismatch.' })),
+      errors: Type.Optional(Type.Array(FaultReply, { description: 'The faults of a ValidationError that has no `detail`.' })),
+    }),
   ),
-)
+})
 
-export const ValidationReply = named(
-  'ValidationError',
-  Type.Object({ detail: Type.Array(FaultReply) }, { description: 'The faults of the request, each with its location.' }),
-)
+export const ValidationReply = namedObject('ValidationError', 'The faults of the request, each with its location.', {
+  detail: Type.Array(FaultReply),
+})
 
 /** Error replies of every route that needs a key. */
 export const refusals = { 401: ErrorReply, 403: ErrorReply, 429: ErrorReply, 500: ErrorReply, 503: ErrorReply }
@@ -69,7 +62,14 @@ export function toTime(name: string, text: string | undefined): number | undefin
   return time
 }
 
-/** An optional field; `null` counts as absent. */
-export function maybe<T extends TSchema>(schema: T) {
-  return Type.Optional(Type.Union([schema, Type.Null()]))
+/** A field that may be null. */
+export function orNull<T extends TSchema>(schema: T, description?: string) {
+  return Type.Union([schema, Type.Null()], description === undefined ? {} : { description })
 }
+
+/** An optional field; `null` counts as absent. */
+export function maybe<T extends TSchema>(schema: T, description?: string) {
+  return Type.Optional(orNull(schema, description))
+}
+
+export const optionalText = (description: string) => Type.Optional(Type.String({ description }))

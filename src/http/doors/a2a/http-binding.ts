@@ -2,7 +2,7 @@ import type { A2ARequestHandler } from '@a2a-js/sdk/server'
 import type { FastifyInstance, RouteShorthandOptions } from 'fastify'
 import { Type, type TObject } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
-import { named } from '../../schemas/named.ts'
+import { namedObject } from '../../schemas/named.ts'
 import { a2aDetails } from './http-details.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { disconnectSignal } from '../../server/connection.ts'
@@ -98,7 +98,7 @@ function toSchema([name, route, , , summary, { body, querystring } = {}]: HttpOp
     tags: ['Protocols'],
     operationId: `a2a${name}`,
     summary: `${summary} (A2A)`,
-    details: () => a2aDetails[name],
+    ...a2aDetails[name],
     headers: A2aHeaders,
     ...(params && { params }),
     ...(querystring && { querystring }),
@@ -130,22 +130,16 @@ function toBody(description: string): object {
 }
 
 /** An error of the binding; also documents its routes. */
-const A2aError = named(
-  'A2aError',
-  Type.Object(
-    {
-      error: Type.Object({
-        code: Type.Integer({ description: 'The HTTP status.' }),
-        status: Type.String({ description: 'The name of a gRPC status.' }),
-        message: Type.String(),
-        details: Type.Array(Json, {
-          description: 'A `google.rpc.ErrorInfo` with the `reason`, and for a request that is not valid a `google.rpc.BadRequest`.',
-        }),
-      }),
-    },
-    { description: 'An error: `google.rpc.Status`.' },
-  ),
-)
+const A2aError = namedObject('A2aError', 'An error: `google.rpc.Status`.', {
+  error: Type.Object({
+    code: Type.Integer({ description: 'The HTTP status.' }),
+    status: Type.String({ description: 'The name of a gRPC status.' }),
+    message: Type.String(),
+    details: Type.Array(Json, {
+      description: 'A `google.rpc.ErrorInfo` with the `reason`, and for a request that is not valid a `google.rpc.BadRequest`.',
+    }),
+  }),
+})
 
 const error = (description: string) => ({ description, content: toContent(A2aError) })
 const errors = {

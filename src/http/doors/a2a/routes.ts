@@ -1,8 +1,9 @@
+import { replies, route } from '../../schemas/route.ts'
 import { hash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
-import { ErrorReply, IdHeaders, refusals } from '../../schemas/shared.ts'
+import { IdHeaders, optionalText } from '../../schemas/shared.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { disconnectSignal } from '../../server/connection.ts'
 import type { A2aServices } from './task-runs.ts'
@@ -29,7 +30,7 @@ const Message = Type.Object(
 
 export const A2aHeaders = Type.Object({
   ...IdHeaders.properties,
-  'a2a-version': Type.Optional(Type.String({ description: 'The protocol version. Absent means 0.3, which `/a2a` alone accepts.' })),
+  'a2a-version': optionalText('The protocol version. Absent means 0.3, which `/a2a` alone accepts.'),
 })
 
 const answers = {
@@ -42,35 +43,27 @@ export function a2aRoutes(app: FastifyInstance, services: A2aServices): void {
   cardRoute(app, services)
   app.post(
     '/a2a',
-    {
-      // The A2A SDK also sends JSON-RPC errors with status 200.
-      config: { access: accessTo.chat, rpcStatus: 200 },
-      schema: {
-        tags: ['Protocols'],
-        summary: 'The agent for other agents (A2A 1.0)',
-        details: () => ({
-          description: `JSON-RPC of the Agent2Agent protocol 1.0: \`SendMessage\`, \`SendStreamingMessage\`, \`GetTask\`, \`ListTasks\`, \`CancelTask\`, \`SubscribeToTask\`, \`GetExtendedAgentCard\`, and \`Create\`, \`Get\`, \`List\` and \`DeleteTaskPushNotificationConfig\`. The routes under \`/a2a/v1\` are the same operations with HTTP and JSON. A task is a run, a context a session. The header is \`a2a-version: 1.0\`; without it, requests are of version 0.3, with methods such as \`message/send\`. Errors of the protocol have the status 200 and an \`error\`.`,
-          parameters: { 'a2a-version': '1.0' },
-          prefilled: ['a2a-version'],
-          requests: {
-            'application/json': {
-              message: {
-                summary: 'A question',
-                value: {
-                  jsonrpc: '2.0',
-                  id: 1,
-                  method: 'SendMessage',
-                  params: { message: { messageId: 'example-1', role: 'ROLE_USER', parts: [{ text: question }] } },
-                },
-              },
-            },
+    // The A2A SDK also sends JSON-RPC errors with status 200.
+    route({ access: accessTo.chat, rpcStatus: 200 }, 'Protocols', {
+      summary: 'The agent for other agents (A2A 1.0)',
+      text: `JSON-RPC of the Agent2Agent protocol 1.0: \`SendMessage\`, \`SendStreamingMessage\`, \`GetTask\`, \`ListTasks\`, \`CancelTask\`, \`SubscribeToTask\`, \`GetExtendedAgentCard\`, and \`Create\`, \`Get\`, \`List\` and \`DeleteTaskPushNotificationConfig\`. The routes under \`/a2a/v1\` are the same operations with HTTP and JSON. A task is a run, a context a session. The header is \`a2a-version: 1.0\`; without it, requests are of version 0.3, with methods such as \`message/send\`. Errors of the protocol have the status 200 and an \`error\`.`,
+      parameters: { 'a2a-version': '1.0' },
+      prefilled: ['a2a-version'],
+      examples: {
+        message: {
+          summary: 'A question',
+          value: {
+            jsonrpc: '2.0',
+            id: 1,
+            method: 'SendMessage',
+            params: { message: { messageId: 'example-1', role: 'ROLE_USER', parts: [{ text: question }] } },
           },
-        }),
-        headers: A2aHeaders,
-        body: Message,
-        response: { 200: answers, 409: ErrorReply, ...refusals },
+        },
       },
-    },
+      headers: A2aHeaders,
+      body: Message,
+      response: replies({ 200: answers }, 409),
+    }),
     async (request, reply) => {
       const { answerRpc } = await import('./endpoint.ts')
       return answerRpc(services, { principal: principalOf(request), request, disconnected: disconnectSignal(reply) }, reply)
@@ -83,22 +76,15 @@ function cardRoute(app: FastifyInstance, services: A2aServices): void {
   const sentCards = new Map<string, string>()
   app.get(
     '/.well-known/agent-card.json',
-    {
-      config: { access: 'public' },
-      schema: {
-        tags: ['Protocols'],
-        summary: 'The agent card (A2A 1.0)',
-        details: () => ({
-          description:
-            'What other agents read first: name, skills, addresses of the two A2A bindings and how to authenticate. It needs no key and may be cached for a minute; `if-none-match` with the `etag` is answered with 304.',
-        }),
-        headers: Type.Pick(A2aHeaders, ['a2a-version']),
-        response: {
-          200: { ...Json, headers: cacheHeaders },
-          304: { type: 'null', description: 'The card has not changed since `if-none-match`.' },
-        },
+    route('public', 'Protocols', {
+      summary: 'The agent card (A2A 1.0)',
+      text: 'What other agents read first: name, skills, addresses of the two A2A bindings and how to authenticate. It needs no key and may be cached for a minute; `if-none-match` with the `etag` is answered with 304.',
+      headers: Type.Pick(A2aHeaders, ['a2a-version']),
+      response: {
+        200: { ...Json, headers: cacheHeaders },
+        304: { type: 'null', description: 'The card has not changed since `if-none-match`.' },
       },
-    },
+    }),
     async (request, reply) => {
       const card = (await import('./card.ts')).cardOf(services.agent(), services, request)
       const etag = `"${hash('sha256', JSON.stringify(card))}"`

@@ -1,8 +1,9 @@
+import { replies, route } from '../../schemas/route.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { accessTo } from '../../../access/permissions.ts'
 import { fieldsOf } from '../../../json/shape.ts'
 import { toData, toStream } from '../../projection.ts'
-import { ErrorReply, IdHeaders, refusals } from '../../schemas/shared.ts'
+import { IdHeaders } from '../../schemas/shared.ts'
 import { isId, setRequestId, setSessionId } from '../../server/request-headers.ts'
 import { sendPageRun, type PageRequest, type PageServices } from '../pages.ts'
 import { toSource, AgUiEvent, RunAgentInput } from './input.ts'
@@ -21,29 +22,23 @@ export function agUiRoutes(app: FastifyInstance, services: PageServices): void {
   app.post(
     '/ag-ui',
     {
-      config: { access: accessTo.chat, hasSession: true, startsRun: true },
-      schema: {
-        tags: ['Protocols'],
+      ...route({ access: accessTo.chat, hasSession: true, startsRun: true }, 'Protocols', {
         summary: 'The agent for pages and clients of AG-UI 1.0',
-        details: () => ({
-          description: `AG-UI 1.0, for clients such as \`HttpAgent\` of \`@ag-ui/client\`. \`threadId\` is the session and \`runId\` the request id. The answer is a stream of events from \`RUN_STARTED\` to \`RUN_FINISHED\` or \`RUN_ERROR\`; refusals for the key, the shape of the request, limits and load are HTTP errors.
+        text: `AG-UI 1.0, for clients such as \`HttpAgent\` of \`@ag-ui/client\`. \`threadId\` is the session and \`runId\` the request id. The answer is a stream of events from \`RUN_STARTED\` to \`RUN_FINISHED\` or \`RUN_ERROR\`; refusals for the key, the shape of the request, limits and load are HTTP errors.
 
 **Approvals.** A run whose tool calls wait ends with \`outcome.type: "interrupt"\`. The next request of the thread answers all of them in \`resume\`, with the payload \`{approved, editedArgs?, reason?}\`, and its stream is the rest of the run.
 
 **Tools of the page.** A run that calls one of \`tools\` ends with \`outcome.pendingToolCallIds\`. The next request of the thread has the results as messages of role \`tool\`.`,
-          requests: {
-            'application/json': {
-              question: {
-                summary: 'A question',
-                value: { threadId: 'example-ag-ui', runId: 'example-ag-ui-1', messages: [{ id: '1', role: 'user', content: question }] },
-              },
-            },
+        examples: {
+          question: {
+            summary: 'A question',
+            value: { threadId: 'example-ag-ui', runId: 'example-ag-ui-1', messages: [{ id: '1', role: 'user', content: question }] },
           },
-        }),
+        },
         headers: IdHeaders,
         body: RunAgentInput,
-        response: { 200: answers, 409: ErrorReply, ...refusals },
-      },
+        response: replies({ 200: answers }, 409),
+      }),
       preValidation: (request, reply, done) => {
         const { threadId, runId } = fieldsOf(request.body)
         if (request.headers['session-id'] === undefined && isId(threadId)) setSessionId(request, reply, threadId)

@@ -1,3 +1,4 @@
+import { replies, route } from '../../schemas/route.ts'
 import { randomUUIDv7 } from 'node:crypto'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
@@ -24,9 +25,9 @@ import {
   type DecodeData,
 } from '../../server/cloud-events.ts'
 import { isId, setSessionId } from '../../server/request-headers.ts'
-import { ErrorReply, IdHeaders, refusals } from '../../schemas/shared.ts'
+import { ErrorReply, IdHeaders, optionalText } from '../../schemas/shared.ts'
 import { bodyCheck, toFaults } from '../../server/validation.ts'
-import { named } from '../../schemas/named.ts'
+import { namedObject } from '../../schemas/named.ts'
 import { AsyncBody } from '../../schemas/chat.ts'
 
 const question = 'What were the total sales by region?'
@@ -41,15 +42,12 @@ export interface AsyncServices {
   limits: Pick<RequestLimits, 'take'>
 }
 
-export const Acknowledgement = named(
-  'Acknowledgement',
-  Type.Object({
-    status: Type.Enum(['accepted']),
-    id: Type.String({ description: 'The id of the event.' }),
-    request_id: Type.String(),
-    session_id: Type.String(),
-  }),
-)
+export const Acknowledgement = namedObject('Acknowledgement', {
+  status: Type.Enum(['accepted']),
+  id: Type.String({ description: 'The id of the event.' }),
+  request_id: Type.String(),
+  session_id: Type.String(),
+})
 
 /** Most events in a batch. Each event counts as a request for rate limits. */
 const maxEvents = 100
@@ -73,9 +71,7 @@ const Answers = Type.Union([Acknowledgement, Type.Array(Type.Union([Acknowledgem
   description: 'For a batch: an acknowledgement or an error for each event, in the order of the batch. Each event counts as a request.',
 })
 
-const attribute = Type.Optional(
-  Type.String({ description: 'An attribute of an event in binary mode, percent-encoded. The body is the data of the event.' }),
-)
+const attribute = optionalText('An attribute of an event in binary mode, percent-encoded. The body is the data of the event.')
 
 const EventHeaders = Type.Object({
   ...IdHeaders.properties,
@@ -94,14 +90,9 @@ export function asyncRoutes(app: FastifyInstance, services: AsyncServices): void
   app.post(
     '/core/v1/chain_async',
     {
-      config: { access: accessTo.chat, hasSession: 'body', takesEvents: true },
-      // The handler maps faults to their location: headers, the body, or an event of a batch.
-      attachValidation: true,
-      schema: {
-        tags: ['Chat'],
+      ...route({ access: accessTo.chat, hasSession: 'body', takesEvents: true }, 'Chat', {
         summary: 'Start an asynchronous chat. The answer is sent to callback_url, and stays readable as a run',
-        details: () => ({
-          description: `Stores the question, answers at once, and works in the background, also across restarts. Use it for long work and from queues. The body is a CloudEvent 1.0: structured (\`application/json\` or \`application/cloudevents+json\`), a batch of at most 100 (\`application/cloudevents-batch+json\`), or binary with \`ce-\` headers and the chat as the body.
+        text: `Stores the question, answers at once, and works in the background, also across restarts. Use it for long work and from queues. The body is a CloudEvent 1.0: structured (\`application/json\` or \`application/cloudevents+json\`), a batch of at most 100 (\`application/cloudevents-batch+json\`), or binary with \`ce-\` headers and the chat as the body.
 
 **The answer.** With \`data.callback_url\`, the service sends it there as a signed CloudEvent of type \`ai.service.agent.chain.completed\` or \`ai.service.agent.chain.failed\`, with up to 8 attempts over about a day. \`data.callback_events\` with \`ai.service.agent.chain.interrupted\` adds an event for each time that calls wait for a decision or for the client. In any case it stays readable as \`GET /core/v1/runs/{request_id}\`.
 
@@ -112,24 +103,19 @@ export function asyncRoutes(app: FastifyInstance, services: AsyncServices): void
 - 400 \`InvalidInput\`: a context file or an image cannot be used.
 - 422: the envelope or the chat is not valid, or \`callback_url\` is not a public http(s) address (\`OUTBOUND_ALLOW\` permits others).
 - In a batch, one faulty event does not refuse the others: its place in the reply has the error.`,
-          requests: {
-            'application/json': events,
-            'application/cloudevents+json': events,
-            'application/cloudevents-batch+json': {
-              batch: { summary: 'Two chats as a batch', value: [toEvent('example-2'), toEvent('example-3')] },
-            },
+        requests: {
+          'application/json': events,
+          'application/cloudevents+json': events,
+          'application/cloudevents-batch+json': {
+            batch: { summary: 'Two chats as a batch', value: [toEvent('example-2'), toEvent('example-3')] },
           },
-        }),
+        },
         headers: EventHeaders,
         body: { content: { 'application/json': single, [eventType]: single, [batchType]: { schema: Batch } } },
-        response: {
-          200: Answers,
-          400: ErrorReply,
-          409: ErrorReply,
-          410: ErrorReply,
-          ...refusals,
-        },
-      },
+        response: replies({ 200: Answers }, 400, 409, 410),
+      }),
+      // The handler maps faults to their location: headers, the body, or an event of a batch.
+      attachValidation: true,
     },
     async (request, reply) => {
       refuseInvalid(request)

@@ -1,10 +1,11 @@
+import { replies, route } from '../../schemas/route.ts'
 import { Type } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
 import type { App } from '../../server/app.ts'
 import { sendFailure } from '../../server/error-reply.ts'
 import { openChat, outcomeOf, type ChatServices } from './open-chat.ts'
 import { toWaitingFields } from '../../../runs/approvals/approval-view.ts'
-import { ErrorReply, IdHeaders, refusals } from '../../schemas/shared.ts'
+import { IdHeaders } from '../../schemas/shared.ts'
 import { lastEventHeader, lastEventNumber, nameRepeatedRequest, sendRun } from '../../send-run.ts'
 import { streamChunks } from './projection.ts'
 import { eventStream, ClientToolAnswer, ChatBody, ChainAnswer, ApprovalAnswer } from '../../schemas/chat.ts'
@@ -60,13 +61,9 @@ export function chatRoutes(app: App, services: ChatServices): void {
 function answerRoute(app: App, services: ChatServices): void {
   app.post(
     '/core/v1/chain',
-    {
-      config: { access: accessTo.chat, hasSession: 'body', startsRun: true, validationShape: 'error' },
-      schema: {
-        tags: ['Chat'],
-        summary: 'Chat, with the answer as JSON',
-        details: () => ({
-          description: `Asks the agent and waits for its answer. Use it for scripts and short answers; where somebody watches, use \`POST /core/v1/chain_streaming\`, and for work of many minutes \`POST /core/v1/chain_async\`.
+    route({ access: accessTo.chat, hasSession: 'body', startsRun: true, validationShape: 'error' }, 'Chat', {
+      summary: 'Chat, with the answer as JSON',
+      text: `Asks the agent and waits for its answer. Use it for scripts and short answers; where somebody watches, use \`POST /core/v1/chain_streaming\`, and for work of many minutes \`POST /core/v1/chain_async\`.
 
 The reply names the session in the header \`session-id\`. Send this header with the next question to go on with the conversation. \`body.output\` is the answer, \`body.intermediate_steps\` are the tool calls and thoughts behind it, \`body.usage\` is what they cost.
 
@@ -79,21 +76,20 @@ The reply names the session in the header \`session-id\`. Send this header with 
 **Errors**
 ${chatErrors}
 - 422: the error has the shape of all other errors here, with the faults in \`details.errors\`.`,
-          requests: { 'application/json': chats },
-        }),
-        headers: IdHeaders,
-        body: ChatBody,
-        response: {
+      examples: chats,
+      headers: IdHeaders,
+      body: ChatBody,
+      response: replies(
+        {
           200: ChainAnswer,
           202: Type.Union([ApprovalAnswer, ClientToolAnswer], { description: 'Tool calls wait for approval, or for the client.' }),
-          400: ErrorReply,
-          409: ErrorReply,
-          410: ErrorReply,
-          502: ErrorReply,
-          ...refusals,
         },
-      },
-    },
+        400,
+        409,
+        410,
+        502,
+      ),
+    }),
     async (request, reply) => {
       const chat = await openChat(services, { request, reply, operation: 'chain' }).chat
       const { body, end, error } = await outcomeOf(chat)
@@ -108,12 +104,9 @@ function streamRoute(app: App, services: ChatServices): void {
   app.post(
     '/core/v1/chain_streaming',
     {
-      config: { access: accessTo.chat, hasSession: 'body', startsRun: true },
-      schema: {
-        tags: ['Chat'],
+      ...route({ access: accessTo.chat, hasSession: 'body', startsRun: true }, 'Chat', {
         summary: 'Chat, with the answer as server-sent events',
-        details: () => ({
-          description: `Asks the agent and sends the answer while it is written, as server-sent events. Each event has a \`StreamChunk\` as its \`data\`:
+        text: `Asks the agent and sends the answer while it is written, as server-sent events. Each event has a \`StreamChunk\` as its \`data\`:
 
 \`\`\`text
 id: 0199f3c2-7c1e-7d51-b0ab-3f6f1d0c8a11:4
@@ -146,20 +139,17 @@ data: {"id":"0199f3c2-7c1e-7d51-b0ab-3f6f1d0c8a11","token":"North","agent_step":
 
 **Errors** before the first event are replies with a status; later ones are the \`error\` of the last chunk. A 503 of a process that cannot send the rest of a run has the \`id\` of the chunk before: read on behind it.
 ${chatErrors}`,
-          requests: { 'application/json': chats },
-        }),
+        examples: chats,
         headers: Type.Object({ ...IdHeaders.properties, ...lastEventHeader }),
         body: ChatBody,
-        response: {
-          200: eventStream,
-          204: Type.Null({ description: 'A repeat: the run has ended, and `last-event-id` is its last event.' }),
-          400: ErrorReply,
-          409: ErrorReply,
-          410: ErrorReply,
-          502: ErrorReply,
-          ...refusals,
-        },
-      },
+        response: replies(
+          { 200: eventStream, 204: Type.Null({ description: 'A repeat: the run has ended, and `last-event-id` is its last event.' }) },
+          400,
+          409,
+          410,
+          502,
+        ),
+      }),
       preValidation: (request, reply, done) => {
         nameRepeatedRequest(request, reply)
         done()

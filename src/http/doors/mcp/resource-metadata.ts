@@ -104,17 +104,14 @@ export function resourceMetadataRoutes(app: App, { metadata }: { metadata: Resou
     response: { 200: Metadata, 404: ErrorReply },
   }
   const config = { access: 'public' } as const
-  const ofService = () => ({
-    description: 'The same for the service as a whole: `resource` is the address of the service.',
-  })
-  app.get(wellKnownPath, { config, schema: { ...schema, details: ofService } }, async (request, reply) => answer('', request, reply))
-  const ofMcp = () => ({
-    description:
-      'Names the identity provider for clients of `/mcp`, as RFC 9728 describes: they sign their user in there and send the token as a bearer token. 404 without an identity provider (`ACCESS_ISSUER`), and with one whose issuer is no address. Behind a proxy with a prefix, the prefix may also stand in front of the last segment.',
-  })
-  app.get(`${wellKnownPath}/mcp`, { config, schema: { ...schema, details: ofMcp } }, async (request, reply) =>
-    answer('/mcp', request, reply),
+  app.get(
+    wellKnownPath,
+    { config, schema: { ...schema, text: 'The same for the service as a whole: `resource` is the address of the service.' } },
+    async (request, reply) => answer('', request, reply),
   )
+  const text =
+    'Names the identity provider for clients of `/mcp`, as RFC 9728 describes: they sign their user in there and send the token as a bearer token. 404 without an identity provider (`ACCESS_ISSUER`), and with one whose issuer is no address. Behind a proxy with a prefix, the prefix may also stand in front of the last segment.'
+  app.get(`${wellKnownPath}/mcp`, { config, schema: { ...schema, text } }, async (request, reply) => answer('/mcp', request, reply))
   // Behind a proxy with a prefix, the path of the resource has the prefix too.
   app.get<{ Params: { '*': string } }>(`${wellKnownPath}/*`, { config, schema: { hide: true } }, async (request, reply) =>
     answer(`/${request.params['*']}`, request, reply),

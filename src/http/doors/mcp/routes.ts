@@ -1,3 +1,4 @@
+import { route } from '../../schemas/route.ts'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
@@ -53,14 +54,10 @@ export function mcpRoutes(app: FastifyInstance, { metadata, ...services }: McpRo
 
   app.post(
     '/mcp',
-    {
-      // Streamable HTTP requires status 400 for a message that cannot be accepted.
-      config: { access: accessTo.chat, rpcStatus: 400, ...(metadata && { challengeOf: metadata.challengeOf }) },
-      schema: {
-        tags: ['Protocols'],
-        summary: 'The agent and its tools for clients of the Model Context Protocol',
-        details: () => ({
-          description: `Streamable HTTP of the Model Context Protocol, without sessions of the transport: revisions 2024-11-05 to 2025-11-25, and 2026-07-28. Clients see:
+    // Streamable HTTP requires status 400 for a message that cannot be accepted.
+    route({ access: accessTo.chat, rpcStatus: 400, ...(metadata && { challengeOf: metadata.challengeOf }) }, 'Protocols', {
+      summary: 'The agent and its tools for clients of the Model Context Protocol',
+      text: `Streamable HTTP of the Model Context Protocol, without sessions of the transport: revisions 2024-11-05 to 2025-11-25, and 2026-07-28. Clients see:
 
 - the tool \`ask\` (\`{message, session_id?}\`), which asks the agent, also as a task;
 - with the permission \`tools.execute\`, the agent's own tools;
@@ -70,21 +67,17 @@ export function mcpRoutes(app: FastifyInstance, { metadata, ...services }: McpRo
 Use an MCP client with the address \`<address>/mcp\` and the key as a bearer token; the example shows one message. With an identity provider, a client without a token finds the provider from \`www-authenticate\`.
 
 A request is answered as JSON, or as server-sent events while it takes time; a notification is 202. 400: the message is not valid. 406: \`accept\` must name \`application/json\` and \`text/event-stream\`. A JSON-RPC error has the status 200.`,
-          requests: {
-            'application/json': {
-              list: { summary: 'List the tools', value: { jsonrpc: '2.0', id: 1, method: 'tools/list' } },
-              ask: {
-                summary: 'Ask the agent',
-                value: { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'ask', arguments: { message: question } } },
-              },
-            },
-          },
-        }),
-        headers: IdHeaders,
-        body: Body,
-        response: { 200: answers, 202: Type.Null(), 400: RpcError, 406: RpcError, ...refusals },
+      examples: {
+        list: { summary: 'List the tools', value: { jsonrpc: '2.0', id: 1, method: 'tools/list' } },
+        ask: {
+          summary: 'Ask the agent',
+          value: { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'ask', arguments: { message: question } } },
+        },
       },
-    },
+      headers: IdHeaders,
+      body: Body,
+      response: { 200: answers, 202: Type.Null(), 400: RpcError, 406: RpcError, ...refusals },
+    }),
     async (request, reply) =>
       (await open()).answer({ principal: principalOf(request), request, disconnected: disconnectSignal(reply) }, reply),
   )

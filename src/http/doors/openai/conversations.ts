@@ -1,3 +1,5 @@
+import { route } from '../../schemas/route.ts'
+import { maybe } from '../../schemas/shared.ts'
 import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import type { CurrentAgent } from '../../../configuration/agent.ts'
@@ -26,7 +28,7 @@ export interface ConversationServices {
 }
 
 const NewConversation = Type.Object({
-  items: Type.Optional(Type.Union([Type.Array(InputItem, { maxItems: 20, description: 'The first messages.' }), Type.Null()])),
+  items: maybe(Type.Array(InputItem, { maxItems: 20, description: 'The first messages.' })),
   metadata: MetadataField,
 })
 
@@ -47,7 +49,7 @@ const DeletedConversation = Type.Object({
   deleted: Type.Boolean(),
 })
 
-const tags = ['OpenAI']
+const tag = 'OpenAI'
 const params = Type.Object({ conversation_id: Type.String({ maxLength: 200, description: '`conv_<session id>`' }) })
 const itemParams = Type.Object({
   ...params.properties,
@@ -67,33 +69,24 @@ export function conversationRoutes(app: App, services: ConversationServices): vo
 
   app.post(
     '/v1/conversations',
-    {
-      config: { access: 'sessions.write', errorShape: 'openai' },
-      schema: {
-        tags,
-        summary: 'Create a conversation',
-        details: () => ({
-          description:
-            'Creates a session, empty or with messages, for `conversation` of responses. `metadata` is kept with it. The session is also at `GET /core/v1/sessions`, once it has a message.',
-          requests: {
-            'application/json': {
-              empty: { summary: 'An empty conversation', value: { metadata: { topic: 'sales' } } },
-              messages: {
-                summary: 'With messages',
-                value: {
-                  items: [
-                    { type: 'message', role: 'user', content: 'Call me Ada.' },
-                    { type: 'message', role: 'assistant', content: 'Hello Ada.' },
-                  ],
-                },
-              },
-            },
+    route({ access: 'sessions.write', errorShape: 'openai' }, tag, {
+      summary: 'Create a conversation',
+      text: 'Creates a session, empty or with messages, for `conversation` of responses. `metadata` is kept with it. The session is also at `GET /core/v1/sessions`, once it has a message.',
+      examples: {
+        empty: { summary: 'An empty conversation', value: { metadata: { topic: 'sales' } } },
+        messages: {
+          summary: 'With messages',
+          value: {
+            items: [
+              { type: 'message', role: 'user', content: 'Call me Ada.' },
+              { type: 'message', role: 'assistant', content: 'Hello Ada.' },
+            ],
           },
-        }),
-        body: NewConversation,
-        response: { 200: Conversation, ...refusals },
+        },
       },
-    },
+      body: NewConversation,
+      response: { 200: Conversation, ...refusals },
+    }),
     async (request) => {
       const { items, metadata } = request.body
       const content = {
@@ -106,21 +99,15 @@ export function conversationRoutes(app: App, services: ConversationServices): vo
 
   app.get(
     '/v1/conversations/:conversation_id',
-    {
-      config: { access: 'sessions.read', errorShape: 'openai' },
-      schema: {
-        tags,
-        summary: 'Get a conversation',
-        details: () => ({
-          description: `The conversation with its metadata. Every session of the caller is a conversation, also one of another route.
+    route({ access: 'sessions.read', errorShape: 'openai' }, tag, {
+      summary: 'Get a conversation',
+      text: `The conversation with its metadata. Every session of the caller is a conversation, also one of another route.
 
 ${unknownConversation}`,
-          parameters: conversationId,
-        }),
-        params,
-        response: { 200: Conversation, ...refusals },
-      },
-    },
+      parameters: conversationId,
+      params,
+      response: { 200: Conversation, ...refusals },
+    }),
     async (request) => {
       const session = await find(request)
       return toConversation(session, await conversations.metadata(session))
@@ -129,23 +116,17 @@ ${unknownConversation}`,
 
   app.post(
     '/v1/conversations/:conversation_id',
-    {
-      config: { access: 'sessions.write', errorShape: 'openai' },
-      schema: {
-        tags,
-        summary: 'Set the metadata of a conversation',
-        details: () => ({
-          description: `Replaces the metadata.
+    route({ access: 'sessions.write', errorShape: 'openai' }, tag, {
+      summary: 'Set the metadata of a conversation',
+      text: `Replaces the metadata.
 
 ${unknownConversation}`,
-          parameters: conversationId,
-          requests: { 'application/json': { metadata: { summary: 'New metadata', value: { metadata: { topic: 'units' } } } } },
-        }),
-        params,
-        body: MetadataBody,
-        response: { 200: Conversation, ...refusals },
-      },
-    },
+      parameters: conversationId,
+      examples: { metadata: { summary: 'New metadata', value: { metadata: { topic: 'units' } } } },
+      params,
+      body: MetadataBody,
+      response: { 200: Conversation, ...refusals },
+    }),
     async (request) => {
       const session = await find(request)
       const metadata = request.body.metadata ?? {}
@@ -156,21 +137,15 @@ ${unknownConversation}`,
 
   app.delete(
     '/v1/conversations/:conversation_id',
-    {
-      config: { access: 'sessions.write', errorShape: 'openai' },
-      schema: {
-        tags,
-        summary: 'Delete a conversation with its responses',
-        details: () => ({
-          description: `Cancels the runs of the session, and deletes all of its data, responses included.
+    route({ access: 'sessions.write', errorShape: 'openai' }, tag, {
+      summary: 'Delete a conversation with its responses',
+      text: `Cancels the runs of the session, and deletes all of its data, responses included.
 
 ${unknownConversation}`,
-          parameters: conversationId,
-        }),
-        params,
-        response: { 200: DeletedConversation, ...refusals },
-      },
-    },
+      parameters: conversationId,
+      params,
+      response: { 200: DeletedConversation, ...refusals },
+    }),
     async (request) => {
       const { sessionId } = await find(request)
       await changes.remove(principalOf(request), sessionId)
@@ -189,22 +164,16 @@ function itemRoutes(app: App, { agent, conversations, sessionStore }: Conversati
 
   app.get(
     '/v1/conversations/:conversation_id/items',
-    {
-      config: { access: 'sessions.read', errorShape: 'openai' },
-      schema: {
-        tags,
-        summary: 'List the messages of a conversation',
-        details: () => ({
-          description: `The messages, newest first. Tool calls are part of their turn and not listed.
+    route({ access: 'sessions.read', errorShape: 'openai' }, tag, {
+      summary: 'List the messages of a conversation',
+      text: `The messages, newest first. Tool calls are part of their turn and not listed.
 
 ${unknownConversation}`,
-          parameters: { ...conversationId, ...page },
-        }),
-        params,
-        querystring: ItemQuery,
-        response: { 200: ItemList, ...refusals },
-      },
-    },
+      parameters: { ...conversationId, ...page },
+      params,
+      querystring: ItemQuery,
+      response: { 200: ItemList, ...refusals },
+    }),
     async (request) => {
       return toPage(await itemsOf(request), request.query)
     },
@@ -212,30 +181,22 @@ ${unknownConversation}`,
 
   app.post(
     '/v1/conversations/:conversation_id/items',
-    {
-      config: { access: 'sessions.write', errorShape: 'openai' },
-      schema: {
-        tags,
-        summary: 'Add messages to a conversation',
-        details: () => ({
-          description: `Adds messages without asking the agent. A \`function_call\` with its output becomes part of the assistant message behind it. System messages are accepted at the start of a conversation; items cannot be removed one by one.
+    route({ access: 'sessions.write', errorShape: 'openai' }, tag, {
+      summary: 'Add messages to a conversation',
+      text: `Adds messages without asking the agent. A \`function_call\` with its output becomes part of the assistant message behind it. System messages are accepted at the start of a conversation; items cannot be removed one by one.
 
 ${unknownConversation} 409: a response of the conversation is in progress.`,
-          parameters: conversationId,
-          requests: {
-            'application/json': {
-              message: {
-                summary: 'A message',
-                value: { items: [{ type: 'message', role: 'user', content: 'I work in the North region.' }] },
-              },
-            },
-          },
-        }),
-        params,
-        body: ItemsBody,
-        response: { 200: ItemList, ...refusals },
+      parameters: conversationId,
+      examples: {
+        message: {
+          summary: 'A message',
+          value: { items: [{ type: 'message', role: 'user', content: 'I work in the North region.' }] },
+        },
       },
-    },
+      params,
+      body: ItemsBody,
+      response: { 200: ItemList, ...refusals },
+    }),
     async (request) => {
       const session = await find(request)
       const { items } = request.body
@@ -252,21 +213,15 @@ ${unknownConversation} 409: a response of the conversation is in progress.`,
 
   app.get(
     '/v1/conversations/:conversation_id/items/:item_id',
-    {
-      config: { access: 'sessions.read', errorShape: 'openai' },
-      schema: {
-        tags,
-        summary: 'Get a message of a conversation',
-        details: () => ({
-          description: `A message of a conversation.
+    route({ access: 'sessions.read', errorShape: 'openai' }, tag, {
+      summary: 'Get a message of a conversation',
+      text: `A message of a conversation.
 
 ${unknownConversation} The same holds for an unknown item.`,
-          parameters: { ...conversationId, item_id: 'msg_0198f0a4-6a1e-7c3b-9f52-2d4c6b8e1a71~0' },
-        }),
-        params: itemParams,
-        response: { 200: Item, ...refusals },
-      },
-    },
+      parameters: { ...conversationId, item_id: 'msg_0198f0a4-6a1e-7c3b-9f52-2d4c6b8e1a71~0' },
+      params: itemParams,
+      response: { 200: Item, ...refusals },
+    }),
     async (request) => {
       const { item_id: id } = request.params
       const item = (await itemsOf(request)).find((candidate) => candidate.id === id)

@@ -1,3 +1,4 @@
+import { route } from '../../schemas/route.ts'
 import { accessTo } from '../../../access/permissions.ts'
 import type { CurrentAgent } from '../../../configuration/agent.ts'
 import type { AgentConfig } from '../../../configuration/schema.ts'
@@ -14,27 +15,18 @@ export function embeddingRoutes(app: App, { agent }: { agent: CurrentAgent }): v
   const embeddings = createEmbeddings()
   app.post(
     '/v1/embeddings',
-    {
-      config: { access: accessTo.chat, errorShape: 'openai' },
-      schema: {
-        tags: ['OpenAI'],
-        summary: 'Turn texts into vectors, with the model of llms.embedding',
-        details: () => ({
-          description:
-            'Turns texts into vectors with the model of `llms.embedding`, through the interface of OpenAI. 400: the provider refuses the texts or the `dimensions`. 404: another model, or none is configured. 413: the texts have more than `limits.max_input_characters` characters together. 502: the provider could not answer.',
-          requests: {
-            'application/json': {
-              texts: {
-                summary: 'Two texts',
-                value: { model: 'text-embedding-3-small', input: ['a cup', 'a lamp'], encoding_format: 'float' },
-              },
-            },
-          },
-        }),
-        body: EmbeddingBody,
-        response: { 200: EmbeddingList, ...openAiRefusals(400, 401, 403, 404, 413, 415, 429, 500, 502, 503) },
+    route({ access: accessTo.chat, errorShape: 'openai' }, 'OpenAI', {
+      summary: 'Turn texts into vectors, with the model of llms.embedding',
+      text: 'Turns texts into vectors with the model of `llms.embedding`, through the interface of OpenAI. 400: the provider refuses the texts or the `dimensions`. 404: another model, or none is configured. 413: the texts have more than `limits.max_input_characters` characters together. 502: the provider could not answer.',
+      examples: {
+        texts: {
+          summary: 'Two texts',
+          value: { model: 'text-embedding-3-small', input: ['a cup', 'a lamp'], encoding_format: 'float' },
+        },
       },
-    },
+      body: EmbeddingBody,
+      response: { 200: EmbeddingList, ...openAiRefusals(400, 401, 403, 404, 413, 415, 429, 500, 502, 503) },
+    }),
     async (request, reply) => {
       const { config, embedder } = agent()
       const { body } = request

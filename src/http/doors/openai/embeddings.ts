@@ -1,3 +1,4 @@
+import { maybe } from '../../schemas/shared.ts'
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Type } from 'typebox'
@@ -27,16 +28,11 @@ export const EmbeddingBody = Type.Object(
         description: `A text, or at most ${maxTexts} texts, whose vectors have at most ${maxNumbers} numbers together. A text may be a list of tokens of \`cl100k_base\`, which is turned into text.`,
       },
     ),
-    dimensions: Type.Optional(
-      Type.Union([Type.Integer({ minimum: 1, maximum: 65_536 }), Type.Null()], {
-        description: 'The length of the vectors, for models that support it. Default: that of the model.',
-      }),
+    dimensions: maybe(
+      Type.Integer({ minimum: 1, maximum: 65_536 }),
+      'The length of the vectors, for models that support it. Default: that of the model.',
     ),
-    encoding_format: Type.Optional(
-      Type.Union([Type.Enum(['float', 'base64']), Type.Null()], {
-        description: '`float` (default): a list of numbers. `base64`: 32-bit floats, little-endian.',
-      }),
-    ),
+    encoding_format: maybe(Type.Enum(['float', 'base64']), '`float` (default): a list of numbers. `base64`: 32-bit floats, little-endian.'),
     user: Type.Optional(Type.Unknown({ description: 'Ignored: the key says who asks.' })),
   },
   { description: 'Texts to be turned into vectors.' },

@@ -1,3 +1,5 @@
+import { route } from '../../schemas/route.ts'
+import { orNull } from '../../schemas/shared.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import type { App } from '../../server/app.ts'
@@ -19,7 +21,7 @@ export interface FileServices {
   uploads: Uploads
 }
 
-const tags = ['OpenAI']
+const tag = 'OpenAI'
 const params = Type.Object({ file_id: Type.String({ maxLength: 200, description: '`file-<id>`' }) })
 const refusals = openAiRefusals(400, 401, 403, 404, 429, 500, 503)
 const config = { access: accessTo.chat, errorShape: 'openai' as const }
@@ -31,38 +33,32 @@ export function fileRoutes(app: App, { agent, uploads }: FileServices): void {
   app.post(
     '/v1/files',
     {
-      config: { ...config, takesForm: true },
-      ...formRoute,
-      schema: {
-        tags,
+      ...route({ ...config, takesForm: true }, tag, {
         summary: 'Upload a file',
-        details: () => ({
-          description: `Uploads a file as \`multipart/form-data\`, through the interface of OpenAI. The bytes go to the artifact store while they arrive. After an upload that breaks off nothing is left.
+        text: `Uploads a file as \`multipart/form-data\`, through the interface of OpenAI. The bytes go to the artifact store while they arrive. After an upload that breaks off nothing is left.
 
 The \`id\` can be part of a message of \`POST /v1/chat/completions\` and \`POST /v1/responses\`: images for models that see, PDF, audio and video for models that take them, other documents as text. \`context_files\` of a chat may have the \`id\` too.
 
 A file may have \`limits.max_upload_bytes\`, the files of a caller \`limits.max_owner_upload_bytes\` together, those of a tenant \`limits.max_tenant_upload_bytes\`: more is 413. A file is deleted after \`expires_after\` or \`retention.uploads\`, whichever comes first.
 
 400: a field is missing, unknown or wrong, or the form is not complete. 503: the store cannot be reached.`,
-          requests: {
-            'multipart/form-data': {
-              text: { summary: 'A text file', value: { file: 'The meeting is on Monday.', purpose: 'user_data' } },
-              expiring: {
-                summary: 'A file for an hour',
-                value: {
-                  file: 'The meeting is on Monday.',
-                  purpose: 'user_data',
-                  'expires_after[anchor]': 'created_at',
-                  'expires_after[seconds]': 3600,
-                },
-              },
+        examples: {
+          text: { summary: 'A text file', value: { file: 'The meeting is on Monday.', purpose: 'user_data' } },
+          expiring: {
+            summary: 'A file for an hour',
+            value: {
+              file: 'The meeting is on Monday.',
+              purpose: 'user_data',
+              'expires_after[anchor]': 'created_at',
+              'expires_after[seconds]': 3600,
             },
           },
-        }),
+        },
         consumes: ['multipart/form-data'],
         body: FileForm,
         response: { 200: File, ...refusals, ...openAiRefusals(408, 413, 415) },
-      },
+      }),
+      ...formRoute,
     },
     async (request) => {
       return formOf(request).receive(async ({ name, type, maxBytes, content }, fields) => {
@@ -74,19 +70,13 @@ A file may have \`limits.max_upload_bytes\`, the files of a caller \`limits.max_
 
   app.get(
     '/v1/files',
-    {
-      config,
-      schema: {
-        tags,
-        summary: 'List the uploaded files of the caller',
-        details: () => ({
-          description: 'The files that the caller has uploaded, newest first. Documents of `knowledge_search` are not among them.',
-          parameters: { limit: 20, order: 'desc', after: fileId.file_id, purpose: 'user_data' },
-        }),
-        querystring: FileQuery,
-        response: { 200: FileList, ...refusals },
-      },
-    },
+    route(config, tag, {
+      summary: 'List the uploaded files of the caller',
+      text: 'The files that the caller has uploaded, newest first. Documents of `knowledge_search` are not among them.',
+      parameters: { limit: 20, order: 'desc', after: fileId.file_id, purpose: 'user_data' },
+      querystring: FileQuery,
+      response: { 200: FileList, ...refusals },
+    }),
     async (request) => {
       const { limit, order, after, purpose } = request.query
       const page = {
@@ -103,34 +93,25 @@ A file may have \`limits.max_upload_bytes\`, the files of a caller \`limits.max_
 
   app.get(
     '/v1/files/:file_id',
-    {
-      config,
-      schema: {
-        tags,
-        summary: 'Get an uploaded file, without its content',
-        details: () => ({ description: `Name, size and expiry of a file.\n\n${unknownFile}`, parameters: fileId }),
-        params,
-        response: { 200: File, ...refusals },
-      },
-    },
+    route(config, tag, {
+      summary: 'Get an uploaded file, without its content',
+      text: `Name, size and expiry of a file.\n\n${unknownFile}`,
+      parameters: fileId,
+      params,
+      response: { 200: File, ...refusals },
+    }),
     async (request) => show(await uploads.find(scopeOf(request), uploadIdOf(request))),
   )
 
   app.delete(
     '/v1/files/:file_id',
-    {
-      config,
-      schema: {
-        tags,
-        summary: 'Delete an uploaded file',
-        details: () => ({
-          description: `Deletes the file with its bytes. Chats that were accepted before keep what they have read of the file.\n\n${unknownFile}`,
-          parameters: fileId,
-        }),
-        params,
-        response: { 200: DeletedFile, ...refusals },
-      },
-    },
+    route(config, tag, {
+      summary: 'Delete an uploaded file',
+      text: `Deletes the file with its bytes. Chats that were accepted before keep what they have read of the file.\n\n${unknownFile}`,
+      parameters: fileId,
+      params,
+      response: { 200: DeletedFile, ...refusals },
+    }),
     async (request) => {
       const id = uploadIdOf(request)
       await uploads.remove(scopeOf(request), id)
@@ -152,12 +133,10 @@ A file may have \`limits.max_upload_bytes\`, the files of a caller \`limits.max_
     method: 'GET',
     exposeHeadRoute: false,
     schema: {
-      tags,
+      tags: [tag],
       summary: 'Download an uploaded file, whole or by range',
-      details: () => ({
-        description: `The bytes as an attachment that browsers do not render.\n\n${unknownFile}`,
-        parameters: fileId,
-      }),
+      text: `The bytes as an attachment that browsers do not render.\n\n${unknownFile}`,
+      parameters: fileId,
       params,
       response: { ...fileReplies, ...refusals },
     },
@@ -223,9 +202,10 @@ export const File = Type.Object({
   object: Type.Literal('file'),
   bytes: Type.Integer(),
   created_at: Type.Integer({ description: 'Epoch seconds.' }),
-  expires_at: Type.Union([Type.Integer(), Type.Null()], {
-    description: 'Epoch seconds: the end by `expires_after` or by `retention.uploads`, whichever is earlier. `null`: none.',
-  }),
+  expires_at: orNull(
+    Type.Integer(),
+    'Epoch seconds: the end by `expires_after` or by `retention.uploads`, whichever is earlier. `null`: none.',
+  ),
   filename: Type.String(),
   purpose: Purpose,
   status: Type.Literal('processed'),
@@ -234,8 +214,8 @@ export const File = Type.Object({
 export const FileList = Type.Object({
   object: Type.Literal('list'),
   data: Type.Array(File),
-  first_id: Type.Union([Type.String(), Type.Null()]),
-  last_id: Type.Union([Type.String(), Type.Null()]),
+  first_id: orNull(Type.String()),
+  last_id: orNull(Type.String()),
   has_more: Type.Boolean(),
 })
 

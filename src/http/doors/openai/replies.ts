@@ -1,26 +1,20 @@
+import { orNull } from '../../schemas/shared.ts'
 import { Type, type TSchema } from 'typebox'
-import { named } from '../../schemas/named.ts'
+import { namedObject } from '../../schemas/named.ts'
 import { waitingFields, GeneratedArtifact } from '../../schemas/chat.ts'
 
 /** Reply schemas of the routes for OpenAI clients, for the OpenAPI document. */
 
-const orNull = (schema: TSchema) => Type.Union([schema, Type.Null()])
 const tokens = Type.Integer({ minimum: 0 })
 
-export const OpenAiErrorReply = named(
-  'OpenAIError',
-  Type.Object(
-    {
-      error: Type.Object({
-        message: Type.String(),
-        type: Type.String(),
-        param: orNull(Type.String({ description: 'The faulty field.' })),
-        code: orNull(Type.String()),
-      }),
-    },
-    { description: 'An error in the shape of OpenAI’s API.' },
-  ),
-)
+export const OpenAiErrorReply = namedObject('OpenAIError', 'An error in the shape of OpenAI’s API.', {
+  error: Type.Object({
+    message: Type.String(),
+    type: Type.String(),
+    param: orNull(Type.String({ description: 'The faulty field.' })),
+    code: orNull(Type.String()),
+  }),
+})
 
 export function openAiRefusals(...statuses: number[]): Record<number, TSchema> {
   return Object.fromEntries(statuses.map((status) => [status, OpenAiErrorReply]))

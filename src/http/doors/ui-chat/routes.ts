@@ -1,10 +1,11 @@
+import { replies, route } from '../../schemas/route.ts'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
 import { fieldsOf } from '../../../json/shape.ts'
 import { toStream } from '../../projection.ts'
 import { followNamed } from '../../reader.ts'
-import { ErrorReply, Id, IdHeaders, refusals, ValidationReply } from '../../schemas/shared.ts'
+import { Id, IdHeaders } from '../../schemas/shared.ts'
 import { sendRun } from '../../send-run.ts'
 import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
@@ -15,7 +16,7 @@ import { frameUiPart, UiMessageProjection } from './projection.ts'
 
 const question = 'What were the total sales by region?'
 
-const tags = ['Protocols']
+const tag = 'Protocols'
 const versionHeader = 'x-vercel-ai-ui-message-stream'
 
 const answers = {
@@ -31,27 +32,21 @@ export function uiChatRoutes(app: App, services: PageServices): void {
   app.post(
     '/ui/chat',
     {
-      config: { access: accessTo.chat, hasSession: true, startsRun: true },
-      schema: {
-        tags,
+      ...route({ access: accessTo.chat, hasSession: true, startsRun: true }, tag, {
         summary: 'Chat, for `useChat` of the AI SDK',
-        details: () => ({
-          description: `The UI message stream (version 1) of the AI SDK: \`useChat\` with a \`DefaultChatTransport\` whose \`api\` is this address. \`id\` is the session. Passages that the answer rests on are \`source-document\` parts. Failures of the run are an \`error\` part; refusals for the key, the shape of the request, limits and load are HTTP errors.
+        text: `The UI message stream (version 1) of the AI SDK: \`useChat\` with a \`DefaultChatTransport\` whose \`api\` is this address. \`id\` is the session. Passages that the answer rests on are \`source-document\` parts. Failures of the run are an \`error\` part; refusals for the key, the shape of the request, limits and load are HTTP errors.
 
 **Approvals.** A call that waits is a \`tool-approval-request\`. The page sends the message again with the user's answers, and the stream is the rest of the run. A call of one of \`client_tools\` is answered in the same way. \`client_tools\`, \`data_filter_hints\`, \`auto_memory_retain\`, \`context_files\`, \`response_schema\` and \`on_disconnect\` have the meaning that they have in \`POST /core/v1/chain\`.`,
-          requests: {
-            'application/json': {
-              question: {
-                summary: 'A question',
-                value: { id: 'example-ui-chat', messages: [{ id: '1', role: 'user', parts: [{ type: 'text', text: question }] }] },
-              },
-            },
+        examples: {
+          question: {
+            summary: 'A question',
+            value: { id: 'example-ui-chat', messages: [{ id: '1', role: 'user', parts: [{ type: 'text', text: question }] }] },
           },
-        }),
+        },
         headers: IdHeaders,
         body: UiChatBody,
-        response: { 200: answers, 409: ErrorReply, ...refusals },
-      },
+        response: replies({ 200: answers }, 409),
+      }),
       preValidation: (request, reply, done) => {
         const { id } = fieldsOf(request.body)
         if (request.headers['session-id'] === undefined && isId(id)) setSessionId(request, reply, id)
@@ -67,26 +62,15 @@ function resumptionRoute(app: App, services: PageServices): void {
   app.get(
     '/ui/chat/:id/stream',
     {
+      ...route(accessTo.readRun, tag, {
+        summary: 'Stream the run of a chat that has not ended, from its start',
+        text: 'For `useChat` with `resume: true`: a page that is loaded again follows the run of its chat. The stream has the whole message, which replaces the one that the page has. It ends with the requests of a run that waits for approval. 204: the last run of the chat has ended, or there is no such chat.',
+        parameters: { id: 'example-ui-chat' },
+        params,
+        response: replies({ 200: answers, 204: Type.Null({ description: 'No run of the chat is left to follow.' }) }, 410, 422),
+      }),
       // A HEAD request would read the whole run without a reader.
       exposeHeadRoute: false,
-      config: { access: accessTo.readRun },
-      schema: {
-        tags,
-        summary: 'Stream the run of a chat that has not ended, from its start',
-        details: () => ({
-          description:
-            'For `useChat` with `resume: true`: a page that is loaded again follows the run of its chat. The stream has the whole message, which replaces the one that the page has. It ends with the requests of a run that waits for approval. 204: the last run of the chat has ended, or there is no such chat.',
-          parameters: { id: 'example-ui-chat' },
-        }),
-        params,
-        response: {
-          200: answers,
-          204: Type.Null({ description: 'No run of the chat is left to follow.' }),
-          410: ErrorReply,
-          422: ValidationReply,
-          ...refusals,
-        },
-      },
     },
     async (request, reply) => {
       const { id: sessionId } = request.params

@@ -1,3 +1,4 @@
+import { replies, route } from '../../schemas/route.ts'
 import { Type } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
 import type { JsonObject, JsonValue } from '../../../agent/messages.ts'
@@ -7,9 +8,9 @@ import { maxReasonCharacters, type RequestedDecision } from '../../../runs/appro
 import { toSharedView } from '../../../runs/run-view.ts'
 import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
-import { ErrorReply, Id, pageLimit, refusals, ValidationReply } from '../../schemas/shared.ts'
+import { Id, pageLimit, maybe, optionalText } from '../../schemas/shared.ts'
 import { Run, readRunView, type ViewServices } from './runs.ts'
-import { named } from '../../schemas/named.ts'
+import { named, namedObject } from '../../schemas/named.ts'
 
 export interface ApprovalServices extends ViewServices {
   approvals: Approvals
@@ -23,31 +24,18 @@ export const Decision = named(
       decision: Type.Enum(['approve', 'reject', 'output', 'error'], {
         description: '`approve` or `reject` a call that waits for approval; send the `output` or the `error` of a call of a client tool.',
       }),
-      tool_input: Type.Optional(
-        Type.Union([
-          Type.Object(
-            {},
-            {
-              description:
-                'Input to approve instead of the input of the model, by the schema of the tool; the answer to a question, by its `answer_schema`.',
-            },
-          ),
-          Type.Null(),
-        ]),
+      tool_input: maybe(
+        Type.Object(
+          {},
+          {
+            description:
+              'Input to approve instead of the input of the model, by the schema of the tool; the answer to a question, by its `answer_schema`.',
+          },
+        ),
       ),
-      reason: Type.Optional(
-        Type.Union([
-          Type.String({ maxLength: maxReasonCharacters, description: 'The reason of a rejection, which the model receives.' }),
-          Type.Null(),
-        ]),
-      ),
+      reason: maybe(Type.String({ maxLength: maxReasonCharacters, description: 'The reason of a rejection, which the model receives.' })),
       output: Type.Optional(Type.Unknown({ description: 'The output of the client tool, any JSON; long output is cut for the model.' })),
-      error: Type.Optional(
-        Type.Union([
-          Type.String({ minLength: 1, maxLength: 20_000, description: 'Why the client tool failed, for the model.' }),
-          Type.Null(),
-        ]),
-      ),
+      error: maybe(Type.String({ minLength: 1, maxLength: 20_000, description: 'Why the client tool failed, for the model.' })),
     },
     { additionalProperties: false },
   ),
@@ -65,64 +53,51 @@ const Query = Type.Object({
   ),
 })
 
-export const WaitingCall = named(
-  'WaitingCall',
-  Type.Object({
-    request_id: Type.String(),
-    session_id: Type.String(),
-    tool_call_id: Type.String(),
-    tool: Type.String(),
-    tool_input: Type.Unknown({ description: 'The input that the model has chosen.' }),
-    by: Type.Enum(['caller', 'role'], {
-      description: 'Who may decide: the caller of the run, or another caller with the permission runs.approve.',
-    }),
-    requested_by: Type.String({ description: 'The `sub` of the caller of the run.' }),
-    issuer: Type.String({ description: 'The issuer of the caller of the run.' }),
-    sub: Type.String({ description: 'The caller of the run, as `requested_by`.' }),
-    requested_at: Type.String({ format: 'date-time' }),
-    expires_at: Type.String({ format: 'date-time', description: 'An undecided run is cancelled at this time.' }),
-    may_decide: Type.Boolean({
-      description: 'Whether this key may decide the call. `question` and `messages` are present only if true.',
-    }),
-    question: Type.Optional(Type.String({ description: 'The question of the run, at most 2,000 characters.' })),
-    messages: Type.Optional(
-      Type.Array(Type.Object({ role: Type.Enum(['human', 'ai']), content: Type.String() }), {
-        description: 'The last 6 messages of the session, oldest first, each at most 2,000 characters.',
-      }),
-    ),
+export const WaitingCall = namedObject('WaitingCall', {
+  request_id: Type.String(),
+  session_id: Type.String(),
+  tool_call_id: Type.String(),
+  tool: Type.String(),
+  tool_input: Type.Unknown({ description: 'The input that the model has chosen.' }),
+  by: Type.Enum(['caller', 'role'], {
+    description: 'Who may decide: the caller of the run, or another caller with the permission runs.approve.',
   }),
-)
+  requested_by: Type.String({ description: 'The `sub` of the caller of the run.' }),
+  issuer: Type.String({ description: 'The issuer of the caller of the run.' }),
+  sub: Type.String({ description: 'The caller of the run, as `requested_by`.' }),
+  requested_at: Type.String({ format: 'date-time' }),
+  expires_at: Type.String({ format: 'date-time', description: 'An undecided run is cancelled at this time.' }),
+  may_decide: Type.Boolean({
+    description: 'Whether this key may decide the call. `question` and `messages` are present only if true.',
+  }),
+  question: optionalText('The question of the run, at most 2,000 characters.'),
+  messages: Type.Optional(
+    Type.Array(Type.Object({ role: Type.Enum(['human', 'ai']), content: Type.String() }), {
+      description: 'The last 6 messages of the session, oldest first, each at most 2,000 characters.',
+    }),
+  ),
+})
 
-export const List = named(
-  'ApprovalList',
-  Type.Object({
-    approvals: Type.Array(WaitingCall),
-    count: Type.Integer({ description: 'Number of calls in the list.' }),
-    offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
-    has_more: Type.Boolean(),
-  }),
-)
+export const List = namedObject('ApprovalList', {
+  approvals: Type.Array(WaitingCall),
+  count: Type.Integer({ description: 'Number of calls in the list.' }),
+  offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
+  has_more: Type.Boolean(),
+})
 
 /** Routes of tool calls that wait for approval. */
 export function approvalRoutes(app: App, services: ApprovalServices): void {
   const { approvals, openCalls, runStore } = services
   app.get(
     '/core/v1/approvals',
-    {
-      config: { access: accessTo.listCalls },
-      schema: {
-        tags: ['Runs'],
-        summary: 'List tool calls that wait for approval, newest first',
-        description:
-          'Calls of own runs; with the permission `runs.approve`, also the calls of other runs that such a key decides. `may_decide` says whether this key may.',
-        details: () => ({
-          description:
-            'Use it for an inbox of decisions, then decide with `POST /core/v1/runs/{request_id}/approvals`. Calls wait when their tool has `approval: required`, or when `approvals.effects` names their effect. The list of the sample agent is empty, since its tools ask for no approval.',
-        }),
-        querystring: Query,
-        response: { 200: List, 422: ValidationReply, ...refusals },
-      },
-    },
+    route(accessTo.listCalls, 'Runs', {
+      summary: 'List tool calls that wait for approval, newest first',
+      description:
+        'Calls of own runs; with the permission `runs.approve`, also the calls of other runs that such a key decides. `may_decide` says whether this key may.',
+      text: 'Use it for an inbox of decisions, then decide with `POST /core/v1/runs/{request_id}/approvals`. Calls wait when their tool has `approval: required`, or when `approvals.effects` names their effect. The list of the sample agent is empty, since its tools ask for no approval.',
+      querystring: Query,
+      response: replies({ 200: List }, 422),
+    }),
     async (request) => {
       const { limit, before } = request.query
       return approvals.list(principalOf(request), { limit, before })
@@ -131,13 +106,9 @@ export function approvalRoutes(app: App, services: ApprovalServices): void {
 
   app.post(
     '/core/v1/runs/:request_id/approvals',
-    {
-      config: { access: accessTo.decideOrAnswer },
-      schema: {
-        tags: ['Runs'],
-        summary: 'Approve or reject a tool call, or send the output of a client tool; the run resumes after the last decision',
-        details: () => ({
-          description: `Decides one waiting call, or gives the output of a client tool. After the last decision the run goes on, and its answer arrives where it was asked for: send the chat again with the same \`request-id\`, follow \`GET /core/v1/runs/{request_id}/stream\`, or wait for the callback.
+    route(accessTo.decideOrAnswer, 'Runs', {
+      summary: 'Approve or reject a tool call, or send the output of a client tool; the run resumes after the last decision',
+      text: `Decides one waiting call, or gives the output of a client tool. After the last decision the run goes on, and its answer arrives where it was asked for: send the chat again with the same \`request-id\`, follow \`GET /core/v1/runs/{request_id}/stream\`, or wait for the callback.
 
 Take \`request_id\` and \`tool_call_id\` from \`GET /core/v1/approvals\`. \`tool_input\` approves with another input; \`reason\` explains a rejection to the model.
 
@@ -148,32 +119,28 @@ A call of a client tool, listed in \`client_tool_calls\` of the answer, takes \`
 - 404: there is no such call, or this key may not decide it.
 - 409 \`NotInterrupted\`: the run does not wait. \`AlreadyDecided\`: another decision was made before; the same decision again is 200.
 - 422: \`tool_input\` does not fit the tool, or the \`answer_schema\` of the question; or the decision is of the other kind.`,
-          requests: {
-            'application/json': {
-              approve: {
-                summary: 'Approve a call',
-                value: { tool_call_id: '01a20017-987c-796c-bd1d-309ce67be88f', decision: 'approve' },
-              },
-              reject: {
-                summary: 'Reject a call with a reason',
-                value: {
-                  tool_call_id: '01a20017-987c-796c-bd1d-309ce67be88f',
-                  decision: 'reject',
-                  reason: 'Use the shared folder instead.',
-                },
-              },
-              output: {
-                summary: 'The output of a client tool',
-                value: { tool_call_id: '01a20017-987c-796c-bd1d-309ce67be88f', decision: 'output', output: { city: 'Basel' } },
-              },
-            },
+      examples: {
+        approve: {
+          summary: 'Approve a call',
+          value: { tool_call_id: '01a20017-987c-796c-bd1d-309ce67be88f', decision: 'approve' },
+        },
+        reject: {
+          summary: 'Reject a call with a reason',
+          value: {
+            tool_call_id: '01a20017-987c-796c-bd1d-309ce67be88f',
+            decision: 'reject',
+            reason: 'Use the shared folder instead.',
           },
-        }),
-        params: Type.Object({ request_id: Id }),
-        body: Decision,
-        response: { 200: Run, 404: ErrorReply, 409: ErrorReply, 410: ErrorReply, 422: ValidationReply, ...refusals },
+        },
+        output: {
+          summary: 'The output of a client tool',
+          value: { tool_call_id: '01a20017-987c-796c-bd1d-309ce67be88f', decision: 'output', output: { city: 'Basel' } },
+        },
       },
-    },
+      params: Type.Object({ request_id: Id }),
+      body: Decision,
+      response: replies({ 200: Run }, 404, 409, 410, 422),
+    }),
     async (request) => {
       const principal = principalOf(request)
       const { request_id: requestId } = request.params

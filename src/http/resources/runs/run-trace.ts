@@ -1,3 +1,4 @@
+import { replies, route } from '../../schemas/route.ts'
 import { Type, type TSchema } from 'typebox'
 import type { App } from '../../server/app.ts'
 import { accessTo } from '../../../access/permissions.ts'
@@ -5,9 +6,9 @@ import { createFindRunKey } from '../../../runs/run-view.ts'
 import type { RunStore } from '../../../runs/run-store.ts'
 import type { RunTraces } from '../../../runs/trace/run-traces.ts'
 import { principalOf } from '../../server/authenticate.ts'
-import { ErrorReply, Id, refusals, ValidationReply } from '../../schemas/shared.ts'
+import { Id, orNull, optionalText, maybe } from '../../schemas/shared.ts'
 import { OwnerQuery, whereId, whose } from './runs.ts'
-import { named } from '../../schemas/named.ts'
+import { namedObject } from '../../schemas/named.ts'
 
 const params = Type.Object({ request_id: Id })
 
@@ -29,7 +30,7 @@ const Attempt = Type.Object(
     model: Type.String(),
     status: Type.Enum(['running', 'success', 'error', 'cancelled']),
     started_at: Type.String({ format: 'date-time' }),
-    ended_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+    ended_at: orNull(Type.String({ format: 'date-time' })),
     error_type: Type.Optional(Type.Enum(['rate_limited', 'unavailable', 'refused', 'unauthorized'])),
     error: Type.Optional(Type.String()),
   },
@@ -42,7 +43,7 @@ const SpanMessage = Type.Object({
   tool_calls: Type.Optional(
     Type.Array(Type.Object({ tool_call_id: Type.String(), tool: Type.String(), arguments: Type.String({ description: 'JSON text.' }) })),
   ),
-  tool_call_id: Type.Optional(Type.String({ description: 'The call that a message with role `tool` answers.' })),
+  tool_call_id: optionalText('The call that a message with role `tool` answers.'),
 })
 
 const Timing = Type.Object(
@@ -63,12 +64,12 @@ const Attributes = Type.Object(
   {
     truncated: Type.Optional(Type.Boolean({ description: 'Present if a value was cut; `?span=<id>` returns it whole.' })),
     error: Type.Optional(Type.String()),
-    error_type: Type.Optional(Type.String({ description: 'Of a run: as in `details.error_type` of an error.' })),
+    error_type: optionalText('Of a run: as in `details.error_type` of an error.'),
     session_id: Type.Optional(Type.String()),
-    finish_reason: Type.Optional(Type.String({ description: 'Of a run or a model call.' })),
+    finish_reason: optionalText('Of a run or a model call.'),
     model_calls: Type.Optional(Type.Integer({ description: 'Of a run: the number of its model calls so far.' })),
     timing: Type.Optional(Timing),
-    model: Type.Optional(Type.String({ description: 'The model that answered, or was asked last.' })),
+    model: optionalText('The model that answered, or was asked last.'),
     fallback: Type.Optional(Type.Boolean({ description: 'Whether that model stood in for the first one.' })),
     attempts: Type.Optional(Type.Array(Attempt)),
     input_tokens: nullable(Type.Integer(), 'Of a model call, or summed over a run.'),
@@ -83,67 +84,53 @@ const Attributes = Type.Object(
       Type.Number(),
       'Seconds from the start of the model call to the first text of its successful attempt; null without text.',
     ),
-    reasoning: Type.Optional(Type.String({ description: 'The thoughts of the model.' })),
+    reasoning: optionalText('The thoughts of the model.'),
     tool: Type.Optional(Type.String()),
     tool_input: Type.Optional(Type.Unknown()),
     output: Type.Optional(Type.Unknown({ description: 'The output of a tool, or the text of a model. Texts of sub-agents are not kept.' })),
-    effect: Type.Optional(Type.Union([Type.Enum(['read', 'write']), Type.Null()])),
+    effect: maybe(Type.Enum(['read', 'write'])),
     log: Type.Optional(Type.String()),
-    sub_agent: Type.Optional(Type.String({ description: 'The sub-agent that took the step.' })),
+    sub_agent: optionalText('The sub-agent that took the step.'),
     artifacts: Type.Optional(Type.Array(Type.Object({ artifact_id: Type.String(), file_name: Type.String() }))),
-    tool_call_id: Type.Optional(Type.String({ description: 'Of an approval: the call, which is a span of its own once it has started.' })),
+    tool_call_id: optionalText('Of an approval: the call, which is a span of its own once it has started.'),
     by: Type.Optional(Type.Enum(['caller', 'role'])),
-    decision: Type.Optional(
-      Type.Union([Type.Enum(['approve', 'reject', 'lapsed']), Type.Null()], { description: 'Null while the call waits.' }),
-    ),
-    decided_by: Type.Optional(Type.Union([Type.Object({ issuer: Type.String(), sub: Type.String() }), Type.Null()])),
+    decision: maybe(Type.Enum(['approve', 'reject', 'lapsed']), 'Null while the call waits.'),
+    decided_by: maybe(Type.Object({ issuer: Type.String(), sub: Type.String() })),
     reason: Type.Optional(Type.String()),
     new_input: Type.Optional(Type.Unknown({ description: 'The input that the approver set in place of `tool_input`.' })),
     expires_at: Type.Optional(Type.String({ format: 'date-time' })),
     for: Type.Optional(Type.Enum(['queue', 'approval', 'client_tool', 'reader'], { description: 'What a run waited for.' })),
-    from: Type.Optional(Type.Union([Type.String(), Type.Null()], { description: 'The process before; null if it is not known.' })),
-    to: Type.Optional(Type.String({ description: 'The process that went on with the run.' })),
+    from: maybe(Type.String(), 'The process before; null if it is not known.'),
+    to: optionalText('The process that went on with the run.'),
     cause: Type.Optional(Type.Enum(['lost', 'handed_over', 'approval', 'repeat'])),
   },
   { description: 'Attributes by the kind of the span. Further attributes may be added.' },
 )
 
-export const Span = named(
-  'Span',
-  Type.Object(
-    {
-      id: Type.String({ description: 'Unique within the run. The id of a tool call is the id of its span.' }),
-      parent_id: Type.Union([Type.String(), Type.Null()], { description: 'Null for the run itself.' }),
-      kind: Type.Enum(['run', 'plan', 'turn', 'model', 'tool', 'sub_agent', 'approval', 'wait', 'move'], {
-        description:
-          'plan: the making of a plan, or one of its steps. turn: a model call and the tool calls that it requested. sub_agent: a call of a sub-agent, which has turns of its own. wait: time in the session queue, for an approval or a reader. move: another process goes on with the run.',
-      }),
-      name: Type.String(),
-      status: Type.Enum(['waiting', 'running', 'success', 'error', 'timeout', 'cancelled']),
-      started_at: Type.String({ format: 'date-time' }),
-      ended_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description: 'Null while the part lasts.' }),
-      attributes: Attributes,
-      messages: Type.Optional(
-        Type.Array(SpanMessage, {
-          description: 'What the model was sent, without the system prompt. Only on a model call that `span` names.',
-        }),
-      ),
-    },
-    { description: 'A part of a run.' },
+export const Span = namedObject('Span', 'A part of a run.', {
+  id: Type.String({ description: 'Unique within the run. The id of a tool call is the id of its span.' }),
+  parent_id: orNull(Type.String(), 'Null for the run itself.'),
+  kind: Type.Enum(['run', 'plan', 'turn', 'model', 'tool', 'sub_agent', 'approval', 'wait', 'move'], {
+    description:
+      'plan: the making of a plan, or one of its steps. turn: a model call and the tool calls that it requested. sub_agent: a call of a sub-agent, which has turns of its own. wait: time in the session queue, for an approval or a reader. move: another process goes on with the run.',
+  }),
+  name: Type.String(),
+  status: Type.Enum(['waiting', 'running', 'success', 'error', 'timeout', 'cancelled']),
+  started_at: Type.String({ format: 'date-time' }),
+  ended_at: orNull(Type.String({ format: 'date-time' }), 'Null while the part lasts.'),
+  attributes: Attributes,
+  messages: Type.Optional(
+    Type.Array(SpanMessage, {
+      description: 'What the model was sent, without the system prompt. Only on a model call that `span` names.',
+    }),
   ),
-)
+})
 
-export const RunTrace = named(
-  'RunTrace',
-  Type.Object(
-    {
-      request_id: Type.String(),
-      status: Type.Enum(['pending', 'running', 'interrupted', 'success', 'error', 'timeout', 'cancelled']),
-      spans: Type.Array(Span, { description: 'Ordered by start; the run itself is the first.' }),
-    },
-    { description: 'The parts of a run as spans.' },
-  ),
-)
+export const RunTrace = namedObject('RunTrace', 'The parts of a run as spans.', {
+  request_id: Type.String(),
+  status: Type.Enum(['pending', 'running', 'interrupted', 'success', 'error', 'timeout', 'cancelled']),
+  spans: Type.Array(Span, { description: 'Ordered by start; the run itself is the first.' }),
+})
 
 export interface RunTraceServices {
   traces: RunTraces
@@ -156,23 +143,17 @@ export function runTraceRoutes(app: App, { traces, runStore }: RunTraceServices)
 
   app.get(
     '/core/v1/runs/:request_id/trace',
-    {
-      config: { access: accessTo.readRun },
-      schema: {
-        tags: ['Runs'],
-        summary: 'Get the trace of a run',
-        description:
-          'The parts of a run as spans: turns, model calls with their attempts, tool calls, sub-agents, approvals, waits, and changes of the process. ' +
-          'The trace grows while the run lasts, and is kept as long as the run. Long values are cut, and their span has `truncated`; `span` gets a span with whole values.',
-        details: () => ({
-          description: `Use it to see why a run took its time, or what a model was asked. ${whereId} ${whose} A span that is not there is 404.`,
-          parameters: { span: 'model:1' },
-        }),
-        params,
-        querystring: Query,
-        response: { 200: RunTrace, 404: ErrorReply, 409: ErrorReply, 410: ErrorReply, 422: ValidationReply, ...refusals },
-      },
-    },
+    route(accessTo.readRun, 'Runs', {
+      summary: 'Get the trace of a run',
+      description:
+        'The parts of a run as spans: turns, model calls with their attempts, tool calls, sub-agents, approvals, waits, and changes of the process. ' +
+        'The trace grows while the run lasts, and is kept as long as the run. Long values are cut, and their span has `truncated`; `span` gets a span with whole values.',
+      text: `Use it to see why a run took its time, or what a model was asked. ${whereId} ${whose} A span that is not there is 404.`,
+      parameters: { span: 'model:1' },
+      params,
+      querystring: Query,
+      response: replies({ 200: RunTrace }, 404, 409, 410, 422),
+    }),
     async (request) => {
       const { request_id: requestId } = request.params
       const { issuer, sub, span } = request.query

@@ -1,3 +1,4 @@
+import { replies, route } from '../../schemas/route.ts'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../../server/app.ts'
@@ -14,10 +15,10 @@ import { keptFilesOf } from '../../../runs/run-result.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { disconnectSignal } from '../../server/connection.ts'
 import { followNamed, type Exchange, type OpenChat } from '../../reader.ts'
-import { ErrorReply, Id, refusals, ValidationReply } from '../../schemas/shared.ts'
+import { ErrorReply, Id, orNull } from '../../schemas/shared.ts'
 import { lastEventHeader, lastEventNumber, sendRun } from '../../send-run.ts'
 import { streamChunks } from '../../doors/core/projection.ts'
-import { named } from '../../schemas/named.ts'
+import { namedObject } from '../../schemas/named.ts'
 import { waitingFields, InterruptedEvent, eventStream, ChainAnswer } from '../../schemas/chat.ts'
 
 export const whereId = 'Take a `request_id` from `GET /core/v1/runs`, or from the header `request-id` of a chat.'
@@ -44,36 +45,34 @@ export const OwnerQuery = Type.Object({
   ),
 })
 
-export const Run = named(
-  'Run',
-  Type.Object({
-    request_id: Type.String(),
-    session_id: Type.String(),
-    status: Type.Enum(['pending', 'running', 'interrupted', 'success', 'error', 'timeout', 'cancelled']),
-    created_at: Type.String(),
-    started_at: Type.Union([Type.String(), Type.Null()]),
-    ended_at: Type.Union([Type.String(), Type.Null()]),
-    outcome: Type.Optional(ChainAnswer.properties.body),
-    error: Type.Optional(ErrorReply),
-    ...waitingFields,
-    callback: Type.Optional(
-      Type.Object({
-        url: Type.String(),
-        status: Type.Enum(['pending', 'delivered', 'failed', 'gone']),
-        attempts: Type.Array(
-          Type.Object({
-            at: Type.String(),
-            event: Type.Optional(InterruptedEvent),
-            status: Type.Union([Type.Integer(), Type.Null()], { description: 'HTTP status; null if no response arrived.' }),
-            error: Type.Optional(Type.String()),
-          }),
-        ),
-      }),
-    ),
-  }),
-)
+export const Run = namedObject('Run', {
+  request_id: Type.String(),
+  session_id: Type.String(),
+  status: Type.Enum(['pending', 'running', 'interrupted', 'success', 'error', 'timeout', 'cancelled']),
+  created_at: Type.String(),
+  started_at: orNull(Type.String()),
+  ended_at: orNull(Type.String()),
+  outcome: Type.Optional(ChainAnswer.properties.body),
+  error: Type.Optional(ErrorReply),
+  ...waitingFields,
+  callback: Type.Optional(
+    Type.Object({
+      url: Type.String(),
+      status: Type.Enum(['pending', 'delivered', 'failed', 'gone']),
+      attempts: Type.Array(
+        Type.Object({
+          at: Type.String(),
+          event: Type.Optional(InterruptedEvent),
+          status: orNull(Type.Integer(), 'HTTP status; null if no response arrived.'),
+          error: Type.Optional(Type.String()),
+        }),
+      ),
+    }),
+  ),
+})
 
-const missing = { 404: ErrorReply, 410: ErrorReply, 422: ValidationReply }
+const ended = Type.Null({ description: 'The run has ended and `last-event-id` is its last event.' })
+const runReplies = replies({ 200: Run }, 404, 409, 410, 422)
 
 export type ViewServices = Pick<RunServices, 'callbacks' | 'openCalls' | 'artifacts'> & { runStore: Pick<RunStore, 'find'> }
 
@@ -123,21 +122,15 @@ export function runRoutes(app: App, services: RunServices): void {
 
   app.get(
     '/core/v1/runs/:request_id',
-    {
-      config: { access: accessTo.readRun },
-      schema: {
-        tags: ['Runs'],
-        summary: 'Get a run',
-        details: () => ({
-          description: `The state of a run and, once it has ended, its \`outcome\`: the same object as \`body\` of \`POST /core/v1/chain\`. Use it to poll an asynchronous chat, or to read an answer again. A run that failed has \`error\`, one that waits for decisions has \`approval_required\`, one that waits for its client \`client_tool_calls\`, one with a callback has \`callback\`.
+    route(accessTo.readRun, 'Runs', {
+      summary: 'Get a run',
+      text: `The state of a run and, once it has ended, its \`outcome\`: the same object as \`body\` of \`POST /core/v1/chain\`. Use it to poll an asynchronous chat, or to read an answer again. A run that failed has \`error\`, one that waits for decisions has \`approval_required\`, one that waits for its client \`client_tool_calls\`, one with a callback has \`callback\`.
 
 ${whereId} ${whose} A run is kept for \`retention.runs\` days; after its session is deleted, it is 410.`,
-        }),
-        params,
-        querystring: OwnerQuery,
-        response: { 200: Run, ...missing, 409: ErrorReply, ...refusals },
-      },
-    },
+      params,
+      querystring: OwnerQuery,
+      response: runReplies,
+    }),
     async (request) => {
       const key = await runKeyOf(request)
       return viewRun(services, principalOf(request), await findReadable(key))
@@ -146,21 +139,15 @@ ${whereId} ${whose} A run is kept for \`retention.runs\` days; after its session
 
   app.delete(
     '/core/v1/runs/:request_id',
-    {
-      config: { access: accessTo.cancelRun },
-      schema: {
-        tags: ['Runs'],
-        summary: 'Cancel a run',
-        details: () => ({
-          description: `Stops a run and answers with it. What the run had so far is kept in its session.
+    route(accessTo.cancelRun, 'Runs', {
+      summary: 'Cancel a run',
+      text: `Stops a run and answers with it. What the run had so far is kept in its session.
 
 ${whereId} ${whose} A run that has ended is 409 \`RunEnded\`.`,
-        }),
-        params,
-        querystring: OwnerQuery,
-        response: { 200: Run, ...missing, 409: ErrorReply, ...refusals },
-      },
-    },
+      params,
+      querystring: OwnerQuery,
+      response: runReplies,
+    }),
     async (request) => {
       const key = await runKeyOf(request)
       await findReadable(key)
@@ -171,20 +158,14 @@ ${whereId} ${whose} A run that has ended is 409 \`RunEnded\`.`,
 
   app.post(
     '/core/v1/runs/:request_id/callback',
-    {
-      config: { access: 'runs.write' },
-      schema: {
-        tags: ['Runs'],
-        summary: 'Send an undelivered callback again now',
-        details: () => ({
-          description: `Makes one attempt at once, for a receiver that was away. The reply is the run, with the attempt in \`callback\`, whatever its result.
+    route('runs.write', 'Runs', {
+      summary: 'Send an undelivered callback again now',
+      text: `Makes one attempt at once, for a receiver that was away. The reply is the run, with the attempt in \`callback\`, whatever its result.
 
 Take a \`request_id\` from \`GET /core/v1/callbacks?status=failed\`. A callback that was delivered is 409 \`CallbackDelivered\`, a run that has not ended 409 \`RunNotEnded\`, a run without a callback 404. A push notification of an A2A task, which has a \`config_id\`, is not sent again on request.`,
-        }),
-        params,
-        response: { 200: Run, ...missing, 409: ErrorReply, ...refusals },
-      },
-    },
+      params,
+      response: runReplies,
+    }),
     async (request, reply) => {
       const key = ownRunKey(request, request.params.request_id)
       await callbacks.resend(key, disconnectSignal(reply))
@@ -200,30 +181,19 @@ Take a \`request_id\` from \`GET /core/v1/callbacks?status=failed\`. A callback 
   app.get(
     '/core/v1/runs/:request_id/stream',
     {
-      // A HEAD request would read the whole run without a reader.
-      exposeHeadRoute: false,
-      config: { access: accessTo.readRun },
-      schema: {
-        tags: ['Runs'],
+      ...route(accessTo.readRun, 'Runs', {
         summary: 'Stream the events of a run, from the start or after last-event-id, then live',
-        details: () => ({
-          description: `The events of a run from the first one, or after the one that \`last-event-id\` names, then live until its end: nothing is lost or repeated. Use it after a broken connection, and to watch a run that somebody else started. The chunks are those of \`POST /core/v1/chain_streaming\`. 204 means that there are no further events.
+        text: `The events of a run from the first one, or after the one that \`last-event-id\` names, then live until its end: nothing is lost or repeated. Use it after a broken connection, and to watch a run that somebody else started. The chunks are those of \`POST /core/v1/chain_streaming\`. 204 means that there are no further events.
 
 ${whereId} ${whose} A run that failed before its first event is answered with its error.`,
-        }),
         params,
         querystring: OwnerQuery,
         headers: Type.Object(lastEventHeader),
-        response: {
-          200: eventStream,
-          204: Type.Null({ description: 'The run has ended and `last-event-id` is its last event.' }),
-          ...missing,
-          // A run that failed before its first event is answered with its error; 409 also means an ambiguous id.
-          409: ErrorReply,
-          502: ErrorReply,
-          ...refusals,
-        },
-      },
+        // A run that failed before its first event is answered with its error; 409 also means an ambiguous id.
+        response: replies({ 200: eventStream, 204: ended }, 404, 409, 410, 422, 502),
+      }),
+      // A HEAD request would read the whole run without a reader.
+      exposeHeadRoute: false,
     },
     async (request, reply) => {
       const key = await runKeyOf(request)

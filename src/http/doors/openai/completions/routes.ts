@@ -1,3 +1,4 @@
+import { route } from '../../../schemas/route.ts'
 import { accessTo } from '../../../../access/permissions.ts'
 import type { App } from '../../../server/app.ts'
 import { principalOf } from '../../../server/authenticate.ts'
@@ -22,13 +23,9 @@ export type CompletionServices = ChatServices & OutputServices
 export function chatCompletionRoutes(app: App, services: CompletionServices): void {
   app.post(
     '/v1/chat/completions',
-    {
-      config: { access: accessTo.chat, errorShape: 'openai', hasSession: true, startsRun: true },
-      schema: {
-        tags: ['OpenAI'],
-        summary: 'Chat, compatible with OpenAI’s chat completions',
-        details: () => ({
-          description: `Asks the agent through the interface of OpenAI's chat completions: point the base URL of a client at \`<address>/v1\`, use an access key as its API key and \`agent-core\` as the model. The agent's own tools run inside of the service; the reply has the answer alone, with thoughts in \`reasoning_content\`.
+    route({ access: accessTo.chat, errorShape: 'openai', hasSession: true, startsRun: true }, 'OpenAI', {
+      summary: 'Chat, compatible with OpenAI’s chat completions',
+      text: `Asks the agent through the interface of OpenAI's chat completions: point the base URL of a client at \`<address>/v1\`, use an access key as its API key and \`agent-core\` as the model. The agent's own tools run inside of the service; the reply has the answer alone, with thoughts in \`reasoning_content\`.
 
 \`tools\` are run by the client. A call ends the reply with \`finish_reason: "tool_calls"\`; the next request brings the outputs as \`tool\` messages, and has the rest of the same run. Outputs that no run of the caller waits for are history.
 
@@ -39,56 +36,52 @@ Every parameter has its effect, or is a 400 that names it; parameters that the s
 The client usually sends the whole conversation. Without \`session-id\` each request is a session of its own.
 
 404: the model is not this agent. 409, 410, 502: as for \`POST /core/v1/chain\`.`,
-          requests: {
-            'application/json': {
-              question: { summary: 'A question', value: { model: 'agent-core', messages } },
-              stream: {
-                summary: 'A streamed answer',
-                value: { model: 'agent-core', messages, stream: true, stream_options: { include_usage: true } },
+      examples: {
+        question: { summary: 'A question', value: { model: 'agent-core', messages } },
+        stream: {
+          summary: 'A streamed answer',
+          value: { model: 'agent-core', messages, stream: true, stream_options: { include_usage: true } },
+        },
+        file: {
+          summary: 'A question about a file',
+          value: {
+            model: 'agent-core',
+            messages: [
+              {
+                role: 'user',
+                content: [
+                  { type: 'file', file: { filename: 'rules.md', file_data: 'IyBQYXJraW5nCgpWaXNpdG9ycyBwYXJrIGluIHRoZSB5YXJkLg==' } },
+                  { type: 'text', text: 'Where do visitors park?' },
+                ],
               },
-              file: {
-                summary: 'A question about a file',
-                value: {
-                  model: 'agent-core',
-                  messages: [
-                    {
-                      role: 'user',
-                      content: [
-                        { type: 'file', file: { filename: 'rules.md', file_data: 'IyBQYXJraW5nCgpWaXNpdG9ycyBwYXJrIGluIHRoZSB5YXJkLg==' } },
-                        { type: 'text', text: 'Where do visitors park?' },
-                      ],
-                    },
-                  ],
-                },
-              },
-              tools: {
-                summary: 'A question, with a tool that the client runs',
-                value: {
-                  model: 'agent-core',
-                  messages: [{ role: 'user', content: 'What is the weather in Basel?' }],
-                  tools: [
-                    {
-                      type: 'function',
-                      function: {
-                        name: 'get_weather',
-                        description: 'The weather in a city.',
-                        parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
-                      },
-                    },
-                  ],
-                },
-              },
-            },
+            ],
           },
-        }),
-        headers: IdHeaders,
-        body: CompletionBody,
-        response: {
-          200: jsonOrEvents(ChatCompletion, ChatCompletionChunk, '`chat.completion.chunk`s, then `[DONE]`.'),
-          ...openAiRefusals(400, 401, 403, 404, 409, 410, 413, 415, 429, 500, 502, 503),
+        },
+        tools: {
+          summary: 'A question, with a tool that the client runs',
+          value: {
+            model: 'agent-core',
+            messages: [{ role: 'user', content: 'What is the weather in Basel?' }],
+            tools: [
+              {
+                type: 'function',
+                function: {
+                  name: 'get_weather',
+                  description: 'The weather in a city.',
+                  parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+                },
+              },
+            ],
+          },
         },
       },
-    },
+      headers: IdHeaders,
+      body: CompletionBody,
+      response: {
+        200: jsonOrEvents(ChatCompletion, ChatCompletionChunk, '`chat.completion.chunk`s, then `[DONE]`.'),
+        ...openAiRefusals(400, 401, 403, 404, 409, 410, 413, 415, 429, 500, 502, 503),
+      },
+    }),
     async (request, reply) => {
       const { opening, head, stream, withUsage } = await openCompletion(services, { request, reply }, request.body)
       if (stream) {

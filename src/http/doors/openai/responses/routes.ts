@@ -1,3 +1,4 @@
+import { route } from '../../../schemas/route.ts'
 import type { FastifySchema, FastifyReply, FastifyRequest } from 'fastify'
 import { accessTo } from '../../../../access/permissions.ts'
 import { ServiceError } from '../../../../errors.ts'
@@ -10,7 +11,7 @@ import { lastReceived } from '../../../../runs/parts.ts'
 import { streamResponse } from './projection.ts'
 import { ResponseEvent, ResponseReply, ResponseBody, Deleted, ItemList } from './schemas.ts'
 import { openResponse, toResponse } from './response.ts'
-import { IdHeaders } from '../../../schemas/shared.ts'
+import { IdHeaders, optionalText } from '../../../schemas/shared.ts'
 import { sendRun } from '../../../send-run.ts'
 import { Type } from 'typebox'
 import type { EchoStore } from '../../../../runs/log/echo-store.ts'
@@ -39,13 +40,9 @@ const page = { limit: 20, order: 'asc', after: 'msg_0198f0a4-6a1e-7c3b-9f52-2d4c
 export function responseRoutes(app: App, services: CreateServices): void {
   app.post(
     '/v1/responses',
-    {
-      config: { access: accessTo.chat, errorShape: 'openai', hasSession: true, startsRun: true },
-      schema: {
-        tags: ['OpenAI'],
-        summary: 'Chat, compatible with OpenAI’s responses',
-        details: () => ({
-          description: `Asks the agent through the interface of OpenAI's responses. A response is a run, named \`resp_<request id>\`: it can be read, followed and cancelled later, and continued by \`previous_response_id\`. With \`stream: true\` the reply is server-sent events from \`response.created\` to \`response.completed\`, \`response.incomplete\` or \`response.failed\`.
+    route({ access: accessTo.chat, errorShape: 'openai', hasSession: true, startsRun: true }, 'OpenAI', {
+      summary: 'Chat, compatible with OpenAI’s responses',
+      text: `Asks the agent through the interface of OpenAI's responses. A response is a run, named \`resp_<request id>\`: it can be read, followed and cancelled later, and continued by \`previous_response_id\`. With \`stream: true\` the reply is server-sent events from \`response.created\` to \`response.completed\`, \`response.incomplete\` or \`response.failed\`.
 
 \`output\` has the text before tool calls as messages with the phase \`commentary\`, and the answer with the phase \`final_answer\`. Tools of the agent run inside of it and are not shown. Calls of the request's own function tools end the response as \`function_call\` items; a request with their \`function_call_output\` items resumes the run, and its response is \`resp_<request id>~2\`, \`~3\` and so on.
 
@@ -56,26 +53,22 @@ Documents that the answer rests on are annotations \`file_citation\` of its text
 Each parameter has its effect, or is a 400 that names it. Errors have the shape of OpenAI's API.
 
 404: the model is not this agent; the previous response, the conversation or a referenced item is unknown. 409, 410, 502: as for \`POST /core/v1/chain\`.`,
-          requests: {
-            'application/json': {
-              question: { summary: 'A question', value: { model: 'agent-core', input: question } },
-              stream: { summary: 'A streamed answer', value: { model: 'agent-core', input: question, stream: true } },
-              background: { summary: 'In the background', value: { model: 'agent-core', input: question, background: true } },
-              tools: {
-                summary: 'With a tool of the client',
-                value: { model: 'agent-core', input: 'Where am I?', tools: [tool], tool_choice: 'required' },
-              },
-            },
-          },
-        }),
-        headers: IdHeaders,
-        body: ResponseBody,
-        response: {
-          200: jsonOrEvents(ResponseReply, ResponseEvent, 'from `response.created` to `response.completed`, `.incomplete` or `.failed`.'),
-          ...openAiRefusals(400, 401, 403, 404, 409, 410, 413, 415, 429, 500, 502, 503),
+      examples: {
+        question: { summary: 'A question', value: { model: 'agent-core', input: question } },
+        stream: { summary: 'A streamed answer', value: { model: 'agent-core', input: question, stream: true } },
+        background: { summary: 'In the background', value: { model: 'agent-core', input: question, background: true } },
+        tools: {
+          summary: 'With a tool of the client',
+          value: { model: 'agent-core', input: 'Where am I?', tools: [tool], tool_choice: 'required' },
         },
       },
-    },
+      headers: IdHeaders,
+      body: ResponseBody,
+      response: {
+        200: jsonOrEvents(ResponseReply, ResponseEvent, 'from `response.created` to `response.completed`, `.incomplete` or `.failed`.'),
+        ...openAiRefusals(400, 401, 403, 404, 409, 410, 413, 415, 429, 500, 502, 503),
+      },
+    }),
     async (request, reply) => {
       const isStream = request.body.stream === true
       const { head, opening } = await createResponse(services, { request, reply }, request.body)
@@ -123,7 +116,7 @@ export interface StoredResponseServices extends ReaderServices {
   changes: Pick<SessionChanges, 'remove'>
 }
 
-const tags = ['OpenAI']
+const tag = 'OpenAI'
 const params = Type.Object({ response_id: Type.String({ maxLength: 200, description: '`resp_<request id>`' }) })
 const refusals = openAiRefusals(400, 401, 403, 404, 429, 500, 503)
 
@@ -139,7 +132,7 @@ const ReadQuery = Type.Object({
 export const ItemQuery = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
   order: Type.Enum(['asc', 'desc'], { default: 'desc', description: '`desc`: newest first.' }),
-  after: Type.Optional(Type.String({ description: 'The id of an item: the page begins after this item.' })),
+  after: optionalText('The id of an item: the page begins after this item.'),
 })
 
 type StoredRequest = FastifyRequest<{ Params: { response_id: string } }>
@@ -154,22 +147,18 @@ export function storedResponseRoutes(app: App, services: StoredResponseServices)
   app.get(
     '/v1/responses/:response_id',
     {
-      // A HEAD request would read the whole run without a reader.
-      exposeHeadRoute: false,
-      config: { access: accessTo.readRun, errorShape: 'openai' },
-      schema: {
-        tags,
+      ...route({ access: accessTo.readRun, errorShape: 'openai' }, tag, {
         summary: 'Get a response, or follow its events',
-        details: () => ({
-          description: `The response in its current state. With \`stream=true\`, its events from the start, or after the \`sequence_number\` of \`starting_after\`, then live: with the same numbers on every replica.
+        text: `The response in its current state. With \`stream=true\`, its events from the start, or after the \`sequence_number\` of \`starting_after\`, then live: with the same numbers on every replica.
 
 ${unknownId}`,
-          parameters: { ...responseId, stream: false, starting_after: 4 },
-        }),
+        parameters: { ...responseId, stream: false, starting_after: 4 },
         params,
         querystring: ReadQuery,
         response: { 200: jsonOrEvents(ResponseReply, ResponseEvent, 'as of `POST /v1/responses`, with the same numbers.'), ...refusals },
-      },
+      }),
+      // A HEAD request would read the whole run without a reader.
+      exposeHeadRoute: false,
     },
     async (request, reply) => {
       const { stream, starting_after: startingAfter = -1 } = request.query
@@ -180,21 +169,15 @@ ${unknownId}`,
 
   app.post(
     '/v1/responses/:response_id/cancel',
-    {
-      config: { access: accessTo.cancelRun, errorShape: 'openai' },
-      schema: {
-        tags,
-        summary: 'Cancel a response; a response that has ended stays as it is',
-        details: () => ({
-          description: `Cancels the run of a response, in the background or not, and returns the response. One that has ended is returned as it is.
+    route({ access: accessTo.cancelRun, errorShape: 'openai' }, tag, {
+      summary: 'Cancel a response; a response that has ended stays as it is',
+      text: `Cancels the run of a response, in the background or not, and returns the response. One that has ended is returned as it is.
 
 ${unknownId}`,
-          parameters: responseId,
-        }),
-        params,
-        response: { 200: ResponseReply, ...refusals, ...openAiRefusals(413, 415) },
-      },
-    },
+      parameters: responseId,
+      params,
+      response: { 200: ResponseReply, ...refusals, ...openAiRefusals(413, 415) },
+    }),
     async (request) => {
       const { run } = await find(request)
       await endRun(runs, run)
@@ -204,21 +187,15 @@ ${unknownId}`,
 
   app.delete(
     '/v1/responses/:response_id',
-    {
-      config: { access: 'sessions.write', errorShape: 'openai' },
-      schema: {
-        tags,
-        summary: 'Delete a response. The messages of a conversation with other responses stay',
-        details: () => ({
-          description: `Cancels a response if it has not ended, and deletes it. The only response of a session is deleted with the session. Otherwise the messages stay in the conversation, until the conversation is deleted.
+    route({ access: 'sessions.write', errorShape: 'openai' }, tag, {
+      summary: 'Delete a response. The messages of a conversation with other responses stay',
+      text: `Cancels a response if it has not ended, and deletes it. The only response of a session is deleted with the session. Otherwise the messages stay in the conversation, until the conversation is deleted.
 
 ${unknownId}`,
-          parameters: responseId,
-        }),
-        params,
-        response: { 200: Deleted, ...refusals },
-      },
-    },
+      parameters: responseId,
+      params,
+      response: { 200: Deleted, ...refusals },
+    }),
     async (request) => {
       const { response_id: id } = request.params
       await deleteResponse(services, principalOf(request), await find(request))
@@ -228,22 +205,16 @@ ${unknownId}`,
 
   app.get(
     '/v1/responses/:response_id/input_items',
-    {
-      config: { access: accessTo.readRun, errorShape: 'openai' },
-      schema: {
-        tags,
-        summary: 'List the input items of a response',
-        details: () => ({
-          description: `The items that the request sent, newest first. Items of earlier responses are listed by those responses. Images are listed without their bytes.
+    route({ access: accessTo.readRun, errorShape: 'openai' }, tag, {
+      summary: 'List the input items of a response',
+      text: `The items that the request sent, newest first. Items of earlier responses are listed by those responses. Images are listed without their bytes.
 
 ${unknownId}`,
-          parameters: { ...responseId, ...page },
-        }),
-        params,
-        querystring: ItemQuery,
-        response: { 200: ItemList, ...refusals },
-      },
-    },
+      parameters: { ...responseId, ...page },
+      params,
+      querystring: ItemQuery,
+      response: { 200: ItemList, ...refusals },
+    }),
     async (request) => {
       const { head, echo } = await find(request)
       return toPage(toListedItems(head.key, echo.input), request.query)

@@ -1,7 +1,7 @@
-import { Type, type Static, type TSchema } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { clientToolName, GeneratedArtifact, waitingFields } from '../../../schemas/chat.ts'
 import { InputAudio, Reasoning, sampling, Verbosity } from '../parameters.ts'
-import { maybe } from '../../../schemas/shared.ts'
+import { maybe, orNull } from '../../../schemas/shared.ts'
 
 /** Schemas of responses: the request, whose parameters are checked in `parameters.ts`, and the replies. */
 
@@ -140,7 +140,6 @@ export type ResponseBody = Static<typeof ResponseBody>
 export type InputItem = Static<typeof InputItem>
 export type ContentPart = Static<typeof Part>
 
-const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 const tokens = Type.Integer({ minimum: 0 })
 const Fields = Type.Object({}, { additionalProperties: true })
 
