@@ -189,8 +189,8 @@ test('stream: a silent connection is replaced, a slow one with comments is not',
   const slow: ScriptedReply = (_, response) => {
     response.writeHead(200, type).write(event(1, 'a'))
     void (async () => {
-      for (let count = 0; count < 6; count++) {
-        await sleep(60)
+      for (let count = 0; count < 30; count++) {
+        await sleep(20)
         response.write(': keep-alive\n\n')
       }
       response.write(event(2, 'b'))
@@ -198,7 +198,7 @@ test('stream: a silent connection is replaced, a slow one with comments is not',
   }
   const never: ScriptedReply = () => undefined
   const { client, sent } = await start(t, [never, slow, events([last(3)])])
-  assert.deepEqual(await read(client.stream(question, { ...ids, silenceMs: 200 })), ['1 a', '2 b', '3 stop'])
+  assert.deepEqual(await read(client.stream(question, { ...ids, silenceMs: 500 })), ['1 a', '2 b', '3 stop'])
   assert.deepEqual(sent(), [started, started, `${resumed} r1:2`])
 })
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { until } from '../fixtures/async-client.ts'
 import { makeBomb, makeImage, svg } from '../fixtures/make-images.ts'
 import { makeDocx, makePdf, makeXlsx } from '../fixtures/make-documents.ts'
 import { scripted, startService, type ServiceOptions, type TestService } from '../fixtures/service.ts'
@@ -214,7 +215,10 @@ test('Chat: a continued request, and a queued request, keep their images and fil
   const headers = { 'session-id': 's', 'request-id': 'r' }
   assert.equal((await client.chat(body, headers)).status, 502)
   const going = client.chat(body, headers)
-  await new Promise((resolve) => setTimeout(resolve, 100))
+  await until(
+    async () => service.model.requests.length,
+    (count) => count === 2,
+  )
   const waiting = client.chat(asking({ images: [atPath('pictures/b.jpg')] }, 'And this?'), { 'session-id': 's' })
   assert.deepEqual([(await going).status, (await waiting).status], [200, 200])
   for (const index of [0, 1]) {

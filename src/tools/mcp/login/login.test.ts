@@ -90,10 +90,10 @@ test('a renewal that a dead process has begun is taken over after its time', asy
   await login()
   const { call } = await connect()
   authorization.expireAll()
-  await logins.save(key, { ...(await stored())!, renewingUntil: Date.now() + 400 }, anyRevision)
-  const startedAt = performance.now()
+  const renewingUntil = Date.now() + 400
+  await logins.save(key, { ...(await stored())!, renewingUntil }, anyRevision)
   assert.equal((await call('moody')).output, 'sunny')
-  assert.ok(performance.now() - startedAt > 300)
+  assert.ok(Date.now() >= renewingUntil)
 })
 
 test('a login that cannot be renewed asks for another, and another login is used at once', async (t) => {
