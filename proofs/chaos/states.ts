@@ -64,9 +64,9 @@ const ownership: Row[] = [
 ]
 
 const execution: Row[] = [
-  ['resumed-with-progress', 'runs/execution/load-progress.ts', 'A resumed run makes no recorded call again', 120],
-  ['resumed-without-progress', 'runs/execution/load-progress.ts', 'A resumed run has one human message', 60],
-  ['resumed-in-tool', 'runs/execution/load-progress.ts', 'A call without a result is repeated only if it reads', 120],
+  ['resumed-with-progress', 'runs/execution/prepare.ts', 'A resumed run makes no recorded call again', 120],
+  ['resumed-without-progress', 'runs/execution/prepare.ts', 'A resumed run has one human message', 60],
+  ['resumed-in-tool', 'runs/execution/prepare.ts', 'A call without a result is repeated only if it reads', 120],
   ['write-outcome-unknown', 'agent/call.ts', 'A write that may have been made is not repeated', 600],
   ['partial-answer-replaced', 'store/queue/moves.ts', 'A continued run has one answer', 600],
   ['model-retried', 'models/retry.ts', 'A repeated model call shows no text twice', 120],

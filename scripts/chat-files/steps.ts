@@ -39,7 +39,17 @@ export const steps: readonly Step[] = [
   {
     title: 'Prepare',
     text: "The session's window, summary, files and memories become the transcript; tools are selected.",
-    globs: ['runs/window/**', 'runs/attachments/**', 'sessions/**', 'files/**', 'memory/**', 'service/**', 'sub-agents/**', 'tools/**'],
+    globs: [
+      'runs/execution/prepare.ts',
+      'runs/window/**',
+      'runs/attachments/**',
+      'sessions/**',
+      'files/**',
+      'memory/**',
+      'service/**',
+      'sub-agents/**',
+      'tools/**',
+    ],
   },
   {
     title: 'Loop',
@@ -54,7 +64,7 @@ export const steps: readonly Step[] = [
   {
     title: 'Log',
     text: 'Each event gets its number and reaches every reader.',
-    globs: ['runs/log/**', 'runs/trace/**', 'runs/execution/{keep-event,usage}.ts', 'metrics/**', 'tracing/**'],
+    globs: ['runs/log/**', 'runs/trace/**', 'metrics/**', 'tracing/**'],
   },
   {
     title: 'End',

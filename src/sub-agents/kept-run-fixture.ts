@@ -149,7 +149,7 @@ export class KeptRun {
     return { ...options, tools: () => [...tools, ...delegation.tools()], earlierMessages }
   }
 
-  /** As `runs/execution/keep-event.ts` and `runs/execution/progress.ts` do. */
+  /** As `runs/execution/execute.ts` and `runs/execution/progress.ts` do. */
   private keep(event: StoryEvent, messages: Message[], attempt: { results: ToolMessage[]; nested: KeptRun['nested'] }): void {
     const checkpoint = () => {
       const known = new Set(messages.flatMap((message) => (message.role === 'tool' ? [message.callId] : [])))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Image } from '../../agent/messages.ts'
 import { newestImages, toEarlierMessage } from './result-images.ts'
-import { toNewMessages, toTranscript } from '../window/transcript.ts'
+import { toNewMessages, toTranscript } from '../window/window.ts'
 import type { HistoryMessage } from '../run-store.ts'
 
 const names = (count: number) => Array.from({ length: count }, (_, at) => ({ name: `${at + 1}.png`, mediaType: 'image/png' }))

@@ -7,9 +7,8 @@ import { isDeeper, maxJsonDepth } from '../../json/shape.ts'
 /** The faults of a value as clauses; empty for a valid value. */
 type FaultsOf = (schema: JsonSchema, value: JsonValue) => Promise<string[]>
 
-/** The schema of a run's answer, as the loop needs it; undefined for none. */
-export function toAnswerSchema(schema: JsonSchema | null | undefined, maxRepairs: number, faultsOf: FaultsOf): AnswerSchema | undefined {
-  if (!schema) return undefined
+/** The schema of a run's answer, as the loop needs it. */
+export function toAnswerSchema(schema: JsonSchema, maxRepairs: number, faultsOf: FaultsOf): AnswerSchema {
   // The loop checks the same answer when it arrives and at the end.
   let last: { text: string; fault: Promise<string | undefined> } | undefined
   return {

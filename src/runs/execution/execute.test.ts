@@ -10,7 +10,7 @@ import { call, providerCall, say, ScriptedModel, texts, type ScriptedReply } fro
 import { MemoryRunStore } from '../memory-run-store-fixture.ts'
 import { agentOf, keyOf, newRun, portsOf } from '../process-fixture.ts'
 import { FenceLost, type Turn } from '../run-store.ts'
-import { toTranscript } from '../window/transcript.ts'
+import { toTranscript } from '../window/window.ts'
 import { LiveRun, type LiveRunOptions } from '../ownership/live-run.ts'
 import { endAs, execute } from './execute.ts'
 import { EndNotStored } from './finish.ts'

@@ -1,4 +1,4 @@
-import { isOfPlan, repair, withoutImageBytes, withoutRepairs } from '../../agent/history.ts'
+import { withoutRepairs, repair, withoutImageBytes } from '../../agent/history.ts'
 import type { Step } from '../../agent/events.ts'
 import { planningOf } from '../../agent/plan-position.ts'
 import { toErrorBody, type ErrorBody } from '../../errors.ts'
@@ -11,20 +11,25 @@ import type { LiveRun } from '../ownership/live-run.ts'
 import { citationsOf, citationsOfSources } from './citations.ts'
 import { reasonOfError } from './answer-schema.ts'
 import { outputOf, stepsOf, toAnswerStep } from '../log/outcome.ts'
-import { artifactsOf, checkpoint, filesOf, hasToolResults, hasUnstored, type Progress } from './progress.ts'
-import { statusOfEnd, type EndEvent } from '../run.ts'
+import { checkpoint, hasUnstored, type Progress } from './progress.ts'
+import { statusOfEnd, type EndEvent, type LoggedEvent } from '../run.ts'
 import { FenceLost, type EndedRun, type NewMessage, type NextRun } from '../run-store.ts'
-import { costOfRun, toolsOf, toUsage, totalsOf } from './usage.ts'
-import { hintNames, nextWindowStart, toSizedMessage } from '../window/window.ts'
-import type { AssistantMessage, Message } from '../../agent/messages.ts'
+import { hintNames } from '../window/filters.ts'
+import { nextWindowStart, toSizedMessage } from '../window/window.ts'
+import type { AssistantMessage, Message, Artifact } from '../../agent/messages.ts'
+import { addUsage, type ModelUsage } from '../../agent/model.ts'
+import type { Agent } from '../../configuration/agent.ts'
+import { costOf } from '../../configuration/model-schema.ts'
+import type { AgentConfig } from '../../configuration/schema.ts'
+import { maxDurations, type ToolUse } from '../reports/series.ts'
+import type { UsageEntry } from '../../sessions/message.ts'
 
 /** Stores the end of a run, then appends the `end` event to the log. Resolves to the next run in the session queue. */
 export async function finish(run: LiveRun, progress: Progress, error: ErrorBody | undefined, deps: RunPorts): Promise<NextRun | undefined> {
   const endedAt = deps.now()
-  const end = toEnd(run, progress, endedAt, error)
   run.trace.close(endedAt)
   run.recordTimes()
-  const ended = toEndedRun(run, progress, end, deps)
+  const [end, ended] = toEnd(run, progress, endedAt, error, deps)
   try {
     // A repeat continues from the last checkpoint and repeats no finished call.
     if (ended.continuable && hasUnstored(progress)) await checkpoint(run, progress, deps.store)
@@ -34,31 +39,31 @@ export async function finish(run: LiveRun, progress: Progress, error: ErrorBody 
     return next
   } catch (cause) {
     if (cause instanceof FenceLost) throw cause
-    const failed = toEnd(run, progress, deps.now(), toErrorBody(cause))
-    throw new EndNotStored(failed, toEndedRun(run, progress, failed, deps), cause)
+    throw new EndNotStored(...toEnd(run, progress, deps.now(), toErrorBody(cause), deps), cause)
   }
 }
 
-/** The end of an executed run: `at` equals the stored end of the run. */
-type FinalEnd = EndEvent & { at: number }
-
-function toEnd({ agent, log }: LiveRun, progress: Progress, at: number, error: ErrorBody | undefined): FinalEnd {
-  const { usage, steps } = progress
-  const reason = error ? reasonOfError(error) : progress.end.reason
+/** The last event of a run, and what the store keeps of the run. */
+function toEnd(run: LiveRun, progress: Progress, at: number, error: ErrorBody | undefined, deps: RunPorts): [EndEvent, EndedRun] {
+  const { agent, log } = run
+  const { usage, steps, messages, turn } = progress
+  // A failed run has no ai message, so its files belong to no answer.
+  const made = error ? [] : artifactsOf(progress)
   const output = () => outputOf(log.events.slice())
-  const citations = error ? [] : [...citationsOf(output, steps), ...citationsOfSources(output, progress)]
-  return {
+  const mayCite = !error && (steps.length > 0 || messages.some((message) => message.role === 'assistant' && message.sources))
+  const citations = mayCite ? [...citationsOf(output, steps), ...citationsOfSources(output, progress)] : []
+  const end: EndEvent = {
     type: 'end',
     at,
-    reason,
+    reason: error ? reasonOfError(error) : progress.end.reason,
     usage: toUsage(usage.models, steps, agent),
     thoughts: usage.thoughts,
-    // A failed run has no ai message, so its files belong to no answer.
-    ...(error ? {} : filesOf(progress)),
+    ...(made.length > 0 && { files: { folder: turn.session, made } }),
     ...(citations.length > 0 && { citations }),
     ...(progress.end.structured && !error ? { structured: true } : {}),
     ...(error ? { error } : {}),
   }
+  return [end, toEndedRun(run, progress, end, at, deps)]
 }
 
 /** The end of a run could not be stored, so the run ends in an error: `end` goes to the readers now, `ended` to the store later. */
@@ -74,51 +79,60 @@ export class EndNotStored extends Error {
   }
 }
 
-function toEndedRun(run: LiveRun, progress: Progress, end: FinalEnd, deps: RunPorts): EndedRun {
-  const endedAt = end.at
-  const message = toAiMessage(run, progress, end, endedAt)
-  const { turn, usage } = progress
-  const jobs = toJobs(run, progress, message, deps)
+function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, endedAt: number, deps: RunPorts): EndedRun {
+  const { agent, log, request } = run
+  const { turn, usage, steps } = progress
+  const events = [...log.events, end]
+  const model = usage.models.at(-1)?.model ?? agent.model.name
+  const message = end.error ? undefined : toAiMessage(run, progress, { events, end, model, endedAt })
+  const costs = end.usage.filter(({ unit }) => unit === 'USD')
   return {
     session: turn.session,
     status: statusOfEnd(end.reason),
     finishReason: end.reason,
     // The end of an async run is reported to the caller and therefore final.
     continuable: !run.isAsync && (end.error !== undefined || (end.reason === 'cancelled' && run.stopCause === 'disconnected')),
-    request: run.request,
-    model: modelOf(run, progress),
+    request,
+    model,
     ...totalsOf(usage.models),
     latencyMs: run.elapsedMs(endedAt),
     endedAt,
     error: end.error,
     log: {
       input: run.input,
-      events: toCompact([...run.log.events, end]),
-      ...(run.log.restoredAt === undefined ? {} : { restoredAt: run.log.restoredAt }),
-      ...(run.request.callbackLinks ? { callbackLinks: true } : {}),
-      ...(run.request.echo ? { echo: run.request.echo } : {}),
-      ...(run.request.responseSchema ? { hasSchema: true } : {}),
+      events: toCompact(events),
+      ...(log.restoredAt === undefined ? {} : { restoredAt: log.restoredAt }),
+      ...(request.callbackLinks ? { callbackLinks: true } : {}),
+      ...(request.echo ? { echo: request.echo } : {}),
+      ...(request.responseSchema ? { hasSchema: true } : {}),
       trace: run.trace.all(),
     },
     message,
     messageCount: turn.messageCount + (message ? 1 : 0),
     checkpointId: deps.newId(),
     hadCheckpoints: progress.checkpoints > 0,
-    dropsResultImages: message?.data?.transcript === undefined && hasToolResults(progress) && ownResultImages(progress).length > 0,
-    jobs,
-    configVersion: run.agent.version,
-    cost: costOfRun(end.usage),
-    tools: toolsOf(progress.steps),
+    dropsResultImages: message?.data?.transcript === undefined && steps.length > 0 && ownResultImages(progress).length > 0,
+    jobs: toJobs(run, progress, message, deps),
+    configVersion: agent.version,
+    cost: costs.length === 0 ? undefined : costs.reduce((sum, entry) => sum + entry.usage, 0),
+    tools: steps.length === 0 ? [] : toolsOf(steps),
   }
 }
 
-/** A failed run has no ai message. A cancelled run has an ai message if there was any output. */
-function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt: number): NewMessage | undefined {
-  const events = [...run.log.events, end]
+interface Ended {
+  /** The events of the log, with the end. */
+  events: readonly LoggedEvent[]
+  end: EndEvent
+  model: string
+  endedAt: number
+}
+
+/** A cancelled run has an ai message if there was any output. */
+function toAiMessage(run: LiveRun, progress: Progress, { events, end, model, endedAt }: Ended): NewMessage | undefined {
+  const { key, request } = run
   const content = outputOf(events)
-  const artifacts = artifactsOf(progress)
+  const artifacts = end.files?.made ?? []
   const steps = stepsOf(events, end)
-  if (end.error) return undefined
   if (end.reason === 'cancelled' && content === '' && steps.length === 0 && artifacts.length === 0) return undefined
   const runMessages = withoutRepairs(repair(progress.messages.slice(progress.ownFrom - 1)))
   // Later turns show the model a partial answer exactly as the reader received the answer.
@@ -127,61 +141,42 @@ function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt:
     last?.role === 'assistant' && last.text === content
       ? runMessages
       : [...runMessages, { role: 'assistant' as const, text: content, toolCalls: [] }]
-  const hasPlan = runMessages.some(isOfPlan)
   // Plans matter only within a run.
+  const hasPlan = runMessages.some((message) => message.role === 'user' && message.instruction !== undefined)
   const transcript = hasPlan ? undefined : toStoredTranscript(complete)
   const planning = hasPlan ? planningOf(runMessages) : []
   const thoughts = progress.usage.thoughts.filter((step) => step.subAgent === undefined)
-  return {
-    role: 'ai',
-    content,
-    createdAt,
-    data: {
-      requestId: run.key.requestId,
-      model: modelOf(run, progress),
-      ...(run.request.filters.length > 0 ? { hints: hintNames(run.request.filters) } : {}),
-      finishReason: end.reason,
-      usage: end.usage,
-      ...(steps.length > 0 ? { steps: steps.map(toAnswerStep) } : {}),
-      ...(artifacts.length > 0 ? { artifacts } : {}),
-      ...(thoughts.length > 0 ? { reasoning: thoughts.map(textOfThought) } : {}),
-      ...(planning.length > 0 ? { planning } : {}),
-      ...(end.citations ? { citations: end.citations } : {}),
-      ...(transcript ? { transcript } : {}),
-    },
+  const data = {
+    requestId: key.requestId,
+    model,
+    ...(request.filters.length > 0 ? { hints: hintNames(request.filters) } : {}),
+    finishReason: end.reason,
+    usage: end.usage,
+    ...(steps.length > 0 ? { steps: steps.map(toAnswerStep) } : {}),
+    ...(artifacts.length > 0 ? { artifacts: [...artifacts] } : {}),
+    ...(thoughts.length > 0 ? { reasoning: thoughts.map(({ log }) => log) } : {}),
+    ...(planning.length > 0 ? { planning } : {}),
+    ...(end.citations ? { citations: end.citations } : {}),
+    ...(transcript ? { transcript } : {}),
   }
+  return { role: 'ai', content, createdAt: endedAt, data }
 }
 
 /** Jobs that follow the run: callback, memory, summary. */
-function toJobs(run: LiveRun, progress: Progress, message: NewMessage | undefined, { newId, now }: RunPorts): NewJob[] {
-  const { key, sessionId, request } = run
-  const { turn } = progress
+function toJobs(run: LiveRun, { turn, history }: Progress, message: NewMessage | undefined, { newId, now }: RunPorts): NewJob[] {
+  const { key, sessionId, request, agent } = run
   const { tenant, owner, requestId } = key
+  const { session, windowStart, messageIndex, messageCount } = turn
   const jobs: NewJob[] = request.hasCallback ? [callbackJob(key, { id: newId(), round: 0, now: now() })] : []
-  if (request.retain && message) {
-    const data = { owner, requestId, session: turn.session, sessionId, messageIndex: turn.messageIndex }
-    jobs.push({ id: newId(), kind: 'retain', tenant, data, dueAt: now() })
-  }
-  const upTo = nextWindowOf(run, progress, message)
+  if (request.retain && message)
+    jobs.push({ id: newId(), kind: 'retain', tenant, data: { owner, requestId, session, sessionId, messageIndex }, dueAt: now() })
+  const sized = history.filter(({ idx }) => idx >= windowStart).map(toSizedMessage)
+  if (message) sized.push(toSizedMessage({ idx: messageCount, role: 'ai', content: message.content, data: message.data }))
+  const upTo = nextWindowStart(sized, agent.config.memory.history_tokens)
   // The id is the same for the same window, so the runs of a session add no second job while the first is queued.
-  const id = `summary:${turn.session}:${turn.windowStart}`
-  if (upTo > turn.windowStart) jobs.push({ id, kind: 'summary', tenant, data: { session: turn.session, upTo }, dueAt: now() })
+  const id = `summary:${session}:${windowStart}`
+  if (upTo > windowStart) jobs.push({ id, kind: 'summary', tenant, data: { session, upTo }, dueAt: now() })
   return jobs
-}
-
-function textOfThought(step: Step): string {
-  return step.log
-}
-
-function modelOf(run: LiveRun, progress: Progress): string {
-  return progress.usage.models.at(-1)?.model ?? run.agent.model.name
-}
-
-/** The start of the window after a summary now; the current start where no summary is due. */
-function nextWindowOf(run: LiveRun, { turn, history }: Progress, message: NewMessage | undefined): number {
-  const sized = history.filter(({ idx }) => idx >= turn.windowStart).map(toSizedMessage)
-  if (message) sized.push(toSizedMessage({ idx: turn.messageCount, role: 'ai', content: message.content, data: message.data }))
-  return nextWindowStart(sized, run.agent.config.memory.history_tokens)
 }
 
 /** Limit of the provider data of one turn in the session, in characters of JSON. Beyond it, the oldest data is dropped. */
@@ -213,4 +208,70 @@ function vendorsToKeep(messages: readonly Message[]): Set<AssistantMessage['vend
   let characters = 0
   const tooOld = vendors.findLastIndex((vendor) => (characters += JSON.stringify(vendor).length) > maxVendorCharacters)
   return new Set(vendors.slice(tooOld + 1))
+}
+
+/** Files from the tools and the models of a run, in order of creation. An agent inside of a call and the call may both report the same file. */
+export function artifactsOf({ steps, messages, ownFrom, nested }: Progress): Artifact[] {
+  const replies = [...messages.slice(ownFrom), ...nested.map(({ message }) => message)]
+  const ofModels = replies.flatMap((message) => (message.role === 'assistant' ? (message.artifacts ?? []) : []))
+  const ofTools = steps.flatMap((step) => step.artifacts ?? [])
+  const artifacts = new Map([...ofTools, ...ofModels].map((artifact) => [artifact.id, artifact]))
+  return [...artifacts.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
+}
+
+/** Usage of a run: tokens per model, seconds per tool, and USD where prices are known. */
+export function toUsage(calls: readonly ModelUsage[], steps: readonly Step[], { config, findPrices }: Priced): UsageEntry[] {
+  const ofModels = [...Map.groupBy(calls, ({ model }) => model)].flatMap(([model, ofModel]) => {
+    const { input, output, cachedInput, cacheWrite, reasoning } = ofModel.reduce(addUsage)
+    const details = { input, output, cached_input: cachedInput, ...(cacheWrite && { cache_write: cacheWrite }), reasoning }
+    const tokens: UsageEntry = { costAttribute: model, usage: input + output, unit: 'tokens', details }
+    const prices = findPrices(model)
+    if (!prices) return [tokens]
+    // A call has a price of its own: a long call may cost more for each token.
+    const cost = ofModel.reduce((sum, call) => sum + costOf(call, prices), 0)
+    return [tokens, { costAttribute: model, usage: cost, unit: 'USD' } satisfies UsageEntry]
+  })
+  return steps.length === 0 ? ofModels : [...ofModels, ...toolUsage(steps), ...toolCosts(steps, config.tools)]
+}
+
+interface Priced extends Pick<Agent, 'findPrices'> {
+  config: Pick<AgentConfig, 'tools'>
+}
+
+/** The tools that the steps have called, each once. */
+function toolsOf(steps: readonly Step[]): ToolUse[] {
+  return [...Map.groupBy(callsOf(steps), ({ tool }) => tool)].map(([tool, calls]) => ({
+    tool,
+    calls: calls.length,
+    errors: calls.filter(({ status }) => status === 'error').length,
+    durationsMs: calls.slice(0, maxDurations).map(({ durationMs }) => Math.round(durationMs)),
+  }))
+}
+
+function callsOf(steps: readonly Step[]): Step[] {
+  return steps.filter((step) => step.type === 'tool_call' || step.type === 'sub_agent_call')
+}
+
+function toolUsage(steps: readonly Step[]): UsageEntry[] {
+  const perTool = new Map<string, number>()
+  for (const step of callsOf(steps)) perTool.set(step.tool, (perTool.get(step.tool) ?? 0) + step.durationMs)
+  return [...perTool].map(([tool, ms]) => ({ costAttribute: `tool:${tool}`, usage: ms / 1000, unit: 'seconds' }))
+}
+
+/** USD of the calls that the provider ran, for tools with a price. Providers do not bill failed calls. */
+function toolCosts(steps: readonly Step[], tools: AgentConfig['tools']): UsageEntry[] {
+  const calls = steps.filter(({ isOfProvider, status }) => isOfProvider && status === 'success')
+  if (calls.length === 0) return []
+  return tools.flatMap(({ name, config }): UsageEntry[] => {
+    const price = config?.['price']
+    const count = calls.filter(({ tool }) => tool === name).length
+    return typeof price === 'number' && count > 0 ? [{ costAttribute: `tool:${name}`, usage: price * count, unit: 'USD' }] : []
+  })
+}
+
+export function totalsOf(calls: readonly ModelUsage[]): { promptTokens: number; completionTokens: number } {
+  return {
+    promptTokens: calls.reduce((sum, call) => sum + call.input, 0),
+    completionTokens: calls.reduce((sum, call) => sum + call.output, 0),
+  }
 }

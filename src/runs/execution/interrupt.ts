@@ -3,9 +3,9 @@ import { toCompact } from '../log/compact-log.ts'
 import type { RunPorts } from './ports.ts'
 import type { NewJob } from '../jobs.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
-import { filesOf, storeNext, type Progress } from './progress.ts'
+import { storeNext, type Progress } from './progress.ts'
 import type { InterruptEvent } from '../run.ts'
-import { toUsage } from './usage.ts'
+import { artifactsOf, toUsage } from './finish.ts'
 import { reachState } from '../../states.ts'
 
 /**
@@ -21,6 +21,7 @@ export async function interrupt(
 ): Promise<void> {
   const { key, sessionId, fence, agent, log, trace } = run
   const { usage, steps, turn } = progress
+  const made = artifactsOf(progress)
   const now = clock()
   const event: InterruptEvent = {
     type: 'interrupt',
@@ -28,7 +29,7 @@ export async function interrupt(
     calls,
     usage: toUsage(usage.models, steps, agent),
     thoughts: usage.thoughts,
-    ...filesOf(progress),
+    ...(made.length > 0 && { files: { folder: turn.session, made } }),
   }
   const expiresAt = Math.ceil(now + waitOf(run, calls) * 1000)
   const data = { owner: key.owner, requestId: key.requestId, fence }

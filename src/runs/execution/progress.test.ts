@@ -7,7 +7,8 @@ import { agentOf } from '../process-fixture.ts'
 import { TraceRecorder } from '../trace/recorder.ts'
 import { EventLog } from '../log/event-log.ts'
 import type { EarlierAttempts, LiveRun } from '../ownership/live-run.ts'
-import { checkpoint, emptyProgress, restore } from './progress.ts'
+import { emptyProgress } from './prepare.ts'
+import { checkpoint, restore } from './progress.ts'
 import type { Checkpoint, RunStore } from '../run-store.ts'
 
 const turn = { session: 's', messageIndex: 0, messageCount: 1, windowStart: 0 }

@@ -1,9 +1,8 @@
 import type { Decision, Suspension } from '../../agent/approval.ts'
 import type { Tool } from '../../agent/tool.ts'
-import type { Artifact, Message, ToolMessage } from '../../agent/messages.ts'
 import type { LoopEnd, Step } from '../../agent/events.ts'
+import type { Message, ToolMessage } from '../../agent/messages.ts'
 import { withoutImageBytes } from '../../agent/history.ts'
-import type { KeptFiles } from '../../artifacts/answer-files.ts'
 import { fromCompact, toCompact } from '../log/compact-log.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import type { LoggedEvent } from '../run.ts'
@@ -52,37 +51,6 @@ export interface Progress {
   storedRecords: number
 }
 
-export function emptyProgress(turn: Turn): Progress {
-  return {
-    turn,
-    history: [],
-    system: '',
-    messages: [],
-    ownFrom: 0,
-    extraTools: [],
-    clientTools: [],
-    iterations: 0,
-    usage: { models: [], thoughts: [] },
-    steps: [],
-    startedBefore: new Map(),
-    results: [],
-    cutOff: new Set(),
-    nested: [],
-    suspensions: [],
-    completeEvents: 0,
-    end: { reason: 'error' },
-    decisions: new Map(),
-    checkpoints: 0,
-    storedMessages: 0,
-    storedEvents: 0,
-    storedUsage: { models: 0, thoughts: 0 },
-    storedResults: new Set(),
-    storedNested: 0,
-    storedSuspensions: 0,
-    storedRecords: 0,
-  }
-}
-
 /** Stores the progress since the last checkpoint. `next` is an event that readers receive after the commit. */
 export async function checkpoint(run: LiveRun, progress: Progress, store: RunStore, next?: LoggedEvent): Promise<void> {
   await storeNext(run, progress, next, (n, data) => run.times.during('store', () => store.checkpoint(run.key, run.fence, n, data)))
@@ -106,7 +74,11 @@ export async function storeNext(
     iterations: progress.iterations,
     events: toCompact(events),
     usage: { models: usage.models.slice(storedUsage.models), thoughts: usage.thoughts.slice(storedUsage.thoughts) },
-    ...(progress.nested.length > progress.storedNested ? { nested: progress.nested.slice(progress.storedNested).map(toStoredNested) } : {}),
+    ...(progress.nested.length > progress.storedNested
+      ? {
+          nested: progress.nested.slice(progress.storedNested).map((nested) => ({ ...nested, message: withoutImageBytes(nested.message) })),
+        }
+      : {}),
     ...(progress.suspensions.length > progress.storedSuspensions
       ? { suspensions: progress.suspensions.slice(progress.storedSuspensions) }
       : {}),
@@ -131,18 +103,9 @@ export async function storeNext(
   for (const message of data.messages) if (message.role === 'tool') progress.storedResults.add(message.callId)
 }
 
-function toStoredNested(nested: NestedMessage): NestedMessage {
-  return { ...nested, message: withoutImageBytes(nested.message) }
-}
-
 /** True where there is progress since the last checkpoint. */
 export function hasUnstored(progress: Progress): boolean {
   return unstored(progress).length > 0
-}
-
-/** True when the run, or an agent inside of its calls, has called a tool. */
-export function hasToolResults({ messages, ownFrom, results, nested }: Progress): boolean {
-  return results.length > 0 || nested.length > 0 || messages.slice(ownFrom).some(({ role }) => role === 'tool')
 }
 
 function unstored({ messages, storedMessages, results, storedResults, cutOff }: Progress): Message[] {
@@ -194,29 +157,4 @@ function restoredAtOf({ earlier }: LiveRun, checkpoints: readonly Checkpoint[], 
   const numbers = [earlier.restoredAt, ...checkpoints.map(({ restoredAt }) => restoredAt), earlier.hasUnstored ? count : undefined]
   const restarts = numbers.filter((number) => number !== undefined)
   return restarts.length === 0 ? undefined : Math.min(...restarts)
-}
-
-/** Files from the tools and the models of a run, in order of creation. An agent inside of a call and the call may both report the same file. */
-export function artifactsOf({ steps, messages, ownFrom, nested }: Progress): Artifact[] {
-  const replies = [...messages.slice(ownFrom), ...nested.map(({ message }) => message)]
-  const ofModels = replies.flatMap((message) => (message.role === 'assistant' ? (message.artifacts ?? []) : []))
-  const ofTools = steps.flatMap((step) => step.artifacts ?? [])
-  const artifacts = new Map([...ofTools, ...ofModels].map((artifact) => [artifact.id, artifact]))
-  return [...artifacts.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
-}
-
-/** The files as part of the last event; empty for none. */
-export function filesOf(progress: Progress): { files?: KeptFiles } {
-  const made = artifactsOf(progress)
-  return made.length === 0 ? {} : { files: { folder: progress.turn.session, made } }
-}
-
-/** The state of a call that was suspended. */
-export function suspensionIn({ suspensions }: Progress, callId: string): Suspension | undefined {
-  return suspensions.findLast((suspension) => suspension.callId === callId)
-}
-
-/** Messages of the agent inside of a call, from before a takeover. */
-export function earlierIn({ nested }: Progress, callId: string): Message[] {
-  return nested.flatMap((entry) => (entry.callId === callId ? [entry.message] : []))
 }

@@ -4,7 +4,7 @@ import type { Step } from '../../agent/events.ts'
 import type { ModelUsage } from '../../agent/model.ts'
 import { type Prices, costOf, type ModelPrices } from '../../configuration/model-schema.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
-import { toUsage, totalsOf } from './usage.ts'
+import { toUsage, totalsOf } from './finish.ts'
 
 const used = (model: string, input: number, output: number, cachedInput = 0, reasoning = 0): ModelUsage => ({
   model,

@@ -18,7 +18,7 @@ import type { JsonSchema } from '../../agent/messages.ts'
 import type { Attachments, CheckedAttachments } from '../attachments/attachments.ts'
 import { contextOpening, questionOf } from '../../files/context-text.ts'
 import type { ChatMessage, ChatRequest, RunKey } from '../run.ts'
-import { toNewMessages } from '../window/transcript.ts'
+import { toNewMessages } from '../window/window.ts'
 
 export type OnSession = (sessionId: string) => void
 

@@ -53,7 +53,7 @@ export function collect(input: string, events: readonly LoggedEvent[]): Outcome 
   if (!isLastEvent(end)) throw new Error('The outcome of a run can be collected only when the run has ended.')
   const output = outputOf(events)
   const structured = end.type === 'end' && end.structured ? { structured_output: JSON.parse(output) as JsonValue } : {}
-  const context = end.type === 'end' ? toCitationContext(end.citations) : []
+  const context = end.type === 'end' && end.citations ? toCitationContext(end.citations) : []
   const steps = stepsOf(events, end).map(toAnswerStep)
   const answer = { input, output, ...structured, intermediate_steps: steps, usage: end.usage }
   return { answer: context.length > 0 ? { ...answer, additional_context: context } : answer, end }

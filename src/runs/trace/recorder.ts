@@ -1,7 +1,7 @@
 import type { TurnEvent } from '../../agent/events.ts'
 import type { Instruction } from '../../agent/messages.ts'
 import type { ModelErrorCode, ModelReply, ModelUsage, ModelAttempt, ModelCallTrace, RunTrace } from '../../agent/model.ts'
-import { roundSums, type PhaseSums } from '../../concurrency/phase-times.ts'
+import { roundSums, type PhaseSums, type PhaseTimes } from '../../concurrency/phase-times.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { costOf } from '../../configuration/model-schema.ts'
 
@@ -98,6 +98,8 @@ interface RecorderOptions {
   /** The log of the run. */
   log: { readonly events: { readonly length: number } }
   agent: Pick<Agent, 'config' | 'findPrices'>
+  /** Measures the model calls of the run's own agent. Those of other agents are a part of their tool call. */
+  times?: PhaseTimes
 }
 
 /** Records what the trace of a live run needs beside the numbered events. Called a few times per model call, never per token. */
@@ -203,6 +205,11 @@ export class TraceRecorder {
   }
 
   private begin(callId: string | undefined, traced: ModelCallTrace | undefined, now: () => number): ModelCallTrace {
+    const { times } = this.options
+    if (times && callId === undefined) {
+      times.endAll('model')
+      times.begin('model')
+    }
     this.abandon(callId, now())
     const record = this.add(callId, now())
     const attempts: AttemptRecord[] = (record.attempts = [])

@@ -12,7 +12,7 @@ import type { ModelRecord, TraceRecord, HeldRecord } from './recorder.ts'
 import { withOpenCall, type TraceSource, bound, limitFor, toSpan, type RunTraceView, type Span, type SpanMessage } from './span.ts'
 import { modelId, stepsIn, textsOf, type LoggedStep } from './turn-parts.ts'
 import type { Message } from '../../agent/messages.ts'
-import { toTranscript } from '../window/transcript.ts'
+import { toTranscript } from '../window/window.ts'
 
 interface RunTraceDependencies extends SessionReader {
   store: Pick<RunStore, 'find' | 'checkpoints' | 'history'>

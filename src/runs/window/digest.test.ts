@@ -1,6 +1,6 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import { digest } from './transcript.ts'
+import { digest } from './digest.ts'
 
 const human = (content: string) => ({ role: 'human' as const, content })
 const ai = (content: string) => ({ role: 'ai' as const, content })

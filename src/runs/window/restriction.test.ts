@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { DataFilter } from '../../agent/tool.ts'
 import type { HistoryMessage } from '../run-store.ts'
-import { commonHints, hintNames, summaryUnder, underFilters } from './window.ts'
+import { commonHints, hintNames, summaryUnder, underFilters } from './filters.ts'
 
 const north: DataFilter = { tool: 'sales', key: 'region', type: 'equals', value: 'North' }
 const year: DataFilter = { tool: 'sales', key: 'year', type: 'equals', value: '2025' }

@@ -1,10 +1,11 @@
 import { charactersPerToken } from '../../agent/history.ts'
 import { ignoreEvents, ModelError, type Model } from '../../agent/model.ts'
 import type { Agent, CurrentAgent } from '../../configuration/agent.ts'
-import { digest, summaryTokens, systemOf } from './transcript.ts'
+import { digest } from './digest.ts'
+import { summaryTokens, systemOf } from './window.ts'
 import type { Job, JobOutcome } from '../jobs.ts'
 import type { RunningSummary, HistoryMessage } from '../run-store.ts'
-import { commonHints } from './window.ts'
+import { commonHints } from './filters.ts'
 import type { Message } from '../../agent/messages.ts'
 
 export interface SummaryDependencies {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { Message } from '../../agent/messages.ts'
 import type { ChatMessage } from '../run.ts'
 import type { HistoryMessage, NewMessage } from '../run-store.ts'
-import { toNewMessages, toTranscript } from './transcript.ts'
+import { toNewMessages, toTranscript } from './window.ts'
 
 const toStored = (messages: readonly NewMessage[], firstIndex = 0): HistoryMessage[] =>
   messages.map(({ role, content, data }, at) => ({ idx: firstIndex + at, role, content, data }))

@@ -1,0 +1,199 @@
+import type { RecalledMemories } from '../../memory/recall.ts'
+import { callsWithoutResult, isOfPlan } from '../../agent/history.ts'
+import type { RunPorts } from './ports.ts'
+import { artifactsOf } from './finish.ts'
+import { restore, type Progress } from './progress.ts'
+import type { LiveRun } from '../ownership/live-run.ts'
+import type { HistoryMessage, RunStore, Turn } from '../run-store.ts'
+import { loadContext } from '../attachments/context-files.ts'
+import { loadMedia, loadResultImages } from '../attachments/window-media.ts'
+import { summaryUnder, underFilters } from '../window/filters.ts'
+import { readWindow, humanMessageData, toBroughtMessages, toTranscript } from '../window/window.ts'
+import { reachState } from '../../states.ts'
+import type { ShowImage, Tool } from '../../agent/tool.ts'
+import type { KeepArtifact } from '../../agent/messages.ts'
+import { forwardTrace } from '../../agent/model.ts'
+import { react } from '../../agent/loop.ts'
+import type { LoopOptions } from '../../agent/options.ts'
+import { planExecute } from '../../agent/plan.ts'
+import { offerTools } from '../../agent/tool-offer.ts'
+import { fitName } from '../../agent/tool-names.ts'
+import type { WorkflowType } from '../../configuration/schema.ts'
+import { createDelegation } from '../../sub-agents/delegation.ts'
+import type { SubAgent } from '../../sub-agents/sub-agent-store.ts'
+import { toAnswerSchema } from './answer-schema.ts'
+import { isDown } from '../intake/checks.ts'
+import { createShowImage, ownResultImages } from '../attachments/result-images.ts'
+
+export function emptyProgress(turn: Turn): Progress {
+  return {
+    turn,
+    history: [],
+    system: '',
+    messages: [],
+    ownFrom: 0,
+    extraTools: [],
+    clientTools: [],
+    iterations: 0,
+    usage: { models: [], thoughts: [] },
+    steps: [],
+    startedBefore: new Map(),
+    results: [],
+    cutOff: new Set(),
+    nested: [],
+    suspensions: [],
+    completeEvents: 0,
+    end: { reason: 'error' },
+    decisions: new Map(),
+    checkpoints: 0,
+    storedMessages: 0,
+    storedEvents: 0,
+    storedUsage: { models: 0, thoughts: 0 },
+    storedResults: new Set(),
+    storedNested: 0,
+    storedSuspensions: 0,
+    storedRecords: 0,
+  }
+}
+
+/** Loads the window of the session, and the checkpoints of a resumed run. */
+export async function loadProgress(run: LiveRun, progress: Progress, deps: RunPorts, { asksModel } = { asksModel: true }): Promise<void> {
+  const { store } = deps
+  const { turn } = progress
+  const { key, request, times } = run
+  const { config } = run.agent
+  // The human message of the run may be the only message of the session: no history has to be read.
+  progress.history =
+    turn.messageCount === 1 && request.messages.length === 1
+      ? [{ idx: 0, role: 'human', content: run.input, data: humanMessageData(request, key.requestId) }]
+      : await times.during('store', () => readWindow(run, turn, store))
+  const { contextFiles, documents, filters } = request
+  const isFiltered = filters.length > 0
+  // Files and images are slow to read and needed only for model calls.
+  const context = asksModel && (contextFiles ?? documents) ? await loadContext(run, deps) : undefined
+  if (context?.tool) progress.extraTools = [context.tool]
+  if (asksModel && request.clientTools) progress.clientTools = deps.clientTools.create(request.clientTools, key)
+  const history = isFiltered ? underFilters(filters, progress.history) : progress.history
+  const media = asksModel && mayHaveMedia(run, history) ? await times.during('store', () => loadMedia(run, turn, history, deps)) : undefined
+  const { messages, system } = toTranscript({
+    history,
+    summary: isFiltered ? summaryUnder(filters, turn.summary) : turn.summary,
+    messageIndex: turn.messageIndex,
+    requestId: key.requestId,
+    messages: request.messages,
+    instructions: request.instructions,
+    tokens: config.memory.history_tokens,
+    ...(media ? { images: media.images, files: media.files, fileTexts: media.texts } : {}),
+    ...(context ? { context } : {}),
+  })
+  progress.system = [config.instructions, system].filter((text) => text !== '').join('\n\n')
+  progress.ownFrom = messages.length
+  progress.messages = request.continuation ? [...messages, ...request.continuation.flatMap(toBroughtMessages)] : messages
+  progress.storedMessages = progress.messages.length
+  if (run.fence > 1) await loadCheckpoints(run, progress, store)
+  if (media) await times.during('store', () => loadResultImages(run, progress, media.results, store))
+}
+
+async function loadCheckpoints(run: LiveRun, progress: Progress, store: RunStore): Promise<void> {
+  const load = () => Promise.all([store.checkpoints(run.key), store.decisions(run.key)])
+  const [checkpoints, decisions] = await run.times.during('store', load)
+  restore(run, progress, checkpoints)
+  reachState(checkpoints.length > 0 ? 'resumed-with-progress' : 'resumed-without-progress')
+  if (callsWithoutResult(progress.messages).length > 0) reachState('resumed-in-tool')
+  progress.decisions = decisions
+}
+
+/** False for a new run without images and files, in a session whose window has no attachments and no tool results. */
+function mayHaveMedia({ fence, request }: LiveRun, history: readonly HistoryMessage[]): boolean {
+  const { images, files } = request
+  return fence > 1 || (images ?? files) !== undefined || history.some(({ data }) => data?.images ?? data?.files ?? data?.transcript)
+}
+
+/** Puts memories before the question of the current run only, so that the beginning of the prompt stays the same and provider caches hit. */
+export function addMemories({ messages, ownFrom }: Progress, memories: RecalledMemories | undefined): void {
+  const question = messages[ownFrom - 1]
+  if (!memories || question?.role !== 'user') return
+  const parts = { question: question.text, ...question.parts, memories: memories.statements }
+  messages[ownFrom - 1] = { ...question, text: memories.text + question.text, parts }
+}
+
+/** What the agent of a run is given: the model, the tools, the transcript, and the ports of a run. */
+export function agentOptions(
+  run: LiveRun,
+  progress: Progress,
+  list: readonly SubAgent[],
+  { keeper, images, schemas, subAgents, observer, onFault, now, newId }: RunPorts,
+): LoopOptions {
+  const { agent, key, request, signal } = run
+  const { config, model } = agent
+  const listings = agent.tools.list()
+  const configured = listings.flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
+  const tools = [...configured, ...progress.extraTools]
+  const { traceparent } = request
+  const tracer = observer?.traceOf?.(run) ?? (traceparent === undefined ? undefined : forwardTrace(traceparent))
+  // Most runs keep no artifacts and show no images of tools.
+  let keep: KeepArtifact | undefined
+  let show: ShowImage | undefined
+  const common = {
+    trace: run.trace.over(tracer, now),
+    headers: request.headers,
+    filters: request.filters,
+    caller: { tenant: key.tenant, owner: key.owner },
+    session: progress.turn.session,
+    sessionId: run.sessionId,
+    contextFiles: request.contextFiles ?? [],
+    isDown: (tool: string) => isDown(tool, listings),
+    // Models use the fitted name of a tool.
+    latestOutput: (tool: string) =>
+      progress.steps.findLast((step) => (step.tool === tool || fitName(step.tool) === tool) && step.status === 'success')?.output,
+    windowTokens: config.memory.history_tokens,
+    keepArtifact: (...file: Parameters<KeepArtifact>) => (keep ??= keeper(run, progress.turn.session, artifactsOf(progress)))(...file),
+    showImage: model.seesImages
+      ? (...image: Parameters<ShowImage>) => (show ??= createShowImage(key, images, ownResultImages(progress)))(...image)
+      : undefined,
+    decisionFor: (callId: string) => progress.decisions.get(callId),
+    suspensionOf: (callId: string) => progress.suspensions.findLast((suspension) => suspension.callId === callId),
+    stopReason: () => reasonOfStop(run),
+    now,
+    newId,
+  }
+  const surroundings = { common, caller: key, agent, tools, subAgents, onFault: (error: unknown) => onFault(run, error) }
+  const delegation = createDelegation(surroundings, list)
+  return {
+    ...common,
+    workflow:
+      (progress.messages.length > progress.ownFrom ? workflowBegun(progress) : config.workflow_type) === 'plan_execute'
+        ? planExecute
+        : react,
+    model,
+    ...(request.modelOptions && { modelOptions: request.modelOptions }),
+    system: progress.system,
+    messages: progress.messages,
+    ...offerTools({
+      // Sub-agents do not get the tools of the client.
+      tools: () => [...tools, ...delegation.tools(), ...progress.clientTools],
+      findable: configured,
+      filters: request.filters,
+      question: run.input,
+      search: agent.tools.search,
+      find: agent.tools.find,
+    }),
+    answerSchema: request.responseSchema
+      ? toAnswerSchema(request.responseSchema, config.limits.max_schema_repairs, (...answer) => schemas.faultsOf('answer', ...answer, key))
+      : undefined,
+    maxIterations: config.max_iterations,
+    iterations: progress.iterations,
+    earlierMessages: (callId) => progress.nested.flatMap((entry) => (entry.callId === callId ? [entry.message] : [])),
+    signal,
+  }
+}
+
+/** The workflow of a resumed run stays the same after a change of the configuration: a new plan in the middle would repeat steps. */
+function workflowBegun({ messages, ownFrom }: Progress): WorkflowType {
+  return messages.slice(ownFrom).some(isOfPlan) ? 'plan_execute' : 'react'
+}
+
+/** Why a run was stopped whose end is neither an answer nor a failure. */
+export function reasonOfStop({ stopCause }: LiveRun): 'timeout' | 'cancelled' {
+  return stopCause === 'timeout' ? 'timeout' : 'cancelled'
+}
