@@ -1,12 +1,18 @@
 import type { Model } from '../agent/model.ts'
-import { wireOf } from '../configuration/models/abilities.ts'
-import { isAiSdkProvider, type AiSdkProvider, type ChatCompletionsProvider } from '../configuration/providers.ts'
+import type { JsonObject } from '../agent/messages.ts'
+import { abilitiesOf, type ModelAbilities, wireOf } from '../configuration/models/abilities.ts'
+import {
+  isAiSdkProvider,
+  providers,
+  type AiSdkProvider,
+  type ChatCompletionsProvider,
+  type ChatCompletionsTraits,
+} from '../configuration/providers.ts'
 import { ConfigError, problemAt, type Path } from '../configuration/problems.ts'
 import { resolveReferences, type Environment } from '../configuration/references.ts'
 import type { AgentConfig, ModelConfig } from '../configuration/schema.ts'
 import { toAiSdkModel, toResponsesModel, type ModelLine } from './ai-sdk/providers.ts'
-import { createChatCompletionsModel } from './chat-completions/chat-completions.ts'
-import { toConfiguredOptions } from './chat-completions/request.ts'
+import { createChatCompletionsModel, type RequestSettings } from './chat-completions/chat-completions.ts'
 import type { Connections } from './connections.ts'
 import type { Timeouts } from './chat-completions/event-stream.ts'
 import { resolveAccess, toKeyHeader, toWireUrl } from './model-access.ts'
@@ -83,4 +89,38 @@ function toChatCompletionsModel(provider: ChatCompletionsProvider, config: Model
 
 function toTimeouts({ connect_timeout = 10, first_token_timeout = 120, idle_timeout = 60 }: ModelConfig): Timeouts {
   return { connectMs: connect_timeout * 1000, firstTokenMs: first_token_timeout * 1000, idleMs: idle_timeout * 1000 }
+}
+
+/** The options of a model on chat completions that agent.yaml and the table of abilities decide. */
+export function toConfiguredOptions(
+  provider: ChatCompletionsProvider,
+  config: ModelConfig,
+): RequestSettings & Pick<Model, 'seesImages' | 'readsFiles'> {
+  const { schemaWithTools }: ChatCompletionsTraits = providers[provider]
+  const abilities = abilitiesOf({ ...config, wire: 'chat-completions' })
+  const { extra_body: extraBody, reasoning_summary: summary } = config
+  return {
+    provider,
+    model: config.model,
+    seesImages: config.images ?? true,
+    readsFiles: (mediaType) => isReadable(mediaType, abilities),
+    temperature: config.temperature,
+    maxOutputTokens: config.max_output_tokens,
+    reasoningEffort: config.reasoning_effort,
+    // Models of OpenAI get the effort as configured, and what other servers accept is not known.
+    efforts: provider === 'mistral' || provider === 'xai' ? abilities.efforts : undefined,
+    reasoningTokens: config.reasoning_tokens,
+    reasoningSummary: summary && summary === 'on',
+    extraBody: extraBody as JsonObject | undefined,
+    structuredOutput: schemaWithTools ? 'with_tools' : abilities.structuredOutput,
+    strictTools: abilities.strictTools,
+  }
+}
+
+/** The audio formats that every server with audio reads. */
+const audioTypes = /^audio\/(?:(?:x-)?wav|wave|vnd\.wave|mpeg|mp3)$/i
+
+function isReadable(mediaType: string, { documents, audio, video }: ModelAbilities): boolean {
+  if (mediaType === 'application/pdf') return documents
+  return audioTypes.test(mediaType) ? audio : video && mediaType.startsWith('video/')
 }

@@ -9,15 +9,16 @@ const refusedAtTop = [...combiners, 'enum', 'const', 'not', 'if', 'then', 'else'
 /** Combined schemas that are looked at. A schema may lead to itself, many times. */
 const maxParts = 500
 
-const fitted = new WeakMap<JsonSchema, JsonSchema>()
+/** Results of `toToolSchema`. */
+export const toolSchemas = new WeakMap<JsonSchema, JsonSchema>()
 
 /**
  * The schema of a tool in the form that every provider accepts: an object at the top, whose properties are those of all alternatives, and
  * arrays with a schema of their items. The form may accept more than the schema, so the input of each call is checked by the schema itself.
  */
 export function toToolSchema(schema: JsonSchema): JsonSchema {
-  let fit = fitted.get(schema)
-  if (!fit) fitted.set(schema, (fit = withItems(toObject(schema))))
+  let fit = toolSchemas.get(schema)
+  if (!fit) toolSchemas.set(schema, (fit = withItems(toObject(schema))))
   return fit
 }
 

@@ -15,7 +15,6 @@ import {
   type ModelReply,
   type RequestedCall,
   type ToolOffer,
-  type ModelUsage,
 } from '../../agent/model.ts'
 import type { Provider } from '../../configuration/providers.ts'
 import { TextBuilder } from '../../agent/answer.ts'
@@ -24,7 +23,8 @@ import { PlacedSources } from './placed-sources.ts'
 import { toPausedContent } from './prompt.ts'
 import { ProviderCalls } from './provider-calls.ts'
 import { isOnResponses } from './call-options.ts'
-import { toStreamError, type Origin, checkCallCount, checkLength, toTokenCount } from '../failures.ts'
+import { toStreamError, type Origin, checkCallCount, maxCharacters, toLengthError } from '../failures.ts'
+import { fromSdkUsage } from '../usage.ts'
 
 /** Files of an answer that are kept, and their characters in base64. */
 const maxFiles = 50
@@ -137,7 +137,7 @@ export class PartCollector {
       reasoning: this.reasoning.toText(),
       toolCalls: isWhole ? this.calls : [],
       finish,
-      usage: [...this.earlier, this.end.usage].map((usage) => toUsage(model, usage)).reduce(addUsage),
+      usage: [...this.earlier, this.end.usage].map((usage) => fromSdkUsage(model, usage)).reduce(addUsage),
       ...(sources && { sources }),
       ...(this.files.length > 0 && { files: this.files }),
       ...(data !== undefined && { vendor: { provider: this.provider, model, data } }),
@@ -214,7 +214,7 @@ export class PartCollector {
   private grow(characters: number): void {
     this.hasBegun = true
     this.size += characters
-    checkLength(this.size, this.origin)
+    if (this.size > maxCharacters) throw toLengthError(this.origin)
   }
 }
 
@@ -231,7 +231,7 @@ const brokenEnds = new Set([
 ])
 
 /** How a reply ended; undefined for a reply that is not whole. */
-export function toFinish({ unified, raw }: LanguageModelV4FinishReason, hasCalls: boolean): ModelReply['finish'] | undefined {
+function toFinish({ unified, raw }: LanguageModelV4FinishReason, hasCalls: boolean): ModelReply['finish'] | undefined {
   if (raw !== undefined && brokenEnds.has(raw)) return undefined
   if (unified === 'length') return 'length'
   // The package (google 4.0) does not know this filter.
@@ -239,15 +239,4 @@ export function toFinish({ unified, raw }: LanguageModelV4FinishReason, hasCalls
   if (unified === 'stop' || unified === 'tool-calls') return hasCalls ? 'tool_calls' : 'stop'
   // A finish reason unknown to the SDK is a regular end. A stream without a finish reason broke off.
   return unified === 'other' && raw !== undefined ? (hasCalls ? 'tool_calls' : 'stop') : undefined
-}
-
-export function toUsage(model: string, { inputTokens, outputTokens }: LanguageModelV4Usage): ModelUsage {
-  return {
-    model,
-    input: toTokenCount(inputTokens.total),
-    output: toTokenCount(outputTokens.total),
-    cachedInput: toTokenCount(inputTokens.cacheRead),
-    ...(inputTokens.cacheWrite ? { cacheWrite: toTokenCount(inputTokens.cacheWrite) } : {}),
-    reasoning: toTokenCount(outputTokens.reasoning),
-  }
 }

@@ -1,14 +1,42 @@
 import type { Pool } from 'undici'
-import type { Model, ModelError, ModelReply, ModelRequest, ModelSink } from '../../agent/model.ts'
+import type { JsonObject } from '../../agent/messages.ts'
+import { isDemand } from '../../agent/model-request.ts'
+import type { Model, ModelError, ModelOptions, ModelReply, ModelRequest, ModelSink, ReasoningEffort, ToolOffer } from '../../agent/model.ts'
+import type { ModelAbilities } from '../../configuration/models/abilities.ts'
+import { ownFields } from '../../configuration/models/rules.ts'
+import { providers, type ChatCompletionsProvider, type ChatCompletionsTraits } from '../../configuration/providers.ts'
 import { fieldsOf } from '../../json/shape.ts'
-import { ReplyBuilder } from './reply.ts'
-import { findQuirk } from './dialects.ts'
-import { formOf, toRequestBody, type RequestSettings, type ServerForm } from './request.ts'
 import type { Connections } from '../connections.ts'
-import { withRealNames } from '../property-names.ts'
-import { toServer } from '../model-access.ts'
-import { EventStream, type Timeouts } from './event-stream.ts'
 import type { Origin } from '../failures.ts'
+import { withIdleTools } from '../fit-messages.ts'
+import { toServer } from '../model-access.ts'
+import { withRealNames, withSentNames } from '../property-names.ts'
+import { isStrict, toolSchemas, toToolSchema } from '../tool-schema.ts'
+import { findDialect, findQuirk, fitEffort, type Dialect, type Quirks } from './dialects.ts'
+import { EventStream, type Timeouts } from './event-stream.ts'
+import { toWireMessages } from './messages.ts'
+import { ReplyBuilder } from './reply.ts'
+
+/** Settings that are the same in every request of a model. */
+export interface RequestSettings {
+  provider: ChatCompletionsProvider
+  model: string
+  temperature?: number
+  maxOutputTokens?: number
+  reasoningEffort?: ReasoningEffort
+  /** The efforts that the model accepts. Another effort becomes the next greater one. Absent: any effort is sent as it is. */
+  efforts?: readonly ReasoningEffort[]
+  /** The most tokens of reasoning; takes precedence over an effort. */
+  reasoningTokens?: number
+  /** False: the server keeps its reasoning to itself, where it can. */
+  reasoningSummary?: boolean
+  /** Further fields of the body. The fields in `ownFields` are ignored. */
+  extraBody?: JsonObject
+  /** When the schema of an answer is sent. Default: as the provider's traits say. */
+  structuredOutput?: ModelAbilities['structuredOutput']
+  /** Whether the server enforces the schemas of tools. */
+  strictTools?: boolean
+}
 
 export interface ChatCompletionsOptions extends RequestSettings {
   seesImages: boolean
@@ -25,25 +53,15 @@ export interface ChatCompletionsOptions extends RequestSettings {
 
 /** Creates a `Model` on OpenAI's chat-completions API, always streamed. Text of the same socket read becomes a single event. */
 export function createChatCompletionsModel(options: ChatCompletionsOptions): Model {
-  const { model, url, origin, timeouts, connections } = options
+  const { url, origin, timeouts, readsFiles } = options
   const headers = ['content-type', 'application/json', 'accept', 'text/event-stream', ...Object.entries(options.headers).flat()]
   const path = url.pathname + url.search
-
-  /** Adds `traceparent`, unless the configuration sets this header. */
-  function withTrace({ traceparent }: ModelRequest): string[] {
-    return traceparent === undefined || 'traceparent' in options.headers ? headers : [...headers, 'traceparent', traceparent]
-  }
-
+  // The format in which the configuration asks the model to speak.
+  const { format } = fieldsOf(options.extraBody?.['audio'])
+  const settings = { ...options, speechFormat: typeof format === 'string' ? format : undefined }
   /** What is known of the server. Refusals add to it. */
-  let form: ServerForm = formOf(options.provider, url.hostname)
-  const settings = { ...options, speechFormat: speechFormatOf(options) }
-
-  function start(pool: Pool, request: ModelRequest) {
-    const builder = new ReplyBuilder(settings, origin)
-    const stream = new EventStream(origin, timeouts, builder)
-    stream.open(pool, { path, headers: withTrace(request), body: toRequestBody(options, request, form) })
-    return { builder, stream, form }
-  }
+  let form = formOf(options.provider, url.hostname)
+  let pool: Pool | undefined
 
   /** Whether the refused request can be made so that the server takes it. */
   function learn(refusal: ModelError, sent: ServerForm): boolean {
@@ -54,51 +72,145 @@ export function createChatCompletionsModel(options: ChatCompletionsOptions): Mod
 
   async function reply(request: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
     signal.throwIfAborted()
-    const pool = await connections.pool(url.origin, timeouts.connectMs)
-    signal.throwIfAborted()
-    let exchange = start(pool, request)
-    const leave = () => exchange.stream.leave()
-    signal.addEventListener('abort', leave)
-    try {
-      for (;;) {
-        const { builder, stream } = exchange
-        while (!builder.isDone && !stream.isOver) {
-          await stream.change()
+    pool ??= await options.connections.pool(url.origin, timeouts.connectMs)
+    // `traceparent` of the configuration takes precedence.
+    const isTraced = request.traceparent !== undefined && !('traceparent' in options.headers)
+    const sentHeaders = isTraced ? [...headers, 'traceparent', request.traceparent!] : headers
+    for (;;) {
+      signal.throwIfAborted()
+      const sent = form
+      const builder = new ReplyBuilder(settings, origin)
+      const stream = new EventStream(origin, timeouts, builder)
+      const leave = () => stream.leave()
+      signal.addEventListener('abort', leave)
+      try {
+        stream.open(pool, path, sentHeaders, toRequestBody(options, request, sent))
+        let isOver = false
+        while (!isOver) {
+          if (!builder.isDone && !stream.isOver) await stream.change()
           signal.throwIfAborted()
-          await passAll(builder, sink)
+          isOver = builder.isDone || stream.isOver
+          if (isOver) builder.end()
+          // While the sink is busy, further text is merged, and much text pauses the socket.
+          for (let event = builder.take(); event; event = builder.take()) {
+            const storing = sink(event)
+            if (storing) await storing
+          }
         }
         signal.throwIfAborted()
-        if (stream.failure && !builder.hasBegun && learn(stream.failure, exchange.form)) {
-          exchange = start(pool, request)
-          continue
-        }
-        builder.end()
-        await passAll(builder, sink)
+        if (stream.failure && !builder.hasBegun && learn(stream.failure, sent)) continue
         // After the finish reason only the usage can be missing, so a failure is ignored.
         if (stream.failure && !builder.isWhole) throw stream.failure
-        return exchange.form.quirks.needsPlainNames ? withRealNames(builder.toReply(), request.tools) : builder.toReply()
+        return sent.quirks.needsPlainNames ? withRealNames(builder.toReply(), request.tools) : builder.toReply()
+      } finally {
+        signal.removeEventListener('abort', leave)
+        if (builder.isDone) stream.drain()
+        else stream.leave()
       }
-    } finally {
-      signal.removeEventListener('abort', leave)
-      if (exchange.builder.isDone) exchange.stream.drain()
-      else exchange.stream.leave()
     }
   }
 
-  const { readsFiles } = options
-  return { name: model, seesImages: options.seesImages, ...(readsFiles && { readsFiles }), server: toServer(url), reply }
+  return { name: options.model, seesImages: options.seesImages, ...(readsFiles && { readsFiles }), server: toServer(url), reply }
 }
 
-/** Passes the events that have arrived. While the sink is busy, further text is merged, and much text pauses the socket. */
-async function passAll(builder: ReplyBuilder, sink: ModelSink): Promise<void> {
-  for (let event = builder.take(); event; event = builder.take()) {
-    const storing = sink(event)
-    if (storing) await storing
+/** What is known of the server of a request, beside its provider. */
+export interface ServerForm {
+  dialect: Dialect
+  quirks: Quirks
+}
+
+/** The form of a server that is not known further. */
+export function formOf(provider: ChatCompletionsProvider, host = ''): ServerForm {
+  const dialect = findDialect(provider, host)
+  return {
+    dialect,
+    quirks: {
+      needsReasoning: dialect.needsReasoning ?? false,
+      refusesReasoning: false,
+      needsSignatures: false,
+      needsDetails: false,
+      refusesStrict: false,
+      needsAlternation: false,
+      refusesDemands: false,
+      needsPlainNames: false,
+    },
   }
 }
 
-/** The format in which the configuration asks a model to speak. */
-function speechFormatOf({ extraBody }: RequestSettings): string | undefined {
-  const { format } = fieldsOf(extraBody?.['audio'])
-  return typeof format === 'string' ? format : undefined
+/** Creates the JSON text of a request body. Options of the request replace settings. */
+export function toRequestBody(settings: RequestSettings, wanted: ModelRequest, form = formOf(settings.provider)): string {
+  const { quirks } = form
+  const { dialect, isAnyServer, schemaWithTools, maxTokensField = 'max_tokens' }: ChatCompletionsTraits = providers[settings.provider]
+  const ability = settings.structuredOutput ?? (schemaWithTools ? 'with_tools' : 'without_tools')
+  // Any server may be one that ignores the choice of no tool, as Ollama does.
+  const isOffered = isAnyServer || !wanted.idleTools
+  const whole = isOffered ? wanted : withIdleTools(wanted, (tools) => toResponseFormat({ ...wanted, tools }, ability) !== undefined)
+  const request = quirks.needsPlainNames ? withSentNames(whole) : whole
+  const { options = {}, responseSchema } = request
+  const { toolChoice } = options
+  // Where a model that thinks takes no demand for a call, the thinking stops; where the server has no switch, the demand is left out.
+  const isRefused = quirks.refusesDemands && isDemand(toolChoice)
+  const isStopped = isRefused && form.dialect.stopsForDemands === true
+  const choice = (isRefused && !isStopped) || toolChoice === 'auto' ? undefined : toolChoice
+  // A tool that the provider runs has no form on this wire.
+  const tools = request.tools.filter((tool) => !tool.provider)
+  const isStrictly = settings.strictTools === true && !quirks.refusesStrict
+  return JSON.stringify({
+    ...(settings.extraBody && extraFields(settings.extraBody)),
+    model: settings.model,
+    messages: toWireMessages(dialect, request, { identity: settings, quirks }),
+    tools: tools.length > 0 ? tools.map((tool) => toWireTool(tool, isStrictly)) : undefined,
+    ...(tools.length > 0 && {
+      tool_choice: typeof choice === 'object' ? { type: 'function', function: { name: choice.name } } : choice,
+      parallel_tool_calls: options.parallelToolCalls,
+    }),
+    stream: true,
+    // Mistral rejects unknown fields, and always sends the usage.
+    stream_options: dialect === 'mistral' ? undefined : { include_usage: true },
+    temperature: options.temperature ?? settings.temperature,
+    top_p: options.topP,
+    presence_penalty: options.presencePenalty,
+    frequency_penalty: options.frequencyPenalty,
+    stop: options.stop,
+    [dialect === 'mistral' ? 'random_seed' : 'seed']: options.seed,
+    [maxTokensField]: options.maxOutputTokens ?? settings.maxOutputTokens,
+    ...(isStopped ? form.dialect.toReasoning({ effort: 'none' }) : toReasoning(settings, options, form.dialect)),
+    response_format: responseSchema && toResponseFormat({ responseSchema, tools }, ability),
+  })
+}
+
+const ownFieldNames = new Set(ownFields)
+
+function extraFields(extraBody: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(extraBody).filter(([field]) => !ownFieldNames.has(field)))
+}
+
+/** The fields for the wanted reasoning. An effort of the request replaces configured tokens, because tokens would take precedence. */
+function toReasoning(settings: RequestSettings, options: ModelOptions, dialect: Dialect): object | undefined {
+  const { reasoningEffort, reasoningTokens: tokens } =
+    (options.reasoningEffort ?? options.reasoningTokens) === undefined ? settings : options
+  const summary = options.reasoningSummary ?? settings.reasoningSummary
+  if ((reasoningEffort ?? tokens ?? summary) === undefined) return undefined
+  return dialect.toReasoning({ effort: settings.efforts ? fitEffort(reasoningEffort, settings.efforts) : reasoningEffort, tokens, summary })
+}
+
+function toWireTool({ name, description, schema }: ToolOffer, isStrictly: boolean): object {
+  const parameters = toolSchemas.get(schema) ?? toToolSchema(schema)
+  const strict = isStrictly && isStrict(parameters) ? { strict: true } : {}
+  return { type: 'function', function: { name, description, parameters, ...strict } }
+}
+
+/**
+ * `response_format` of a request with a schema; undefined where the provider's form does not fit. A server that decodes by the schema calls no
+ * tools then, so that such a server gets the form only in requests without tools.
+ */
+export function toResponseFormat(
+  { responseSchema, tools }: Pick<ModelRequest, 'responseSchema' | 'tools'>,
+  ability: ModelAbilities['structuredOutput'],
+): object | undefined {
+  // OpenAI and most servers accept only objects.
+  if (!responseSchema || responseSchema['type'] !== 'object') return undefined
+  if (ability === 'none' || (tools.length > 0 && ability !== 'with_tools')) return undefined
+  const { $schema: _, ...schema } = responseSchema
+  return { type: 'json_schema', json_schema: { name: 'answer', schema, strict: isStrict(schema) } }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findDialect, type ReasoningWish, findQuirk } from './dialects.ts'
 import { ModelError } from '../../agent/model.ts'
-import { formOf } from './request.ts'
+import { formOf } from './chat-completions.ts'
 
 const sent = (host: string, wish: ReasoningWish, provider: 'openai' | 'openai-compatible' = 'openai-compatible') =>
   JSON.parse(JSON.stringify(findDialect(provider, host).toReasoning(wish)))

@@ -22,13 +22,6 @@ export interface Timeouts {
   idleMs: number
 }
 
-export interface StreamRequest {
-  path: string
-  /** Alternating names and values. */
-  headers: string[]
-  body: string
-}
-
 /** Number of pending characters at which the socket is paused. */
 const maxPending = 64 * 1024
 /** Limit of an event, which may contain a complete tool call. */
@@ -70,10 +63,11 @@ export class EventStream implements Dispatcher.DispatchHandler {
     })
   }
 
-  open(pool: Pool, request: StreamRequest): void {
+  /** Sends the request. `headers` are alternating names and values. */
+  open(pool: Pool, path: string, headers: readonly string[], text: string): void {
     this.timer = setTimeout(this.onSilence, this.timeouts.firstTokenMs)
-    const { body, headers } = toWireBody(request.body)
-    pool.dispatch({ method: 'POST', path: request.path, headers: [...request.headers, ...headers], body }, this)
+    const { body, headers: ofBody } = toWireBody(text)
+    pool.dispatch({ method: 'POST', path, headers: [...headers, ...ofBody], body }, this)
   }
 
   /** Resolves when there may be new events. Only one reader at a time. */
@@ -81,8 +75,11 @@ export class EventStream implements Dispatcher.DispatchHandler {
     const changed = new Promise<void>((resolve) => {
       this.wake = resolve
     })
-    // A resumed socket may deliver buffered data synchronously, so `wake` is set first.
-    if (this.controller?.paused) this.resume()
+    if (this.controller?.paused) {
+      // A resumed socket may deliver buffered data synchronously, so `wake` is set first.
+      if (!this.isOver) this.timer = setTimeout(this.onSilence, this.timeouts.idleMs)
+      this.controller.resume()
+    }
     return changed
   }
 
@@ -128,13 +125,18 @@ export class EventStream implements Dispatcher.DispatchHandler {
       return
     }
     this.parser.feed(text)
-    this.keepTime()
+    if (this.isIdleTimer) this.timer?.refresh()
+    else if (this.sink.hasBegun) {
+      clearTimeout(this.timer)
+      this.isIdleTimer = true
+      this.timer = setTimeout(this.onSilence, this.timeouts.idleMs)
+    }
     if (this.sink.pendingSize > maxPending) {
       controller.pause()
       // The idle timeout does not count while the socket is paused.
       clearTimeout(this.timer)
     }
-    this.wakeReader()
+    this.wake?.()
   }
 
   onResponseEnd(): void {
@@ -168,20 +170,6 @@ export class EventStream implements Dispatcher.DispatchHandler {
     this.fail(new ModelError('unavailable', `${this.origin.label} ${symptom}`))
   }
 
-  private keepTime(): void {
-    if (this.isIdleTimer) this.timer?.refresh()
-    else if (this.sink.hasBegun) {
-      clearTimeout(this.timer)
-      this.isIdleTimer = true
-      this.timer = setTimeout(this.onSilence, this.timeouts.idleMs)
-    }
-  }
-
-  private resume(): void {
-    if (!this.isOver) this.timer = setTimeout(this.onSilence, this.timeouts.idleMs)
-    this.controller?.resume()
-  }
-
   private fail(error: ModelError): void {
     this.failure = error
     this.settle()
@@ -192,13 +180,7 @@ export class EventStream implements Dispatcher.DispatchHandler {
   private settle(): void {
     this.isOver = true
     clearTimeout(this.timer)
-    this.wakeReader()
-  }
-
-  private wakeReader(): void {
-    const wake = this.wake
-    this.wake = undefined
-    wake?.()
+    this.wake?.()
   }
 }
 

@@ -1,22 +1,54 @@
 import { createHash } from 'node:crypto'
-import type { Image, Message, ToolMessage, MessageFile, UserMessage, AssistantMessage, JsonValue, ToolCall } from '../../agent/messages.ts'
+import type { Image, ToolMessage, MessageFile, UserMessage, AssistantMessage, JsonValue, ToolCall } from '../../agent/messages.ts'
+import type { ModelRequest } from '../../agent/model.ts'
 import type { ChatCompletionsTraits } from '../../configuration/providers.ts'
 import { isBlank } from '../fit-messages.ts'
 import { parseArguments } from '../property-names.ts'
 import type { Quirks } from './dialects.ts'
 import { readVendor, type VendorData, type VendorIdentity } from './vendor-data.ts'
 
-type Form = Omit<AssistantForm, 'toId'>
-
+/** A message, perhaps with fields of its reasoning. */
 interface WireMessage {
   role: string
   content: string | object[] | null
   tool_call_id?: string
+  tool_calls?: object[]
 }
 
-/** Converts a transcript to the messages of a request. */
-export function toWireMessages(dialect: ChatCompletionsTraits['dialect'], messages: readonly Message[], form: Form): WireMessage[] {
-  const wire = dialect === 'mistral' ? toMistralMessages(messages, { ...form, toId: toMistralId }) : toPlainMessages(messages, form)
+interface Form {
+  identity: VendorIdentity
+  quirks: Quirks
+}
+
+/** Converts a transcript to the messages of a request. An assistant message without content is left out. */
+export function toWireMessages(
+  dialect: ChatCompletionsTraits['dialect'],
+  { system, messages }: Pick<ModelRequest, 'system' | 'messages'>,
+  form: Form,
+): WireMessage[] {
+  const toId = dialect === 'mistral' ? toMistralId : sameId
+  const wire: WireMessage[] = system === '' ? [] : [{ role: 'system', content: system }]
+  // OpenAI allows only text in tool results, so pictures of results follow the last result of their turn in a message of role `user`.
+  let pictures: object[] = []
+  for (const message of messages) {
+    const { role, text } = message
+    if (pictures.length > 0 && role !== 'tool') {
+      // Some servers reject two consecutive messages of role `user`.
+      wire.push({ role: 'user', content: role === 'user' ? [...pictures, ...toParts(message, dialect)] : pictures })
+      pictures = []
+      if (role === 'user') continue
+    }
+    if (role === 'user') {
+      const hasMedia = message.images?.length || message.files?.length
+      wire.push({ role, content: hasMedia ? toParts(message, dialect) : text })
+    } else if (role === 'tool') {
+      // Mistral allows images in tool results, and no message of role `user` directly after a result.
+      const own = dialect === 'mistral' ? message.images?.map(toPicture) : undefined
+      wire.push({ role, tool_call_id: toId(message.callId), content: own ? [{ type: 'text', text }, ...own] : text })
+      if (message.images && !own) pictures.push(...toResultParts(message, message.images))
+    } else if (message.toolCalls.length > 0 || !isBlank(text)) wire.push(toWireAssistant(message, form, toId))
+  }
+  if (pictures.length > 0) wire.push({ role: 'user', content: pictures })
   return form.quirks.needsAlternation ? joinQuestions(wire) : wire
 }
 
@@ -36,50 +68,15 @@ function joinContents({ content: first }: WireMessage, { content: second }: Wire
   return [first, second].flatMap((content) => (typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])))
 }
 
-/** OpenAI allows only text in tool results, so images of results follow the last result of their turn in a message of role `user`. */
-function toPlainMessages(messages: readonly Message[], form: Form): WireMessage[] {
-  const wire: WireMessage[] = []
-  let pending: object[] = []
-  for (const message of messages) {
-    if (message.role === 'user' && pending.length > 0) {
-      // Some servers reject two consecutive messages of role `user`.
-      wire.push({ role: 'user', content: [...pending, ...toParts(message, undefined)] })
-      pending = []
-      continue
-    }
-    if (message.role !== 'tool' && pending.length > 0) {
-      wire.push({ role: 'user', content: pending })
-      pending = []
-    }
-    wire.push(...toWireMessage(message, { ...form, toId: sameId }, undefined))
-    if (message.role === 'tool' && message.images) pending.push(...toResultParts(message, message.images))
-  }
-  return pending.length > 0 ? [...wire, { role: 'user', content: pending }] : wire
-}
-
-/** Mistral allows images in tool results, and no message of role `user` directly after a result. */
-function toMistralMessages(messages: readonly Message[], form: AssistantForm): WireMessage[] {
-  return messages.flatMap((message) => {
-    if (message.role !== 'tool' || !message.images) return toWireMessage(message, form, 'mistral')
-    const content = [{ type: 'text', text: message.text }, ...message.images.map(toPicture)]
-    return [{ role: 'tool', tool_call_id: toMistralId(message.callId), content }]
-  })
-}
-
-/** No message for an assistant message without content. */
-function toWireMessage(message: Message, form: AssistantForm, dialect: ChatCompletionsTraits['dialect']): WireMessage[] {
-  if (message.role === 'user') return [{ role: 'user', content: toQuestion(message, dialect) }]
-  if (message.role === 'tool') return [{ role: 'tool', tool_call_id: form.toId(message.callId), content: message.text }]
-  const assistant = toWireAssistant(message, form)
-  return assistant ? [assistant] : []
-}
-
 /** The label attributes the images to the tool, so that the model does not take text in an image for words of the user. */
 function toResultParts({ callId, name }: ToolMessage, images: readonly (Image & { name: string })[]): object[] {
   const names = images.map((image) => image.name).join(', ')
   const label = `[Output of the tool ${name} (call ${callId}), not a message of the user: ${names}]`
   return [{ type: 'text', text: label }, ...images.map(toPicture)]
 }
+
+/** Converts the id of a call to an id that the server accepts. */
+type ToId = (id: string) => string
 
 const sameId: ToId = (id) => id
 
@@ -91,20 +88,13 @@ function toMistralId(id: string): string {
   return Array.from(hash.subarray(0, 9), (byte) => alphanumerics[byte % alphanumerics.length]).join('')
 }
 
-type ServerDialect = ChatCompletionsTraits['dialect']
-
-/** The content of a question: a text, or parts if it has pictures or files. */
-function toQuestion(message: UserMessage, dialect: ServerDialect): string | object[] {
-  return message.images?.length || message.files?.length ? toParts(message, dialect) : message.text
-}
-
 /** The parts of a question, the text first. */
-export function toParts({ text, images = [], files = [] }: UserMessage, dialect: ServerDialect): object[] {
+function toParts({ text, images = [], files = [] }: UserMessage, dialect: ChatCompletionsTraits['dialect']): object[] {
   const media = [...images.map(toPicture), ...files.map((file) => (dialect === 'mistral' ? toMistralPart(file) : toFilePart(file)))]
   return text === '' ? media : [{ type: 'text', text }, ...media]
 }
 
-export function toPicture({ mediaType, data }: Image): object {
+function toPicture({ mediaType, data }: Image): object {
   return { type: 'image_url', image_url: { url: toDataUrl({ mediaType, data }) } }
 }
 
@@ -138,29 +128,12 @@ function toDataUrl({ mediaType, data }: { mediaType: string; data: string }): st
   return `data:${mediaType};base64,${data}`
 }
 
-/** Converts the id of a call to an id that the server accepts. */
-export type ToId = (id: string) => string
-
-export interface AssistantForm {
-  identity: VendorIdentity
-  quirks: Quirks
-  toId: ToId
-}
-
-/** A message, perhaps with fields of its reasoning. */
-interface WireAssistant {
-  role: 'assistant'
-  content: string | object[] | null
-  tool_calls?: object[]
-}
-
-/** Converts a message of the model, with the reasoning that the server wants back. Undefined for a message without content. */
-export function toWireAssistant(message: AssistantMessage, { identity, quirks, toId }: AssistantForm): WireAssistant | undefined {
+/** Converts a message of the model, with the reasoning that the server wants back. */
+function toWireAssistant(message: AssistantMessage, { identity, quirks }: Form, toId: ToId): WireMessage {
   const { text, toolCalls } = message
-  if (toolCalls.length === 0 && isBlank(text)) return undefined
-  const data = quirks.refusesReasoning ? {} : (readVendor(identity, message) ?? {})
+  const data = (message.vendor && !quirks.refusesReasoning && readVendor(identity, message)) || {}
   const content = toContent(text, data)
-  const fields: WireAssistant = { ...toReasoning(message, data, quirks, toId), role: 'assistant', content }
+  const fields: WireMessage = { ...toReasoning(message, data, quirks, toId), role: 'assistant', content }
   if (toolCalls.length === 0) return fields
   const extras = toExtras(message, data, quirks)
   const calls = toolCalls.map((call, index) => ({

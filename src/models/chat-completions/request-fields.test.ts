@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { MessageFile } from '../../agent/messages.ts'
 import { ownFields } from '../../configuration/models/rules.ts'
 import type { ModelRequest, ToolOffer } from '../../agent/model.ts'
-import { formOf, toRequestBody, type RequestSettings } from './request.ts'
+import { formOf, toRequestBody, type RequestSettings } from './chat-completions.ts'
 
 const strictSchema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false }
 const strictTool: ToolOffer = { name: 'look', description: 'Looks.', effect: 'read', schema: { $schema: 'x', ...strictSchema } }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Message, JsonSchema } from '../../agent/messages.ts'
-import { toRequestBody, toResponseFormat, toConfiguredOptions } from './request.ts'
+import { toRequestBody, toResponseFormat } from './chat-completions.ts'
+import { toConfiguredOptions } from '../create-model.ts'
 import type { ModelAbilities } from '../../configuration/models/abilities.ts'
 import type { ModelConfig } from '../../configuration/schema.ts'
 

@@ -1,7 +1,8 @@
 import type { EmbeddingModelV4, EmbeddingModelV4CallOptions } from '@ai-sdk/provider'
 import { type Embedder, ModelError } from '../../agent/model.ts'
 import { toModelError } from '../ai-sdk/ai-sdk.ts'
-import { type Origin, toTokenCount } from '../failures.ts'
+import type { Origin } from '../failures.ts'
+import { toTokenCount } from '../usage.ts'
 import { areVectors } from './wire.ts'
 
 interface AiSdkEmbedderOptions {

@@ -1,6 +1,7 @@
 import { type Embedder, ModelError } from '../../agent/model.ts'
 import type { Connections } from '../connections.ts'
-import { toTokenCount, maxErrorBytes, toConnectionError, toStatusError, type Origin } from '../failures.ts'
+import { toTokenCount } from '../usage.ts'
+import { maxErrorBytes, toConnectionError, toStatusError, type Origin } from '../failures.ts'
 
 export interface WireEmbedderOptions {
   name: string

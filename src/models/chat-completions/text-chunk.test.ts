@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { TextChunk } from './wire-chunk.ts'
+import { TextChunk } from './reply.ts'
 
 const chunkOf = (content: string, extra: object = {}) =>
   JSON.stringify({ id: 'x', choices: [{ index: 0, delta: { content, ...extra }, finish_reason: null }] })
