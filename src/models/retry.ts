@@ -40,17 +40,20 @@ export function withRetry(models: readonly Model[], options: Partial<RetryOption
     const sent = { sink, hasEvents: false }
     const spent: ModelUsage[] = []
     const failures: ModelError[] = []
+    const hasMedia = request.messages.some(
+      (message) => message.role !== 'assistant' && (message.images?.length || (message.role === 'user' && message.files?.length)),
+    )
     for (const model of models) {
-      const unseen = unseenIn(request, model)
+      const unseen = hasMedia ? unseenIn(request, model) : undefined
       if (unseen !== undefined) {
         failures.push(new ModelError('refused', `${model.name} cannot ${unseen}`))
         continue
       }
-      const fitting = withoutUnseen(request, model)
+      const fitting = hasMedia ? withoutUnseen(request, model) : request
       for (let attempt = 1; ; attempt++) {
         signal.throwIfAborted()
         const outcome = await tryOnce(model, fitting, signal, sent)
-        if (!(outcome instanceof ModelError)) return withSpent(outcome, spent)
+        if (!(outcome instanceof ModelError)) return spent.length > 0 ? withSpent(outcome, spent) : outcome
         if (outcome instanceof EmptyAnswerError) spent.push(outcome.usage)
         const delay = attempt < attempts ? delayMs(outcome, attempt, random) : undefined
         if (delay === undefined) {
@@ -100,7 +103,7 @@ async function tryOnce(
       pass,
       signal,
     )
-    const error = hasProviderCalls ? undefined : findEmptiness(model, reply, request.messages)
+    const error = hasProviderCalls || /\S/.test(reply.text) ? undefined : findEmptiness(model, reply, request.messages)
     outcome = { reply, ...(error && { error }) }
     return error ?? reply
   } catch (error) {
@@ -131,7 +134,7 @@ function summary(failures: ModelError[]): ModelError {
 }
 
 /** A complete answer with neither text nor calls nor files. `usage` holds the tokens that the provider counted for it. */
-export class EmptyAnswerError extends ModelError {
+class EmptyAnswerError extends ModelError {
   readonly usage: ModelUsage
 
   constructor(model: string, usage: ModelUsage) {
@@ -141,13 +144,13 @@ export class EmptyAnswerError extends ModelError {
 }
 
 /**
- * The failure of a reply that ended regularly without content; undefined for a reply with content, or with an end that explains itself. After
- * tool calls a model may end without a word if an earlier message of the turn holds its answer.
+ * The failure of a reply without text that ended regularly; undefined for a reply with calls or files, or with an end that explains itself.
+ * After tool calls a model may end without a word if an earlier message of the turn holds its answer.
  */
-export function findEmptiness({ name }: Model, reply: ModelReply, messages: readonly Message[]): EmptyAnswerError | undefined {
-  const { text, toolCalls, files, finish, usage } = reply
+function findEmptiness({ name }: Model, reply: ModelReply, messages: readonly Message[]): EmptyAnswerError | undefined {
+  const { toolCalls, files, finish, usage } = reply
   const isRegular = finish === 'stop' || finish === 'tool_calls'
-  if (!isRegular || toolCalls.length > 0 || files?.length || !isBlank(text) || hasSpoken(messages)) return undefined
+  if (!isRegular || toolCalls.length > 0 || files?.length || hasSpoken(messages)) return undefined
   return new EmptyAnswerError(name, usage)
 }
 
@@ -158,7 +161,7 @@ function hasSpoken(messages: readonly Message[]): boolean {
 }
 
 /** Adds the tokens of empty answers of the same model. Another model has other prices, so its tokens cannot be added. */
-export function withSpent(reply: ModelReply, spent: readonly ModelUsage[]): ModelReply {
+function withSpent(reply: ModelReply, spent: readonly ModelUsage[]): ModelReply {
   const usages = spent.filter(({ model }) => model === reply.usage.model)
   return usages.length > 0 ? { ...reply, usage: usages.reduce(addUsage, reply.usage) } : reply
 }
