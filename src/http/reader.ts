@@ -3,7 +3,6 @@ import type { Artifacts } from '../artifacts/artifacts.ts'
 import type { OpenRun } from '../runs/open-run.ts'
 import type { RunKey } from '../runs/run.ts'
 import type { Runs } from '../runs/runs.ts'
-import { disconnectSignal } from './server/connection.ts'
 import { waitsForRun } from './server/server-timing.ts'
 import { accessTo, permits } from '../access/permissions.ts'
 import type { AnswerFile, KeptFiles } from '../artifacts/answer-files.ts'
@@ -54,7 +53,7 @@ export async function openRun({ request, disconnected }: Reader, open: OpenForRe
   const opening = open(disconnected)
   request.body = undefined
   const run = await opening
-  request.releaseBody()
+  request.bodyReservation?.release()
   waitsForRun(request, run)
   return run
 }
@@ -80,6 +79,16 @@ export async function followNamed(services: ReaderServices, exchange: Exchange, 
   const open = await followRun(services, exchange, key)
   void exchange.reply.header('session-id', open.run.sessionId).header('request-id', open.run.requestId)
   return open
+}
+
+/** Shared abort reason: an abort without a reason creates an error with a stack each time. */
+const clientDisconnected = new Error('The client has disconnected.')
+
+/** A signal that is aborted when the response closes: after the answer, or when the client disconnects. */
+export function disconnectSignal(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  reply.raw.once('close', () => controller.abort(clientDisconnected))
+  return controller.signal
 }
 
 /** Waits for the last event of a run whose events nobody reads meanwhile, so that the run does not wait for a reader. */

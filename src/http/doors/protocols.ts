@@ -1,8 +1,10 @@
 import type { FastifyRequest } from 'fastify'
-import { invalid, statusOf, type ServiceError } from '../../errors.ts'
+import { invalid, ServiceError, statusOf } from '../../errors.ts'
 import type { Principal } from '../../access/permissions.ts'
 import type { Reader } from '../reader.ts'
 import type { LoggedEvent } from '../../runs/run.ts'
+import { ErrorReply } from '../schemas/shared.ts'
+import type { ErrorShape } from '../server/error-reply.ts'
 import { contextHeaders } from '../server/request-headers.ts'
 import { Type } from 'typebox'
 import { namedObject } from '../schemas/named.ts'
@@ -58,13 +60,6 @@ export function stepText(event: LoggedEvent): string | undefined {
   }
 }
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Set on JSON-RPC routes, whose clients read only JSON-RPC errors: the HTTP status for a body that is not a JSON-RPC message. */
-    rpcStatus?: 200 | 400
-  }
-}
-
 const parseError = -32700
 /** JSON-RPC 2.0 Invalid Request: the body is not a JSON-RPC request. */
 export const invalidRequest = -32600
@@ -75,23 +70,25 @@ export const RpcError = namedObject('JsonRpcError', 'A JSON-RPC error.', {
   error: Type.Object({ code: Type.Integer(), message: Type.String(), data: Type.Optional(Type.Unknown()) }),
 })
 
-interface RpcRefusal {
-  status: number
-  body: Type.Static<typeof RpcError>
-}
-
 /** ContentTypeNotSupportedError of A2A 1.0, 5.4; MCP has no such code. */
 const wrongType = -32005
 
-/** The JSON-RPC error for a request without a valid JSON-RPC message. Undefined for other errors, which stay HTTP errors. */
-export function toRpcRefusal({ code, message, faults }: ServiceError, rpcStatus: number): RpcRefusal | undefined {
-  if (code !== 'validation' && code !== 'unsupported_media_type') return undefined
-  const [fault] = faults
-  const isUnreadable = fault?.type === 'json_invalid'
-  const isWrongType = code === 'unsupported_media_type' && rpcStatus === 200
-  const status = fault?.loc[0] === 'body' ? rpcStatus : statusOf(code)
+/**
+ * The errors of JSON-RPC routes, whose clients read only JSON-RPC errors. `rpcStatus`: the HTTP status for a body that is not a JSON-RPC message.
+ * Other errors stay HTTP errors.
+ */
+export function rpcErrors(rpcStatus: 200 | 400): ErrorShape {
   return {
-    status,
-    body: { jsonrpc: '2.0', id: null, error: { code: isUnreadable ? parseError : isWrongType ? wrongType : invalidRequest, message } },
+    bodyErrors: { 413: ErrorReply, 415: RpcError, 422: RpcError },
+    refuse(reply, _error, thrown) {
+      if (!(thrown instanceof ServiceError) || (thrown.code !== 'validation' && thrown.code !== 'unsupported_media_type')) return undefined
+      const { code: reason, message, faults } = thrown
+      const [fault] = faults
+      const isWrongType = reason === 'unsupported_media_type' && rpcStatus === 200
+      const code = fault?.type === 'json_invalid' ? parseError : isWrongType ? wrongType : invalidRequest
+      const status = fault?.loc[0] === 'body' ? rpcStatus : statusOf(reason)
+      const body: Type.Static<typeof RpcError> = { jsonrpc: '2.0', id: null, error: { code, message } }
+      return reply.code(status).send(body)
+    },
   }
 }

@@ -2,7 +2,6 @@ import type { RouteOptions } from 'fastify'
 import type { TSchema } from 'typebox'
 import { namedSchemas } from '../schemas/named.ts'
 import type { OperationText } from '../schemas/route.ts'
-import { RpcError } from '../doors/protocols.ts'
 import { ErrorReply, ValidationReply } from '../schemas/shared.ts'
 
 type Schema = Record<string, unknown>
@@ -59,9 +58,13 @@ function operationId(method: string, url: string): string {
 
 /** Error replies of every route that reads a body. */
 function bodyErrors({ config }: RouteOptions): Record<string, TSchema> {
-  if (config?.errorShape !== undefined) return {}
-  if (config?.rpcStatus !== undefined) return { 413: ErrorReply, 415: RpcError, 422: RpcError }
-  return { 413: ErrorReply, 415: ErrorReply, 422: config?.validationShape === 'error' ? ErrorReply : ValidationReply }
+  return (
+    config?.errorShape?.bodyErrors ?? {
+      413: ErrorReply,
+      415: ErrorReply,
+      422: config?.validationShape === 'error' ? ErrorReply : ValidationReply,
+    }
+  )
 }
 
 /** The only refusal of public routes without parameters: HTTP that cannot be parsed. */

@@ -10,6 +10,7 @@ import { accessTo } from '../../access/permissions.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
 import { refuseOtherModel } from '../doors/openai/parameters.ts'
 import { Model, ModelList, openAiRefusals } from '../doors/openai/replies.ts'
+import { openAiErrors } from '../doors/openai/errors.ts'
 
 export const Metadata = namedObject('AgentMetadata', {
   body: Type.Object({
@@ -151,7 +152,7 @@ export function modelRoutes(app: App, { agent }: { agent: CurrentAgent }): void 
 
   app.get(
     '/v1/models',
-    route({ access: accessTo.chat, errorShape: 'openai' }, tag, {
+    route({ access: accessTo.chat, errorShape: openAiErrors }, tag, {
       summary: 'List models; the agent is the only model',
       text: 'The list that OpenAI clients show as models. It has the agent alone; its `id` is `uri_id` of agent.yaml.',
       response: { 200: ModelList, ...modelRefusals },
@@ -161,7 +162,7 @@ export function modelRoutes(app: App, { agent }: { agent: CurrentAgent }): void 
 
   app.get(
     '/v1/models/:model',
-    route({ access: accessTo.chat, errorShape: 'openai' }, tag, {
+    route({ access: accessTo.chat, errorShape: openAiErrors }, tag, {
       summary: 'Get the agent as a model',
       text: 'The agent as a model. Any name other than `uri_id`, `id` or `name` of the agent is 404.',
       parameters: { model: 'agent-core' },

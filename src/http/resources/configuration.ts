@@ -6,9 +6,9 @@ import type { Configuration, ConfigurationUpdate as Update, UpdatedConfiguration
 import { invalid } from '../../errors.ts'
 import { toJsonSchema } from '../../configuration/schema-walk.ts'
 import { optionalText } from '../schemas/shared.ts'
-import { yamlType } from '../server/body-types.ts'
 import { named, namedObject } from '../schemas/named.ts'
 import { principalOf } from '../server/authenticate.ts'
+import { contentBytes } from '../server/read-bodies.ts'
 
 export const ShownConfiguration = namedObject('ShownConfiguration', 'The configuration in use.', {
   configuration: Type.Record(Type.String(), Type.Unknown(), {
@@ -73,6 +73,9 @@ export const UpdatedConfiguration = namedObject('UpdatedConfiguration', 'The res
 
 const path = '/core/v1/agent/config'
 
+/** RFC 9512. */
+const yamlType = 'application/yaml'
+
 const tag = 'Agent configuration'
 
 /** Routes to read and change the agent configuration. */
@@ -106,7 +109,7 @@ function readRoute(app: App, { configuration }: { configuration: Configuration }
 function changeRoute(app: App, { configuration }: { configuration: Configuration }): void {
   app.put(
     path,
-    route({ access: 'config.write', takesYaml: true }, tag, {
+    route({ access: 'config.write', bodyTypes: { [yamlType]: 'text' }, maxBodyBytes: contentBytes }, tag, {
       summary: 'Change the configuration, or check a change',
       description:
         'A JSON body is merged into the configuration. A YAML body (`content-type: application/yaml`) is the whole text: what is absent is removed, comments and order are kept as sent, and faults have the line of the text. In both "********" keeps a secret, unless the address beside it changes. Changes that are in memory only stay in effect.',

@@ -12,11 +12,12 @@ import { hintLimits } from '../../runs/intake/checks.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { hashOf, toFilters } from '../doors/core/chat-request.ts'
 import { contextHeaders, isId, setSessionId, traceparentOf } from '../server/request-headers.ts'
-import { disconnectSignal } from '../server/connection.ts'
 import { IdHeaders } from '../schemas/shared.ts'
 import { duringPhase } from '../server/server-timing.ts'
 import { namedObject } from '../schemas/named.ts'
 import { GeneratedArtifact, DataFilterHints } from '../schemas/chat.ts'
+import { contentBytes } from '../server/read-bodies.ts'
+import { disconnectSignal } from '../reader.ts'
 
 export interface ToolServices {
   agent: CurrentAgent
@@ -70,7 +71,7 @@ export function toolRoutes(app: App, { agent, tools: execution }: ToolServices):
 
   app.post(
     '/core/v1/tool/execute',
-    route({ access: accessTo.executeTool, hasSession: true }, 'Tools', {
+    route({ access: accessTo.executeTool, hasSession: true, maxBodyBytes: contentBytes }, 'Tools', {
       summary: 'Execute a tool outside of a conversation',
       text: `Runs a tool without a model, for example to test it, or to use the agent as a gateway to its tools. The list and the input of each tool: \`GET /core/v1/tools\`.
 

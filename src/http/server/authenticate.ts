@@ -5,7 +5,7 @@ import type { KeyUse } from '../../access/keys/key-use.ts'
 import type { RequestLimits } from '../../access/rate-limits.ts'
 import type { Verifier } from '../../access/verify.ts'
 import { ServiceError } from '../../errors.ts'
-import { cookieOf, acceptsCookie, hasKeyHeader, isRead, refuseForeignPage, refuseWithoutToken } from './console-cookie.ts'
+import { acceptsCookie, cookieOf, hasKeyHeader, isRead, refuseForeignPage, refuseWithoutToken } from './console-cookie.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -71,7 +71,8 @@ export function authenticate(app: FastifyInstance, { verifier, limits, keyUse, c
     const { access } = request.routeOptions.config
     // Unknown routes are answered with 404 by another hook.
     if (access === 'public' || request.is404) return done()
-    const cookie = acceptsCookie(request) && !hasKeyHeader(request) ? cookieOf(request) : undefined
+    const mayHaveCookie = request.headers.cookie !== undefined && acceptsCookie(request) && !hasKeyHeader(request)
+    const cookie = mayHaveCookie ? cookieOf(request) : undefined
     if (cookie !== undefined) {
       const refusal = refuseForeignPage(request)
       if (refusal) return done(refusal)

@@ -13,6 +13,9 @@ declare module 'fastify' {
 export const eventType = 'application/cloudevents+json'
 export const batchType = 'application/cloudevents-batch+json'
 
+/** The `bodyTypes` of routes that take events. */
+export const eventTypes = { [eventType]: 'json', [batchType]: 'json' } as const
+
 /** The attributes that are read; extension attributes are ignored. */
 const attributes = ['specversion', 'type', 'source', 'id', 'time'] as const
 

@@ -1,6 +1,5 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { ErrorBody } from '../../errors.ts'
 
 /** Limits of what is read after an answer. No key is needed for an early answer. */
@@ -50,18 +49,7 @@ export function createDrain({ bytes, silentMs, totalMs, connections }: DrainLimi
  * client loses the answer (RFC 9112, 9.6). A connection that is kept alive stays in use after the rest of the body; another connection is closed
  * when its client has closed it.
  */
-export function drainEarlyAnswers({ server }: FastifyInstance, drain: Drain): void {
-  server.prependListener('request', (request, response) => {
-    const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers
-    if (length === '0' && coding === undefined) return
-    // Before Node closes the socket of the finished response. Answers of Fastify itself pass no hook.
-    response.once('prefinish', () => {
-      if (!request.complete) drainBody(request, drain)
-    })
-  })
-}
-
-function drainBody(request: IncomingMessage, drain: Drain): void {
+export function drainBody(request: IncomingMessage, drain: Drain): void {
   const { socket } = request
   const destroySoon = socket.destroySoon.bind(socket)
   socket.destroySoon = () => (request.complete ? destroySoon() : linger(socket))
@@ -80,16 +68,6 @@ export function linger(socket: Socket, lastText = ''): void {
   socket.on('data', () => undefined).resume()
   // Node's parser may have stopped the reading, unknown to the stream.
   socket._read(0)
-}
-
-/** Shared abort reason: an abort without a reason creates an error with a stack each time. */
-const clientDisconnected = new Error('The client has disconnected.')
-
-/** A signal that is aborted when the response closes: after the answer, or when the client disconnects. */
-export function disconnectSignal(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController()
-  reply.raw.once('close', () => controller.abort(clientDisconnected))
-  return controller.signal
 }
 
 /** Parse errors of Node's HTTP server: malformed HTTP, oversized headers, slow requests. No request object and no route exist for such an error. */

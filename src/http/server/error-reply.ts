@@ -1,9 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { retryAfterOf, ServiceError, statusOf, toErrorBody, type ErrorBody, type ErrorCode } from '../../errors.ts'
-import { a2aStatus, a2aTypeOf, isA2aPath, toGoogleStatus } from '../doors/a2a/google-status.ts'
-import { isOpenAiPath, mayRetryRun, openAiStatus, toOpenAiError } from '../doors/openai/errors.ts'
+import type { TSchema } from 'typebox'
+import { retryAfterOf, ServiceError, toErrorBody, type ErrorBody, type ErrorCode } from '../../errors.ts'
 import { keepOutOfCaches } from './origin.ts'
-import { toRpcRefusal } from '../doors/protocols.ts'
 import { toFaults } from './validation.ts'
 
 declare module 'fastify' {
@@ -11,10 +9,28 @@ declare module 'fastify' {
     /** Shape of a 422: `detail` (default) is a list of faults under `detail`, `error` is the shape of every other error. */
     validationShape?: 'detail' | 'error'
     /** Shape of every error of the route; default: the shape of this service. */
-    errorShape?: 'openai' | 'a2a'
+    errorShape?: ErrorShape
     /** The header `www-authenticate` of a refusal; undefined for none. Default: `Bearer` for a 401. */
     challengeOf?: (error: ServiceError, request: FastifyRequest) => string | undefined
   }
+  interface FastifyInstance {
+    /** The shapes that routes declare. */
+    errorShapes: ReadonlySet<ErrorShape>
+  }
+}
+
+/** The errors of a protocol. Each door declares the shape at its routes. */
+export interface ErrorShape {
+  /** Unknown paths with this prefix have the shape too, such as `/v1`. */
+  prefix?: string
+  /** A header of every reply that repeats the request id. */
+  requestIdHeader?: string
+  /** Replies in the OpenAPI document to a body that is not taken, by status; empty where the routes state their own. */
+  bodyErrors: Record<number, TSchema>
+  /** Sends the refusal of a request. `thrown` is the cause of `error`. Undefined: the error has the shape of this service. */
+  refuse(reply: FastifyReply, error: ErrorBody, thrown: unknown): FastifyReply | undefined
+  /** Sends the failure of a run. Absent: failures have the shape of this service. */
+  fail?(reply: FastifyReply, error: ErrorBody): FastifyReply
 }
 
 /** Refusals by Fastify itself, as codes and messages of this service. */
@@ -28,6 +44,11 @@ const fastifyRefusals: Record<string, [ErrorCode, string]> = {
 
 /** Registers the only code that turns a failure into a response. */
 export function replyWithErrors(app: FastifyInstance): void {
+  const shapes = new Set<ErrorShape>()
+  app.decorate('errorShapes', shapes)
+  app.addHook('onRoute', ({ config }) => {
+    if (config?.errorShape) shapes.add(config.errorShape)
+  })
   app.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply))
   app.setNotFoundHandler((request, reply) => sendError(notFound(request), request, reply))
 }
@@ -44,19 +65,11 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
     // The challenge of such a route names the origin of the request.
     if (request.routeOptions.config?.challengeOf) keepOutOfCaches(request, reply)
   }
-  const shape = errorShapeOf(request)
-  if (shape === 'openai') return sendOpenAiRefusal(reply, error, code)
-  if (shape === 'a2a')
-    return reply
-      .code(a2aStatus(statusOf(code)))
-      .type(a2aTypeOf(request))
-      .send(toGoogleStatus(toErrorBody(error)))
-  const { rpcStatus } = request.routeOptions.config ?? {}
-  const refusal = rpcStatus !== undefined && error instanceof ServiceError ? toRpcRefusal(error, rpcStatus) : undefined
-  if (refusal) return reply.code(refusal.status).send(refusal.body)
+  const body = toErrorBody(error)
+  const sent = errorShapeOf(request)?.refuse(reply, body, error)
+  if (sent) return sent
   const asDetail = code === 'validation' && request.routeOptions.config?.validationShape !== 'error'
-  const body = asDetail && error instanceof ServiceError ? { detail: error.faults } : toErrorBody(error)
-  return reply.code(statusOf(code)).send(body)
+  return reply.code(body.status_code).send(asDetail && error instanceof ServiceError ? { detail: error.faults } : body)
 }
 
 /** RFC 9110, 15.5.2: a 401 names the authentication scheme. */
@@ -77,27 +90,20 @@ function setConnectionHeader(request: FastifyRequest, reply: FastifyReply, code:
 }
 
 /** The error shape of the route. Every route declares `access`; without a route, an unknown path has the shape of the routes beside it. */
-export function errorShapeOf({ routeOptions, url }: FastifyRequest): 'openai' | 'a2a' | undefined {
-  const { access, errorShape } = routeOptions.config ?? {}
-  if (access !== undefined) return errorShape
-  if (isOpenAiPath(url)) return 'openai'
-  return isA2aPath(url) ? 'a2a' : errorShape
+export function errorShapeOf({ routeOptions: { config }, server, url }: FastifyRequest): ErrorShape | undefined {
+  if (config?.access !== undefined) return config.errorShape
+  return server.errorShapes.values().find(({ prefix = '' }) => prefix !== '' && isBelow(url, prefix))
 }
 
-/** OpenAI clients retry any 409. Only a 409 with `retry-after` can succeed later, so the others set `x-should-retry: false`. */
-function sendOpenAiRefusal(reply: FastifyReply, error: unknown, code: ErrorCode): FastifyReply {
-  if (statusOf(code) === 409 && !reply.hasHeader('retry-after')) void reply.header('x-should-retry', 'false')
-  return reply.code(openAiStatus(statusOf(code))).send(toOpenAiError(toErrorBody(error)))
+function isBelow(url: string, prefix: string): boolean {
+  return url.startsWith(prefix) && ['/', '?', undefined].includes(url[prefix.length])
 }
 
 /** Sends the error of a run as an HTTP error. Nothing of the run may have been sent before. */
 export function sendFailure(reply: FastifyReply, error: ErrorBody): FastifyReply {
-  const { request } = reply
   const retryAfter = retryAfterOf(error)
   if (retryAfter !== undefined) void reply.header('retry-after', String(retryAfter))
-  if (errorShapeOf(request) !== 'openai') return reply.code(error.status_code).send(error)
-  if (!mayRetryRun(request)) void reply.header('x-should-retry', 'false')
-  return reply.code(openAiStatus(error.status_code)).send(toOpenAiError(error))
+  return errorShapeOf(reply.request)?.fail?.(reply, error) ?? reply.code(error.status_code).send(error)
 }
 
 function toServiceError(thrown: unknown): unknown {

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import type { BusboyFileStream, BusboyHeaders, BusboyInstance } from '@fastify/busboy'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { invalid, ServiceError } from '../../errors.ts'
-import { createBodyPace, type BodyPace, type BodyPaceOptions } from './arriving-bodies.ts'
+import { createBodyPace, type BodyPace, type BodyPaceOptions } from './read-bodies.ts'
 import { ErrorReply, refusals, ValidationReply } from '../schemas/shared.ts'
 
 declare module 'fastify' {
@@ -196,7 +196,7 @@ async function pump(raw: IncomingMessage, parser: BusboyInstance, form: FormProg
       const written = new Promise<true>((resolve) => void parser.write(chunk, () => resolve(true)))
       if (!(await untilSettled(written))) return
       isWriting = false
-      pace.progress(arriving, chunk.length)
+      arriving.bytes += chunk.length
     }
     parser.end()
   } finally {

@@ -1,6 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { fieldsOf } from '../../json/shape.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -38,9 +37,8 @@ export function echoSessions(app: FastifyInstance): void {
     const { hasSession, takesEvents } = request.routeOptions.config ?? {}
     if (hasSession === 'body' && request.headers['session-id'] === undefined) {
       // The body is not validated yet. The `data` of a CloudEvent is the chat body.
-      const body = takesEvents ? fieldsOf(request.body)['data'] : request.body
-      const bodyId = fieldsOf(body)['session_id']
-      if (isId(bodyId)) setSessionId(request, reply, bodyId)
+      const body = (takesEvents ? (request.body as { data?: unknown } | null)?.data : request.body) as { session_id?: unknown } | null
+      if (isId(body?.session_id)) setSessionId(request, reply, body.session_id)
     }
     done()
   })

@@ -6,8 +6,7 @@ import type { ConsoleSessions } from '../../access/console/console-sessions.ts'
 import type { KeyUse } from '../../access/keys/key-use.ts'
 import type { RequestLimits } from '../../access/rate-limits.ts'
 import type { Verifier } from '../../access/verify.ts'
-import { parseTexts, limitBodies } from './body-types.ts'
-import { refuseBroken, createDrain, drainEarlyAnswers, type DrainLimits } from './connection.ts'
+import { createDrain, drainBody, refuseBroken, type DrainLimits } from './connection.ts'
 import { convertCloudEvent } from './cloud-events.ts'
 import { allowOrigins } from './cors.ts'
 import { refuseOtherMethod } from './other-methods.ts'
@@ -15,7 +14,7 @@ import { readForms } from './forms.ts'
 import { prefixStripper, configureAddress } from './origin.ts'
 import { errorShapeOf, notFound, replyWithErrors, sendError } from './error-reply.ts'
 import { echoSessions, isId } from './request-headers.ts'
-import { readBodies } from './read-bodies.ts'
+import { limitBodies, parseTexts, readBodies } from './read-bodies.ts'
 import { sendTimings } from './server-timing.ts'
 import { defaultKeepAliveMs } from './sse.ts'
 import { validateWith } from './validation.ts'
@@ -54,16 +53,19 @@ export function createServer({
   // The annotation keeps the type parameters of `fastify()` at their defaults.
   const loggerInstance: FastifyBaseLogger = log
   const drain = createDrain(drainLimits)
+  const stripPrefix = prefixStripper(publicUrl)
+  const hasPrefix = publicUrl !== undefined
   const app = fastify({
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     bodyLimit,
-    genReqId: ({ headers }) => requestIdOf(headers['request-id']),
+    // The `request-id` of the caller, or a new one. Validation refuses an invalid id later; the new id then names the error.
+    genReqId: ({ headers: { 'request-id': id } }) => (isId(id) ? id : randomUUIDv7()),
     clientErrorHandler: (error, socket) => refuseBroken(error, socket, drain),
     http: { headersTimeout: headersMs, connectionsCheckingInterval: 1000 },
     keepAliveTimeout: keepAliveMs,
     requestTimeout: 0,
-    rewriteUrl: prefixStripper(publicUrl),
+    rewriteUrl: (request) => (hasPrefix || request.headers['x-forwarded-prefix'] !== undefined ? stripPrefix(request) : request.url!),
     forceCloseConnections: 'idle',
     // The router reports paths that cannot be decoded or exceed `maxParamLength` before any hook runs.
     frameworkErrors: (_error, request, reply) => {
@@ -80,15 +82,22 @@ export function createServer({
   limitBodies(app, bodyLimit)
   parseTexts(app, readBodies(app, { bodyLimit }))
   readForms(app)
-  drainEarlyAnswers(app, drain)
+  app.server.prependListener('request', (request, response) => {
+    const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers
+    if (length === '0' && coding === undefined) return
+    // Before Node closes the socket of the finished response. Answers of Fastify itself pass no hook.
+    response.once('prefinish', () => {
+      if (!request.complete) drainBody(request, drain)
+    })
+  })
   validateWith(app)
   replyWithErrors(app)
   requireDeclaredAccess(app)
   app.addHook('onRequest', (request, reply, done) => {
     // Browsers run no answer as a script whose type is another.
     void reply.headers({ 'request-id': request.id, 'x-content-type-options': 'nosniff' })
-    // OpenAI clients read the request id from `x-request-id`.
-    if (errorShapeOf(request) === 'openai') void reply.header('x-request-id', request.id)
+    const { requestIdHeader } = (request.is404 ? errorShapeOf(request) : request.routeOptions.config.errorShape) ?? {}
+    if (requestIdHeader !== undefined) void reply.header(requestIdHeader, request.id)
     done()
   })
   const answerCors = allowOrigins(app, corsOrigins)
@@ -120,11 +129,6 @@ const headersMs = 24_000
 
 /** Longer than the idle timeout of common load balancers (60 s), so that the load balancer closes idle connections first. */
 const keepAliveMs = 72_000
-
-/** The `request-id` of the caller, or a new one. Validation refuses an invalid id later; the new id then names the error. */
-function requestIdOf(id: string | string[] | undefined): string {
-  return isId(id) ? id : randomUUIDv7()
-}
 
 /** Logs one line per request with ids and never content, and meters the request. */
 function logRequests(app: FastifyInstance, meter: ServerOptions['meter']): void {

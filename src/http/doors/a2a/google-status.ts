@@ -1,4 +1,5 @@
 import type { ErrorBody, Fault } from '../../../errors.ts'
+import type { ErrorShape } from '../../server/error-reply.ts'
 
 /** An error of the HTTP+JSON binding: `google.rpc.Status` (A2A 1.0, 11.6). */
 export interface GoogleStatus {
@@ -10,27 +11,25 @@ export const a2aType = 'application/a2a+json'
 
 /** The media type of an answer to a request: the one of the binding, unless `accept` names plain JSON alone. */
 export function a2aTypeOf({ headers: { accept = '' } }: { headers: { accept?: string | undefined } }): string {
-  const names = (type: string) =>
-    accept
-      .toLowerCase()
-      .split(',')
-      .some((range) => range.split(';')[0]!.trim() === type)
-  return names('application/json') && !names(a2aType) ? 'application/json' : a2aType
+  const ranges = accept.toLowerCase().split(',')
+  const types = ranges.map((range) => range.split(';')[0]!.trim())
+  return types.includes('application/json') && !types.includes(a2aType) ? 'application/json' : a2aType
 }
 
-/** Whether a URL is below the prefix of the HTTP+JSON binding. */
-export function isA2aPath(url: string): boolean {
-  return /^\/a2a\/v1(?:[/?]|$)/.test(url)
-}
-
-/** The binding has no 422: a request that is not valid is 400. */
-export function a2aStatus(status: number): number {
-  return status === 422 ? 400 : status
+/** The errors of the HTTP+JSON binding. */
+export const googleErrors: ErrorShape = {
+  prefix: '/a2a/v1',
+  bodyErrors: {},
+  refuse(reply, body) {
+    const status = toGoogleStatus(body)
+    return reply.code(status.error.code).type(a2aTypeOf(reply.request)).send(status)
+  },
 }
 
 /** Converts an error of this service. The A2A library, which has errors of its own, is not needed. */
 export function toGoogleStatus({ body, status_code, details }: ErrorBody): GoogleStatus {
-  const code = a2aStatus(status_code)
+  // The binding has no 422: a request that is not valid is 400.
+  const code = status_code === 422 ? 400 : status_code
   const faults = (details?.['errors'] ?? []) as Fault[]
   const violations = faults.map(({ loc: [, ...path], msg }) => ({ field: path.join('.'), description: msg }))
   return {

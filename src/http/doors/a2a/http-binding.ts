@@ -5,8 +5,8 @@ import { accessTo } from '../../../access/permissions.ts'
 import { namedObject } from '../../schemas/named.ts'
 import { a2aDetails } from './http-details.ts'
 import { principalOf } from '../../server/authenticate.ts'
-import { disconnectSignal } from '../../server/connection.ts'
-import { a2aType } from './google-status.ts'
+import { disconnectSignal } from '../../reader.ts'
+import { a2aType, googleErrors } from './google-status.ts'
 import { A2aHeaders } from './routes.ts'
 import type { A2aServices } from './task-runs.ts'
 
@@ -76,7 +76,7 @@ export function a2aHttpRoutes(app: FastifyInstance, services: A2aServices): void
     app.route({
       method: verb,
       url: `/a2a/v1${path}`,
-      config: { access, errorShape: 'a2a' },
+      config: { access, errorShape: googleErrors, bodyTypes: { [a2aType]: 'json' }, ...(input === message && { maxBodyBytes: Infinity }) },
       schema: toSchema(operation),
       handler: async (request, reply) => {
         const { answerHttp } = await import('./endpoint.ts')

@@ -5,8 +5,9 @@ import { Type } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
 import { IdHeaders, optionalText } from '../../schemas/shared.ts'
 import { principalOf } from '../../server/authenticate.ts'
-import { disconnectSignal } from '../../server/connection.ts'
 import type { A2aServices } from './task-runs.ts'
+import { rpcErrors } from '../protocols.ts'
+import { disconnectSignal } from '../../reader.ts'
 
 const question = 'What were the total sales by region?'
 
@@ -44,7 +45,7 @@ export function a2aRoutes(app: FastifyInstance, services: A2aServices): void {
   app.post(
     '/a2a',
     // The A2A SDK also sends JSON-RPC errors with status 200.
-    route({ access: accessTo.chat, rpcStatus: 200 }, 'Protocols', {
+    route({ access: accessTo.chat, errorShape: rpcErrors(200), maxBodyBytes: Infinity }, 'Protocols', {
       summary: 'The agent for other agents (A2A 1.0)',
       text: `JSON-RPC of the Agent2Agent protocol 1.0: \`SendMessage\`, \`SendStreamingMessage\`, \`GetTask\`, \`ListTasks\`, \`CancelTask\`, \`SubscribeToTask\`, \`GetExtendedAgentCard\`, and \`Create\`, \`Get\`, \`List\` and \`DeleteTaskPushNotificationConfig\`. The routes under \`/a2a/v1\` are the same operations with HTTP and JSON. A task is a run, a context a session. The header is \`a2a-version: 1.0\`; without it, requests are of version 0.3, with methods such as \`message/send\`. Errors of the protocol have the status 200 and an \`error\`.`,
       parameters: { 'a2a-version': '1.0' },

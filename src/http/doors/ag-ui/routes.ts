@@ -22,7 +22,7 @@ export function agUiRoutes(app: FastifyInstance, services: PageServices): void {
   app.post(
     '/ag-ui',
     {
-      ...route({ access: accessTo.chat, hasSession: true, startsRun: true }, 'Protocols', {
+      ...route({ access: accessTo.chat, hasSession: true, startsRun: true, maxBodyBytes: Infinity }, 'Protocols', {
         summary: 'The agent for pages and clients of AG-UI 1.0',
         text: `AG-UI 1.0, for clients such as \`HttpAgent\` of \`@ag-ui/client\`. \`threadId\` is the session and \`runId\` the request id. The answer is a stream of events from \`RUN_STARTED\` to \`RUN_FINISHED\` or \`RUN_ERROR\`; refusals for the key, the shape of the request, limits and load are HTTP errors.
 

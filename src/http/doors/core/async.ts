@@ -14,6 +14,7 @@ import type { Accepted } from '../../../runs/run-store.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { toNewChat } from './chat-request.ts'
 import {
+  eventTypes,
   batchType,
   createDecodeData,
   eventType,
@@ -90,7 +91,7 @@ export function asyncRoutes(app: FastifyInstance, services: AsyncServices): void
   app.post(
     '/core/v1/chain_async',
     {
-      ...route({ access: accessTo.chat, hasSession: 'body', takesEvents: true }, 'Chat', {
+      ...route({ access: accessTo.chat, hasSession: 'body', takesEvents: true, bodyTypes: eventTypes, maxBodyBytes: Infinity }, 'Chat', {
         summary: 'Start an asynchronous chat. The answer is sent to callback_url, and stays readable as a run',
         text: `Stores the question, answers at once, and works in the background, also across restarts. Use it for long work and from queues. The body is a CloudEvent 1.0: structured (\`application/json\` or \`application/cloudevents+json\`), a batch of at most 100 (\`application/cloudevents-batch+json\`), or binary with \`ce-\` headers and the chat as the body.
 

@@ -61,7 +61,7 @@ export function chatRoutes(app: App, services: ChatServices): void {
 function answerRoute(app: App, services: ChatServices): void {
   app.post(
     '/core/v1/chain',
-    route({ access: accessTo.chat, hasSession: 'body', startsRun: true, validationShape: 'error' }, 'Chat', {
+    route({ access: accessTo.chat, hasSession: 'body', startsRun: true, maxBodyBytes: Infinity, validationShape: 'error' }, 'Chat', {
       summary: 'Chat, with the answer as JSON',
       text: `Asks the agent and waits for its answer. Use it for scripts and short answers; where somebody watches, use \`POST /core/v1/chain_streaming\`, and for work of many minutes \`POST /core/v1/chain_async\`.
 
@@ -104,7 +104,7 @@ function streamRoute(app: App, services: ChatServices): void {
   app.post(
     '/core/v1/chain_streaming',
     {
-      ...route({ access: accessTo.chat, hasSession: 'body', startsRun: true }, 'Chat', {
+      ...route({ access: accessTo.chat, hasSession: 'body', startsRun: true, maxBodyBytes: Infinity }, 'Chat', {
         summary: 'Chat, with the answer as server-sent events',
         text: `Asks the agent and sends the answer while it is written, as server-sent events. Each event has a \`StreamChunk\` as its \`data\`:
 

@@ -15,6 +15,7 @@ import { openAiRefusals } from './replies.ts'
 import { findConversation } from './responses/place.ts'
 import { InputItem, Item, ItemList, Metadata as MetadataField } from './responses/schemas.ts'
 import { ItemQuery } from './responses/routes.ts'
+import { openAiErrors } from './errors.ts'
 
 const conversationId = { conversation_id: 'conv_0198f0a4-6a1e-7c3b-9f52-2d4c6b8e1a71' }
 const unknownConversation = '404: the caller has no such conversation.'
@@ -69,7 +70,7 @@ export function conversationRoutes(app: App, services: ConversationServices): vo
 
   app.post(
     '/v1/conversations',
-    route({ access: 'sessions.write', errorShape: 'openai' }, tag, {
+    route({ access: 'sessions.write', errorShape: openAiErrors }, tag, {
       summary: 'Create a conversation',
       text: 'Creates a session, empty or with messages, for `conversation` of responses. `metadata` is kept with it. The session is also at `GET /core/v1/sessions`, once it has a message.',
       examples: {
@@ -99,7 +100,7 @@ export function conversationRoutes(app: App, services: ConversationServices): vo
 
   app.get(
     '/v1/conversations/:conversation_id',
-    route({ access: 'sessions.read', errorShape: 'openai' }, tag, {
+    route({ access: 'sessions.read', errorShape: openAiErrors }, tag, {
       summary: 'Get a conversation',
       text: `The conversation with its metadata. Every session of the caller is a conversation, also one of another route.
 
@@ -116,7 +117,7 @@ ${unknownConversation}`,
 
   app.post(
     '/v1/conversations/:conversation_id',
-    route({ access: 'sessions.write', errorShape: 'openai' }, tag, {
+    route({ access: 'sessions.write', errorShape: openAiErrors }, tag, {
       summary: 'Set the metadata of a conversation',
       text: `Replaces the metadata.
 
@@ -137,7 +138,7 @@ ${unknownConversation}`,
 
   app.delete(
     '/v1/conversations/:conversation_id',
-    route({ access: 'sessions.write', errorShape: 'openai' }, tag, {
+    route({ access: 'sessions.write', errorShape: openAiErrors }, tag, {
       summary: 'Delete a conversation with its responses',
       text: `Cancels the runs of the session, and deletes all of its data, responses included.
 
@@ -164,7 +165,7 @@ function itemRoutes(app: App, { agent, conversations, sessionStore }: Conversati
 
   app.get(
     '/v1/conversations/:conversation_id/items',
-    route({ access: 'sessions.read', errorShape: 'openai' }, tag, {
+    route({ access: 'sessions.read', errorShape: openAiErrors }, tag, {
       summary: 'List the messages of a conversation',
       text: `The messages, newest first. Tool calls are part of their turn and not listed.
 
@@ -181,7 +182,7 @@ ${unknownConversation}`,
 
   app.post(
     '/v1/conversations/:conversation_id/items',
-    route({ access: 'sessions.write', errorShape: 'openai' }, tag, {
+    route({ access: 'sessions.write', errorShape: openAiErrors }, tag, {
       summary: 'Add messages to a conversation',
       text: `Adds messages without asking the agent. A \`function_call\` with its output becomes part of the assistant message behind it. System messages are accepted at the start of a conversation; items cannot be removed one by one.
 
@@ -213,7 +214,7 @@ ${unknownConversation} 409: a response of the conversation is in progress.`,
 
   app.get(
     '/v1/conversations/:conversation_id/items/:item_id',
-    route({ access: 'sessions.read', errorShape: 'openai' }, tag, {
+    route({ access: 'sessions.read', errorShape: openAiErrors }, tag, {
       summary: 'Get a message of a conversation',
       text: `A message of a conversation.
 

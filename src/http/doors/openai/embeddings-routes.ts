@@ -4,18 +4,19 @@ import type { CurrentAgent } from '../../../configuration/agent.ts'
 import type { AgentConfig } from '../../../configuration/schema.ts'
 import { ServiceError, invalid, type Fault } from '../../../errors.ts'
 import type { App } from '../../server/app.ts'
-import { disconnectSignal } from '../../server/connection.ts'
 import { EmbeddingBody, EmbeddingList, createEmbeddings } from './embeddings.ts'
 import { isAgent } from './parameters.ts'
 import { openAiRefusals } from './replies.ts'
 import { duringPhase } from '../../server/server-timing.ts'
+import { openAiErrors } from './errors.ts'
+import { disconnectSignal } from '../../reader.ts'
 
 /** Vectors of texts by the model of `llms.embedding`, for OpenAI clients. */
 export function embeddingRoutes(app: App, { agent }: { agent: CurrentAgent }): void {
   const embeddings = createEmbeddings()
   app.post(
     '/v1/embeddings',
-    route({ access: accessTo.chat, errorShape: 'openai' }, 'OpenAI', {
+    route({ access: accessTo.chat, errorShape: openAiErrors }, 'OpenAI', {
       summary: 'Turn texts into vectors, with the model of llms.embedding',
       text: 'Turns texts into vectors with the model of `llms.embedding`, through the interface of OpenAI. 400: the provider refuses the texts or the `dimensions`. 404: another model, or none is configured. 413: the texts have more than `limits.max_input_characters` characters together. 502: the provider could not answer.',
       examples: {

@@ -1,5 +1,6 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { type ErrorBody, type Fault, toParam } from '../../../errors.ts'
+import type { ErrorShape } from '../../server/error-reply.ts'
 
 /** The error shape of OpenAI's API. */
 export interface OpenAiError {
@@ -10,11 +11,6 @@ export interface OpenAiError {
     param: string | null
     code: string | null
   }
-}
-
-/** Whether a URL is under `/v1`, the prefix of the routes for OpenAI clients. */
-export function isOpenAiPath(url: string): boolean {
-  return /^\/v1(?:[/?]|$)/.test(url)
 }
 
 /** OpenAI's API has no 422; validation errors are 400. */
@@ -38,12 +34,28 @@ export function toOpenAiError({ body, status_code: status, details }: ErrorBody)
   }
 }
 
-/**
- * Whether a client may retry a failed run automatically, as OpenAI clients do. With a request id of the caller, a retry continues the run. Without a
- * request id, a retry would start a second run, and its tools would repeat their effects.
- */
-export function mayRetryRun({ headers }: FastifyRequest): boolean {
-  return headers['request-id'] !== undefined
+/** The errors of the routes for OpenAI clients, which read the request id from `x-request-id`. */
+export const openAiErrors: ErrorShape = {
+  prefix: '/v1',
+  requestIdHeader: 'x-request-id',
+  bodyErrors: {},
+  /** OpenAI clients retry any 409. Only a 409 with `retry-after` can succeed later, so the others set `x-should-retry: false`. */
+  refuse(reply, error) {
+    if (error.status_code === 409 && !reply.hasHeader('retry-after')) void reply.header('x-should-retry', 'false')
+    return send(reply, error)
+  },
+  /**
+   * OpenAI clients retry a failed run automatically. With a request id of the caller, a retry continues the run. Without a request id, a retry would
+   * start a second run, and its tools would repeat their effects.
+   */
+  fail(reply, error) {
+    if (reply.request.headers['request-id'] === undefined) void reply.header('x-should-retry', 'false')
+    return send(reply, error)
+  },
+}
+
+function send(reply: FastifyReply, error: ErrorBody): FastifyReply {
+  return reply.code(openAiStatus(error.status_code)).send(toOpenAiError(error))
 }
 
 const types: Record<number, string> = { 401: 'authentication_error', 403: 'permission_error', 429: 'rate_limit_error' }

@@ -12,6 +12,7 @@ import { principalOf } from '../../server/authenticate.ts'
 import { formOf, formRoute, type FormFields } from '../../server/forms.ts'
 import { openAiRefusals } from './replies.ts'
 import { fileReplies, refuseAsCode, sendFile } from '../../server/send-file.ts'
+import { openAiErrors } from './errors.ts'
 
 const fileId = { file_id: 'file-0199f3c2-7c1e-7d51-b0ab-3f6f1d0c8a11' }
 const unknownFile = 'A file that does not exist, has expired or belongs to another caller is 404.'
@@ -24,7 +25,7 @@ export interface FileServices {
 const tag = 'OpenAI'
 const params = Type.Object({ file_id: Type.String({ maxLength: 200, description: '`file-<id>`' }) })
 const refusals = openAiRefusals(400, 401, 403, 404, 429, 500, 503)
-const config = { access: accessTo.chat, errorShape: 'openai' as const }
+const config = { access: accessTo.chat, errorShape: openAiErrors }
 
 /** The caller's uploaded files, in the form of OpenAI's API. Ids of other callers are unknown. */
 export function fileRoutes(app: App, { agent, uploads }: FileServices): void {

@@ -32,7 +32,7 @@ export function uiChatRoutes(app: App, services: PageServices): void {
   app.post(
     '/ui/chat',
     {
-      ...route({ access: accessTo.chat, hasSession: true, startsRun: true }, tag, {
+      ...route({ access: accessTo.chat, hasSession: true, startsRun: true, maxBodyBytes: Infinity }, tag, {
         summary: 'Chat, for `useChat` of the AI SDK',
         text: `The UI message stream (version 1) of the AI SDK: \`useChat\` with a \`DefaultChatTransport\` whose \`api\` is this address. \`id\` is the session. Passages that the answer rests on are \`source-document\` parts. Failures of the run are an \`error\` part; refusals for the key, the shape of the request, limits and load are HTTP errors.
 

@@ -8,6 +8,7 @@ import { maxReasonCharacters, type RequestedDecision } from '../../../runs/appro
 import { toSharedView } from '../../../runs/run-view.ts'
 import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
+import { contentBytes } from '../../server/read-bodies.ts'
 import { Id, pageLimit, maybe, optionalText } from '../../schemas/shared.ts'
 import { Run, readRunView, type ViewServices } from './runs.ts'
 import { named, namedObject } from '../../schemas/named.ts'
@@ -106,7 +107,7 @@ export function approvalRoutes(app: App, services: ApprovalServices): void {
 
   app.post(
     '/core/v1/runs/:request_id/approvals',
-    route(accessTo.decideOrAnswer, 'Runs', {
+    route({ access: accessTo.decideOrAnswer, maxBodyBytes: contentBytes }, 'Runs', {
       summary: 'Approve or reject a tool call, or send the output of a client tool; the run resumes after the last decision',
       text: `Decides one waiting call, or gives the output of a client tool. After the last decision the run goes on, and its answer arrives where it was asked for: send the chat again with the same \`request-id\`, follow \`GET /core/v1/runs/{request_id}/stream\`, or wait for the callback.
 

@@ -13,6 +13,7 @@ import { ChatCompletion, ChatCompletionChunk, jsonOrEvents, openAiRefusals } fro
 import type { Exchange, Opening } from '../../../reader.ts'
 import { IdHeaders } from '../../../schemas/shared.ts'
 import { sendRun } from '../../../send-run.ts'
+import { openAiErrors } from '../errors.ts'
 
 const question = 'What were the total sales by region?'
 const messages = [{ role: 'user', content: question }]
@@ -23,7 +24,7 @@ export type CompletionServices = ChatServices & OutputServices
 export function chatCompletionRoutes(app: App, services: CompletionServices): void {
   app.post(
     '/v1/chat/completions',
-    route({ access: accessTo.chat, errorShape: 'openai', hasSession: true, startsRun: true }, 'OpenAI', {
+    route({ access: accessTo.chat, errorShape: openAiErrors, hasSession: true, startsRun: true, maxBodyBytes: Infinity }, 'OpenAI', {
       summary: 'Chat, compatible with OpenAI’s chat completions',
       text: `Asks the agent through the interface of OpenAI's chat completions: point the base URL of a client at \`<address>/v1\`, use an access key as its API key and \`agent-core\` as the model. The agent's own tools run inside of the service; the reply has the answer alone, with thoughts in \`reasoning_content\`.
 

@@ -24,6 +24,7 @@ import { principalOf } from '../../../server/authenticate.ts'
 import { deleteResponse, endRun, findResponse, readResponse, type StoredResponse } from './stored.ts'
 import { toListedItems, toPage } from '../item-lists.ts'
 import { upToPart } from './parts.ts'
+import { openAiErrors } from '../errors.ts'
 
 const question = 'What were the total sales by region?'
 const responseId = { response_id: 'resp_0198f0a4-6a1e-7c3b-9f52-2d4c6b8e1a70' }
@@ -40,7 +41,7 @@ const page = { limit: 20, order: 'asc', after: 'msg_0198f0a4-6a1e-7c3b-9f52-2d4c
 export function responseRoutes(app: App, services: CreateServices): void {
   app.post(
     '/v1/responses',
-    route({ access: accessTo.chat, errorShape: 'openai', hasSession: true, startsRun: true }, 'OpenAI', {
+    route({ access: accessTo.chat, errorShape: openAiErrors, hasSession: true, startsRun: true, maxBodyBytes: Infinity }, 'OpenAI', {
       summary: 'Chat, compatible with OpenAI’s responses',
       text: `Asks the agent through the interface of OpenAI's responses. A response is a run, named \`resp_<request id>\`: it can be read, followed and cancelled later, and continued by \`previous_response_id\`. With \`stream: true\` the reply is server-sent events from \`response.created\` to \`response.completed\`, \`response.incomplete\` or \`response.failed\`.
 
@@ -100,7 +101,7 @@ function refuseOperation(app: App, url: string, reason: string): void {
     url,
     exposeHeadRoute: false,
     schema: hidden,
-    config: { access: 'public', errorShape: 'openai' },
+    config: { access: 'public', errorShape: openAiErrors },
     onRequest: async () => {
       throw new ServiceError('not_found', `${url} is not offered: ${reason}.`)
     },
@@ -147,7 +148,7 @@ export function storedResponseRoutes(app: App, services: StoredResponseServices)
   app.get(
     '/v1/responses/:response_id',
     {
-      ...route({ access: accessTo.readRun, errorShape: 'openai' }, tag, {
+      ...route({ access: accessTo.readRun, errorShape: openAiErrors }, tag, {
         summary: 'Get a response, or follow its events',
         text: `The response in its current state. With \`stream=true\`, its events from the start, or after the \`sequence_number\` of \`starting_after\`, then live: with the same numbers on every replica.
 
@@ -169,7 +170,7 @@ ${unknownId}`,
 
   app.post(
     '/v1/responses/:response_id/cancel',
-    route({ access: accessTo.cancelRun, errorShape: 'openai' }, tag, {
+    route({ access: accessTo.cancelRun, errorShape: openAiErrors }, tag, {
       summary: 'Cancel a response; a response that has ended stays as it is',
       text: `Cancels the run of a response, in the background or not, and returns the response. One that has ended is returned as it is.
 
@@ -187,7 +188,7 @@ ${unknownId}`,
 
   app.delete(
     '/v1/responses/:response_id',
-    route({ access: 'sessions.write', errorShape: 'openai' }, tag, {
+    route({ access: 'sessions.write', errorShape: openAiErrors }, tag, {
       summary: 'Delete a response. The messages of a conversation with other responses stay',
       text: `Cancels a response if it has not ended, and deletes it. The only response of a session is deleted with the session. Otherwise the messages stay in the conversation, until the conversation is deleted.
 
@@ -205,7 +206,7 @@ ${unknownId}`,
 
   app.get(
     '/v1/responses/:response_id/input_items',
-    route({ access: accessTo.readRun, errorShape: 'openai' }, tag, {
+    route({ access: accessTo.readRun, errorShape: openAiErrors }, tag, {
       summary: 'List the input items of a response',
       text: `The items that the request sent, newest first. Items of earlier responses are listed by those responses. Images are listed without their bytes.
 
