@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
 import http, { type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
@@ -26,12 +27,25 @@ async function listen(t: TestContext, options: Partial<BodyOptions>) {
   app.addContentTypeParser('text/plain', (request, _payload, done) => {
     readText(request, (error, text) => done(error ?? null, text))
   })
-  app.post('/', async (request) => ({ length: (request.body as string).length }))
+  const events = new EventEmitter()
+  app.addHook('preParsing', async () => void events.emit('reserved'))
+  app.post('/', async (request, reply) => {
+    const { body, bodyReservation } = request
+    if (body !== 'release' && body !== 'take') return { length: (body as string).length }
+    // The answer lasts until its client disconnects.
+    if (body === 'release') bodyReservation!.release()
+    reply.raw.once('close', () => {
+      if (body === 'take') bodyReservation!.take(1024 * kilobyte)
+      events.emit('closed')
+    })
+    reply.raw.writeHead(200).write(' ')
+    return reply.hijack()
+  })
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
 
   /** Sends a chunked body without content-length; `finish` sends the second half. */
-  return (caller: string, first = half) => {
+  const send = (caller: string, first = half) => {
     const request = http.request({ port, host: '127.0.0.1', method: 'POST', headers: { 'x-caller': caller, 'content-type': 'text/plain' } })
     const answer = new Promise<IncomingMessage>((resolve, reject) => request.on('response', resolve).on('error', reject))
     const status = answer.then(async (response) => {
@@ -43,6 +57,7 @@ async function listen(t: TestContext, options: Partial<BodyOptions>) {
     const sent = new Promise<void>((resolve) => request.write(first, () => resolve()))
     return { sent, status, answer, request, finish: () => void request.end(half) }
   }
+  return Object.assign(send, { next: (event: 'reserved' | 'closed') => once(events, event) })
 }
 
 test('bodies over the budget are refused, and bodies of one caller over half of the budget', async (t) => {
@@ -113,6 +128,32 @@ test('an aborted body releases its part of the budget', async (t) => {
   await new Promise((resolve) => setTimeout(resolve, 50))
   broken.request.destroy()
   await new Promise((resolve) => setTimeout(resolve, 50))
+  const next = send('a', 'x'.repeat(140 * kilobyte))
+  next.finish()
+  assert.equal(await next.status, 200)
+})
+
+test('the second release of a body does not touch later bodies of the caller', async (t) => {
+  const send = await listen(t, { maxArriving: 1 })
+  const early = send('a', 'release')
+  early.request.end()
+  await early.answer
+  const later = send('a', '{')
+  await send.next('reserved')
+  early.request.destroy()
+  await send.next('closed')
+  assert.equal(await send('a', '{').status, 503)
+  later.finish()
+  assert.equal(await later.status, 200)
+})
+
+test('nothing is reserved for a request whose client has gone', async (t) => {
+  const send = await listen(t, { budgetBytes: 300 * kilobyte })
+  const gone = send('a', 'take')
+  gone.request.end()
+  await gone.answer
+  gone.request.destroy()
+  await send.next('closed')
   const next = send('a', 'x'.repeat(140 * kilobyte))
   next.finish()
   assert.equal(await next.status, 200)

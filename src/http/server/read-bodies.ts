@@ -212,6 +212,7 @@ function createBodyBudget({ bodyLimit, maxArriving = 1000, ...options }: BodyBud
     bodies.arriving++
     let reservedBytes = 0
     let isArriving = true
+    let isReleased = false
 
     function complete(): void {
       if (isArriving) bodies.arriving--
@@ -220,6 +221,8 @@ function createBodyBudget({ bodyLimit, maxArriving = 1000, ...options }: BodyBud
 
     return {
       take(bytes) {
+        // The response has ended: nothing would return the bytes.
+        if (isReleased) return undefined
         if (bodies.bytes > reservedBytes && bodies.bytes + bytes > budgetBytes / 2) return tooMuchMemory('your requests')
         if (totalBytes > reservedBytes && totalBytes + bytes > budgetBytes) return tooMuchMemory('all requests')
         reservedBytes += bytes
@@ -229,10 +232,11 @@ function createBodyBudget({ bodyLimit, maxArriving = 1000, ...options }: BodyBud
       },
       complete,
       release() {
+        if (isReleased) return
+        isReleased = true
         if (isArriving) complete()
         bodies.bytes -= reservedBytes
         totalBytes -= reservedBytes
-        reservedBytes = 0
         if (bodies.bytes === 0 && bodies.arriving === 0) callers.delete(caller)
       },
     }
