@@ -29,23 +29,7 @@ function createTool(parent: ParentRun, list: SubAgent[]): Tool {
     description:
       'Creates a sub-agent: an agent of its own with some of your tools, to which you can give tasks from your next turn on. ' +
       'For work that is large or wanted again and again; small things you do yourself.',
-    schema: {
-      type: 'object',
-      properties: {
-        name: text('Its name.', subAgentLimits.name),
-        description: text('What it is for, in a sentence.', subAgentLimits.description),
-        objective: text('Its goal, as it is told itself.', subAgentLimits.objective),
-        tools: {
-          type: 'array',
-          items: { type: 'string' },
-          maxItems: subAgentLimits.tools,
-          description: `Names of its tools, out of: ${choicesOf(toolsByName)}.`,
-        },
-        workflow_type: { enum: [...workflowTypes], description: 'plan_execute: it makes a plan first. Default: react.' },
-      },
-      required: ['name', 'description', 'objective', 'tools'],
-      additionalProperties: false,
-    },
+    schema: toCreateSchema(parent.agent.config, choicesOf(toolsByName)),
     check: checkNew,
     async execute(input) {
       const { caller, subAgents } = parent
@@ -54,6 +38,34 @@ function createTool(parent: ParentRun, list: SubAgent[]): Tool {
       return `Created. Give it tasks with ${fitName(`sub_agent:${subAgent.name}`)}.`
     },
   })
+}
+
+/** The last schema of each configuration. What a model adapter makes of a schema is kept as long as the schema. */
+const createSchemas = new WeakMap<AgentConfig, { choices: string; schema: JsonSchema }>()
+
+function toCreateSchema(config: AgentConfig, choices: string): JsonSchema {
+  const last = createSchemas.get(config)
+  if (last?.choices === choices) return last.schema
+  const tools = {
+    type: 'array',
+    items: { type: 'string' },
+    maxItems: subAgentLimits.tools,
+    description: `Names of its tools, out of: ${choices}.`,
+  }
+  const schema = {
+    type: 'object',
+    properties: {
+      name: text('Its name.', subAgentLimits.name),
+      description: text('What it is for, in a sentence.', subAgentLimits.description),
+      objective: text('Its goal, as it is told itself.', subAgentLimits.objective),
+      tools,
+      workflow_type: { enum: [...workflowTypes], description: 'plan_execute: it makes a plan first. Default: react.' },
+    },
+    required: ['name', 'description', 'objective', 'tools'],
+    additionalProperties: false,
+  }
+  createSchemas.set(config, { choices, schema })
+  return schema
 }
 
 function endTool(parent: ParentRun, list: SubAgent[]): Tool {
