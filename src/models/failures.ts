@@ -58,6 +58,27 @@ export function toConnectionError(origin: Origin, error: unknown, hasBegun: bool
   return new ModelError('unavailable', `${origin.label} ${symptom}${code === undefined ? '' : ` (${code})`}`)
 }
 
+/** Converts an error of a request or of the SDK. The error is not kept as `cause`: it contains the prompt and the answer, which must not be logged. */
+export function toModelError(origin: Origin, error: unknown, hasBegun: boolean): unknown {
+  if (error instanceof ModelError) return error
+  const { name, statusCode, responseHeaders, responseBody } = error as ApiCallError
+  if (statusCode !== undefined && statusCode !== 200) {
+    return toStatusError(origin, { status: statusCode, headers: responseHeaders ?? {}, body: responseBody ?? '', now: Date.now() })
+  }
+  // The SDK rejects messages and tools unknown to the provider before sending a request.
+  const isRefusal = typeof name === 'string' && name.startsWith('AI_') && name !== 'AI_APICallError' && !hasBegun
+  if (isRefusal) return new ModelError('refused', `${origin.label} does not support this request (${name})`)
+  return toConnectionError(origin, error, hasBegun)
+}
+
+/** The fields of an error of the SDK. */
+interface ApiCallError {
+  name?: string
+  statusCode?: number
+  responseHeaders?: Record<string, string>
+  responseBody?: string
+}
+
 /** The system error code, such as `ECONNREFUSED`, which fetch puts in a chain of causes. */
 function networkCode(error: unknown): string | undefined {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {

@@ -9,6 +9,7 @@ import {
   type ModelUsage,
   addUsage,
 } from '../agent/model.ts'
+import { toModelError, type Origin } from './failures.ts'
 import { unseenIn, withoutUnseen, isBlank } from './fit-messages.ts'
 import { reachState } from '../states.ts'
 import type { Message } from '../agent/messages.ts'
@@ -73,7 +74,10 @@ export function withRetry(models: readonly Model[], options: Partial<RetryOption
   return { name: primary?.name ?? '', seesImages: primary?.seesImages ?? false, readsFiles, reply }
 }
 
-/** Makes an attempt and returns the reply or the failure. `sent.hasEvents` is true if the sink has text of an attempt that failed. */
+/**
+ * Every attempt of a model call begins and ends in `tryOnce`, for main models and `small` models, and that of an embedding call in `embedOnce`.
+ * Makes an attempt and returns the reply or the failure. `sent.hasEvents` is true if the sink has text of an attempt that failed.
+ */
 async function tryOnce(
   model: Model,
   request: ModelRequest,
@@ -113,6 +117,34 @@ async function tryOnce(
   } finally {
     attempt?.end(outcome)
   }
+}
+
+/**
+ * Makes the attempt of an embedding call, with the time limit of the call: an embedding call has a single attempt. `send` asks the provider.
+ * Throws a `ModelError`, also for an answer that does not have a vector for each text.
+ */
+export async function embedOnce(
+  { origin, limitMs }: { origin: Origin; limitMs: number },
+  texts: readonly string[],
+  signal: AbortSignal,
+  send: (limited: AbortSignal) => Promise<unknown[]>,
+): Promise<number[][]> {
+  try {
+    const vectors = await send(AbortSignal.any([signal, AbortSignal.timeout(limitMs)]))
+    if (areVectors(vectors, texts.length)) return vectors
+    throw new ModelError('unavailable', `${origin.label} returned no vectors, or a wrong number of vectors`)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw toModelError(origin, error, false)
+  }
+}
+
+/** True if there is a vector for each text, and all vectors have the same length. */
+function areVectors(vectors: readonly unknown[], count: number): vectors is number[][] {
+  const [first] = vectors
+  const length = Array.isArray(first) ? first.length : 0
+  const isVector = (vector: unknown) => Array.isArray(vector) && vector.length === length && vector.every((value) => Number.isFinite(value))
+  return vectors.length === count && length > 0 && vectors.every(isVector)
 }
 
 /** Milliseconds until the next attempt; undefined if another attempt cannot help or would come too late. */

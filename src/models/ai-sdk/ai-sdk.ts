@@ -28,7 +28,7 @@ import type { Timeouts } from '../chat-completions/event-stream.ts'
 import { withIdleTools, withoutCalls } from '../fit-messages.ts'
 import { withRealNames, withSentNames } from '../property-names.ts'
 import { withStops } from '../stops.ts'
-import { toConnectionError, toStatusError, type Origin } from '../failures.ts'
+import { toModelError, type Origin } from '../failures.ts'
 
 export interface AiSdkOptions {
   /** Name of the provider in the configuration. Signed parts are sent back only to the same provider. */
@@ -215,24 +215,4 @@ function toSilence({ origin, timeouts }: AiSdkOptions, hasBegun: boolean): Model
     ? `went silent for ${timeouts.idleMs / 1000} s in its answer`
     : `did not begin its answer within ${timeouts.firstTokenMs / 1000} s`
   return new ModelError('unavailable', `${origin.label} ${symptom}`)
-}
-
-/** Converts an error of the SDK. The error is not kept as `cause`: it contains the prompt and the answer, which must not be logged. */
-export function toModelError(origin: Origin, error: unknown, hasBegun: boolean): unknown {
-  if (error instanceof ModelError) return error
-  const { name, statusCode, responseHeaders, responseBody } = error as ApiCallError
-  if (statusCode !== undefined && statusCode !== 200) {
-    return toStatusError(origin, { status: statusCode, headers: responseHeaders ?? {}, body: responseBody ?? '', now: Date.now() })
-  }
-  // The SDK rejects messages and tools unknown to the provider before sending a request.
-  const isRefusal = typeof name === 'string' && name.startsWith('AI_') && name !== 'AI_APICallError' && !hasBegun
-  if (isRefusal) return new ModelError('refused', `${origin.label} does not support this request (${name})`)
-  return toConnectionError(origin, error, hasBegun)
-}
-
-interface ApiCallError {
-  name?: string
-  statusCode?: number
-  responseHeaders?: Record<string, string>
-  responseBody?: string
 }

@@ -1,9 +1,8 @@
 import type { EmbeddingModelV4, EmbeddingModelV4CallOptions } from '@ai-sdk/provider'
-import { type Embedder, ModelError } from '../../agent/model.ts'
-import { toModelError } from '../ai-sdk/ai-sdk.ts'
+import type { Embedder } from '../../agent/model.ts'
 import type { Origin } from '../failures.ts'
+import { embedOnce } from '../retry.ts'
 import { toTokenCount } from '../usage.ts'
-import { areVectors } from './wire.ts'
 
 interface AiSdkEmbedderOptions {
   name: string
@@ -15,29 +14,23 @@ interface AiSdkEmbedderOptions {
 }
 
 /** Creates an `Embedder` on a provider package of the AI SDK. */
-export function createAiSdkEmbedder({ name, load, limitMs, origin }: AiSdkEmbedderOptions): Embedder {
+export function createAiSdkEmbedder({ name, load, ...limits }: AiSdkEmbedderOptions): Embedder {
   let loading: Promise<EmbeddingModelV4> | undefined
   return {
     name,
     async embed(texts, signal, { dimensions, onTokens } = {}) {
       const model = await (loading ??= load())
-      const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(limitMs)])
       const batchSize = (await model.maxEmbeddingsPerCall) ?? texts.length
-      const vectors: number[][] = []
-      try {
+      return embedOnce(limits, texts, signal, async (abortSignal) => {
+        const vectors: number[][] = []
         for (let start = 0; start < texts.length; start += batchSize) {
           const values = texts.slice(start, start + batchSize)
           const { embeddings, usage } = await model.doEmbed({ values, abortSignal, ...optionsOf(model.modelId, dimensions) })
           vectors.push(...embeddings)
           onTokens?.(toTokenCount(usage?.tokens))
         }
-      } catch (error) {
-        signal.throwIfAborted()
-        throw toModelError(origin, error, false)
-      }
-      if (!areVectors(vectors, texts.length))
-        throw new ModelError('unavailable', `${origin.label} returned no vectors, or a wrong number of vectors`)
-      return vectors
+        return vectors
+      })
     },
   }
 }

@@ -1,7 +1,8 @@
-import { type Embedder, ModelError } from '../../agent/model.ts'
+import type { Embedder } from '../../agent/model.ts'
 import type { Connections } from '../connections.ts'
+import { maxErrorBytes, toStatusError, type Origin } from '../failures.ts'
+import { embedOnce } from '../retry.ts'
 import { toTokenCount } from '../usage.ts'
-import { maxErrorBytes, toConnectionError, toStatusError, type Origin } from '../failures.ts'
 
 export interface WireEmbedderOptions {
   name: string
@@ -27,44 +28,28 @@ export function createWireEmbedder({ name, model, url, headers, connectMs, limit
   async function post(body: string, signal: AbortSignal): Promise<string> {
     const pool = await connections.pool(url.origin, connectMs)
     const all = { 'content-type': 'application/json', ...headers }
-    const {
-      statusCode: status,
-      headers: responseHeaders,
-      body: answer,
-    } = await pool.request({ method: 'POST', path, headers: all, body, signal })
-    const isFine = status === 200
+    const response = await pool.request({ method: 'POST', path, headers: all, body, signal })
+    const { statusCode: status } = response
     let text = ''
-    answer.setEncoding('utf8')
-    for await (const piece of answer) {
+    response.body.setEncoding('utf8')
+    for await (const piece of response.body) {
       text += piece
-      if (text.length > (isFine ? maxBytes : maxErrorBytes)) break
+      if (text.length > (status === 200 ? maxBytes : maxErrorBytes)) break
     }
-    if (!isFine) throw toStatusError(origin, { status, headers: responseHeaders, body: text, now: Date.now() })
+    if (status !== 200) throw toStatusError(origin, { status, headers: response.headers, body: text, now: Date.now() })
     return text
   }
 
   return {
     name,
-    async embed(texts, signal, { dimensions, onTokens } = {}) {
-      try {
-        const body = JSON.stringify({ model, input: texts, dimensions })
-        const reply = parse(await post(body, AbortSignal.any([signal, AbortSignal.timeout(limitMs)])))
-        const vectors = toVectors(reply, texts.length, origin)
-        onTokens?.(toTokenCount(reply.usage?.prompt_tokens))
-        return vectors
-      } catch (error) {
-        signal.throwIfAborted()
-        throw error instanceof ModelError ? error : toConnectionError(origin, error, false)
-      }
-    },
+    embed: (texts, signal, { dimensions, onTokens } = {}) =>
+      embedOnce({ origin, limitMs }, texts, signal, async (limited) => {
+        const { data, usage } = parse(await post(JSON.stringify({ model, input: texts, dimensions }), limited))
+        onTokens?.(toTokenCount(usage?.prompt_tokens))
+        const list: Embedding[] = Array.isArray(data) ? data : []
+        return list.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0)).map(({ embedding }) => embedding)
+      }),
   }
-}
-
-function toVectors({ data }: Reply, count: number, origin: Origin): number[][] {
-  const list: Embedding[] = Array.isArray(data) ? data : []
-  const vectors = list.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0)).map(({ embedding }) => embedding)
-  if (!areVectors(vectors, count)) throw new ModelError('unavailable', `${origin.label} returned no vectors, or a wrong number of vectors`)
-  return vectors
 }
 
 interface Embedding {
@@ -83,12 +68,4 @@ function parse(text: string): Reply {
   } catch {
     return {}
   }
-}
-
-/** True if there is a vector for each text, and all vectors have the same length. */
-export function areVectors(vectors: readonly unknown[], count: number): vectors is number[][] {
-  const [first] = vectors
-  const length = Array.isArray(first) ? first.length : 0
-  const isVector = (vector: unknown) => Array.isArray(vector) && vector.length === length && vector.every((value) => Number.isFinite(value))
-  return vectors.length === count && length > 0 && vectors.every(isVector)
 }
