@@ -1,5 +1,5 @@
 import { Webhook } from 'standardwebhooks'
-import { maxExcerptBytes, toBodyExcerpt, CallbackNotSent, type OutgoingCallback, type SendCallback } from '../runs/callbacks/attempt.ts'
+import { maxExcerptBytes, toBodyExcerpt, CallbackNotSent, type SendCallback } from '../runs/callbacks/attempt.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
 
 interface CallbackSenderOptions {
@@ -20,25 +20,24 @@ const cloudEventType = 'application/cloudevents+json'
 
 /** Sends callbacks, by default CloudEvents in structured mode, signed by Standard Webhooks. */
 export function createCallbackSender({ fetch, secretsOf, now }: CallbackSenderOptions): SendCallback {
-  function headersOf({ tenant, id, body, contentType = cloudEventType }: OutgoingCallback): Record<string, string> {
+  return async (callback, signal) => {
+    const { tenant, id, body, contentType = cloudEventType } = callback
+    // `fetch` refuses user and password in a URL.
+    const { url, authorization }: Target = callback.url.includes('@') ? withoutUser(callback.url) : { url: callback.url }
     const at = new Date(now())
-    return {
+    const signatures = secretsOf(tenant).map((secret) => new Webhook(secret).sign(id, at, body))
+    const headers = {
       'content-type': contentType,
       'user-agent': 'agent-core',
       'webhook-id': id,
       'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
-      'webhook-signature': secretsOf(tenant)
-        .map((secret) => new Webhook(secret).sign(id, at, body))
-        .join(' '),
+      'webhook-signature': signatures.join(' '),
+      ...(authorization ? { authorization } : {}),
+      ...callback.headers,
     }
-  }
-
-  return async (callback, signal) => {
-    const { url, authorization } = withoutUser(callback.url)
-    const headers = { ...headersOf(callback), ...(authorization ? { authorization } : {}), ...callback.headers }
     const until = AbortSignal.any([signal, AbortSignal.timeout(answerMs)])
     try {
-      const response = await fetch(url, { method: 'POST', headers, body: callback.body, redirect: 'manual', signal: until })
+      const response = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal: until })
       return { status: response.status, body: toBodyExcerpt(await readStart(response)) }
     } catch (error) {
       if (signal.aborted) throw error
@@ -70,11 +69,16 @@ async function readStart({ body }: Awaited<ReturnType<GuardedFetch['fetch']>>): 
   return Buffer.concat(chunks)
 }
 
-/** Moves user and password of a URL to a header, because `fetch` refuses them in the URL. */
-function withoutUser(address: string): { url: string; authorization: string | undefined } {
+interface Target {
+  url: string
+  authorization?: string
+}
+
+/** Moves user and password of a URL to a header. */
+function withoutUser(address: string): Target {
   const url = new URL(address)
   const { username, password } = url
-  if (username === '' && password === '') return { url: address, authorization: undefined }
+  if (username === '' && password === '') return { url: address }
   url.username = ''
   url.password = ''
   const user = `${decode(username)}:${decode(password)}`

@@ -1,7 +1,6 @@
 import { lookup as dnsLookup, type LookupAddress, type LookupOptions } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Agent, Response } from 'undici'
-import { createConfiguredFetch } from './configured-fetch.ts'
 import type { OutboundInit, Send } from './redirects.ts'
 import ipaddr from 'ipaddr.js'
 
@@ -54,8 +53,9 @@ const resolveMs = 5000
 
 export function createGuardedFetch({ allowed, lookup = dnsLookup }: GuardedFetchOptions): GuardedFetch {
   const guard = createAddressGuard(allowed)
-
   let agent: Agent | undefined
+  /** Connects to configured origins, without a check. */
+  let plainAgent: Agent | undefined
 
   /** Proxies of the environment are ignored: this agent connects directly. */
   function createAgent({ Agent, buildConnector }: Undici): Agent {
@@ -86,14 +86,28 @@ export function createGuardedFetch({ allowed, lookup = dnsLookup }: GuardedFetch
     agent ??= createAgent(undici)
     return undici.fetch(url, { ...init, dispatcher: agent })
   }
-  const configured = createConfiguredFetch(guarded)
+
+  /** Sends to an origin that an administrator configured; redirects to other origins are guarded. */
+  const configured: Send = async (url, init, hasLeft) => {
+    if (hasLeft) return guarded(url, init, hasLeft)
+    const { Agent, fetch } = await import('undici')
+    // An answer may take as long as the tool may: the caller's signal sets the limit.
+    plainAgent ??= new Agent({ allowH2: false, headersTimeout: 0, bodyTimeout: 0 })
+    return fetch(url, { ...init, dispatcher: plainAgent })
+  }
+
+  /** The code of redirects is imported on demand, with undici: a service that has sent no request starts without them. */
+  async function follow(url: string, init: OutboundInit, send: Send): Promise<Response> {
+    if (init.redirect === 'manual' && !init.headersFor && /^https?:\/\//.test(url)) return send(new URL(url), init, false)
+    return (await import('./redirects.ts')).followRedirects(url, init, send)
+  }
+
   return {
-    // Imported on demand, with undici: a service that has sent no request starts without them.
-    fetch: async (url, init = {}) => (await import('./redirects.ts')).followRedirects(url, init, guarded),
-    fetchConfigured: configured.fetch,
+    fetch: (url, init = {}) => follow(url, init, guarded),
+    fetchConfigured: (url, init = {}) => follow(url, init, configured),
     refusalOf,
     async close() {
-      await Promise.all([agent?.destroy(), configured.close()])
+      await Promise.all([agent?.destroy(), plainAgent?.destroy()])
     },
   }
 }
@@ -157,12 +171,13 @@ export function createAddressGuard(allowed: readonly string[]): AddressGuard {
   return {
     allowsHost: (host, port) => {
       const name = host.toLowerCase().replace(/\.$/, '')
-      return rules.some((rule) => rule.host === name && fitsPort(rule, port))
+      return rules.some((rule) => rule.host === name && (rule.port ?? port) === port)
     },
     allowsAddress(text, port) {
-      const address = parse(text)
-      if (!address) return false
-      return isPublic(address) || rules.some((rule) => rule.block && fitsPort(rule, port) && isInside(address, rule.block))
+      if (isIP(text) === 0) return false
+      // IPv4-mapped IPv6 becomes IPv4.
+      const address = ipaddr.process(text)
+      return isPublic(address) || rules.some((rule) => rule.block && (rule.port ?? port) === port && isInside(address, rule.block))
     },
   }
 }
@@ -178,18 +193,9 @@ function toRule(entry: string): Rule {
   const [, bracketed, name, port] = isIP(entry) ? [] : (/^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(entry) ?? [])
   const host = (bracketed ?? name ?? entry).replace(/\.$/, '')
   const number = port === undefined ? undefined : Number(port)
-  const address = parse(host)
-  return address ? { block: [address, address.kind() === 'ipv4' ? 32 : 128], port: number } : { host, port: number }
-}
-
-function fitsPort(rule: Rule, port: number): boolean {
-  return rule.port === undefined || rule.port === port
-}
-
-/** Parses an address; IPv4-mapped IPv6 becomes IPv4. */
-function parse(text: string): Address | undefined {
-  if (isIP(text) === 0) return undefined
-  return ipaddr.process(text)
+  if (isIP(host) === 0) return { host, port: number }
+  const address = ipaddr.process(host)
+  return { block: [address, address.kind() === 'ipv4' ? 32 : 128], port: number }
 }
 
 function isPublic(address: Address): boolean {
