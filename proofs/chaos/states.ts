@@ -49,11 +49,11 @@ const ownership: Row[] = [
   ['run-dropped', 'runs/ownership/adopt.ts', 'A run that an internal error dropped goes on'],
   ['run-superseded', 'runs/ownership/live-run.ts', 'A process that lost a run stops to execute it', 600],
   ['fence-refused', 'runs/run-store.ts', 'A process that lost a run changes nothing', 120],
-  ['readers-moved', 'runs/ownership/drive.ts', 'Readers of a lost run continue in the new process', 120],
+  ['readers-moved', 'runs/ownership/live-runs.ts', 'Readers of a lost run continue in the new process', 120],
   ['run-handed-over', 'runs/ownership/live-runs.ts', 'A run of a stopping process goes on elsewhere, once', 600],
   ['handed-over-released', 'runs/ownership/async-runs.ts', 'An asynchronous run of a stopping process is executed once'],
-  ['end-not-stored', 'runs/ownership/drive.ts', 'An end that was sent is stored at last'],
-  ['end-stored-late', 'runs/ownership/drive.ts', 'The late end is the end that readers have'],
+  ['end-not-stored', 'runs/ownership/live-runs.ts', 'An end that was sent is stored at last'],
+  ['end-stored-late', 'runs/ownership/live-runs.ts', 'The late end is the end that readers have'],
   ['client-left', 'runs/ownership/live-run.ts', 'A run without its client ends as cancelled, and can be continued', 600],
   ['client-back', 'runs/ownership/live-run.ts', 'A client that comes back in time loses no event', 600],
   ['job-outdated', 'runs/ownership/async-runs.ts', 'A job that runs twice executes its run once', 600],
@@ -95,9 +95,9 @@ const cancellation: Row[] = [
 ]
 
 const readers: Row[] = [
-  ['reader-of-remote-run', 'runs/ownership/readers.ts', 'Events have the same numbers on every replica', 60],
-  ['reader-of-dropped-run', 'runs/ownership/readers.ts', 'A reader waits until a run is held again'],
-  ['reader-of-interrupted-run', 'runs/ownership/readers.ts', 'A reader of an interrupted run gets the rest', 600],
+  ['reader-of-remote-run', 'runs/ownership/locate.ts', 'Events have the same numbers on every replica', 60],
+  ['reader-of-dropped-run', 'runs/ownership/locate.ts', 'A reader waits until a run is held again'],
+  ['reader-of-interrupted-run', 'runs/ownership/locate.ts', 'A reader of an interrupted run gets the rest', 600],
   ['reader-rewound', 'runs/log/event-log.ts', 'A reader ahead of the checkpoint begins anew from there', 600],
   ['reader-restarted', 'runs/log/event-log.ts', 'A reader with numbers of a lost attempt gets every event', 600],
   ['tail-gap', 'runs/ownership/remote/remote-run.ts', 'Missing events are asked for again'],

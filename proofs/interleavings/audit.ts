@@ -1,7 +1,8 @@
 import type { HistoryMessage } from '../../src/runs/run-store.ts'
 import type { Row } from '../../src/runs/memory-run-rows-fixture.ts'
 import { fromCompact } from '../../src/runs/log/compact-log.ts'
-import { runKeyText, type LoggedEvent } from '../../src/runs/run.ts'
+import type { LoggedEvent } from '../../src/runs/run.ts'
+import { runKeyText } from '../../src/runs/ownership/run-registry.ts'
 import type { SimulatedStore } from './store.ts'
 
 interface RunHistory {

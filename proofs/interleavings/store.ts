@@ -4,7 +4,8 @@ import type { Job, JobKind, NewJob } from '../../src/runs/jobs.ts'
 import { MemoryRunStore } from '../../src/runs/memory-run-store-fixture.ts'
 import type { Row, SessionRow } from '../../src/runs/memory-run-rows-fixture.ts'
 import type { TailBatch } from '../../src/runs/ownership/remote/tail.ts'
-import { runKeyText, type RunKey } from '../../src/runs/run.ts'
+import type { RunKey } from '../../src/runs/run.ts'
+import { runKeyText } from '../../src/runs/ownership/run-registry.ts'
 import type { TakeOver } from '../../src/runs/run-store.ts'
 
 /** The one database of a schedule: the run store in memory, with the calls that wait for approval, the job queue and the tails of readers. */

@@ -1,6 +1,7 @@
 import type { AnswerFile } from '../artifacts/answer-files.ts'
 import type { EventLog, LogReader } from '../runs/log/event-log.ts'
-import { isLastEvent, type EndEvent, type LastEvent, type LoggedEvent } from '../runs/run.ts'
+import type { EndEvent, LastEvent, LoggedEvent } from '../runs/run.ts'
+import { isLastEvent } from '../runs/log/event-log.ts'
 import type { ToReaderFiles } from './reader.ts'
 
 /** The events of one run as the objects of a protocol. A projection has a state, so each reader has a projection of its own. */

@@ -3,7 +3,7 @@ import type { Step } from '../agent/events.ts'
 import { ownToolNames } from '../agent/tool-names.ts'
 import type { ModelUsage } from '../agent/model.ts'
 import type { LiveRun } from '../runs/ownership/live-run.ts'
-import { statusOfEnd } from '../runs/run.ts'
+import { statusOfEnd } from '../runs/log/outcome.ts'
 import type { RunObserver } from '../runs/run-observer.ts'
 
 /** Records runs, model calls and tool calls when they end; nothing is recorded per token. */

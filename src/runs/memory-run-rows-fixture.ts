@@ -1,6 +1,7 @@
 import type { Owner } from '../access/owner.ts'
 import type { NewJob } from './jobs.ts'
-import { runKeyText, type RunKey } from './run.ts'
+import type { RunKey } from './run.ts'
+import { runKeyText } from './ownership/run-registry.ts'
 import {
   FenceLost,
   type Checkpoint,

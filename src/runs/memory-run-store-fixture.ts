@@ -3,7 +3,8 @@ import type { Image, ToolImage } from '../agent/messages.ts'
 import type { Owner } from '../access/owner.ts'
 import { firstQuestionFile, imageKey } from './attachments/result-images.ts'
 import { append, jobId, MemoryRunRows, toKey, toRow, toStored } from './memory-run-rows-fixture.ts'
-import { runKeyText, type RunKey } from './run.ts'
+import type { RunKey } from './run.ts'
+import { runKeyText } from './ownership/run-registry.ts'
 import {
   FenceLost,
   SessionMoved,

@@ -6,7 +6,7 @@ import type { ModelOptions } from '../agent/model.ts'
 import type { DataFilter } from '../agent/tool.ts'
 import type { KeptFiles } from '../artifacts/answer-files.ts'
 import type { ErrorBody } from '../errors.ts'
-import { callerKey, type Owner } from '../access/owner.ts'
+import type { Owner } from '../access/owner.ts'
 import type { Citation, ImageReference, UsageEntry } from '../sessions/message.ts'
 import type { QuestionFile, SentDocument } from './attachments/question-files.ts'
 
@@ -21,11 +21,6 @@ export type Operation = 'chain' | 'chain_streaming' | 'chain_async' | 'tool_exec
 /** Key of a run: a request id is unique per caller. */
 export interface RunKey extends Owner {
   requestId: string
-}
-
-/** A text that identifies a run, for the keys of maps. Request ids contain no control characters, so the text is unique. */
-export function runKeyText(key: RunKey): string {
-  return `${callerKey(key)}\n${key.requestId}`
 }
 
 /**
@@ -134,13 +129,4 @@ export interface EndEvent {
   /** The passages that the answer rests on; absent for none. */
   citations?: Citation[]
   error?: ErrorBody
-}
-
-export function isLastEvent(event: LoggedEvent | undefined): event is LastEvent {
-  return event?.type === 'end' || event?.type === 'interrupt'
-}
-
-export function statusOfEnd(reason: EndReason): EndedStatus {
-  if (reason === 'timeout' || reason === 'cancelled' || reason === 'error') return reason
-  return reason === 'schema_mismatch' ? 'error' : 'success'
 }

@@ -3,7 +3,8 @@ import type { Step, StepStart, TextLabel } from '../../agent/events.ts'
 import type { AnswerFile } from '../../artifacts/answer-files.ts'
 import { ServiceError } from '../../errors.ts'
 import { toFailedEnd } from '../../runs/log/outcome.ts'
-import { isLastEvent, type EndEvent, type InterruptEvent, type LoggedEvent } from '../../runs/run.ts'
+import type { EndEvent, InterruptEvent, LoggedEvent } from '../../runs/run.ts'
+import { isLastEvent } from '../../runs/log/event-log.ts'
 import type { Projection } from '../projection.ts'
 
 /** Events as runs record them, for tests of projections. */

@@ -11,14 +11,13 @@ import {
   type CallbackStatus,
 } from './attempt.ts'
 import type { Job, JobOutcome, Jobs, NewJob } from '../jobs.ts'
-import { keptFilesOf, resultOf } from '../run-result.ts'
+import { keptFilesOf, resultOf, collect } from '../log/outcome.ts'
 import type { RunKey } from '../run.ts'
 import type { RunStore, StoredRun } from '../run-store.ts'
 import { reachState } from '../../states.ts'
 import { hideUrlSecrets } from '../../configuration/redact.ts'
 import { toWaitingFields } from '../approvals/approval-view.ts'
 import { fromCompact } from '../log/compact-log.ts'
-import { collect } from '../log/outcome.ts'
 
 export interface CallbackDependencies extends AttemptDependencies {
   store: CallbackStore

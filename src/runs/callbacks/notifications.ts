@@ -11,7 +11,8 @@ import {
   type CallbackVerdict,
 } from './attempt.ts'
 import type { Job, JobOutcome, NewJob } from '../jobs.ts'
-import { runKeyText, type RunKey } from '../run.ts'
+import type { RunKey } from '../run.ts'
+import { runKeyText } from '../ownership/run-registry.ts'
 
 /** `waiting`: the task has not changed yet. `pending`: a notification is to be sent. */
 export type NotificationStatus = 'waiting' | CallbackStatus

@@ -44,10 +44,10 @@ export function createAdmission({ agent, overload, runsElsewhere, countRuns }: A
   }
 
   /** The last tenth of `max_runs` is reserved for callers with few runs, so that a single caller cannot block all others. */
-  function refuseLargest({ total, countUnended, countOfCaller }: Load): ServiceError | undefined {
+  function refuseLargest({ countUnended, countOfCaller }: Load): ServiceError | undefined {
     const limit = agent().config.limits.max_runs
     const reserve = Math.floor(limit / 10)
-    if (total < limit - reserve || countUnended() < limit - reserve) return undefined
+    if (countUnended() < limit - reserve) return undefined
     const count = countOfCaller()
     return reserve > 0 && count >= reserve ? overloaded(`${count} of your runs have not ended, of ${limit} that there may be`) : undefined
   }
@@ -61,9 +61,11 @@ export function createAdmission({ agent, overload, runsElsewhere, countRuns }: A
     refuseExecution,
     refuseEvent,
     refuseRun(caller, load) {
-      const refusal = refuseExecution(load) ?? refuseLargest(load)
+      const { limits, access } = agent().config
+      const isFew = load.total < limits.max_runs - Math.floor(limits.max_runs / 10)
+      const refusal = isFew ? refuseEvent() : (refuseExecution(load) ?? refuseLargest(load))
       if (refusal) return refusal
-      const limit = limitOf(agent().config.access.rate_limits, caller, 'concurrent_runs')
+      const limit = limitOf(access.rate_limits, caller, 'concurrent_runs')
       if (limit === undefined) return undefined
       const ownCount = load.countOfCaller()
       if (ownCount >= limit) return tooMany(limit)

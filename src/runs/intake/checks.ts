@@ -85,11 +85,6 @@ interface SchemaScope {
   caller: Owner
 }
 
-/** True for a chat with schemas of its caller. */
-export function hasSchemas({ request }: NewChat): boolean {
-  return Boolean(request.responseSchema ?? request.clientTools)
-}
-
 /** Refuses schemas that cannot be used, with the path to the faulty part, and client tools that cannot be offered. */
 export async function checkSchemas(chat: NewChat, scope: SchemaScope): Promise<void> {
   const { request, at, schemaLoc = [...at, 'response_schema'] } = chat

@@ -8,13 +8,12 @@ import type { OpenRun } from '../open-run.ts'
 import type { Adoption } from '../ownership/adopt.ts'
 import { LiveRun } from '../ownership/live-run.ts'
 import type { LiveRuns } from '../ownership/live-runs.ts'
-import { locationOf, type RunLocation, type RunMutex, type RunRegistry } from '../ownership/locate.ts'
-import type { Readers } from '../ownership/readers.ts'
+import { locationOf, type RunLocation, type Readers, type StoredLocation } from '../ownership/locate.ts'
+import type { RunMutex, RunRegistry } from '../ownership/run-registry.ts'
 import type { RunStore, Begun, NewRun, StoredRun, Turn } from '../run-store.ts'
 import type { Admission, Intake } from './admission.ts'
-import { checkHints, checkSchemas, hasSchemas } from './checks.ts'
+import { checkHints, checkSchemas } from './checks.ts'
 import { reachState } from '../../states.ts'
-import type { JsonSchema } from '../../agent/messages.ts'
 import type { Attachments, CheckedAttachments } from '../attachments/attachments.ts'
 import { contextOpening, questionOf } from '../../files/context-text.ts'
 import type { ChatMessage, ChatRequest, RunKey } from '../run.ts'
@@ -79,8 +78,14 @@ export function createOpen(dependencies: OpenDependencies): Open {
 
   /** Undefined where the run has to be located again: a run that is being stopped is continued when its stop is over. */
   function openAt(location: RunLocation, key: RunKey, disconnected: AbortSignal): Promise<OpenRun | undefined> {
-    reportEarlier(location)
-    if (location.kind === 'here' && isAbandoned(location.run)) return location.run.ended.then(() => undefined)
+    if (location.kind === 'here') {
+      const { stopCause, log, ended } = location.run
+      const isAbandoned = (stopCause === 'disconnected' || stopCause === 'orphaned') && !log.ended
+      if (!isAbandoned) return live.join(location.run, disconnected)
+      reachState('request-during-stop')
+      return ended.then(() => undefined)
+    }
+    reportStored(location)
     if (location.kind === 'ended' && location.run.continuable) return continueRun(location.run, key, disconnected)
     return readers.openAt(location, disconnected)
   }
@@ -93,11 +98,10 @@ export function createOpen(dependencies: OpenDependencies): Open {
 }
 
 /** Publishes in which rare state a request has found its run. */
-function reportEarlier(location: RunLocation): void {
-  if (location.kind === 'here' && isAbandoned(location.run)) reachState('request-during-stop')
-  if (location.kind === 'ended') reachState('request-of-ended-run')
-  if (location.kind === 'interrupted') reachState('request-of-interrupted-run')
-  if (location.kind === 'remote' || location.kind === 'unclaimed') reachState('request-of-remote-run')
+function reportStored({ kind }: StoredLocation): void {
+  if (kind === 'ended') reachState('request-of-ended-run')
+  if (kind === 'interrupted') reachState('request-of-interrupted-run')
+  if (kind === 'remote' || kind === 'unclaimed') reachState('request-of-remote-run')
 }
 
 type FindOrBegin = (caller: Caller, chat: NewChat, target: OpenTarget) => Promise<RunLocation>
@@ -134,12 +138,13 @@ function createFindOrBegin(dependencies: OpenDependencies): FindOrBegin {
     // A chat waits here only in the rare case of a question to the store.
     const refusal = admitting instanceof Promise ? await chat.times.during('queue', () => admitting) : admitting
     // A repeat is never refused, and not checked again, because files and tools may have changed since.
-    const hasChecks = chat.attachments ?? hasSchemas(chat)
-    const earlier = (refusal ?? hasChecks) && (await chat.times.during('store', () => store.findRequest(target.key)))
+    const { responseSchema, clientTools } = chat.request
+    const hasSchemas = Boolean(responseSchema ?? clientTools)
+    const earlier = (refusal ?? chat.attachments ?? hasSchemas) && (await chat.times.during('store', () => store.findRequest(target.key)))
     if (earlier) return locationOf(earlier, holder)
     if (refusal) throw refusal
-    if (hasSchemas(chat)) await checkSchemas(chat, { ...dependencies, own: target.agent.tools, caller: target.key })
-    if (chat.request.clientTools) await clientWaits.refuse(target.key, target.agent)
+    if (hasSchemas) await checkSchemas(chat, { ...dependencies, own: target.agent.tools, caller: target.key })
+    if (clientTools) await clientWaits.refuse(target.key, target.agent)
     let launched: LiveRun | undefined
     const { run, stored } = await beginRun(chat, target, (begun, turn, storing) => {
       launched = live.launchCommitted(begun, turn, storing)
@@ -162,11 +167,6 @@ function unendedOf({ tenant, owner }: Caller, { registry, mutex }: Pick<OpenDepe
   const unended = registry.unended().filter(({ key }) => key.tenant === tenant && key.owner === owner)
   const beginning = mutex.heldKeys().filter((key) => key.tenant === tenant && key.owner === owner && !registry.find(key))
   return unended.length + beginning.length
-}
-
-/** The run is being stopped because the run has no reader. */
-function isAbandoned({ stopCause, log }: LiveRun): boolean {
-  return (stopCause === 'disconnected' || stopCause === 'orphaned') && !log.ended
 }
 
 /** A request id stands for one request: the same operation with the same body in the same session. */
@@ -200,7 +200,9 @@ export function createBeginRun({ store, attachments, intake, holder, now, newId 
   return async (chat, { key, sessionId, agent, event }, onCommitted) => {
     const scope = { caller: key, agent, filters: chat.request.filters }
     const checked = chat.attachments && (await attachments.check(chat.attachments, scope, chat.at))
-    const requested = withDefaultSchema(chat.request, agent.config.response_schema)
+    // The schema of agent.yaml becomes a part of the request: a change of the configuration does not change the answer of a run.
+    const schema = chat.request.responseSchema === undefined ? agent.config.response_schema : undefined
+    const requested = schema ? { ...chat.request, responseSchema: schema } : chat.request
     const request = checked ? withAttachments(requested, checked) : requested
     const { operation, bodyHash, onDisconnect, times } = chat
     const run = new LiveRun({ key, sessionId, operation, bodyHash, request, agent, onDisconnect, fence: 1, times })
@@ -229,11 +231,6 @@ export function createBeginRun({ store, attachments, intake, holder, now, newId 
     const storing = times.during('store', () => store.begin(newRun, (turn) => onCommitted?.(run, turn, storing)))
     return { run, stored: await storing }
   }
-}
-
-/** The schema of agent.yaml becomes a part of the request: a change of the configuration does not change the answer of a run. */
-function withDefaultSchema(request: ChatRequest, schema: JsonSchema | null | undefined): ChatRequest {
-  return schema && request.responseSchema === undefined ? { ...request, responseSchema: schema } : request
 }
 
 function withAttachments(request: ChatRequest, { images, contextFiles, documents, files }: CheckedAttachments): ChatRequest {

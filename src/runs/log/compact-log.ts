@@ -73,3 +73,97 @@ export function fromCompact(compact: CompactLog['events']): LoggedEvent[] {
   }
   return events
 }
+
+/** Events of a pack. Smaller packs take more memory, larger ones more time for a reader that is behind. */
+const eventsPerPack = 16
+/** Events that are kept as they are, for readers that keep up. */
+const maxRecent = 24
+
+interface Pack {
+  events: CompactLog['events']
+  /** Characters of the events before the pack. */
+  charactersBefore: number
+}
+
+/**
+ * The events of a log in order. Older events are packed: the texts of tokens are one string, which takes a fifth of the memory of an object for
+ * each token. A read makes equal events again, with the same positions.
+ */
+export class EventList implements Iterable<LoggedEvent> {
+  private readonly packs: Pack[] = []
+  private recent: LoggedEvent[] = []
+  private packedCharacters = 0
+  private recentCharacters = 0
+
+  get length(): number {
+    return this.packedLength + this.recent.length
+  }
+
+  /** Approximate number of characters in the first `count` events. */
+  charactersTo(count: number): number {
+    const { packedLength, packs, recent } = this
+    if (count < packedLength) {
+      const pack = packs[Math.floor(count / eventsPerPack)]!
+      return pack.charactersBefore + sizeOfAll(fromCompact(pack.events).slice(0, count % eventsPerPack))
+    }
+    return this.packedCharacters + this.recentCharacters - sizeOfAll(recent.slice(count - packedLength))
+  }
+
+  push(event: LoggedEvent): void {
+    this.recent.push(event)
+    this.recentCharacters += sizeOf(event)
+    if (this.recent.length > maxRecent) this.pack()
+  }
+
+  /** The event at an index; a negative index counts from the end. */
+  at(index: number): LoggedEvent | undefined {
+    const position = index < 0 ? this.length + index : index
+    const { packedLength } = this
+    return position >= packedLength ? this.recent[position - packedLength] : this.slice(position, position + 1)[0]
+  }
+
+  /** The events from index `from` up to, but not including, index `to`. */
+  slice(from = 0, to: number = this.length): LoggedEvent[] {
+    const { packedLength, packs, recent } = this
+    if (from >= packedLength) return recent.slice(from - packedLength, Math.max(0, to - packedLength))
+    const firstPack = Math.floor(from / eventsPerPack)
+    const packed = packs.slice(firstPack, Math.ceil(to / eventsPerPack)).flatMap(({ events }) => fromCompact(events))
+    const start = firstPack * eventsPerPack
+    return [...packed, ...recent.slice(0, Math.max(0, to - packedLength))].slice(from - start, Math.max(0, to - start))
+  }
+
+  [Symbol.iterator](): ArrayIterator<LoggedEvent> {
+    return this.slice()[Symbol.iterator]()
+  }
+
+  /** Drops the events after the first `length`. */
+  truncate(length: number): void {
+    const wholePacks = Math.min(this.packs.length, Math.floor(length / eventsPerPack))
+    const recent = this.slice(wholePacks * eventsPerPack, length)
+    this.packedCharacters = this.packs[wholePacks]?.charactersBefore ?? this.packedCharacters
+    this.packs.length = wholePacks
+    this.recent = recent
+    this.recentCharacters = sizeOfAll(recent)
+  }
+
+  private get packedLength(): number {
+    return this.packs.length * eventsPerPack
+  }
+
+  private pack(): void {
+    const events = this.recent.splice(0, eventsPerPack)
+    const characters = sizeOfAll(events)
+    this.packs.push({ events: toCompact(events), charactersBefore: this.packedCharacters })
+    this.packedCharacters += characters
+    this.recentCharacters -= characters
+  }
+}
+
+function sizeOfAll(events: readonly LoggedEvent[]): number {
+  return events.reduce((sum, event) => sum + sizeOf(event), 0)
+}
+
+/** Approximate size in characters: the length of a text, a typical size for every other event. */
+function sizeOf(event: LoggedEvent): number {
+  return event.type === 'text' ? event.text.length : 1000
+}

@@ -1,7 +1,7 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import type { LoggedEvent } from '../run.ts'
-import { EventList } from './event-list.ts'
+import { EventList } from './compact-log.ts'
 
 /** An event with this number: most are texts of two labels, of which some are empty. */
 function eventOf(number: number): LoggedEvent {

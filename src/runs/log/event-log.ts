@@ -1,6 +1,6 @@
-import { isLastEvent, type EndEvent, type LastEvent, type LoggedEvent } from '../run.ts'
+import type { EndEvent, LastEvent, LoggedEvent } from '../run.ts'
 import { reachState } from '../../states.ts'
-import { EventList } from './event-list.ts'
+import { EventList } from './compact-log.ts'
 
 /** Back-pressure: limit of characters by which a run may be ahead of its fastest reader before the run waits. */
 const maxAheadCharacters = 1024 * 1024
@@ -261,4 +261,8 @@ export class EventLog {
     this.resumeWriter()
     this.resumeWriter = undefined
   }
+}
+
+export function isLastEvent(event: LoggedEvent | undefined): event is LastEvent {
+  return event?.type === 'end' || event?.type === 'interrupt'
 }

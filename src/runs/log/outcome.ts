@@ -1,11 +1,11 @@
-import type { Step } from '../../agent/events.ts'
+import type { Step, EndReason } from '../../agent/events.ts'
 import type { JsonValue } from '../../agent/messages.ts'
-import type { AnswerFile } from '../../artifacts/answer-files.ts'
+import type { AnswerFile, KeptFiles } from '../../artifacts/answer-files.ts'
 import { ServiceError, statusOf, toErrorBody, type ErrorBody } from '../../errors.ts'
 import { toCitationContext, type AdditionalContext, type AnswerStep, type UsageEntry } from '../../sessions/message.ts'
-import { isLastEvent, type EndEvent, type LastEvent, type LoggedEvent } from '../run.ts'
+import type { EndedStatus, EndEvent, LastEvent, LoggedEvent } from '../run.ts'
+import { isLastEvent, EventLog } from './event-log.ts'
 import { fromCompact } from './compact-log.ts'
-import { EventLog } from './event-log.ts'
 import { hasSchema, type OpenRun } from '../open-run.ts'
 import type { StoredRun } from '../run-store.ts'
 
@@ -123,6 +123,11 @@ export function processLost(losses = 0): ServiceError {
   return new ServiceError('process_lost', `The process that ran this request is gone.${tries}`)
 }
 
+export function statusOfEnd(reason: EndReason): EndedStatus {
+  if (reason === 'timeout' || reason === 'cancelled' || reason === 'error') return reason
+  return reason === 'schema_mismatch' ? 'error' : 'success'
+}
+
 /** The error of a run that failed or was cancelled, in the `Error` shape of the API; undefined when the run has an answer. */
 export function errorOf(end: LastEvent): ErrorBody | undefined {
   if (end.type === 'interrupt') return undefined
@@ -137,4 +142,17 @@ export function replay(run: StoredRun): OpenRun {
   const events = stored ? fromCompact(stored.events) : [endWithoutSession]
   const log = new EventLog({ events, restoredAt: stored?.restoredAt })
   return { requestId, sessionId, input: stored?.input ?? '', hasSchema: hasSchema(run), log, ended: Promise.resolve() }
+}
+
+/** The files of a run's answer; undefined for none, and for a run from before its end named them. */
+export function keptFilesOf({ log }: Pick<StoredRun, 'log'>): KeptFiles | undefined {
+  const last = log?.events.at(-1)
+  return last?.type === 'end' || last?.type === 'interrupt' ? last.files : undefined
+}
+
+/** The answer or the error of an ended run. Must not be called for an unended run: a repeated run still has the log of the first end. */
+export function resultOf({ log, status, error }: StoredRun): { outcome?: Outcome | undefined; error?: ErrorBody | undefined } {
+  const outcome = log && log.events.length > 0 ? collect(log.input, fromCompact(log.events)) : undefined
+  const end = outcome?.end ?? (status === 'error' ? endWithoutSession : undefined)
+  return { outcome, error: error ?? (end && errorOf(end)) }
 }

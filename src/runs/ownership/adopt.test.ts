@@ -9,7 +9,7 @@ import { runGone, type NewRun, type RunStore, type StoredRun } from '../run-stor
 import { createAdoption } from './adopt.ts'
 import { createIntake } from '../intake/admission.ts'
 import { LiveRun, stopSuperseded } from './live-run.ts'
-import { createRunMutex, createRunRegistry } from './locate.ts'
+import { createRunMutex, createRunRegistry } from './run-registry.ts'
 
 const agent = agentOf({ model: new ScriptedModel(say('Hi')) })
 

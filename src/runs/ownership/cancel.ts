@@ -8,7 +8,8 @@ import type { RunStore } from '../run-store.ts'
 import type { Adoption } from './adopt.ts'
 import type { AsyncRuns } from './async-runs.ts'
 import { type LiveRun, stopSuperseded } from './live-run.ts'
-import { noRun, type Locate, type StoredLocation, type RunMutex, type RunRegistry } from './locate.ts'
+import { noRun, type Locate, type StoredLocation } from './locate.ts'
+import type { RunMutex, RunRegistry } from './run-registry.ts'
 import { reachState } from '../../states.ts'
 
 interface CancelDependencies {

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import { PhaseTimes } from '../../concurrency/phase-times.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { EventLog } from '../log/event-log.ts'
@@ -197,6 +198,21 @@ export class LiveRun {
 }
 
 const never: Promise<never> = new Promise(() => {})
+
+/** Logs one line per run: ids and numbers, never content. */
+export function logEnd(log: Logger, now: () => number): (run: LiveRun) => void {
+  return (run) => {
+    const { key, sessionId, operation } = run
+    const end = run.log.events.at(-1)
+    const { tenant, requestId } = key
+    const ms = run.elapsedMs(now())
+    if (end?.type === 'interrupt') log.info({ requestId, tenant, sessionId, operation, ms, calls: end.calls.length }, 'run interrupted')
+    if (end?.type !== 'end') return
+    const tokens = end.usage.reduce((sum, entry) => (entry.unit === 'tokens' ? sum + entry.usage : sum), 0)
+    const error = end.error?.details?.error_type
+    log.info({ requestId, tenant, sessionId, operation, reason: end.reason, ms, tokens, ...(error ? { error } : {}) }, 'run')
+  }
+}
 
 /** Stops the runs of the local process that another process has taken over, or whose session was deleted: the store accepts no write of them any more. */
 export async function stopSuperseded(store: Pick<RunStore, 'find'>, runs: readonly LiveRun[]): Promise<void> {

@@ -7,7 +7,7 @@ import { MemoryRunStore } from '../memory-run-store-fixture.ts'
 import { agentOf, keyOf, newRun, portsOf } from '../process-fixture.ts'
 import { LiveRun } from './live-run.ts'
 import { createLiveRuns } from './live-runs.ts'
-import { createRunRegistry } from './locate.ts'
+import { createRunRegistry } from './run-registry.ts'
 import type { Turn } from '../run-store.ts'
 
 test('a lost run that no reader came back for ends as lost also where its turn comes at that moment, and may be repeated', async () => {

@@ -1,21 +1,28 @@
-import { createDriver, endLog, reasonOf, type DriverDependencies } from './drive.ts'
 import { settlesWithin } from '../../concurrency/settles-within.ts'
 import { ServiceError } from '../../errors.ts'
 import type { Bus } from '../../replicas/bus.ts'
-import type { Ending } from '../execution/execute.ts'
-import { toFailedEnd } from '../log/outcome.ts'
+import { type Ending, endAs, execute } from '../execution/execute.ts'
+import { toFailedEnd, isReadFailure, serviceStopping } from '../log/outcome.ts'
 import type { OpenRun } from '../open-run.ts'
 import { FenceLost, type NewMessage, type RunStore, type Turn } from '../run-store.ts'
 import { toNewMessages } from '../window/window.ts'
 import { type LiveRun, stopSuperseded } from './live-run.ts'
-import type { RunRegistry } from './locate.ts'
+import type { RunRegistry } from './run-registry.ts'
 import type { SessionQueue } from './session-queue.ts'
 import { reachState } from '../../states.ts'
+import { EndNotStored } from '../execution/finish.ts'
+import type { RunPorts } from '../execution/ports.ts'
+import type { RemoteRuns } from './remote/remote-runs.ts'
 
-interface LiveRunsDependencies extends Omit<DriverDependencies, 'handingOver'> {
+interface LiveRunsDependencies {
+  ports: RunPorts
   registry: RunRegistry
   queue: SessionQueue
+  remote: Pick<RemoteRuns, 'followElsewhere'>
   bus: Bus
+  onEnd(run: LiveRun): void
+  /** Rejects when the signal is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
 /** Drives local runs from the session queue to the stored end. */
@@ -33,10 +40,11 @@ export interface LiveRuns {
   drain(ms: number): Promise<void>
 }
 
-export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sleep }: LiveRunsDependencies): LiveRuns {
+export function createLiveRuns(dependencies: LiveRunsDependencies): LiveRuns {
+  const { ports, registry, queue, remote, bus, sleep } = dependencies
   const { store, now } = ports
   const handingOver = new AbortController()
-  const drive = createDriver({ ports, registry, queue, remote, onEnd, sleep, handingOver: handingOver.signal })
+  const drive = createDriver(dependencies, handingOver.signal)
 
   obeyOthers({ registry, bus, store })
 
@@ -47,7 +55,8 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
     run.started = (turn ? Promise.resolve(turn) : waitForTurn(run)).catch(async (error: unknown) => {
       registry.remove(run)
       const reason = await reasonOf(run, error, store)
-      if (isSuperseded(run, reason)) {
+      // Another process has taken the run over; local readers follow the run there.
+      if (run.stopCause !== 'handed_over' && reason instanceof ServiceError && reason.cause instanceof FenceLost) {
         reachState('queue-left-fence-lost')
         run.elsewhere = remote.followElsewhere(run)
       } else endLog(run, reason)
@@ -119,21 +128,16 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
 /** Handed over runs stop at once; a tool that ignores the abort is abandoned after this time. */
 const handOverMs = 2000
 
-/** Another process has taken the run over; local readers follow the run there. */
-function isSuperseded({ stopCause }: LiveRun, reason: unknown): boolean {
-  return stopCause !== 'handed_over' && reason instanceof ServiceError && reason.cause instanceof FenceLost
-}
-
-function throwUnlessElsewhere({ elsewhere }: LiveRun, error: unknown): void {
-  if (!elsewhere) throw error
-}
-
 async function join(run: LiveRun, disconnected: AbortSignal): Promise<OpenRun> {
   const detach = run.attach()
   if (disconnected.aborted) detach()
   else disconnected.addEventListener('abort', detach, { once: true })
   // An async run may start much later: readers are answered at once.
-  if (!run.isAsync) await run.started.catch((error: unknown) => throwUnlessElsewhere(run, error))
+  if (!run.isAsync) {
+    await run.started.catch((error: unknown) => {
+      if (!run.elsewhere) throw error
+    })
+  }
   const ended = run.ended.then(() => run.elsewhere)
   const { key, sessionId, input, request, log, times } = run
   return { requestId: key.requestId, sessionId, input, hasSchema: Boolean(request.responseSchema), log, ended, times }
@@ -156,4 +160,95 @@ function obeyOthers({ registry, bus, store }: { registry: RunRegistry; bus: Bus;
 
 async function waitForEnds(registry: RunRegistry, ms: number, sleep: LiveRunsDependencies['sleep']): Promise<void> {
   await settlesWithin(Promise.all(registry.all().map((run) => run.ended)), ms, sleep)
+}
+
+/** Executes a run from its turn to its stored end, or to the end of its readers. Never rejects. */
+type Drive = (run: LiveRun, turn: Turn, ending?: Promise<Ending | undefined>) => Promise<void>
+
+/** `handingOver` is aborted when the local process hands its runs over. */
+function createDriver({ ports, registry, queue, remote, onEnd, sleep }: LiveRunsDependencies, handingOver: AbortSignal): Drive {
+  const { store, jobs, observer, onFault, now } = ports
+
+  async function drive(run: LiveRun, turn: Turn, ending?: Promise<Ending | undefined>): Promise<void> {
+    run.startedAt = now()
+    try {
+      const plannedEnd = await (ending && run.times.during('people', () => ending))
+      const end = plannedEnd || run.isResumed ? endingOf(run, plannedEnd) : undefined
+      const next = await (end ? endAs(end, run, turn, ports) : execute(run, turn, ports))
+      if (next) queue.wake(next)
+      if (run.log.interrupted) queue.announceInterrupted(run)
+      registry.remove(run)
+    } catch (error) {
+      await handleFailure(run, error)
+    }
+    observer?.ended(run)
+    onEnd(run)
+  }
+
+  /** An end that could not be stored (disk full, database away) is sent to the readers at once, and retried in the store. */
+  async function handleFailure(run: LiveRun, error: unknown): Promise<void> {
+    if (run.stopCause === 'unstored') return
+    if (error instanceof EndNotStored) {
+      reachState('end-not-stored')
+      onFault(run, error.cause)
+      run.log.append(error.end)
+      void storeEnd(run, error).finally(() => registry.remove(run))
+      return
+    }
+    registry.remove(run)
+    const isFenceLost = error instanceof FenceLost
+    if (isFenceLost && run.stopCause !== 'handed_over') {
+      if (run.hasReaders) reachState('readers-moved')
+      return void (run.elsewhere = remote.followElsewhere(run))
+    }
+    if (!isFenceLost && run.stopCause !== 'handed_over') onFault(run, error)
+    endLog(run, await reasonOf(run, error, store))
+  }
+
+  async function storeEnd(run: LiveRun, { ended }: EndNotStored): Promise<void> {
+    for (let delayMs = firstRetryMs; !handingOver.aborted; delayMs = Math.min(delayMs * 2, maxRetryMs)) {
+      await sleep(delayMs, handingOver).catch(() => undefined)
+      try {
+        queue.wake(await store.finish(run.key, run.fence, ended))
+        reachState('end-stored-late')
+        return jobs.wake(...ended.jobs.map(({ kind }) => kind))
+      } catch (error) {
+        if (error instanceof FenceLost) return
+      }
+    }
+  }
+
+  return drive
+}
+
+const firstRetryMs = 250
+const maxRetryMs = 10_000
+
+/** The error for the readers of a run without a stored end. A deleted session takes precedence over all other reasons. */
+async function reasonOf(run: LiveRun, error: unknown, store: Pick<RunStore, 'find'>): Promise<unknown> {
+  const reason =
+    error instanceof FenceLost ? new ServiceError('process_lost', 'Another process has taken over the run.', { cause: error }) : error
+  if (run.stopCause === 'handed_over' || !(reason instanceof ServiceError)) return reason
+  const stored = await store.find(run.key).catch((failure: unknown) => failure)
+  return stored instanceof ServiceError && stored.code === 'gone' ? stored : reason
+}
+
+/**
+ * How a run ends at its turn without execution. An explicit stop during the reconnect grace wins over `orphaned`. An orphaned run may get its
+ * turn before the stop.
+ */
+function endingOf(run: LiveRun, ending: Ending | undefined): Ending | undefined {
+  const isStopped = run.signal.aborted && run.stopCause !== 'orphaned'
+  if (ending === 'orphaned' && isStopped) return undefined
+  return ending ?? (run.isResumed && run.stopCause === 'cancelled' ? 'cancelled' : undefined)
+}
+
+/** Ends the log of a run that left the session queue or was handed over. Where another process resumes the run, the end is no event of the run. */
+function endLog({ log, stopCause }: LiveRun, error: unknown): void {
+  if (log.ended) return
+  if (stopCause === 'handed_over') log.fail(toFailedEnd(serviceStopping()))
+  else if (isReadFailure(error)) log.fail(toFailedEnd(error))
+  else if (error instanceof ServiceError && error.code === 'cancelled')
+    log.append({ type: 'end', reason: 'cancelled', usage: [], thoughts: [] })
+  else log.append(toFailedEnd(error))
 }

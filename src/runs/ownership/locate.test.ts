@@ -6,7 +6,8 @@ import { MemoryRunStore } from '../memory-run-store-fixture.ts'
 import { agentOf, keyOf, newRun } from '../process-fixture.ts'
 import type { EndedRun } from '../run-store.ts'
 import { LiveRun } from './live-run.ts'
-import { createLocate, createRunMutex, createRunRegistry } from './locate.ts'
+import { createLocate } from './locate.ts'
+import { createRunMutex, createRunRegistry } from './run-registry.ts'
 
 const key = keyOf('r')
 

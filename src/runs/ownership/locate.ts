@@ -1,9 +1,14 @@
 import { ServiceError } from '../../errors.ts'
-import { type RunKey, runKeyText } from '../run.ts'
+import type { RunKey } from '../run.ts'
+import type { RunMutex, RunRegistry } from './run-registry.ts'
 import type { RunStore, StoredRun } from '../run-store.ts'
 import type { LiveRun } from './live-run.ts'
-import type { Owner } from '../../access/owner.ts'
-import type { Bus } from '../../replicas/bus.ts'
+import { replay } from '../log/outcome.ts'
+import type { OpenRun } from '../open-run.ts'
+import type { Intake } from '../intake/admission.ts'
+import type { LiveRuns } from './live-runs.ts'
+import type { RemoteRuns } from './remote/remote-runs.ts'
+import { reachState } from '../../states.ts'
 
 /** The holder of a run decides how the run is resumed, ended and read. */
 export type RunLocation = HereRun | StoredLocation
@@ -72,112 +77,104 @@ export function noRun({ requestId }: RunKey): ServiceError {
   return new ServiceError('not_found', `There is no run ${requestId}.`)
 }
 
-interface RegistryDependencies {
-  bus: Bus
-  /** Rejects when the signal is aborted. */
-  sleep(ms: number, signal?: AbortSignal): Promise<void>
+interface FollowDependencies {
+  locate: Locate
+  registry: Pick<RunRegistry, 'waitForChange'>
+  live: Pick<LiveRuns, 'join'>
+  remote: Pick<RemoteRuns, 'open'>
+  intake: Pick<Intake, 'assertOpen'>
 }
 
-/** The runs in the memory of the local process. */
-export interface RunRegistry {
-  find(key: RunKey): LiveRun | undefined
-  all(): LiveRun[]
-  count(): number
-  /** Runs without a last event in the log. */
-  unended(): LiveRun[]
-  ofSession(owner: Owner, sessionId: string): LiveRun[]
-  add(run: LiveRun): void
-  remove(run: LiveRun): void
-  /** Resolves when a run with the key is added, another process publishes a change of the run, `ms` have passed, or `signal` is aborted. */
-  waitForChange(key: RunKey, ms: number, signal?: AbortSignal): Promise<void>
-  /** Ends all waits of `waitForChange`. */
-  wakeAll(): void
+/** Opens runs of every location for readers. */
+export interface Readers {
+  /** A run to follow; throws `not_found` when the caller has no run with this key. */
+  follow(key: RunKey, disconnected: AbortSignal): Promise<OpenRun>
+  /**
+   * Opens a run where it was located. Undefined where the run has to be located again: the local process had dropped the run. Throws `cancelled`
+   * when the caller has disconnected meanwhile.
+   */
+  openAt(location: RunLocation, disconnected: AbortSignal): Promise<OpenRun | undefined>
 }
 
-export function createRunRegistry({ bus, sleep }: RegistryDependencies): RunRegistry {
-  const runs = new Map<string, LiveRun>()
-  const waiting = new Map<string, Set<() => void>>()
-
-  bus.subscribe('moved', (key) => wake(runKeyText(key)))
-  bus.onGap(wakeAll)
-
-  function wake(name: string): void {
-    for (const stopWaiting of waiting.get(name) ?? []) stopWaiting()
-  }
-
-  function wakeAll(): void {
-    for (const name of waiting.keys()) wake(name)
-  }
-
-  async function waitForChange(key: RunKey, ms: number, signal?: AbortSignal): Promise<void> {
-    const name = runKeyText(key)
-    const changed = new AbortController()
-    const stopWaiting = () => changed.abort()
-    const waiters = waiting.get(name) ?? new Set()
-    waiting.set(name, waiters.add(stopWaiting))
-    await sleep(ms, signal ? AbortSignal.any([signal, changed.signal]) : changed.signal).catch(() => undefined)
-    waiters.delete(stopWaiting)
-    if (waiters.size === 0) waiting.delete(name)
-  }
-
-  return {
-    find: (key) => runs.get(runKeyText(key)),
-    all: () => [...runs.values()],
-    count: () => runs.size,
-    unended: () => [...runs.values()].filter(({ log }) => !log.ended),
-    ofSession: ({ tenant, owner }, sessionId) =>
-      [...runs.values()].filter((run) => run.sessionId === sessionId && run.key.tenant === tenant && run.key.owner === owner),
-    add(run) {
-      runs.set(runKeyText(run.key), run)
-      wake(runKeyText(run.key))
-    },
-    remove(run) {
-      // A run with the same key and another fence may have been added meanwhile.
-      if (runs.get(runKeyText(run.key)) === run) runs.delete(runKeyText(run.key))
-    },
-    waitForChange,
-    wakeAll,
-  }
-}
-
-interface Holding {
-  key: RunKey
-  work: Promise<unknown>
-}
-
-/** Within a process, only one request at a time may begin, claim or take over the run of a key. */
-export interface RunMutex {
-  run<T>(key: RunKey, work: () => Promise<T>): Promise<T>
-  isHeld(key: RunKey): boolean
-  /** Resolves when the current work on the run has ended, however it ended. */
-  whenFree(key: RunKey): Promise<void>
-  /** Keys of the runs with work in progress. */
-  heldKeys(): RunKey[]
-}
-
-export function createRunMutex(): RunMutex {
-  const holdings = new Map<string, Holding>()
-
-  async function whenFree(key: RunKey): Promise<void> {
-    await holdings.get(runKeyText(key))?.work.catch(() => undefined)
-  }
-
-  async function run<T>(key: RunKey, work: () => Promise<T>): Promise<T> {
-    const name = runKeyText(key)
-    while (holdings.has(name)) await whenFree(key)
-    const working = work()
-    holdings.set(name, { key, work: working })
-    try {
-      return await working
-    } finally {
-      holdings.delete(name)
+export function createReaders({ locate, registry, live, remote, intake }: FollowDependencies): Readers {
+  async function follow(key: RunKey, disconnected: AbortSignal): Promise<OpenRun> {
+    for (;;) {
+      const location = await locate(key)
+      if (!location) throw noRun(key)
+      const opened = await openAt(location, disconnected)
+      if (opened) return opened
     }
   }
 
-  return {
-    run,
-    isHeld: (key) => holdings.has(runKeyText(key)),
-    whenFree,
-    heldKeys: () => [...holdings.values()].map(({ key }) => key),
+  async function openAt(location: RunLocation, disconnected: AbortSignal): Promise<OpenRun | undefined> {
+    switch (location.kind) {
+      case 'here':
+        return live.join(location.run, disconnected)
+      case 'ended':
+        return replay(location.run)
+      case 'interrupted':
+        return openInterrupted(location.run)
+      case 'remote':
+      case 'unclaimed':
+        return openRemote(location.run, disconnected)
+      case 'dropped':
+        reachState('reader-of-dropped-run')
+        await whenNotDropped(location.run, disconnected)
+        return undefined
+    }
   }
+
+  /** An unended run of another process, or of no process yet. */
+  function openRemote(run: StoredRun, disconnected: AbortSignal): OpenRun {
+    intake.assertOpen()
+    reachState('reader-of-remote-run')
+    return remote.open(run, disconnected)
+  }
+
+  /** The log so far of a run that waits for approval; `whenResumed` waits for the rest. */
+  function openInterrupted(run: StoredRun): OpenRun {
+    return { ...replay(run), whenResumed: (disconnected) => whenResumed(run, run.fence, disconnected) }
+  }
+
+  /** `fence` is that of the interruption: the run has a higher fence once a process has resumed the run. */
+  async function whenResumed(key: RunKey, fence: number, disconnected: AbortSignal): Promise<OpenRun> {
+    reachState('reader-of-interrupted-run')
+    for (;;) {
+      const location = await locate(key)
+      switch (location?.kind) {
+        case 'here':
+        case 'interrupted':
+          if (location.run.fence > fence) return follow(key, disconnected)
+          break
+        case 'remote':
+        case 'unclaimed':
+        case 'dropped':
+        case 'ended':
+        case undefined:
+          return follow(key, disconnected)
+      }
+      intake.assertOpen()
+      await registry.waitForChange(key, resumePollMs, disconnected)
+      disconnected.throwIfAborted()
+    }
+  }
+
+  /**
+   * Waits until a run that the local process has dropped is held again, or gone.
+   * Only reads, since the sweep leaves out runs that a request is claiming: a repeat that claimed the run again and again would prevent its adoption.
+   */
+  async function whenNotDropped(key: RunKey, disconnected: AbortSignal): Promise<void> {
+    do {
+      intake.assertOpen()
+      await registry.waitForChange(key, pollMs, disconnected)
+      if (disconnected.aborted) throw new ServiceError('cancelled', 'The caller has gone.')
+    } while ((await locate(key))?.kind === 'dropped')
+  }
+
+  return { follow, openAt }
 }
+
+/** Messages on the bus may get lost: a run is located again at this interval. */
+const pollMs = 500
+/** Interval for interrupted runs, which wait for a person to decide. */
+const resumePollMs = 2000

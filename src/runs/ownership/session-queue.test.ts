@@ -5,7 +5,7 @@ import { localBus } from '../../replicas/bus.ts'
 import { createSessionQueue, type SessionQueueDependencies } from './session-queue.ts'
 import { LiveRun, type LiveRunOptions } from './live-run.ts'
 import { FenceLost, type NewMessage, type NextRun, type Turn } from '../run-store.ts'
-import { runKeyText } from '../run.ts'
+import { runKeyText } from './run-registry.ts'
 
 const turn: Turn = { session: 's', messageIndex: 0, messageCount: 1, windowStart: 0 }
 const messages = (): NewMessage[] => [{ role: 'human', content: 'Hi', createdAt: 0 }]

@@ -7,7 +7,8 @@ import type { Agent, CurrentAgent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
 import type { Bus } from '../../replicas/bus.ts'
 import { serviceStopping } from '../log/outcome.ts'
-import { runKeyText, type RunKey } from '../run.ts'
+import type { RunKey } from '../run.ts'
+import { runKeyText } from '../ownership/run-registry.ts'
 import {
   toAnswer,
   type Executed,

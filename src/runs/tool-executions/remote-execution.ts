@@ -1,5 +1,6 @@
 import type { Bus } from '../../replicas/bus.ts'
-import { runKeyText, type RunKey } from '../run.ts'
+import type { RunKey } from '../run.ts'
+import { runKeyText } from '../ownership/run-registry.ts'
 
 /** A direct execution that callers wait for. */
 export interface AwaitedExecution {

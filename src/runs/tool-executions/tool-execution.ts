@@ -1,6 +1,7 @@
 import type { DataFilter, Tool, ToolSet } from '../../agent/tool.ts'
 import type { Artifact, ReturnedFile, KeepArtifact, JsonValue, JsonObject } from '../../agent/messages.ts'
-import { type RunKey, runKeyText } from '../run.ts'
+import type { RunKey } from '../run.ts'
+import { runKeyText } from '../ownership/run-registry.ts'
 import { accessTo, permits, type Principal } from '../../access/permissions.ts'
 import type { AnswerFile, ToAnswerFiles } from '../../artifacts/answer-files.ts'
 import { createHash, hash } from 'node:crypto'

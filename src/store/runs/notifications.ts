@@ -9,7 +9,8 @@ import {
   type StoredNotification,
 } from '../../runs/callbacks/notifications.ts'
 import { type NotificationConfig, runGone } from '../../runs/run-store.ts'
-import { runKeyText, type RunKey } from '../../runs/run.ts'
+import type { RunKey } from '../../runs/run.ts'
+import { runKeyText } from '../../runs/ownership/run-registry.ts'
 import { query, type Database } from '../database.ts'
 import { keyColumns, toText } from '../rows.ts'
 import { plainBox, type SecretBox } from '../secrets/secret-box.ts'

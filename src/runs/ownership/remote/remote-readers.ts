@@ -1,7 +1,7 @@
 import type { Bus } from '../../../replicas/bus.ts'
-import { runKeyText } from '../../run.ts'
+import { runKeyText } from '../run-registry.ts'
 import type { LiveRun } from '../live-run.ts'
-import type { RunRegistry } from '../locate.ts'
+import type { RunRegistry } from '../run-registry.ts'
 import { Tail, type TailBatch, type TailStore } from './tail.ts'
 import { reachState } from '../../../states.ts'
 

@@ -8,7 +8,7 @@ import { agentOf, keyOf, newRun } from '../../process-fixture.ts'
 import type { EndEvent, LoggedEvent } from '../../run.ts'
 import type { StoredRun } from '../../run-store.ts'
 import { LiveRun } from '../live-run.ts'
-import { createRunRegistry } from '../locate.ts'
+import { createRunRegistry } from '../run-registry.ts'
 import { createRemoteRuns } from './remote-runs.ts'
 
 const textOf = (text: string): LoggedEvent => ({ type: 'text', label: 'answer', text })

@@ -1,6 +1,7 @@
 import { toCompact, type CompactLog } from '../../log/compact-log.ts'
 import type { LiveRun } from '../live-run.ts'
-import { isLastEvent, type LoggedEvent, type RunKey } from '../../run.ts'
+import type { LoggedEvent, RunKey } from '../../run.ts'
+import { isLastEvent } from '../../log/event-log.ts'
 
 /** Port: the events so far of runs that have readers on other replicas. The end event is stored with the run, not here. */
 export interface TailStore {
