@@ -6,79 +6,69 @@ import type { AgentEvent, TextLabel } from './events.ts'
  * events behind it is repeated at the end.
  *
  * A model may write, let its provider run a tool, and write on in one reply. The whole text is the answer, so the text
- * before the call is repeated, in one event, when the text behind the call begins (`resume`). Readers that cannot
+ * before the call is repeated, in one event, when the text behind the call begins. Readers that cannot
  * retract text recognise the repeated text and go on (`Segments`).
  */
 export class Answer {
+  /** True when another event followed the last answer text. Initially true: a resumed run has steps behind its earlier text. */
+  isStale = true
+  /** True when this model call has answer text. */
+  hasText = false
+  /** Reasoning to emit when the model call ends. */
+  readonly heldReasoning: string[] = []
   /** The best answer of earlier model calls. */
-  private earlier: string
+  private earlier = ''
   private readonly current = new TextBuilder()
-  private heldTexts: string[] = []
-  /**
-   * True when another event followed the last answer text. Initially true: a resumed run has steps behind its earlier
-   * text.
-   */
-  private isStale = true
-
-  constructor(earlier = '') {
-    this.earlier = earlier
-  }
 
   startTurn(): void {
+    if (!this.hasText) return
     this.earlier = this.best
-    this.current.clear()
-  }
-
-  markStale(): void {
-    this.isStale = true
+    this.clear()
   }
 
   /** Sets the best answer to a text that was not published as `answer`. */
   replaceBest(text: string): void {
     this.earlier = text
-    this.current.clear()
+    this.clear()
     this.isStale = true
   }
 
   restart(): void {
-    this.current.clear()
-    this.heldTexts = []
+    this.clear()
+    this.heldReasoning.length = 0
     this.isStale = true
   }
 
   holdBack(reasoning: string): boolean {
-    if (this.current.isEmpty || this.isStale) return false
-    this.heldTexts.push(reasoning)
+    if (!this.hasText || this.isStale) return false
+    this.heldReasoning.push(reasoning)
     return true
   }
 
   add(label: TextLabel, text: string): AgentEvent {
-    if (label === 'answer') this.current.add(text)
-    if (text !== '') this.isStale = label !== 'answer'
+    if (text !== '') {
+      this.isStale = label !== 'answer'
+      if (!this.isStale) {
+        this.current.add(text)
+        this.hasText = true
+      }
+    }
     return { type: 'text', label, text }
-  }
-
-  /** The answer text of this model call, if another event has interrupted the text; undefined for none. */
-  resume(): AgentEvent | undefined {
-    return this.isStale && !this.current.isEmpty ? this.repeat() : undefined
-  }
-
-  takeHeldReasoning(): string[] {
-    return this.heldTexts.splice(0)
   }
 
   /** The best answer so far. Text of an attempt that broke off is void and never an answer. */
   get best(): string {
-    return this.current.isEmpty ? this.earlier : this.current.toText()
-  }
-
-  get needsRepeat(): boolean {
-    return this.isStale && this.best !== ''
+    return this.hasText ? this.current.toText() : this.earlier
   }
 
   repeat(): AgentEvent {
     this.isStale = false
     return { type: 'text', label: 'answer', text: this.best }
+  }
+
+  private clear(): void {
+    this.current.clear()
+    this.hasText = false
   }
 }
 

@@ -133,14 +133,6 @@ export function toPendingQuestions(callId: string, tool: string, questions: read
   return questions.map(({ name, input }) => ({ callId: toQuestionId(callId, name), tool, input, by: 'caller' }))
 }
 
-/** True when a suspended call can go on: every question has a decision, and no process has used the answers before. */
-export function canResume(
-  suspension: Suspension | undefined,
-  decisionFor: ((callId: string) => Decision | undefined) | undefined,
-): suspension is Suspension {
-  return suspension !== undefined && !suspension.isOver && suspension.questionIds.every((id) => decisionFor?.(id) !== undefined)
-}
-
 /** An answer with the default values of the schema for missing members. */
 export function withDefaults(schema: JsonObject, answer: JsonObject): JsonObject {
   const properties = Object.entries(isObject(schema['properties']) ? schema['properties'] : {})

@@ -9,7 +9,7 @@ import {
   type Suspended,
   type Suspension,
 } from './approval.ts'
-import { type CallOptions, scopeIn } from './options.ts'
+import { type CallOptions, scopeOf, wholeScope } from './options.ts'
 import { isDeeper, maxJsonDepth } from '../json/shape.ts'
 import type { JsonObject, ToolCall, JsonValue, ToolImage, AssistantMessage } from './messages.ts'
 import type { Tool, InnerAgent, SampleRequest } from './tool.ts'
@@ -24,6 +24,7 @@ import { ignoreEvents, type Model, type ModelReply, type RunTrace } from './mode
 export interface PreparedCall {
   call: ToolCall
   tool: Tool | undefined
+  effect: Tool['effect']
   input: JsonObject
   /** The result for the model when the call cannot run. */
   fault: string | undefined
@@ -36,9 +37,10 @@ export async function prepare(call: ToolCall, toolsByName: ReadonlyMap<string, T
   const approved = decision?.decision === 'approve' ? decision.input : undefined
   const tool = findTool(toolsByName, call.name)
   const input = approved ?? parseArguments(call.arguments)
-  const prepared: PreparedCall = { call, tool, input: typeof input === 'string' ? {} : input, fault: undefined, decision }
+  const effect = tool?.effect ?? 'read'
+  const prepared: PreparedCall = { call, tool, effect, input: typeof input === 'string' ? {} : input, fault: undefined, decision }
   if (decision?.decision === 'reject') return { ...prepared, fault: rejectionText(decision.reason) }
-  if (clientAnswerIn(decision)) return prepared
+  if (decision && decision.decision !== 'approve') return prepared
   if (!tool) return { ...prepared, fault: toUnknown(call.name, toolsByName, options) }
   if (tool.provider) return { ...prepared, fault: toAbsent(call.name) }
   // A tool that supported filters when the run began may have lost the support since, on a server for instance.
@@ -79,22 +81,6 @@ function parseArguments(text: string): JsonObject | 'not a JSON object' | 'neste
   }
 }
 
-export function isUndecided({ call, fault, decision }: PreparedCall): boolean {
-  return call.approval !== undefined && fault === undefined && decision === undefined
-}
-
-export function toPending({ call, tool, input }: PreparedCall): PendingCall {
-  return { callId: call.id, tool: tool?.name ?? call.name, input, by: call.approval ?? 'caller' }
-}
-
-export function isApprovedWrite({ tool, fault, decision }: PreparedCall): boolean {
-  return decision?.decision === 'approve' && fault === undefined && tool?.effect === 'write'
-}
-
-export function effectOf({ tool }: PreparedCall): 'read' | 'write' {
-  return tool?.effect ?? 'read'
-}
-
 export interface EndedCall {
   call: PreparedCall
   step: Step
@@ -105,15 +91,15 @@ export interface EndedCall {
 }
 
 /** The start of a call, as a caller sees it. */
-export function stepOf({ call, tool, input, decision }: PreparedCall, { now, subAgent }: CallOptions): StepStart {
+export function stepOf({ call, tool, effect, input, decision }: PreparedCall, { now, subAgent }: CallOptions): StepStart {
   const shownAs = tool?.shownAs ?? { type: 'tool_call', tool: tool?.name ?? call.name }
   return {
     id: call.id,
     ...shownAs,
     input,
-    startedAt: clientAnswerIn(decision)?.requestedAt ?? now(),
+    startedAt: (decision && clientAnswerIn(decision)?.requestedAt) ?? now(),
     ...(subAgent === undefined ? {} : { subAgent }),
-    ...(tool?.effect === 'write' ? { effect: tool.effect } : {}),
+    ...(effect === 'write' ? { effect } : {}),
   }
 }
 
@@ -126,11 +112,11 @@ export async function execute(
   suspension: Suspension | undefined,
 ): Promise<EndedCall> {
   const { call, tool, input, fault, decision } = prepared
-  const answer = clientAnswerIn(decision)
+  const answer = decision && clientAnswerIn(decision)
   if (answer) return ended(prepared, step, toClientOutcome(answer))
   if (!tool || fault) return ended(prepared, step, refused(fault ?? ''))
   const { headers, caller, session, sessionId, contextFiles, latestOutput = noOutput, keepArtifact, showImage, signal, now } = options
-  const { model, trace, suspensionOf } = options
+  const { filters, model, trace, suspensionOf } = options
   const traceparent = trace?.traceparentOf(call.id)
   const callContext = {
     callId: call.id,
@@ -143,8 +129,9 @@ export async function execute(
     }),
     ...(suspensionOf && { maySuspend: true }),
     ...(suspension && { resumed: toResumed(suspension, options) }),
+    ...(filters.length === 0 ? wholeScope : scopeOf(tool, options.allTools ?? options.tools(), filters)),
   }
-  const context = { ...callContext, caller, headers, session, sessionId, contextFiles, latestOutput, ...scopeIn(options, tool) }
+  const context = { ...callContext, caller, headers, session, sessionId, contextFiles, latestOutput }
   return ended(prepared, step, await runTool(tool, input, { context, keepArtifact, showImage, signal, now }))
 }
 

@@ -3,6 +3,11 @@ import type { AssistantMessage, Message, ToolCall, ToolMessage, ToolImage } from
 /** The tool result of a call without a recorded result. */
 export const outcomeUnknown = 'The outcome of this call is unknown: it may or may not have been done. It was not repeated.'
 
+/** The transcript as a model is shown it: valid, with the newest pictures, and tool output within the budget. */
+export function fitTranscript(messages: readonly Message[], budget = Infinity): readonly Message[] {
+  return fitOutputs(fitImages(repair(messages)), budget)
+}
+
 /**
  * Returns a transcript that every provider accepts: each tool call has exactly one result, directly behind its message
  * and in the order of the calls. Results without a call and empty assistant messages are dropped; consecutive user
@@ -12,17 +17,14 @@ export function repair(messages: readonly Message[]): Message[] {
   const repaired: Message[] = []
   for (let at = 0; at < messages.length; at++) {
     const message = messages[at]!
-    if (message.role === 'tool' || isEmpty(message)) continue
-    repaired.push(message)
-    if (message.role === 'assistant' && message.toolCalls.length > 0) {
+    if (message.role === 'tool') continue
+    const hasCalls = message.role === 'assistant' && message.toolCalls.length > 0
+    if (hasCalls || message.role === 'user' || message.text !== '') repaired.push(message)
+    if (hasCalls) {
       repaired.push(...resultsOf(message, followingResults(messages, at + 1)))
     }
   }
   return repaired
-}
-
-function isEmpty(message: Message): boolean {
-  return message.role === 'assistant' && message.text === '' && message.toolCalls.length === 0
 }
 
 function resultsOf(message: AssistantMessage, results: ReadonlyMap<string, ToolMessage>): ToolMessage[] {
@@ -137,6 +139,7 @@ export interface FittedTranscript {
  * whole earlier turns, oldest first. The last user message and everything behind it stay unchanged.
  */
 export function fit(messages: readonly Message[], budget: number): FittedTranscript {
+  if (totalTokens(messages) <= budget) return { messages: [...messages], omitted: [] }
   const lastUser = messages.findLastIndex((message) => message.role === 'user')
   const fitted = cutBefore(messages, lastUser, budget)
   let total = totalTokens(fitted)

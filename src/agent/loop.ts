@@ -1,11 +1,11 @@
 import { Answer } from './answer.ts'
 import { Interrupted } from './approval.ts'
-import type { Emit, EndReason, LoopEnd, LoopOutcome } from './events.ts'
-import { callsWithoutResult, isRepair } from './history.ts'
+import type { Emit, EndReason, LoopOutcome } from './events.ts'
+import { callsWithoutResult } from './history.ts'
 import type { Message } from './messages.ts'
 import { callModel, type Turn, type TurnOptions } from './model-call.ts'
 import type { Loop, LoopOptions } from './options.ts'
-import { askForRepair, countRepairs, endInSchema } from './structured-answer.ts'
+import { answerInSchema, endInSchema } from './structured-answer.ts'
 import { runCalls } from './tool-calls.ts'
 
 /**
@@ -14,69 +14,41 @@ import { runCalls } from './tool-calls.ts'
  * model that fails for good, and with the failure of an emit. When the promise has settled, no model call and no tool runs on.
  */
 export async function runAgent(options: LoopOptions, receive: Emit): Promise<LoopOutcome> {
+  const { answerSchema, workflow = react, signal } = options
   const emitter = new Emitter(receive)
-  const loop: Loop = { options, emit: emitter.emit, answer: new Answer(), callsMade: options.iterations ?? 0 }
+  const answer = new Answer()
+  const loop: Loop = { options, emit: emitter.emit, answer, callsMade: options.iterations ?? 0 }
   let reason: EndReason
   try {
-    reason = await answerInSchema(loop)
+    reason = await (answerSchema ? answerInSchema(loop, answerSchema, workflow, takeTurn) : workflow(loop))
   } catch (error) {
     // The failure of an emit counts more than the errors that follow from it.
     await emitter.settled
-    if (!options.signal.aborted && error instanceof Interrupted) return { type: 'interrupt', calls: error.calls }
-    if (!options.signal.aborted) throw error
+    if (!signal.aborted && error instanceof Interrupted) return { type: 'interrupt', calls: error.calls }
+    if (!signal.aborted) throw error
     reason = options.stopReason()
   }
-  const end = await toEnd(loop, reason)
-  if (end.reason !== 'schema_mismatch' && loop.answer.needsRepeat) void loop.emit(loop.answer.repeat())
+  const end = answerSchema ? await endInSchema(answerSchema, reason, loop) : { reason }
+  if (answer.isStale && end.reason !== 'schema_mismatch' && answer.best !== '') void loop.emit(answer.repeat())
   await emitter.settled
   return { type: 'end', ...end }
 }
 
-async function toEnd({ options: { answerSchema, messages }, answer: { best } }: Loop, reason: EndReason): Promise<LoopEnd> {
-  if (!answerSchema) return { reason }
-  const lastText = best || messages.findLast((message) => message.role === 'assistant')?.text
-  return endInSchema(answerSchema, reason, lastText ?? '')
-}
-
-/**
- * Works until an answer. While the answer does not fit the schema of the run, the model is asked to correct it, without tools, up to
- * `maxRepairs` times; each repair begins with a `retrying` event. The repairs are in the transcript, so that another process can go on with
- * them. Repairs do not count as iterations: a run with a single iteration has repairs too.
- */
-async function answerInSchema(loop: Loop): Promise<EndReason> {
-  const { options, emit, answer } = loop
-  const { answerSchema: schema, messages, workflow = react } = options
-  if (!schema) return workflow(loop)
-  const answerAgain = async () => (await takeTurn(loop, { label: 'answer', mayCall: false })).finish
-  // A run that failed and is repeated begins with its last answer, and gets new repairs.
-  let repairs = isRepair(messages.at(-1)) ? countRepairs(messages) : 0
-  let reason = await (repairs > 0 ? answerAgain() : workflow(loop))
-  while (reason !== 'content_filter' && repairs < schema.maxRepairs) {
-    const fault = await schema.faultOf(answer.best)
-    if (fault === undefined) break
-    repairs++
-    // The answer so far is void, and never the best answer of a run that ends meanwhile.
-    answer.replaceBest('')
-    void emit({ type: 'retrying' })
-    const message = { role: 'user' as const, text: askForRepair(fault), instruction: 'repair' as const }
-    messages.push(message)
-    await emit({ type: 'instruction', message })
-    reason = await answerAgain()
-  }
-  return reason
-}
-
 /** Reason, act, observe: asks the model, runs the requested tools and appends the results, until the model answers in text alone. */
 export async function react(loop: Loop): Promise<EndReason> {
-  loop.answer.replaceBest(lastText(loop.options.messages))
+  const { messages } = loop.options
+  // A resumed run has messages behind the question.
+  if (messages.at(-1)?.role !== 'user') loop.answer.replaceBest(lastText(messages))
   return answerTurns(loop)
 }
 
 /** Continues a transcript until the answer. */
 export async function answerTurns(loop: Loop): Promise<EndReason> {
   const { options } = loop
-  if (isAnswered(options.messages)) return 'stop'
-  await resumeCalls(loop)
+  if (options.messages.at(-1)?.role !== 'user') {
+    if (isAnswered(options.messages)) return 'stop'
+    await resumeCalls(loop)
+  }
   const turn = await turns(loop, { label: 'answer', mayCall: true })
   // A resumed run had no model calls left.
   if (!turn) return 'max_iterations'
@@ -92,7 +64,7 @@ export async function turns(loop: Loop, turnOptions: TurnOptions, upTo = loop.op
     const turn = await takeTurn(loop, { ...turnOptions, mayCall: turnOptions.mayCall && !isLast })
     // 4. A message without tool calls is the answer.
     if (turn.message.toolCalls.length === 0) return turn
-    loop.answer.markStale()
+    loop.answer.isStale = true
     // 5. Run the tool calls: reads in parallel, writes one by one.
     // 6. Emit `result` as each call ends; append the results to the transcript in the order asked.
     // 7. Throw `Interrupted` when calls still wait for a decision.
@@ -138,10 +110,8 @@ export function lastText(messages: readonly Message[]): string {
  * agent they come from. After a failure nothing is passed on, and every emit rejects with the failure.
  */
 export class Emitter {
-  /** True when an emit has failed. */
-  hasFailed = false
-  /** Settles with the newest event; absent when no event is being stored. */
-  private last: Promise<void> | undefined
+  /** Settles with the newest event, and rejects with the failure of an emit; absent when all events are stored. */
+  settled: Promise<void> | undefined
   private readonly receive: Emit
 
   constructor(receive: Emit) {
@@ -149,7 +119,7 @@ export class Emitter {
   }
 
   readonly emit: Emit = (event) => {
-    if (this.last) return this.waitFor(this.last.then(() => this.receive(event)))
+    if (this.settled) return this.waitFor(this.settled.then(() => this.receive(event)))
     try {
       const storing = this.receive(event)
       return storing && this.waitFor(storing)
@@ -158,21 +128,14 @@ export class Emitter {
     }
   }
 
-  /** Resolves when all events are stored; rejects with the failure of an emit. Undefined when all events are stored. */
-  get settled(): Promise<void> | undefined {
-    return this.last
-  }
-
   private waitFor(storing: Promise<void>): Promise<void> {
-    this.last = storing
+    this.settled = storing
     storing.then(
       () => {
-        if (this.last === storing) this.last = undefined
+        if (this.settled === storing) this.settled = undefined
       },
-      // `last` remains, so that each later event fails with the same error.
-      () => {
-        this.hasFailed = true
-      },
+      // `settled` remains, so that each later event fails with the same error.
+      () => undefined,
     )
     return storing
   }

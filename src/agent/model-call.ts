@@ -1,11 +1,20 @@
-import type { Artifact, AssistantMessage, ToolCall } from './messages.ts'
-import { CodeFence } from './structured-answer.ts'
 import type { EndReason, TextLabel } from './events.ts'
-import type { Loop, LoopOptions } from './options.ts'
-import type { ModelReply, ModelRequest, ModelSink, RequestedCall } from './model.ts'
-import { chosenOffers, toRequest } from './model-request.ts'
-import { brokenOff, ProviderSteps, withoutOutput, keepFiles, toSources, type ReplyFiles } from './provider-steps.ts'
+import { fitTranscript } from './history.ts'
+import type { AssistantMessage, Message, ToolCall } from './messages.ts'
+import {
+  isDemand,
+  type ModelOptions,
+  type ModelReply,
+  type ModelRequest,
+  type ModelSink,
+  type ToolChoice,
+  type ToolOffer,
+} from './model.ts'
+import { scopeOf, type Loop, type LoopOptions } from './options.ts'
+import { brokenOff, keepFiles, ProviderSteps, toSources, withoutOutput } from './provider-steps.ts'
+import { CodeFence, schemaInstructions } from './structured-answer.ts'
 import { findTool, fitName, nameTools } from './tool-names.ts'
+import type { Tool } from './tool.ts'
 
 /** How a turn asks the model. */
 export interface TurnOptions {
@@ -19,58 +28,68 @@ export interface Turn {
   finish: EndReason
 }
 
-const noFiles: ReplyFiles = { artifacts: [], faults: [] }
-
 /** Makes a model call, and emits its text on arrival. */
 export async function callModel(
   loop: Loop,
-  { label, mayCall }: TurnOptions,
+  turn: TurnOptions,
 ): Promise<Pick<ModelReply, 'usage' | 'finish'> & { message: AssistantMessage }> {
   const { options, answer, emit } = loop
   answer.startTurn()
-  const chosen = chosenOffers(options)
-  const offers = mayCall ? chosen : []
-  const offered = mayCall || chosen.length === 0 ? { tools: offers } : { tools: [], idleTools: chosen }
-  const relay = new Relay(loop, label)
-  const reply = await relay.ask(toRequest(options, label, offered))
+  const request = toRequest(options, turn)
+  const relay = new Relay(loop, turn.label)
+  let reply: ModelReply
+  try {
+    reply = await options.model.reply(request, relay.take, options.signal)
+  } catch (error) {
+    void relay.steps?.close(brokenOff)
+    throw error
+  }
+  if (relay.steps?.areOpen) {
+    answer.isStale = true
+    void relay.steps.close(withoutOutput)
+  }
+  if (relay.fence) reply = relay.endFence(reply, relay.fence)
   options.signal.throwIfAborted()
-  const files = reply.files ? await keepFiles(reply, options) : noFiles
+  const files = reply.files && (await keepFiles(reply, options))
   // A program reads an answer with a schema, so that answer has no notes.
-  const faults = options.answerSchema ? '' : files.faults.map((fault) => `\n[${fault}]`).join('')
-  const message = toMessage(withText(reply, reply.text + faults), files.artifacts, offers.length > 0, options)
-  for (const text of answer.takeHeldReasoning()) void emit(answer.add('reasoning', text))
-  if (label !== undefined && faults !== '') void emit(answer.add(label, faults))
+  const faults = options.answerSchema ? '' : (files?.faults ?? []).map((fault) => `\n[${fault}]`).join('')
+  const { text, reasoning, vendor, toolCalls: requested } = faults === '' ? reply : withText(reply, reply.text + faults)
+  // Tool calls are taken only when tools were offered. Data of the provider holds the other calls too, and is dropped with them.
+  const mayCall = request.tools.length > 0
+  const sources = reply.sources && toSources({ text, sources: reply.sources })
+  const message: AssistantMessage = {
+    role: 'assistant',
+    text,
+    toolCalls: mayCall && requested.length > 0 ? toCalls(requested, options) : [],
+    ...(reasoning ? { reasoning } : {}),
+    ...(vendor && (mayCall || requested.length === 0) ? { vendor } : {}),
+    ...(sources ? { sources } : {}),
+    ...(files && files.artifacts.length > 0 ? { artifacts: files.artifacts } : {}),
+  }
+  for (const held of answer.heldReasoning.splice(0)) void emit(answer.add('reasoning', held))
+  if (turn.label !== undefined && faults !== '') void emit(answer.add(turn.label, faults))
   return { message, usage: reply.usage, finish: reply.finish }
 }
 
 /** Emits the events of one model call as events of the agent. */
 class Relay {
+  /** Takes the fence off an answer with a schema. */
+  fence: CodeFence | undefined
+  /** Absent as long as the provider has run no call. */
+  steps: ProviderSteps | undefined
   private readonly loop: Loop
   private readonly label: TextLabel | undefined
-  private readonly steps: ProviderSteps
-  private fence: CodeFence | undefined
   /** True when something was published that a further attempt voids. */
   private isPublished: boolean
 
   constructor(loop: Loop, label: TextLabel | undefined) {
     this.loop = loop
     this.label = label
-    this.steps = new ProviderSteps(loop)
     this.fence = label === 'answer' && loop.options.answerSchema !== undefined ? new CodeFence() : undefined
     this.isPublished = label !== undefined
   }
 
-  async ask(request: ModelRequest): Promise<ModelReply> {
-    const { model, signal } = this.loop.options
-    try {
-      return this.end(await model.reply(request, this.take, signal))
-    } catch (error) {
-      void this.steps.close(brokenOff)
-      throw error
-    }
-  }
-
-  private readonly take: ModelSink = (event) => {
+  readonly take: ModelSink = (event) => {
     const { answer, emit } = this.loop
     switch (event.type) {
       case 'text':
@@ -82,37 +101,36 @@ class Relay {
       case 'call_start':
       case 'call_end':
         this.isPublished = true
-        for (const text of answer.takeHeldReasoning()) void emit(answer.add('reasoning', text))
-        answer.markStale()
+        for (const text of answer.heldReasoning.splice(0)) void emit(answer.add('reasoning', text))
+        answer.isStale = true
+        this.steps ??= new ProviderSteps(this.loop)
         return event.type === 'call_start' ? this.steps.start(event.call) : this.steps.end(event)
       case 'retrying':
         return this.restart()
     }
   }
 
+  /** Publishes the rest of an answer in a fence; returns the reply without the fence. */
+  endFence(reply: ModelReply, fence: CodeFence): ModelReply {
+    void this.publish(fence.end())
+    return withText(reply, fence.text)
+  }
+
   private publish(text: string): Promise<void> | undefined {
     const { label, fence } = this
     const { answer, emit } = this.loop
     if (label === undefined || (fence && text === '')) return undefined
-    const earlier = label === 'answer' && text !== '' ? answer.resume() : undefined
-    if (earlier) void emit(earlier)
+    // The text before a call of the provider is repeated when the text behind the call begins.
+    if (label === 'answer' && text !== '' && answer.isStale && answer.hasText) void emit(answer.repeat())
     return emit(answer.add(label, text))
   }
 
   private restart(): Promise<void> | undefined {
-    const stored = this.steps.close(brokenOff)
+    const stored = this.steps?.close(brokenOff)
     this.loop.answer.restart()
     this.fence &&= new CodeFence()
     // Unpublished text has no attempt to discard.
     return this.isPublished ? this.loop.emit({ type: 'retrying' }) : stored
-  }
-
-  private end(reply: ModelReply): ModelReply {
-    if (this.steps.areOpen) this.loop.answer.markStale()
-    void this.steps.close(withoutOutput)
-    if (!this.fence) return reply
-    void this.publish(this.fence.end())
-    return withText(reply, this.fence.text)
   }
 }
 
@@ -123,31 +141,94 @@ function withText(reply: ModelReply, text: string): ModelReply {
   return { ...rest, text }
 }
 
-/**
- * Takes tool calls only when tools were offered; other requested calls are dropped, and the provider's data with them, which
- * holds the calls too.
- */
-function toMessage(reply: ModelReply, artifacts: Artifact[], mayCall: boolean, options: LoopOptions): AssistantMessage {
-  const hasCalls = reply.toolCalls.length > 0
-  const sources = reply.sources && toSources(reply)
-  return {
-    role: 'assistant',
-    text: reply.text,
-    toolCalls: mayCall && hasCalls ? toCalls(reply.toolCalls, options) : [],
-    ...(reply.reasoning ? { reasoning: reply.reasoning } : {}),
-    ...(reply.vendor && (mayCall || !hasCalls) ? { vendor: reply.vendor } : {}),
-    ...(sources ? { sources } : {}),
-    ...(artifacts.length > 0 ? { artifacts } : {}),
-  }
-}
-
-function toCalls(requested: readonly RequestedCall[], { tools, modelOptions, newId }: LoopOptions): ToolCall[] {
+function toCalls(requested: ModelReply['toolCalls'], { tools, modelOptions, newId }: LoopOptions): ToolCall[] {
   const toolsByName = nameTools(tools())
   // Not every provider can be told to make a single call.
   const taken = modelOptions?.parallelToolCalls === false ? requested.slice(0, 1) : requested
   return taken.map(({ name: requestedName, arguments: input }) => {
-    const name = fitName(requestedName)
+    const name = toolsByName.has(requestedName) ? requestedName : fitName(requestedName)
     const approval = findTool(toolsByName, name)?.approval
     return { id: newId(), name, arguments: input, ...(approval && { approval: approval.by }) }
   })
+}
+
+/** What the model is shown, and how the caller wants the call. */
+function toRequest(options: LoopOptions, { label, mayCall }: TurnOptions): ModelRequest {
+  const { answerSchema, system, messages, modelOptions, windowTokens } = options
+  const offers = offersOf(options, modelOptions?.toolChoice && choiceInForce(modelOptions.toolChoice, messages))
+  const tools = mayCall ? offers : []
+  const trace = options.trace?.modelCall(options.parentCallId)
+  const schema = label === 'answer' ? answerSchema : undefined
+  return {
+    system: schema ? [system, schemaInstructions(schema)].filter((text) => text !== '').join('\n\n') : system,
+    messages: messages.some(
+      (message) => message.role !== 'user' && (message.role === 'tool' || message.toolCalls.length > 0 || message.text === ''),
+    )
+      ? fitTranscript(messages, windowTokens)
+      : [...messages],
+    tools,
+    ...(!mayCall && offers.length > 0 && { idleTools: offers }),
+    ...(schema && { responseSchema: schema.schema }),
+    ...(modelOptions && { options: optionsOf(modelOptions, messages, tools) }),
+    ...(trace && { trace }),
+  }
+}
+
+/** The caller's options for a model call. */
+function optionsOf(options: ModelOptions, messages: readonly Message[], offers: readonly ToolOffer[]): ModelOptions {
+  const { toolChoice, parallelToolCalls, ...sampling } = options
+  if (offers.length === 0) return sampling
+  const choice = choiceInForce(toolChoice, messages)
+  // Only the chosen tool is on offer then, by its name for the model.
+  const demand = typeof choice === 'object' ? { name: offers[0]?.name ?? choice.name } : choice
+  return {
+    ...sampling,
+    ...(demand === undefined || demand === 'none' ? {} : { toolChoice: demand }),
+    ...(parallelToolCalls === undefined ? {} : { parallelToolCalls }),
+  }
+}
+
+/** The offered tools in the form for the model. Names are made over all tools, because the selection may change from turn to turn. */
+export function offersOf(options: LoopOptions, choice?: ToolChoice): ToolOffer[] {
+  const { filters, messages } = options
+  const tools = options.tools()
+  if (tools.length === 0) return []
+  const toolsByName = nameTools(tools)
+  const entries = options.offered ? entriesOf(options.offered(tools, messages), toolsByName) : [...toolsByName]
+  const chosen = choice === undefined ? entries : entries.filter(([, tool]) => isChosen(tool, choice))
+  return chosen.map(([name, tool]) => {
+    const { schema, provider, approval } = tool
+    // Nobody knows what a tool of the client does: to the model, such a tool reads.
+    const effect = approval?.by === 'client' ? 'read' : tool.effect
+    const description =
+      filters.length > 0 && tool.describe ? tool.describe(scopeOf(tool, options.allTools ?? tools, filters)) : tool.description
+    return { name, description, schema, effect, ...(approval && { isHeld: true as const }), ...(provider && { provider }) }
+  })
+}
+
+function entriesOf(selection: readonly Tool[], toolsByName: ReadonlyMap<string, Tool>): [string, Tool][] {
+  const names = new Map([...toolsByName].map(([name, tool]) => [tool, name]))
+  return selection.flatMap((tool): [string, Tool][] => {
+    const name = names.get(tool)
+    return name === undefined ? [] : [[name, tool]]
+  })
+}
+
+/** The caller's choice of tools for the next model call. A demand for a call holds until the first call of the run. */
+export function choiceInForce(choice: ToolChoice | undefined, messages: readonly Message[]): ToolChoice | undefined {
+  return isDemand(choice) && hasCalled(messages) ? 'auto' : choice
+}
+
+/** True when the choice leaves the tool to the model. A demand for a call means one of the client's tools. */
+export function isChosen({ name, approval }: Pick<Tool, 'name' | 'approval'>, choice: ToolChoice | undefined): boolean {
+  const isOfClient = approval?.by === 'client'
+  if (choice === undefined || choice === 'auto') return true
+  if (choice === 'none') return !isOfClient
+  return isOfClient && (choice === 'required' || choice.name === name)
+}
+
+/** True when a tool was called since the question. */
+function hasCalled(messages: readonly Message[]): boolean {
+  const question = messages.findLastIndex((message) => message.role === 'user' && message.instruction === undefined)
+  return messages.slice(question + 1).some((message) => message.role === 'assistant' && message.toolCalls.length > 0)
 }

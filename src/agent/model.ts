@@ -105,6 +105,11 @@ export const reasoningEfforts = ['none', 'minimal', 'low', 'medium', 'high', 'xh
  */
 export type ToolChoice = 'auto' | 'none' | 'required' | { name: string }
 
+/** Whether a choice leaves the model no answer but a call. Models of several providers cannot think then. */
+export function isDemand(choice: ToolChoice | undefined): choice is Exclude<ToolChoice, 'auto' | 'none'> {
+  return choice !== undefined && choice !== 'auto' && choice !== 'none'
+}
+
 /** A tool as offered to a model. */
 export interface ToolOffer {
   name: string

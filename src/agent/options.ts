@@ -1,8 +1,7 @@
 import type { Answer } from './answer.ts'
-import type { AnswerSchema } from './structured-answer.ts'
 import type { Decision, Suspension } from './approval.ts'
 import type { Caller, DataFilter, DataScope, ShowImage, Tool } from './tool.ts'
-import type { KeepArtifact, JsonValue, Message } from './messages.ts'
+import type { KeepArtifact, JsonSchema, JsonValue, Message } from './messages.ts'
 import type { Emit, EndReason } from './events.ts'
 import type { Model, ModelOptions, RunTrace } from './model.ts'
 
@@ -37,6 +36,15 @@ export interface LoopOptions extends CallOptions {
   parentCallId?: string
   /** The reason why `signal` was aborted. */
   stopReason(): 'timeout' | 'cancelled'
+}
+
+/** The schema of a run's answer. */
+export interface AnswerSchema {
+  schema: JsonSchema
+  /** Times that the model is asked to correct an answer. */
+  maxRepairs: number
+  /** What keeps a text from being an answer, as a clause for the model (`/price must be number`); undefined for an answer. */
+  faultOf(text: string): Promise<string | undefined>
 }
 
 /** Works until the answer, and resolves to the reason of the end. */
@@ -98,10 +106,8 @@ export interface CallOptions {
   newId(): string
 }
 
-/** The data visible to a tool in a run. */
-export function scopeIn({ tools, allTools, filters }: CallOptions, tool: Tool): DataScope {
-  return scopeOf(tool, allTools ?? tools(), filters)
-}
+/** What a tool sees of its data in a run without filters. */
+export const wholeScope: DataScope = { filters: [], isWithheld: () => false, restriction: '' }
 
 /**
  * The data visible to a tool. Filters on the tool itself apply; the files behind another filtered tool can be read only
@@ -123,12 +129,10 @@ const names = new WeakMap<readonly DataFilter[], string>()
 
 /** A canonical text: equal for the same filters in another order. */
 function nameFilters(filters: readonly DataFilter[]): string {
-  if (filters.length === 0) return ''
   let name = names.get(filters)
-  if (name === undefined) names.set(filters, (name = toName(filters)))
+  if (name === undefined) {
+    name = [...new Set(filters.map(({ tool, key, type, value }) => JSON.stringify([tool, key, type, value])))].sort().join()
+    names.set(filters, name)
+  }
   return name
-}
-
-function toName(filters: readonly DataFilter[]): string {
-  return [...new Set(filters.map(({ tool, key, type, value }) => JSON.stringify([tool, key, type, value])))].sort().join()
 }

@@ -15,7 +15,7 @@ import {
   stepOpening,
   toList,
 } from './plan-position.ts'
-import { offersOf } from './model-request.ts'
+import { offersOf } from './model-call.ts'
 import type { Loop, LoopOptions } from './options.ts'
 
 /** Maximum number of changes: further changes of a plan rarely help. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isRepair, withoutRepairs } from './history.ts'
-import type { AnswerSchema } from './structured-answer.ts'
+import type { AnswerSchema } from './options.ts'
 import type { Message } from './messages.ts'
 import { planExecute } from './plan.ts'
 import { eventsOf, fakeTool, optionsOf, story, type Traits, type StoryEvent } from './react-fixture.ts'

@@ -1,15 +1,7 @@
 import type { EndReason, LoopEnd } from './events.ts'
 import { isRepair } from './history.ts'
-import type { JsonSchema, Message } from './messages.ts'
-
-/** The schema of a run's answer. */
-export interface AnswerSchema {
-  schema: JsonSchema
-  /** Times that the model is asked to correct an answer. */
-  maxRepairs: number
-  /** What keeps a text from being an answer, as a clause for the model (`/price must be number`); undefined for an answer. */
-  faultOf(text: string): Promise<string | undefined>
-}
+import type { Message } from './messages.ts'
+import type { AnswerSchema, Loop, Workflow } from './options.ts'
 
 const heading = '# The form of the final answer'
 
@@ -21,13 +13,44 @@ ${JSON.stringify(schema)}`
 }
 
 /** The instruction to answer again. */
-export function askForRepair(fault: string): string {
+function askForRepair(fault: string): string {
   return `Your answer is not valid: ${fault}. Answer again with the corrected JSON value alone: no Markdown, no code fence, no other text.`
 }
 
+/**
+ * Works until an answer. While the answer does not fit the schema of the run, the model is asked to correct it, without tools, up to
+ * `maxRepairs` times; each repair begins with a `retrying` event. The repairs are in the transcript, so that another process can go on with
+ * them. Repairs do not count as iterations: a run with a single iteration has repairs too.
+ */
+export async function answerInSchema(loop: Loop, schema: AnswerSchema, workflow: Workflow, takeTurn: TakeTurn): Promise<EndReason> {
+  const { options, emit, answer } = loop
+  const { messages } = options
+  const answerAgain = async () => (await takeTurn(loop, { label: 'answer', mayCall: false })).finish
+  // A run that failed and is repeated begins with its last answer, and gets new repairs.
+  let repairs = isRepair(messages.at(-1)) ? countRepairs(messages) : 0
+  let reason = await (repairs > 0 ? answerAgain() : workflow(loop))
+  while (reason !== 'content_filter' && repairs < schema.maxRepairs) {
+    const fault = await schema.faultOf(answer.best)
+    if (fault === undefined) break
+    repairs++
+    // The answer so far is void, and never the best answer of a run that ends meanwhile.
+    answer.replaceBest('')
+    void emit({ type: 'retrying' })
+    const message = { role: 'user' as const, text: askForRepair(fault), instruction: 'repair' as const }
+    messages.push(message)
+    await emit({ type: 'instruction', message })
+    reason = await answerAgain()
+  }
+  return reason
+}
+
+/** Makes one model call of a loop. */
+type TakeTurn = (loop: Loop, options: { label: 'answer'; mayCall: boolean }) => Promise<{ finish: EndReason }>
+
 /** The end of a loop whose answer has a schema. A cancelled run needs no answer. */
-export async function endInSchema(schema: AnswerSchema, reason: EndReason, text: string): Promise<LoopEnd> {
+export async function endInSchema(schema: AnswerSchema, reason: EndReason, { options, answer }: Loop): Promise<LoopEnd> {
   if (reason === 'cancelled') return { reason }
+  const text = answer.best || options.messages.findLast((message) => message.role === 'assistant')?.text || ''
   const fault = await schema.faultOf(text)
   if (fault === undefined) return { reason, structured: true }
   const cause = reason === 'timeout' || reason === 'content_filter' ? { cause: reason } : {}
@@ -35,7 +58,7 @@ export async function endInSchema(schema: AnswerSchema, reason: EndReason, text:
 }
 
 /** Number of repairs since the request. */
-export function countRepairs(messages: readonly Message[]): number {
+function countRepairs(messages: readonly Message[]): number {
   const request = messages.findLastIndex((message) => message.role === 'user' && message.instruction === undefined)
   return messages.slice(request + 1).filter(isRepair).length
 }

@@ -1,18 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Interrupted, type PendingCall, canResume, toQuestionId, type Suspended, type Suspension } from './approval.ts'
+import { Interrupted, type PendingCall, toQuestionId, type Suspended, type Suspension } from './approval.ts'
 import type { Emit, StepStart } from './events.ts'
-import {
-  execute,
-  stepOf,
-  unknownEnd,
-  type EndedCall,
-  effectOf,
-  isApprovedWrite,
-  isUndecided,
-  prepare,
-  toPending,
-  type PreparedCall,
-} from './call.ts'
+import { execute, stepOf, unknownEnd, type EndedCall, prepare, type PreparedCall } from './call.ts'
 import type { Message, ToolCall } from './messages.ts'
 import type { CallOptions, Loop } from './options.ts'
 import { nameTools } from './tool-names.ts'
@@ -30,15 +19,12 @@ export async function runCalls(calls: readonly ToolCall[], loop: Pick<Loop, 'opt
   const { options } = loop
   const toolsByName = nameTools(options.tools())
   const all = await Promise.all(calls.map((call) => prepare(call, toolsByName, options)))
-  const running = new RunningCalls(
-    all.filter((call) => !isUndecided(call)),
-    loop,
-    resumed,
-  )
+  const waiting = all.filter(({ call, fault, decision }) => call.approval !== undefined && fault === undefined && decision === undefined)
+  const running = new RunningCalls(waiting.length === 0 ? all : all.filter((call) => !waiting.includes(call)), loop, resumed)
   await running.finish()
   options.messages.push(...calls.flatMap(({ id }) => running.results.get(id) ?? []))
   options.signal.throwIfAborted()
-  const open = [...all.filter(isUndecided).map(toPending), ...running.pending]
+  const open = [...waiting.map(toPending), ...running.pending]
   if (open.length > 0) throw new Interrupted(open)
 }
 
@@ -69,8 +55,8 @@ class RunningCalls {
   private readonly running = new Map<StartedCall, Promise<void>>()
 
   constructor(calls: readonly PreparedCall[], { options, emit }: Pick<Loop, 'options' | 'emit'>, isResumed: boolean) {
-    this.reads = calls.filter(({ tool }) => tool?.effect !== 'write')
-    this.writes = calls.filter(({ tool }) => tool?.effect === 'write')
+    this.reads = calls.filter(({ effect }) => effect === 'read')
+    this.writes = calls.filter(({ effect }) => effect === 'write')
     this.maybeDone = isResumed ? toMaybeDone(this.writes, options) : new Set()
     this.options = { ...options, signal: AbortSignal.any([options.signal, this.leaving.signal]) }
     this.emit = emit
@@ -101,7 +87,7 @@ class RunningCalls {
     const storing = this.end(ended)
     if (storing) await storing
     // Writes behind a write that waits are not started.
-    const isWriteDone = effectOf(ended.call) === 'write' && !ended.pendingCalls
+    const isWriteDone = ended.call.effect === 'write' && !ended.pendingCalls
     const next = (isWriteDone ? this.writes : this.reads).shift()
     if (next) await this.start([next])
   }
@@ -124,8 +110,9 @@ class RunningCalls {
     const step = stepOf(prepared, this.options)
     const isUnknown = this.maybeDone.has(prepared)
     const suspension = isUnknown ? undefined : suspensionToResume(prepared, this.options)
-    if (suspension) void this.emit({ type: 'suspension', suspension: { ...suspension, isOver: true }, effect: effectOf(prepared) })
-    else if (isApprovedWrite(prepared) && !isUnknown && !this.options.signal.aborted) {
+    const isApproved = prepared.decision?.decision === 'approve' && prepared.fault === undefined
+    if (suspension) void this.emit({ type: 'suspension', suspension: { ...suspension, isOver: true }, effect: prepared.effect })
+    else if (isApproved && prepared.effect === 'write' && !isUnknown && !this.options.signal.aborted) {
       reachState('approved-call-started')
       void this.emit({ type: 'approved_start', callId: prepared.call.id })
     }
@@ -134,7 +121,7 @@ class RunningCalls {
 
   private end({ call, step, text, images, pendingCalls, suspended }: EndedCall): Promise<void> | undefined {
     const { id: callId, name } = call.call
-    const effect = effectOf(call)
+    const { effect } = call
     const storing = suspended && this.emit({ type: 'suspension', suspension: toSuspension(callId, suspended), effect })
     if (pendingCalls) {
       this.pending.push(...pendingCalls)
@@ -166,7 +153,12 @@ function toMaybeDone(writes: readonly PreparedCall[], options: CallOptions): Set
 /** The suspension that a call continues, now that its questions have answers. */
 function suspensionToResume({ call, fault }: PreparedCall, { suspensionOf, decisionFor }: CallOptions): Suspension | undefined {
   const suspension = fault === undefined ? suspensionOf?.(call.id) : undefined
-  return canResume(suspension, decisionFor) ? suspension : undefined
+  const mayResume = suspension && !suspension.isOver && suspension.questionIds.every((id) => decisionFor?.(id) !== undefined)
+  return mayResume ? suspension : undefined
+}
+
+function toPending({ call, tool, input }: PreparedCall): PendingCall {
+  return { callId: call.id, tool: tool?.name ?? call.name, input, by: call.approval ?? 'caller' }
 }
 
 function toSuspension(callId: string, { state, questions }: Suspended): Suspension {

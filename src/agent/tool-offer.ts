@@ -42,7 +42,7 @@ interface ToolOfferOptions {
 export function offerTools(all: ToolOfferOptions): Pick<LoopOptions, 'tools' | 'offered'> {
   // The provider offers its tools itself: the model must know them from the start.
   const options = { ...all, findable: all.findable.filter(({ provider }) => !provider) }
-  if (options.findable.length <= maxOffered) return { tools: () => options.tools() }
+  if (options.findable.length <= maxOffered) return { tools: options.tools }
   const find = createFindTools(options)
   return { tools: () => [find, ...options.tools()], offered: createOffer(options) }
 }

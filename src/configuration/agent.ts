@@ -44,32 +44,26 @@ export function createAgents(first: AgentParts, { onError }: AgentsOptions): Age
   const holds = new Map<Agent, number>()
 
   function add(parts: AgentParts): Agent {
-    const agent: Agent = { ...parts, hold: () => hold(agent) }
+    const agent: Agent = {
+      ...parts,
+      hold() {
+        const before = holds.get(agent)
+        if (before !== undefined) holds.set(agent, before + 1)
+        let isHeld = true
+        return () => {
+          const count = holds.get(agent)
+          if (!isHeld || count === undefined) return
+          isHeld = false
+          holds.set(agent, count - 1)
+          if (count === 1 && agent !== current) void closeTools(agent)
+        }
+      },
+    }
     holds.set(agent, 0)
     return agent
   }
 
   let current = add(first)
-
-  function hold(agent: Agent): () => void {
-    change(agent, 1)
-    let isHeld = true
-    return () => {
-      if (!isHeld) return
-      isHeld = false
-      change(agent, -1)
-      closeUnused(agent)
-    }
-  }
-
-  function change(agent: Agent, difference: number): void {
-    const count = holds.get(agent)
-    if (count !== undefined) holds.set(agent, count + difference)
-  }
-
-  function closeUnused(agent: Agent): void {
-    if (agent !== current && holds.get(agent) === 0) void closeTools(agent)
-  }
 
   async function closeTools(agent: Agent): Promise<void> {
     holds.delete(agent)
@@ -81,7 +75,7 @@ export function createAgents(first: AgentParts, { onError }: AgentsOptions): Age
     swap(next) {
       const before = current
       current = add(next)
-      closeUnused(before)
+      if (holds.get(before) === 0) void closeTools(before)
       return current
     },
     async close() {

@@ -1,6 +1,5 @@
 import type { Tool } from '../agent/tool.ts'
 import { createDelegate, type ParentRun } from './delegate.ts'
-import { createOwnTools } from './own-tools.ts'
 import type { SubAgent } from './sub-agent-store.ts'
 
 /** The agent that delegates: the run's own agent has depth 0 and no agent above. */
@@ -11,26 +10,21 @@ interface Delegator {
   slot: Slot | undefined
 }
 
-/** The tools for delegation: to each of the caller's sub-agents, and to create and end the agent's own sub-agents. */
-export function createDelegation(parent: ParentRun, list: readonly SubAgent[]): { tools(): readonly Tool[] } {
-  const { config } = parent.agent
-  let slots: Slots | undefined
-  const subAgents = [...list]
+/** The tools that give tasks to sub-agents, made from the current list. */
+export function createDelegation(parent: ParentRun, subAgents: readonly SubAgent[]): () => Tool[] {
+  const { max_depth: maxDepth, concurrency } = parent.agent.config.sub_agents
+  const slots = new Slots(concurrency)
 
   function delegates({ depth, above, slot }: Delegator): Tool[] {
-    if (depth >= config.sub_agents.max_depth) return []
+    if (depth >= maxDepth) return []
     const candidates = subAgents.filter(({ id }) => !above.includes(id))
     return candidates.map((subAgent) => {
       const below = (childSlot: Slot) => delegates({ depth: depth + 1, above: [...above, subAgent.id], slot: childSlot })
-      return createDelegate(subAgent, parent, (signal, work) => {
-        slots ??= new Slots(config.sub_agents.concurrency)
-        return slots.use(slot, signal, (childSlot) => work(() => below(childSlot)))
-      })
+      return createDelegate(subAgent, parent, (signal, work) => slots.use(slot, signal, (childSlot) => work(() => below(childSlot))))
     })
   }
 
-  const ownTools = config.sub_agents.may_create ? createOwnTools(parent, subAgents) : undefined
-  return { tools: () => [...delegates({ depth: 0, above: [], slot: undefined }), ...(ownTools?.() ?? [])] }
+  return () => delegates({ depth: 0, above: [], slot: undefined })
 }
 
 /** The slot of a working sub-agent. */

@@ -11,7 +11,7 @@ import type { Agent } from '../configuration/agent.ts'
 import { toAgentConfig } from '../configuration/parse.ts'
 import type { WorkflowType } from '../configuration/schema.ts'
 import { localBus } from '../replicas/bus.ts'
-import { createDelegation } from './delegation.ts'
+import { createSubAgentTools } from './own-tools.ts'
 import type { SubAgent, SubAgentStore } from './sub-agent-store.ts'
 import { createSubAgents, type SubAgents } from './sub-agents.ts'
 
@@ -143,10 +143,10 @@ export class KeptRun {
       subAgents: this.subAgents,
       onFault,
     }
-    const delegation = createDelegation(parent, this.list)
+    const subAgentTools = createSubAgentTools(parent, this.list)
     const nested = [...this.nested]
     const earlierMessages = (callId: string) => structuredClone(nested.flatMap((one) => (one.callId === callId ? [one.message] : [])))
-    return { ...options, tools: () => [...tools, ...delegation.tools()], earlierMessages }
+    return { ...options, tools: () => [...tools, ...subAgentTools()], earlierMessages }
   }
 
   /** As `runs/execution/execute.ts` and `runs/execution/progress.ts` do. */

@@ -30,7 +30,7 @@ export function createListCache<T>(
     async get(caller) {
       const key = callerKey(caller)
       const cached = lists.get(key)
-      if (cached && now() < cached.until) return cached.list
+      if (cached && (cached.until === Infinity || now() < cached.until)) return cached.list
       const changesBefore = changes
       const readAt = now()
       const list = await read(caller)

@@ -1,30 +1,46 @@
-import type { JsonObject, JsonSchema, JsonValue } from '../agent/messages.ts'
+import type { JsonObject, JsonSchema } from '../agent/messages.ts'
 import type { Tool } from '../agent/tool.ts'
 import { findTool, fitName, nameTools } from '../agent/tool-names.ts'
 import { groupsOf, maxOffered } from '../agent/tool-offer.ts'
 import { workflowTypes, type AgentConfig, type WorkflowType } from '../configuration/schema.ts'
 import { ServiceError } from '../errors.ts'
 import type { ParentRun } from './delegate.ts'
+import { createDelegation } from './delegation.ts'
 import { subAgentLimits, type NewSubAgent, type SubAgent, isEntry } from './sub-agent-store.ts'
 
 /**
- * The tools `create_sub_agent` and `end_sub_agent`, for sub-agents of the agent itself. `list` holds the sub-agents of
- * the run and is changed. Each tool is offered only when useful: `create` to an agent with tools, `end` when there is a
- * sub-agent to end.
+ * The tools for sub-agents: to give each of `list` tasks, and to create and end sub-agents of the agent itself. Each is offered only when
+ * useful: `create_sub_agent` to an agent with tools, `end_sub_agent` when there is a sub-agent to end.
  */
-export function createOwnTools(parent: ParentRun, list: SubAgent[]): () => Tool[] {
-  const { tools, agent } = parent
-  const isUseful = tools.length > 0 && agent.config.sub_agents.max > 0
-  const create = isUseful ? createTool(parent, list) : undefined
-  const end = endTool(parent, list)
-  return () => [...(create ? [create] : []), ...(list.some(({ madeBy }) => madeBy === 'agent') ? [end] : [])]
+export function createSubAgentTools(parent: ParentRun, list: readonly SubAgent[]): () => readonly Tool[] {
+  const { may_create: mayCreate, max } = parent.agent.config.sub_agents
+  const subAgents = [...list]
+  const create = mayCreate && max > 0 && parent.tools.length > 0 ? createTool(parent, subAgents) : undefined
+  let end: Tool | undefined
+  let delegates: (() => Tool[]) | undefined
+  return () => {
+    const own = create ? [create] : []
+    if (subAgents.length === 0) return own
+    if (mayCreate && subAgents.some(({ madeBy }) => madeBy === 'agent')) own.push((end ??= endTool(parent, subAgents)))
+    delegates ??= createDelegation(parent, subAgents)
+    return [...delegates(), ...own]
+  }
 }
+
+const traits = { effect: 'write', filters: false, timeoutMs: 30_000, maxOutputCharacters: 2000 } as const
 
 const text = (description: string, maxLength: number) => ({ type: 'string', description, maxLength })
 
+const newTexts = {
+  name: text('Its name.', subAgentLimits.name),
+  description: text('What it is for, in a sentence.', subAgentLimits.description),
+  objective: text('Its goal, as it is told itself.', subAgentLimits.objective),
+}
+
 function createTool(parent: ParentRun, list: SubAgent[]): Tool {
   const toolsByName = nameTools(parent.tools)
-  return writing({
+  return {
+    ...traits,
     name: 'create_sub_agent',
     description:
       'Creates a sub-agent: an agent of its own with some of your tools, to which you can give tasks from your next turn on. ' +
@@ -37,7 +53,7 @@ function createTool(parent: ParentRun, list: SubAgent[]): Tool {
       list.push(subAgent)
       return `Created. Give it tasks with ${fitName(`sub_agent:${subAgent.name}`)}.`
     },
-  })
+  }
 }
 
 /** The last schema of each configuration. What a model adapter makes of a schema is kept as long as the schema. */
@@ -55,9 +71,7 @@ function toCreateSchema(config: AgentConfig, choices: string): JsonSchema {
   const schema = {
     type: 'object',
     properties: {
-      name: text('Its name.', subAgentLimits.name),
-      description: text('What it is for, in a sentence.', subAgentLimits.description),
-      objective: text('Its goal, as it is told itself.', subAgentLimits.objective),
+      ...newTexts,
       tools,
       workflow_type: { enum: [...workflowTypes], description: 'plan_execute: it makes a plan first. Default: react.' },
     },
@@ -69,15 +83,11 @@ function toCreateSchema(config: AgentConfig, choices: string): JsonSchema {
 }
 
 function endTool(parent: ParentRun, list: SubAgent[]): Tool {
-  return writing({
+  return {
+    ...traits,
     name: 'end_sub_agent',
     description: 'Ends a sub-agent that you created, with all that it does.',
-    schema: {
-      type: 'object',
-      properties: { name: text('Its name.', subAgentLimits.name) },
-      required: ['name'],
-      additionalProperties: false,
-    },
+    schema: { type: 'object', properties: { name: newTexts.name }, required: ['name'], additionalProperties: false },
     check: (input) => (typeof (input as JsonObject)['name'] === 'string' ? undefined : 'name must be a text'),
     async execute({ name }) {
       const at = list.findIndex((entry) => entry.madeBy === 'agent' && (entry.name === name || fitName(`sub_agent:${entry.name}`) === name))
@@ -87,17 +97,8 @@ function endTool(parent: ParentRun, list: SubAgent[]): Tool {
       list.splice(list.indexOf(subAgent), 1)
       return 'Ended.'
     },
-  })
+  }
 }
-
-const timeoutMs = 30_000
-const maxOutputCharacters = 2000
-
-function writing(traits: { name: string; description: string; schema: JsonSchema; check: Tool['check']; execute: Execute }): Tool {
-  return { ...traits, effect: 'write', filters: false, timeoutMs, maxOutputCharacters }
-}
-
-type Execute = (input: JsonObject) => Promise<JsonValue>
 
 /** Passes a `ServiceError` on to the model, which can react to it; hides other errors. */
 async function reportFaults<T>({ onFault }: ParentRun, work: () => Promise<T>): Promise<T> {

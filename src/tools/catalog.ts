@@ -82,17 +82,21 @@ export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptio
   }
 
   function open(configs: readonly ToolConfig[], approvals?: AgentConfig['approvals']): ToolCatalog {
+    // Approvals are applied per catalog: a reused entry may come from a configuration with other approval rules.
     const gate = createGate(approvals)
     const search = createToolSearch()
     const finder = createToolFinder(deps.search)
     const entries = configs.map(acquire)
-    // Approvals are applied per catalog: a reused entry may come from a configuration with other approval rules.
-    const list = () => entries.flatMap((entry, index) => entry.listings().map((listing) => gate(listing, configs[index]!)))
     const firstBuilds = Promise.all(entries.map((entry) => entry.firstBuild))
     let settling: Promise<void> | undefined = settlesWithin(firstBuilds, settleMs).then(() => (settling = undefined))
     let isOpen = true
     return {
-      list: () => withoutDuplicates(list()),
+      list() {
+        // The first listing of a name counts: a server may give a tool the name of another entry.
+        const names = new Set<string>()
+        const listings = entries.flatMap((entry, index) => entry.listings().map((listing) => gate(listing, configs[index]!)))
+        return listings.filter(({ name }) => !names.has(name) && names.add(name))
+      },
       search,
       find: finder.find,
       settling: () => settling,
@@ -134,10 +138,4 @@ function createGate(approvals: AgentConfig['approvals'] | undefined) {
     gated.set(tool, gatedTool)
     return { ...listing, tool: gatedTool }
   }
-}
-
-/** Keeps the first listing of each name: a server may give a tool the name of another entry. */
-function withoutDuplicates(listings: readonly ToolListing[]): ToolListing[] {
-  const names = new Set<string>()
-  return listings.filter(({ name }) => !names.has(name) && names.add(name))
 }

@@ -1,7 +1,6 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { AssistantMessage, JsonValue, Message, ToolMessage, UserMessage, MessageFile } from '../../agent/messages.ts'
-import type { ModelRequest } from '../../agent/model.ts'
-import { isDemand } from '../../agent/model-request.ts'
+import { isDemand, type ModelRequest } from '../../agent/model.ts'
 import { isBlank } from '../fit-messages.ts'
 import { parseArguments } from '../property-names.ts'
 import { toCarrier, type VendorPart } from './kept-parts.ts'

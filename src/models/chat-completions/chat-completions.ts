@@ -1,7 +1,16 @@
 import type { Pool } from 'undici'
 import type { JsonObject } from '../../agent/messages.ts'
-import { isDemand } from '../../agent/model-request.ts'
-import type { Model, ModelError, ModelOptions, ModelReply, ModelRequest, ModelSink, ReasoningEffort, ToolOffer } from '../../agent/model.ts'
+import {
+  isDemand,
+  type Model,
+  type ModelError,
+  type ModelOptions,
+  type ModelReply,
+  type ModelRequest,
+  type ModelSink,
+  type ReasoningEffort,
+  type ToolOffer,
+} from '../../agent/model.ts'
 import type { ModelAbilities } from '../../configuration/models/abilities.ts'
 import { ownFields } from '../../configuration/models/rules.ts'
 import { providers, type ChatCompletionsProvider, type ChatCompletionsTraits } from '../../configuration/providers.ts'

@@ -1,4 +1,4 @@
-import type { AnswerSchema } from '../../agent/structured-answer.ts'
+import type { AnswerSchema } from '../../agent/options.ts'
 import type { EndReason, Mismatch } from '../../agent/events.ts'
 import type { JsonSchema, JsonValue } from '../../agent/messages.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'

@@ -1,4 +1,4 @@
-import { withoutRepairs, repair, withoutImageBytes } from '../../agent/history.ts'
+import { isOfPlan, withoutRepairs, repair, withoutImageBytes } from '../../agent/history.ts'
 import type { Step } from '../../agent/events.ts'
 import { planningOf } from '../../agent/plan-position.ts'
 import { toErrorBody, type ErrorBody } from '../../errors.ts'
@@ -135,7 +135,9 @@ function toAiMessage(run: LiveRun, progress: Progress, { events, end, model, end
   const artifacts = end.files?.made ?? []
   const steps = stepsOf(events, end)
   if (end.reason === 'cancelled' && content === '' && steps.length === 0 && artifacts.length === 0) return undefined
-  const runMessages = withoutRepairs(repair(progress.messages.slice(progress.ownFrom - 1)))
+  const valid = repair(progress.messages.slice(progress.ownFrom - 1))
+  const hasInstructions = valid.some((message) => message.role === 'user' && message.instruction !== undefined)
+  const runMessages = hasInstructions ? withoutRepairs(valid) : valid
   // Later turns show the model a partial answer exactly as the reader received the answer.
   const last = runMessages.at(-1)
   const complete =
@@ -143,7 +145,7 @@ function toAiMessage(run: LiveRun, progress: Progress, { events, end, model, end
       ? runMessages
       : [...runMessages, { role: 'assistant' as const, text: content, toolCalls: [] }]
   // Plans matter only within a run.
-  const hasPlan = runMessages.some((message) => message.role === 'user' && message.instruction !== undefined)
+  const hasPlan = hasInstructions && runMessages.some(isOfPlan)
   const transcript = hasPlan ? undefined : toStoredTranscript(complete)
   const planning = hasPlan ? planningOf(runMessages) : []
   const thoughts = progress.usage.thoughts.filter((step) => step.subAgent === undefined)

@@ -16,10 +16,10 @@ import { forwardTrace } from '../../agent/model.ts'
 import { react } from '../../agent/loop.ts'
 import type { LoopOptions } from '../../agent/options.ts'
 import { planExecute } from '../../agent/plan.ts'
-import { offerTools } from '../../agent/tool-offer.ts'
+import { maxOffered, offerTools } from '../../agent/tool-offer.ts'
 import { fitName } from '../../agent/tool-names.ts'
 import type { WorkflowType } from '../../configuration/schema.ts'
-import { createDelegation } from '../../sub-agents/delegation.ts'
+import { createSubAgentTools } from '../../sub-agents/own-tools.ts'
 import type { SubAgent } from '../../sub-agents/sub-agent-store.ts'
 import { toAnswerSchema } from './answer-schema.ts'
 import { isDown } from '../intake/checks.ts'
@@ -158,7 +158,9 @@ export function agentOptions(
     newId,
   }
   const surroundings = { common, caller: key, agent, tools, subAgents, onFault: (error: unknown) => onFault(run, error) }
-  const delegation = createDelegation(surroundings, list)
+  const subAgentTools = createSubAgentTools(surroundings, list)
+  // Sub-agents do not get the tools of the client.
+  const allTools = () => [...tools, ...subAgentTools(), ...progress.clientTools]
   return {
     ...common,
     workflow:
@@ -169,15 +171,16 @@ export function agentOptions(
     ...(request.modelOptions && { modelOptions: request.modelOptions }),
     system: progress.system,
     messages: progress.messages,
-    ...offerTools({
-      // Sub-agents do not get the tools of the client.
-      tools: () => [...tools, ...delegation.tools(), ...progress.clientTools],
-      findable: configured,
-      filters: request.filters,
-      question: run.input,
-      search: agent.tools.search,
-      find: agent.tools.find,
-    }),
+    ...(configured.length > maxOffered
+      ? offerTools({
+          tools: allTools,
+          findable: configured,
+          filters: request.filters,
+          question: run.input,
+          search: agent.tools.search,
+          find: agent.tools.find,
+        })
+      : { tools: allTools }),
     answerSchema: request.responseSchema
       ? toAnswerSchema(request.responseSchema, config.limits.max_schema_repairs, (...answer) => schemas.faultsOf('answer', ...answer, key))
       : undefined,

@@ -40,7 +40,9 @@ export interface SizedMessage {
  */
 export function toSizedMessage(message: HistoryMessage): SizedMessage {
   const messages = toMessages(message)
-  const tokens = Math.max(totalTokens(messages.map(cutOutput)), Math.ceil(totalTokens(messages) / fullOutputDivisor))
+  const hasOutput = messages.some(({ role }) => role === 'tool')
+  const full = totalTokens(messages)
+  const tokens = hasOutput ? Math.max(totalTokens(messages.map(cutOutput)), Math.ceil(full / fullOutputDivisor)) : full
   const images = (message.data?.images?.length ?? 0) * tokensPerImage
   const files = (message.data?.files?.length ?? 0) * tokensPerFile
   return { idx: message.idx, role: message.role, tokens: tokens + images + files }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Message } from './messages.ts'
-import { choiceInForce, isChosen } from './model-request.ts'
+import { choiceInForce, isChosen } from './model-call.ts'
 
 const question: Message = { role: 'user', text: 'Go.' }
 const call: Message = { role: 'assistant', text: '', toolCalls: [{ id: '1', name: 'a', arguments: '{}' }] }
