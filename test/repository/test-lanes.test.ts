@@ -6,13 +6,15 @@ import { fileURLToPath } from 'node:url'
 
 const cwd = fileURLToPath(new URL('../..', import.meta.url))
 
-test('each test file runs in one of the three lanes, test:unit, test:contract or test:system', async () => {
+const lanes = ['test:unit', 'test:contract', 'test:console', 'test:programs'] as const
+
+test('each test file runs in one lane; the lane test:system runs test:console and test:programs', async () => {
   const { scripts } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    scripts: Record<'test:unit' | 'test:contract' | 'test:system', string>
+    scripts: Record<(typeof lanes)[number] | 'test:system', string>
   }
   const filesOf = (script: string) => [...script.matchAll(/"([^"]+\.test\.ts)"/g)].flatMap(([, pattern]) => globSync(pattern!, { cwd }))
   const all = globSync('{src,demo-model,client,test,scripts,bench,proofs,console}/**/*.test.ts', { cwd })
-  const lanes = [scripts['test:unit'], scripts['test:contract'], scripts['test:system']]
-  const run = lanes.flatMap(filesOf)
+  const run = lanes.flatMap((lane) => filesOf(scripts[lane]))
   assert.deepEqual(run.toSorted(), all.toSorted())
+  assert.match(scripts['test:system'], / console programs \| xargs .* npm run -s test:\{\}$/)
 })
