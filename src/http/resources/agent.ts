@@ -2,7 +2,7 @@ import { replies, route } from '../schemas/route.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
-import { namedObject } from '../schemas/named.ts'
+import { namedObject, object } from '../schemas/named.ts'
 import { reasoningEfforts } from '../../agent/model.ts'
 import { listModels, type ListedModel } from '../../configuration/models/findings.ts'
 import { Prices, type ModelPrices } from '../../configuration/model-schema.ts'
@@ -23,14 +23,11 @@ export const Metadata = namedObject('AgentMetadata', {
   }),
 })
 
-const Reasoning = Type.Object(
-  {
-    efforts: Type.Array(Type.Enum([...reasoningEfforts]), { description: 'The values of `reasoning_effort` that the model accepts.' }),
-    tokens: Type.Boolean({ description: 'Whether the reasoning can be limited by `reasoning_tokens`.' }),
-    summary: Type.Boolean({ description: 'Whether the provider sends its reasoning, or a summary of it.' }),
-  },
-  { description: 'How the reasoning of the model is set.' },
-)
+const Reasoning = object('How the reasoning of the model is set.', {
+  efforts: Type.Array(Type.Enum([...reasoningEfforts]), { description: 'The values of `reasoning_effort` that the model accepts.' }),
+  tokens: Type.Boolean({ description: 'Whether the reasoning can be limited by `reasoning_tokens`.' }),
+  summary: Type.Boolean({ description: 'Whether the provider sends its reasoning, or a summary of it.' }),
+})
 
 const Abilities = Type.Object({
   tools: Type.Boolean({ description: 'Whether the model calls tools.' }),
@@ -50,27 +47,24 @@ const Abilities = Type.Object({
   provider_tools: Type.Array(Type.String(), { description: 'The values of `config.tool` of tools that the provider runs.' }),
 })
 
-const ConfiguredModel = Type.Object(
-  {
-    name: Type.Enum(['primary', 'fallback', 'small', 'embedding'], { description: 'The place in `llms` of agent.yaml.' }),
-    provider: Type.String(),
-    model: Type.String({ description: 'The name of the model at the provider.' }),
-    wire: Type.Enum(['chat-completions', 'responses', 'ai-sdk', 'embedded', 'embeddings'], {
-      description:
-        'The interface on which the model is called; `ai-sdk`: the own interface of the provider, `embedded`: a model of the service itself.',
-    }),
-    abilities: Abilities,
-    prices: Type.Optional(Prices),
-    prices_date: Type.Optional(
-      Type.String({ format: 'date', description: "The date of the service's price list; absent for prices from agent.yaml." }),
-    ),
-    source: Type.Enum(['table', 'default'], {
-      description:
-        '`table`: the service knows the model by its name. `default`: the service assumes what models of the provider commonly have.',
-    }),
-  },
-  { description: 'A configured model, and what the service believes of it.' },
-)
+const ConfiguredModel = object('A configured model, and what the service believes of it.', {
+  name: Type.Enum(['primary', 'fallback', 'small', 'embedding'], { description: 'The place in `llms` of agent.yaml.' }),
+  provider: Type.String(),
+  model: Type.String({ description: 'The name of the model at the provider.' }),
+  wire: Type.Enum(['chat-completions', 'responses', 'ai-sdk', 'embedded', 'embeddings'], {
+    description:
+      'The interface on which the model is called; `ai-sdk`: the own interface of the provider, `embedded`: a model of the service itself.',
+  }),
+  abilities: Abilities,
+  prices: Type.Optional(Prices),
+  prices_date: Type.Optional(
+    Type.String({ format: 'date', description: "The date of the service's price list; absent for prices from agent.yaml." }),
+  ),
+  source: Type.Enum(['table', 'default'], {
+    description:
+      '`table`: the service knows the model by its name. `default`: the service assumes what models of the provider commonly have.',
+  }),
+})
 
 const ModelReply = Type.Object({ models: Type.Array(ConfiguredModel), count: Type.Integer({ minimum: 0 }) })
 

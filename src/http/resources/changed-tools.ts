@@ -6,26 +6,22 @@ import { acceptChangedTool, listChangedToolsOf } from '../../configuration/tool-
 import type { Definition, PinStore } from '../../configuration/tool-pins/pin-store.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { maxListed, orNull } from '../schemas/shared.ts'
-import { namedObject } from '../schemas/named.ts'
+import { namedObject, closed } from '../schemas/named.ts'
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: maxListed, default: 45 }),
   before: Type.Optional(Type.String({ maxLength: 512, description: 'The `offset` of the page before.' })),
 })
 
-const AcceptBody = Type.Object(
-  {
-    hash: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 64,
-        description:
-          'The `hash` of the definition that was reviewed. A definition with another hash is not accepted, but answered with 409.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+const AcceptBody = closed({
+  hash: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 64,
+      description: 'The `hash` of the definition that was reviewed. A definition with another hash is not accepted, but answered with 409.',
+    }),
+  ),
+})
 
 /** Schemas of tools of MCP servers whose definition has changed. */
 

@@ -5,7 +5,7 @@ import type { Configuration } from '../../configuration/configuration.ts'
 import type { PastConfiguration } from '../../configuration/configuration-store.ts'
 import { toUpdateReply, requesterOf, toExpectation, validateOnly, YamlText, etag, UpdatedConfiguration } from './configuration.ts'
 import { maxListed, optionalText, orNull } from '../schemas/shared.ts'
-import { namedObject } from '../schemas/named.ts'
+import { namedObject, object, closed } from '../schemas/named.ts'
 
 export const HistoryQuery = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: maxListed, default: 45 }),
@@ -30,10 +30,12 @@ export const VersionPath = Type.Object({ version: Type.String({ minLength: 1, ma
 
 const { version, at, kind } = ConfigurationVersion.properties
 
-export const ConfigurationVersionText = Type.Object(
-  { version, at, kind, text: YamlText },
-  { description: 'A recorded version of the configuration with its text.' },
-)
+export const ConfigurationVersionText = object('A recorded version of the configuration with its text.', {
+  version,
+  at,
+  kind,
+  text: YamlText,
+})
 
 export const ConfigurationHistory = namedObject('ConfigurationHistory', {
   versions: Type.Array(ConfigurationVersion),
@@ -41,10 +43,10 @@ export const ConfigurationHistory = namedObject('ConfigurationHistory', {
   has_more: Type.Boolean(),
 })
 
-export const RestoreBody = Type.Object(
-  { version: Type.String({ minLength: 1, maxLength: 128, description: 'A version of the history.' }), validate_only: validateOnly },
-  { additionalProperties: false },
-)
+export const RestoreBody = closed({
+  version: Type.String({ minLength: 1, maxLength: 128, description: 'A version of the history.' }),
+  validate_only: validateOnly,
+})
 
 const tag = 'Agent configuration'
 

@@ -9,7 +9,7 @@ import { invalid } from '../../errors.ts'
 import { parsePosition, toOffset } from '../../json/offset.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { Id, orNull } from '../schemas/shared.ts'
-import { namedObject } from '../schemas/named.ts'
+import { namedObject, closed } from '../schemas/named.ts'
 
 const time = { revoked_at: Type.String({ format: 'date-time' }) }
 
@@ -50,18 +50,15 @@ const List = Type.Object({
 
 const lifetimeText = 'How long the key is valid: a number and a unit (s, m, h or d), such as 30d, up to `KEY_MAX_DAYS`. Default: 30d.'
 
-const Body = Type.Object(
-  {
-    sub: Type.String({ minLength: 1, maxLength: 256, description: 'The caller that the key stands for.' }),
-    roles: Type.Array(Type.String({ maxLength: 256 }), {
-      minItems: 1,
-      maxItems: 100,
-      description: 'Roles of `GET /core/v1/roles`. None may permit more than the key of the request.',
-    }),
-    expires: Type.Optional(Type.String({ maxLength: 20, description: lifetimeText })),
-  },
-  { additionalProperties: false },
-)
+const Body = closed({
+  sub: Type.String({ minLength: 1, maxLength: 256, description: 'The caller that the key stands for.' }),
+  roles: Type.Array(Type.String({ maxLength: 256 }), {
+    minItems: 1,
+    maxItems: 100,
+    description: 'Roles of `GET /core/v1/roles`. None may permit more than the key of the request.',
+  }),
+  expires: Type.Optional(Type.String({ maxLength: 20, description: lifetimeText })),
+})
 
 const Revoked = Type.Object({ jti: Type.String(), ...time })
 

@@ -1,3 +1,4 @@
+import { object } from '../schemas/named.ts'
 import { replies, route } from '../schemas/route.ts'
 import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
@@ -13,25 +14,22 @@ const unknownDocument = 'A document that does not exist, or belongs to another t
 
 const path = '/core/v1/knowledge'
 
-export const ListedDocument = Type.Object(
-  {
-    id: Type.String(),
-    name: Type.String(),
-    size: Type.Integer({ description: 'Bytes.' }),
-    media_type: Type.String(),
-    state: Type.Enum(['waiting', 'indexing', 'ready', 'failed'], {
-      description: '`ready`: found by `knowledge_search`. `failed`: cannot be read, for the reason in `error`.',
+export const ListedDocument = object('A document of the tenant for `knowledge_search`.', {
+  id: Type.String(),
+  name: Type.String(),
+  size: Type.Integer({ description: 'Bytes.' }),
+  media_type: Type.String(),
+  state: Type.Enum(['waiting', 'indexing', 'ready', 'failed'], {
+    description: '`ready`: found by `knowledge_search`. `failed`: cannot be read, for the reason in `error`.',
+  }),
+  error: optionalText('Why the document cannot be searched. Only in the state `failed`.'),
+  passages: Type.Optional(
+    Type.Integer({
+      description: 'Number of passages that a search finds. In the state `ready`; absent for documents of earlier versions.',
     }),
-    error: optionalText('Why the document cannot be searched. Only in the state `failed`.'),
-    passages: Type.Optional(
-      Type.Integer({
-        description: 'Number of passages that a search finds. In the state `ready`; absent for documents of earlier versions.',
-      }),
-    ),
-    created_at: Type.String({ format: 'date-time' }),
-  },
-  { description: 'A document of the tenant for `knowledge_search`.' },
-)
+  ),
+  created_at: Type.String({ format: 'date-time' }),
+})
 
 const DocumentList = Type.Object({
   documents: Type.Array(ListedDocument),

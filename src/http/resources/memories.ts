@@ -5,7 +5,7 @@ import type { Memories } from '../../memory/memories.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { Id, maybe, orNull } from '../schemas/shared.ts'
 import { whereId } from './runs/runs.ts'
-import { namedObject } from '../schemas/named.ts'
+import { namedObject, object } from '../schemas/named.ts'
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
@@ -17,10 +17,7 @@ export const Memory = namedObject('Memory', {
   content: Type.String(),
   kind: Type.Enum(['fact', 'preference', 'lesson']),
   origin: Type.Enum(['user', 'tool'], { description: "`tool`: learned from the output of a tool, not from the caller's own words." }),
-  source: Type.Object(
-    { session_id: Type.String(), message_index: Type.Integer() },
-    { description: 'The message that confirmed the memory last.' },
-  ),
+  source: object('The message that confirmed the memory last.', { session_id: Type.String(), message_index: Type.Integer() }),
   created_at: Type.String(),
 })
 

@@ -6,24 +6,21 @@ import { subAgentLimits, type SubAgent } from '../../sub-agents/sub-agent-store.
 import type { SubAgents } from '../../sub-agents/sub-agents.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { Id } from '../schemas/shared.ts'
-import { namedObject } from '../schemas/named.ts'
+import { namedObject, closed } from '../schemas/named.ts'
 
 const whereId = 'Take an id from `GET /core/v1/chain/sub_agents`, or `sub_agent_id` from the reply that created it.'
 
-const CreateBody = Type.Object(
-  {
-    name: Type.String({ minLength: 1, maxLength: subAgentLimits.name, pattern: subAgentLimits.namePattern }),
-    description: Type.String({ maxLength: subAgentLimits.description, default: '' }),
-    objective: Type.String({ maxLength: subAgentLimits.objective, default: '' }),
-    tools: Type.Array(Type.String({ minLength: 1, maxLength: subAgentLimits.toolName }), {
-      maxItems: subAgentLimits.tools,
-      default: [],
-      description: 'Names of tools.',
-    }),
-    workflow_type: Type.Enum([...workflowTypes], { default: 'react' }),
-  },
-  { additionalProperties: false },
-)
+const CreateBody = closed({
+  name: Type.String({ minLength: 1, maxLength: subAgentLimits.name, pattern: subAgentLimits.namePattern }),
+  description: Type.String({ maxLength: subAgentLimits.description, default: '' }),
+  objective: Type.String({ maxLength: subAgentLimits.objective, default: '' }),
+  tools: Type.Array(Type.String({ minLength: 1, maxLength: subAgentLimits.toolName }), {
+    maxItems: subAgentLimits.tools,
+    default: [],
+    description: 'Names of tools.',
+  }),
+  workflow_type: Type.Enum([...workflowTypes], { default: 'react' }),
+})
 
 const fields = {
   id: Type.String(),

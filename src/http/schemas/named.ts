@@ -20,3 +20,13 @@ export function namedObject<T extends TProperties>(name: string, ...[text, field
 export function namedSchemas(): Record<string, TSchema> {
   return Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
+
+/** The schema of an object with a description. */
+export function object<T extends TProperties>(description: string, fields: T): TObject<T> {
+  return Type.Object(fields, { description })
+}
+
+/** The schema of an object that has no other fields. */
+export function closed<T extends TProperties>(fields: T): TObject<T> {
+  return Type.Object(fields, { additionalProperties: false })
+}

@@ -1,3 +1,4 @@
+import { object } from '../../schemas/named.ts'
 import { Type } from 'typebox'
 import { invalid, type Fault } from '../../../errors.ts'
 import { isObject } from '../../../json/shape.ts'
@@ -14,10 +15,11 @@ const Part = Type.Object({
   }),
   text: maybe(Type.String()),
   source: maybe(
-    Type.Object(
-      { type: Type.Enum(['data', 'url']), value: Type.String(), mimeType: maybe(Type.String()) },
-      { description: 'The bytes of a file in base64, or a data: URL.' },
-    ),
+    object('The bytes of a file in base64, or a data: URL.', {
+      type: Type.Enum(['data', 'url']),
+      value: Type.String(),
+      mimeType: maybe(Type.String()),
+    }),
   ),
   mimeType: maybe(Type.String({ description: 'The media type of a `binary` part.' })),
   filename: maybe(Type.String({ maxLength: 1000, description: 'The name of a `binary` part.' })),
@@ -39,40 +41,36 @@ const Tool = Type.Object({
   parameters: Type.Optional(Type.Unknown({ description: 'The JSON Schema of the input.' })),
 })
 
-export const RunAgentInput = Type.Object(
-  {
-    threadId: Type.String({ ...Id, description: 'The conversation: the id of the session.' }),
-    runId: Type.String({ ...Id, description: 'The run: the request id.' }),
-    messages: Type.Array(Message, {
-      maxItems: maxPageMessages,
-      description:
-        'The conversation, with the question last. The service has the earlier turns of its sessions, and reads them from there.',
+export const RunAgentInput = object('The input of a run in AG-UI 1.0. Fields that are not listed are ignored.', {
+  threadId: Type.String({ ...Id, description: 'The conversation: the id of the session.' }),
+  runId: Type.String({ ...Id, description: 'The run: the request id.' }),
+  messages: Type.Array(Message, {
+    maxItems: maxPageMessages,
+    description: 'The conversation, with the question last. The service has the earlier turns of its sessions, and reads them from there.',
+  }),
+  tools: maybe(Type.Array(Tool, { maxItems: maxClientTools, description: 'Tools that the page runs.' })),
+  context: maybe(
+    Type.Array(Type.Object({ description: Type.String(), value: Type.String() }), {
+      description: 'What the page shows. The model is told for this question alone.',
     }),
-    tools: maybe(Type.Array(Tool, { maxItems: maxClientTools, description: 'Tools that the page runs.' })),
-    context: maybe(
-      Type.Array(Type.Object({ description: Type.String(), value: Type.String() }), {
-        description: 'What the page shows. The model is told for this question alone.',
+  ),
+  state: Type.Optional(Type.Unknown({ description: 'The state of the page. The plan of the run is added to it.' })),
+  forwardedProps: Type.Optional(Type.Unknown({ description: 'Ignored.' })),
+  resume: maybe(
+    Type.Array(
+      Type.Object({
+        interruptId: Type.String(),
+        status: Type.Enum(['resolved', 'cancelled']),
+        payload: Type.Optional(
+          Type.Unknown({
+            description: 'What the `responseSchema` of the interrupt describes, mostly `{approved, editedArgs?, reason?}`.',
+          }),
+        ),
       }),
+      { description: 'Answers to the interrupts of the run that waits.' },
     ),
-    state: Type.Optional(Type.Unknown({ description: 'The state of the page. The plan of the run is added to it.' })),
-    forwardedProps: Type.Optional(Type.Unknown({ description: 'Ignored.' })),
-    resume: maybe(
-      Type.Array(
-        Type.Object({
-          interruptId: Type.String(),
-          status: Type.Enum(['resolved', 'cancelled']),
-          payload: Type.Optional(
-            Type.Unknown({
-              description: 'What the `responseSchema` of the interrupt describes, mostly `{approved, editedArgs?, reason?}`.',
-            }),
-          ),
-        }),
-        { description: 'Answers to the interrupts of the run that waits.' },
-      ),
-    ),
-  },
-  { description: 'The input of a run in AG-UI 1.0. Fields that are not listed are ignored.' },
-)
+  ),
+})
 
 export type RunAgentInput = Type.Static<typeof RunAgentInput>
 

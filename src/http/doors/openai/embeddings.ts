@@ -1,3 +1,4 @@
+import { object } from '../../schemas/named.ts'
 import { maybe } from '../../schemas/shared.ts'
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -14,29 +15,26 @@ const maxNumbers = 4_194_304
 /** Tokens of one text; OpenAI's limit is 8,192. */
 const Tokens = Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1, maxItems: 8192 })
 
-export const EmbeddingBody = Type.Object(
-  {
-    model: Type.String({ minLength: 1, description: 'The `model` of `llms.embedding`, or the name of the agent.' }),
-    input: Type.Union(
-      [
-        Type.String({ minLength: 1 }),
-        Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: maxTexts }),
-        Tokens,
-        Type.Array(Tokens, { minItems: 1, maxItems: maxTexts }),
-      ],
-      {
-        description: `A text, or at most ${maxTexts} texts, whose vectors have at most ${maxNumbers} numbers together. A text may be a list of tokens of \`cl100k_base\`, which is turned into text.`,
-      },
-    ),
-    dimensions: maybe(
-      Type.Integer({ minimum: 1, maximum: 65_536 }),
-      'The length of the vectors, for models that support it. Default: that of the model.',
-    ),
-    encoding_format: maybe(Type.Enum(['float', 'base64']), '`float` (default): a list of numbers. `base64`: 32-bit floats, little-endian.'),
-    user: Type.Optional(Type.Unknown({ description: 'Ignored: the key says who asks.' })),
-  },
-  { description: 'Texts to be turned into vectors.' },
-)
+export const EmbeddingBody = object('Texts to be turned into vectors.', {
+  model: Type.String({ minLength: 1, description: 'The `model` of `llms.embedding`, or the name of the agent.' }),
+  input: Type.Union(
+    [
+      Type.String({ minLength: 1 }),
+      Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: maxTexts }),
+      Tokens,
+      Type.Array(Tokens, { minItems: 1, maxItems: maxTexts }),
+    ],
+    {
+      description: `A text, or at most ${maxTexts} texts, whose vectors have at most ${maxNumbers} numbers together. A text may be a list of tokens of \`cl100k_base\`, which is turned into text.`,
+    },
+  ),
+  dimensions: maybe(
+    Type.Integer({ minimum: 1, maximum: 65_536 }),
+    'The length of the vectors, for models that support it. Default: that of the model.',
+  ),
+  encoding_format: maybe(Type.Enum(['float', 'base64']), '`float` (default): a list of numbers. `base64`: 32-bit floats, little-endian.'),
+  user: Type.Optional(Type.Unknown({ description: 'Ignored: the key says who asks.' })),
+})
 
 export type EmbeddingBody = Type.Static<typeof EmbeddingBody>
 

@@ -1,3 +1,4 @@
+import { object } from '../../schemas/named.ts'
 import { Type, type TSchema } from 'typebox'
 import { maybe } from '../../schemas/shared.ts'
 import { reasoningEfforts, type ModelOptions, type ToolChoice } from '../../../agent/model.ts'
@@ -11,9 +12,9 @@ import { isObject } from '../../../json/shape.ts'
 
 export const Effort = Type.Enum([...reasoningEfforts])
 
-export const Reasoning = Type.Object(
+export const Reasoning = object(
+  'How much the model reasons. With `summary`, its thoughts are shown: a response has them as `reasoning` items.',
   { effort: maybe(Effort), summary: maybe(Type.String()), generate_summary: maybe(Type.String()) },
-  { description: 'How much the model reasons. With `summary`, its thoughts are shown: a response has them as `reasoning` items.' },
 )
 
 export const sampling = {
@@ -24,10 +25,10 @@ export const sampling = {
 }
 
 export const InputAudio = maybe(
-  Type.Object(
-    { data: maybe(Type.String({ description: 'The bytes in base64.' })), format: maybe(Type.String({ maxLength: 20 })) },
-    { description: 'Audio, for a model that hears audio. The bytes tell the format.' },
-  ),
+  object('Audio, for a model that hears audio. The bytes tell the format.', {
+    data: maybe(Type.String({ description: 'The bytes in base64.' })),
+    format: maybe(Type.String({ maxLength: 20 })),
+  }),
 )
 
 export const Verbosity = Type.Enum(['low', 'medium', 'high'], {

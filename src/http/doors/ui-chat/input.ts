@@ -1,3 +1,4 @@
+import { object } from '../../schemas/named.ts'
 import { Type } from 'typebox'
 import type { JsonValue } from '../../../agent/messages.ts'
 import type { Fault } from '../../../errors.ts'
@@ -35,20 +36,17 @@ const Message = Type.Object({
   parts: Type.Array(Part, { maxItems: maxPageMessages }),
 })
 
-export const UiChatBody = Type.Object(
-  {
-    id: Type.String({ ...Id, description: 'The chat: the id of the session.' }),
-    messages: Type.Array(Message, {
-      minItems: 1,
-      maxItems: maxPageMessages,
-      description:
-        'The conversation: the question last, or the message whose tool calls the user has answered. The service has the earlier turns of its sessions, and reads them from there.',
-    }),
-    ...Type.Pick(ChatBody, ['data_filter_hints', 'auto_memory_retain', 'context_files', 'on_disconnect', 'response_schema', 'client_tools'])
-      .properties,
-  },
-  { description: 'A chat of the AI SDK. Fields that are not listed are ignored.' },
-)
+export const UiChatBody = object('A chat of the AI SDK. Fields that are not listed are ignored.', {
+  id: Type.String({ ...Id, description: 'The chat: the id of the session.' }),
+  messages: Type.Array(Message, {
+    minItems: 1,
+    maxItems: maxPageMessages,
+    description:
+      'The conversation: the question last, or the message whose tool calls the user has answered. The service has the earlier turns of its sessions, and reads them from there.',
+  }),
+  ...Type.Pick(ChatBody, ['data_filter_hints', 'auto_memory_retain', 'context_files', 'on_disconnect', 'response_schema', 'client_tools'])
+    .properties,
+})
 
 export type UiChatBody = Type.Static<typeof UiChatBody>
 

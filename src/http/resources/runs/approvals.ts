@@ -11,7 +11,7 @@ import { principalOf } from '../../server/authenticate.ts'
 import { contentBytes } from '../../server/read-bodies.ts'
 import { Id, pageLimit, maybe, optionalText } from '../../schemas/shared.ts'
 import { Run, readRunView, type ViewServices } from './runs.ts'
-import { named, namedObject } from '../../schemas/named.ts'
+import { named, namedObject, object } from '../../schemas/named.ts'
 
 export interface ApprovalServices extends ViewServices {
   approvals: Approvals
@@ -26,12 +26,9 @@ export const Decision = named(
         description: '`approve` or `reject` a call that waits for approval; send the `output` or the `error` of a call of a client tool.',
       }),
       tool_input: maybe(
-        Type.Object(
+        object(
+          'Input to approve instead of the input of the model, by the schema of the tool; the answer to a question, by its `answer_schema`.',
           {},
-          {
-            description:
-              'Input to approve instead of the input of the model, by the schema of the tool; the answer to a question, by its `answer_schema`.',
-          },
         ),
       ),
       reason: maybe(Type.String({ maxLength: maxReasonCharacters, description: 'The reason of a rejection, which the model receives.' })),

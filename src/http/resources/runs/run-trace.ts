@@ -8,7 +8,7 @@ import type { RunTraces } from '../../../runs/trace/run-traces.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { Id, orNull, optionalText, maybe } from '../../schemas/shared.ts'
 import { OwnerQuery, whereId, whose } from './runs.ts'
-import { namedObject } from '../../schemas/named.ts'
+import { namedObject, object } from '../../schemas/named.ts'
 
 const params = Type.Object({ request_id: Id })
 
@@ -25,17 +25,14 @@ const Query = Type.Object({
 
 const nullable = <T extends TSchema>(schema: T, description: string) => Type.Optional(Type.Union([schema, Type.Null()], { description }))
 
-const Attempt = Type.Object(
-  {
-    model: Type.String(),
-    status: Type.Enum(['running', 'success', 'error', 'cancelled']),
-    started_at: Type.String({ format: 'date-time' }),
-    ended_at: orNull(Type.String({ format: 'date-time' })),
-    error_type: Type.Optional(Type.Enum(['rate_limited', 'unavailable', 'refused', 'unauthorized'])),
-    error: Type.Optional(Type.String()),
-  },
-  { description: 'An attempt at a model. A failed attempt is followed by another one, at the same model or at a fallback.' },
-)
+const Attempt = object('An attempt at a model. A failed attempt is followed by another one, at the same model or at a fallback.', {
+  model: Type.String(),
+  status: Type.Enum(['running', 'success', 'error', 'cancelled']),
+  started_at: Type.String({ format: 'date-time' }),
+  ended_at: orNull(Type.String({ format: 'date-time' })),
+  error_type: Type.Optional(Type.Enum(['rate_limited', 'unavailable', 'refused', 'unauthorized'])),
+  error: Type.Optional(Type.String()),
+})
 
 const SpanMessage = Type.Object({
   role: Type.Enum(['user', 'assistant', 'tool']),
@@ -46,7 +43,8 @@ const SpanMessage = Type.Object({
   tool_call_id: optionalText('The call that a message with role `tool` answers.'),
 })
 
-const Timing = Type.Object(
+const Timing = object(
+  'Of a run that has ended or is interrupted: the seconds that it has spent in each phase. Waits for approvals, client tools and readers are in none.',
   {
     queue: Type.Number({ description: 'Waiting for the turn in the session, for admission or for a worker.' }),
     store: Type.Number({ description: 'Waiting for the database, without the commit of the end.' }),
@@ -54,58 +52,51 @@ const Timing = Type.Object(
     tools: Type.Number({ description: 'Tool calls, with everything inside of them; overlapping calls count once.' }),
     own: Type.Number({ description: 'The rest of the processing.' }),
   },
-  {
-    description:
-      'Of a run that has ended or is interrupted: the seconds that it has spent in each phase. Waits for approvals, client tools and readers are in none.',
-  },
 )
 
-const Attributes = Type.Object(
-  {
-    truncated: Type.Optional(Type.Boolean({ description: 'Present if a value was cut; `?span=<id>` returns it whole.' })),
-    error: Type.Optional(Type.String()),
-    error_type: optionalText('Of a run: as in `details.error_type` of an error.'),
-    session_id: Type.Optional(Type.String()),
-    finish_reason: optionalText('Of a run or a model call.'),
-    model_calls: Type.Optional(Type.Integer({ description: 'Of a run: the number of its model calls so far.' })),
-    timing: Type.Optional(Timing),
-    model: optionalText('The model that answered, or was asked last.'),
-    fallback: Type.Optional(Type.Boolean({ description: 'Whether that model stood in for the first one.' })),
-    attempts: Type.Optional(Type.Array(Attempt)),
-    input_tokens: nullable(Type.Integer(), 'Of a model call, or summed over a run.'),
-    output_tokens: nullable(Type.Integer(), 'Of a model call, or summed over a run.'),
-    cached_input_tokens: nullable(Type.Integer(), 'Part of `input_tokens`: read from the prompt cache of the provider.'),
-    cache_write_tokens: Type.Optional(
-      Type.Integer({ description: 'Part of `input_tokens`: written to the prompt cache, where the provider has a price for it.' }),
-    ),
-    reasoning_tokens: nullable(Type.Integer(), 'Part of `output_tokens`.'),
-    cost: nullable(Type.Number(), 'USD; null without configured prices.'),
-    time_to_first_token: nullable(
-      Type.Number(),
-      'Seconds from the start of the model call to the first text of its successful attempt; null without text.',
-    ),
-    reasoning: optionalText('The thoughts of the model.'),
-    tool: Type.Optional(Type.String()),
-    tool_input: Type.Optional(Type.Unknown()),
-    output: Type.Optional(Type.Unknown({ description: 'The output of a tool, or the text of a model. Texts of sub-agents are not kept.' })),
-    effect: maybe(Type.Enum(['read', 'write'])),
-    log: Type.Optional(Type.String()),
-    sub_agent: optionalText('The sub-agent that took the step.'),
-    artifacts: Type.Optional(Type.Array(Type.Object({ artifact_id: Type.String(), file_name: Type.String() }))),
-    tool_call_id: optionalText('Of an approval: the call, which is a span of its own once it has started.'),
-    by: Type.Optional(Type.Enum(['caller', 'role'])),
-    decision: maybe(Type.Enum(['approve', 'reject', 'lapsed']), 'Null while the call waits.'),
-    decided_by: maybe(Type.Object({ issuer: Type.String(), sub: Type.String() })),
-    reason: Type.Optional(Type.String()),
-    new_input: Type.Optional(Type.Unknown({ description: 'The input that the approver set in place of `tool_input`.' })),
-    expires_at: Type.Optional(Type.String({ format: 'date-time' })),
-    for: Type.Optional(Type.Enum(['queue', 'approval', 'client_tool', 'reader'], { description: 'What a run waited for.' })),
-    from: maybe(Type.String(), 'The process before; null if it is not known.'),
-    to: optionalText('The process that went on with the run.'),
-    cause: Type.Optional(Type.Enum(['lost', 'handed_over', 'approval', 'repeat'])),
-  },
-  { description: 'Attributes by the kind of the span. Further attributes may be added.' },
-)
+const Attributes = object('Attributes by the kind of the span. Further attributes may be added.', {
+  truncated: Type.Optional(Type.Boolean({ description: 'Present if a value was cut; `?span=<id>` returns it whole.' })),
+  error: Type.Optional(Type.String()),
+  error_type: optionalText('Of a run: as in `details.error_type` of an error.'),
+  session_id: Type.Optional(Type.String()),
+  finish_reason: optionalText('Of a run or a model call.'),
+  model_calls: Type.Optional(Type.Integer({ description: 'Of a run: the number of its model calls so far.' })),
+  timing: Type.Optional(Timing),
+  model: optionalText('The model that answered, or was asked last.'),
+  fallback: Type.Optional(Type.Boolean({ description: 'Whether that model stood in for the first one.' })),
+  attempts: Type.Optional(Type.Array(Attempt)),
+  input_tokens: nullable(Type.Integer(), 'Of a model call, or summed over a run.'),
+  output_tokens: nullable(Type.Integer(), 'Of a model call, or summed over a run.'),
+  cached_input_tokens: nullable(Type.Integer(), 'Part of `input_tokens`: read from the prompt cache of the provider.'),
+  cache_write_tokens: Type.Optional(
+    Type.Integer({ description: 'Part of `input_tokens`: written to the prompt cache, where the provider has a price for it.' }),
+  ),
+  reasoning_tokens: nullable(Type.Integer(), 'Part of `output_tokens`.'),
+  cost: nullable(Type.Number(), 'USD; null without configured prices.'),
+  time_to_first_token: nullable(
+    Type.Number(),
+    'Seconds from the start of the model call to the first text of its successful attempt; null without text.',
+  ),
+  reasoning: optionalText('The thoughts of the model.'),
+  tool: Type.Optional(Type.String()),
+  tool_input: Type.Optional(Type.Unknown()),
+  output: Type.Optional(Type.Unknown({ description: 'The output of a tool, or the text of a model. Texts of sub-agents are not kept.' })),
+  effect: maybe(Type.Enum(['read', 'write'])),
+  log: Type.Optional(Type.String()),
+  sub_agent: optionalText('The sub-agent that took the step.'),
+  artifacts: Type.Optional(Type.Array(Type.Object({ artifact_id: Type.String(), file_name: Type.String() }))),
+  tool_call_id: optionalText('Of an approval: the call, which is a span of its own once it has started.'),
+  by: Type.Optional(Type.Enum(['caller', 'role'])),
+  decision: maybe(Type.Enum(['approve', 'reject', 'lapsed']), 'Null while the call waits.'),
+  decided_by: maybe(Type.Object({ issuer: Type.String(), sub: Type.String() })),
+  reason: Type.Optional(Type.String()),
+  new_input: Type.Optional(Type.Unknown({ description: 'The input that the approver set in place of `tool_input`.' })),
+  expires_at: Type.Optional(Type.String({ format: 'date-time' })),
+  for: Type.Optional(Type.Enum(['queue', 'approval', 'client_tool', 'reader'], { description: 'What a run waited for.' })),
+  from: maybe(Type.String(), 'The process before; null if it is not known.'),
+  to: optionalText('The process that went on with the run.'),
+  cause: Type.Optional(Type.Enum(['lost', 'handed_over', 'approval', 'repeat'])),
+})
 
 export const Span = namedObject('Span', 'A part of a run.', {
   id: Type.String({ description: 'Unique within the run. The id of a tool call is the id of its span.' }),

@@ -1,3 +1,4 @@
+import { object } from '../../../schemas/named.ts'
 import { Type } from 'typebox'
 import { clientToolName, maxClientTools } from '../../../schemas/chat.ts'
 import { Effort, InputAudio, Reasoning, sampling, Verbosity } from '../parameters.ts'
@@ -19,14 +20,11 @@ const Part = Type.Object({
   refusal: maybe(Type.String()),
   image_url: maybe(Type.Object({ url: Type.String({ description: 'A data: URL; other URLs are refused with 400.' }) })),
   file: maybe(
-    Type.Object(
-      {
-        file_id: maybe(Type.String({ maxLength: 200, description: 'The id of an uploaded file (`POST /v1/files`).' })),
-        file_data: maybe(Type.String({ description: 'The bytes in base64, or as a data: URL, instead of `file_id`.' })),
-        filename: maybe(Type.String({ maxLength: 1000, description: 'Required with `file_data`.' })),
-      },
-      { description: 'A document, an image, audio or a video. A document goes as text to a model that does not read it itself.' },
-    ),
+    object('A document, an image, audio or a video. A document goes as text to a model that does not read it itself.', {
+      file_id: maybe(Type.String({ maxLength: 200, description: 'The id of an uploaded file (`POST /v1/files`).' })),
+      file_data: maybe(Type.String({ description: 'The bytes in base64, or as a data: URL, instead of `file_id`.' })),
+      filename: maybe(Type.String({ maxLength: 1000, description: 'Required with `file_data`.' })),
+    }),
   ),
   input_audio: InputAudio,
 })
@@ -82,7 +80,8 @@ const modelParameters = {
   reasoning: maybe(Reasoning),
 }
 
-export const CompletionBody = Type.Object(
+export const CompletionBody = object(
+  'A chat in the form of OpenAI’s API. Parameters that are not listed are refused with 400, unless `openai.unknown_parameters` in agent.yaml is `ignore`.',
   {
     model: Type.String({ minLength: 1, description: 'The id of the agent, as listed by /v1/models.' }),
     messages: Type.Array(Message, { minItems: 1, maxItems: maxMessages }),
@@ -111,10 +110,10 @@ export const CompletionBody = Type.Object(
       }),
     ),
     response_format: maybe(
-      Type.Object(
-        { type: Type.String({ description: '`text`, `json_object` or `json_schema`.' }), json_schema: Type.Optional(JsonSchemaFormat) },
-        { description: 'The form of the answer. A streamed answer with a schema comes in one piece, once it is known to fit.' },
-      ),
+      object('The form of the answer. A streamed answer with a schema comes in one piece, once it is known to fit.', {
+        type: Type.String({ description: '`text`, `json_object` or `json_schema`.' }),
+        json_schema: Type.Optional(JsonSchemaFormat),
+      }),
     ),
     n: refused('A value other than 1 is refused with 400.'),
     store: accepted('No effect: every run is kept, and read as a run.'),
@@ -133,10 +132,6 @@ export const CompletionBody = Type.Object(
     safety_identifier: accepted('No effect: the access key names the caller.'),
     prompt_cache_key: accepted('No effect: the provider of the model decides on its cache.'),
     prompt_cache_retention: accepted('No effect: the provider of the model decides on its cache.'),
-  },
-  {
-    description:
-      'A chat in the form of OpenAI’s API. Parameters that are not listed are refused with 400, unless `openai.unknown_parameters` in agent.yaml is `ignore`.',
   },
 )
 

@@ -1,3 +1,4 @@
+import { object } from '../../../schemas/named.ts'
 import { Type, type Static } from 'typebox'
 import { clientToolName, GeneratedArtifact, waitingFields } from '../../../schemas/chat.ts'
 import { InputAudio, Reasoning, sampling, Verbosity } from '../parameters.ts'
@@ -35,7 +36,8 @@ const Part = Type.Object({
 const Content = Type.Union([Type.String(), Type.Array(Part, { maxItems })])
 
 /** An input item. Which fields are required depends on `type`; `toItems` checks. */
-export const InputItem = Type.Object(
+export const InputItem = object(
+  'A message, a call of a function tool, its output, or a reference to an item of an earlier response. Reasoning is ignored.',
   {
     type: maybe(
       Type.Enum(['message', 'item_reference', 'reasoning', 'function_call', 'function_call_output'], {
@@ -51,10 +53,6 @@ export const InputItem = Type.Object(
     name: text,
     arguments: text,
     output: maybe(Content),
-  },
-  {
-    description:
-      'A message, a call of a function tool, its output, or a reference to an item of an earlier response. Reasoning is ignored.',
   },
 )
 
@@ -85,7 +83,8 @@ export const Metadata = maybe(
   }),
 )
 
-export const ResponseBody = Type.Object(
+export const ResponseBody = object(
+  'A parameter without an effect here is refused with 400; one that the service does not know is ignored where `openai.unknown_parameters` in agent.yaml is `ignore`.',
   {
     model: Type.String({ minLength: 1, description: 'The id of the agent, as listed by /v1/models.' }),
     input: Type.Union([Type.String(), Type.Array(InputItem, { minItems: 1, maxItems })]),
@@ -129,10 +128,6 @@ export const ResponseBody = Type.Object(
     prompt_cache_key: text,
     truncation: text,
     service_tier: text,
-  },
-  {
-    description:
-      'A parameter without an effect here is refused with 400; one that the service does not know is ignored where `openai.unknown_parameters` in agent.yaml is `ignore`.',
   },
 )
 
