@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Logger } from 'pino'
-import { createAgents, type Agents } from '../configuration/agent.ts'
+import { createAgents, type Agents, type AgentParts, findFaultyTools } from '../configuration/agent.ts'
 import type { ConfigurationFile } from '../configuration/configuration-store.ts'
 import { describeOddities } from '../configuration/models/findings.ts'
 import type { Configuration, ConfigurationDependencies } from '../configuration/configuration.ts'
@@ -11,7 +11,7 @@ import type { Environment } from '../configuration/references.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
 import { openSharedConfiguration } from '../configuration/shared/shared-configuration.ts'
 import { parseSource } from '../configuration/change/change.ts'
-import { createConnections } from '../models/connections.ts'
+import { createConnections, type Connections } from '../models/connections.ts'
 import type { Bus, Watch } from '../replicas/bus.ts'
 import { packageRoot } from '../package-root.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -20,8 +20,12 @@ import { openConfigurationStore } from '../store/configuration/configurations.ts
 import type { Database } from '../store/database.ts'
 import { createPresence } from '../store/leases/presence.ts'
 import { plainBox, type SecretBox } from '../store/secrets/secret-box.ts'
-import { createToolCatalogs } from '../tools/catalog.ts'
-import { tryOut, createParts } from './agent-parts.ts'
+import { createToolCatalogs, type ToolCatalogs } from '../tools/catalog.ts'
+import { createSmallModel, createModels } from '../models/create-model.ts'
+import { createEmbedder } from '../models/embeddings/create-embedder.ts'
+import { createFindPrices } from '../models/find-prices.ts'
+import { runsCode } from '../configuration/change/rules.ts'
+import { checkModels } from '../models/check-models.ts'
 
 interface AgentsOptions {
   settings: Settings
@@ -126,4 +130,39 @@ const sampleConfig = path.join(packageRoot, 'samples/agent.yaml')
 async function refuseSample(agentConfig: string): Promise<never> {
   const advice = 'Name a file in AGENT_CONFIG, or run "agent-core serve --init" to start with a sample.'
   throw new Error(`The database has no configuration yet, and ${agentConfig} does not exist. ${advice}`)
+}
+
+interface AgentMaking {
+  environment: Environment
+  connections: Connections
+  catalogs: ToolCatalogs
+}
+
+/**
+ * Makes the parts of an agent from a configuration. Throws `ConfigError` for unusable models; unusable tools are listed
+ * with their error.
+ */
+function createParts(config: AgentConfig, version: string, making: AgentMaking): AgentParts {
+  const model = createModels(config.llms, making)
+  const small = createSmallModel(config.llms, making)
+  const embedder = createEmbedder(config.llms.embedding, making)
+  const findPrices = createFindPrices(config.llms, making.environment)
+  return { version, config, model, small, embedder, findPrices, tools: making.catalogs.open(config.tools, config.approvals) }
+}
+
+/** Time limit: models for answers are checked in parallel, then the embedding model. */
+const tryModelMs = 5000
+
+/** Tries the models, and all tools without commands and foreign code; returns a line per failure. */
+export async function tryOut(config: AgentConfig, making: AgentMaking): Promise<string[]> {
+  createModels(config.llms, making)
+  createSmallModel(config.llms, making)
+  createEmbedder(config.llms.embedding, making)
+  const tools = making.catalogs.open(config.tools.filter((tool) => !runsCode(tool)))
+  try {
+    const [models] = await Promise.all([checkModels(config, { environment: making.environment, timeoutMs: tryModelMs }), tools.settling()])
+    return [...models.flatMap(({ state, text }) => (state === 'ok' ? [] : [text])), ...findFaultyTools(tools)]
+  } finally {
+    await tools.close()
+  }
 }

@@ -1,21 +1,17 @@
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { agentDoors, chatDoors } from '../http/doors/routes.ts'
+import { routes } from '../http/routes.ts'
 import { createResourceMetadata } from '../http/doors/mcp/resource-metadata.ts'
-import { documentRoutes, openApiRoute } from '../http/openapi/routes.ts'
+import { documentRoutes, openApiRoute } from '../http/openapi/document.ts'
 import { apiPageRoutes } from '../http/pages/api-page.ts'
 import { consoleRoutes, openBundle, rootRoute } from '../http/pages/console.ts'
 import { documentationRoutes } from '../http/pages/documentation.ts'
-import { callerRoutes, dataRoutes } from '../http/resources/routes.ts'
 import type { ServicesOf } from '../http/server/app.ts'
 import { acceptInherited, type InheritedConnections } from '../http/server/connection.ts'
 import { withOtherMethods } from '../http/server/other-methods.ts'
 import { createServer, type ServerOptions } from '../http/server/server.ts'
 import { packageRoot } from '../package-root.ts'
 import type { Settings } from '../settings/settings.ts'
-
-/** All routes of the interface, in the order of the OpenAPI document. */
-const routes = [...chatDoors, ...dataRoutes, ...agentDoors, ...callerRoutes] as const
 
 type RouteServices = ServicesOf<(typeof routes)[number]>
 

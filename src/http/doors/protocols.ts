@@ -7,7 +7,7 @@ import { ErrorReply } from '../schemas/shared.ts'
 import type { ErrorShape } from '../server/error-reply.ts'
 import { contextHeaders } from '../server/request-headers.ts'
 import { Type } from 'typebox'
-import { namedObject } from '../schemas/named.ts'
+import { namedObject } from '../schemas/shared.ts'
 
 /** What the protocols of agents, MCP and A2A, have in common. */
 

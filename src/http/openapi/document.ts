@@ -1,20 +1,20 @@
 import type { RouteOptions } from 'fastify'
-import type { TSchema } from 'typebox'
-import { namedSchemas } from '../schemas/named.ts'
-import type { OperationText } from '../schemas/route.ts'
-import { ErrorReply, ValidationReply } from '../schemas/shared.ts'
+import { type TSchema, Type } from 'typebox'
+import { namedSchemas, type OperationText, ErrorReply, ValidationReply } from '../schemas/shared.ts'
+import swagger from '@fastify/swagger'
+import type { App } from '../server/app.ts'
 
 type Schema = Record<string, unknown>
 
 /** A route with its schema, as `@fastify/swagger` passes it to the transform. */
-export interface DescribedRoute {
+interface DescribedRoute {
   schema: Schema & { response?: Record<string, Schema>; headers?: Schema; body?: Schema; querystring?: Schema }
   url: string
   route: RouteOptions
 }
 
 /** Adds the parts that all routes share and no route states itself: request ids, errors of bodies, response headers. */
-export function describeRoute({ schema, url, route }: DescribedRoute): { schema: Schema; url: string } {
+function describeRoute({ schema, url, route }: DescribedRoute): { schema: Schema; url: string } {
   if (schema['hide']) return { schema, url }
   const { text, parameters, prefilled, examples, requests, ...stated } = schema as Schema & OperationText
   const [method = 'GET'] = [route.method].flat()
@@ -150,7 +150,7 @@ const namedHeaders = Object.fromEntries(
 )
 
 /** Replaces each named schema and header in the document by a reference to its component. */
-export function withReferences<T extends object>(document: T): T {
+function withReferences<T extends object>(document: T): T {
   const keyOf = createKeys()
   const named = namedSchemas()
   const references = new Map([
@@ -201,4 +201,55 @@ function toOpenApi(value: object): object {
     // An object is a property of the name `const`.
     ...(constant === undefined ? {} : typeof constant === 'object' ? { const: constant } : { enum: [constant] }),
   }
+}
+
+interface DocsOptions {
+  version: string
+}
+
+const securitySchemes = {
+  key: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'x-service-access',
+    description: 'An access key, such as the one in `.agent-core/admin.key`.',
+  },
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: 'The same key as a bearer token, or a token of the identity provider.',
+  },
+} as const
+
+/** Registers the OpenAPI plugin. Only routes that are registered afterwards appear in the document. */
+export async function documentRoutes(app: App, { version }: DocsOptions): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Agent Core', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+      components: { securitySchemes },
+      security: [{ key: [] }, { bearer: [] }],
+    },
+    transform: (described) => describeRoute(described as unknown as DescribedRoute) as never,
+    transformObject: (document) => ('openapiObject' in document ? withReferences(document.openapiObject) : document.swaggerObject) as never,
+  })
+}
+
+/** Serves the OpenAPI document of all routes. `publicUrl` is its second server, beside the address of the document itself. */
+export function openApiRoute(app: App, { publicUrl }: { publicUrl: string | undefined }): void {
+  const schema = {
+    tags: ['Documentation'],
+    summary: 'Get this OpenAPI document',
+    text: 'OpenAPI 3.1, for generators of clients. Every example of the document works on the sample agent. It needs no key.',
+    response: { 200: Type.Record(Type.String(), Type.Unknown()) },
+  }
+  let text: string | undefined
+  const createText = async () => JSON.stringify((await import('./texts.ts')).addTexts(app.swagger(), publicUrl))
+  app.get('/openapi.json', { config: { access: 'public' }, schema }, async (_request, reply) =>
+    reply
+      .type('application/json; charset=utf-8')
+      .serializer(String)
+      .send((text ??= await createText())),
+  )
 }

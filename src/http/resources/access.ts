@@ -1,11 +1,9 @@
-import { replies, route } from '../schemas/route.ts'
+import { replies, route, optionalText, namedObject } from '../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import { listRoles, type Principal } from '../../access/permissions.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { optionalText } from '../schemas/shared.ts'
-import { namedObject } from '../schemas/named.ts'
 
 /** Schemas of callers, roles and keys. */
 
@@ -24,7 +22,7 @@ export const Caller = namedObject('Caller', 'The caller of the request, and what
 
 export const Role = namedObject('Role', 'A role of keys.', { name: Type.String(), permissions: Permissions })
 
-export interface AccessRouteOptions {
+interface AccessRouteOptions {
   agent: CurrentAgent
   /** The only tenant whose keys may get `config.*`. */
   adminTenant: string

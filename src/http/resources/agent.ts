@@ -1,16 +1,10 @@
-import { replies, route } from '../schemas/route.ts'
+import { replies, route, namedObject, object } from '../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
-import { namedObject, object } from '../schemas/named.ts'
 import { reasoningEfforts } from '../../agent/model.ts'
 import { listModels, type ListedModel } from '../../configuration/models/findings.ts'
 import { Prices, type ModelPrices } from '../../configuration/model-schema.ts'
-import { accessTo } from '../../access/permissions.ts'
-import type { AgentConfig } from '../../configuration/schema.ts'
-import { refuseOtherModel } from '../doors/openai/parameters.ts'
-import { Model, ModelList, openAiRefusals } from '../doors/openai/replies.ts'
-import { openAiErrors } from '../doors/openai/errors.ts'
 
 export const Metadata = namedObject('AgentMetadata', {
   body: Type.Object({
@@ -67,8 +61,6 @@ const ConfiguredModel = object('A configured model, and what the service believe
 })
 
 const ModelReply = Type.Object({ models: Type.Array(ConfiguredModel), count: Type.Integer({ minimum: 0 }) })
-
-const ModelParams = Type.Object({ model: Type.String({ description: 'The id of the agent, as listed by `GET /v1/models`.' }) })
 
 /** The route of the agent's metadata. */
 export function metadataRoutes(app: App, { agent }: { agent: CurrentAgent }): void {
@@ -133,40 +125,4 @@ function toView(
     ...(prices?.date !== undefined && { prices_date: prices.date }),
     source,
   }
-}
-
-const tag = 'OpenAI'
-
-const modelRefusals = openAiRefusals(401, 403, 404, 429, 500, 503)
-
-/** The agent as a model, for OpenAI clients. */
-export function modelRoutes(app: App, { agent }: { agent: CurrentAgent }): void {
-  const created = Math.floor(Date.now() / 1000)
-  const toModel = ({ uri_id: id }: AgentConfig) => ({ id, object: 'model', created, owned_by: 'agent-core' })
-
-  app.get(
-    '/v1/models',
-    route({ access: accessTo.chat, errorShape: openAiErrors }, tag, {
-      summary: 'List models; the agent is the only model',
-      text: 'The list that OpenAI clients show as models. It has the agent alone; its `id` is `uri_id` of agent.yaml.',
-      response: { 200: ModelList, ...modelRefusals },
-    }),
-    async () => ({ object: 'list', data: [toModel(agent().config)] }),
-  )
-
-  app.get(
-    '/v1/models/:model',
-    route({ access: accessTo.chat, errorShape: openAiErrors }, tag, {
-      summary: 'Get the agent as a model',
-      text: 'The agent as a model. Any name other than `uri_id`, `id` or `name` of the agent is 404.',
-      parameters: { model: 'agent-core' },
-      params: ModelParams,
-      response: { 200: Model, ...modelRefusals },
-    }),
-    async (request) => {
-      const { config } = agent()
-      refuseOtherModel(request.params.model, config)
-      return toModel(config)
-    },
-  )
 }

@@ -1,4 +1,4 @@
-import { replies, route } from '../schemas/route.ts'
+import { replies, route, ErrorReply, Id, Offset, pageLimit, refusals, ValidationReply, maybe, namedObject } from '../schemas/shared.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
@@ -10,9 +10,7 @@ import { invalid } from '../../errors.ts'
 import { parsePosition, toOffset } from '../../json/offset.ts'
 import { toGeneratedArtifact } from '../../sessions/sessions.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { ErrorReply, Id, Offset, pageLimit, refusals, ValidationReply, maybe } from '../schemas/shared.ts'
 import { fileReplies, refuseAsCode, sendFile } from '../server/send-file.ts'
-import { namedObject } from '../schemas/named.ts'
 import { GeneratedArtifact } from '../schemas/chat.ts'
 
 /** Schemas of files: those that tools created, and those that a chat may name. */
@@ -34,7 +32,7 @@ const Index = Type.Integer({ minimum: 0 })
 
 const IndexParams = Type.Object({ message_index: Index, artifact_index: Index })
 
-export const ShareBody = namedObject('ShareRequest', {
+const ShareBody = namedObject('ShareRequest', {
   message_index: Index,
   artifact_index: Index,
   session_id: maybe(Id, 'The session id, when the header session-id is absent.'),

@@ -1,12 +1,10 @@
-import { replies, route } from '../schemas/route.ts'
+import { replies, route, maxListed, orNull, namedObject, closed } from '../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { acceptChangedTool, listChangedToolsOf } from '../../configuration/tool-pins/changed-tools.ts'
 import type { Definition, PinStore } from '../../configuration/tool-pins/pin-store.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { maxListed, orNull } from '../schemas/shared.ts'
-import { namedObject, closed } from '../schemas/named.ts'
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: maxListed, default: 45 }),
@@ -26,7 +24,7 @@ const AcceptBody = closed({
 /** Schemas of tools of MCP servers whose definition has changed. */
 
 /** What a server states about a tool. */
-export const ToolDefinition = namedObject('ToolDefinition', 'A definition of a tool, as an MCP server states it.', {
+const ToolDefinition = namedObject('ToolDefinition', 'A definition of a tool, as an MCP server states it.', {
   hash: Type.String({ description: 'Hash of everything that the server states about the tool.' }),
   description: Type.String(),
   schema: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of the tool's input." }),
@@ -37,7 +35,7 @@ export const ToolDefinition = namedObject('ToolDefinition', 'A definition of a t
   seen_at: Type.String({ format: 'date-time', description: 'When the server listed this definition first.' }),
 })
 
-export const ChangedTool = namedObject('ChangedTool', 'A tool that is not used until its changed definition is accepted.', {
+const ChangedTool = namedObject('ChangedTool', 'A tool that is not used until its changed definition is accepted.', {
   name: Type.String({ description: '`<entry>__<tool>`.' }),
   entry: Type.String({ description: 'The entry of `tools` in agent.yaml.' }),
   accepted: ToolDefinition,
@@ -45,18 +43,18 @@ export const ChangedTool = namedObject('ChangedTool', 'A tool that is not used u
   changes: Type.Array(Type.String(), { description: 'The differences, each a line.' }),
 })
 
-export const ChangedToolPage = namedObject('ChangedToolPage', {
+const ChangedToolPage = namedObject('ChangedToolPage', {
   tools: Type.Array(ChangedTool),
   offset: orNull(Type.String(), 'The `before` of the next page; null for an empty page.'),
   has_more: Type.Boolean(),
 })
 
-export const AcceptedTool = namedObject('AcceptedTool', 'A tool with its accepted definition.', {
+const AcceptedTool = namedObject('AcceptedTool', 'A tool with its accepted definition.', {
   name: Type.String(),
   accepted: ToolDefinition,
 })
 
-export interface ChangedToolServices {
+interface ChangedToolServices {
   agent: CurrentAgent
   pins: PinStore
 }

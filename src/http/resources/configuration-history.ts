@@ -1,18 +1,16 @@
-import { replies, route } from '../schemas/route.ts'
+import { replies, route, maxListed, optionalText, orNull, namedObject, object, closed } from '../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { Configuration } from '../../configuration/configuration.ts'
 import type { PastConfiguration } from '../../configuration/configuration-store.ts'
 import { toUpdateReply, requesterOf, toExpectation, validateOnly, YamlText, etag, UpdatedConfiguration } from './configuration.ts'
-import { maxListed, optionalText, orNull } from '../schemas/shared.ts'
-import { namedObject, object, closed } from '../schemas/named.ts'
 
-export const HistoryQuery = Type.Object({
+const HistoryQuery = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: maxListed, default: 45 }),
   before: Type.Optional(Type.String({ pattern: '^[0-9]{1,15}$', description: 'The `offset` of the page before.' })),
 })
 
-export const ConfigurationVersion = namedObject('ConfigurationVersion', 'A recorded version of the configuration.', {
+const ConfigurationVersion = namedObject('ConfigurationVersion', 'A recorded version of the configuration.', {
   version: Type.String(),
   at: Type.String({ format: 'date-time', description: 'When the version came into use.' }),
   by: Type.String({
@@ -26,24 +24,24 @@ export const ConfigurationVersion = namedObject('ConfigurationVersion', 'A recor
   diff: Type.Array(Type.String(), { description: 'Paths of the fields that the version changed.' }),
 })
 
-export const VersionPath = Type.Object({ version: Type.String({ minLength: 1, maxLength: 128, description: 'A version of the history.' }) })
+const VersionPath = Type.Object({ version: Type.String({ minLength: 1, maxLength: 128, description: 'A version of the history.' }) })
 
 const { version, at, kind } = ConfigurationVersion.properties
 
-export const ConfigurationVersionText = object('A recorded version of the configuration with its text.', {
+const ConfigurationVersionText = object('A recorded version of the configuration with its text.', {
   version,
   at,
   kind,
   text: YamlText,
 })
 
-export const ConfigurationHistory = namedObject('ConfigurationHistory', {
+const ConfigurationHistory = namedObject('ConfigurationHistory', {
   versions: Type.Array(ConfigurationVersion),
   offset: orNull(Type.String(), 'The `before` of the next page; null for an empty page.'),
   has_more: Type.Boolean(),
 })
 
-export const RestoreBody = closed({
+const RestoreBody = closed({
   version: Type.String({ minLength: 1, maxLength: 128, description: 'A version of the history.' }),
   validate_only: validateOnly,
 })

@@ -1,12 +1,10 @@
-import { replies, route } from '../schemas/route.ts'
+import { replies, route, optionalText, named, namedObject } from '../schemas/shared.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { Configuration, ConfigurationUpdate as Update, UpdatedConfiguration as Updated } from '../../configuration/configuration.ts'
 import { invalid } from '../../errors.ts'
 import { toJsonSchema } from '../../configuration/schema-walk.ts'
-import { optionalText } from '../schemas/shared.ts'
-import { named, namedObject } from '../schemas/named.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { contentBytes } from '../server/read-bodies.ts'
 
@@ -49,9 +47,9 @@ export const ConfigurationUpdate = named(
 )
 
 /** For a YAML body, which has no room for them. A JSON body may use them too. */
-export const UpdateQuery = Type.Object({ validate_only: validateOnly, in_memory_only: inMemoryOnly })
+const UpdateQuery = Type.Object({ validate_only: validateOnly, in_memory_only: inMemoryOnly })
 
-export const ReadQuery = Type.Object({
+const ReadQuery = Type.Object({
   format: Type.Optional(
     Type.Enum(['json', 'yaml'], {
       description: 'The form of the answer. Default: yaml when `accept` asks for application/yaml, else json.',
@@ -235,6 +233,6 @@ export function toUpdateReply(
 }
 
 /** The interface document shows the two timestamps of a configuration without a zone; both are UTC. */
-export function toTimestamp(ms: number): string {
+function toTimestamp(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '')
 }

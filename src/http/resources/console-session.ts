@@ -1,4 +1,4 @@
-import { route, replies } from '../schemas/route.ts'
+import { route, replies, ErrorReply, ValidationReply, orNull, namedObject } from '../schemas/shared.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
@@ -17,11 +17,9 @@ import {
   refuseForeignSignIn,
   refuseWithoutToken,
 } from '../server/console-cookie.ts'
-import { ErrorReply, ValidationReply, orNull } from '../schemas/shared.ts'
-import { namedObject } from '../schemas/named.ts'
 
 /** How users may sign in at the console. */
-export const SignInOptions = namedObject('SignInOptions', 'How users may sign in at the console. A key or a code is always possible.', {
+const SignInOptions = namedObject('SignInOptions', 'How users may sign in at the console. A key or a code is always possible.', {
   identity_provider: orNull(
     Type.Object({
       authorize_url: Type.String({
@@ -62,7 +60,7 @@ const Code = Type.Object({
   expires_at: Type.String({ format: 'date-time', description: 'A minute from now.' }),
 })
 
-export interface ConsoleSessionOptions {
+interface ConsoleSessionOptions {
   consoleSessions: ConsoleSessions
   /** Undefined: users do not sign in at an identity provider. */
   identityProvider: IdentityProvider | undefined

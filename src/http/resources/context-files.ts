@@ -1,4 +1,4 @@
-import { replies, route } from '../schemas/route.ts'
+import { replies, route, namedObject } from '../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import { accessTo } from '../../access/permissions.ts'
@@ -8,22 +8,21 @@ import { toFileId } from '../../uploads/upload-store.ts'
 import type { Uploads } from '../../uploads/uploads.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { formOf, formRefusals, formRoute, type FormFields } from '../server/forms.ts'
-import { namedObject } from '../schemas/named.ts'
 
 /** A file that a chat may name in `context_files`. */
-export const ContextFile = namedObject('ContextFile', {
+const ContextFile = namedObject('ContextFile', {
   path: Type.String({ description: 'The value for `context_files`: a path relative to `FILES_ROOT`, or the id of an uploaded file.' }),
   size: Type.Integer({ description: 'Bytes.' }),
   media_type: Type.String({ description: 'MIME type.' }),
 })
 
-export const ContextFileList = namedObject('ContextFileList', {
+const ContextFileList = namedObject('ContextFileList', {
   files: Type.Array(ContextFile),
   has_more: Type.Boolean({ description: 'True when more files may match: use a longer `q`.' }),
 })
 
 /** The form of a file that a caller uploads for a chat. */
-export const ContextFileForm = Type.Object({
+const ContextFileForm = Type.Object({
   file: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The file.' }),
 })
 

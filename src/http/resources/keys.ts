@@ -1,4 +1,4 @@
-import { replies, route } from '../schemas/route.ts'
+import { replies, route, Id, orNull, namedObject, closed } from '../schemas/shared.ts'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
@@ -8,8 +8,6 @@ import type { Principal } from '../../access/permissions.ts'
 import { invalid } from '../../errors.ts'
 import { parsePosition, toOffset } from '../../json/offset.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { Id, orNull } from '../schemas/shared.ts'
-import { namedObject, closed } from '../schemas/named.ts'
 
 const time = { revoked_at: Type.String({ format: 'date-time' }) }
 

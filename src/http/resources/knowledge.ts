@@ -1,5 +1,4 @@
-import { object } from '../schemas/named.ts'
-import { replies, route } from '../schemas/route.ts'
+import { object, replies, route, Id, Offset, pageLimit, optionalText } from '../schemas/shared.ts'
 import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import type { App } from '../server/app.ts'
@@ -8,13 +7,12 @@ import { parsePosition, toOffset } from '../../json/offset.ts'
 import type { Knowledge, KnowledgeDocument } from '../../knowledge/knowledge.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { formOf, formRefusals, formRoute } from '../server/forms.ts'
-import { Id, Offset, pageLimit, optionalText } from '../schemas/shared.ts'
 
 const unknownDocument = 'A document that does not exist, or belongs to another tenant, is 404.'
 
 const path = '/core/v1/knowledge'
 
-export const ListedDocument = object('A document of the tenant for `knowledge_search`.', {
+const ListedDocument = object('A document of the tenant for `knowledge_search`.', {
   id: Type.String(),
   name: Type.String(),
   size: Type.Integer({ description: 'Bytes.' }),

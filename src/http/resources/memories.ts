@@ -1,11 +1,9 @@
-import { replies, route } from '../schemas/route.ts'
+import { replies, route, Id, maybe, orNull, namedObject, object } from '../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { Memories } from '../../memory/memories.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { Id, maybe, orNull } from '../schemas/shared.ts'
 import { whereId } from './runs/runs.ts'
-import { namedObject, object } from '../schemas/named.ts'
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
@@ -23,7 +21,7 @@ export const Memory = namedObject('Memory', {
 
 export const List = namedObject('MemoryList', { memories: Type.Array(Memory), count: Type.Integer() })
 
-export const FeedbackBody = namedObject('FeedbackRequest', {
+const FeedbackBody = namedObject('FeedbackRequest', {
   score: Type.Number({ minimum: -1, maximum: 1, description: 'From -1 (bad) to 1 (good).' }),
   comment: maybe(Type.String({ maxLength: 4000 })),
 })

@@ -1,10 +1,8 @@
-import { replies, route } from '../schemas/route.ts'
+import { replies, route, Time, toTime, orNull, namedObject } from '../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { Observability } from '../../runs/reports/observability.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { Time, toTime, orNull } from '../schemas/shared.ts'
-import { namedObject } from '../schemas/named.ts'
 
 const Timestamp = (bound: string) =>
   Type.Integer({
@@ -40,7 +38,7 @@ export const Metrics = namedObject('TenantMetrics', 'Latencies in seconds; 0 if 
   mean_completion_tokens: Type.Number(),
 })
 
-export const Logs = namedObject('LogPage', {
+const Logs = namedObject('LogPage', {
   data: Type.String({
     description:
       'JSON text of a list, newest first: name, id, model, error, status, latency (seconds), end_time (epoch milliseconds), completion_tokens, total_tokens.',

@@ -1,11 +1,9 @@
-import { replies, route } from '../schemas/route.ts'
+import { replies, route, Id, IdHeaders, optionalText, namedObject } from '../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { SessionChanges } from '../../sessions/session-changes.ts'
 import type { Sessions } from '../../sessions/sessions.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { Id, IdHeaders, optionalText } from '../schemas/shared.ts'
-import { namedObject } from '../schemas/named.ts'
 import { Usage, Step, GeneratedArtifact, AdditionalContext } from '../schemas/chat.ts'
 
 const whereId = 'Take a `session_id` from `GET /core/v1/sessions`, or from the header `session-id` of a chat.'

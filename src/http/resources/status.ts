@@ -1,10 +1,8 @@
-import { replies, route } from '../schemas/route.ts'
+import { replies, route, ErrorReply, optionalText, orNull, namedObject } from '../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import { ServiceError } from '../../errors.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { ErrorReply, optionalText, orNull } from '../schemas/shared.ts'
-import { namedObject } from '../schemas/named.ts'
 
 /** Schemas of the health of the service. */
 
@@ -47,7 +45,7 @@ export const ServiceStatus = namedObject('ServiceStatus', 'The health of the who
 
 const Empty = Type.Object({})
 
-export interface StatusRouteOptions {
+interface StatusRouteOptions {
   /** Reads the state of the whole service. Cheap: checks are computed at most every 10 s. */
   status: { read(): Promise<Type.Static<typeof ServiceStatus>> }
   /** The only tenant that may read the status, since it covers all tenants. */
@@ -75,7 +73,7 @@ export function statusRoute(app: App, { status, adminTenant }: StatusRouteOption
   )
 }
 
-export interface HealthServices {
+interface HealthServices {
   /** Rejects while the store cannot be reached. */
   ping(): Promise<void>
   isStopping(): boolean
@@ -110,7 +108,7 @@ export function healthRoutes(app: App, { ping, isStopping }: HealthServices): vo
   )
 }
 
-export interface PrometheusOptions {
+interface PrometheusOptions {
   metrics: { read(): Promise<{ contentType: string; text: string }> }
   /** True: the route needs no key. */
   metricsPublic: boolean

@@ -1,12 +1,10 @@
-import { replies, route } from '../schemas/route.ts'
+import { replies, route, Id, namedObject, closed } from '../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import { workflowTypes } from '../../configuration/schema.ts'
 import { subAgentLimits, type SubAgent } from '../../sub-agents/sub-agent-store.ts'
 import type { SubAgents } from '../../sub-agents/sub-agents.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { Id } from '../schemas/shared.ts'
-import { namedObject, closed } from '../schemas/named.ts'
 
 const whereId = 'Take an id from `GET /core/v1/chain/sub_agents`, or `sub_agent_id` from the reply that created it.'
 
@@ -30,8 +28,8 @@ const fields = {
   created_at: Type.String({ format: 'date-time' }),
   last_active: Type.String({ format: 'date-time' }),
 }
-export const SubAgentReply = namedObject('SubAgentState', fields)
-export const Listed = namedObject('SubAgent', {
+const SubAgentReply = namedObject('SubAgentState', fields)
+const Listed = namedObject('SubAgent', {
   ...fields,
   objective: Type.String(),
   tools: Type.Array(Type.String()),

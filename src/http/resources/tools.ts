@@ -1,4 +1,4 @@
-import { replies, route } from '../schemas/route.ts'
+import { replies, route, IdHeaders, namedObject } from '../schemas/shared.ts'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
@@ -12,9 +12,7 @@ import { hintLimits } from '../../runs/intake/checks.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { hashOf, toFilters } from '../doors/core/chat-request.ts'
 import { contextHeaders, isId, setSessionId, traceparentOf } from '../server/request-headers.ts'
-import { IdHeaders } from '../schemas/shared.ts'
 import { duringPhase } from '../server/server-timing.ts'
-import { namedObject } from '../schemas/named.ts'
 import { GeneratedArtifact, DataFilterHints } from '../schemas/chat.ts'
 import { contentBytes } from '../server/read-bodies.ts'
 import { disconnectSignal } from '../reader.ts'
@@ -31,7 +29,7 @@ export const ListedTool = namedObject('Tool', {
   schema: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of the tool's input." }),
 })
 
-export const ExecuteBody = namedObject('ToolExecutionRequest', {
+const ExecuteBody = namedObject('ToolExecutionRequest', {
   tool_name: Type.String({ minLength: 1, maxLength: hintLimits.nameCharacters }),
   tool_input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   data_filter_hints: DataFilterHints,

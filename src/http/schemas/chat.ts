@@ -1,7 +1,6 @@
-import { namedObject } from './named.ts'
+import { namedObject, ErrorReply, maxListed, maybe, optionalText } from './shared.ts'
 import { Type } from 'typebox'
 import { hintLimits } from '../../runs/intake/checks.ts'
-import { ErrorReply, maxListed, maybe, optionalText } from './shared.ts'
 import { schemaLimits } from '../../json/schema/answer-schema.ts'
 import { reasoningEfforts } from '../../agent/model.ts'
 import { interruptedType, callbackTypes } from '../../runs/callbacks/callbacks.ts'

@@ -1,9 +1,40 @@
-import { Type, type TSchema } from 'typebox'
+import { Type, type TSchema, type TObject, type TProperties } from 'typebox'
 import { idPattern } from '../server/request-headers.ts'
-import { namedObject } from './named.ts'
 import { invalid } from '../../errors.ts'
+import type { FastifyContextConfig, FastifySchema } from 'fastify'
 
 /** Schemas that routes of all kinds share. */
+
+const schemas = new Map<string, TSchema>()
+
+/** Gives a schema a name in the OpenAPI document: a generated client gets a type of this name. */
+export function named<T extends TSchema>(name: string, schema: T): T {
+  if (schemas.has(name)) throw new Error(`Two schemas are called ${name}.`)
+  schemas.set(name, schema)
+  return schema
+}
+
+/** A named schema of an object, with a description before its fields if there is one. */
+export function namedObject<T extends TProperties>(name: string, fields: T): TObject<T>
+export function namedObject<T extends TProperties>(name: string, description: string, fields: T): TObject<T>
+export function namedObject<T extends TProperties>(name: string, ...[text, fields]: [T] | [string, T]): TObject<T> {
+  return named(name, typeof text === 'string' ? Type.Object(fields!, { description: text }) : Type.Object(text))
+}
+
+/** The schemas that have a name, in the order of their names. */
+export function namedSchemas(): Record<string, TSchema> {
+  return Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** The schema of an object with a description. */
+export function object<T extends TProperties>(description: string, fields: T): TObject<T> {
+  return Type.Object(fields, { description })
+}
+
+/** The schema of an object that has no other fields. */
+export function closed<T extends TProperties>(fields: T): TObject<T> {
+  return Type.Object(fields, { additionalProperties: false })
+}
 
 export const Id = Type.String({ pattern: idPattern })
 
@@ -73,3 +104,40 @@ export function maybe<T extends TSchema>(schema: T, description?: string) {
 }
 
 export const optionalText = (description: string) => Type.Optional(Type.String({ description }))
+
+/** A request body that works as it stands on the sample agent. */
+type RequestExamples = Record<string, { summary: string; value: unknown }>
+
+/** What the OpenAPI document says about an operation beside its schemas. */
+export interface OperationText {
+  /** Markdown: what the operation does, when to use it, what can go wrong. It follows the description of the route. */
+  text?: string
+  /** Example values of parameters, by name. They replace those of `openapi/texts.ts`. */
+  parameters?: Record<string, unknown>
+  /** Parameters whose example "Try it out" fills in although they are optional. */
+  prefilled?: readonly string[]
+  /** Examples of the body by name. "Try it out" sends the first one. */
+  examples?: RequestExamples
+  /** Examples of a body of several media types, by media type. */
+  requests?: Record<string, RequestExamples>
+}
+
+declare module 'fastify' {
+  interface FastifySchema extends OperationText {}
+}
+
+/** The configuration and the schema of a route under the heading `tag` of the document. `access` alone is its permission. */
+export function route<const S extends FastifySchema>(
+  access: FastifyContextConfig | NonNullable<FastifyContextConfig['access']>,
+  tag: string,
+  schema: S,
+): { config: FastifyContextConfig; schema: S } {
+  const config = typeof access === 'string' || Array.isArray(access) ? { access } : access
+  return { config: config as FastifyContextConfig, schema: { tags: [tag], ...schema } }
+}
+
+/** The replies of a route that needs a key: its successes, and errors with these statuses beside those of every route. */
+export function replies(successes: Record<number, unknown>, ...statuses: number[]): Record<number, unknown> {
+  const errors = statuses.map((status): [number, TSchema] => [status, status === 422 ? ValidationReply : ErrorReply])
+  return { ...successes, ...Object.fromEntries(errors), ...refusals }
+}

@@ -1,4 +1,4 @@
-import { replies, route } from '../../schemas/route.ts'
+import { replies, route, ErrorReply, IdHeaders, optionalText, namedObject } from '../../schemas/shared.ts'
 import { randomUUIDv7 } from 'node:crypto'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
@@ -26,9 +26,7 @@ import {
   type DecodeData,
 } from '../../server/cloud-events.ts'
 import { isId, setSessionId } from '../../server/request-headers.ts'
-import { ErrorReply, IdHeaders, optionalText } from '../../schemas/shared.ts'
 import { bodyCheck, toFaults } from '../../server/validation.ts'
-import { namedObject } from '../../schemas/named.ts'
 import { AsyncBody } from '../../schemas/chat.ts'
 
 const question = 'What were the total sales by region?'

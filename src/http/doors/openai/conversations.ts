@@ -1,5 +1,4 @@
-import { route } from '../../schemas/route.ts'
-import { maybe } from '../../schemas/shared.ts'
+import { route, maybe } from '../../schemas/shared.ts'
 import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import type { CurrentAgent } from '../../../configuration/agent.ts'
@@ -21,7 +20,7 @@ const conversationId = { conversation_id: 'conv_0198f0a4-6a1e-7c3b-9f52-2d4c6b8e
 const unknownConversation = '404: the caller has no such conversation.'
 const page = { limit: 20, order: 'asc', after: 'msg_0198f0a4-6a1e-7c3b-9f52-2d4c6b8e1a70~1_0' }
 
-export interface ConversationServices {
+interface ConversationServices {
   agent: CurrentAgent
   conversations: Conversations
   sessionStore: Pick<SessionStore, 'find' | 'messages'>

@@ -1,5 +1,4 @@
-import { route } from '../../schemas/route.ts'
-import { orNull } from '../../schemas/shared.ts'
+import { route, orNull } from '../../schemas/shared.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import type { App } from '../../server/app.ts'
@@ -17,7 +16,7 @@ import { openAiErrors } from './errors.ts'
 const fileId = { file_id: 'file-0199f3c2-7c1e-7d51-b0ab-3f6f1d0c8a11' }
 const unknownFile = 'A file that does not exist, has expired or belongs to another caller is 404.'
 
-export interface FileServices {
+interface FileServices {
   agent: CurrentAgent
   uploads: Uploads
 }
@@ -178,7 +177,7 @@ const Purpose = Type.Enum([...purposes], {
 const minSeconds = 3600
 const maxSeconds = 30 * 24 * 3600
 
-export const FileForm = Type.Object({
+const FileForm = Type.Object({
   file: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The file.' }),
   purpose: Purpose,
   'expires_after[anchor]': Type.Optional(Type.Literal('created_at', { description: 'The only anchor.' })),
@@ -191,7 +190,7 @@ export const FileForm = Type.Object({
   ),
 })
 
-export const FileQuery = Type.Object({
+const FileQuery = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 10_000, default: 10_000 }),
   order: Type.Enum(['asc', 'desc'], { default: 'desc', description: '`desc`: newest first.' }),
   after: Type.Optional(Type.String({ maxLength: 200, description: 'The id of a file: the page begins after this file.' })),
@@ -212,7 +211,7 @@ export const File = Type.Object({
   status: Type.Literal('processed'),
 })
 
-export const FileList = Type.Object({
+const FileList = Type.Object({
   object: Type.Literal('list'),
   data: Type.Array(File),
   first_id: orNull(Type.String()),
@@ -220,7 +219,7 @@ export const FileList = Type.Object({
   has_more: Type.Boolean(),
 })
 
-export const DeletedFile = Type.Object({ id: Type.String(), object: Type.Literal('file'), deleted: Type.Literal(true) })
+const DeletedFile = Type.Object({ id: Type.String(), object: Type.Literal('file'), deleted: Type.Literal(true) })
 
 /** The upload of `file-<id>`. Another text gives an id that no upload has. */
 export function toUploadId(fileId: string): string {
@@ -244,7 +243,7 @@ export function toFile({ id, size, createdAt, expiresAt, name, purpose }: Upload
 }
 
 /** Checks the fields of `POST /v1/files`. Throws `validation`. */
-export function toDescription(fields: FormFields, file: { name: string; type: string }, now: number): UploadDescription {
+function toDescription(fields: FormFields, file: { name: string; type: string }, now: number): UploadDescription {
   for (const name of fields.keys()) if (!knownFields.has(name)) throw invalid(['body', name], 'is not known', 'unsupported_parameter')
   return { ...file, purpose: toPurpose(fields.get('purpose')), expiresAt: toExpiry(fields, now) }
 }

@@ -1,6 +1,5 @@
-import { object } from '../../schemas/named.ts'
+import { object, maybe } from '../../schemas/shared.ts'
 import { Type, type TSchema } from 'typebox'
-import { maybe } from '../../schemas/shared.ts'
 import { reasoningEfforts, type ModelOptions, type ToolChoice } from '../../../agent/model.ts'
 import { parametersLackedBy, wireOf } from '../../../configuration/models/abilities.ts'
 import type { AgentConfig } from '../../../configuration/schema.ts'

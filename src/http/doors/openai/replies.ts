@@ -1,6 +1,5 @@
-import { orNull } from '../../schemas/shared.ts'
+import { orNull, namedObject } from '../../schemas/shared.ts'
 import { Type, type TSchema } from 'typebox'
-import { namedObject } from '../../schemas/named.ts'
 import { waitingFields, GeneratedArtifact } from '../../schemas/chat.ts'
 
 /** Reply schemas of the routes for OpenAI clients, for the OpenAPI document. */

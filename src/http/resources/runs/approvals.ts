@@ -1,4 +1,4 @@
-import { replies, route } from '../../schemas/route.ts'
+import { replies, route, Id, pageLimit, maybe, optionalText, named, namedObject, object } from '../../schemas/shared.ts'
 import { Type } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
 import type { JsonObject, JsonValue } from '../../../agent/messages.ts'
@@ -9,11 +9,9 @@ import { toSharedView } from '../../../runs/run-view.ts'
 import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { contentBytes } from '../../server/read-bodies.ts'
-import { Id, pageLimit, maybe, optionalText } from '../../schemas/shared.ts'
 import { Run, readRunView, type ViewServices } from './runs.ts'
-import { named, namedObject, object } from '../../schemas/named.ts'
 
-export interface ApprovalServices extends ViewServices {
+interface ApprovalServices extends ViewServices {
   approvals: Approvals
 }
 

@@ -1,13 +1,11 @@
-import { replies, route } from '../../schemas/route.ts'
+import { replies, route, Id, Offset, pageLimit, Time, toTime, orNull, optionalText, namedObject } from '../../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../../server/app.ts'
 import { accessTo } from '../../../access/permissions.ts'
 import { invalid } from '../../../errors.ts'
 import type { ListRuns } from '../../../runs/run-list.ts'
 import { principalOf } from '../../server/authenticate.ts'
-import { Id, Offset, pageLimit, Time, toTime, orNull, optionalText } from '../../schemas/shared.ts'
 import { Run } from './runs.ts'
-import { namedObject } from '../../schemas/named.ts'
 import type { ListCallbacks } from '../../../runs/callbacks/callback-list.ts'
 import { InterruptedEvent } from '../../schemas/chat.ts'
 
@@ -32,7 +30,7 @@ const Query = Type.Object({
   before: Offset,
 })
 
-export const RunSummary = namedObject('RunSummary', {
+const RunSummary = namedObject('RunSummary', {
   request_id: Type.String(),
   session_id: Type.String(),
   issuer: Type.String({ description: 'The issuer of the key that started the run.' }),
@@ -74,7 +72,7 @@ const Attempt = Type.Object({
   response_body: optionalText(`The answer of the receiver as text. ${bodyNote}`),
 })
 
-export const Callback = namedObject('Callback', {
+const Callback = namedObject('Callback', {
   request_id: Type.String({ description: 'The request id of the run that the callback reports.' }),
   issuer: Type.String(),
   sub: Type.String({ description: 'The caller of the run.' }),

@@ -1,4 +1,4 @@
-import { replies, route } from '../../schemas/route.ts'
+import { replies, route, Id, orNull, optionalText, maybe, namedObject, object } from '../../schemas/shared.ts'
 import { Type, type TSchema } from 'typebox'
 import type { App } from '../../server/app.ts'
 import { accessTo } from '../../../access/permissions.ts'
@@ -6,9 +6,7 @@ import { createFindRunKey } from '../../../runs/run-view.ts'
 import type { RunStore } from '../../../runs/run-store.ts'
 import type { RunTraces } from '../../../runs/trace/run-traces.ts'
 import { principalOf } from '../../server/authenticate.ts'
-import { Id, orNull, optionalText, maybe } from '../../schemas/shared.ts'
 import { OwnerQuery, whereId, whose } from './runs.ts'
-import { namedObject, object } from '../../schemas/named.ts'
 
 const params = Type.Object({ request_id: Id })
 
@@ -117,13 +115,13 @@ export const Span = namedObject('Span', 'A part of a run.', {
   ),
 })
 
-export const RunTrace = namedObject('RunTrace', 'The parts of a run as spans.', {
+const RunTrace = namedObject('RunTrace', 'The parts of a run as spans.', {
   request_id: Type.String(),
   status: Type.Enum(['pending', 'running', 'interrupted', 'success', 'error', 'timeout', 'cancelled']),
   spans: Type.Array(Span, { description: 'Ordered by start; the run itself is the first.' }),
 })
 
-export interface RunTraceServices {
+interface RunTraceServices {
   traces: RunTraces
   runStore: Pick<RunStore, 'ownersOf'>
 }

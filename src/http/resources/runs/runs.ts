@@ -1,4 +1,4 @@
-import { replies, route } from '../../schemas/route.ts'
+import { replies, route, ErrorReply, Id, orNull, namedObject } from '../../schemas/shared.ts'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../../server/app.ts'
@@ -14,17 +14,15 @@ import { createFindRunKey, toRunView, toSharedView, type RunView } from '../../.
 import { keptFilesOf } from '../../../runs/log/outcome.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { disconnectSignal, followNamed, type Exchange, type OpenChat } from '../../reader.ts'
-import { ErrorReply, Id, orNull } from '../../schemas/shared.ts'
 import { lastEventHeader, lastEventNumber, sendRun } from '../../send-run.ts'
 import { streamChunks } from '../../doors/core/projection.ts'
-import { namedObject } from '../../schemas/named.ts'
 import { waitingFields, InterruptedEvent, eventStream, ChainAnswer } from '../../schemas/chat.ts'
 
 export const whereId = 'Take a `request_id` from `GET /core/v1/runs`, or from the header `request-id` of a chat.'
 export const whose =
   'An administrator names the run of another caller by `issuer` and `sub`; where several match, the reply is 409 `AmbiguousRun`.'
 
-export interface RunServices {
+interface RunServices {
   artifacts: Pick<Artifacts, 'toAnswerFiles'>
   runs: Runs
   runStore: Pick<RunStore, 'find' | 'ownersOf'>

@@ -1,4 +1,4 @@
-import { route } from '../../../schemas/route.ts'
+import { route, IdHeaders } from '../../../schemas/shared.ts'
 import { accessTo } from '../../../../access/permissions.ts'
 import type { App } from '../../../server/app.ts'
 import { principalOf } from '../../../server/authenticate.ts'
@@ -11,14 +11,13 @@ import { toCompletionRequest } from './request.ts'
 import { CompletionBody } from './schemas.ts'
 import { ChatCompletion, ChatCompletionChunk, jsonOrEvents, openAiRefusals } from '../replies.ts'
 import type { Exchange, Opening } from '../../../reader.ts'
-import { IdHeaders } from '../../../schemas/shared.ts'
 import { sendRun } from '../../../send-run.ts'
 import { openAiErrors } from '../errors.ts'
 
 const question = 'What were the total sales by region?'
 const messages = [{ role: 'user', content: question }]
 
-export type CompletionServices = ChatServices & OutputServices
+type CompletionServices = ChatServices & OutputServices
 
 /** Chats in the form of OpenAI's chat completions. Errors have the shape of OpenAI's API. */
 export function chatCompletionRoutes(app: App, services: CompletionServices): void {

@@ -1,8 +1,7 @@
-import { object } from '../../../schemas/named.ts'
+import { object, maybe } from '../../../schemas/shared.ts'
 import { Type } from 'typebox'
 import { clientToolName, maxClientTools } from '../../../schemas/chat.ts'
 import { Effort, InputAudio, Reasoning, sampling, Verbosity } from '../parameters.ts'
-import { maybe } from '../../../schemas/shared.ts'
 
 /** Request schemas of chat completions. A parameter has its effect or is refused; `parameters.ts` decides on unknown parameters. */
 

@@ -1,4 +1,4 @@
-import { route } from '../../../schemas/route.ts'
+import { route, IdHeaders, optionalText } from '../../../schemas/shared.ts'
 import type { FastifySchema, FastifyReply, FastifyRequest } from 'fastify'
 import { accessTo } from '../../../../access/permissions.ts'
 import { ServiceError } from '../../../../errors.ts'
@@ -11,7 +11,6 @@ import { lastReceived } from '../../../../runs/parts.ts'
 import { streamResponse } from './projection.ts'
 import { ResponseEvent, ResponseReply, ResponseBody, Deleted, ItemList } from './schemas.ts'
 import { openResponse, toResponse } from './response.ts'
-import { IdHeaders, optionalText } from '../../../schemas/shared.ts'
 import { sendRun } from '../../../send-run.ts'
 import { Type } from 'typebox'
 import type { EchoStore } from '../../../../runs/log/echo-store.ts'
@@ -109,7 +108,7 @@ function refuseOperation(app: App, url: string, reason: string): void {
   })
 }
 
-export interface StoredResponseServices extends ReaderServices {
+interface StoredResponseServices extends ReaderServices {
   runs: Pick<Runs, 'follow' | 'cancel'>
   runStore: Pick<RunStore, 'find'>
   echoes: Pick<EchoStore, 'remove'>

@@ -1,8 +1,7 @@
-import { object } from '../../../schemas/named.ts'
+import { object, maybe, orNull } from '../../../schemas/shared.ts'
 import { Type, type Static } from 'typebox'
 import { clientToolName, GeneratedArtifact, waitingFields } from '../../../schemas/chat.ts'
 import { InputAudio, Reasoning, sampling, Verbosity } from '../parameters.ts'
-import { maybe, orNull } from '../../../schemas/shared.ts'
 
 /** Schemas of responses: the request, whose parameters are checked in `parameters.ts`, and the replies. */
 
