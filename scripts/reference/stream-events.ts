@@ -1,4 +1,4 @@
-import { agentSteps, finishReasons } from '../../src/http/doors/core/projection.ts'
+import { agentSteps, finishReasons } from '../../src/http/schemas/chat.ts'
 import { defaultKeepAliveMs, sseHeaders, stalledMs } from '../../src/http/server/sse.ts'
 import { readSchemas } from './operations.ts'
 import { describeType, type Schema } from './schema-types.ts'

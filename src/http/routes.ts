@@ -3,6 +3,8 @@ import { a2aRoutes } from './doors/a2a/routes.ts'
 import { agUiRoutes } from './doors/ag-ui/routes.ts'
 import { asyncRoutes } from './doors/core/async.ts'
 import { chatRoutes } from './doors/core/chat.ts'
+import { runStreamRoute } from './doors/core/run-stream.ts'
+import { toolExecutionRoute } from './doors/core/tool-execution.ts'
 import { resourceMetadataRoutes } from './doors/mcp/resource-metadata.ts'
 import { mcpRoutes } from './doors/mcp/routes.ts'
 import { chatCompletionRoutes } from './doors/openai/completions/routes.ts'
@@ -53,6 +55,7 @@ export const routes = [
   sessionRoutes,
   runListRoute,
   runRoutes,
+  runStreamRoute,
   runTraceRoutes,
   callbackListRoute,
   approvalRoutes,
@@ -60,6 +63,7 @@ export const routes = [
   memoryRoutes,
   subAgentRoutes,
   toolRoutes,
+  toolExecutionRoute,
   changedToolRoutes,
   prometheusRoute,
   observabilityRoutes,

@@ -90,6 +90,14 @@ test('imports point inward', () => {
   assert.deepEqual(faults, [])
 })
 
+test('doors, resources and their schemas import in one direction', () => {
+  const layers = ['http/doors/', 'http/resources/', 'http/schemas/']
+  const layerOf = (file: string) => layers.find((layer) => file.startsWith(layer))
+  const isFault = (from: string | undefined, to: string | undefined) => from && to && from !== to && to !== 'http/schemas/'
+  const faults = files.flatMap((file) => targetsOf(file).filter((target) => isFault(layerOf(file), layerOf(target))))
+  assert.deepEqual(faults, [])
+})
+
 test('one file loads the embedded model', () => {
   const isModel = (file: string) => folderOf(file) === 'demo-model'
   const importers = files.filter((file) => !isModel(file) && targetsOf(file).some(isModel))

@@ -3,11 +3,10 @@ import { invalid, ServiceError, statusOf } from '../../errors.ts'
 import type { Principal } from '../../access/permissions.ts'
 import type { Reader } from '../reader.ts'
 import type { LoggedEvent } from '../../runs/run.ts'
-import { ErrorReply } from '../schemas/shared.ts'
+import { ErrorReply, namedObject } from '../schemas/shared.ts'
 import type { ErrorShape } from '../server/error-reply.ts'
 import { contextHeaders } from '../server/request-headers.ts'
 import { Type } from 'typebox'
-import { namedObject } from '../schemas/shared.ts'
 
 /** What the protocols of agents, MCP and A2A, have in common. */
 

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { Memories } from '../../memory/memories.ts'
 import { principalOf } from '../server/authenticate.ts'
-import { whereId } from './runs/runs.ts'
+import { runParams, whereId } from '../named-runs.ts'
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
@@ -87,7 +87,7 @@ ${whereId} A run that has not ended is 409 \`RunNotEnded\`.`,
           value: { score: 1, comment: 'A short answer with its source, as it should be.' },
         },
       },
-      params: Type.Object({ request_id: Id }),
+      params: runParams,
       body: FeedbackBody,
       response: replies({ 200: Feedback }, 404, 409, 410, 422),
     }),

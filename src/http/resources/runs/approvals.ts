@@ -9,6 +9,7 @@ import { toSharedView } from '../../../runs/run-view.ts'
 import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { contentBytes } from '../../server/read-bodies.ts'
+import { runParams } from '../../named-runs.ts'
 import { Run, readRunView, type ViewServices } from './runs.ts'
 
 interface ApprovalServices extends ViewServices {
@@ -133,7 +134,7 @@ A call of a client tool, listed in \`client_tool_calls\` of the answer, takes \`
           value: { tool_call_id: '01a20017-987c-796c-bd1d-309ce67be88f', decision: 'output', output: { city: 'Basel' } },
         },
       },
-      params: Type.Object({ request_id: Id }),
+      params: runParams,
       body: Decision,
       response: replies({ 200: Run }, 404, 409, 410, 422),
     }),

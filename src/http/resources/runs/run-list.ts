@@ -5,25 +5,23 @@ import { accessTo } from '../../../access/permissions.ts'
 import { invalid } from '../../../errors.ts'
 import type { ListRuns } from '../../../runs/run-list.ts'
 import { principalOf } from '../../server/authenticate.ts'
+import { NamedText } from '../../named-runs.ts'
 import { Run } from './runs.ts'
 import type { ListCallbacks } from '../../../runs/callbacks/callback-list.ts'
 import { InterruptedEvent } from '../../schemas/chat.ts'
 
 const Operation = Type.Enum(['chain', 'chain_streaming', 'chain_async'])
 
-/** NUL is excluded: Postgres stores no NUL in text. */
-const Text = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 1024, pattern: '^[^\\u0000]*$', description }))
-
 const Query = Type.Object({
   status: Type.Optional(Type.Index(Run, ['status'])),
   session_id: Type.Optional(Id),
   operation: Type.Optional(Operation),
-  sub: Text('Runs of the callers with this `sub`, of any issuer.'),
-  tool: Text('Ended runs that have called this tool.'),
+  sub: NamedText('Runs of the callers with this `sub`, of any issuer.'),
+  tool: NamedText('Ended runs that have called this tool.'),
   tool_errors: Type.Optional(
     Type.Boolean({ description: '`true`: ended runs in which a tool call has failed, whatever their status; `false`: the other runs.' }),
   ),
-  version: Text('Runs that were executed with this version of the configuration.'),
+  version: NamedText('Runs that were executed with this version of the configuration.'),
   since: Time('Runs accepted at this time or later.'),
   until: Time('Runs accepted before this time.'),
   limit: pageLimit,

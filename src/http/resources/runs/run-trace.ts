@@ -1,14 +1,10 @@
-import { replies, route, Id, orNull, optionalText, maybe, namedObject, object } from '../../schemas/shared.ts'
+import { replies, route, orNull, optionalText, maybe, namedObject, object } from '../../schemas/shared.ts'
 import { Type, type TSchema } from 'typebox'
 import type { App } from '../../server/app.ts'
 import { accessTo } from '../../../access/permissions.ts'
-import { createFindRunKey } from '../../../runs/run-view.ts'
 import type { RunStore } from '../../../runs/run-store.ts'
 import type { RunTraces } from '../../../runs/trace/run-traces.ts'
-import { principalOf } from '../../server/authenticate.ts'
-import { OwnerQuery, whereId, whose } from './runs.ts'
-
-const params = Type.Object({ request_id: Id })
+import { keyOfRun, OwnerQuery, runParams, whereId, whose } from '../../named-runs.ts'
 
 const Query = Type.Object({
   ...OwnerQuery.properties,
@@ -128,8 +124,6 @@ interface RunTraceServices {
 
 /** The trace of a run: what the run did, when, and why. */
 export function runTraceRoutes(app: App, { traces, runStore }: RunTraceServices): void {
-  const findKey = createFindRunKey(runStore)
-
   app.get(
     '/core/v1/runs/:request_id/trace',
     route(accessTo.readRun, 'Runs', {
@@ -139,14 +133,13 @@ export function runTraceRoutes(app: App, { traces, runStore }: RunTraceServices)
         'The trace grows while the run lasts, and is kept as long as the run. Long values are cut, and their span has `truncated`; `span` gets a span with whole values.',
       text: `Use it to see why a run took its time, or what a model was asked. ${whereId} ${whose} A span that is not there is 404.`,
       parameters: { span: 'model:1' },
-      params,
+      params: runParams,
       querystring: Query,
       response: replies({ 200: RunTrace }, 404, 409, 410, 422),
     }),
     async (request) => {
-      const { request_id: requestId } = request.params
-      const { issuer, sub, span } = request.query
-      const key = await findKey(principalOf(request), { requestId, issuer, sub })
+      const { span } = request.query
+      const key = await keyOfRun(runStore, request)
       return span === undefined ? traces.find(key) : traces.findSpan(key, span)
     },
   )
