@@ -109,7 +109,7 @@ const store: Row[] = [
   ['commit-found', 'store/postgres/scopes.ts', 'A commit without an answer is not made twice'],
   ['commit-not-found', 'store/postgres/scopes.ts', 'A commit that was lost is made again', 600],
   ['commit-unknown', 'store/postgres/scopes.ts', 'A commit whose outcome cannot be found is an error'],
-  ['begin-found', 'store/runs/begin.ts', 'A begin without an answer belongs to its process'],
+  ['begin-found', 'store/runs/postgres-chat.ts', 'A begin without an answer belongs to its process'],
   ['group-stored', 'store/runs/chat-groups.ts', 'Chats that share a statement have an outcome each', 120],
   ['group-left-chats-out', 'store/runs/chat-groups.ts', 'A chat that its group leaves out is stored by itself'],
   ['group-failed', 'store/runs/chat-groups.ts', 'A group that fails stores nothing'],
@@ -117,7 +117,7 @@ const store: Row[] = [
   ['unit-retried', 'store/postgres/faults.ts', 'A transaction that failed is repeated as a whole', 60],
   ['store-away', 'store/postgres/faults.ts', 'Nothing is acknowledged while the database is away', 60],
   ['bus-gap', 'store/postgres/bus.ts', 'Nothing depends on messages between processes', 600],
-  ['job-failed', 'store/jobs/worker.ts', 'A job that fails runs again'],
+  ['job-failed', 'store/jobs/jobs.ts', 'A job that fails runs again'],
   ['callback-refused', 'runs/callbacks/callbacks.ts', 'A refused callback is sent again under its id', 120],
   ['callback-of-late-try', 'runs/callbacks/callbacks.ts', 'A repeated callback keeps its id', 600],
 ]

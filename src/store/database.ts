@@ -1,9 +1,8 @@
-import type { Compilable, Kysely } from 'kysely'
+import type { Compilable, CompiledQuery, Kysely } from 'kysely'
 import type pg from 'pg'
 import { ServiceError } from '../errors.ts'
-import type { JobStore } from './jobs/job-store.ts'
-import type { Connection, Result, SyncConnection } from './statement.ts'
 import type { Tables } from './tables.ts'
+import type { Job, JobKind, NewJob } from '../runs/jobs.ts'
 
 /** The service's database: SQLite in this process, or a Postgres server. */
 export interface Database {
@@ -89,4 +88,163 @@ export class CommitUnknown extends ServiceError {
 export function query<R>(connection: Connection, builder: Compilable<R>): Promise<Result<R>> {
   const { sql, parameters } = builder.compile()
   return connection.execute<R>(sql, parameters)
+}
+
+/** A connection, or a transaction on a connection. Parameters are bound, never part of the SQL text. */
+export interface Connection {
+  execute<R>(sql: string, parameters: readonly unknown[]): Promise<Result<R>>
+}
+
+export interface Result<R> {
+  rows: R[]
+  /** Rows inserted, updated or deleted. */
+  changes: number
+}
+
+/** Makes placeholders of a query that is compiled once: `param('x')` stands for the value `x` of `P`. */
+export interface Param<P> {
+  <K extends keyof P & string>(name: K): P[K]
+}
+
+/** An object with the same names, and a value made of each. */
+export function mapColumns<K extends string, V, R>(columns: Readonly<Record<K, V>>, toValue: (name: K, value: V) => R): Record<K, R> {
+  const entries = Object.entries(columns) as [K, V][]
+  return Object.fromEntries(entries.map(([name, value]) => [name, toValue(name, value)])) as Record<K, R>
+}
+
+/** A placeholder for each of the columns. */
+export function paramsOf<K extends keyof P & string, P>(
+  param: Param<P>,
+  columns: readonly K[] | Readonly<Record<K, unknown>>,
+): { [C in K]: P[C] } {
+  const names = (Array.isArray(columns) ? columns : Object.keys(columns)) as K[]
+  return Object.fromEntries(names.map((name) => [name, param(name)])) as { [C in K]: P[C] }
+}
+
+/** A placeholder in a query that is compiled once and run often. */
+class Parameter {
+  readonly name: string
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+export type Statement<P, R> = (connection: Connection, values: P) => Promise<Result<R>>
+
+type Build<P, R> = (db: Kysely<Tables>, param: Param<P>) => Compilable<R>
+
+/**
+ * Compiles a Kysely query at its first execution, so that each further execution only binds values. The rows have the type of the query.
+ */
+export function statement<P extends object, R>(db: Kysely<Tables>, build: Build<P, R>): Statement<P, R> {
+  const bind = bindings(db, build)
+  return (connection, values) => {
+    const { sql, parameters } = bind(values)
+    return connection.execute(sql, parameters)
+  }
+}
+
+/** The writing connection of a database in this process, within a unit of work. */
+export interface SyncConnection {
+  rows<R>(sql: string, parameters: readonly unknown[]): R[]
+  /** Executes a statement without `returning`, and returns the number of changed rows. `returning` costs as much as the insert of a row. */
+  change(sql: string, parameters: readonly unknown[]): number
+}
+
+/** Like `statement`, for `SyncConnection.rows`. */
+export function syncRows<P extends object, R>(db: Kysely<Tables>, build: Build<P, R>): (connection: SyncConnection, values: P) => R[] {
+  const bind = bindings(db, build)
+  return (connection, values) => {
+    const { sql, parameters } = bind(values)
+    return connection.rows<R>(sql, parameters)
+  }
+}
+
+/** Like `statement`, for `SyncConnection.change`. */
+export function syncChange<P extends object>(
+  db: Kysely<Tables>,
+  build: Build<P, unknown>,
+): (connection: SyncConnection, values: P) => number {
+  const bind = bindings(db, build)
+  return (connection, values) => {
+    const { sql, parameters } = bind(values)
+    return connection.change(sql, parameters)
+  }
+}
+
+function bindings<P extends object, R>(db: Kysely<Tables>, build: Build<P, R>): (values: P) => { sql: string; parameters: unknown[] } {
+  let compiled: Pick<CompiledQuery, 'sql' | 'parameters'> | undefined
+  return (values) => {
+    compiled ??= build(db, (name) => new Parameter(name) as never).compile()
+    const { sql, parameters } = compiled
+    return { sql, parameters: parameters.map((value) => (value instanceof Parameter ? values[value.name as keyof P] : value)) }
+  }
+}
+
+/**
+ * Waits until all queries have settled, then resolves to their results or rejects with the first error. On Postgres the queries share one
+ * round trip. `Promise.all` would reject earlier, while other queries of the unit are still running.
+ */
+export async function allSettledOrThrow<const T extends readonly (Promise<unknown> | undefined)[]>(pending: T): Promise<AwaitedAll<T>> {
+  const all = pending.map((query) => Promise.resolve(query))
+  await Promise.allSettled(all)
+  return Promise.all(all) as Promise<AwaitedAll<T>>
+}
+
+type AwaitedAll<T extends readonly unknown[]> = { -readonly [I in keyof T]: Awaited<T[I]> }
+
+/** Port: the durable queue of jobs. */
+export interface JobStore {
+  /** Lease in milliseconds: a claimed job that is not renewed within the lease may be claimed again. */
+  readonly leaseMs: number
+  /** Adds jobs within a unit of work. A job with an existing id is skipped. */
+  insert(connection: Connection, jobs: readonly NewJob[]): Promise<void>
+  table(options: { now(): number }): JobTable
+  /** Counts waiting and active jobs of all processes by kind. The numbers are a few seconds old. */
+  count(): Promise<{ kind: string; count: number }[]>
+  /** Counts the jobs by kind and state. `running`: the jobs that this process runs, by kind. */
+  states(options: { now: number; running: ReadonlyMap<string, number> }): Promise<JobStates[]>
+  /** Returns jobs of dead processes to the queue, and returns the kinds with jobs that are due before the next call. Called every `maintainMs`. */
+  maintain?(): Promise<JobKind[]>
+}
+
+/** Milliseconds between calls of `maintain`. */
+export const maintainMs = 3000
+
+/** Numbers of jobs of a kind. */
+export interface JobStates {
+  kind: string
+  /** Wait for a worker now, or for a time. */
+  due: number
+  scheduled: number
+  running: number
+  /** Have failed, and wait for the next try, or were given up. */
+  failed: number
+}
+
+/** The operations of a worker. A claim holds a job for one lease, and `renew` extends the lease. */
+export interface JobTable {
+  /** Claims up to `limit` due jobs. Concurrent claims never get the same job. */
+  claim(kind: JobKind, limit: number): Promise<Claim>
+  /** Milliseconds until the next job is due; undefined if `maintain` finds the job in time. Absent where each claim tells. */
+  nextMs?(kind: JobKind): Promise<number | undefined>
+  /** Renews the leases. Returns the jobs that another worker has claimed since. */
+  renew(jobs: readonly Job[]): Promise<Job[]>
+  /** Makes the job due at `dueAt`. `wantedAt` restarts the day after which a failing job is given up. */
+  requeue(job: Job, dueAt: number, wantedAt: number): Promise<void>
+  remove(job: Job): Promise<void>
+  /** Ends a job that failed for too long: no worker claims the job again. */
+  giveUp(job: Job): Promise<void>
+}
+
+export interface Claim {
+  claimed: ClaimedJob[]
+  /** Milliseconds from now until the next job may be due; undefined: unknown. */
+  nextMs: number | undefined
+}
+
+export interface ClaimedJob {
+  job: Job
+  /** First due time, or that of the last requeue, in epoch milliseconds. */
+  wantedAt: number
 }

@@ -5,13 +5,13 @@ import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { createAccessKeyStore } from './secrets/access-keys.ts'
-import { query, type Database, type Scope } from './database.ts'
+import { query, type Database, type Scope, type Connection, type SyncConnection } from './database.ts'
 import { excerptsOf, pageOf } from './sessions/session-rows.ts'
 import { createSessionStore } from './sessions/sessions.ts'
 import { jobStatements } from './jobs/sqlite-jobs.ts'
 import { queueStatements } from './queue/statements.ts'
 import type { RunReports, Span } from '../runs/reports/observability.ts'
-import { createRunRanks } from './queue/ranks.ts'
+import { createRunRanks } from './queue/moves.ts'
 import type { CallbackPage } from '../runs/callbacks/callback-list.ts'
 import { createCallbackListStore } from './runs/callbacks.ts'
 import { createRunListStore } from './reports/run-list.ts'
@@ -31,7 +31,6 @@ import { removeRunDetails, removeSessions } from './sessions/remove-session.ts'
 import { createRetentionStore } from './sessions/retention.ts'
 import { createUploadStore } from './documents/uploads.ts'
 import { openSqlite } from './sqlite/sqlite.ts'
-import type { Connection, SyncConnection } from './statement.ts'
 import { hasWord, wordFunction } from './words.ts'
 import { endOf } from '../../test/store/fixture.ts'
 
@@ -200,9 +199,9 @@ test('series are read from covering indexes, newest first, without a sort', asyn
 test('the end of a simple chat writes no entry of the lists of runs', async () => {
   const updates: string[] = []
   const connection: SyncConnection = { rows: () => [], change: (sql) => updates.push(sql) }
-  const chat = createSqliteChat(database.db, { unit: async (work) => work(connection) })
-  const key = { ...caller, requestId: 'r' }
-  await chat.finish({ key, fence: 1, ended: endOf({ session: 's', messageIndex: 0, messageCount: 1, windowStart: 0 }), hourRow: 0 })
+  const byStep = { begin: () => assert.fail(), finish: () => assert.fail() }
+  const chat = createSqliteChat(database.db, { unit: async (work) => work(connection) }, byStep)
+  await chat.finish({ ...caller, requestId: 'r' }, 1, endOf({ session: 's', messageIndex: 0, messageCount: 1, windowStart: 0 }))
   const end = updates.find((sql) => sql.startsWith('update "runs"'))!
   const indexOf = explainer.prepare(`select name from sqlite_master where type = 'index' and rootpage = ?`)
   const opened = explainer.prepare(`explain ${end}`).all()

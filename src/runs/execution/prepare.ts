@@ -95,12 +95,12 @@ export async function loadProgress(run: LiveRun, progress: Progress, deps: RunPo
 }
 
 async function loadCheckpoints(run: LiveRun, progress: Progress, store: RunStore): Promise<void> {
-  const load = () => Promise.all([store.checkpoints(run.key), store.decisions(run.key)])
-  const [checkpoints, decisions] = await run.times.during('store', load)
+  const checkpoints = await run.times.during('store', () => store.checkpoints(run.key))
   restore(run, progress, checkpoints)
   reachState(checkpoints.length > 0 ? 'resumed-with-progress' : 'resumed-without-progress')
   if (callsWithoutResult(progress.messages).length > 0) reachState('resumed-in-tool')
-  progress.decisions = decisions
+  // An interruption stores a checkpoint.
+  if (checkpoints.length > 0) progress.decisions = await run.times.during('store', () => store.decisions(run.key))
 }
 
 /** False for a new run without images and files, in a session whose window has no attachments and no tool results. */

@@ -9,10 +9,9 @@ import type {
 } from '../../configuration/configuration-store.ts'
 import type { ConfigData } from '../../configuration/change/merge.ts'
 import { ServiceError } from '../../errors.ts'
-import { query, type Database } from '../database.ts'
+import { query, type Database, type Connection } from '../database.ts'
 import type { SecretBox } from '../secrets/secret-box.ts'
 import { createSecrets, configurationName } from '../secrets/secrets.ts'
-import type { Connection } from '../statement.ts'
 import type { ConfigurationRow } from '../tables.ts'
 
 /** Limits: configurations that can be restored, and configurations whose texts count as seen. */

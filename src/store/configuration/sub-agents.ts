@@ -1,10 +1,9 @@
 import { sql } from 'kysely'
 import { callerKey, type Owner } from '../../access/owner.ts'
 import type { BusyMark, SubAgent, SubAgentStore } from '../../sub-agents/sub-agent-store.ts'
-import { query, type Database } from '../database.ts'
+import { query, type Database, statement, type Connection, type Param } from '../database.ts'
 import { clockOf } from '../leases/processes.ts'
 import { toText } from '../rows.ts'
-import { statement, type Connection, type Param } from '../statement.ts'
 import type { SubAgentRow } from '../tables.ts'
 
 /** `SubAgentStore` on either database. */

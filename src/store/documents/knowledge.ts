@@ -3,9 +3,8 @@ import { sql, type Kysely } from 'kysely'
 import type { Metadata } from '../../files/document.ts'
 import type { DocumentStatus, KnowledgeStore, ReadyDocument } from '../../knowledge/knowledge-store.ts'
 import { knowledgePurpose, type Upload } from '../../uploads/upload-store.ts'
-import { query, type Database } from '../database.ts'
+import { query, type Database, type Connection } from '../database.ts'
 import { toText } from '../rows.ts'
-import type { Connection } from '../statement.ts'
 import type { KnowledgeDocumentRow, Tables, UploadRow } from '../tables.ts'
 
 const unfinished = ['waiting', 'indexing'] as const

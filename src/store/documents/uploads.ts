@@ -9,10 +9,9 @@ import {
   type UploadScope,
   type UploadStore,
 } from '../../uploads/upload-store.ts'
-import { query, type Database } from '../database.ts'
+import { query, type Database, type Connection } from '../database.ts'
 import { addDocument, removeDocuments } from './knowledge.ts'
 import { toText } from '../rows.ts'
-import type { Connection } from '../statement.ts'
 import type { Tables, UploadRow } from '../tables.ts'
 
 /** `UploadStore` on either database. */

@@ -1,8 +1,6 @@
 import { PgBoss, type Db, type JobInsert, type JobWithMetadata } from 'pg-boss'
 import type { Job, JobKind, NewJob } from '../../runs/jobs.ts'
-import { type Database, type Scope, query } from '../database.ts'
-import { maintainMs, type JobStates, type JobStore, type JobTable } from './job-store.ts'
-import type { Connection } from '../statement.ts'
+import { type Database, type Scope, query, type Connection, maintainMs, type JobStates, type JobStore, type JobTable } from '../database.ts'
 import type { JobRow } from '../tables.ts'
 import { bossSchema, deadLetterQueue, heartbeatSeconds, passive } from './pg-boss-schema.ts'
 

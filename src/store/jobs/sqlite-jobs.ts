@@ -1,9 +1,7 @@
 import { sql, type RawBuilder, type Kysely } from 'kysely'
 import type { Job, JobKind } from '../../runs/jobs.ts'
-import { query, type Database } from '../database.ts'
-import type { JobStore, JobTable } from './job-store.ts'
+import { query, type Database, statement, type Param, type JobStore, type JobTable } from '../database.ts'
 import type { JobRow, Tables } from '../tables.ts'
-import { statement, type Param } from '../statement.ts'
 
 /** Lease in milliseconds: jobs of a killed process wait for the end of their lease. */
 const leaseMs = 15_000

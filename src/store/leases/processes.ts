@@ -1,6 +1,5 @@
 import { sql, type RawBuilder } from 'kysely'
-import { query, type Database } from '../database.ts'
-import type { Connection } from '../statement.ts'
+import { query, type Database, type Connection } from '../database.ts'
 import type { Losses } from '../../runs/run-store.ts'
 import { parseJson } from '../rows.ts'
 import type { RunRow } from '../tables.ts'

@@ -2,9 +2,8 @@ import { sql, type Kysely } from 'kysely'
 import type { Owner } from '../../access/owner.ts'
 import type { Change, Material, MemoryStore, StoredMemory, Memory, MemoryKind, MemorySource, Origin, Vector } from '../../memory/memory.ts'
 import type { MessageData } from '../../sessions/message.ts'
-import { query, type Database } from '../database.ts'
+import { query, type Database, statement, type Connection, type Param } from '../database.ts'
 import { parseJson, toText } from '../rows.ts'
-import { statement, type Connection, type Param } from '../statement.ts'
 import type { MemoryRow, MemorySourceRow, Tables } from '../tables.ts'
 
 /** `MemoryStore` on either database. */

@@ -1,8 +1,7 @@
 import type pg from 'pg'
 import { waitForStore } from '../../concurrency/phase-times.ts'
-import { CommitUnknown, type Scope } from '../database.ts'
+import { CommitUnknown, type Scope, type Connection } from '../database.ts'
 import { faultOf, isStale, RetryableFault, withRetries, storeUnavailable } from './faults.ts'
-import type { Connection } from '../statement.ts'
 import { reachState } from '../../states.ts'
 
 /** Limit of prepared statements per connection. Each SQL text has a short name. */

@@ -1,15 +1,15 @@
-import type { Turn, NewMessage, TakenOver, TakeOver } from '../../runs/run-store.ts'
+import type { Turn, NewMessage, TakenOver, TakeOver, NextRun } from '../../runs/run-store.ts'
 import type { RunKey } from '../../runs/run.ts'
 import type { MessageData } from '../../sessions/message.ts'
-import { query, type Database } from '../database.ts'
+import { query, type Database, statement, allSettledOrThrow, type Connection, type Param } from '../database.ts'
 import { queueStatements } from './statements.ts'
-import { runQueue, type RunQueue } from './queue.ts'
-import { countOf, hourMs, hourOf, parseJson, toWindow } from '../rows.ts'
-import { toMessageRow } from '../runs/columns.ts'
-import { whereRun, type RunStatements, isChat } from '../runs/statements.ts'
-import { statement, allSettledOrThrow, type Connection, type Param } from '../statement.ts'
+import { countOf, hourMs, hourOf, parseJson, toWindow, toMessageRow, keyColumns, isChat } from '../rows.ts'
+import { whereRun, type RunStatements } from '../runs/statements.ts'
 import type { RunRow, SessionRow } from '../tables.ts'
 import { reachState } from '../../states.ts'
+import { hash } from 'node:crypto'
+import { sql } from 'kysely'
+import type { NewJob } from '../../runs/jobs.ts'
 
 type WaitingRun = RunKey & Pick<RunRow, 'session' | 'fence' | 'message_index'>
 type SessionState = Pick<SessionRow, 'active_run' | 'message_count' | 'window_start' | 'summary'>
@@ -157,3 +157,135 @@ function holderChanges({ db }: Database, queue: RunQueue, { enter }: ReturnType<
 }
 
 export type RunMoves = ReturnType<typeof runMoves>
+
+/** A session that its active run is about to leave. */
+interface SessionHandover {
+  tenant: string
+  owner: string
+  session: string
+  /** Request id of the active run. */
+  requestId: string
+  now: number
+}
+
+interface DueRun extends RunKey {
+  fence: number
+  now: number
+  isResumed?: true
+}
+
+/** Parts of units of work that give a session to an unclaimed run, and add the job of the run in the same transaction. */
+function runQueue(database: Database, statements: RunStatements) {
+  const sessionQueue = queueStatements(database.db)
+  const insertJobs: Database['jobs']['insert'] = (connection, jobs) => database.jobs.insert(connection, jobs)
+  const ranks = createRunRanks(database)
+
+  /** Hands a locked session to the next run in its queue, and returns the run. */
+  async function handOver(
+    connection: Connection,
+    { tenant, owner, session, requestId, now }: SessionHandover,
+  ): Promise<NextRun | undefined> {
+    const next = (await statements.handOver(connection, { tenant, session, requestId })).rows[0]?.active_run
+    if (!next) return undefined
+    const key = { tenant, owner, requestId: next }
+    const { holder, fence } = (await sessionQueue.holderOf(connection, key)).rows[0]!
+    if (holder === '') await add(connection, { ...key, fence, now })
+    return { ...key, holder }
+  }
+
+  /** Adds the job of an unclaimed run that has its session. */
+  async function add(connection: Connection, { now, isResumed, ...key }: DueRun): Promise<void> {
+    const { rows } = await ranks.give(connection, key)
+    await insertJobs(connection, [jobOf({ ...key, now, rank: rows[0]?.work_rank ?? 0, ...(isResumed ? { isResumed } : {}) })])
+  }
+
+  /** Adds missing jobs of unclaimed runs, because older versions of this program hand sessions over without a job. */
+  async function requeue(now: number): Promise<void> {
+    const unclaimedRuns = database.db
+      .selectFrom('runs')
+      .innerJoin('sessions', (join) =>
+        join
+          .onRef('sessions.tenant', '=', 'runs.tenant')
+          .onRef('sessions.key', '=', 'runs.session')
+          .onRef('sessions.active_run', '=', 'runs.request_id'),
+      )
+      .select(['runs.tenant', 'runs.owner', 'runs.request_id as requestId', 'runs.fence', 'runs.work_rank as rank'])
+      // Literal values, because the index of unended runs is not used with parameters.
+      .where(sql<boolean>`runs.status in ('pending', 'running')`)
+      .where(sql<boolean>`runs.status = 'pending'`)
+      .where('runs.holder', '=', '')
+      .orderBy('runs.place')
+      .limit(maxRequeued)
+    const { rows } = await query(database.all.read, unclaimedRuns)
+    const jobs = rows.map((row) => jobOf({ ...row, rank: row.rank ?? 0, now }))
+    if (jobs.length > 0) await database.all.unit((connection) => insertJobs(connection, jobs))
+  }
+
+  return { handOver, add, requeue, insertJobs, prepare: ranks.prepare }
+}
+
+export type RunQueue = ReturnType<typeof runQueue>
+
+/** The job of an unclaimed run. The fence makes the id unique per release of the run. */
+function jobOf({ tenant, owner, requestId, fence, rank, now, isResumed }: DueRun & { rank: number }): NewJob<'run'> {
+  const id = `run ${hash('sha256', JSON.stringify([...Object.values(keyColumns({ tenant, owner, requestId })), fence]), 'base64url')}`
+  return { id, kind: 'run', tenant, data: { owner, requestId, fence, ...(isResumed ? { isResumed } : {}) }, dueAt: now, rank }
+}
+
+/** Jobs per batch, oldest runs first. */
+const maxRequeued = 500
+
+/**
+ * Order of async runs by fair queueing. The rank of a run is one more than the highest rank of the caller's unended runs, and at least the
+ * lowest rank of all waiting runs. Runs of one caller keep their order of arrival, callers take turns, and no burst delays other callers.
+ */
+export function createRunRanks(database: Database) {
+  const { db } = database
+  // Literal conditions, because the partial indexes are not used with parameters.
+  const lowest = db
+    .selectFrom('runs')
+    .select(({ fn }) => fn.min('work_rank').as('rank'))
+    .where(sql<boolean>`status = 'pending' and work_rank is not null`)
+
+  const give = statement(db, (builder, param: Param<RunKey & { front: number }>) => {
+    const unendedOfCaller = sql`tenant = ${param('tenant')} and owner = ${param('owner')} and status in ('pending', 'running')`
+    const front = sql`cast(${param('front')} as integer)`
+    const last = sql`select work_rank as last from runs where ${unendedOfCaller} and work_rank is not null order by work_rank desc limit 1`
+    const next = sql`coalesce((select case when last >= ${front} then last + 1 end from (${last}) as own), ${front})`
+    return (
+      builder
+        .updateTable('runs')
+        // A resumed run keeps its rank.
+        .set({ work_rank: sql<number>`coalesce(work_rank, ${next})` })
+        .where((is) => is.and(whereRun(param)))
+        .returning('work_rank')
+    )
+  })
+
+  /** The lowest rank of all waiting runs. A slightly stale value works as well. */
+  let front = 0
+  let refreshedAt = -Infinity
+  let refreshing: Promise<void> | undefined
+
+  async function refresh(): Promise<void> {
+    try {
+      front = (await query(database.all.read, lowest)).rows[0]?.rank ?? 0
+      refreshedAt = performance.now()
+    } finally {
+      refreshing = undefined
+    }
+  }
+
+  return {
+    /** Refreshes the lowest rank. Called before a unit of work, because a unit must not wait for other queries. */
+    async prepare(): Promise<void> {
+      if (performance.now() - refreshedAt > freshMs) await (refreshing ??= refresh())
+    },
+    give(connection: Connection, key: RunKey) {
+      if (performance.now() - refreshedAt > freshMs) void (refreshing ??= refresh().catch(() => undefined))
+      return give(connection, { ...key, front })
+    },
+  }
+}
+
+const freshMs = 100

@@ -1,7 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 import { whereRun, whereSession, unindexedTenant, whereChat } from '../runs/statements.ts'
 import type { RunKey } from '../../runs/run.ts'
-import { statement, type Param } from '../statement.ts'
+import { statement, type Param } from '../database.ts'
 import type { RunRow, Tables } from '../tables.ts'
 
 interface SessionRef {

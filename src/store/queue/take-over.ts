@@ -14,7 +14,7 @@ import {
   type ClaimedRun,
   type Turn,
 } from '../../runs/run-store.ts'
-import { query, type Database } from '../database.ts'
+import { query, type Database, type Connection } from '../database.ts'
 import { queueStatements } from './statements.ts'
 import { mediaStatements } from '../runs/media.ts'
 import { aliveProcesses, countLoss } from '../leases/processes.ts'
@@ -22,7 +22,6 @@ import type { RunMoves } from './moves.ts'
 import type { Rounds } from '../runs/notifications.ts'
 import { countOf, hourOf, json, parseJson, toStoredRun } from '../rows.ts'
 import { type RunStatements, whereChat } from '../runs/statements.ts'
-import type { Connection } from '../statement.ts'
 import type { RunRow } from '../tables.ts'
 
 /** The part of `RunStore` that moves a run: out of the session queue into its session, or from one process to another. */
@@ -63,16 +62,18 @@ function queueMoves(
 
   async function leaveQueue(key: HeldRun, now: number, end?: QueueEnd): Promise<NextRun | undefined> {
     await prepare()
+    let isNotified = false
     const next = await database.forTenant(key.tenant).unit(async (connection) => {
       const row = await find(connection, key)
       if (row?.status !== 'pending' || row.fence !== key.fence) return undefined
       const { tenant, owner, session } = row
+      isNotified = row.has_notifications !== null
       const state = await lock(connection, tenant, session)
       if (!(await leave(connection, row, now, end)) || session === null) return undefined
       if (state?.active_run !== key.requestId) return undefined
       return handOver(connection, { tenant, owner, session, requestId: key.requestId, now })
     })
-    rounds.end(key)
+    if (isNotified) rounds.wake()
     return next
   }
 

@@ -1,8 +1,7 @@
 import { sql, type ExpressionBuilder, type Kysely, type RawBuilder } from 'kysely'
 import type { Span } from '../../runs/reports/observability.ts'
-import { query } from '../database.ts'
+import { query, type Connection } from '../database.ts'
 import { hourMs, hourOf } from '../rows.ts'
-import type { Connection } from '../statement.ts'
 import type { RunRow, Tables } from '../tables.ts'
 import { whereChat } from '../runs/statements.ts'
 

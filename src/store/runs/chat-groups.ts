@@ -1,8 +1,13 @@
 import { settlesWithin } from '../../concurrency/settles-within.ts'
 import { reachState } from '../../states.ts'
 import { CommitUnknown } from '../database.ts'
-import type { ColumnType } from './columns.ts'
-import type { Attempt } from './simple-chat.ts'
+import type { ColumnType } from '../rows.ts'
+
+/**
+ * Outcome of a statement that stores a simple chat. `done`: stored. `unchanged`: the statement did not apply and changed nothing, so the caller
+ * works step by step. `unknown`: the answer of the database was lost, so the chat may have been stored.
+ */
+export type Attempt<R> = { kind: 'done'; result: R } | { kind: 'unchanged' } | { kind: 'unknown' }
 
 /** A chat that may share a statement with others. */
 export interface GroupedChat<R> {

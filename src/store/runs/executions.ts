@@ -3,8 +3,8 @@ import type { ExecutionResult, ExecutionStore, StoredExecution } from '../../run
 import { runGone } from '../../runs/run-store.ts'
 import { query, type Database } from '../database.ts'
 import { aliveProcesses } from '../leases/processes.ts'
-import { keyColumns, parseJson } from '../rows.ts'
-import { runStatements, isChat, whereToolExecution } from './statements.ts'
+import { isChat, keyColumns, parseJson } from '../rows.ts'
+import { runStatements, whereToolExecution } from './statements.ts'
 import type { RunRow } from '../tables.ts'
 
 /** `ExecutionStore` on either database: rows of the table of runs, because runs and executions share the caller's request ids. */

@@ -1,11 +1,10 @@
 import { sql } from 'kysely'
 import type { CompactLog } from '../../runs/log/compact-log.ts'
 import type { TailBatch, TailStore } from '../../runs/ownership/remote/tail.ts'
-import { query, type Database } from '../database.ts'
+import { query, type Database, statement, type Param } from '../database.ts'
 import { keyColumns, parseJson } from '../rows.ts'
 import { whereRun } from './statements.ts'
 import type { RunKey } from '../../runs/run.ts'
-import { statement, type Param } from '../statement.ts'
 import type { RunTailRow } from '../tables.ts'
 import type { EchoStore } from '../../runs/log/echo-store.ts'
 

@@ -2,11 +2,9 @@ import type { Kysely } from 'kysely'
 import type { Image } from '../../agent/messages.ts'
 import { firstQuestionFile, firstResultImage, imageKey } from '../../runs/attachments/result-images.ts'
 import { FenceLost, type MediaPlace, type RunStore } from '../../runs/run-store.ts'
-import { query, type Database } from '../database.ts'
-import { statement, type Param } from '../statement.ts'
+import { query, type Database, statement, type Param } from '../database.ts'
 import type { Tables } from '../tables.ts'
-import { runRetry } from './simple-chat.ts'
-import type { RunStatements } from './statements.ts'
+import { runRetry, type RunStatements } from './statements.ts'
 
 interface ImageValues {
   tenant: string

@@ -10,14 +10,11 @@ import {
 } from '../../runs/callbacks/notifications.ts'
 import { type NotificationConfig, runGone } from '../../runs/run-store.ts'
 import type { RunKey } from '../../runs/run.ts'
-import { runKeyText } from '../../runs/ownership/run-registry.ts'
-import { query, type Database } from '../database.ts'
-import { keyColumns, toText } from '../rows.ts'
+import { query, type Connection, type Database } from '../database.ts'
+import { isChat, keyColumns, toText } from '../rows.ts'
 import { plainBox, type SecretBox } from '../secrets/secret-box.ts'
-import type { Connection } from '../statement.ts'
 import type { TaskNotificationRow, Tables } from '../tables.ts'
 import { toAttempts, toKept } from './callbacks.ts'
-import { isChat } from './statements.ts'
 
 /** Name under which the secrets of a receiver are sealed. */
 export const receiverSecretName = 'secret of a push notification'
@@ -152,20 +149,15 @@ async function startRound(
 
 export type Rounds = ReturnType<typeof createRounds>
 
-/** Notifications of runs that change. `wake` is called after the commit of a change that has notifications. */
+/** Notifications of runs that change. */
 export function createRounds({ db, jobs }: Pick<Database, 'db' | 'jobs'>, wake: () => void) {
-  const changed = new Set<string>()
   return {
     /** Queues the notifications of a run in the transaction of its change. */
     async begin(connection: Connection, key: RunKey, now: number): Promise<void> {
-      const due = await startRound(connection, db, key, { now })
-      await jobs.insert(connection, due)
-      if (due.length > 0) changed.add(runKeyText(key))
+      await jobs.insert(connection, await startRound(connection, db, key, { now }))
     },
-    /** To be called after the commit. */
-    end(key: RunKey): void {
-      if (changed.delete(runKeyText(key))) wake()
-    },
+    /** To be called after the commit of a change that has notifications. */
+    wake,
   }
 }
 

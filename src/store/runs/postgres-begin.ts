@@ -1,10 +1,8 @@
 import { sql, type Kysely } from 'kysely'
 import type { Begun, NewRun } from '../../runs/run-store.ts'
-import { toText, toWindow } from '../rows.ts'
-import { statement, type Param } from '../statement.ts'
-import type { SessionRow, Tables } from '../tables.ts'
-import { literalsOf, namesOf, recordset, type RowOf } from './chat-groups.ts'
 import {
+  toText,
+  toWindow,
   messageColumns,
   newRunColumns,
   newRunConstants,
@@ -13,7 +11,10 @@ import {
   toNewRunRow,
   type MessageColumns,
   type NewRunColumns,
-} from './columns.ts'
+} from '../rows.ts'
+import { statement, type Param } from '../database.ts'
+import type { SessionRow, Tables } from '../tables.ts'
+import { literalsOf, namesOf, recordset, type RowOf } from './chat-groups.ts'
 import { claimSession, insertFrom, messageValues, type SessionClaim } from './statements.ts'
 
 /** The begin of a simple chat on Postgres: one statement for a single chat, and one for a group. See `postgres-chat.ts`. */

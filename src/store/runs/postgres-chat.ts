@@ -1,15 +1,15 @@
 import { ServiceError } from '../../errors.ts'
-import type { Begun, NewRun, StoredRun } from '../../runs/run-store.ts'
-import { CommitUnknown, query, type Database, type PostgresServer } from '../database.ts'
-import { rowsPerHour } from '../rows.ts'
-import type { Result } from '../statement.ts'
-import { createChatGroups, toRowJson } from './chat-groups.ts'
+import { FenceLost, type Begun, type NewRun, type NextRun, type RunStore, type StoredRun, type Turn } from '../../runs/run-store.ts'
+import { reachState } from '../../states.ts'
+import { CommitUnknown, query, type Database, type PostgresServer, type Result } from '../database.ts'
+import { isSimpleBegin, rowsPerHour, simpleAnswer } from '../rows.ts'
+import { createChatGroups, toRowJson, type Attempt } from './chat-groups.ts'
 import { beginGroup, beginStatement, toBegun, toBeginRow, toBeginValues, type BegunRow } from './postgres-begin.ts'
 import { endGroup, endStatement, toEndRow, toEndValues } from './postgres-end.ts'
-import { isSimpleBegin, isSimpleEnd, unchanged, type Attempt, type Ending, type FastPath } from './simple-chat.ts'
+import type { ChatStore, Ending } from './step-by-step.ts'
 
 /**
- * The fast path of simple chats on Postgres: the chats that begin or end at the same time share one statement (group commit), and a single chat
+ * Begins and ends simple chats on Postgres, and leaves all others to `byStep`: the chats that begin or end at the same time share one statement (group commit), and a single chat
  * has a statement of its own. Processor time of a begin and an end together, in microseconds of the service + of Postgres:
  *
  * | Clients | Step by step | A statement each | In groups  |
@@ -21,10 +21,17 @@ import { isSimpleBegin, isSimpleEnd, unchanged, type Attempt, type Ending, type 
  * A group of one costs more than the statement of a single chat: 730 instead of 520 microseconds of Postgres, even with a kept plan, and 2160 with
  * a plan for each execution, which a group of many needs (see `PostgresServer.writeGroup`).
  */
-export function createPostgresChat(database: Database, { writeGroup }: PostgresServer): FastPath {
+export function createPostgresChat(
+  database: Database,
+  { writeGroup }: PostgresServer,
+  byStep: ChatStore & { end(ending: Ending): Promise<NextRun | undefined> },
+  find: RunStore['find'],
+): ChatStore {
   const { db, forTenant } = database
   const beginAlone = beginStatement(db)
   const endAlone = endStatement(db)
+  /** Number of runs of this process that are storing their end. */
+  let endingRuns = 0
 
   const joinBegin = createChatGroups<Begun>(async (tenant, rows) => {
     const begun = await writeGroup(tenant).execute<BegunRow & { n: number }>(beginGroup, [tenant, rows])
@@ -38,8 +45,18 @@ export function createPostgresChat(database: Database, { writeGroup }: PostgresS
     return new Map(ended.rows.map(({ n }) => [n - 1, true]))
   })
 
+  async function begin(newRun: NewRun, onCommitted?: (turn: Turn) => void): Promise<Begun> {
+    const attempt = await tryBegin(newRun)
+    if (attempt.kind === 'done') return attempt.result
+    const begun = await byStep.begin(newRun, onCommitted)
+    const begunBefore = attempt.kind === 'unknown' && begun.kind === 'known' && (await findBegun(newRun, begun.run))
+    if (!begunBefore) return begun
+    reachState('begin-found')
+    return begunBefore
+  }
+
   /** `unchanged` when the run is not simple, or when the session is busy. */
-  function begin(newRun: NewRun): Promise<Attempt<Begun>> {
+  function tryBegin(newRun: NewRun): Promise<Attempt<Begun>> {
     const [message] = newRun.messages
     if (!message || !isSimpleBegin(newRun)) return unchanged
     const { tenant, owner, requestId, sessionId } = newRun
@@ -52,27 +69,47 @@ export function createPostgresChat(database: Database, { writeGroup }: PostgresS
     return row === undefined ? alone() : joinBegin(tenant, { row, keys, alone })
   }
 
-  async function findBegun({ tenant, holder }: NewRun, storedRun: StoredRun): Promise<Begun | undefined> {
-    const { session: key, status, fence } = storedRun
-    if (storedRun.holder !== holder || fence !== 1 || status !== 'running' || key === undefined) return undefined
+  /** Resolves an `unknown` begin: the run stored with the request id is the begun one when this process holds it. */
+  async function findBegun({ tenant, holder }: NewRun, { session: key, ...run }: StoredRun): Promise<Begun | undefined> {
+    if (run.holder !== holder || run.fence !== 1 || run.status !== 'running' || key === undefined) return undefined
     const session = db.selectFrom('sessions').select(['key', 'message_count', 'window_start', 'summary']).where('key', '=', key)
     const { rows } = await query(forTenant(tenant).read, session.where('tenant', '=', tenant))
     return rows[0] && toBegun(rows[0])
   }
 
+  async function finish(...[key, fence, ended]: Parameters<RunStore['finish']>) {
+    // Runs that end at the same time are counted in different rows.
+    const ending = { key, fence, ended, hourRow: endingRuns++ % rowsPerHour }
+    let attempt: Attempt<unknown> | undefined
+    try {
+      attempt = await tryFinish(ending)
+      return attempt.kind === 'done' ? undefined : await byStep.end(ending)
+    } catch (error) {
+      if (!(attempt?.kind === 'unknown' && error instanceof FenceLost)) throw error
+      const stored = await find(key)
+      if (stored?.fence !== fence || stored.endedAt !== ended.endedAt) throw error
+      return undefined
+    } finally {
+      endingRuns -= 1
+    }
+  }
+
   /** `unchanged` when the run is not simple or has notifications, or when another run waits for the session. */
-  function finish(ending: Ending): Promise<Attempt<unknown>> {
+  function tryFinish(ending: Ending): Promise<Attempt<unknown>> {
     const { tenant } = ending.key
-    const { message, session } = ending.ended
-    if (!message || !isSimpleEnd(ending.ended)) return unchanged
+    const message = simpleAnswer(ending.ended)
+    if (!message) return unchanged
     // An unreachable database counts as `unknown`: the caller retries for longer than this statement.
     const alone = () => firstRow(endAlone(forTenant(tenant).write, toEndValues(ending, message))).catch(unlessAway)
     const row = toRowJson(toEndRow(ending, message))
-    return row === undefined ? alone() : joinEnd(tenant, { row, keys: [session], alone })
+    return row === undefined ? alone() : joinEnd(tenant, { row, keys: [ending.ended.session], alone })
   }
 
-  return { begin, findBegun, finish }
+  return { begin, finish }
 }
+
+/** The outcome `unchanged`. */
+const unchanged: Promise<{ kind: 'unchanged' }> = Promise.resolve({ kind: 'unchanged' })
 
 /** The first row; `unchanged` where there is none, or where the database refuses what would break a constraint. */
 async function firstRow<R>(result: Promise<Result<R>>): Promise<Attempt<R>> {

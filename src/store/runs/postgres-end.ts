@@ -1,10 +1,8 @@
 import { sql, type Kysely } from 'kysely'
 import type { EndedRun } from '../../runs/run-store.ts'
-import { countOf, hourOf } from '../rows.ts'
-import { mapColumns, statement, type Param } from '../statement.ts'
-import type { Tables } from '../tables.ts'
-import { definitionsOf, namesOf, recordset, type RowOf } from './chat-groups.ts'
 import {
+  countOf,
+  hourOf,
   endedRunColumns,
   endedRunValues,
   messageColumns,
@@ -14,13 +12,16 @@ import {
   toEndedRow,
   toMessageRow,
   toMetrics,
-  toToolRows,
+  toToolRow,
   toolColumns,
   type MessageColumns,
   type NewMetrics,
   type RunEnd,
-} from './columns.ts'
-import type { Ending } from './simple-chat.ts'
+} from '../rows.ts'
+import { mapColumns, statement, type Param } from '../database.ts'
+import type { Tables } from '../tables.ts'
+import { definitionsOf, namesOf, recordset, type RowOf } from './chat-groups.ts'
+import type { Ending } from './step-by-step.ts'
 import { addedMetrics, insertFrom, messageValues, renewTool, whereRun, whereSession, type EndedSession } from './statements.ts'
 
 /** The end of a simple chat on Postgres: one statement for a single chat, and one for a group. See `postgres-chat.ts`. */
@@ -38,8 +39,12 @@ export function toEndValues({ key, fence, ended, hourRow }: Ending, message: Ans
     fence,
     now: ended.endedAt,
     dropsSteps: ended.hadCheckpoints && !ended.continuable,
-    tools: JSON.stringify(toToolRows(ended)),
+    tools: toToolsJson(ended),
   }
+}
+
+function toToolsJson({ tools, endedAt }: EndedRun): string {
+  return JSON.stringify(tools.map((use) => toToolRow(use, endedAt)))
 }
 
 /**
@@ -149,7 +154,7 @@ export function toEndRow({ key, fence, ended }: Ending, message: Answer): RowOf<
     message_count: ended.messageCount,
     checkpoint_id: ended.checkpointId,
     drops_steps: ended.hadCheckpoints && !ended.continuable,
-    tools: ended.tools.length > 0 ? JSON.stringify(toToolRows(ended)) : null,
+    tools: ended.tools.length > 0 ? toToolsJson(ended) : null,
   }
 }
 

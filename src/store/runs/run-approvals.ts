@@ -2,12 +2,11 @@ import type { Decision } from '../../agent/approval.ts'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { RunKey } from '../../runs/run.ts'
 import { FenceLost, type Interruption, type RunStore } from '../../runs/run-store.ts'
-import { query, type Database } from '../database.ts'
+import { query, type Database, type Connection } from '../database.ts'
 import type { RunMoves } from '../queue/moves.ts'
 import type { Rounds } from './notifications.ts'
 import { keyColumns, parseJson } from '../rows.ts'
 import { type RunStatements, whereChat } from './statements.ts'
-import type { Connection } from '../statement.ts'
 import type { ApprovalRow } from '../tables.ts'
 
 type Inserts = Pick<RunMoves, 'lock' | 'insertJobs'>
@@ -22,9 +21,9 @@ export function runApprovals(
   const { db } = database
 
   async function interrupt(key: RunKey, fence: number, interruption: Interruption): Promise<void> {
-    await database.forTenant(key.tenant).unit(async (connection) => {
+    const isNotified = await database.forTenant(key.tenant).unit(async (connection) => {
       await lock(connection, key.tenant, interruption.session)
-      const isNotified = await markInterrupted(connection, key, fence, interruption)
+      const hasConfigs = await markInterrupted(connection, key, fence, interruption)
       await statements.insertStep(connection, { ...key, n: interruption.step, data: JSON.stringify(interruption.data) })
       const rows = interruption.calls.map(({ callId: call_id, tool, input, by }, place) => ({
         ...keyColumns(key),
@@ -39,9 +38,10 @@ export function runApprovals(
       }))
       for (const row of rows) await query(connection, db.insertInto('approvals').values(row))
       await insertJobs(connection, interruption.jobs)
-      if (isNotified) await rounds.begin(connection, key, interruption.now)
+      if (hasConfigs) await rounds.begin(connection, key, interruption.now)
+      return hasConfigs
     })
-    rounds.end(key)
+    if (isNotified) rounds.wake()
   }
 
   /** True where the run has notification configs. */

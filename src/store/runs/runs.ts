@@ -1,21 +1,17 @@
 import { sql } from 'kysely'
 import { FenceLost, runGone, type Checkpoint, type HistoryMessage, type RunStore, type StoredRun } from '../../runs/run-store.ts'
 import type { RunKey } from '../../runs/run.ts'
-import { query, type Database } from '../database.ts'
-import { parseJson, toStoredRun } from '../rows.ts'
+import { query, type Database, type Connection } from '../database.ts'
+import { isChat, parseJson, toStoredRun } from '../rows.ts'
 import { plainBox } from '../secrets/secret-box.ts'
-import type { Connection } from '../statement.ts'
-import { asyncEvents } from './async-events.ts'
-import { createBegin } from './begin.ts'
-import { createFinish } from './end.ts'
 import { runMedia } from './media.ts'
 import { runMoves } from '../queue/moves.ts'
 import { createRounds, type NotificationStoreOptions } from './notifications.ts'
 import { createPostgresChat } from './postgres-chat.ts'
 import { runApprovals } from './run-approvals.ts'
-import { runRetry, type FastPath } from './simple-chat.ts'
 import { createSqliteChat } from './sqlite-chat.ts'
-import { runStatements, type RunStatements, isChat, whereChat } from './statements.ts'
+import { runRetry, runStatements, whereChat, type RunStatements } from './statements.ts'
+import { asyncEvents, createStepByStep } from './step-by-step.ts'
 import { createTakeOver } from '../queue/take-over.ts'
 
 /** `RunStore` on either database. */
@@ -24,11 +20,14 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
   const events = asyncEvents(database.db)
   const rounds = createRounds(database, wake)
   const moves = runMoves(database, statements)
-  const parts = { database, statements, moves, fastPath: createFastPath(database) }
   const { find, findRequest } = createFind(database, statements)
+  const byStep = createStepByStep({ database, statements, moves, rounds, box, findRequest })
+  const { db, postgres, embedded } = database
+  const simple = postgres ? createPostgresChat(database, postgres, byStep, find) : embedded && createSqliteChat(db, embedded, byStep)
+  const { begin, finish } = simple ?? byStep
   return {
-    begin: createBegin({ ...parts, box, findRequest }),
-    finish: createFinish({ ...parts, rounds, find }),
+    begin,
+    finish,
     find,
     findRequest,
     findEvent: ({ tenant, owner }, event) => events.find(database.forTenant(tenant).read, { tenant, owner, event }),
@@ -41,11 +40,6 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
     addMissingJobs: moves.requeue,
     countUnclaimed: () => countUnclaimed(database),
   }
-}
-
-function createFastPath(database: Database): FastPath | undefined {
-  if (database.postgres) return createPostgresChat(database, database.postgres)
-  return database.embedded && createSqliteChat(database.db, database.embedded)
 }
 
 function createFind({ forTenant }: Database, { findRow }: RunStatements): Pick<RunStore, 'find' | 'findRequest'> {

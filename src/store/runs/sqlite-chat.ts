@@ -1,8 +1,21 @@
 import { sql, type Kysely } from 'kysely'
-import type { Begun, NewRun, Turn } from '../../runs/run-store.ts'
-import type { EmbeddedDatabase } from '../database.ts'
-import { toText, toWindow } from '../rows.ts'
-import { endedRunValues, toEndedRow, toMessageRow, toMetrics, toNewRunRow, toToolRows, type NewRunRow, type RunEnd } from './columns.ts'
+import type { Begun, NewRun, RunStore, Turn } from '../../runs/run-store.ts'
+import { syncChange, syncRows, type EmbeddedDatabase, type Param, type SyncConnection } from '../database.ts'
+import {
+  endedRunValues,
+  isSimpleBegin,
+  simpleAnswer,
+  toEndedRow,
+  toMessageRow,
+  toMetrics,
+  toNewRunRow,
+  toText,
+  toToolRow,
+  toWindow,
+  type NewRunRow,
+  type RunEnd,
+} from '../rows.ts'
+import type { Tables } from '../tables.ts'
 import {
   addMetrics,
   deleteSteps,
@@ -10,101 +23,88 @@ import {
   insertTool,
   newRun as newRunValues,
   newSession,
+  whereChat,
   whereRun,
   whereSession,
   type EndedSession,
   type SessionClaim,
-  whereChat,
 } from './statements.ts'
-import { isSimpleBegin, isSimpleEnd, unchanged, type Attempt, type Ending, type FastPath } from './simple-chat.ts'
-import { syncChange, syncRows, type Param, type SyncConnection } from '../statement.ts'
-import type { Tables } from '../tables.ts'
-
-type RunningBegun = Extract<Begun, { kind: 'running' }>
+import type { ChatStore } from './step-by-step.ts'
 
 /** Thrown inside of a unit to undo its changes: the chat is stored step by step. */
 class NotSimple extends Error {}
 
 /**
- * The fast path of simple chats on SQLite: each statement does one thing and returns no rows, because `returning` and conflict clauses cost as
- * much as the change itself, and all statements of a unit run without a promise in between. A begin and an end together take 224 microseconds of
- * processor time instead of 279 step by step, with 16 clients, and 203 instead of 237 with 64.
+ * Begins and ends simple chats on SQLite, and leaves all others to `byStep`. Each statement does one thing and returns no rows, because
+ * `returning` and conflict clauses cost as much as the change itself, and all statements of a unit run without a promise in between. A begin and
+ * an end together take 224 microseconds of processor time instead of 279 step by step, with 16 clients, and 203 instead of 237 with 64.
  */
-export function createSqliteChat(db: Kysely<Tables>, { unit }: Pick<EmbeddedDatabase, 'unit'>): FastPath {
-  const statements = chatStatements(db)
+export function createSqliteChat(db: Kysely<Tables>, { unit }: Pick<EmbeddedDatabase, 'unit'>, byStep: ChatStore): ChatStore {
+  const statements = { ...beginStatements(db), ...endStatements(db) }
 
-  function begin(newRun: NewRun, onCommitted?: (turn: Turn) => void): Promise<Attempt<Begun>> {
-    const [message] = newRun.messages
-    if (!message || !isSimpleBegin(newRun)) return unchanged
-    return attempt(
-      unit((connection) => insert(connection, newRun, message), {
-        onCommitted: (begun) => begun && onCommitted?.(begun.turn),
-      }),
-    )
+  async function begin(newRun: NewRun, onCommitted?: (turn: Turn) => void): Promise<Begun> {
+    if (!isSimpleBegin(newRun)) return byStep.begin(newRun, onCommitted)
+    try {
+      const turn = await unit((connection) => insert(connection, newRun), { onCommitted: (begun) => begun && onCommitted?.(begun) })
+      if (turn) return { kind: 'running', fence: 1, turn }
+    } catch (error) {
+      if (!(error instanceof NotSimple)) throw error
+    }
+    return byStep.begin(newRun, onCommitted)
   }
 
-  function insert(connection: SyncConnection, newRun: NewRun, message: NewRun['messages'][number]): RunningBegun | undefined {
-    const session = claimSession(connection, newRun)
-    if (!session) return undefined
-    const { key, messageIndex, window } = session
-    const place = { session: key, status: 'running', message_index: messageIndex }
+  /** Inserts a run into a new session, or a free session that has messages. Undefined for any other session, which is not changed. */
+  function insert(connection: SyncConnection, newRun: NewRun): Turn | undefined {
+    const { tenant, sessionKey, shortName, messages } = newRun
+    let turn: Turn = { session: sessionKey, messageIndex: 0, messageCount: 1, windowStart: 0 }
+    if (statements.insertSession(connection, { ...newRun, shortName: toText(shortName), messages: 1 }) === 0) {
+      const [session] = statements.findSession(connection, newRun)
+      if (!session || session.active_run !== null || session.message_count === 0) return undefined
+      const { key, message_count: messageIndex } = session
+      turn = { session: key, messageIndex, messageCount: messageIndex + 1, ...toWindow(session) }
+      statements.enterSession(connection, { ...newRun, key, messages: turn.messageCount })
+    }
+    const { session, messageIndex: idx } = turn
     // The request id is taken.
-    if (statements.insertRun(connection, { ...toNewRunRow(newRun), ...place }) === 0) throw new NotSimple()
-    statements.insertMessage(connection, { tenant: newRun.tenant, session: key, idx: messageIndex, ...toMessageRow(message) })
-    return { kind: 'running', fence: 1, turn: { session: key, messageIndex, messageCount: messageIndex + 1, ...window } }
+    if (statements.insertRun(connection, { ...toNewRunRow(newRun), session, status: 'running', message_index: idx }) === 0)
+      throw new NotSimple()
+    statements.insertMessage(connection, { tenant, session, idx, ...toMessageRow(messages[0]!) })
+    return turn
   }
 
-  /** Creates the session, or claims a free session that has messages; undefined for any other session, which is not changed. */
-  function claimSession(connection: SyncConnection, newRun: NewRun) {
-    const { sessionKey, shortName } = newRun
-    if (statements.insertSession(connection, { ...newRun, shortName: toText(shortName), messages: 1 }) > 0)
-      return { key: sessionKey, messageIndex: 0, window: { windowStart: 0 } }
-    const [session] = statements.findSession(connection, newRun)
-    if (!session || session.active_run !== null || session.message_count === 0) return undefined
-    statements.enterSession(connection, { ...newRun, key: session.key, messages: session.message_count + 1 })
-    return { key: session.key, messageIndex: session.message_count, window: toWindow(session) }
+  async function finish(...end: Parameters<RunStore['finish']>) {
+    if (!simpleAnswer(end[2])) return byStep.finish(...end)
+    try {
+      if (await unit((connection) => store(connection, ...end))) return undefined
+    } catch (error) {
+      if (!(error instanceof NotSimple)) throw error
+    }
+    return byStep.finish(...end)
   }
 
-  function finish(ending: Ending): Promise<Attempt<unknown>> {
-    return isSimpleEnd(ending.ended) ? attempt(unit((connection) => end(connection, ending))) : unchanged
-  }
-
-  function end(connection: SyncConnection, { key, fence, ended, hourRow }: Ending): true | undefined {
+  /** False for a run that is not simple, where nothing is changed. */
+  function store(connection: SyncConnection, ...[key, fence, ended]: Parameters<RunStore['finish']>): boolean {
     const { tenant, requestId } = key
-    const { session, message, messageCount } = ended
-    if (!message || statements.findWaiting(connection, { tenant, session }).length > 0) return undefined
+    const { session, message, messageCount, endedAt } = ended
+    if (!message || statements.findWaiting(connection, { tenant, session }).length > 0) return false
     // A run with notifications, taken over by another process, or ended with another version of the configuration than it began with.
-    if (statements.endRun(connection, { ...key, fence, ...toEndedRow(ended) }) === 0) return undefined
+    if (statements.endRun(connection, { ...key, fence, ...toEndedRow(ended) }) === 0) return false
     // The session was deleted meanwhile.
-    if (statements.leaveSession(connection, { ...ended, tenant, requestId, now: ended.endedAt }) === 0) throw new NotSimple()
+    if (statements.leaveSession(connection, { ...ended, tenant, requestId, now: endedAt }) === 0) throw new NotSimple()
     if (ended.hadCheckpoints && !ended.continuable) statements.deleteSteps(connection, key)
-    for (const row of toToolRows(ended)) statements.insertTool(connection, { ...key, ...row })
+    for (const use of ended.tools) statements.insertTool(connection, { ...key, ...toToolRow(use, endedAt) })
     statements.insertMessage(connection, { tenant, session, idx: messageCount - 1, ...toMessageRow(message) })
-    statements.addMetrics(connection, toMetrics(tenant, ended, hourRow))
+    statements.addMetrics(connection, toMetrics(tenant, ended, 0))
     return true
   }
 
   return { begin, finish }
 }
 
-async function attempt<R>(unit: Promise<R | undefined>): Promise<Attempt<R>> {
-  try {
-    const result = await unit
-    return result === undefined ? await unchanged : { kind: 'done', result }
-  } catch (error) {
-    if (error instanceof NotSimple) return unchanged
-    throw error
-  }
-}
-
 /**
- * A status and a limit are literals: SQLite looks at their value when it compiles a statement, and would compile a statement with a parameter
- * again at each execution.
+ * The statements of a begin. A status and a limit are literals: SQLite looks at their value when it compiles a statement, and would compile a
+ * statement with a parameter again at each execution.
  */
-function chatStatements(database: Kysely<Tables>) {
-  return { ...beginStatements(database), ...endStatements(database) }
-}
-
 function beginStatements(database: Kysely<Tables>) {
   return {
     /** Changes nothing when the session exists. */

@@ -1,6 +1,6 @@
 import { sql, type Kysely, type OnConflictBuilder, type QueryCreator, type RawBuilder } from 'kysely'
 import type { RunKey } from '../../runs/run.ts'
-import { mapColumns, statement, type Param } from '../statement.ts'
+import { mapColumns, statement, type Param } from '../database.ts'
 import type { MessageRow, RunRow, Tables } from '../tables.ts'
 import {
   endedRunValues,
@@ -12,7 +12,10 @@ import {
   type NewMetrics,
   type NewRunRow,
   type RunEnd,
-} from './columns.ts'
+} from '../rows.ts'
+
+/** A started run waits long for an unreachable database: no other process could resume the run either. */
+export const runRetry = { retryForMs: 60_000 }
 
 /** The primary key of a run, as parameters. */
 export function whereRun(param: Param<RunKey>) {
@@ -359,7 +362,3 @@ function firstInQueue(tenant: string, session: string) {
 export const whereChat = sql<boolean>`runs.operation <> 'tool_execute'`
 
 export const whereToolExecution = sql<boolean>`runs.operation = 'tool_execute'`
-
-export function isChat({ operation }: Pick<RunRow, 'operation'>): boolean {
-  return operation !== 'tool_execute'
-}

@@ -1,8 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 import { unstoredMs, type Unstored, type RunKey } from '../../runs/run.ts'
-import { query, type Database } from '../database.ts'
+import { query, type Database, type Connection } from '../database.ts'
 import { isInPairs, removeRuns, removeSessions, whereTenant } from '../sessions/remove-session.ts'
-import type { Connection } from '../statement.ts'
 import type { RunRow, Tables } from '../tables.ts'
 
 type ExpiredRun = Pick<RunRow, 'tenant' | 'owner' | 'request_id' | 'session'>

@@ -1,8 +1,7 @@
 import type { SelectQueryBuilder } from 'kysely'
 import type { AccessKeyRecord, AccessKeyStore } from '../../access/keys/keys.ts'
 import { ownIssuer } from '../../access/permissions.ts'
-import { query, type Database } from '../database.ts'
-import type { Connection } from '../statement.ts'
+import { query, type Database, type Connection } from '../database.ts'
 import type { AccessKeyRow, Tables } from '../tables.ts'
 
 /** `AccessKeyStore` on either database. */

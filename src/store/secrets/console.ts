@@ -1,7 +1,6 @@
 import type { ConsoleStore, Grant, NewConsoleEntry } from '../../access/console/console-sessions.ts'
 import type { Identity } from '../../access/identity.ts'
-import { query, type Database } from '../database.ts'
-import type { Connection } from '../statement.ts'
+import { query, type Database, type Connection } from '../database.ts'
 
 const tables = ['console_codes', 'console_sessions'] as const
 

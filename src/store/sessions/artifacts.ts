@@ -1,8 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 import type { Artifact } from '../../agent/messages.ts'
 import type { ArtifactStore, StoredArtifact } from '../../artifacts/artifact-store.ts'
-import { query, type Database } from '../database.ts'
-import type { Connection } from '../statement.ts'
+import { query, type Database, type Connection } from '../database.ts'
 import type { ArtifactRow, Tables } from '../tables.ts'
 
 /** `ArtifactStore` on either database. */

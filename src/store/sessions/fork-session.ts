@@ -2,10 +2,9 @@ import { sql, type Kysely } from 'kysely'
 import { resultImagesIn } from '../../runs/attachments/result-images.ts'
 import type { MessageData } from '../../sessions/message.ts'
 import type { NewFork, SessionRecord } from '../../sessions/session-store.ts'
-import { query } from '../database.ts'
+import { query, type Connection } from '../database.ts'
 import { parseJson } from '../rows.ts'
 import { whereTenant } from './remove-session.ts'
-import type { Connection } from '../statement.ts'
 import type { Tables } from '../tables.ts'
 
 /** Forks a session, as a part of a unit of work. Messages that a run of the source has not stored yet are not in the fork. */

@@ -1,12 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { Owner } from '../../access/owner.ts'
-import { query, type Database } from '../database.ts'
+import { query, type Database, type Connection } from '../database.ts'
 import { subtractFromLogCounts } from '../reports/log-counts.ts'
 import { forgetSession } from '../memory/memories.ts'
-import type { Connection } from '../statement.ts'
 import { removedWithRun, removedWithSession, type RunRow, type SessionRow, type Tables } from '../tables.ts'
-import { isChat, whereChat, whereToolExecution } from '../runs/statements.ts'
+import { isChat } from '../rows.ts'
+import { whereChat, whereToolExecution } from '../runs/statements.ts'
 
 interface Removal {
   caller: Owner

@@ -1,12 +1,11 @@
 import type { Owner } from '../../access/owner.ts'
 import type { SessionMessage, SessionPage, SessionRecord, SessionStore } from '../../sessions/session-store.ts'
-import { query, type Database } from '../database.ts'
+import { query, type Database, statement, type Param } from '../database.ts'
 import { forkSession } from './fork-session.ts'
 import { removeSession } from './remove-session.ts'
 import { parseJson, toText } from '../rows.ts'
 import { createSearch } from './search/search.ts'
 import { pageOf, sessionOf, toRecord } from './session-rows.ts'
-import { statement, type Param } from '../statement.ts'
 import type { MessageRow } from '../tables.ts'
 
 /** `SessionStore` on either database. */

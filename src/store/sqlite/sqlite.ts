@@ -3,14 +3,12 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { Kysely, SqliteDialect } from 'kysely'
 import { waitForStore } from '../../concurrency/phase-times.ts'
 import { makeDataDir, makePrivate } from './data-dir.ts'
-import type { Database } from '../database.ts'
+import type { Database, Connection, SyncConnection } from '../database.ts'
 import { tableJobs } from '../jobs/sqlite-jobs.ts'
 import { migrate } from '../migrations/migrate.ts'
-import type { Connection, SyncConnection } from '../statement.ts'
 import { toStoreError } from './faults.ts'
-import { busyTimeoutMs, createUnits, retryBusy } from './units.ts'
+import { busyTimeoutMs, createUnits, retryBusy, createWalSync } from './units.ts'
 import type { Tables } from '../tables.ts'
-import { createWalSync } from './wal-sync.ts'
 import { hasWord, wordFunction } from '../words.ts'
 
 /** The embedded database in `dataDir/agent-core.db`: WAL, durable commits, one writer and one reader in this process. */

@@ -6,7 +6,7 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createUnits } from './units.ts'
-import type { Connection, SyncConnection } from '../statement.ts'
+import type { Connection, SyncConnection } from '../database.ts'
 
 function connect(database: DatabaseSync): Connection & SyncConnection {
   const rows = (sql: string, parameters: readonly unknown[]) => database.prepare(sql).all(...(parameters as SQLInputValue[])) as never

@@ -1,24 +1,21 @@
+import { closeSync, fdatasync, openSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { waitForStore } from '../../concurrency/phase-times.ts'
-import type { UnitOptions } from '../database.ts'
-import type { Connection, SyncConnection } from '../statement.ts'
+import { CommitUnknown, type Connection, type SyncConnection, type UnitOptions } from '../database.ts'
 import { isBusy, isDiskFault, toStoreError } from './faults.ts'
 
+type Work = (connection: Connection & SyncConnection) => unknown
+
 interface PendingUnit {
-  work(connection: Connection & SyncConnection): unknown
+  work: Work
   resolve(value: never): void
   reject(error: unknown): void
   options: UnitOptions<never> | undefined
   /** Set by the first fault of the disk: the unit is tried again until then, each time alone. */
   retryUntil?: number
-}
-
-/** Settles a unit of a committed group. */
-interface Answer {
-  committed?(): void
-  durable(): void
 }
 
 interface Surroundings {
@@ -28,8 +25,9 @@ interface Surroundings {
   limitMs?: number
 }
 
-/** How long a unit is tried again while the disk refuses it, and the pause between two attempts, in milliseconds. */
+/** How long a unit is tried again while the disk refuses it, in milliseconds. */
 const retryForMs = 10_000
+/** The pause between two attempts of a unit, or between two checkpoints after a failed sync, in milliseconds. */
 const retryPauseMs = 250
 
 /** Milliseconds to collect a group under load. A commit costs a tenth of this time, at thousands of units per second. */
@@ -60,7 +58,7 @@ export function createUnits(database: DatabaseSync, connection: Connection & Syn
   async function flush(): Promise<void> {
     while (waiting.length > 0) {
       // Waits for a turn of the event loop, so that units triggered by the results of the last group join.
-      await (isLoopBusy() ? sleep(gatherMs) : nextTick())
+      await (isLoopBusy() ? sleep(gatherMs) : new Promise((resolve) => setImmediate(resolve)))
       const all = waiting
       waiting = []
       const group = all.filter(({ retryUntil }) => retryUntil === undefined)
@@ -72,15 +70,44 @@ export function createUnits(database: DatabaseSync, connection: Connection & Syn
 
   async function commit(group: PendingUnit[]): Promise<void> {
     try {
-      // Savepoints cost a fifth of a unit, and are needed only when a unit throws.
-      const answers = (await commitAll(group, runPlain)) ?? (await commitAll(group, runUnderSavepoint)) ?? []
-      for (const { committed } of answers) committed?.()
+      const results = await commitAll(group)
+      for (const [n, { options }] of group.entries())
+        if (options?.onCommitted && !(results[n] instanceof Undone)) options.onCommitted(results[n] as never)
       await syncing
-      for (const { durable } of answers) durable()
+      for (const [n, pendingUnit] of group.entries()) {
+        const result = results[n]
+        if (result instanceof Undone) retryOrReject(pendingUnit, result.error)
+        else pendingUnit.resolve(result as never)
+      }
     } catch (error) {
       for (const pendingUnit of group) retryOrReject(pendingUnit, error)
     } finally {
       syncing = undefined
+    }
+  }
+
+  /** Commits the units, and returns the result of each. Rejects when nothing was committed. */
+  async function commitAll(group: PendingUnit[], hasSavepoints = false): Promise<unknown[]> {
+    try {
+      await retryBusy(() => database.exec('begin immediate'), limitMs)
+      const results: unknown[] = []
+      try {
+        for (const { work } of group) {
+          const result = hasSavepoints ? runUnderSavepoint(database, connection, work) : work(connection)
+          results.push(result instanceof Promise ? await result : result)
+        }
+      } catch (error) {
+        // The rollback of the transaction undoes a single unit. When SQLite itself ended the transaction (disk full), the whole group is lost.
+        if (group.length === 1 || !database.isTransaction) throw error
+        database.exec('rollback')
+        // Savepoints cost a fifth of a unit, and are needed only when a unit throws.
+        return await commitAll(group, true)
+      }
+      database.exec('commit')
+      syncing = sync?.()
+      return results
+    } finally {
+      if (database.isOpen && database.isTransaction) rollBack(database)
     }
   }
 
@@ -95,56 +122,6 @@ export function createUnits(database: DatabaseSync, connection: Connection & Syn
     retries.add(retry)
   }
 
-  /** Commits the units, and returns what settles them. Undefined when a unit must be undone alone: then nothing was committed. */
-  async function commitAll(group: PendingUnit[], run: typeof runPlain): Promise<Answer[] | undefined> {
-    const answers: Answer[] = []
-    try {
-      await retryBusy(() => database.exec('begin immediate'), limitMs)
-      for (const pendingUnit of group) {
-        const answer = await run(pendingUnit, group.length === 1)
-        if (!answer) return undefined
-        answers.push(answer)
-      }
-      database.exec('commit')
-      syncing = sync?.()
-    } finally {
-      rollBack()
-    }
-    return answers
-  }
-
-  async function runPlain(pendingUnit: PendingUnit, isAlone: boolean): Promise<Answer | undefined> {
-    try {
-      const result = pendingUnit.work(connection)
-      return answerOf(pendingUnit, result instanceof Promise ? await result : result)
-    } catch (error) {
-      // The rollback of the transaction undoes a single unit. When SQLite itself ended the transaction (disk full), the whole group is lost.
-      if (isAlone || !database.isTransaction) throw error
-      return undefined
-    }
-  }
-
-  async function runUnderSavepoint(pendingUnit: PendingUnit): Promise<Answer> {
-    database.exec('savepoint unit')
-    try {
-      const value = await pendingUnit.work(connection)
-      database.exec('release unit')
-      return answerOf(pendingUnit, value)
-    } catch (error) {
-      if (!database.isTransaction) throw error
-      database.exec('rollback to unit; release unit')
-      return { durable: () => retryOrReject(pendingUnit, error) }
-    }
-  }
-
-  function rollBack(): void {
-    try {
-      if (database.isOpen && database.isTransaction) database.exec('rollback')
-    } catch {
-      // The group is rejected with the original error. The next group fails at its begin when the fault persists.
-    }
-  }
-
   return {
     unit,
     /** Resolves when all commits that are visible now are durable; undefined when they are. Rejects as the units do. */
@@ -156,13 +133,33 @@ export function createUnits(database: DatabaseSync, connection: Connection & Syn
   }
 }
 
-function answerOf({ resolve, options }: PendingUnit, value: unknown): Answer {
-  const durable = () => resolve(value as never)
-  return options?.onCommitted ? { committed: () => options.onCommitted?.(value as never), durable } : { durable }
+/** The result of a unit that was rolled back alone. */
+class Undone {
+  readonly error: unknown
+  constructor(error: unknown) {
+    this.error = error
+  }
 }
 
-function nextTick(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
+async function runUnderSavepoint(database: DatabaseSync, connection: Connection & SyncConnection, work: Work): Promise<unknown> {
+  database.exec('savepoint unit')
+  try {
+    const result = await work(connection)
+    database.exec('release unit')
+    return result
+  } catch (error) {
+    if (!database.isTransaction) throw error
+    database.exec('rollback to unit; release unit')
+    return new Undone(error)
+  }
+}
+
+function rollBack(database: DatabaseSync): void {
+  try {
+    database.exec('rollback')
+  } catch {
+    // The group is rejected with the original error. The next group fails at its begin when the fault persists.
+  }
 }
 
 /** Minimum interval between samples of the event loop's utilization, in milliseconds. */
@@ -206,3 +203,61 @@ export async function retryBusy<T>(work: () => T, limitMs = busyTimeoutMs): Prom
 }
 
 const pauseMs = 1
+
+/** Makes the commits of a database durable, while the event loop goes on. */
+export interface WalSync {
+  /** Resolves when all commits so far are on the disk. Rejects with `CommitUnknown` when the disk has failed. */
+  sync(): Promise<void>
+  close(): void
+}
+
+const fdatasyncAsync = promisify(fdatasync)
+
+/**
+ * Syncs the write-ahead log of SQLite in a thread of libuv. With `synchronous=FULL` SQLite does nothing else for durability than this sync at the
+ * end of each commit, but stops the event loop meanwhile. With `synchronous=NORMAL` SQLite leaves the sync out; it still syncs log and database
+ * around a checkpoint.
+ * @param walFile exists as soon as the database has been written
+ * @param recoverForMs how long checkpoints are tried after a failed sync, in milliseconds
+ */
+export function createWalSync(writer: DatabaseSync, walFile: string, recoverForMs = 10_000): WalSync {
+  // Only the database file has locks, which closing another descriptor of the file would release. The log has none.
+  let descriptor: number | undefined
+  let hasFailed = false
+
+  async function sync(): Promise<void> {
+    if (hasFailed) return recover(undefined)
+    try {
+      descriptor ??= openSync(walFile, 'r+')
+      await fdatasyncAsync(descriptor)
+    } catch (error) {
+      await recover(error)
+    }
+  }
+
+  /** After a failed sync the system may drop what it could not write, and report success next time. A checkpoint writes the same pages again. */
+  async function recover(cause: unknown): Promise<void> {
+    hasFailed = true
+    for (const until = performance.now() + recoverForMs; ; await sleep(retryPauseMs)) {
+      try {
+        return checkpoint()
+      } catch {
+        if (performance.now() >= until) throw new CommitUnknown(cause)
+      }
+    }
+  }
+
+  /** Writes all commits to the database file, and syncs the file. */
+  function checkpoint(): void {
+    const { busy } = writer.prepare('pragma wal_checkpoint(truncate)').get() as { busy: number }
+    if (busy !== 0) throw new Error('Another process reads the database, so the log cannot be written to it.')
+    hasFailed = false
+  }
+
+  return {
+    sync,
+    close() {
+      if (descriptor !== undefined) closeSync(descriptor)
+    },
+  }
+}

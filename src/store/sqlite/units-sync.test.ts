@@ -5,7 +5,7 @@ import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test, type TestContext } from 'node:test'
 import { CommitUnknown } from '../database.ts'
-import { createWalSync } from './wal-sync.ts'
+import { createWalSync } from './units.ts'
 
 function setUp(t: TestContext) {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'agent-core-wal-'))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DummyDriver, Kysely, PostgresAdapter, PostgresQueryCompiler, sql, SqliteAdapter, SqliteQueryCompiler } from 'kysely'
-import { statement, type Connection, type Param } from './statement.ts'
+import { statement, type Connection, type Param } from './database.ts'
 import type { Tables } from './tables.ts'
 
 const common = { createDriver: () => new DummyDriver(), createIntrospector: () => undefined as never }
