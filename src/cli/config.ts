@@ -10,14 +10,13 @@ import type { Settings } from '../settings/settings.ts'
 import { createConfigurationFile } from '../store/disk/configuration-file.ts'
 import { publishOnce } from '../store/postgres/bus.ts'
 import { checkConfigFile } from './config-check.ts'
-import { formatTable, CommandFailure, type CommandContext } from './terminal.ts'
+import { formatTable, print, CommandFailure, type CommandContext } from './terminal.ts'
 import { loadUsedConfiguration, toFailure, withConfigurations } from './used-configuration.ts'
 import { readSettings } from './prepare.ts'
 
 /** Adds commands that check agent.yaml, show the configuration in use, and restore an earlier version. */
 export function addConfig(program: Command, { terminal }: CommandContext): void {
   const config = program.command('config').description('Check and show the configuration of the agent.')
-  const print = (line: string) => terminal.stdout.write(`${line}\n`)
 
   config
     .command('check [file]')
@@ -27,8 +26,8 @@ export function addConfig(program: Command, { terminal }: CommandContext): void 
     .action(async (file?: string) => {
       const settings = readSettings(terminal)
       const whole = file === undefined ? settings.agentConfig : path.resolve(terminal.cwd, file)
-      for (const line of await checkConfigFile(whole, settings, terminal)) print(`warning: ${line}`)
-      print(`ok: ${whole}`)
+      for (const line of await checkConfigFile(whole, settings, terminal)) print(terminal, `warning: ${line}`)
+      print(terminal, `ok: ${whole}`)
     })
 
   config
@@ -54,7 +53,7 @@ export function addConfig(program: Command, { terminal }: CommandContext): void 
         actor ? `${actor.sub} (${actor.tenant})` : '-',
         diff.join(' '),
       ])
-      for (const line of formatTable([['version', 'since', 'source', 'changed by', 'changes'], ...rows])) print(line)
+      print(terminal, ...formatTable([['version', 'since', 'source', 'changed by', 'changes'], ...rows]))
     })
 
   config
@@ -67,7 +66,7 @@ export function addConfig(program: Command, { terminal }: CommandContext): void 
       })
       if (!restored)
         throw new CommandFailure(1, [`There is no version ${JSON.stringify(version)}; "agent-core config history" lists the versions.`])
-      print(`Version ${restored.version} is in use. Changed: ${restored.diff.join(' ') || 'nothing'}.`)
+      print(terminal, `Version ${restored.version} is in use. Changed: ${restored.diff.join(' ') || 'nothing'}.`)
     })
 }
 

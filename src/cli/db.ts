@@ -3,12 +3,12 @@ import { messageWithCause } from '../errors.ts'
 import { openDatabase } from '../store/open.ts'
 import { hold } from './running-service.ts'
 import { readSettings } from './prepare.ts'
-import { CommandFailure, type CommandContext, formatTable, type Terminal } from './terminal.ts'
+import { CommandFailure, type CommandContext, formatTable, print, type Terminal } from './terminal.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Settings } from '../settings/settings.ts'
 import { findExpired, prune, type ExpiredItems } from '../runs/retention.ts'
 import { createRetentionStore } from '../store/sessions/retention.ts'
-import { loadUsedConfiguration, toFailure } from './used-configuration.ts'
+import { loadUsedConfiguration, toFailure, withDatabase } from './used-configuration.ts'
 
 /** Adds commands that maintain the database. */
 export function addDb(program: Command, { terminal }: CommandContext): void {
@@ -27,8 +27,7 @@ export function addDb(program: Command, { terminal }: CommandContext): void {
         })
         await database.close()
         const { migrated } = database
-        const line = migrated.length > 0 ? `Migrated: ${migrated.join(', ')}.` : 'The database is up to date.'
-        terminal.stdout.write(`${line}\n`)
+        print(terminal, migrated.length > 0 ? `Migrated: ${migrated.join(', ')}.` : 'The database is up to date.')
       } finally {
         release()
       }
@@ -38,8 +37,7 @@ export function addDb(program: Command, { terminal }: CommandContext): void {
     .description('Remove data older than "retention" in the configuration. The service itself does so every hour.')
     .option('--dry-run', 'only count the data')
     .action(async ({ dryRun = false }: { dryRun?: boolean }) => {
-      const lines = await pruneNow(readSettings(terminal), terminal, dryRun)
-      for (const line of lines) terminal.stdout.write(`${line}\n`)
+      print(terminal, ...(await pruneNow(readSettings(terminal), terminal, dryRun)))
     })
 }
 
@@ -52,8 +50,7 @@ async function pruneNow(settings: Settings, { stopping }: Terminal, isDry: boole
     throw toFailure(1, settings, error)
   })
   const { retention } = used.config
-  const database = await openDatabase(settings)
-  try {
+  return withDatabase(settings, async (database) => {
     const old: ExpiredItems[] = []
     const limits = { store: createRetentionStore(database), retention, now: Date.now }
     if (isDry) for await (const things of findExpired(limits)) old.push(things)
@@ -62,9 +59,7 @@ async function pruneNow(settings: Settings, { stopping }: Terminal, isDry: boole
       if (!isDone) return [...toLines(old, 'Removed'), 'Stopped before the end; the next prune removes the rest.']
     }
     return toLines(old, isDry ? 'Would be removed' : 'Removed')
-  } finally {
-    await database.close()
-  }
+  })
 }
 
 function toLines(old: readonly ExpiredItems[], verb: string): string[] {

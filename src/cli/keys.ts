@@ -10,10 +10,9 @@ import { openSecrets, type OpenSecrets } from '../service/secrets.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createAccessKeyStore } from '../store/secrets/access-keys.ts'
 import { publishOnce } from '../store/postgres/bus.ts'
-import { openDatabase } from '../store/open.ts'
-import { CommandFailure, type CommandContext, type Terminal, formatTable } from './terminal.ts'
+import { CommandFailure, type CommandContext, type Terminal, formatTable, print } from './terminal.ts'
 import { readSettings } from './prepare.ts'
-import { loadUsedConfiguration } from './used-configuration.ts'
+import { loadUsedConfiguration, withDatabase } from './used-configuration.ts'
 
 /** Adds commands that create, list and revoke access keys, rotate signing keys, and print callback secrets. They work with and without a running service. */
 export function addKeys(program: Command, { terminal }: CommandContext): void {
@@ -25,18 +24,15 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
   addCallbackSecret(keys, terminal)
 }
 
-async function use<T>(terminal: Terminal, settings: Settings, work: (tools: KeyTools) => Promise<T>): Promise<T> {
-  const database = await openDatabase(settings)
-  const secrets = async () => {
-    const opened = await openSecrets(database, settings, Date.now)
-    for (const line of opened.notices) terminal.stderr.write(`${line}\n`)
-    return opened
-  }
-  try {
-    return await work({ register: createAccessKeyStore(database), secrets, publish: (topic, data) => publishOnce(database, topic, data) })
-  } finally {
-    await database.close()
-  }
+function use<T>(terminal: Terminal, settings: Settings, work: (tools: KeyTools) => Promise<T>): Promise<T> {
+  return withDatabase(settings, (database) => {
+    const secrets = async () => {
+      const opened = await openSecrets(database, settings, Date.now)
+      for (const line of opened.notices) terminal.stderr.write(`${line}\n`)
+      return opened
+    }
+    return work({ register: createAccessKeyStore(database), secrets, publish: (topic, data) => publishOnce(database, topic, data) })
+  })
 }
 
 function addCreate(keys: Command, terminal: Terminal): void {
@@ -64,7 +60,7 @@ function addCreate(keys: Command, terminal: Terminal): void {
         await register.insert(toRecord(claims))
         return signClaims((await openSigningKeys(signingKeys, Date.now)).newest(), claims)
       })
-      printLine(terminal, key)
+      print(terminal, key)
     })
 }
 
@@ -75,7 +71,7 @@ function addList(keys: Command, terminal: Terminal): void {
     .option('--tenant <name>', 'list only keys of this tenant', toName)
     .action(async ({ tenant }: { tenant?: string }) => {
       const records = await use(terminal, readSettings(terminal), ({ register }) => register.list(tenant))
-      for (const line of toTable(records, Date.now())) printLine(terminal, line)
+      print(terminal, ...toTable(records, Date.now()))
     })
 }
 
@@ -96,7 +92,7 @@ function addRevoke(keys: Command, terminal: Terminal): void {
         return revocation
       })
       if (!revoked) throw new CommandFailure(1, [`There is no key ${JSON.stringify(jti)}; "agent-core keys list" lists the keys.`])
-      printLine(terminal, revoked.isNew ? `Revoked ${jti}.` : `${jti} was already revoked.`)
+      print(terminal, revoked.isNew ? `Revoked ${jti}.` : `${jti} was already revoked.`)
     })
 }
 
@@ -107,8 +103,8 @@ async function revokeCreatedBy(terminal: Terminal, caller: string, tenant: strin
     for (const revokedJti of jtis) await publish('revoked', { jti: revokedJti })
     return jtis
   })
-  for (const revokedJti of revoked) printLine(terminal, `Revoked ${revokedJti}.`)
-  if (revoked.length === 0) printLine(terminal, `There are no active keys that ${JSON.stringify(owner)} created.`)
+  for (const revokedJti of revoked) print(terminal, `Revoked ${revokedJti}.`)
+  if (revoked.length === 0) print(terminal, `There are no active keys that ${JSON.stringify(owner)} created.`)
 }
 
 function addRotate(keys: Command, terminal: Terminal): void {
@@ -125,10 +121,9 @@ function addRotate(keys: Command, terminal: Terminal): void {
         await publish('signing_keys', { newest: (await openSigningKeys(signingKeys, Date.now)).newest().kid })
         return until
       })
-      printLine(terminal, 'The new signing key is in use.')
-      if (until !== undefined)
-        printLine(terminal, `Existing access keys stay valid until they expire; the last expires at ${toTime(until)}.`)
-      else printLine(terminal, 'All existing access keys are invalid. The service writes a new admin.key, at the latest when it starts.')
+      print(terminal, 'The new signing key is in use.')
+      if (until !== undefined) print(terminal, `Existing access keys stay valid until they expire; the last expires at ${toTime(until)}.`)
+      else print(terminal, 'All existing access keys are invalid. The service writes a new admin.key, at the latest when it starts.')
     })
 }
 
@@ -144,12 +139,8 @@ function addCallbackSecret(keys: Command, terminal: Terminal): void {
         readSettings(terminal),
         async ({ secrets }) => (await openCallbackSecrets((await secrets()).callbacks)).forTenant,
       )
-      printLine(terminal, secretsOf(tenant)[0]!)
+      print(terminal, secretsOf(tenant)[0]!)
     })
-}
-
-function printLine({ stdout }: Terminal, line: string): void {
-  stdout.write(`${line}\n`)
 }
 
 interface CreateOptions {

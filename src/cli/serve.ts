@@ -6,7 +6,7 @@ import { adviseOnModels } from './model-advice.ts'
 import { createLogger } from './logger.ts'
 import { createMissing, readSettings, refuseMissing } from './prepare.ts'
 import { withdraw, addressOf, failToListen } from './running-service.ts'
-import type { CommandContext } from './terminal.ts'
+import { print, type CommandContext } from './terminal.ts'
 import { type ReadyInfo, createProcesses, findSupervisor, type Supervisor } from './workers/processes.ts'
 import { openConnections } from './workers/connections.ts'
 import { shareMetrics } from './workers/gather-metrics.ts'
@@ -58,7 +58,7 @@ async function serveAlone(settings: Settings, onReady: OnReady, context: ServeCo
   const { service, url, release } = await start({ ...context, settings })
   onReady(url, await toReady(service, context))
   if (!stopping.aborted) await once(stopping, 'abort')
-  print(context, stoppingLine)
+  print(context.terminal, stoppingLine)
   withdraw(settings.dataDir)
   // A service with the embedded database has no other replica, so a notice has no use.
   await service.close(drainMs, settings.databaseUrl === undefined ? 0 : noticeMs)
@@ -69,7 +69,7 @@ async function serveByWorkers(settings: Settings, onReady: OnReady, context: Com
   const { stopping, stdout } = context.terminal
   const connections = await openConnections(settings).catch((error: unknown) => failToListen(error, settings))
   const url = addressOf(settings.host, connections.port)
-  stopping.addEventListener('abort', () => print(context, stoppingLine), { once: true })
+  stopping.addEventListener('abort', () => print(context.terminal, stoppingLine), { once: true })
   await supervise({
     processes: createProcesses(),
     connections,
@@ -133,23 +133,22 @@ interface Greeting extends ReadyInfo {
 }
 
 function greet({ url, publicUrl, adminKeyFile, advice, example, createdPaths, workers }: Greeting, context: CommandContext): void {
-  if (createdPaths.length > 0) print(context, `Created ${createdPaths.join(' and ')}`)
-  print(context, `Agent Core ${context.version} listens on ${url}${workers > 1 ? ` with ${workers} workers` : ''}`)
-  print(context, `Console: ${publicUrl ?? url}/console/ (sign in with: ${context.terminal.command} console)`)
-  for (const line of advice) print(context, line)
-  print(context, 'Try it:')
-  print(context, `  curl -s ${url}/core/v1/chain -H "x-service-access: $(cat ${adminKeyFile})" -H 'content-type: application/json' \\`)
+  if (createdPaths.length > 0) print(context.terminal, `Created ${createdPaths.join(' and ')}`)
+  print(context.terminal, `Agent Core ${context.version} listens on ${url}${workers > 1 ? ` with ${workers} workers` : ''}`)
+  print(context.terminal, `Console: ${publicUrl ?? url}/console/ (sign in with: ${context.terminal.command} console)`)
+  print(context.terminal, ...advice)
+  print(context.terminal, 'Try it:')
+  print(
+    context.terminal,
+    `  curl -s ${url}/core/v1/chain -H "x-service-access: $(cat ${adminKeyFile})" -H 'content-type: application/json' \\`,
+  )
   // A single quote must not end the quoted string of the shell.
   const content = JSON.stringify(example).replaceAll("'", String.raw`'\''`)
-  print(context, `    -d '{"messages": [{"role": "user", "content": ${content}}]}'`)
-  print(context, `Read more: ${url}/docs/`)
+  print(context.terminal, `    -d '{"messages": [{"role": "user", "content": ${content}}]}'`)
+  print(context.terminal, `Read more: ${url}/docs/`)
 }
 
 const stoppingLine = 'Stopping: finishing the running chats.'
-
-function print({ terminal }: CommandContext, line: string): void {
-  terminal.stdout.write(`${line}\n`)
-}
 
 /** The environment variables for `serve --help`: name and default, then the first sentence of the description. */
 function variablesHelp(): string {

@@ -41,6 +41,11 @@ export interface CommandContext {
   version: string
 }
 
+/** Writes lines to standard output. */
+export function print({ stdout }: Pick<Terminal, 'stdout'>, ...lines: readonly string[]): void {
+  for (const line of lines) stdout.write(`${line}\n`)
+}
+
 /** Formats rows as aligned columns. Each column is as wide as its widest cell. */
 export function formatTable(rows: readonly (readonly string[])[]): string[] {
   const columns = Math.max(0, ...rows.map((row) => row.length))

@@ -24,18 +24,23 @@ export async function loadUsedConfiguration(settings: Settings): Promise<UsedCon
   return stored ?? { config: await loadAgentConfig(settings.agentConfig) }
 }
 
-/** Calls `use` with the configuration store of the database, and closes the database afterwards. */
+/** Calls `use` with the database, and closes the database afterwards. */
+export async function withDatabase<T>(settings: Settings, use: (database: Database) => Promise<T>): Promise<T> {
+  const database = await openDatabase(settings)
+  try {
+    return await use(database)
+  } finally {
+    await database.close()
+  }
+}
+
+/** Calls `use` with the configuration store of the database. */
 export async function withConfigurations<T>(
   settings: Settings,
   use: (store: ConfigurationStore, database: Database) => Promise<T>,
 ): Promise<T> {
-  const database = await openDatabase(settings)
-  try {
-    const box = createSecretBox(settings.secretKeys)
-    return await use(await openConfigurationStore(database, { box, now: Date.now }), database)
-  } finally {
-    await database.close()
-  }
+  const box = createSecretBox(settings.secretKeys)
+  return withDatabase(settings, async (database) => use(await openConfigurationStore(database, { box, now: Date.now }), database))
 }
 
 async function findUsed(store: ConfigurationStore, database: Database): Promise<UsedConfiguration | undefined> {

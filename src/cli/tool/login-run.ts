@@ -6,14 +6,13 @@ import type { AgentConfig } from '../../configuration/schema.ts'
 import { messageWithCause } from '../../errors.ts'
 import { createGuardedFetch } from '../../outbound/guarded-fetch.ts'
 import { openLogins } from '../../service/logins.ts'
-import { openDatabase } from '../../store/open.ts'
 import { logIn } from '../../tools/mcp/login/flow.ts'
 import { revokeLogin } from '../../tools/mcp/login/logins.ts'
 import { hasOwnCredentials, toServer, type RemoteServer, type McpConfig } from '../../tools/mcp/server.ts'
 import { createOAuthFetch, createSend } from '../../tools/mcp/bounded-messages.ts'
 import { readSettings } from '../prepare.ts'
 import { CommandFailure, type Terminal } from '../terminal.ts'
-import { loadUsedConfiguration, toFailure } from '../used-configuration.ts'
+import { loadUsedConfiguration, toFailure, withDatabase } from '../used-configuration.ts'
 import { once } from 'node:events'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -84,12 +83,11 @@ async function withEntry(terminal: Terminal, name: string, use: (entry: ServerEn
   if (hasOwnCredentials(server))
     throw new CommandFailure(1, [`The entry ${name} has credentials. Remove oauth or the header authorization to use a login.`])
   const outbound = createGuardedFetch({ allowed: settings.outboundAllow })
-  const database = await openDatabase(settings)
+  const fetchFn = createOAuthFetch(createSend(server, { outbound, onTooLong: () => undefined }))
+  const key = { entry: name, server: serverKey(mcp) }
   try {
-    const fetchFn = createOAuthFetch(createSend(server, { outbound, onTooLong: () => undefined }))
-    await use({ server, logins: openLogins(database, settings), key: { entry: name, server: serverKey(mcp) }, fetchFn })
+    await withDatabase(settings, (database) => use({ server, logins: openLogins(database, settings), key, fetchFn }))
   } finally {
-    await database.close()
     await outbound.close()
   }
 }

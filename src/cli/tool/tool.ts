@@ -12,9 +12,9 @@ import { CommandFailure, type CommandContext, type Terminal } from '../terminal.
 import { isObject } from '../../json/shape.ts'
 import { acceptChangedTools, listChangedTools } from '../../configuration/tool-pins/changed-tools.ts'
 import type { Definition, PinStore } from '../../configuration/tool-pins/pin-store.ts'
-import { openDatabase } from '../../store/open.ts'
 import { createPinStore } from '../../store/configuration/tool-pins.ts'
 import { readSettings } from '../prepare.ts'
+import { withDatabase } from '../used-configuration.ts'
 
 /** Adds commands that create and try out tools written by the operator. */
 export function addTool(program: Command, context: CommandContext): void {
@@ -121,13 +121,8 @@ function addChangedTools(tool: Command, { terminal }: CommandContext): void {
     })
 }
 
-async function withPins<T>(terminal: Terminal, use: (pins: PinStore) => Promise<T>): Promise<T> {
-  const database = await openDatabase(readSettings(terminal))
-  try {
-    return await use(createPinStore(database))
-  } finally {
-    await database.close()
-  }
+function withPins<T>(terminal: Terminal, use: (pins: PinStore) => Promise<T>): Promise<T> {
+  return withDatabase(readSettings(terminal), (database) => use(createPinStore(database)))
 }
 
 function describe(label: string, { hash, at, description, schema }: Definition): string[] {
