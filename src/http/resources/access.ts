@@ -1,4 +1,4 @@
-import { replies, route, optionalText, namedObject } from '../schemas/shared.ts'
+import { replies, route, optionalText, namedObject, toIso } from '../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import { listRoles, type Principal } from '../../access/permissions.ts'
@@ -60,5 +60,5 @@ export function accessRoutes(app: App, { agent, adminTenant }: AccessRouteOption
 }
 
 function toCaller({ sub, tenant, issuer, roles, permissions, expiresAt }: Principal): Type.Static<typeof Caller> {
-  return { sub, tenant, issuer, roles: [...roles], permissions: [...permissions], expires_at: new Date(expiresAt).toISOString() }
+  return { sub, tenant, issuer, roles: [...roles], permissions: [...permissions], expires_at: toIso(expiresAt) }
 }

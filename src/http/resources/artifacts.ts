@@ -63,13 +63,7 @@ const whereIndex =
   '`message_index` is the place of the answer in `messages` of the session, `artifact_index` the place of the file in `response_metadata.generated_artifacts` of that message. In a new session, the question `Write "Back at 3" to a file note.txt` makes message 1 with file 0; the reply has the header `session-id`.'
 
 /** Routes of files that the agent created. */
-export function artifactRoutes(app: App, services: { artifacts: Artifacts }): void {
-  downloadLinkRoute(app, services)
-  shareRoute(app, services)
-  listRoute(app, services)
-  contentRoutes(app, services)
-  linkRoutes(app, services)
-}
+export const artifactRoutes = [downloadLinkRoute, shareRoute, listRoute, contentRoutes, linkRoutes] as const
 
 function downloadLinkRoute(app: App, { artifacts }: { artifacts: Artifacts }): void {
   app.get(

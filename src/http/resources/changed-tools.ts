@@ -1,4 +1,4 @@
-import { replies, route, maxListed, orNull, namedObject, closed } from '../schemas/shared.ts'
+import { replies, route, orNull, namedObject, closed, pageLimit } from '../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
@@ -7,7 +7,7 @@ import type { Definition, PinStore } from '../../configuration/tool-pins/pin-sto
 import { principalOf } from '../server/authenticate.ts'
 
 const Query = Type.Object({
-  limit: Type.Integer({ minimum: 1, maximum: maxListed, default: 45 }),
+  limit: pageLimit,
   before: Type.Optional(Type.String({ maxLength: 512, description: 'The `offset` of the page before.' })),
 })
 

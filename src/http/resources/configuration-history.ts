@@ -1,4 +1,4 @@
-import { replies, route, maxListed, optionalText, orNull, namedObject, object, closed } from '../schemas/shared.ts'
+import { replies, route, optionalText, orNull, namedObject, object, closed, toIso, pageLimit } from '../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { Configuration } from '../../configuration/configuration.ts'
@@ -6,7 +6,7 @@ import type { PastConfiguration } from '../../configuration/configuration-store.
 import { toUpdateReply, requesterOf, toExpectation, validateOnly, YamlText, etag, UpdatedConfiguration } from './configuration.ts'
 
 const HistoryQuery = Type.Object({
-  limit: Type.Integer({ minimum: 1, maximum: maxListed, default: 45 }),
+  limit: pageLimit,
   before: Type.Optional(Type.String({ pattern: '^[0-9]{1,15}$', description: 'The `offset` of the page before.' })),
 })
 
@@ -49,11 +49,7 @@ const RestoreBody = closed({
 const tag = 'Agent configuration'
 
 /** Routes to list and read the versions of the agent configuration, and to restore one. */
-export function configurationHistoryRoutes(app: App, services: { configuration: Configuration }): void {
-  listRoute(app, services)
-  readRoute(app, services)
-  restoreRoute(app, services)
-}
+export const configurationHistoryRoutes = [listRoute, readRoute, restoreRoute] as const
 
 function listRoute(app: App, { configuration }: { configuration: Configuration }): void {
   app.get(
@@ -90,7 +86,7 @@ function readRoute(app: App, { configuration }: { configuration: Configuration }
     async (request) => {
       const { version } = request.params
       const { at, ...past } = await configuration.version(version)
-      return { ...past, at: new Date(at).toISOString() }
+      return { ...past, at: toIso(at) }
     },
   )
 }
@@ -130,7 +126,7 @@ function restoreRoute(app: App, { configuration }: { configuration: Configuratio
 
 function toVersion(past: PastConfiguration): Type.Static<typeof ConfigurationVersion> {
   const { version, kind, diff, at } = past
-  return { version, at: new Date(at).toISOString(), by: authorOf(past), kind, diff: [...diff] }
+  return { version, at: toIso(at), by: authorOf(past), kind, diff: [...diff] }
 }
 
 function authorOf({ kind, actor }: PastConfiguration): string {

@@ -1,4 +1,4 @@
-import { replies, route, optionalText, named, namedObject } from '../schemas/shared.ts'
+import { replies, route, optionalText, named, namedObject, toIso } from '../schemas/shared.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
@@ -77,11 +77,7 @@ const yamlType = 'application/yaml'
 const tag = 'Agent configuration'
 
 /** Routes to read and change the agent configuration. */
-export function configurationRoutes(app: App, services: { configuration: Configuration }): void {
-  readRoute(app, services)
-  changeRoute(app, services)
-  schemaRoute(app)
-}
+export const configurationRoutes = [readRoute, changeRoute, schemaRoute] as const
 
 function readRoute(app: App, { configuration }: { configuration: Configuration }): void {
   app.get(
@@ -234,5 +230,5 @@ export function toUpdateReply(
 
 /** The interface document shows the two timestamps of a configuration without a zone; both are UTC. */
 function toTimestamp(ms: number): string {
-  return new Date(ms).toISOString().replace('Z', '')
+  return toIso(ms).replace('Z', '')
 }

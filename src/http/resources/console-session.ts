@@ -1,4 +1,4 @@
-import { route, replies, ErrorReply, ValidationReply, orNull, namedObject } from '../schemas/shared.ts'
+import { route, replies, ErrorReply, ValidationReply, orNull, namedObject, toIso } from '../schemas/shared.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
@@ -72,9 +72,9 @@ interface ConsoleSessionOptions {
 const tag = 'Console'
 
 /** Sign-in and sign-out of the console. */
-export function consoleSessionRoutes(app: App, options: ConsoleSessionOptions): void {
-  const { consoleSessions, identityProvider } = options
+export const consoleSessionRoutes = [optionsRoute, codeRoute, signInRoute, signOutRoute] as const
 
+function optionsRoute(app: App, { identityProvider }: ConsoleSessionOptions): void {
   app.get(
     '/console/sign-in-options',
     route('public', tag, {
@@ -92,7 +92,9 @@ export function consoleSessionRoutes(app: App, options: ConsoleSessionOptions): 
       }
     },
   )
+}
 
+function codeRoute(app: App, { consoleSessions }: ConsoleSessionOptions): void {
   app.post(
     '/console/code',
     route('any_key', tag, {
@@ -109,7 +111,9 @@ export function consoleSessionRoutes(app: App, options: ConsoleSessionOptions): 
         .send({ code, expires_at: toIso(expiresAt) })
     },
   )
+}
 
+function signInRoute(app: App, options: ConsoleSessionOptions): void {
   app.post(
     '/console/session',
     {
@@ -141,7 +145,9 @@ export function consoleSessionRoutes(app: App, options: ConsoleSessionOptions): 
         .send({ expires_at: toIso(principal.expiresAt) })
     },
   )
+}
 
+function signOutRoute(app: App, { consoleSessions }: ConsoleSessionOptions): void {
   app.delete(
     '/console/session',
     route('public', tag, {
@@ -206,8 +212,4 @@ async function signOut(request: FastifyRequest, reply: FastifyReply, sessions: C
   await sessions.end(value)
   clearCookie(request, reply)
   return reply.code(204).send()
-}
-
-function toIso(ms: number): string {
-  return new Date(ms).toISOString()
 }

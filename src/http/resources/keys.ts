@@ -1,4 +1,4 @@
-import { replies, route, Id, orNull, namedObject, closed } from '../schemas/shared.ts'
+import { replies, route, Id, orNull, namedObject, closed, toIso, pageLimit } from '../schemas/shared.ts'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
@@ -36,7 +36,7 @@ export const CreatedAccessKey = namedObject('CreatedAccessKey', 'A new access ke
 })
 
 const Query = Type.Object({
-  limit: Type.Integer({ minimum: 1, maximum: 100, default: 45 }),
+  limit: pageLimit,
   before: Type.Optional(Type.String({ maxLength: 500, description: 'The `offset` of the page before.' })),
 })
 
@@ -77,12 +77,7 @@ const tag = 'Access'
 const config = { access: 'keys.manage' } as const
 
 /** Routes of the access keys of the caller's tenant. */
-export function keyRoutes(app: App, services: { keys: AccessKeys }): void {
-  listRoute(app, services)
-  createRoute(app, services)
-  revokeByCreatorRoute(app, services)
-  revokeRoute(app, services)
-}
+export const keyRoutes = [listRoute, createRoute, revokeByCreatorRoute, revokeRoute] as const
 
 function listRoute(app: App, { keys }: { keys: AccessKeys }): void {
   app.get(
@@ -198,8 +193,4 @@ function toView(record: AccessKeyRecord): Type.Static<typeof AccessKey> {
     last_used_at: lastUsedAt === undefined ? null : toIso(lastUsedAt),
     created_by: creator?.owner ?? null,
   }
-}
-
-function toIso(ms: number): string {
-  return new Date(ms).toISOString()
 }

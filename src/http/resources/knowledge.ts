@@ -1,4 +1,4 @@
-import { object, replies, route, Id, Offset, pageLimit, optionalText } from '../schemas/shared.ts'
+import { object, replies, route, Id, Offset, pageLimit, optionalText, toIso, pageFields } from '../schemas/shared.ts'
 import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import type { App } from '../server/app.ts'
@@ -31,8 +31,7 @@ const ListedDocument = object('A document of the tenant for `knowledge_search`.'
 
 const DocumentList = Type.Object({
   documents: Type.Array(ListedDocument),
-  offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
-  has_more: Type.Boolean(),
+  ...pageFields,
 })
 
 const DocumentForm = Type.Object({
@@ -52,12 +51,7 @@ const Query = Type.Object({ limit: pageLimit, before: Offset })
 const tag = 'Knowledge'
 
 /** The documents of the caller's tenant, which `knowledge_search` finds. */
-export function knowledgeRoutes(app: App, services: { knowledge: Knowledge }): void {
-  listRoute(app, services)
-  addRoute(app, services)
-  readRoute(app, services)
-  deleteRoute(app, services)
-}
+export const knowledgeRoutes = [listRoute, addRoute, readRoute, deleteRoute] as const
 
 function listRoute(app: App, { knowledge }: { knowledge: Knowledge }): void {
   app.get(
@@ -160,7 +154,7 @@ function toListed({ id, name, size, type, state, error, passages, createdAt }: K
     ...(error !== undefined && { error }),
     ...(passages !== undefined && { passages }),
   }
-  return { ...fields, created_at: new Date(createdAt).toISOString() }
+  return { ...fields, created_at: toIso(createdAt) }
 }
 
 function idOf(request: FastifyRequest<{ Params: Static<typeof params> }>): string {

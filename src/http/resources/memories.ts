@@ -34,11 +34,7 @@ export const Feedback = namedObject('Feedback', {
 })
 
 /** Routes of memories, and of feedback on runs. */
-export function memoryRoutes(app: App, services: { memories: Memories }): void {
-  listRoute(app, services)
-  deleteRoute(app, services)
-  feedbackRoute(app, services)
-}
+export const memoryRoutes = [listRoute, deleteRoute, feedbackRoute] as const
 
 function listRoute(app: App, { memories }: { memories: Memories }): void {
   app.get(

@@ -126,12 +126,7 @@ const span = { since: '2026-01-01T00:00:00Z', until: '2026-01-02T00:00:00Z' }
 const timestamps = { start_timestamp: 1767225600000, end_timestamp: 4102444800000 }
 
 /** Metrics and logs of the runs of the caller's tenant. */
-export function observabilityRoutes(app: App, services: { observability: Observability }): void {
-  metricsRoute(app, services)
-  toolsRoute(app, services)
-  seriesRoute(app, services)
-  logsRoute(app, services)
-}
+export const observabilityRoutes = [metricsRoute, toolsRoute, seriesRoute, logsRoute] as const
 
 function metricsRoute(app: App, { observability }: { observability: Observability }): void {
   app.get(

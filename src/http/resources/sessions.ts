@@ -1,4 +1,4 @@
-import { replies, route, Id, IdHeaders, optionalText, namedObject } from '../schemas/shared.ts'
+import { replies, route, Id, IdHeaders, optionalText, namedObject, pageLimit } from '../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { SessionChanges } from '../../sessions/session-changes.ts'
@@ -9,7 +9,7 @@ import { Usage, Step, GeneratedArtifact, AdditionalContext } from '../schemas/ch
 const whereId = 'Take a `session_id` from `GET /core/v1/sessions`, or from the header `session-id` of a chat.'
 
 const Query = Type.Object({
-  limit: Type.Integer({ minimum: 1, maximum: 100, default: 45 }),
+  limit: pageLimit,
   before: Type.Optional(Type.Intersect([Id, Type.String({ description: 'A session id: the page begins after this session.' })])),
   q: Type.Optional(
     Type.String({
@@ -67,12 +67,7 @@ export const List = namedObject('SessionList', {
 })
 
 /** Routes of sessions, which are conversations with their messages. */
-export function sessionRoutes(app: App, services: { sessions: Sessions; changes: SessionChanges }): void {
-  listRoute(app, services)
-  readRoute(app, services)
-  deleteRoute(app, services)
-  forkRoute(app, services)
-}
+export const sessionRoutes = [listRoute, readRoute, deleteRoute, forkRoute] as const
 
 function listRoute(app: App, { sessions }: { sessions: Sessions }): void {
   app.get(

@@ -1,4 +1,4 @@
-import { replies, route, Id, namedObject, closed } from '../schemas/shared.ts'
+import { replies, route, Id, namedObject, closed, toIso } from '../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import { workflowTypes } from '../../configuration/schema.ts'
@@ -43,12 +43,7 @@ const path = '/core/v1/chain/sub_agents'
 const tag = 'Sub-agents'
 
 /** Routes of sub-agents: specialised agents of a caller, to which the agent delegates tasks. */
-export function subAgentRoutes(app: App, services: { subAgents: SubAgents }): void {
-  listRoute(app, services)
-  createRoute(app, services)
-  readRoute(app, services)
-  endRoute(app, services)
-}
+export const subAgentRoutes = [listRoute, createRoute, readRoute, endRoute] as const
 
 function listRoute(app: App, { subAgents }: { subAgents: SubAgents }): void {
   app.get(
@@ -137,8 +132,4 @@ function toReply(subAgent: SubAgent, { statusOf }: SubAgents): Type.Static<typeo
 function toListed(subAgent: SubAgent, subAgents: SubAgents): Type.Static<typeof Listed> {
   const { objective, tools, workflowType } = subAgent
   return { ...toReply(subAgent, subAgents), objective, tools, workflow_type: workflowType }
-}
-
-function toIso(ms: number): string {
-  return new Date(ms).toISOString()
 }

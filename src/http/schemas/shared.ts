@@ -50,6 +50,12 @@ export const Offset = Type.Optional(
   Type.String({ minLength: 1, maxLength: 8192, description: 'The `offset` of the page before: this page begins after that page.' }),
 )
 
+/** How a list goes on. */
+export const pageFields = {
+  offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
+  has_more: Type.Boolean(),
+}
+
 const FaultReply = Type.Object({
   loc: Type.Array(Type.Union([Type.String(), Type.Integer()])),
   msg: Type.String(),
@@ -140,4 +146,9 @@ export function route<const S extends FastifySchema>(
 export function replies(successes: Record<number, unknown>, ...statuses: number[]): Record<number, unknown> {
   const errors = statuses.map((status): [number, TSchema] => [status, status === 422 ? ValidationReply : ErrorReply])
   return { ...successes, ...Object.fromEntries(errors), ...refusals }
+}
+
+/** Epoch milliseconds as ISO 8601, UTC. */
+export function toIso(ms: number): string {
+  return new Date(ms).toISOString()
 }

@@ -59,14 +59,23 @@ const refusals = openAiRefusals(400, 401, 403, 404, 409, 413, 415, 429, 500, 503
 
 /** A request that names a conversation. */
 type ConversationRequest = FastifyRequest<{ Params: { conversation_id: string } }>
-type FindConversation = (request: ConversationRequest) => Promise<SessionRecord>
 
 /** Conversations: the caller's sessions in the form of OpenAI's API. */
-export function conversationRoutes(app: App, services: ConversationServices): void {
-  const { agent, conversations, sessionStore, changes } = services
+export const conversationRoutes = [
+  createRoute,
+  readRoute,
+  metadataRoute,
+  deleteRoute,
+  listItemsRoute,
+  addItemsRoute,
+  readItemRoute,
+] as const
 
-  const find: FindConversation = (request) => findConversation(sessionStore, principalOf(request), request.params.conversation_id)
+function find({ sessionStore }: ConversationServices, request: ConversationRequest): Promise<SessionRecord> {
+  return findConversation(sessionStore, principalOf(request), request.params.conversation_id)
+}
 
+function createRoute(app: App, { agent, conversations }: ConversationServices): void {
   app.post(
     '/v1/conversations',
     route({ access: 'sessions.write', errorShape: openAiErrors }, tag, {
@@ -96,7 +105,9 @@ export function conversationRoutes(app: App, services: ConversationServices): vo
       return toConversation(await conversations.create(principalOf(request), content), content.metadata)
     },
   )
+}
 
+function readRoute(app: App, services: ConversationServices): void {
   app.get(
     '/v1/conversations/:conversation_id',
     route({ access: 'sessions.read', errorShape: openAiErrors }, tag, {
@@ -109,11 +120,13 @@ ${unknownConversation}`,
       response: { 200: Conversation, ...refusals },
     }),
     async (request) => {
-      const session = await find(request)
-      return toConversation(session, await conversations.metadata(session))
+      const session = await find(services, request)
+      return toConversation(session, await services.conversations.metadata(session))
     },
   )
+}
 
+function metadataRoute(app: App, services: ConversationServices): void {
   app.post(
     '/v1/conversations/:conversation_id',
     route({ access: 'sessions.write', errorShape: openAiErrors }, tag, {
@@ -128,13 +141,15 @@ ${unknownConversation}`,
       response: { 200: Conversation, ...refusals },
     }),
     async (request) => {
-      const session = await find(request)
+      const session = await find(services, request)
       const metadata = request.body.metadata ?? {}
-      if (!(await conversations.setMetadata(session, metadata))) throw deleted(session)
+      if (!(await services.conversations.setMetadata(session, metadata))) throw deleted(session)
       return toConversation(session, metadata)
     },
   )
+}
 
+function deleteRoute(app: App, services: ConversationServices): void {
   app.delete(
     '/v1/conversations/:conversation_id',
     route({ access: 'sessions.write', errorShape: openAiErrors }, tag, {
@@ -147,21 +162,19 @@ ${unknownConversation}`,
       response: { 200: DeletedConversation, ...refusals },
     }),
     async (request) => {
-      const { sessionId } = await find(request)
-      await changes.remove(principalOf(request), sessionId)
+      const { sessionId } = await find(services, request)
+      await services.changes.remove(principalOf(request), sessionId)
       return { id: toConversationId(sessionId), object: 'conversation.deleted', deleted: true }
     },
   )
-
-  itemRoutes(app, services, find)
 }
 
-function itemRoutes(app: App, { agent, conversations, sessionStore }: ConversationServices, find: FindConversation): void {
-  async function itemsOf(request: ConversationRequest) {
-    const session = await find(request)
-    return toConversationItems(session.sessionId, await sessionStore.messages(session.tenant, session.key))
-  }
+async function itemsOf(services: ConversationServices, request: ConversationRequest) {
+  const session = await find(services, request)
+  return toConversationItems(session.sessionId, await services.sessionStore.messages(session.tenant, session.key))
+}
 
+function listItemsRoute(app: App, services: ConversationServices): void {
   app.get(
     '/v1/conversations/:conversation_id/items',
     route({ access: 'sessions.read', errorShape: openAiErrors }, tag, {
@@ -175,10 +188,12 @@ ${unknownConversation}`,
       response: { 200: ItemList, ...refusals },
     }),
     async (request) => {
-      return toPage(await itemsOf(request), request.query)
+      return toPage(await itemsOf(services, request), request.query)
     },
   )
+}
 
+function addItemsRoute(app: App, services: ConversationServices): void {
   app.post(
     '/v1/conversations/:conversation_id/items',
     route({ access: 'sessions.write', errorShape: openAiErrors }, tag, {
@@ -198,19 +213,21 @@ ${unknownConversation} 409: a response of the conversation is in progress.`,
       response: { 200: ItemList, ...refusals },
     }),
     async (request) => {
-      const session = await find(request)
+      const session = await find(services, request)
       const { items } = request.body
       const messages = toAddedMessages(items, {
         isFirst: session.messageCount === 0,
         requestId: request.id,
-        agent,
+        agent: services.agent,
       })
-      const first = await conversations.append(session, messages)
+      const first = await services.conversations.append(session, messages)
       if (first === undefined) throw deleted(session)
       return toPage(toConversationItems(session.sessionId, messages, first), { limit: messages.length, order: 'asc' })
     },
   )
+}
 
+function readItemRoute(app: App, services: ConversationServices): void {
   app.get(
     '/v1/conversations/:conversation_id/items/:item_id',
     route({ access: 'sessions.read', errorShape: openAiErrors }, tag, {
@@ -224,7 +241,7 @@ ${unknownConversation} The same holds for an unknown item.`,
     }),
     async (request) => {
       const { item_id: id } = request.params
-      const item = (await itemsOf(request)).find((candidate) => candidate.id === id)
+      const item = (await itemsOf(services, request)).find((candidate) => candidate.id === id)
       if (!item) throw new ServiceError('not_found', `There is no item ${id}.`)
       return item
     },

@@ -27,9 +27,13 @@ const refusals = openAiRefusals(400, 401, 403, 404, 429, 500, 503)
 const config = { access: accessTo.chat, errorShape: openAiErrors }
 
 /** The caller's uploaded files, in the form of OpenAI's API. Ids of other callers are unknown. */
-export function fileRoutes(app: App, { agent, uploads }: FileServices): void {
-  const show = (upload: Upload) => toFile(upload, agent().config.retention.uploads)
+export const fileRoutes = [uploadRoute, listRoute, readRoute, deleteRoute, contentRoutes] as const
 
+function show(agent: CurrentAgent, upload: Upload): Static<typeof File> {
+  return toFile(upload, agent().config.retention.uploads)
+}
+
+function uploadRoute(app: App, { agent, uploads }: FileServices): void {
   app.post(
     '/v1/files',
     {
@@ -63,11 +67,13 @@ A file may have \`limits.max_upload_bytes\`, the files of a caller \`limits.max_
     async (request) => {
       return formOf(request).receive(async ({ name, type, maxBytes, content }, fields) => {
         const describe = async () => toDescription(await fields(), { name, type }, Date.now())
-        return show(await uploads.add(principalOf(request), { isKnowledge: false, maxBytes, content, describe }))
+        return show(agent, await uploads.add(principalOf(request), { isKnowledge: false, maxBytes, content, describe }))
       })
     },
   )
+}
 
+function listRoute(app: App, { agent, uploads }: FileServices): void {
   app.get(
     '/v1/files',
     route(config, tag, {
@@ -86,11 +92,13 @@ A file may have \`limits.max_upload_bytes\`, the files of a caller \`limits.max_
         order: order === 'asc' ? 'oldest_first' : 'newest_first',
       } as const
       const { uploads: files, hasMore } = await uploads.list(scopeOf(request), page)
-      const data = files.map(show)
+      const data = files.map((upload) => show(agent, upload))
       return { object: 'list', data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: hasMore }
     },
   )
+}
 
+function readRoute(app: App, { agent, uploads }: FileServices): void {
   app.get(
     '/v1/files/:file_id',
     route(config, tag, {
@@ -100,9 +108,11 @@ A file may have \`limits.max_upload_bytes\`, the files of a caller \`limits.max_
       params,
       response: { 200: File, ...refusals },
     }),
-    async (request) => show(await uploads.find(scopeOf(request), uploadIdOf(request))),
+    async (request) => show(agent, await uploads.find(scopeOf(request), uploadIdOf(request))),
   )
+}
 
+function deleteRoute(app: App, { uploads }: FileServices): void {
   app.delete(
     '/v1/files/:file_id',
     route(config, tag, {
@@ -118,7 +128,9 @@ A file may have \`limits.max_upload_bytes\`, the files of a caller \`limits.max_
       return { id: toFileId(id), object: 'file', deleted: true }
     },
   )
+}
 
+function contentRoutes(app: App, { uploads }: FileServices): void {
   const content = {
     url: '/v1/files/:file_id/content',
     config,

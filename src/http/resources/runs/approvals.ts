@@ -1,4 +1,4 @@
-import { replies, route, Id, pageLimit, maybe, optionalText, named, namedObject, object } from '../../schemas/shared.ts'
+import { replies, route, Id, pageLimit, maybe, optionalText, named, namedObject, object, pageFields } from '../../schemas/shared.ts'
 import { Type } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
 import type { JsonObject, JsonValue } from '../../../agent/messages.ts'
@@ -78,8 +78,7 @@ export const WaitingCall = namedObject('WaitingCall', {
 export const List = namedObject('ApprovalList', {
   approvals: Type.Array(WaitingCall),
   count: Type.Integer({ description: 'Number of calls in the list.' }),
-  offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
-  has_more: Type.Boolean(),
+  ...pageFields,
 })
 
 /** Routes of tool calls that wait for approval. */

@@ -1,4 +1,4 @@
-import { replies, route, Id, Offset, pageLimit, Time, toTime, orNull, optionalText, namedObject } from '../../schemas/shared.ts'
+import { replies, route, Id, Offset, pageLimit, Time, toTime, orNull, optionalText, namedObject, pageFields } from '../../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../../server/app.ts'
 import { accessTo } from '../../../access/permissions.ts'
@@ -48,8 +48,7 @@ const RunSummary = namedObject('RunSummary', {
 
 export const RunPage = namedObject('RunPage', {
   runs: Type.Array(RunSummary),
-  offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
-  has_more: Type.Boolean(),
+  ...pageFields,
 })
 
 const Status = Type.Enum(['pending', 'delivered', 'failed', 'gone'], {
@@ -86,8 +85,7 @@ const Callback = namedObject('Callback', {
 
 export const CallbackPage = namedObject('CallbackPage', {
   callbacks: Type.Array(Callback),
-  offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
-  has_more: Type.Boolean(),
+  ...pageFields,
 })
 
 /** The route that lists runs. */

@@ -75,11 +75,7 @@ async function viewRun(
 }
 
 /** Routes of runs, which are named by their request ids. */
-export function runRoutes(app: App, services: RunServices): void {
-  readRoute(app, services)
-  cancelRoute(app, services)
-  callbackRoute(app, services)
-}
+export const runRoutes = [readRoute, cancelRoute, callbackRoute] as const
 
 function readRoute(app: App, services: RunServices): void {
   app.get(

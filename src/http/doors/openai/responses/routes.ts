@@ -138,12 +138,17 @@ export const ItemQuery = Type.Object({
 type StoredRequest = FastifyRequest<{ Params: { response_id: string } }>
 
 /** Routes of stored responses: read, follow, cancel, delete. Ids of other callers are unknown. */
-export function storedResponseRoutes(app: App, services: StoredResponseServices): void {
-  const { runs, runStore, artifacts } = services
+export const storedResponseRoutes = [readRoute, cancelRoute, deleteRoute, inputRoute] as const
 
-  const find = (request: StoredRequest) => findResponse(runStore, principalOf(request), request.params.response_id)
-  const read = async (request: StoredRequest) => readResponse(await find(request), filesForReader(artifacts, request))
+function find({ runStore }: StoredResponseServices, request: StoredRequest): Promise<StoredResponse> {
+  return findResponse(runStore, principalOf(request), request.params.response_id)
+}
 
+async function read(services: StoredResponseServices, request: StoredRequest): Promise<object> {
+  return readResponse(await find(services, request), filesForReader(services.artifacts, request))
+}
+
+function readRoute(app: App, services: StoredResponseServices): void {
   app.get(
     '/v1/responses/:response_id',
     {
@@ -162,11 +167,13 @@ ${unknownId}`,
     },
     async (request, reply) => {
       const { stream, starting_after: startingAfter = -1 } = request.query
-      if (!stream) return read(request)
-      return streamStored(services, { request, reply }, await find(request), startingAfter)
+      if (!stream) return read(services, request)
+      return streamStored(services, { request, reply }, await find(services, request), startingAfter)
     },
   )
+}
 
+function cancelRoute(app: App, services: StoredResponseServices): void {
   app.post(
     '/v1/responses/:response_id/cancel',
     route({ access: accessTo.cancelRun, errorShape: openAiErrors }, tag, {
@@ -179,12 +186,14 @@ ${unknownId}`,
       response: { 200: ResponseReply, ...refusals, ...openAiRefusals(413, 415) },
     }),
     async (request) => {
-      const { run } = await find(request)
-      await endRun(runs, run)
-      return read(request)
+      const { run } = await find(services, request)
+      await endRun(services.runs, run)
+      return read(services, request)
     },
   )
+}
 
+function deleteRoute(app: App, services: StoredResponseServices): void {
   app.delete(
     '/v1/responses/:response_id',
     route({ access: 'sessions.write', errorShape: openAiErrors }, tag, {
@@ -198,11 +207,13 @@ ${unknownId}`,
     }),
     async (request) => {
       const { response_id: id } = request.params
-      await deleteResponse(services, principalOf(request), await find(request))
+      await deleteResponse(services, principalOf(request), await find(services, request))
       return { id, object: 'response', deleted: true }
     },
   )
+}
 
+function inputRoute(app: App, services: StoredResponseServices): void {
   app.get(
     '/v1/responses/:response_id/input_items',
     route({ access: accessTo.readRun, errorShape: openAiErrors }, tag, {
@@ -216,7 +227,7 @@ ${unknownId}`,
       response: { 200: ItemList, ...refusals },
     }),
     async (request) => {
-      const { head, echo } = await find(request)
+      const { head, echo } = await find(services, request)
       return toPage(toListedItems(head.key, echo.input), request.query)
     },
   )
