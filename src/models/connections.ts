@@ -1,5 +1,12 @@
 import type { Pool } from 'undici'
 
+/** Time limits of a request, in milliseconds. */
+export interface Timeouts {
+  connectMs: number
+  firstTokenMs: number
+  idleMs: number
+}
+
 /** Connections to model servers, kept alive between calls. Models with the same address share connections. */
 export interface Connections {
   /** Resolves to the pool of an origin such as `https://api.openai.com`. */

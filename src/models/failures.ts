@@ -1,5 +1,6 @@
 import { ModelError, type ModelErrorCode } from '../agent/model.ts'
 import { fieldsOf } from '../json/shape.ts'
+import type { Timeouts } from './connections.ts'
 
 /** Label of a model for error messages, and the secrets to remove from them: the key, header values, credentials and query of the URL. */
 export interface Origin {
@@ -77,6 +78,12 @@ interface ApiCallError {
   statusCode?: number
   responseHeaders?: Record<string, string>
   responseBody?: string
+}
+
+/** Converts the silence of a server. `hasBegun` is true if part of the answer had arrived. */
+export function toSilenceError(origin: Origin, { firstTokenMs, idleMs }: Timeouts, hasBegun: boolean): ModelError {
+  const symptom = hasBegun ? `went silent for ${idleMs / 1000} s in its answer` : `did not begin its answer within ${firstTokenMs / 1000} s`
+  return new ModelError('unavailable', `${origin.label} ${symptom}`)
 }
 
 /** The system error code, such as `ECONNREFUSED`, which fetch puts in a chain of causes. */

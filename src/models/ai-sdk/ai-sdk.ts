@@ -1,15 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart, SharedV4ProviderOptions } from '@ai-sdk/provider'
-import {
-  ModelError,
-  type Model,
-  type ModelEvent,
-  type ModelOptions,
-  type ModelReply,
-  type ModelRequest,
-  type ModelServer,
-  type ModelSink,
-  type ToolOffer,
-} from '../../agent/model.ts'
+import type { Model, ModelEvent, ModelOptions, ModelReply, ModelRequest, ModelServer, ModelSink, ToolOffer } from '../../agent/model.ts'
 import type { ModelAbilities } from '../../configuration/models/abilities.ts'
 import type { Provider } from '../../configuration/providers.ts'
 import { withBedrockFiles, mayThink, toPrompt } from './prompt.ts'
@@ -24,11 +14,11 @@ import {
 } from './call-options.ts'
 import { toProviderTools } from './provider-tools.ts'
 import { PartCollector } from './reply.ts'
-import type { Timeouts } from '../chat-completions/event-stream.ts'
 import { withIdleTools, withoutCalls } from '../fit-messages.ts'
 import { withRealNames, withSentNames } from '../property-names.ts'
 import { withStops } from '../stops.ts'
-import { toModelError, type Origin } from '../failures.ts'
+import type { Timeouts } from '../connections.ts'
+import { toModelError, toSilenceError, type Origin } from '../failures.ts'
 
 export interface AiSdkOptions {
   /** Name of the provider in the configuration. Signed parts are sent back only to the same provider. */
@@ -110,7 +100,7 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
       // A failure of the sink is no failure of the provider.
       if (isPassing) throw error
       signal.throwIfAborted()
-      throw watch.isSilent ? toSilence(options, collector.hasBegun) : toModelError(origin, error, collector.hasBegun)
+      throw watch.isSilent ? toSilenceError(origin, timeouts, collector.hasBegun) : toModelError(origin, error, collector.hasBegun)
     } finally {
       watch.stop()
       // If the stream has failed, the cancel fails too.
@@ -208,11 +198,4 @@ class RequestWatch {
     this.outer.removeEventListener('abort', this.abort)
     this.abort()
   }
-}
-
-function toSilence({ origin, timeouts }: AiSdkOptions, hasBegun: boolean): ModelError {
-  const symptom = hasBegun
-    ? `went silent for ${timeouts.idleMs / 1000} s in its answer`
-    : `did not begin its answer within ${timeouts.firstTokenMs / 1000} s`
-  return new ModelError('unavailable', `${origin.label} ${symptom}`)
 }

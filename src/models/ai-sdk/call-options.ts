@@ -26,17 +26,22 @@ export function toCallOptions(provider: Provider, options: ModelOptions = {}): C
   const toolChoice = toSdkChoice(options.toolChoice)
   // The other providers have no such option. The loop takes a single call in any case.
   const single = options.parallelToolCalls === false ? singleCall[provider] : undefined
-  return {
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(topP === undefined ? {} : { topP }),
-    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    ...(stop.length > 0 ? { stopSequences: stop } : {}),
-    ...(seed === undefined ? {} : { seed }),
-    ...(presencePenalty === undefined ? {} : { presencePenalty }),
-    ...(frequencyPenalty === undefined ? {} : { frequencyPenalty }),
-    ...(toolChoice ? { toolChoice } : {}),
-    ...(single ? { providerOptions: single } : {}),
-  }
+  return defined({
+    temperature,
+    topP,
+    maxOutputTokens,
+    stopSequences: stop.length > 0 ? stop : undefined,
+    seed,
+    presencePenalty,
+    frequencyPenalty,
+    toolChoice,
+    providerOptions: single,
+  })
+}
+
+/** The fields that have a value. */
+export function defined<Fields extends object>(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields
 }
 
 /** Stop texts of a request that the provider does not take. */
@@ -97,7 +102,7 @@ const translations: Partial<Record<Provider, (wish: Wish) => ReasoningOptions>> 
   'amazon-bedrock': toBedrock,
   xai: ({ effort, summary }) => ({
     reasoning: effort,
-    ...(summary === true ? { providerOptions: { xai: { reasoningSummary: 'auto' } } } : {}),
+    ...(summary === true && { providerOptions: { xai: { reasoningSummary: 'auto' } } }),
   }),
 }
 
@@ -122,7 +127,7 @@ function toGemini({ effort, tokens, summary, isAlways }: Wish): ReasoningOptions
   // A model that does not think refuses the wish for its thoughts.
   const thinks = !isOff && (isAlways || effort !== undefined || tokens !== undefined || summary === true)
   const includeThoughts = thinks && summary !== false
-  const thinkingConfig = { ...(tokens === undefined ? {} : { thinkingBudget: tokens }), ...(includeThoughts ? { includeThoughts } : {}) }
+  const thinkingConfig = { ...(tokens !== undefined && { thinkingBudget: tokens }), ...(includeThoughts && { includeThoughts }) }
   return { reasoning: tokens === undefined ? effort : undefined, providerOptions: { google: { thinkingConfig } } }
 }
 
@@ -137,7 +142,7 @@ function toBedrock({ effort, tokens }: Wish): ReasoningOptions {
 /** A summary is asked for by default: without it, a run of OpenAI's models has no reasoning steps. */
 function toResponses({ effort, summary }: Wish): ReasoningOptions {
   const reasoningSummary = summary === false || effort === 'none' ? null : 'auto'
-  return { providerOptions: { openai: { ...(effort === undefined ? {} : { reasoningEffort: effort }), reasoningSummary } } }
+  return { providerOptions: { openai: { ...(effort !== undefined && { reasoningEffort: effort }), reasoningSummary } } }
 }
 
 /** Claude refuses a request with more strict tools. */

@@ -77,19 +77,16 @@ function isBy({ provider, model }: ModelIdentity, vendor: NonNullable<AssistantM
 }
 
 function toUserMessage({ text, images = [], files = [] }: UserMessage): LanguageModelV4Message {
-  const pictures = images.map(({ mediaType, data }) => ({ type: 'file' as const, mediaType, data: { type: 'data' as const, data } }))
-  const others = files.map(({ name, mediaType, data }) => ({
-    type: 'file' as const,
-    filename: name,
-    mediaType,
-    data: { type: 'data' as const, data },
-  }))
-  const media = [...pictures, ...others]
+  const media = [...images.map(toFile), ...files.map((file) => ({ ...toFile(file), filename: file.name }))]
   return { role: 'user', content: isBlank(text) ? media : [{ type: 'text', text }, ...media] }
 }
 
+function toFile({ mediaType, data }: { mediaType: string; data: string }) {
+  return { type: 'file' as const, mediaType, data: { type: 'data' as const, data } }
+}
+
 function toToolMessage({ callId, name, text, isError, images = [] }: ToolMessage): LanguageModelV4Message {
-  const pictures = images.map(({ mediaType, data }) => ({ type: 'file' as const, mediaType, data: { type: 'data' as const, data } }))
+  const pictures = images.map(toFile)
   // The SDK has no error type for content with images.
   const output =
     pictures.length > 0

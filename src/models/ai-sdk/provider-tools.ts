@@ -2,6 +2,7 @@ import type { JSONObject, JSONValue, LanguageModelV4ProviderTool, SharedV4Provid
 import type { ToolOffer } from '../../agent/model.ts'
 import type { Provider } from '../../configuration/providers.ts'
 import { fieldsOf, isObject } from '../../json/shape.ts'
+import { defined } from './call-options.ts'
 
 /** The tools of an agent that the provider runs, in the form of the provider's package. */
 export interface OfferedTools {
@@ -32,7 +33,7 @@ export function toProviderTools(provider: Provider, offers: readonly ToolOffer[]
     return kind && args ? [{ type: 'provider', id: kind.id, name: nameAtProvider[kind.id] ?? name, args }] : []
   })
   const servers = provider === 'anthropic' ? offered.filter((offer) => offer.provider.tool === 'mcp').flatMap(toClaudeServer) : []
-  return { tools, ...(servers.length > 0 ? { options: { anthropic: { mcpServers: servers } } } : {}) }
+  return { tools, ...(servers.length > 0 && { options: { anthropic: { mcpServers: servers } } }) }
 }
 
 /** The package recognises what this tool sent by this name only. */
@@ -105,7 +106,7 @@ const kindsOf: Partial<Record<Provider, Readonly<Record<string, Kind>>>> = {
 function withFilters(settings: Settings): Settings {
   const { allowedDomains, blockedDomains, ...rest } = withPlace(settings)
   if (allowedDomains === undefined && blockedDomains === undefined) return rest
-  return { ...rest, filters: { ...fieldsOf(rest['filters']), ...defined({ allowedDomains, blockedDomains }) } as Settings }
+  return { ...rest, filters: { ...fieldsOf(rest['filters']), ...defined({ allowedDomains, blockedDomains }) } }
 }
 
 /** Claude sends no headers of its own choice to a server, and knows no connectors. */
@@ -114,11 +115,6 @@ function toClaudeServer({ name, provider: { config } }: RunByProvider): Settings
   if (serverUrl === undefined || headers !== undefined) return []
   const toolConfiguration = allowedTools === undefined ? undefined : { enabled: true, allowedTools }
   return [{ type: 'url', name, url: serverUrl, ...defined({ authorizationToken: authorization, toolConfiguration }) }]
-}
-
-function defined(fields: Readonly<Record<string, JSONValue | undefined>>): Settings {
-  const list = Object.entries(fields).filter((field): field is [string, JSONValue] => field[1] !== undefined)
-  return Object.fromEntries(list)
 }
 
 /** The packages write settings in camel case. Names of headers are data. */

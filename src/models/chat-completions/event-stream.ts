@@ -2,7 +2,16 @@ import { StringDecoder } from 'node:string_decoder'
 import { createParser, type EventSourceParser } from 'eventsource-parser'
 import type { Dispatcher, Pool } from 'undici'
 import { ModelError } from '../../agent/model.ts'
-import { maxErrorBytes, toConnectionError, toStatusError, toStreamError, type Origin, type StatusResponse } from '../failures.ts'
+import type { Timeouts } from '../connections.ts'
+import {
+  maxErrorBytes,
+  toConnectionError,
+  toSilenceError,
+  toStatusError,
+  toStreamError,
+  type Origin,
+  type StatusResponse,
+} from '../failures.ts'
 import { Readable } from 'node:stream'
 
 /** Receiver of the data of server-sent events. `accept` may throw a `ModelError`. */
@@ -14,12 +23,6 @@ export interface EventSink {
   readonly pendingSize: number
   /** True once part of the answer has arrived. */
   readonly hasBegun: boolean
-}
-
-export interface Timeouts {
-  connectMs: number
-  firstTokenMs: number
-  idleMs: number
 }
 
 /** Number of pending characters at which the socket is paused. */
@@ -164,11 +167,7 @@ export class EventStream implements Dispatcher.DispatchHandler {
     return toStatusError(this.origin, response)
   }
 
-  private readonly onSilence = (): void => {
-    const seconds = (this.isIdleTimer ? this.timeouts.idleMs : this.timeouts.firstTokenMs) / 1000
-    const symptom = this.isIdleTimer ? `went silent for ${seconds} s in its answer` : `did not begin its answer within ${seconds} s`
-    this.fail(new ModelError('unavailable', `${this.origin.label} ${symptom}`))
-  }
+  private readonly onSilence = (): void => this.fail(toSilenceError(this.origin, this.timeouts, this.isIdleTimer))
 
   private fail(error: ModelError): void {
     this.failure = error
