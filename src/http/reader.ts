@@ -1,3 +1,5 @@
+import type { ErrorBody } from '../errors.ts'
+import { collect, errorOf, type AnswerBody, type Outcome } from '../runs/log/outcome.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Artifacts } from '../artifacts/artifacts.ts'
 import type { OpenRun } from '../runs/open-run.ts'
@@ -97,16 +99,26 @@ export async function waitForEnd({ log, ended }: OpenRun, disconnected: AbortSig
   await ended
 }
 
+/** The outcome of a run for its reader. */
+interface ReaderOutcome extends Outcome {
+  body: AnswerBody
+  error: ErrorBody | undefined
+}
+
+/** Waits until a run has ended or waits for approval. */
+export async function outcomeOf({ run, disconnected, toFiles }: OpenChat): Promise<ReaderOutcome> {
+  await waitForEnd(run, disconnected)
+  const outcome = collect(run.input, run.log.eventsAndFault)
+  const { answer, end } = outcome
+  const files = end.files ? await toFiles(end.files) : []
+  return { ...outcome, body: { ...answer, generated_artifacts: files }, error: errorOf(end) }
+}
+
 /** Describes files for the reader of one answer; with links only if the reader's key has `artifacts.read`. */
 export type ToReaderFiles = (files: KeptFiles) => Promise<AnswerFile[]>
 
-/** Captures the permission only: the request, whose body may be large, can be released while the run lasts. */
-export function filesForReader(artifacts: Pick<Artifacts, 'toAnswerFiles'>, request: FastifyRequest): ToReaderFiles {
+/** The returned function captures the permission only: the request, whose body may be large, can be released while the run lasts. */
+export function filesForReader({ toAnswerFiles }: Pick<Artifacts, 'toAnswerFiles'>, request: FastifyRequest): ToReaderFiles {
   const mayLink = permits(principalOf(request), accessTo.linkArtifact)
-  return createReaderFiles(artifacts, mayLink)
-}
-
-/** A function of its own, so that the closure does not keep the request alive. */
-function createReaderFiles({ toAnswerFiles }: Pick<Artifacts, 'toAnswerFiles'>, mayLink: boolean): ToReaderFiles {
   return (files) => toAnswerFiles(files, mayLink)
 }

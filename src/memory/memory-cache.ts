@@ -1,12 +1,8 @@
 import { callerKey, type Owner } from '../access/owner.ts'
 import { PassageIndex } from '../search/word-index.ts'
+import type { Embedder } from '../agent/model.ts'
 import type { Memory, MemoryStore } from './memory.ts'
-
-/** The memories of a caller with a search index, whose passages are numbered like the memories. */
-export interface CallerMemories {
-  memories: readonly Memory[]
-  index: PassageIndex
-}
+import type { CallerMemories, Recall, RecalledMemories } from './recall.ts'
 
 /** A cache of callers' memories in this process. */
 export interface MemoryCache {
@@ -98,6 +94,26 @@ export function createMemoryCache(
       // A running load may have read the state before the change.
       loading.delete(key)
     },
+  }
+}
+
+interface AskingRun {
+  key: Owner
+  /** The question. */
+  input: string
+  request: { filters: readonly unknown[] }
+  agent: { config: { memory: { recall: number } } }
+  signal: AbortSignal
+}
+
+/** Memories for the question of a run; undefined, at once, for the many callers without memories. */
+export type RecallForRun = (run: AskingRun) => Promise<RecalledMemories | undefined> | undefined
+
+export function createRecallForRun(cache: MemoryCache, recall: Recall, encoder: () => Embedder | undefined): RecallForRun {
+  return ({ key, input, request, agent, signal }) => {
+    const limit = agent.config.memory.recall
+    const loading = limit === 0 ? undefined : cache.get(key)
+    return loading && recall(loading, input, { limit, embedder: encoder(), withoutTools: request.filters.length > 0, signal })
   }
 }
 

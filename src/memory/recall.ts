@@ -1,8 +1,14 @@
 import type { Embedder } from '../agent/model.ts'
 import { orAborted } from '../concurrency/or-aborted.ts'
 import { mix } from '../search/rank.ts'
-import type { CallerMemories } from './memory-cache.ts'
+import type { PassageIndex } from '../search/word-index.ts'
 import type { Memory, Vector } from './memory.ts'
+
+/** The memories of a caller with a search index, whose passages are numbered like the memories. */
+export interface CallerMemories {
+  memories: readonly Memory[]
+  index: PassageIndex
+}
 
 export interface RecallOptions {
   /** Maximum number of memories. */
@@ -14,7 +20,7 @@ export interface RecallOptions {
 }
 
 /** Returns the memories to put before a caller's question; undefined for none. Never throws. */
-type Recall = (
+export type Recall = (
   loading: Promise<CallerMemories | undefined>,
   question: string,
   options: RecallOptions,

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Embedder } from '../agent/model.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
-import { createMemoryCache } from '../memory/memory-cache.ts'
+import { createMemoryCache, createRecallForRun } from '../memory/memory-cache.ts'
 import { Learning } from '../memory/learn.ts'
 import { createMemories, type Memories } from '../memory/memories.ts'
 import { createRecall } from '../memory/recall.ts'
@@ -35,7 +35,6 @@ export function openMemory(database: Database, { agent, encoder, jobs, now, newI
   const cache = createMemoryCache(store, { now })
   const onFault = (err: unknown) => log.warn({ err }, 'memory')
   const learning = new Learning({ store, feedback, cache, now, newId, onFault })
-  const recall = createRecall({ now, onFault })
   for (const kind of ['retain', 'feedback'] as const) {
     const learn = kind === 'retain' ? 'learnFromRun' : 'learnFromFeedback'
     jobs.handle(kind, learners, async ({ tenant, data: { owner, requestId } }, signal) => {
@@ -48,11 +47,6 @@ export function openMemory(database: Database, { agent, encoder, jobs, now, newI
   }
   return {
     memories: createMemories({ store, feedback, cache, now, newId, wake: () => jobs.wake('feedback') }),
-    recall: ({ key, input, request, agent: { config }, signal }) => {
-      const limit = config.memory.recall
-      // The cache answers at once for the many callers without memories.
-      const loading = limit === 0 ? undefined : cache.get(key)
-      return loading && recall(loading, input, { limit, embedder: encoder(), withoutTools: request.filters.length > 0, signal })
-    },
+    recall: createRecallForRun(cache, createRecall({ now, onFault }), encoder),
   }
 }

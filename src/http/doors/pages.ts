@@ -13,8 +13,7 @@ import type { RunStream } from '../projection.ts'
 import { followRun, type Exchange, type Opening } from '../reader.ts'
 import { sendFailedStream, sendRun } from '../send-run.ts'
 import { principalOf } from '../server/authenticate.ts'
-import type { ChatSource } from './core/chat-request.ts'
-import { openChat, type ChatServices } from './core/open-chat.ts'
+import { type ChatSource, openChat, type ChatServices } from './core/open-chat.ts'
 import type { ChatBody } from '../schemas/chat.ts'
 
 /** Services of the protocols for chat pages. */

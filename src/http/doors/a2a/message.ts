@@ -16,7 +16,7 @@ import type { SentFile } from '../../../runs/attachments/sent-files.ts'
 import type { NewChat } from '../../../runs/new-chat.ts'
 import type { Operation } from '../../../runs/run.ts'
 import { bodyCheck, toFaults } from '../../server/validation.ts'
-import { toNewChat } from '../core/chat-request.ts'
+import { toNewChat } from '../core/open-chat.ts'
 import { contextOf, type Caller } from '../protocols.ts'
 import { ChatBody } from '../../schemas/chat.ts'
 

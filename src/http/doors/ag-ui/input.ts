@@ -2,7 +2,7 @@ import { object, Id, maybe } from '../../schemas/shared.ts'
 import { Type } from 'typebox'
 import { invalid, type Fault } from '../../../errors.ts'
 import { isObject } from '../../../json/shape.ts'
-import type { ChatSource } from '../core/chat-request.ts'
+import type { ChatSource } from '../core/open-chat.ts'
 import { maxPageMessages, toImage, toPageChat, toPageFile, type PageMessage } from '../pages.ts'
 import { type ChatBody, maxClientTools, clientToolName } from '../../schemas/chat.ts'
 

@@ -12,7 +12,7 @@ import type { Runs } from '../../../runs/runs.ts'
 import type { NewChat } from '../../../runs/new-chat.ts'
 import type { Accepted } from '../../../runs/run-store.ts'
 import { principalOf } from '../../server/authenticate.ts'
-import { toNewChat } from './chat-request.ts'
+import { toNewChat } from './open-chat.ts'
 import {
   eventTypes,
   batchType,

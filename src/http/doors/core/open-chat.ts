@@ -1,13 +1,22 @@
 import type { CurrentAgent } from '../../../configuration/agent.ts'
-import type { ErrorBody } from '../../../errors.ts'
 import type { OnSession } from '../../../runs/intake/open.ts'
 import type { Runs } from '../../../runs/runs.ts'
-import { collect, errorOf, type AnswerBody, type Outcome } from '../../../runs/log/outcome.ts'
-import type { Operation } from '../../../runs/run.ts'
+import type { Operation, ChatMessage, ChatRequest, Unstored } from '../../../runs/run.ts'
 import { principalOf } from '../../server/authenticate.ts'
-import { toNewChat, type ChatSource } from './chat-request.ts'
-import { openForReply, waitForEnd, type Exchange, type OpenChat, type Opening, type ReaderServices } from '../../reader.ts'
-import { isId, setSessionId } from '../../server/request-headers.ts'
+import { openForReply, type Exchange, type OpenChat, type Opening, type ReaderServices } from '../../reader.ts'
+import { isId, setSessionId, contextHeaders, traceparentOf } from '../../server/request-headers.ts'
+import { hash } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import { isDeeper, maxJsonDepth } from '../../../json/shape.ts'
+import type { JsonObject, JsonSchema } from '../../../agent/messages.ts'
+import { invalid, ServiceError, type Fault } from '../../../errors.ts'
+import type { RequestedAttachments } from '../../../runs/attachments/attachments.ts'
+import type { SentFile } from '../../../runs/attachments/sent-files.ts'
+import type { ClientTool } from '../../../agent/run-tool.ts'
+import type { ModelOptions } from '../../../agent/model.ts'
+import type { NewChat, ToolLoc } from '../../../runs/new-chat.ts'
+import { timesOfNewRun } from '../../server/server-timing.ts'
+import type { ChatBody } from '../../schemas/chat.ts'
 
 /** Services of every route that starts chats. */
 export interface ChatServices extends ReaderServices {
@@ -50,17 +59,179 @@ function settleWith({ request, reply, settle }: Exchange & { settle(): void }): 
   }
 }
 
-/** The outcome of a run for its reader. */
-interface ReaderOutcome extends Outcome {
-  body: AnswerBody
-  error: ErrorBody | undefined
+const roles = { user: 'user', human: 'user', assistant: 'assistant', ai: 'assistant', system: 'system' } as const
+
+/** A chat body and its path in the request. */
+export interface ChatSource {
+  body: ChatBody
+  /** Prefix of the `loc` of faults, such as `['body', 'data']`. */
+  at: Fault['loc']
+  /** Location of the schema of the answer, where it is another than `response_schema`. */
+  schemaAt?: Fault['loc'] | undefined
+  /** Files beside the images and context files of the body. */
+  sentFiles?: readonly SentFile[] | undefined
+  /** Instructions for this run alone, which are not stored with the session. */
+  instructions?: string | undefined
+  /** Replaces the messages of the body: they may have calls. */
+  messages?: ChatMessage[] | undefined
+  /** Assistant messages with calls behind the last message. */
+  continuation?: ChatMessage[] | undefined
+  /** Position of a field of a client tool; default: in `client_tools` of the body. */
+  toolLoc?: ToolLoc
+  modelOptions?: ModelOptions | undefined
+  /** True for clients that do not say when they give up: `limits.client_tool_wait` limits the wait for them. */
+  hasShortWait?: boolean
+  /** What the route repeats in later answers about the run. */
+  echo?: JsonObject | undefined
+  /** As in `NewChat`. */
+  afterMessages?: number | undefined
+  /** As in `NewChat`. */
+  unstored?: Unstored | undefined
 }
 
-/** Waits until a run has ended or waits for approval. */
-export async function outcomeOf({ run, disconnected, toFiles }: OpenChat): Promise<ReaderOutcome> {
-  await waitForEnd(run, disconnected)
-  const outcome = collect(run.input, run.log.eventsAndFault)
-  const { answer, end } = outcome
-  const files = end.files ? await toFiles(end.files) : []
-  return { ...outcome, body: { ...answer, generated_artifacts: files }, error: errorOf(end) }
+/** Converts a chat request to a `NewChat`. Throws for faults that a JSON schema cannot express. */
+export function toNewChat(
+  agent: CurrentAgent,
+  request: FastifyRequest,
+  operation: Operation,
+  source: ChatSource = { body: request.body as ChatBody, at: ['body'] },
+): NewChat {
+  const { body, at, schemaAt, toolLoc, continuation, instructions, sentFiles, echo, afterMessages, unstored } = source
+  const messages = source.messages ?? body.messages.map(({ role, content }): ChatMessage => ({ role: roles[role], content }))
+  checkMessages(messages, at)
+  checkInputSize(agent, [...messages, ...(continuation ?? [])], instructions)
+  const { response_schema: responseSchema, reasoning_effort: reasoningEffort } = body
+  const modelOptions = reasoningEffort ? { ...source.modelOptions, reasoningEffort } : source.modelOptions
+  const filters = toFilters(body.data_filter_hints)
+  const sessionId = sessionIdOf(request, { body, at })
+  const onDisconnect = body.on_disconnect ?? 'cancel'
+  const traceparent = traceparentOf(request)
+  const { images, context_files: contextFiles } = body
+  const clientTools = toClientTools(body.client_tools, source)
+  const hasAttachments = images?.length || contextFiles?.length || sentFiles?.length
+  const attachments = hasAttachments ? { images: images ?? [], contextFiles: contextFiles ?? [], sentFiles: sentFiles ?? [] } : undefined
+  const identity = {
+    messages,
+    continuation,
+    filters,
+    sessionId: body.session_id,
+    retain: body.auto_memory_retain,
+    onDisconnect,
+    responseSchema,
+    instructions,
+    clientTools,
+    modelOptions,
+    // The time differs between repeats.
+    echo: echo && { ...echo, created: undefined },
+    ...digestOf(attachments),
+  }
+  return {
+    requestId: request.id,
+    sessionId,
+    newSessionId: request.sessionId,
+    operation,
+    bodyHash: hashOf(identity, at),
+    request: {
+      messages,
+      ...(continuation && { continuation }),
+      filters,
+      headers: contextHeaders(request),
+      ...(responseSchema !== undefined && { responseSchema }),
+      ...(instructions !== undefined && { instructions }),
+      ...(clientTools && { clientTools }),
+      ...(clientTools && source.hasShortWait && { hasShortWait: true }),
+      ...(modelOptions && { modelOptions }),
+      ...(echo && { echo }),
+      ...(body.auto_memory_retain && { retain: true }),
+      ...(traceparent !== undefined && { traceparent }),
+    },
+    ...(attachments ? { attachments } : {}),
+    onDisconnect,
+    times: timesOfNewRun(request),
+    ...(afterMessages === undefined ? {} : { afterMessages }),
+    ...(unstored ? { unstored } : {}),
+    at,
+    ...(toolLoc ? { toolLoc } : {}),
+    ...(schemaAt ? { schemaLoc: schemaAt } : {}),
+  }
+}
+
+/** Names of the schema of the input in the tools of other APIs. */
+const namesElsewhere = ['parameters', 'inputSchema', 'input_schema']
+
+/** The tools of the client; undefined for none. */
+function toClientTools(tools: ChatBody['client_tools'], { at, toolLoc }: Pick<ChatSource, 'at' | 'toolLoc'>): ClientTool[] | undefined {
+  if (!tools?.length) return undefined
+  const schemaLoc = (index: number) => toolLoc?.(index, 'schema') ?? [...at, 'client_tools', index, 'schema']
+  return tools.map((tool, index) => {
+    const { name, description, schema } = tool
+    const nameElsewhere = schema === undefined ? namesElsewhere.find((field) => field in tool) : undefined
+    if (nameElsewhere)
+      throw invalid([...at, 'client_tools', index, nameElsewhere], 'is not known: the JSON Schema of the input is `schema`')
+    const { type = 'object', ...rest } = (schema ?? {}) as JsonSchema
+    if (type !== 'object') throw invalid([...schemaLoc(index), 'type'], 'must be object: the input of a tool is an object')
+    return { name, description: description ?? '', schema: { type, ...rest } }
+  })
+}
+
+/** Hash by which a repeated request id is compared. `identity` holds only the fields that are read, so that ignored fields may differ. */
+export function hashOf(identity: object, at: Fault['loc']): string {
+  if (isDeeper(identity, maxJsonDepth)) throw invalid(at, 'is nested too deeply')
+  return hash('sha256', JSON.stringify(identity))
+}
+
+/** The bytes of images and files enter the hash of the request by their own hashes. */
+function digestOf(attachments: RequestedAttachments | undefined): object {
+  if (!attachments) return {}
+  const { images, contextFiles, sentFiles = [] } = attachments
+  return {
+    images: images.map(({ type, content }) => ({ type, content: hash('sha256', content) })),
+    contextFiles,
+    // Requests of clients without such files keep the hash of earlier versions.
+    ...(sentFiles.length > 0 ? { sentFiles: sentFiles.map(toIdentity) } : {}),
+  }
+}
+
+/** Whether a file belongs to an earlier message follows from the messages. */
+function toIdentity(file: SentFile): object {
+  return { ...file, isEarlier: undefined, ...('content' in file && { content: hash('sha256', file.content) }) }
+}
+
+function checkMessages(messages: readonly ChatMessage[], at: Fault['loc']): void {
+  const last = messages.length - 1
+  if (messages[last]?.role !== 'user') throw invalid([...at, 'messages', last, 'role'], 'the last message must be of role user')
+}
+
+/** Throws `input_too_large` for messages that are longer than a chat may send. */
+export function checkInputSize(agent: CurrentAgent, messages: readonly ChatMessage[], instructions?: string): void {
+  const { max_input_characters: maxInputCharacters } = agent().config.limits
+  const characters = messages.reduce((sum, message) => sum + sizeOf(message), instructions?.length ?? 0)
+  if (characters > maxInputCharacters) {
+    throw new ServiceError(
+      'input_too_large',
+      `The messages must have at most ${maxInputCharacters} characters together, but have ${characters}.`,
+    )
+  }
+}
+
+function sizeOf({ content, calls = [] }: ChatMessage): number {
+  return calls.reduce((sum, call) => sum + call.arguments.length + call.result.length, content.length)
+}
+
+/** The session id of the header, else of the body. */
+function sessionIdOf(request: FastifyRequest, { body, at }: Pick<ChatSource, 'body' | 'at'>): string | undefined {
+  const header = request.headers['session-id']
+  if (typeof header === 'string') return header
+  const bodyId = body.session_id ?? undefined
+  if (bodyId !== undefined && !isId(bodyId)) throw invalid([...at, 'session_id'], 'is not a valid id')
+  return bodyId
+}
+
+export function toFilters(hints: ChatBody['data_filter_hints']): ChatRequest['filters'] {
+  return (hints ?? []).map((hint) => ({
+    tool: hint.tool_name,
+    key: hint.filter_key,
+    type: hint.filter_type,
+    value: hint.filter_value,
+  }))
 }

@@ -24,7 +24,7 @@ import type { JsonValue } from '../../../agent/messages.ts'
 import type { Fault } from '../../../errors.ts'
 import { maxReasonCharacters, type RequestedDecision } from '../../../runs/approvals/decisions.ts'
 import type { DecidedCall } from '../../../runs/trace/span.ts'
-import type { ChatSource } from '../core/chat-request.ts'
+import type { ChatSource } from '../core/open-chat.ts'
 import { ChatBody } from '../../schemas/chat.ts'
 
 /** The request of the AI SDK's `useChat`, as `DefaultChatTransport` sends it. Unknown fields are ignored. */
