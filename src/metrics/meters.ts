@@ -70,11 +70,6 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
   })
   const phaseMeters = phaseNames.map((phase) => ({ phase, meter: phases.labels({ phase }) }))
 
-  function observePhases({ times }: LiveRun): void {
-    const sums = times.readAll()
-    for (const { phase, meter } of phaseMeters) meter.observe(sums[phase] / 1000)
-  }
-
   const labelled = new Set<string>()
 
   /**
@@ -113,7 +108,8 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
       const end = log.events.at(-1)
       if (end?.type !== 'end') return
       runs.observe({ operation, status: statusOfEnd(end.reason) }, run.elapsedMs(now()) / 1000)
-      observePhases(run)
+      const sums = run.times.readAll()
+      for (const { phase, meter } of phaseMeters) meter.observe(sums[phase] / 1000)
     },
   }
   return { observer, executed: observeCall }

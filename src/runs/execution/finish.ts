@@ -194,7 +194,8 @@ export const maxVendorCharacters = 256 * 1024
  */
 export function toStoredTranscript(messages: readonly Message[]): Message[] | undefined {
   const [, ...answer] = messages
-  const vendors = vendorsToKeep(answer)
+  const hasVendors = answer.some((message) => message.role === 'assistant' && message.vendor)
+  const vendors = hasVendors ? vendorsToKeep(answer) : new Set<AssistantMessage['vendor']>()
   if (answer.length < 2 && vendors.size === 0) return undefined
   return answer.map((message) => toStored(message, vendors))
 }

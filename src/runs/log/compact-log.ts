@@ -92,6 +92,7 @@ interface Pack {
 export class EventList implements Iterable<LoggedEvent> {
   private readonly packs: Pack[] = []
   private recent: LoggedEvent[] = []
+  private packedLength = 0
   private packedCharacters = 0
   private recentCharacters = 0
 
@@ -142,18 +143,16 @@ export class EventList implements Iterable<LoggedEvent> {
     const recent = this.slice(wholePacks * eventsPerPack, length)
     this.packedCharacters = this.packs[wholePacks]?.charactersBefore ?? this.packedCharacters
     this.packs.length = wholePacks
+    this.packedLength = wholePacks * eventsPerPack
     this.recent = recent
     this.recentCharacters = sizeOfAll(recent)
-  }
-
-  private get packedLength(): number {
-    return this.packs.length * eventsPerPack
   }
 
   private pack(): void {
     const events = this.recent.splice(0, eventsPerPack)
     const characters = sizeOfAll(events)
     this.packs.push({ events: toCompact(events), charactersBefore: this.packedCharacters })
+    this.packedLength += eventsPerPack
     this.packedCharacters += characters
     this.recentCharacters -= characters
   }

@@ -61,27 +61,15 @@ export function collect(input: string, events: readonly LoggedEvent[]): Outcome 
 
 /** The `answer` text after the last event with another label. By definition, `end` and `interrupt` events count as `answer`. */
 export function outputOf(events: readonly LoggedEvent[]): string {
-  const start = events.findLastIndex((event) => !belongsToAnswer(event)) + 1
+  const isOther = (event: LoggedEvent) =>
+    event.type === 'text' ? event.label !== 'answer' : event.type !== 'end' && event.type !== 'interrupt'
+  const start = events.findLastIndex(isOther) + 1
   let output = ''
   for (let at = start; at < events.length; at++) {
     const event = events[at]!
     if (event.type === 'text') output += event.text
   }
   return output
-}
-
-function belongsToAnswer(event: LoggedEvent): boolean {
-  switch (event.type) {
-    case 'text':
-      return event.label === 'answer'
-    case 'interrupt':
-    case 'end':
-      return true
-    case 'retrying':
-    case 'step_start':
-    case 'step_end':
-      return false
-  }
 }
 
 /** The ended steps in order of their start. Those of the same millisecond: plan, thought, tool calls as they began. */

@@ -53,6 +53,10 @@ export class LiveRun {
   readonly operation: Operation
   readonly bodyHash: string
   readonly request: ChatRequest
+  /** The text of the human message. */
+  readonly input: string
+  /** No client waits for an async run. */
+  readonly isAsync: boolean
   readonly agent: Agent
   readonly onDisconnect: 'cancel' | 'continue'
   readonly fence: number
@@ -88,6 +92,8 @@ export class LiveRun {
   /** True where another process waits for the end of the run. */
   isWatched = false
   private readonly controller = new AbortController()
+  /** Aborted when the run is to stop. */
+  readonly signal: AbortSignal = this.controller.signal
   private readers = 0
   private grace: NodeJS.Timeout | undefined
   private onReader: (() => void) | undefined
@@ -101,6 +107,8 @@ export class LiveRun {
     this.operation = options.operation
     this.bodyHash = options.bodyHash
     this.request = options.request
+    this.input = options.request.messages.at(-1)?.content ?? ''
+    this.isAsync = options.operation === 'chain_async'
     this.agent = options.agent
     this.onDisconnect = options.onDisconnect
     this.fence = options.fence
@@ -113,24 +121,9 @@ export class LiveRun {
     this.times = options.times ?? new PhaseTimes()
   }
 
-  /** No client waits for an async run. */
-  get isAsync(): boolean {
-    return this.operation === 'chain_async'
-  }
-
   /** Milliseconds of execution, without the time in the session queue or waiting for approval. */
   elapsedMs(now: number): number {
     return this.ranMs + now - (this.startedAt ?? now)
-  }
-
-  /** The text of the human message. */
-  get input(): string {
-    return this.request.messages.at(-1)?.content ?? ''
-  }
-
-  /** Aborted when the run is to stop. */
-  get signal(): AbortSignal {
-    return this.controller.signal
   }
 
   private get graceMs(): number {

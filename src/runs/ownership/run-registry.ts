@@ -64,12 +64,14 @@ export function createRunRegistry({ bus, sleep }: RegistryDependencies): RunRegi
     ofSession: ({ tenant, owner }, sessionId) =>
       [...runs.values()].filter((run) => run.sessionId === sessionId && run.key.tenant === tenant && run.key.owner === owner),
     add(run) {
-      runs.set(runKeyText(run.key), run)
-      wake(runKeyText(run.key))
+      const name = runKeyText(run.key)
+      runs.set(name, run)
+      if (waiting.size > 0) wake(name)
     },
     remove(run) {
       // A run with the same key and another fence may have been added meanwhile.
-      if (runs.get(runKeyText(run.key)) === run) runs.delete(runKeyText(run.key))
+      const name = runKeyText(run.key)
+      if (runs.get(name) === run) runs.delete(name)
     },
     waitForChange,
     wakeAll,

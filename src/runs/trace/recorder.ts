@@ -143,7 +143,7 @@ export class TraceRecorder {
   }
 
   instruct(instruction: Instruction, at: number, callId?: string): void {
-    this.complete.push({ type: 'instruction', n: this.calls + 1, at, ...inCall(callId), instruction })
+    this.complete.push({ type: 'instruction', n: this.calls + 1, at, ...(callId !== undefined && { callId }), instruction })
   }
 
   /** Records the time until `waiting` resolves. */
@@ -210,7 +210,7 @@ export class TraceRecorder {
       times.endAll('model')
       times.begin('model')
     }
-    this.abandon(callId, now())
+    if (this.open.size > 0) this.abandon(callId, now())
     const record = this.add(callId, now())
     const attempts: AttemptRecord[] = (record.attempts = [])
     return {
@@ -235,7 +235,13 @@ export class TraceRecorder {
   }
 
   private add(callId: string | undefined, startedAt: number): ModelRecord {
-    const record: ModelRecord = { type: 'model', n: ++this.calls, ...inCall(callId), from: this.options.log.events.length, startedAt }
+    const record: ModelRecord = {
+      type: 'model',
+      n: ++this.calls,
+      ...(callId !== undefined && { callId }),
+      from: this.options.log.events.length,
+      startedAt,
+    }
     this.open.set(callId, record)
     return record
   }
@@ -249,7 +255,3 @@ export class TraceRecorder {
 }
 
 const maxMessage = 500
-
-function inCall(callId: string | undefined): { callId?: string } {
-  return callId === undefined ? {} : { callId }
-}

@@ -179,9 +179,9 @@ function toDigestMessages(message: Message): { role: 'human' | 'ai'; content: st
 }
 
 export function toMessages({ role, content, data }: HistoryMessage, shown: ShownAttachments = {}): Message[] {
-  if (role === 'ai') return data?.transcript ?? [toMessage('assistant', content || filesAsText(data))]
+  if (role === 'ai') return data?.transcript ?? [{ role: 'assistant', text: content || filesAsText(data), toolCalls: [] }]
   const hasAttachments = data?.images ?? data?.contextFiles ?? data?.files
-  return [hasAttachments ? toEarlierMessage(content, data ?? {}, shown) : toMessage('user', content)]
+  return [hasAttachments ? toEarlierMessage(content, data ?? {}, shown) : { role: 'user', text: content }]
 }
 
 /** An answer of files alone in words: no provider accepts an empty message. */
@@ -191,16 +191,12 @@ function filesAsText({ artifacts = [] }: MessageData = {}): string {
 
 /** A message of the request for the model: behind an assistant message, the results of its calls. */
 export function toBroughtMessages({ role, content, calls = [] }: ChatMessage): Message[] {
-  if (role !== 'assistant' || calls.length === 0) return [toMessage(role === 'assistant' ? role : 'user', content)]
+  if (role !== 'assistant') return [{ role: 'user', text: content }]
   const toolCalls = calls.map(({ id, name, arguments: input }) => ({ id, name: fitName(name), arguments: input }))
   const results = calls.map(({ id, name, result }): Message => {
     return { role: 'tool', callId: id, name: fitName(name), text: result, isError: false }
   })
   return [{ role, text: content, toolCalls }, ...results]
-}
-
-function toMessage(role: 'user' | 'assistant', text: string): Message {
-  return role === 'user' ? { role, text } : { role, text, toolCalls: [] }
 }
 
 /** Data stored with a human message beside its text; undefined when there were no attachments. */

@@ -98,16 +98,17 @@ export function toNewChat(
 ): NewChat {
   const { body, at, schemaAt, toolLoc, continuation, instructions, sentFiles, echo, afterMessages, unstored } = source
   const messages = source.messages ?? body.messages.map(({ role, content }): ChatMessage => ({ role: roles[role], content }))
-  checkMessages(messages, at)
+  const last = messages.length - 1
+  if (messages[last]?.role !== 'user') throw invalid([...at, 'messages', last, 'role'], 'the last message must be of role user')
   checkInputSize(agent, [...messages, ...(continuation ?? [])], instructions)
   const { response_schema: responseSchema, reasoning_effort: reasoningEffort } = body
   const modelOptions = reasoningEffort ? { ...source.modelOptions, reasoningEffort } : source.modelOptions
-  const filters = toFilters(body.data_filter_hints)
+  const filters = body.data_filter_hints ? toFilters(body.data_filter_hints) : []
   const sessionId = sessionIdOf(request, { body, at })
   const onDisconnect = body.on_disconnect ?? 'cancel'
   const traceparent = traceparentOf(request)
   const { images, context_files: contextFiles } = body
-  const clientTools = toClientTools(body.client_tools, source)
+  const clientTools = body.client_tools?.length ? toClientTools(body.client_tools, source) : undefined
   const hasAttachments = images?.length || contextFiles?.length || sentFiles?.length
   const attachments = hasAttachments ? { images: images ?? [], contextFiles: contextFiles ?? [], sentFiles: sentFiles ?? [] } : undefined
   const identity = {
@@ -123,7 +124,7 @@ export function toNewChat(
     modelOptions,
     // The time differs between repeats.
     echo: echo && { ...echo, created: undefined },
-    ...digestOf(attachments),
+    ...(attachments && digestOf(attachments)),
   }
   return {
     requestId: request.id,
@@ -159,9 +160,7 @@ export function toNewChat(
 /** Names of the schema of the input in the tools of other APIs. */
 const namesElsewhere = ['parameters', 'inputSchema', 'input_schema']
 
-/** The tools of the client; undefined for none. */
-function toClientTools(tools: ChatBody['client_tools'], { at, toolLoc }: Pick<ChatSource, 'at' | 'toolLoc'>): ClientTool[] | undefined {
-  if (!tools?.length) return undefined
+function toClientTools(tools: NonNullable<ChatBody['client_tools']>, { at, toolLoc }: Pick<ChatSource, 'at' | 'toolLoc'>): ClientTool[] {
   const schemaLoc = (index: number) => toolLoc?.(index, 'schema') ?? [...at, 'client_tools', index, 'schema']
   return tools.map((tool, index) => {
     const { name, description, schema } = tool
@@ -181,9 +180,7 @@ export function hashOf(identity: object, at: Fault['loc']): string {
 }
 
 /** The bytes of images and files enter the hash of the request by their own hashes. */
-function digestOf(attachments: RequestedAttachments | undefined): object {
-  if (!attachments) return {}
-  const { images, contextFiles, sentFiles = [] } = attachments
+function digestOf({ images, contextFiles, sentFiles = [] }: RequestedAttachments): object {
   return {
     images: images.map(({ type, content }) => ({ type, content: hash('sha256', content) })),
     contextFiles,
@@ -197,25 +194,20 @@ function toIdentity(file: SentFile): object {
   return { ...file, isEarlier: undefined, ...('content' in file && { content: hash('sha256', file.content) }) }
 }
 
-function checkMessages(messages: readonly ChatMessage[], at: Fault['loc']): void {
-  const last = messages.length - 1
-  if (messages[last]?.role !== 'user') throw invalid([...at, 'messages', last, 'role'], 'the last message must be of role user')
-}
-
 /** Throws `input_too_large` for messages that are longer than a chat may send. */
 export function checkInputSize(agent: CurrentAgent, messages: readonly ChatMessage[], instructions?: string): void {
   const { max_input_characters: maxInputCharacters } = agent().config.limits
-  const characters = messages.reduce((sum, message) => sum + sizeOf(message), instructions?.length ?? 0)
+  let characters = instructions?.length ?? 0
+  for (const { content, calls = [] } of messages) {
+    characters += content.length
+    for (const call of calls) characters += call.arguments.length + call.result.length
+  }
   if (characters > maxInputCharacters) {
     throw new ServiceError(
       'input_too_large',
       `The messages must have at most ${maxInputCharacters} characters together, but have ${characters}.`,
     )
   }
-}
-
-function sizeOf({ content, calls = [] }: ChatMessage): number {
-  return calls.reduce((sum, call) => sum + call.arguments.length + call.result.length, content.length)
 }
 
 /** The session id of the header, else of the body. */
