@@ -1,6 +1,6 @@
 import { sql, type RawBuilder, type Kysely } from 'kysely'
 import type { Job, JobKind } from '../../runs/jobs.ts'
-import { query, type Database, statement, type Param, type JobStore, type JobTable } from '../database.ts'
+import { query, type Database, paramsOf, statement, type Param, type JobStore, type JobTable } from '../database.ts'
 import type { JobRow, Tables } from '../tables.ts'
 
 /** Lease in milliseconds: jobs of a killed process wait for the end of their lease. */
@@ -87,16 +87,7 @@ export function jobInserts(database: Kysely<Tables>): JobStore['insert'] {
   const insert = statement(database, (db, param: Param<JobRow>) =>
     db
       .insertInto('jobs')
-      .values({
-        id: param('id'),
-        kind: param('kind'),
-        tenant: param('tenant'),
-        data: param('data'),
-        due_at: param('due_at'),
-        attempts: 0,
-        wanted_at: param('wanted_at'),
-        rank: param('rank'),
-      })
+      .values({ ...paramsOf(param, ['id', 'kind', 'tenant', 'data', 'due_at', 'wanted_at', 'rank']), attempts: 0 })
       .onConflict((conflict) => conflict.column('id').doNothing()),
   )
   return async (connection, jobs) => {

@@ -11,20 +11,20 @@ import { hash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { NewJob } from '../../runs/jobs.ts'
 
+type QueueStatements = ReturnType<typeof queueStatements>
 type WaitingRun = RunKey & Pick<RunRow, 'session' | 'fence' | 'message_index'>
 type SessionState = Pick<SessionRow, 'active_run' | 'message_count' | 'window_start' | 'summary'>
 
 /** Parts of units of work that move a run into its session, or to another process. */
 export function runMoves(database: Database, statements: RunStatements) {
-  const queue = runQueue(database, statements)
-  const entries = sessionEntries(database, statements)
-  return { ...queue, ...entries, ...holderChanges(database, queue, entries) }
+  const sessionQueue = queueStatements(database.db)
+  const queue = runQueue(database, statements, sessionQueue)
+  const entries = sessionEntries(database, statements, sessionQueue)
+  return { ...queue, ...entries, ...holderChanges(database, sessionQueue, queue, entries) }
 }
 
 /** The rows of a session that a run enters. */
-function sessionEntries({ db }: Database, statements: RunStatements) {
-  const sessionQueue = queueStatements(db)
-
+function sessionEntries({ db }: Database, statements: RunStatements, sessionQueue: QueueStatements) {
   async function find(connection: Connection, key: RunKey): Promise<RunRow | undefined> {
     return (await statements.findRow(connection, key)).rows.find(isChat)
   }
@@ -93,8 +93,7 @@ function sessionEntries({ db }: Database, statements: RunStatements) {
 }
 
 /** Changes of the process that holds a run. */
-function holderChanges({ db }: Database, queue: RunQueue, { enter }: ReturnType<typeof sessionEntries>) {
-  const sessionQueue = queueStatements(db)
+function holderChanges({ db }: Database, sessionQueue: QueueStatements, queue: RunQueue, { enter }: ReturnType<typeof sessionEntries>) {
   const lapse = statement(db, (db, param: Param<RunKey & { now: number }>) =>
     db
       .updateTable('approvals')
@@ -175,8 +174,7 @@ interface DueRun extends RunKey {
 }
 
 /** Parts of units of work that give a session to an unclaimed run, and add the job of the run in the same transaction. */
-function runQueue(database: Database, statements: RunStatements) {
-  const sessionQueue = queueStatements(database.db)
+function runQueue(database: Database, statements: RunStatements, sessionQueue: QueueStatements) {
   const insertJobs: Database['jobs']['insert'] = (connection, jobs) => database.jobs.insert(connection, jobs)
   const ranks = createRunRanks(database)
 
@@ -224,7 +222,7 @@ function runQueue(database: Database, statements: RunStatements) {
   return { handOver, add, requeue, insertJobs, prepare: ranks.prepare }
 }
 
-export type RunQueue = ReturnType<typeof runQueue>
+type RunQueue = ReturnType<typeof runQueue>
 
 /** The job of an unclaimed run. The fence makes the id unique per release of the run. */
 function jobOf({ tenant, owner, requestId, fence, rank, now, isResumed }: DueRun & { rank: number }): NewJob<'run'> {

@@ -20,40 +20,23 @@ export function createRunListStore(database: Database, fewRuns = 2000): RunListS
   }
 }
 
+/** What a list reads of a run. */
 const columns = [
-  'runs.owner',
-  'runs.request_id',
-  'runs.session_id',
-  'runs.operation',
-  'runs.status',
-  'runs.created_at',
-  'runs.started_at',
-  'runs.ended_at',
-  'runs.input',
-  'runs.total_tokens',
-  'runs.cost',
-  'runs.tool_errors',
-  'runs.error',
-  'runs.config_version',
-] as const
-
-type ListedRow = Pick<
-  RunRow,
-  | 'owner'
-  | 'request_id'
-  | 'session_id'
-  | 'operation'
-  | 'status'
-  | 'created_at'
-  | 'started_at'
-  | 'ended_at'
-  | 'input'
-  | 'total_tokens'
-  | 'cost'
-  | 'tool_errors'
-  | 'error'
-  | 'config_version'
->
+  'owner',
+  'request_id',
+  'session_id',
+  'operation',
+  'status',
+  'created_at',
+  'started_at',
+  'ended_at',
+  'input',
+  'total_tokens',
+  'cost',
+  'tool_errors',
+  'error',
+  'config_version',
+] as const satisfies (keyof RunRow)[]
 
 function pageOf(database: Pick<Database, 'db' | 'isShared'>, caller: Owner, page: RunPage, path: Path) {
   if (page.operation !== undefined || (path !== 'version' && path !== 'time')) return inOrder(database, caller, page, path)
@@ -82,7 +65,9 @@ function inOrder(database: Pick<Database, 'db' | 'isShared'>, caller: Owner, pag
 
 function runsOf({ db, isShared }: Pick<Database, 'db' | 'isShared'>, caller: Owner, page: RunPage, path: Path) {
   const ofPage = [...ofCaller(caller, page, path, isShared), ...filtersOf(caller, page, path), ...boundsOf(page, path)]
-  return (isShared ? fromPostgres(db, path) : fromSqlite(db, path)).select(columns).where((is) => is.and([isListed, isKept, ...ofPage]))
+  return (isShared ? fromPostgres(db, path) : fromSqlite(db, path))
+    .select(columns.map((name) => `runs.${name}` as const))
+    .where((is) => is.and([isListed, isKept, ...ofPage]))
 }
 
 type Source = SelectQueryBuilder<Tables, 'runs', object>
@@ -158,7 +143,7 @@ function boundsOf({ since, until, before }: RunPage, path: Path) {
   return conditions
 }
 
-function toListedRun(tenant: string, row: ListedRow): ListedRun {
+function toListedRun(tenant: string, row: Pick<RunRow, (typeof columns)[number]>): ListedRun {
   return {
     tenant,
     owner: row.owner,

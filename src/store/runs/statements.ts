@@ -1,6 +1,6 @@
 import { sql, type Kysely, type OnConflictBuilder, type QueryCreator, type RawBuilder } from 'kysely'
 import type { RunKey } from '../../runs/run.ts'
-import { mapColumns, statement, type Param } from '../database.ts'
+import { mapColumns, paramsOf, statement, type Param } from '../database.ts'
 import type { MessageRow, RunRow, Tables } from '../tables.ts'
 import {
   endedRunValues,
@@ -188,13 +188,7 @@ function stepStatements(database: Kysely<Tables>, isShared: boolean) {
     ),
 
     insertStep: statement(database, (db, param: Param<RunKey & { n: number; data: string }>) =>
-      db.insertInto('run_steps').values({
-        tenant: param('tenant'),
-        owner: param('owner'),
-        request_id: param('requestId'),
-        n: param('n'),
-        data: param('data'),
-      }),
+      db.insertInto('run_steps').values({ ...whereRun(param), ...paramsOf(param, ['n', 'data']) }),
     ),
 
     stepsOf: statement(database, (db, param: Param<RunKey>) =>

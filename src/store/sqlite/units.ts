@@ -204,13 +204,6 @@ export async function retryBusy<T>(work: () => T, limitMs = busyTimeoutMs): Prom
 
 const pauseMs = 1
 
-/** Makes the commits of a database durable, while the event loop goes on. */
-export interface WalSync {
-  /** Resolves when all commits so far are on the disk. Rejects with `CommitUnknown` when the disk has failed. */
-  sync(): Promise<void>
-  close(): void
-}
-
 const fdatasyncAsync = promisify(fdatasync)
 
 /**
@@ -220,11 +213,12 @@ const fdatasyncAsync = promisify(fdatasync)
  * @param walFile exists as soon as the database has been written
  * @param recoverForMs how long checkpoints are tried after a failed sync, in milliseconds
  */
-export function createWalSync(writer: DatabaseSync, walFile: string, recoverForMs = 10_000): WalSync {
+export function createWalSync(writer: DatabaseSync, walFile: string, recoverForMs = 10_000) {
   // Only the database file has locks, which closing another descriptor of the file would release. The log has none.
   let descriptor: number | undefined
   let hasFailed = false
 
+  /** Resolves when all commits so far are on the disk. Rejects with `CommitUnknown` when the disk has failed. */
   async function sync(): Promise<void> {
     if (hasFailed) return recover(undefined)
     try {
