@@ -77,6 +77,12 @@ const requestErrors = {
     when: 'The caller has reached a limit of `access.rate_limits`.',
     remedy: 'Wait for the seconds in `retry-after`.',
   },
+  budget_exceeded: {
+    status: 429,
+    errorType: 'BudgetExceeded',
+    when: 'A budget of agent.yaml cannot pay for a model call. `details` names the budget, and when it is whole again (`resets_at`).',
+    remedy: 'Wait until `resets_at`, or let somebody with `budgets.write` raise the limit.',
+  },
 } as const satisfies Record<string, ErrorType>
 
 /** Requests that do not fit the current state of what they name. */

@@ -54,8 +54,14 @@ export function statusOf(code: ErrorCode): number {
   return errorTypes[code].status
 }
 
+/** True for the error of a budget, which clients must not send again at once. */
+export function isOfBudget({ details }: ErrorBody): boolean {
+  return details?.error_type === errorTypes.budget_exceeded.errorType
+}
+
 /** Seconds until a retry makes sense after an error of which only the body is known, such as the stored error of a run. */
 export function retryAfterOf({ details }: ErrorBody): number | undefined {
+  if (typeof details?.['resets_at'] === 'string') return Math.max(1, Math.ceil((Date.parse(details['resets_at']) - Date.now()) / 1000))
   return Object.values<ErrorType>(errorTypes).find(({ errorType }) => errorType === details?.error_type)?.retryAfter
 }
 

@@ -8,6 +8,7 @@ import type { MetricsSharing } from './metrics/snapshots.ts'
 import { openAccess, openLimits } from './service/access.ts'
 import { openAgents } from './service/agents.ts'
 import { checksOf } from './service/checks/running-service.ts'
+import { openBudgets } from './service/budgets.ts'
 import { openConsole } from './service/console.ts'
 import { openBytes, openFiles } from './service/files.ts'
 import { boundAddress, openHttp } from './service/http.ts'
@@ -91,7 +92,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
 
   const publicUrl = () => settings.publicUrl ?? frontDoor?.url ?? boundAddress(app, settings.host)
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, { signal })
-  const common = { agent, holder: holder.id, database, settings, jobs, bus, now, newId, sleep: pause, log }
+  const { budgets, budgetStore } = openBudgets(database, { holder: holder.id, now, newId, log })
+  const common = { agent, budgets, holder: holder.id, database, settings, jobs, bus, now, newId, sleep: pause, log }
   const files = await openFiles(stack, { ...common, bytes, sessions: sessionStore, signing, publicUrl, knowledgeStore, root: tools.files })
   const { artifacts, uploads } = files.services
   const { memories, recall } = openMemory(database, { ...common, encoder })
@@ -172,7 +174,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     await executions.endLost(holder.id, graceMs, now())
     await runs.adopt(graceMs)
   })
-  await keepPruned({ ...common, expiring: [signIn.store, files.uploadStore] })
+  await keepPruned({ ...common, expiring: [signIn.store, files.uploadStore, budgetStore] })
   follow()
 
   const resources = stack.move()

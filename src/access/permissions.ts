@@ -55,6 +55,7 @@ export const permissionMeanings = {
   'observability.read': "Read runs, logs and metrics of the whole tenant; in the administrators' tenant also those of the service.",
   'config.read': "Read the configuration, secrets masked. Only in the administrators' tenant.",
   'config.write': "Change the configuration. Only in the administrators' tenant.",
+  'budgets.write': 'Raise and restore limits of budgets, and let runs go on that a budget has paused.',
   'keys.manage': 'List, create and revoke the access keys of the tenant.',
 } as const
 

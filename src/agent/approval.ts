@@ -7,14 +7,17 @@ import { isObject } from '../json/shape.ts'
  */
 export type Decider = NonNullable<ToolCall['approval']>
 
-/** A tool call waiting for a decision. */
+/** Who decides on what a run waits for. `budget`: no call, but a limit that somebody with the permission may raise. */
+export type WaitsFor = Decider | 'budget'
+
+/** A tool call waiting for a decision, or a budget that is used up. */
 export interface PendingCall {
   callId: string
   /** The tool's configured name, which may differ from the name shown to the model. */
   tool: string
   /** The model's arguments, valid by the tool's schema. */
   input: JsonObject
-  by: Decider
+  by: WaitsFor
 }
 
 export type Decision =

@@ -114,7 +114,16 @@ export interface Step extends StepStart {
 }
 
 /** `schema_mismatch`: the answer does not fit its schema, and the repairs did not help. */
-export type EndReason = 'stop' | 'length' | 'content_filter' | 'max_iterations' | 'timeout' | 'cancelled' | 'error' | 'schema_mismatch'
+export type EndReason =
+  | 'stop'
+  | 'length'
+  | 'content_filter'
+  | 'max_iterations'
+  | 'budget_exceeded'
+  | 'timeout'
+  | 'cancelled'
+  | 'error'
+  | 'schema_mismatch'
 
 /** The end of a loop. */
 export interface LoopEnd {

@@ -6,6 +6,8 @@ import type { Message } from './messages.ts'
 import { callModel, type Turn, type TurnOptions } from './model-call.ts'
 import type { Loop, LoopOptions } from './options.ts'
 import { answerInSchema, endInSchema } from './structured-answer.ts'
+import { BudgetSpent, toBudgetCall } from './meter.ts'
+import { ModelError } from './model.ts'
 import { runCalls } from './tool-calls.ts'
 
 /**
@@ -25,8 +27,10 @@ export async function runAgent(options: LoopOptions, receive: Emit): Promise<Loo
     // The failure of an emit counts more than the errors that follow from it.
     await emitter.settled
     if (!signal.aborted && error instanceof Interrupted) return { type: 'interrupt', calls: error.calls }
-    if (!signal.aborted) throw error
-    reason = options.stopReason()
+    const spent = error instanceof BudgetSpent && !signal.aborted ? error : undefined
+    if (spent?.onExceeded === 'pause') return { type: 'interrupt', calls: [toBudgetCall(spent, options.newId())] }
+    if (!spent && !signal.aborted) throw error
+    reason = spent ? await answerWithRest(loop) : options.stopReason()
   }
   const end = answerSchema ? await endInSchema(answerSchema, reason, loop) : { reason }
   if (answer.isStale && end.reason !== 'schema_mismatch' && answer.best !== '') void loop.emit(answer.repeat())
@@ -85,6 +89,17 @@ async function takeTurn(loop: Loop, turnOptions: TurnOptions): Promise<Turn> {
   options.messages.push(message)
   await loop.emit({ type: 'turn', message, usage, finish, startedAt, endedAt: options.now() })
   return { message, finish: finish === 'tool_calls' ? 'stop' : finish }
+}
+
+/** One answer without tools, if the rest of the budget pays for it. Without an answer, and without an earlier text, the refusal is thrown. */
+async function answerWithRest(loop: Loop): Promise<EndReason> {
+  try {
+    await takeTurn(loop, { label: 'answer', mayCall: false, isBare: true })
+  } catch (error) {
+    const isRefused = error instanceof BudgetSpent || error instanceof ModelError
+    if (!isRefused || loop.answer.best === '') throw error
+  }
+  return 'budget_exceeded'
 }
 
 /** Runs the calls of a turn that a dead process left without results, but no `write` that may have started. */

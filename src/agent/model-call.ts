@@ -21,6 +21,8 @@ export interface TurnOptions {
   /** The label of the model's text; undefined: the text is not published. */
   label: TextLabel | undefined
   mayCall: boolean
+  /** True: the model is not told of tools at all, which makes the request shorter. */
+  isBare?: true
 }
 
 export interface Turn {
@@ -153,7 +155,7 @@ function toCalls(requested: ModelReply['toolCalls'], { tools, modelOptions, newI
 }
 
 /** What the model is shown, and how the caller wants the call. */
-function toRequest(options: LoopOptions, { label, mayCall }: TurnOptions): ModelRequest {
+function toRequest(options: LoopOptions, { label, mayCall, isBare }: TurnOptions): ModelRequest {
   const { answerSchema, system, messages, modelOptions, windowTokens } = options
   const offers = offersOf(options, modelOptions?.toolChoice && choiceInForce(modelOptions.toolChoice, messages))
   const tools = mayCall ? offers : []
@@ -167,7 +169,7 @@ function toRequest(options: LoopOptions, { label, mayCall }: TurnOptions): Model
       ? fitTranscript(messages, windowTokens)
       : [...messages],
     tools,
-    ...(!mayCall && offers.length > 0 && { idleTools: offers }),
+    ...(!mayCall && !isBare && offers.length > 0 && { idleTools: offers }),
     ...(schema && { responseSchema: schema.schema }),
     ...(modelOptions && { options: optionsOf(modelOptions, messages, tools) }),
     ...(trace && { trace }),

@@ -10,6 +10,9 @@ export interface Model {
   readonly seesImages: boolean
   /** Whether the model reads files of a MIME type, such as `application/pdf` or `audio/wav`; absent: the model reads none. */
   readsFiles?(mediaType: string): boolean
+  /** The configured lengths of an answer and of reasoning, in tokens; absent: as the provider decides. */
+  readonly maxOutputTokens?: number | undefined
+  readonly reasoningTokens?: number | undefined
   /** The server of the model's requests; absent for a model without a server. */
   readonly server?: ModelServer | undefined
   /**
@@ -49,6 +52,32 @@ export interface ModelAttempt {
   end(outcome: { reply?: ModelReply; error?: ModelError }): void
 }
 
+/** Port: pays for the attempts of model calls. Absent where nothing limits what calls may cost. */
+export interface ModelMeter {
+  /**
+   * Holds the most that an attempt may cost. Rejects with `BudgetSpent` where a budget cannot pay, and with the error of a database that does
+   * not answer: then the attempt must not be made.
+   */
+  hold(model: Model, request: ModelRequest): Promise<PaidAttempt>
+  /** The same for texts that an embedding model turns into vectors; `model` is the name that has the price. */
+  holdTexts(model: string, texts: readonly string[]): Promise<PaidTexts>
+}
+
+export interface PaidAttempt {
+  /** The request to send: the length of its answer is what was paid for. */
+  request: ModelRequest
+  /**
+   * Called once, when the attempt is over: with the reply or the error, or neither after an abort. `received`: bytes of text that arrived. Must
+   * not throw.
+   */
+  end(outcome: { reply?: ModelReply; error?: ModelError }, received: number): void
+}
+
+export interface PaidTexts {
+  /** Called once, with the tokens that the provider counted; undefined where the attempt failed: `isFree` where the provider did nothing. */
+  end(tokens: number | undefined, isFree?: boolean): void
+}
+
 export interface ModelRequest {
   /** The system prompt; empty for none. */
   system: string
@@ -69,6 +98,8 @@ export interface ModelRequest {
   options?: ModelOptions
   /** Absent: the call is not traced. */
   trace?: ModelCallTrace
+  /** Absent: nothing limits what the call may cost. */
+  meter?: ModelMeter
   /** W3C `traceparent` for the model's server. */
   traceparent?: string
 }
@@ -217,12 +248,15 @@ export class ModelError extends Error {
   readonly code: ModelErrorCode
   /** Milliseconds to wait, as requested by the provider. */
   readonly retryAfterMs: number | undefined
+  /** True where the provider has made no part of an answer, and so charges nothing. */
+  readonly isFree: boolean
 
-  constructor(code: ModelErrorCode, message: string, options: { cause?: unknown; retryAfterMs?: number } = {}) {
+  constructor(code: ModelErrorCode, message: string, options: { cause?: unknown; retryAfterMs?: number; isFree?: boolean } = {}) {
     super(message, { cause: options.cause })
     this.name = 'ModelError'
     this.code = code
     this.retryAfterMs = options.retryAfterMs
+    this.isFree = options.isFree ?? false
   }
 
   get isRetryable(): boolean {

@@ -1,4 +1,5 @@
 import { checkCustomRoles } from '../access/permissions.ts'
+import { checkBudgets } from './budget-schema.ts'
 import { ownToolNames } from '../agent/tool-names.ts'
 import { compileSchema } from './compile-schema.ts'
 import { describeFault, selectFaults } from './describe-fault.ts'
@@ -35,6 +36,7 @@ export function checkConfig(value: unknown): CheckedConfig {
       ...checkTools(copy),
       ...checkProviderApprovals(copy),
       ...checkModels(copy),
+      ...checkBudgets(copy),
       ...checkRoles(copy),
       ...checkResponseSchema(copy),
     ],

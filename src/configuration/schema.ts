@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { Budgets } from './budget-schema.ts'
 import { Models } from './model-schema.ts'
 import { maxEntries, Name, optional, strict, Effect } from './schema-parts.ts'
 
@@ -162,6 +163,13 @@ const Limits = Type.Object(
       description:
         'The number of chats of one caller that wait for the output of client tools. A further one ends the oldest wait of an OpenAI client; where none of them is of an OpenAI client, the answer is 429.',
     }),
+    reserve_output_tokens: Type.Integer({
+      minimum: 256,
+      maximum: 10_000_000,
+      default: 8192,
+      description:
+        'With `budgets`: the longest answer of one model call, in tokens, where neither the request nor the model states `max_output_tokens`. So much is held before the call, and sent to the model as its limit.',
+    }),
     max_artifact_bytes: Type.Integer({ minimum: 1, default: 50 * mebibyte, description: 'The bytes of one file that a tool creates.' }),
     max_run_artifacts: Type.Integer({ minimum: 0, default: 100, description: 'The number of files that the tools of one run create.' }),
     max_run_artifact_bytes: Type.Integer({
@@ -287,6 +295,7 @@ export const AgentConfigSchema = Type.Object(
       description: 'The model calls of one chat. The last call is made without tools, so that it answers.',
     }),
     openai: OpenAi,
+    budgets: Budgets,
     limits: Limits,
     retention: Retention,
     access: Access,

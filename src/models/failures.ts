@@ -35,7 +35,10 @@ export function toStatusError(origin: Origin, { status, headers, body, now }: St
   // Providers repeat parts of a wrong key in their message, so that message is left out.
   const message = code === 'unauthorized' ? '' : excerpt(origin, messageIn(parsed, body) || (status < 300 ? 'no event stream' : ''))
   const wait = code === 'rate_limited' || code === 'unavailable' ? readRetryAfter(headers, parsed, now) : undefined
-  return new ModelError(code, `${origin.label} answered ${status}${message === '' ? '' : `: ${message}`}`, { retryAfterMs: wait })
+  return new ModelError(code, `${origin.label} answered ${status}${message === '' ? '' : `: ${message}`}`, {
+    retryAfterMs: wait,
+    isFree: true,
+  })
 }
 
 function codeOf(status: number): ModelErrorCode {
@@ -56,7 +59,8 @@ export function toStreamError(origin: Origin, error: unknown): ModelError {
 export function toConnectionError(origin: Origin, error: unknown, hasBegun: boolean): ModelError {
   const code = networkCode(error)
   const symptom = hasBegun ? 'broke off its answer' : 'could not be reached'
-  return new ModelError('unavailable', `${origin.label} ${symptom}${code === undefined ? '' : ` (${code})`}`)
+  const isFree = !hasBegun && code !== undefined && unconnected.has(code)
+  return new ModelError('unavailable', `${origin.label} ${symptom}${code === undefined ? '' : ` (${code})`}`, { isFree })
 }
 
 /** Converts an error of a request or of the SDK. The error is not kept as `cause`: it contains the prompt and the answer, which must not be logged. */
@@ -85,6 +89,9 @@ export function toSilenceError(origin: Origin, { firstTokenMs, idleMs }: Timeout
   const symptom = hasBegun ? `went silent for ${idleMs / 1000} s in its answer` : `did not begin its answer within ${firstTokenMs / 1000} s`
   return new ModelError('unavailable', `${origin.label} ${symptom}`)
 }
+
+/** Codes of connections that never stood. */
+const unconnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'])
 
 /** The system error code, such as `ECONNREFUSED`, which fetch puts in a chain of causes. */
 function networkCode(error: unknown): string | undefined {

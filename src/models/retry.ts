@@ -89,12 +89,16 @@ async function tryOnce(
     reachState('model-broke-off')
     await sent.sink({ type: 'retrying' })
   }
-  const { trace, ...plain } = request
+  const { trace, meter, ...asked } = request
+  const paid = meter && (await meter.hold(model, asked))
+  const plain = paid?.request ?? asked
   const attempt = trace?.attempt(model, plain)
   let outcome: Parameters<ModelAttempt['end']>[0] = {}
   let hasProviderCalls = false
+  let received = 0
   const pass: ModelSink = (event) => {
     hasProviderCalls ||= event.type === 'call_start'
+    if (paid && 'text' in event) received += Buffer.byteLength(event.text)
     if (!sent.hasEvents) {
       sent.hasEvents = true
       attempt?.onFirstEvent?.()
@@ -116,6 +120,7 @@ async function tryOnce(
     return error
   } finally {
     attempt?.end(outcome)
+    paid?.end(outcome, received)
   }
 }
 

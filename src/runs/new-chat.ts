@@ -45,4 +45,6 @@ export interface OpenTarget {
   agent: Agent
   /** Present for an async chat. */
   event?: NewEvent
+  /** The roles of the caller; undefined where unknown. */
+  roles: readonly string[] | undefined
 }

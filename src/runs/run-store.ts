@@ -10,6 +10,7 @@ import type { NewJob } from './jobs.ts'
 import type { TraceRecord } from './trace/recorder.ts'
 import type { ChatRequest, EndedStatus, Operation, RunKey, RunStatus, Unstored } from './run.ts'
 import { reachState } from '../states.ts'
+import type { Settlement } from '../budgets/budget.ts'
 
 /**
  * Port: storage of runs and of the messages of sessions. Each function is one transaction, durable when the promise resolves. Direct tool
@@ -62,7 +63,7 @@ export interface RunStore {
   /** Stores the bytes of pictures from tool results of a running run. Throws `FenceLost` as `checkpoint` does. */
   keepResultImages(key: RunKey, fence: number, session: string, images: readonly ToolImage[]): Promise<void>
   /** Stores a checkpoint of a running run. Throws `FenceLost` after another process has taken the run over. */
-  checkpoint(key: RunKey, fence: number, step: number, data: Checkpoint): Promise<void>
+  checkpoint(key: RunKey, fence: number, step: number, data: Checkpoint, settlements?: Settlements): Promise<void>
   checkpoints(key: RunKey): Promise<Checkpoint[]>
   /**
    * Makes a running run interrupted, and stores the last checkpoint and the calls that wait for a decision. The run keeps the session, and no
@@ -270,6 +271,8 @@ export interface TakeOver {
   now: number
   /** The messages of the request; stored where the run had no human message yet. */
   messages: readonly NewMessage[]
+  /** True where the reservations of the earlier process are settled in the same transaction. */
+  settles?: boolean
 }
 
 export type TakenOver = { kind: 'running'; turn: Turn; fence: number } | { kind: 'waiting'; fence: number }
@@ -313,6 +316,9 @@ export interface NestedMessage {
   message: Message
 }
 
+/** What model calls did cost: settled in the same transaction. Absent for an agent without budgets. */
+export type Settlements = readonly Settlement[] | undefined
+
 /** Sums for the end event. */
 export interface UsageSoFar {
   models: { model: string; input: number; output: number; cachedInput: number; cacheWrite?: number; reasoning: number }[]
@@ -335,6 +341,7 @@ export interface Interruption {
   expiresAt: number
   /** Jobs that are added in the same transaction, such as the expiry. */
   jobs: NewJob[]
+  settlements?: Settlements
 }
 
 export interface EndedRun {
@@ -367,6 +374,7 @@ export interface EndedRun {
   tools: readonly ToolUse[]
   /** Jobs that are added in the same transaction. */
   jobs: NewJob[]
+  settlements?: Settlements
 }
 
 export interface StoredRun extends RunKey {

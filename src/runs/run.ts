@@ -92,6 +92,8 @@ export interface ChatRequest {
   echo?: JsonObject
   /** W3C `traceparent` of the caller. */
   traceparent?: string
+  /** The roles of the caller, where the agent has budgets that may depend on them. */
+  roles?: readonly string[]
 }
 
 /** An event in a run's log: a visible event of the agent. The last event also has data known only at the end. */

@@ -56,7 +56,7 @@ export interface Runs extends Pick<InterruptedRuns, 'decide' | 'expire' | 'yield
 
 export function createRuns(dependencies: RunsDependencies): Runs {
   const { agent, refusalOf, admission, tails, onEnd, ...ports } = dependencies
-  const { store, holder, attachments, clientTools, clientWaits, schemas, jobs, bus, now, newId, sleep, onFault } = ports
+  const { store, holder, attachments, clientTools, clientWaits, schemas, budgets, jobs, bus, now, newId, sleep, onFault } = ports
   const intake = createIntake(now)
   const mutex = createRunMutex()
   const registry = createRunRegistry({ bus, sleep })
@@ -97,9 +97,23 @@ export function createRuns(dependencies: RunsDependencies): Runs {
       clientTools,
       schemas,
       clientWaits,
+      budgets,
       holder,
     }),
-    accept: createAcceptance({ store, jobs, agent, admission, intake, mutex, beginRun, clientTools, clientWaits, schemas, refusalOf }),
+    accept: createAcceptance({
+      store,
+      jobs,
+      agent,
+      admission,
+      intake,
+      mutex,
+      beginRun,
+      clientTools,
+      clientWaits,
+      budgets,
+      schemas,
+      refusalOf,
+    }),
     work: asyncRuns.work,
     follow: readers.follow,
     observe: remote.observe,

@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely'
-import type { Decider, DecisionKind } from '../agent/approval.ts'
+import type { DecisionKind, WaitsFor } from '../agent/approval.ts'
 
 /** The tables, equal on SQLite and Postgres: time is epoch milliseconds, structured values are JSON text. */
 export interface Tables {
@@ -39,6 +39,8 @@ export interface Tables {
   search_segments: SearchSegmentRow
   search_slices: SearchSliceRow
   search_documents: SearchDocumentRow
+  budget_windows: BudgetWindowRow
+  budget_reservations: BudgetReservationRow
 }
 
 /** `owner` is `<issuer> <sub>` in every table: the owner of the row within the tenant. */
@@ -473,7 +475,7 @@ export interface ApprovalRow {
   tool: string
   /** JSON. */
   input: string
-  by: Decider
+  by: WaitsFor
   requested_at: number
   expires_at: number
   /** `lapsed`: the run ended before a decision. */
@@ -577,6 +579,54 @@ export interface SearchDocumentRow {
   session: string
 }
 
+/** What was spent and is reserved in a window of a budget. Amounts are units of 10^-9 USD; names with `tokens` are tokens. */
+export interface BudgetWindowRow {
+  /** `serviceTenant` for the service as a whole. */
+  tenant: string
+  budget: string
+  /** `Account.subject`. */
+  subject: string
+  /** 0 where the window is the life of a run or session. */
+  window_start: number
+  scope: string
+  spent: Generated<number>
+  reserved: Generated<number>
+  overrun: Generated<number>
+  estimated: Generated<number>
+  tokens_spent: Generated<number>
+  tokens_reserved: Generated<number>
+  tokens_overrun: Generated<number>
+  tokens_estimated: Generated<number>
+  /** The limit of agent.yaml when the window was last entered; null: none. */
+  usd_limit: number | null
+  tokens_limit: number | null
+  /** Applies until `override_until`; null: no override of this part. */
+  usd_override: number | null
+  tokens_override: number | null
+  override_until: number | null
+  override_by: string | null
+  warned_at: number | null
+}
+
+/** What an attempt of a model call may cost at most, on one window. The rows of an attempt have the same `id`. */
+export interface BudgetReservationRow {
+  tenant: string
+  id: string
+  /** The tenant of the window. */
+  window_tenant: string
+  budget: string
+  subject: string
+  window_start: number
+  owner: string
+  /** Empty for a call outside of runs. */
+  request_id: string
+  fence: number
+  holder: string
+  amount: number
+  tokens: number
+  created_at: number
+}
+
 type TablesWith<Columns> = { [Table in keyof Tables]: Tables[Table] extends Columns ? Table : never }[keyof Tables]
 type Named<Fates, Fate> = { [Table in keyof Fates]: Fates[Table] extends Fate ? Table : never }[keyof Fates]
 
@@ -591,6 +641,7 @@ const rowsOfRun = {
   run_tools: 'removed',
   async_events: 'kept',
   artifacts: 'kept',
+  budget_reservations: 'kept',
 } as const satisfies Record<Exclude<TablesWith<{ owner: string; request_id: string }>, 'runs'>, 'removed' | 'kept'>
 
 /** Treatment of a session's rows in other tables when the session is removed. */

@@ -1,4 +1,5 @@
 import { Interrupted } from '../agent/approval.ts'
+import { BudgetSpent } from '../agent/meter.ts'
 import type { AgentEvent, LoopOutcome } from '../agent/events.ts'
 import type { Message } from '../agent/messages.ts'
 import { ModelError } from '../agent/model.ts'
@@ -129,6 +130,8 @@ async function doTask(work: DelegatedTask, task: string): Promise<string> {
       return runEvent && inner.emit(runEvent)
     })
   } catch (error) {
+    // The caller of the sub-agent reads which budget it is.
+    if (error instanceof BudgetSpent) throw error
     if (error instanceof ModelError) throw new Error(`No model could answer: ${error.message}`, { cause: error })
     parent.onFault(error)
     throw new Error('The sub-agent failed.', { cause: error })

@@ -6,7 +6,7 @@ import { parseSync } from 'oxc-parser'
 
 const ground = ['package-root', 'errors', 'concurrency', 'json', 'states']
 const core = [...ground, 'replicas', 'agent', 'access', 'configuration']
-const nouns = ['files', 'sessions', 'artifacts', 'memory', 'sub-agents', 'uploads', 'knowledge']
+const nouns = ['files', 'sessions', 'artifacts', 'memory', 'sub-agents', 'uploads', 'knowledge', 'budgets']
 const belowRuns = [...core, 'processes', 'search', ...nouns]
 const edges = ['http', 'store', 'models', 'tools', 'outbound', 'metrics', 'tracing']
 /** What each of the edges may import: an edge never imports another. */

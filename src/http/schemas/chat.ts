@@ -243,6 +243,7 @@ export const finishReasons = {
   stop: 'The answer is complete.',
   length: 'The model reached its limit of output tokens; the answer is cut.',
   content_filter: 'The provider of the model stopped the answer.',
+  budget_exceeded: 'A budget of the configuration was used up; the answer is the best so far.',
   max_iterations: 'The last of `max_iterations` model calls gave the answer.',
   timeout: 'The run reached `max_execution_time`; the answer is the best so far.',
   cancelled: 'The run was cancelled, or its client went away.',

@@ -1,3 +1,4 @@
+import { budgetScopes, budgetWindows } from '../../configuration/budget-schema.ts'
 import { Type, type TSchema, type TObject, type TProperties } from 'typebox'
 import { idPattern } from '../server/request-headers.ts'
 import { invalid } from '../../errors.ts'
@@ -63,6 +64,19 @@ const FaultReply = Type.Object({
   line: Type.Optional(Type.Integer({ description: 'The line in a YAML text that was sent, from 1.' })),
 })
 
+const Amounts = Type.Object({ usd: Type.Optional(Type.Number()), tokens: Type.Optional(Type.Integer()) })
+
+/** Which budget is used up, of a BudgetExceeded. Amounts are shown to callers who may read the budget. */
+const budgetDetails = {
+  budget: Type.Optional(Type.String({ description: 'The name of the budget, of a BudgetExceeded.' })),
+  scope: Type.Optional(Type.Enum([...budgetScopes])),
+  window: Type.Optional(Type.Enum([...budgetWindows])),
+  limit: Type.Optional(Amounts),
+  spent: Type.Optional(Amounts),
+  reserved: Type.Optional(Amounts),
+  resets_at: Type.Optional(Type.String({ format: 'date-time', description: 'When the budget is whole again.' })),
+}
+
 export const ErrorReply = namedObject('Error', 'An error: a message, the HTTP status and the error type.', {
   body: Type.String(),
   status_code: Type.Integer(),
@@ -71,6 +85,7 @@ export const ErrorReply = namedObject('Error', 'An error: a message, the HTTP st
       error_type: Type.String(),
       output: Type.Optional(Type.String({ description: 'The last text of the model, of a SchemaMismatch.' })),
       errors: Type.Optional(Type.Array(FaultReply, { description: 'The faults of a ValidationError that has no `detail`.' })),
+      ...budgetDetails,
     }),
   ),
 })

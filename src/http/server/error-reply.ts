@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
-import { retryAfterOf, ServiceError, toErrorBody, type ErrorBody, type ErrorCode } from '../../errors.ts'
+import { isOfBudget, retryAfterOf, ServiceError, toErrorBody, type ErrorBody, type ErrorCode } from '../../errors.ts'
 import { keepOutOfCaches } from './origin.ts'
 import { toFaults } from './validation.ts'
 
@@ -59,6 +59,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   const code = error instanceof ServiceError ? error.code : 'internal'
   setConnectionHeader(request, reply, code)
   if (error instanceof ServiceError && error.retryAfter !== undefined) void reply.header('retry-after', String(error.retryAfter))
+  if (code === 'budget_exceeded') void reply.header('x-should-retry', 'false')
   const challenge = error instanceof ServiceError ? challengeOf(error, request) : undefined
   if (challenge !== undefined) {
     void reply.header('www-authenticate', challenge)
@@ -103,6 +104,7 @@ function isBelow(url: string, prefix: string): boolean {
 export function sendFailure(reply: FastifyReply, error: ErrorBody): FastifyReply {
   const retryAfter = retryAfterOf(error)
   if (retryAfter !== undefined) void reply.header('retry-after', String(retryAfter))
+  if (isOfBudget(error)) void reply.header('x-should-retry', 'false')
   return errorShapeOf(reply.request)?.fail?.(reply, error) ?? reply.code(error.status_code).send(error)
 }
 

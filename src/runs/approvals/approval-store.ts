@@ -1,5 +1,5 @@
 import type { Owner } from '../../access/owner.ts'
-import type { Decider, DecisionKind, PendingCall } from '../../agent/approval.ts'
+import type { DecisionKind, PendingCall, WaitsFor } from '../../agent/approval.ts'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { RunKey } from '../run.ts'
 import type { TakenOver, TakeOver } from '../run-store.ts'
@@ -85,7 +85,7 @@ export interface StoredCall extends CallKey {
   tool: string
   /** The model's arguments. */
   input: JsonObject
-  by: Decider
+  by: WaitsFor
   /** Epoch milliseconds. */
   requestedAt: number
   expiresAt: number
@@ -100,7 +100,7 @@ export interface StoredCall extends CallKey {
 }
 
 /** A call that waits for the approval of a person. */
-export type ApprovableCall = StoredCall & { by: Exclude<Decider, 'client'> }
+export type ApprovableCall = StoredCall & { by: Exclude<WaitsFor, 'client'> }
 
 /** A decision; `decidedBy` is the `Owner.owner` of the caller who decided. */
 export type NewDecision = { decidedBy: string } & (

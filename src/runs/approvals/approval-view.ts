@@ -81,7 +81,7 @@ export interface CallView {
   tool_call_id: string
   tool: string
   tool_input: JsonObject
-  by: 'caller' | 'role'
+  by: 'caller' | 'role' | 'budget'
   /** `sub` of the run's caller. */
   requested_by: string
   /** The caller of the run. */

@@ -96,6 +96,8 @@ function mayDecide(caller: Principal, call: StoredCall): boolean {
       return call.owner === caller.owner && permits(caller, accessTo.decideCall)
     case 'client':
       return call.owner === caller.owner && permits(caller, accessTo.answerCall)
+    case 'budget':
+      return caller.permissions.has('budgets.write')
     case 'role':
       return !isOwn(caller, call) && caller.permissions.has('runs.approve')
   }
@@ -103,6 +105,7 @@ function mayDecide(caller: Principal, call: StoredCall): boolean {
 
 function refusalFor({ by }: StoredCall): ServiceError {
   if (by === 'client') return new PermissionError(accessTo.answerCall)
+  if (by === 'budget') return new PermissionError(['budgets.write'])
   if (by === 'caller') return new PermissionError(accessTo.decideCall)
   return new ServiceError(
     'forbidden',

@@ -1,6 +1,7 @@
 import { ModelError } from '../../agent/model.ts'
 import { runAgent } from '../../agent/loop.ts'
 import { callsWithoutResult } from '../../agent/history.ts'
+import type { Payer } from '../../budgets/budget.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
 import { schemaMismatch } from './answer-schema.ts'
 import { interrupt } from './interrupt.ts'
@@ -26,6 +27,7 @@ export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise
   const progress = emptyProgress(turn)
   const begunAt = deps.now()
   deps.observer?.started(run)
+  if (run.agent.config.budgets) run.meter = deps.budgets.open(payerOf(run, turn), run.agent)
   let error: ErrorBody | undefined
   try {
     if (run.agent.tools.settling() || run.request.filters.length > 0) await requireTools(run)
@@ -61,6 +63,11 @@ export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise
   // The model may fail, or the run be stopped, while the begin is still on its way to the disk.
   if (run.storing) await run.storing
   return finish(run, progress, error, deps)
+}
+
+/** Who pays for the model calls of a run. */
+function payerOf({ key, operation, request, fence }: LiveRun, { session }: Turn): Payer & { fence: number } {
+  return { ...key, session, operation, roles: request.roles, fence }
 }
 
 /** Records that this process executes the run, and that a run which has moved has waited for its client to connect again. */

@@ -11,7 +11,7 @@ import type { LiveRun } from '../ownership/live-run.ts'
 import { citationsOf, citationsOfSources } from './citations.ts'
 import { reasonOfError } from './answer-schema.ts'
 import { outputOf, stepsOf, toAnswerStep } from '../log/outcome.ts'
-import { checkpoint, hasUnstored, type Progress } from './progress.ts'
+import { checkpoint, hasUnstored, settlementsOf, type Progress } from './progress.ts'
 import type { EndEvent, LoggedEvent } from '../run.ts'
 import { statusOfEnd } from '../log/outcome.ts'
 import { FenceLost, type EndedRun, type NewMessage, type NextRun } from '../run-store.ts'
@@ -117,6 +117,7 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, endedAt: nu
     configVersion: agent.version,
     cost: costs.length === 0 ? undefined : costs.reduce((sum, entry) => sum + entry.usage, 0),
     tools: steps.length === 0 ? [] : toolsOf(steps),
+    settlements: run.meter && settlementsOf(run.meter),
   }
 }
 

@@ -44,7 +44,7 @@ export async function interrupt(
     })
   run.recordTimes()
   const storeInterruption = () =>
-    storeNext(run, progress, event, (step, checkpoint) =>
+    storeNext(run, progress, event, (step, checkpoint, settlements) =>
       store.interrupt(key, fence, {
         session: turn.session,
         sessionId,
@@ -62,6 +62,7 @@ export async function interrupt(
         // At least 1, which marks the run as started.
         ranMs: Math.max(1, run.elapsedMs(now)),
         jobs: newJobs,
+        settlements,
       }),
     )
   const isForClient = calls.some(({ by }) => by === 'client')

@@ -6,6 +6,7 @@ import type { ClientTool } from '../../agent/run-tool.ts'
 import type { Images } from '../../files/images.ts'
 import type { SchemaFault } from '../../json/schema/answer-schema.ts'
 import type { SubAgents } from '../../sub-agents/sub-agents.ts'
+import type { Budgets } from '../../budgets/budgets.ts'
 import type { Attachments } from '../attachments/attachments.ts'
 import type { Jobs } from '../jobs.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
@@ -35,6 +36,7 @@ export interface RunPorts {
   /** Memories of the run's caller, to be put before the question; undefined where the caller has none. Never throws. */
   recall(run: LiveRun): Promise<RecalledMemories | undefined> | undefined
   subAgents: SubAgents
+  budgets: Budgets
   /** Absent where runs are neither traced nor measured. */
   observer?: RunObserver | undefined
   /** Called for an internal error; the caller does not see the error. */

@@ -1,3 +1,4 @@
+import { metered } from '../../agent/meter.ts'
 import type { RecalledMemories } from '../../memory/recall.ts'
 import { callsWithoutResult, isOfPlan } from '../../agent/history.ts'
 import type { RunPorts } from './ports.ts'
@@ -125,7 +126,8 @@ export function agentOptions(
   { keeper, images, schemas, subAgents, observer, onFault, now, newId }: RunPorts,
 ): LoopOptions {
   const { agent, key, request, signal } = run
-  const { config, model } = agent
+  const { config } = agent
+  const model = run.meter ? metered(agent.model, run.meter) : agent.model
   const listings = agent.tools.list()
   const configured = listings.flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
   const tools = [...configured, ...progress.extraTools]
@@ -157,7 +159,14 @@ export function agentOptions(
     now,
     newId,
   }
-  const surroundings = { common, caller: key, agent, tools, subAgents, onFault: (error: unknown) => onFault(run, error) }
+  const surroundings = {
+    common,
+    caller: key,
+    agent: run.meter ? { ...agent, model } : agent,
+    tools,
+    subAgents,
+    onFault: (error: unknown) => onFault(run, error),
+  }
   const subAgentTools = createSubAgentTools(surroundings, list)
   // Sub-agents do not get the tools of the client.
   const allTools = () => [...tools, ...subAgentTools(), ...progress.clientTools]

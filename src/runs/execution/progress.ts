@@ -1,3 +1,4 @@
+import type { Meter } from '../../budgets/meter.ts'
 import type { Decision, Suspension } from '../../agent/approval.ts'
 import type { Tool } from '../../agent/tool.ts'
 import type { LoopEnd, Step } from '../../agent/events.ts'
@@ -7,7 +8,7 @@ import { fromCompact, toCompact } from '../log/compact-log.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import type { LoggedEvent } from '../run.ts'
 import type { TimesRecord } from '../trace/recorder.ts'
-import type { Checkpoint, HistoryMessage, NestedMessage, RunStore, Turn, UsageSoFar } from '../run-store.ts'
+import type { Checkpoint, HistoryMessage, NestedMessage, RunStore, Settlements, Turn, UsageSoFar } from '../run-store.ts'
 
 /** The progress of a run, and the part of the progress in checkpoints. */
 export interface Progress {
@@ -53,7 +54,9 @@ export interface Progress {
 
 /** Stores the progress since the last checkpoint. `next` is an event that readers receive after the commit. */
 export async function checkpoint(run: LiveRun, progress: Progress, store: RunStore, next?: LoggedEvent): Promise<void> {
-  await storeNext(run, progress, next, (n, data) => run.times.during('store', () => store.checkpoint(run.key, run.fence, n, data)))
+  await storeNext(run, progress, next, (n, data, settlements) =>
+    run.times.during('store', () => store.checkpoint(run.key, run.fence, n, data, settlements)),
+  )
   run.markProgress()
 }
 
@@ -62,7 +65,7 @@ export async function storeNext(
   run: LiveRun,
   progress: Progress,
   next: LoggedEvent | undefined,
-  store: (n: number, data: Checkpoint) => Promise<void>,
+  store: (n: number, data: Checkpoint, settlements: Settlements) => Promise<void>,
 ): Promise<void> {
   // At the end of a step all events are complete; at the end of a run the last answer may be partial.
   const events = run.log.events.slice(progress.storedEvents, next ? undefined : progress.completeEvents)
@@ -92,7 +95,9 @@ export async function storeNext(
     models: usage.models.length,
     thoughts: usage.thoughts.length,
   }
-  await store(progress.checkpoints + 1, data)
+  const settlements = run.meter && settlementsOf(run.meter)
+  await store(progress.checkpoints + 1, data, settlements)
+  run.meter?.unsettled.splice(0, settlements?.length)
   progress.checkpoints++
   progress.storedMessages = upTo.messages
   progress.storedUsage = upTo
@@ -101,6 +106,11 @@ export async function storeNext(
   progress.storedRecords += trace.length
   progress.storedEvents += events.length
   for (const message of data.messages) if (message.role === 'tool') progress.storedResults.add(message.callId)
+}
+
+/** What model calls did cost since the last commit; undefined for nothing. */
+export function settlementsOf({ unsettled }: Meter): Settlements {
+  return unsettled.length > 0 ? [...unsettled] : undefined
 }
 
 /** True where there is progress since the last checkpoint. */

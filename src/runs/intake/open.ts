@@ -1,5 +1,7 @@
 import type { Caller } from '../../access/rate-limits.ts'
 import type { Agent, CurrentAgent } from '../../configuration/agent.ts'
+import type { Payer } from '../../budgets/budget.ts'
+import type { Budgets } from '../../budgets/budgets.ts'
 import { ServiceError } from '../../errors.ts'
 import type { ClientWaits } from '../execution/client-waits.ts'
 import type { CallerSchemas, ClientTools } from '../execution/ports.ts'
@@ -41,6 +43,7 @@ interface OpenDependencies {
   beginRun: BeginRun
   clientTools: ClientTools
   clientWaits: Pick<ClientWaits, 'refuse'>
+  budgets: Pick<Budgets, 'refusalOf'>
   schemas: CallerSchemas
   /** Id of the local process. */
   holder: string
@@ -66,7 +69,7 @@ export function createOpen(dependencies: OpenDependencies): Open {
     const key = { tenant: caller.tenant, owner: caller.owner, requestId: chat.requestId }
     let sessionId = chat.sessionId ?? chat.newSessionId
     for (;;) {
-      const location = await findOrBegin(caller, chat, { key, sessionId, agent })
+      const location = await findOrBegin(caller, chat, { key, sessionId, agent, roles: caller.roles })
       refuseOther(location.run, chat)
       // The first request with the same id may have another session, where no request named a session.
       sessionId = location.run.sessionId
@@ -107,7 +110,7 @@ function reportStored({ kind }: StoredLocation): void {
 type FindOrBegin = (caller: Caller, chat: NewChat, target: OpenTarget) => Promise<RunLocation>
 
 function createFindOrBegin(dependencies: OpenDependencies): FindOrBegin {
-  const { store, admission, intake, mutex, registry, live, beginRun, clientWaits, holder } = dependencies
+  const { store, admission, intake, mutex, registry, live, beginRun, clientWaits, budgets, holder } = dependencies
 
   return async (caller, chat, target) => {
     const { key, agent } = target
@@ -136,7 +139,10 @@ function createFindOrBegin(dependencies: OpenDependencies): FindOrBegin {
     }
     const admitting = admission.refuseRun(caller, load)
     // A chat waits here only in the rare case of a question to the store.
-    const refusal = admitting instanceof Promise ? await chat.times.during('queue', () => admitting) : admitting
+    const { budgets: limits } = target.agent.config
+    const refusal =
+      (admitting instanceof Promise ? await chat.times.during('queue', () => admitting) : admitting) ??
+      (limits && (await chat.times.during('store', () => budgets.refusalOf(payerOf(chat, target), target.agent, questionIn(chat)))))
     // A repeat is never refused, and not checked again, because files and tools may have changed since.
     const { responseSchema, clientTools } = chat.request
     const hasSchemas = Boolean(responseSchema ?? clientTools)
@@ -169,6 +175,15 @@ function unendedOf({ tenant, owner }: Caller, { registry, mutex }: Pick<OpenDepe
   return unended.length + beginning.length
 }
 
+/** Who pays for a new run. The key of its session is not known yet: a budget of the session is asked by the run's first call. */
+export function payerOf({ operation }: Pick<NewChat, 'operation'>, { key, roles }: OpenTarget): Payer {
+  return { ...key, roles, operation }
+}
+
+export function questionIn({ request }: NewChat): string {
+  return request.messages.at(-1)?.content ?? ''
+}
+
 /** A request id stands for one request: the same operation with the same body in the same session. */
 function refuseOther(run: Pick<LiveRun, 'operation' | 'bodyHash' | 'sessionId'>, chat: NewChat): void {
   const isSame = run.operation === chat.operation && run.bodyHash === chat.bodyHash
@@ -197,13 +212,14 @@ export type BeginRun = (
 ) => Promise<{ run: LiveRun; stored: Begun }>
 
 export function createBeginRun({ store, attachments, intake, holder, now, newId }: BeginRunDependencies): BeginRun {
-  return async (chat, { key, sessionId, agent, event }, onCommitted) => {
+  return async (chat, { key, sessionId, agent, event, roles }, onCommitted) => {
     const scope = { caller: key, agent, filters: chat.request.filters }
     const checked = chat.attachments && (await attachments.check(chat.attachments, scope, chat.at))
     // The schema of agent.yaml becomes a part of the request: a change of the configuration does not change the answer of a run.
     const schema = chat.request.responseSchema === undefined ? agent.config.response_schema : undefined
     const requested = schema ? { ...chat.request, responseSchema: schema } : chat.request
-    const request = checked ? withAttachments(requested, checked) : requested
+    const attached = checked ? withAttachments(requested, checked) : requested
+    const request = agent.config.budgets && roles ? { ...attached, roles } : attached
     const { operation, bodyHash, onDisconnect, times } = chat
     const run = new LiveRun({ key, sessionId, operation, bodyHash, request, agent, onDisconnect, fence: 1, times })
     const newRun: NewRun = {

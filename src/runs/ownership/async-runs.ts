@@ -9,13 +9,15 @@ import { leavingEnd } from './session-queue.ts'
 import type { RunStore, StoredRun, Accepted } from '../run-store.ts'
 import { reachState } from '../../states.ts'
 import { hash } from 'node:crypto'
+import type { Caller } from '../../access/rate-limits.ts'
 import { accessTo, permits, type Principal } from '../../access/permissions.ts'
 import { invalid, ServiceError } from '../../errors.ts'
 import type { NewChat, OpenTarget } from '../new-chat.ts'
 import { checkHints, checkSchemas } from '../intake/checks.ts'
 import type { ClientWaits } from '../execution/client-waits.ts'
 import type { CallerSchemas, ClientTools } from '../execution/ports.ts'
-import type { BeginRun } from '../intake/open.ts'
+import type { Budgets } from '../../budgets/budgets.ts'
+import { payerOf, questionIn, type BeginRun } from '../intake/open.ts'
 
 /** The event of an async chat. `source` and `id` identify the event; `callbackUrl` receives the end of the run. */
 export interface ChatEvent {
@@ -30,11 +32,7 @@ export interface ChatEvent {
  * Accepts an event. The run is stored when the promise resolves, and starts in any process when the session and a worker are free. A repeated
  * event gets the ids of the first event and starts no run; `toChat`, which may refuse the data of the event, is not called.
  */
-export type Accept = (
-  caller: Pick<Principal, 'tenant' | 'owner' | 'permissions'>,
-  event: ChatEvent,
-  toChat: () => NewChat,
-) => Promise<Accepted>
+export type Accept = (caller: Caller & Pick<Principal, 'permissions'>, event: ChatEvent, toChat: () => NewChat) => Promise<Accepted>
 
 interface AcceptanceDependencies {
   store: Pick<RunStore, 'findEvent'>
@@ -46,13 +44,14 @@ interface AcceptanceDependencies {
   beginRun: BeginRun
   clientTools: ClientTools
   clientWaits: Pick<ClientWaits, 'refuse'>
+  budgets: Pick<Budgets, 'refusalOf'>
   schemas: CallerSchemas
   /** The reason not to call an address, as a message for the caller; undefined for a permitted address. */
   refusalOf(url: string): Promise<string | undefined>
 }
 
 export function createAcceptance(dependencies: AcceptanceDependencies): Accept {
-  const { store, jobs, agent, admission, intake, mutex, beginRun, clientWaits, refusalOf } = dependencies
+  const { store, jobs, agent, admission, intake, mutex, beginRun, clientWaits, budgets, refusalOf } = dependencies
 
   return async (caller, event, toChat) => {
     const newEvent = { key: hash('sha256', JSON.stringify([event.source, event.id])), id: event.id, callbackUrl: event.callbackUrl }
@@ -76,12 +75,11 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Accept {
       const refusal = event.callbackUrl === undefined ? undefined : await refusalOf(event.callbackUrl)
       if (refusal !== undefined) throw invalid([...chat.at, 'callback_url'], refusal)
       const key = { tenant: caller.tenant, owner: caller.owner, requestId: chat.requestId }
-      return await begin(toAsync(chat, event, permits(caller, accessTo.linkArtifact)), {
-        key,
-        sessionId: chat.sessionId ?? chat.newSessionId,
-        agent: current,
-        event: newEvent,
-      })
+      const sessionId = chat.sessionId ?? chat.newSessionId
+      const target = { key, sessionId, agent: current, event: newEvent, roles: caller.roles }
+      const spent = current.config.budgets && (await budgets.refusalOf(payerOf(chat, target), current, questionIn(chat)))
+      if (spent) throw spent
+      return await begin(toAsync(chat, event, permits(caller, accessTo.linkArtifact)), target)
     } finally {
       release()
     }

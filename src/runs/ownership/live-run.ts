@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { PhaseTimes } from '../../concurrency/phase-times.ts'
+import type { Meter } from '../../budgets/meter.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { EventLog } from '../log/event-log.ts'
 import type { ChatRequest, Operation, RunKey } from '../run.ts'
@@ -85,6 +86,8 @@ export class LiveRun {
   /** Epoch milliseconds of the first text event in the local process. */
   firstTextAt: number | undefined
   stopCause: StopCause | undefined
+  /** Pays for the model calls; undefined where the agent has no budgets, and before the execution. */
+  meter: Meter | undefined
   /** Set when another process has taken over the run. Resolves when the readers of the local process have received the rest of the events. */
   elsewhere: Promise<void> | undefined
   /** Called when the last reader has left. */

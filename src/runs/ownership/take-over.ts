@@ -43,7 +43,9 @@ interface TakeOverOptions {
 
 export function createTakingOver({ store, live, intake, agent, holder, now }: TakingOverDependencies): TakingOver {
   function toTakeOver({ request, requestId }: StoredRun & { request: ChatRequest }): TakeOver {
-    return { holder, queueOrder: intake.nextArrival(), now: now(), messages: toNewMessages(request, requestId, now()) }
+    const settles = agent().config.budgets !== undefined
+    const messages = toNewMessages(request, requestId, now())
+    return { holder, queueOrder: intake.nextArrival(), now: now(), messages, ...(settles && { settles }) }
   }
 
   async function takeOver(run: OrphanedRun, options: TakeOverOptions = {}): Promise<LiveRun | undefined> {

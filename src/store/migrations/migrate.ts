@@ -4,10 +4,11 @@ import { adoptUnreleased } from './unreleased-builds.ts'
 
 /**
  * The migrations of this folder in order, named by their files. A released migration is never changed. Databases keep the names, so a number
- * is never given again. Builds before the first release used the numbers up to 0033: the next one is 0034.
+ * is never given again. Builds before the first release used the numbers up to 0033.
  */
 const migrations: Record<string, () => Promise<Migration>> = {
   '0001-schema': () => import('./0001-schema.ts'),
+  '0034-budgets': () => import('./0034-budgets.ts'),
 }
 
 export const migrationNames: readonly string[] = Object.keys(migrations)

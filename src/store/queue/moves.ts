@@ -2,6 +2,7 @@ import type { Turn, NewMessage, TakenOver, TakeOver, NextRun } from '../../runs/
 import type { RunKey } from '../../runs/run.ts'
 import type { MessageData } from '../../sessions/message.ts'
 import { query, type Database, statement, allSettledOrThrow, type Connection, type Param } from '../database.ts'
+import { createSettle, earlierFences } from '../budgets/settle.ts'
 import { queueStatements } from './statements.ts'
 import { countOf, hourMs, hourOf, parseJson, toWindow, toMessageRow, keyColumns, isChat } from '../rows.ts'
 import { whereRun, type RunStatements } from '../runs/statements.ts'
@@ -93,7 +94,13 @@ function sessionEntries({ db }: Database, statements: RunStatements, sessionQueu
 }
 
 /** Changes of the process that holds a run. */
-function holderChanges({ db }: Database, sessionQueue: QueueStatements, queue: RunQueue, { enter }: ReturnType<typeof sessionEntries>) {
+function holderChanges(
+  { db, isShared }: Database,
+  sessionQueue: QueueStatements,
+  queue: RunQueue,
+  { enter }: ReturnType<typeof sessionEntries>,
+) {
+  const settle = createSettle({ db, isShared })
   const lapse = statement(db, (db, param: Param<RunKey & { now: number }>) =>
     db
       .updateTable('approvals')
@@ -107,7 +114,7 @@ function holderChanges({ db }: Database, sessionQueue: QueueStatements, queue: R
     connection: Connection,
     row: RunRow,
     state: SessionState | undefined,
-    { holder, queueOrder, messages, now }: TakeOver,
+    { holder, queueOrder, messages, now, settles }: TakeOver,
   ): Promise<TakenOver | undefined> {
     const fence = row.fence + 1
     const run = { ...row, requestId: row.request_id, fence }
@@ -121,6 +128,7 @@ function holderChanges({ db }: Database, sessionQueue: QueueStatements, queue: R
       losses: row.ended_at === null ? row.losses : null,
     })
     if (takenRun.rows.length === 0) return undefined
+    if (settles) await settle(connection, earlierFences({ ...row, fence }))
     if (row.status === 'interrupted') await lapse(connection, { ...run, now })
     // The resumed run gets a free session. Waiting runs keep their order of arrival.
     const isOurs = state && (state.active_run === null || state.active_run === row.request_id)

@@ -7,15 +7,16 @@ import type { RunMoves } from '../queue/moves.ts'
 import type { Rounds } from './notifications.ts'
 import { keyColumns, parseJson } from '../rows.ts'
 import { type RunStatements, whereChat } from './statements.ts'
+import { attempts, type Settle } from '../budgets/settle.ts'
 import type { ApprovalRow } from '../tables.ts'
 
-type Inserts = Pick<RunMoves, 'lock' | 'insertJobs'>
+type Inserts = Pick<RunMoves, 'lock' | 'insertJobs'> & { settle: Settle }
 
 /** The part of `RunStore` for interrupted runs: interrupts a run, and returns the decisions on its calls. */
 export function runApprovals(
   database: Database,
   statements: RunStatements,
-  { lock, insertJobs }: Inserts,
+  { lock, insertJobs, settle }: Inserts,
   rounds: Rounds,
 ): Pick<RunStore, 'interrupt' | 'decisions' | 'startApproved'> {
   const { db } = database
@@ -39,6 +40,7 @@ export function runApprovals(
       for (const row of rows) await query(connection, db.insertInto('approvals').values(row))
       await insertJobs(connection, interruption.jobs)
       if (hasConfigs) await rounds.begin(connection, key, interruption.now)
+      if (interruption.settlements) await settle(connection, attempts(key.tenant, interruption.settlements))
       return hasConfigs
     })
     if (isNotified) rounds.wake()

@@ -4,6 +4,7 @@ import type { RunKey } from '../../runs/run.ts'
 import { query, type Database, type Connection } from '../database.ts'
 import { isChat, parseJson, toStoredRun } from '../rows.ts'
 import { plainBox } from '../secrets/secret-box.ts'
+import { attempts, createSettle, type Settle } from '../budgets/settle.ts'
 import { runMedia } from './media.ts'
 import { runMoves } from '../queue/moves.ts'
 import { createRounds, type NotificationStoreOptions } from './notifications.ts'
@@ -20,8 +21,9 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
   const events = asyncEvents(database.db)
   const rounds = createRounds(database, wake)
   const moves = runMoves(database, statements)
+  const settle = createSettle(database)
   const { find, findRequest } = createFind(database, statements)
-  const byStep = createStepByStep({ database, statements, moves, rounds, box, findRequest })
+  const byStep = createStepByStep({ database, statements, moves, rounds, settle, box, findRequest })
   const { db, postgres, embedded } = database
   const simple = postgres ? createPostgresChat(database, postgres, byStep, find) : embedded && createSqliteChat(db, embedded, byStep)
   const { begin, finish } = simple ?? byStep
@@ -32,10 +34,10 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
     findRequest,
     findEvent: ({ tenant, owner }, event) => events.find(database.forTenant(tenant).read, { tenant, owner, event }),
     ...createTakeOver(database, statements, moves, rounds),
-    ...runApprovals(database, statements, moves, rounds),
+    ...runApprovals(database, statements, { ...moves, settle }, rounds),
     ...runMedia(database, statements),
     ...runHistory(database, statements),
-    ...runSteps(database, statements),
+    ...runSteps(database, statements, settle),
     ...runOwners(database),
     addMissingJobs: moves.requeue,
     countUnclaimed: () => countUnclaimed(database),
@@ -71,12 +73,17 @@ function runHistory({ forTenant, embedded }: Database, statements: RunStatements
   }
 }
 
-function runSteps({ forTenant }: Database, { keepStep, stepsOf }: RunStatements): Pick<RunStore, 'checkpoint' | 'checkpoints'> {
+function runSteps(
+  { forTenant }: Database,
+  { keepStep, stepsOf }: RunStatements,
+  settle: Settle,
+): Pick<RunStore, 'checkpoint' | 'checkpoints'> {
   return {
-    checkpoint: (key, fence, n, data) =>
+    checkpoint: (key, fence, n, data, settlements) =>
       forTenant(key.tenant).unit(async (connection) => {
         const { rows } = await keepStep(connection, { ...key, fence, n, data: JSON.stringify(data) })
         if (rows.length === 0) throw new FenceLost(key)
+        if (settlements) await settle(connection, attempts(key.tenant, settlements))
       }, runRetry),
 
     async checkpoints(key) {

@@ -16,6 +16,7 @@ import {
 } from '../../runs/run-store.ts'
 import type { RunKey } from '../../runs/run.ts'
 import { allSettledOrThrow, paramsOf, statement, type Connection, type Database, type Param } from '../database.ts'
+import { attempts, type Settle } from '../budgets/settle.ts'
 import type { RunMoves } from '../queue/moves.ts'
 import { json, keyColumns, toEndedRow, toMetrics, toNewRunRow, toText, toToolRow, toWindow } from '../rows.ts'
 import { insertArtifacts } from '../sessions/artifacts.ts'
@@ -33,6 +34,7 @@ interface Parts {
   statements: RunStatements
   moves: RunMoves
   rounds: Rounds
+  settle: Settle
   box: NonNullable<NotificationStoreOptions['box']>
   findRequest: RunStore['findRequest']
 }
@@ -217,7 +219,7 @@ export function asyncEvents(database: Kysely<Tables>) {
 }
 
 /** The unit of work that ends a run. */
-function createUpdate({ database: { db }, statements, moves, rounds }: Parts) {
+function createUpdate({ database: { db }, statements, moves, rounds, settle }: Parts) {
   const media = mediaStatements(db)
   return async (connection: Connection, { key, fence, ended, hourRow }: Ending) => {
     const { tenant, requestId } = key
@@ -243,8 +245,9 @@ function createUpdate({ database: { db }, statements, moves, rounds }: Parts) {
       artifacts && hasSession ? insertArtifacts(db, connection, origin, artifacts) : undefined,
       hasSession && ended.jobs.length > 0 ? moves.insertJobs(connection, ended.jobs) : undefined,
       isNotified ? rounds.begin(connection, key, endedAt) : undefined,
-      // Last, because all runs of a tenant lock this row at their end.
+      // Last, because all runs of a tenant lock these rows at their end.
       statements.addMetrics(connection, toMetrics(tenant, ended, hourRow)),
+      ended.settlements && settle(connection, attempts(tenant, ended.settlements)),
     ])
     return { next, isNotified }
   }

@@ -72,6 +72,7 @@ async function removeContents(
   for (const table of removedWithSession) {
     await query(connection, db.deleteFrom(table).where(whereTenant(tenant)).where('session', 'in', keys))
   }
+  await removeWindows(db, connection, tenant, keys)
   const ended = db.selectFrom('runs').select('ended_at').where(whereTenant(tenant)).where('session', 'in', keys)
   const logged = await query(connection, ended.where('ended_at', 'is not', null).where(whereChat))
   await subtractFromLogCounts(connection, db, tenant, logged.rows)
@@ -89,6 +90,12 @@ async function removeContents(
   const learned = new Set((await query(connection, sources)).rows.map(({ session }) => session))
   const byOwner = sessions.filter(({ key }) => learned.has(key)).toSorted((a, b) => (a.owner < b.owner ? -1 : 1))
   for (const { owner, key } of byOwner) await forgetSession(connection, db, { tenant, owner }, key)
+}
+
+/** Removes what budgets have counted for runs and sessions, by their subjects. */
+async function removeWindows(db: Kysely<Tables>, connection: Connection, tenant: string, subjects: readonly string[]): Promise<void> {
+  const ofLives = db.deleteFrom('budget_windows').where(whereTenant(tenant)).where('window_start', '=', 0)
+  await query(connection, ofLives.where('subject', 'in', subjects))
 }
 
 /** Turns runs and tool executions into tombstones, which keep the request ids so that no request runs again. */
@@ -175,6 +182,9 @@ export async function removeRunDetails(
       await query(connection, db.deleteFrom(table).where('tenant', '=', tenant).where(isInSlice))
     }
   }
+  const subjects = runs.map(({ request_id, owner }) => `${request_id} ${owner}`)
+  for (let start = 0; start < subjects.length; start += namesPerStatement)
+    await removeWindows(db, connection, tenant, subjects.slice(start, start + namesPerStatement))
 }
 
 /**

@@ -189,6 +189,7 @@ const finishReasons: Record<EndReason, string> = {
   length: 'length',
   content_filter: 'content-filter',
   max_iterations: 'other',
+  budget_exceeded: 'other',
   timeout: 'other',
   cancelled: 'other',
   error: 'error',

@@ -1,0 +1,38 @@
+import { ServiceError } from '../errors.ts'
+import type { PendingCall } from './approval.ts'
+import type { Model, ModelMeter } from './model.ts'
+
+/** A budget cannot pay for a model call. */
+export class BudgetSpent extends ServiceError {
+  readonly budget: string
+  /** `stop`: the run ends with what it has. `pause`: it waits until the limit is raised. */
+  readonly onExceeded: 'stop' | 'pause'
+  /** What the call would have needed at least. */
+  readonly needed: Record<string, number>
+  /** Epoch milliseconds; undefined where the budget does not become whole again. */
+  readonly resetsAt: number | undefined
+
+  constructor(
+    message: string,
+    refusal: Pick<BudgetSpent, 'budget' | 'onExceeded' | 'needed' | 'resetsAt' | 'details'>,
+    retryAfter?: number,
+  ) {
+    super('budget_exceeded', message, { details: refusal.details, ...(retryAfter !== undefined && { retryAfter }) })
+    this.name = 'BudgetSpent'
+    this.budget = refusal.budget
+    this.onExceeded = refusal.onExceeded
+    this.needed = refusal.needed
+    this.resetsAt = refusal.resetsAt
+  }
+}
+
+/** What a paused run waits for: that somebody raises the limit. */
+export function toBudgetCall({ budget, needed, resetsAt }: BudgetSpent, callId: string): PendingCall {
+  const resets = resetsAt === undefined ? undefined : { resets_at: new Date(resetsAt).toISOString() }
+  return { callId, tool: budget, input: { budget, needed: { ...needed }, ...resets }, by: 'budget' }
+}
+
+/** A model whose calls a meter pays for. */
+export function metered(model: Model, meter: ModelMeter): Model {
+  return { ...model, reply: (request, sink, signal) => model.reply({ ...request, meter }, sink, signal) }
+}

@@ -1,0 +1,76 @@
+import type { Budget } from '../configuration/budget-schema.ts'
+import { type Account, type Limit, type Payer, serviceSubject } from './budget.ts'
+import { windowAt } from './windows.ts'
+
+/** Units of 10^-9 USD in a USD. */
+export const nanoPerUsd = 1_000_000_000
+
+/**
+ * The windows that pay for a call at the time `at` (epoch milliseconds), in the order in which the store locks them. A budget whose subject the
+ * payer does not have, such as `session` for a call outside of sessions, does not count the call.
+ */
+export function accountsOf(budgets: readonly Budget[], payer: Payer, at: number): Account[] {
+  return budgets
+    .flatMap((budget): Account[] => {
+      const subject = subjectOf(budget, payer)
+      if (subject === undefined || !matches(budget, payer)) return []
+      const window = budget.window && windowAt(budget.window, budget.timezone, at)
+      return [
+        {
+          budget: budget.name,
+          scope: budget.scope,
+          window: budget.window,
+          subject,
+          windowStart: window?.start ?? 0,
+          resetsAt: window?.end,
+          limit: toLimit(budget.limit),
+          warnAt: budget.warn_at,
+          onExceeded: budget.on_exceeded,
+        },
+      ]
+    })
+    .sort(byKey)
+}
+
+/** All transactions lock windows in this order, so none waits for another that waits for the first. */
+export function byKey(a: Account, b: Account): number {
+  return compare(a.budget, b.budget) || compare(a.subject, b.subject) || a.windowStart - b.windowStart
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+function subjectOf({ scope }: Budget, { tenant, owner, requestId, session }: Payer): string | undefined {
+  switch (scope) {
+    case 'run':
+      // Request ids are unique among those of their owner.
+      return requestId !== undefined && owner !== undefined ? `${requestId} ${owner}` : undefined
+    case 'session':
+      return session
+    case 'caller':
+      return owner
+    case 'tenant':
+      return tenant
+    case 'service':
+      return serviceSubject
+  }
+}
+
+/** A call whose roles are unknown counts: a limit that a call could pass by namelessness would be none. */
+function matches({ match = {} }: Budget, { tenant, roles, operation }: Payer): boolean {
+  const { tenants, roles: wanted, operations } = match
+  return (
+    (tenants?.includes(tenant) ?? true) &&
+    (operations?.includes(operation) ?? true) &&
+    (wanted === undefined || roles === undefined || roles.some((role) => wanted.includes(role)))
+  )
+}
+
+/** Parts of 10^-9 USD are cut off: a limit is never above what is configured. */
+export function toLimit({ usd, tokens }: { usd?: number; tokens?: number }): Limit {
+  return {
+    ...(usd !== undefined && { nanoUsd: Math.floor(Number((usd * nanoPerUsd).toPrecision(15))) }),
+    ...(tokens !== undefined && { tokens }),
+  }
+}

@@ -1,0 +1,180 @@
+import type { BudgetSpent } from '../agent/meter.ts'
+import type { Model, ModelMeter, ModelRequest, PaidAttempt, PaidTexts } from '../agent/model.ts'
+import type { Budget } from '../configuration/budget-schema.ts'
+import type { FindPrices } from '../configuration/model-schema.ts'
+import { accountsOf } from './accounts.ts'
+import type { Account, AccountState, Amount, BudgetStore, Limit, Payer, Settlement } from './budget.ts'
+import { amountOf, inputTokens, keepCount, mostOf, outputWithin, textTokens } from './estimate.ts'
+import { canPay, leftIn, refuse } from './refusal.ts'
+
+/** A shorter answer is not worth its input. */
+export const leastOutput = 256
+
+/** Attempts to hold an amount while other calls take what was left. */
+const maxTries = 4
+
+/** What calls are paid by: the budgets and prices of the configuration in force when the run began. */
+export interface MeterPlan {
+  budgets: readonly Budget[]
+  findPrices: FindPrices
+  /** The length of an answer where neither the request nor the model states one. */
+  reserveOutputTokens: number
+}
+
+export interface MeterDeps {
+  store: Pick<BudgetStore, 'reserve' | 'warn'>
+  clock: StoreClock
+  /** The id of the process. */
+  holder: string
+  newId(): string
+  /** Called when a warning could not be stored; the next call of the window tries again. */
+  onFault(error: unknown): void
+  /** Receives the states of windows, as each reservation shows them. */
+  keep(states: readonly AccountState[]): void
+}
+
+/** The clock of the database, as far as its answers have shown. */
+export class StoreClock {
+  private offset = 0
+  private readonly local: () => number
+
+  constructor(local: () => number) {
+    this.local = local
+  }
+
+  now(): number {
+    return this.local() + this.offset
+  }
+
+  set(now: number): void {
+    this.offset = now - this.local()
+  }
+}
+
+/** Pays for the model calls of a run, or of a job. */
+export class Meter implements ModelMeter {
+  /** What attempts did cost that no commit has settled; the commit of the turn takes them. */
+  readonly unsettled: Settlement[] = []
+  /** True after a person has refused to raise a limit: the run ends as with `stop`. */
+  isRejected = false
+  private readonly payer: Payer & { fence: number }
+  private readonly plan: MeterPlan
+  private readonly deps: MeterDeps
+
+  constructor(payer: Payer & { fence: number }, plan: MeterPlan, deps: MeterDeps) {
+    this.payer = payer
+    this.plan = plan
+    this.deps = deps
+  }
+
+  async hold(model: Model, request: ModelRequest): Promise<PaidAttempt> {
+    const prices = this.plan.findPrices(model.name)
+    const input = inputTokens(request)
+    const { maxOutputTokens, reasoningTokens = model.reasoningTokens ?? 0 } = request.options ?? {}
+    const wanted = maxOutputTokens ?? model.maxOutputTokens ?? this.plan.reserveOutputTokens
+    const least = Math.min(wanted, leastOutput)
+    let output = wanted
+    const id = await this.holdAmount({
+      most: () => mostOf(input, output + reasoningTokens, prices),
+      least: mostOf(input, least + reasoningTokens, prices),
+      shrink: (left) => {
+        output = Math.min(output, outputWithin(left, input, prices) - reasoningTokens)
+        return output >= least
+      },
+    })
+    return {
+      request: { ...request, options: { ...request.options, maxOutputTokens: output } },
+      end: ({ reply, error }, received) => {
+        if (reply) keepCount(request, reply.usage)
+        const made = Math.min(output + reasoningTokens, Math.ceil(received / 2))
+        const usage = reply?.usage ?? (error?.isFree ? { input: 0, output: 0 } : { input, output: made })
+        this.unsettled.push({ id, cost: amountOf(usage, prices) })
+      },
+    }
+  }
+
+  async holdTexts(model: string, texts: readonly string[]): Promise<PaidTexts> {
+    const prices = this.plan.findPrices(model)
+    const amount = amountOf({ input: textTokens(texts), output: 0 }, prices)
+    const id = await this.holdAmount({ most: () => amount, least: amount, shrink: () => false })
+    return {
+      end: (tokens, isFree = false) => {
+        const cost = tokens === undefined ? (isFree ? { nanoUsd: 0, tokens: 0 } : amount) : amountOf({ input: tokens, output: 0 }, prices)
+        this.unsettled.push({ id, cost })
+      },
+    }
+  }
+
+  /** Holds an amount, or a smaller one; resolves to the id of the reservation. */
+  private async holdAmount({ most, least, shrink }: Wish): Promise<string> {
+    const { store, clock, holder, newId } = this.deps
+    const { tenant, owner = '', requestId = '', fence } = this.payer
+    for (let tries = 1; ; tries++) {
+      const createdAt = clock.now()
+      const accounts = accountsOf(this.plan.budgets, this.payer, createdAt)
+      const id = newId()
+      const reserved = await store.reserve({ id, tenant, owner, requestId, fence, holder, accounts, amount: most(), createdAt })
+      if ('now' in reserved) {
+        if (tries === maxTries) throw new Error('The clock of the database runs away from that of the process.')
+        clock.set(reserved.now)
+        continue
+      }
+      this.deps.keep(reserved.states)
+      if (reserved.isHeld) {
+        this.warn(accounts, reserved.states)
+        return id
+      }
+      const left = tightest(reserved.states)
+      if (tries === maxTries || !shrink(left)) throw this.refusal(accounts, reserved.states, least)
+    }
+  }
+
+  private refusal(accounts: readonly Account[], states: readonly AccountState[], least: Amount): BudgetSpent {
+    const poor = states.findIndex((state) => !canPay(state, least))
+    // Where other calls took what was left between two attempts, the tightest window refuses.
+    const index = poor === -1 ? indexOfTightest(states) : poor
+    const account = this.isRejected ? { ...accounts[index]!, onExceeded: 'stop' as const } : accounts[index]!
+    return refuse(account, states[index]!, least, this.deps.clock.now())
+  }
+
+  /** Warnings are stored beside the call, which does not wait for them. */
+  private warn(accounts: readonly Account[], states: readonly AccountState[]): void {
+    for (const [index, account] of accounts.entries()) {
+      const state = states[index]!
+      if (account.warnAt === undefined || state.isWarned || !isAbove(state, account.warnAt)) continue
+      this.deps.store.warn(this.payer.tenant, account, this.deps.clock.now()).catch(this.deps.onFault)
+    }
+  }
+}
+
+interface Wish {
+  /** The amount to hold. */
+  most(): Amount
+  /** The smallest amount that is of use. */
+  least: Amount
+  /** Makes `most` fit into what is left; false where that would be of no use. */
+  shrink(left: Limit): boolean
+}
+
+function isAbove({ limit, spent, reserved }: AccountState, share: number): boolean {
+  const { nanoUsd = Infinity, tokens = Infinity } = limit
+  return spent.nanoUsd + reserved.nanoUsd >= nanoUsd * share || spent.tokens + reserved.tokens >= tokens * share
+}
+
+/** The smallest rest of each part over all windows. */
+function tightest(states: readonly AccountState[]): Limit {
+  return states.map(leftIn).reduce<Limit>((least, left) => {
+    const nanoUsd = smaller(least.nanoUsd, left.nanoUsd)
+    const tokens = smaller(least.tokens, left.tokens)
+    return { ...(nanoUsd !== undefined && { nanoUsd }), ...(tokens !== undefined && { tokens }) }
+  }, {})
+}
+
+function smaller(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined ? b : b === undefined ? a : Math.min(a, b)
+}
+
+function indexOfTightest(states: readonly AccountState[]): number {
+  const rests = states.map((state) => leftIn(state)).map(({ nanoUsd = Infinity, tokens = Infinity }) => Math.min(nanoUsd, tokens))
+  return rests.indexOf(Math.min(...rests))
+}

@@ -1,0 +1,45 @@
+import { BudgetSpent } from '../agent/meter.ts'
+import { nanoPerUsd } from './accounts.ts'
+import type { Account, AccountState, Amount, Limit } from './budget.ts'
+
+/** An amount as clients see it; parts that the limit does not have are left out. */
+export function toAmountView({ nanoUsd, tokens }: Amount, limit: Limit): { usd?: number; tokens?: number } {
+  return { ...(limit.nanoUsd !== undefined && { usd: nanoUsd / nanoPerUsd }), ...(limit.tokens !== undefined && { tokens }) }
+}
+
+export function toLimitView({ nanoUsd, tokens }: Limit): { usd?: number; tokens?: number } {
+  return { ...(nanoUsd !== undefined && { usd: nanoUsd / nanoPerUsd }), ...(tokens !== undefined && { tokens }) }
+}
+
+/** What is left of a window: the limit without what is spent or reserved; a part without a limit is absent. */
+export function leftIn({ limit, spent, reserved }: Pick<AccountState, 'limit' | 'spent' | 'reserved'>): Limit {
+  return {
+    ...(limit.nanoUsd !== undefined && { nanoUsd: limit.nanoUsd - spent.nanoUsd - reserved.nanoUsd }),
+    ...(limit.tokens !== undefined && { tokens: limit.tokens - spent.tokens - reserved.tokens }),
+  }
+}
+
+/** True where a window can pay an amount. */
+export function canPay(state: AccountState, { nanoUsd, tokens }: Amount): boolean {
+  const left = leftIn(state)
+  return (left.nanoUsd ?? Infinity) >= nanoUsd && (left.tokens ?? Infinity) >= tokens
+}
+
+/** Amounts of these scopes are the caller's own; what a whole tenant spends is no business of each caller. */
+const ownScopes: ReadonlySet<Account['scope']> = new Set(['run', 'session', 'caller'])
+
+/** The error where a window cannot pay `needed`. */
+export function refuse(account: Account, state: AccountState, needed: Amount, now: number): BudgetSpent {
+  const { budget, scope, resetsAt, onExceeded } = account
+  const { limit } = state
+  const resets = resetsAt === undefined ? undefined : new Date(resetsAt).toISOString()
+  const amounts = ownScopes.has(scope) && {
+    limit: toLimitView(limit),
+    spent: toAmountView(state.spent, limit),
+    reserved: toAmountView(state.reserved, limit),
+  }
+  const details = { budget, scope, ...(account.window && { window: account.window }), ...amounts, ...(resets && { resets_at: resets }) }
+  const message = `Budget ${budget} is used up${resets === undefined ? '' : ` until ${resets}`}.`
+  const retryAfter = resetsAt === undefined ? undefined : Math.max(1, Math.ceil((resetsAt - now) / 1000))
+  return new BudgetSpent(message, { budget, onExceeded, needed: toAmountView(needed, limit), resetsAt, details }, retryAfter)
+}

@@ -1,0 +1,58 @@
+import { sql } from 'kysely'
+import type { BudgetStore } from '../../budgets/budget.ts'
+import { query, type Database } from '../database.ts'
+import { aliveProcesses } from '../leases/processes.ts'
+import { createReserve } from './reserve.ts'
+import { attempts, createSettle } from './settle.ts'
+import { toColumns, whereWindow } from './windows.ts'
+
+/** The rows of budgets as retention sees them: what lost processes left is settled, and old windows are removed. */
+export interface BudgetRows extends BudgetStore {
+  removeExpired(now: number, limit: number): Promise<number>
+}
+
+const dayMs = 86_400_000
+/** How long windows are kept, so that last year's can be compared. */
+const keptMs = 400 * dayMs
+
+/** `BudgetStore` on either database. */
+export function createBudgetStore(database: Database): BudgetRows {
+  const { db, all, forTenant } = database
+  const settle = createSettle(database)
+
+  return {
+    ...createReserve(database),
+
+    settle: (tenant, settlements) =>
+      forTenant(tenant).unit(async (connection) => void (await settle(connection, attempts(tenant, settlements)))),
+
+    settleLost: () =>
+      all.unit((connection) => {
+        const alive = aliveProcesses(database)
+        // A run that is still to be taken over settles its own reservations, in the commit that takes it over.
+        const unended = sql`select 1 from runs where runs.tenant = budget_reservations.tenant and runs.owner = budget_reservations.owner
+          and runs.request_id = budget_reservations.request_id and runs.status in ('pending', 'running') and runs.fence = budget_reservations.fence`
+        return settle(connection, { where: sql`holder not in (${alive}) and not exists (${unended})`, costs: [] })
+      }),
+
+    async removeExpired(now, limit) {
+      await this.settleLost()
+      const old = db.selectFrom('budget_windows').select(['tenant', 'budget', 'subject', 'window_start']).where('window_start', '>', 0)
+      const aged = old.where('window_start', '<', now - keptMs).limit(limit)
+      const { rows } = await query(all.read, aged)
+      if (rows.length === 0) return 0
+      const removed = db.deleteFrom('budget_windows').where((is) => is.or(rows.map((row) => is.and(whereWindow(row)))))
+      return all.unit(async (connection) => (await query(connection, removed)).changes)
+    },
+
+    warn: (tenant, account, now) =>
+      forTenant(tenant).unit(async (connection) => {
+        const marked = db
+          .updateTable('budget_windows')
+          .set({ warned_at: now })
+          .where((is) => is.and(whereWindow(toColumns(tenant, account))))
+          .where('warned_at', 'is', null)
+        return (await query(connection, marked)).changes > 0
+      }),
+  }
+}
