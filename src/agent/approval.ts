@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue, ToolCall } from './messages.ts'
-import { isObject } from '../json/shape.ts'
+import { isObject, fieldsOf } from '../json/shape.ts'
 
 /**
  * `caller`: the caller of the run approves. `role`: another person with the permission approves. `client`: the client of
@@ -138,7 +138,7 @@ export function toPendingQuestions(callId: string, tool: string, questions: read
 
 /** An answer with the default values of the schema for missing members. */
 export function withDefaults(schema: JsonObject, answer: JsonObject): JsonObject {
-  const properties = Object.entries(isObject(schema['properties']) ? schema['properties'] : {})
+  const properties = Object.entries(fieldsOf(schema['properties']))
   const defaults = properties.flatMap(([name, property]) =>
     isObject(property) && 'default' in property ? [[name, property['default']]] : [],
   )

@@ -10,7 +10,7 @@ import {
   type Suspension,
 } from './approval.ts'
 import { type CallOptions, scopeOf, wholeScope } from './options.ts'
-import { isDeeper, maxJsonDepth } from '../json/shape.ts'
+import { isDeeper, maxJsonDepth, isObject, parseJson } from '../json/shape.ts'
 import type { JsonObject, ToolCall, JsonValue, ToolImage, AssistantMessage } from './messages.ts'
 import type { Tool, InnerAgent, SampleRequest } from './tool.ts'
 import { runTool, type ToolOutcome, toClientOutcome } from './run-tool.ts'
@@ -72,13 +72,9 @@ function toList(names: readonly string[]): string {
 
 /** Parses the arguments of a call; returns the fault for malformed ones. */
 function parseArguments(text: string): JsonObject | 'not a JSON object' | 'nested too deeply' {
-  try {
-    const value: unknown = JSON.parse(text.trim() === '' ? '{}' : text)
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'not a JSON object'
-    return isDeeper(value, maxJsonDepth) ? 'nested too deeply' : (value as JsonObject)
-  } catch {
-    return 'not a JSON object'
-  }
+  const value = parseJson(text.trim() === '' ? '{}' : text)
+  if (!isObject(value)) return 'not a JSON object'
+  return isDeeper(value, maxJsonDepth) ? 'nested too deeply' : (value as JsonObject)
 }
 
 export interface EndedCall {

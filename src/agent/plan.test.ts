@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AssistantMessage, Message, UserMessage } from './messages.ts'
-import { positionIn } from './plan-position.ts'
-import { planExecute } from './plan.ts'
+import { positionIn, planExecute } from './plan.ts'
 import { eventsOf, fakeTool, optionsOf, story, type Traits, type StoryEvent } from './react-fixture.ts'
 import { call, fail, say, ScriptedModel, type ScriptedReply } from './scripted-model.ts'
 

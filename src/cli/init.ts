@@ -1,7 +1,7 @@
 import { mkdir, readFile, stat, mkdtemp, rm } from 'node:fs/promises'
 import path from 'node:path'
 import type { Command } from 'commander'
-import { fieldsOf } from '../json/shape.ts'
+import { fieldsOf, parseJson } from '../json/shape.ts'
 import { formatEntry } from './tool/add-tool.ts'
 import { projectFiles, sampleEntry, sampleQuestion, type ProjectFile, type ProgramPackage } from './project-files.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
@@ -76,14 +76,6 @@ interface PackageFile {
 async function readPackage(folder: string): Promise<PackageFile> {
   const { dependencies, scripts } = fieldsOf(parseJson(await readFile(path.join(folder, 'package.json'), 'utf8')))
   return { dependencies: fieldsOf(dependencies), scripts: fieldsOf(scripts) }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function quoteForShell(text: string): string {

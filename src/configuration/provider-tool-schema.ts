@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
 import { Address, optional, Secret, secretsOf } from './schema-parts.ts'
-import { isObject } from '../json/shape.ts'
+import { isObject, fieldsOf } from '../json/shape.ts'
 
 /** The kinds of tools that providers of models run. */
 const providerTools = ['web_search', 'code', 'fetch', 'file_search', 'mcp', 'image_generation', 'x_search'] as const
@@ -56,7 +56,7 @@ export function effectOfProviderTool(tool: unknown, effect: unknown): 'read' | '
 
 /** Finds entries whose calls would have to wait for an approval: the provider runs a call before the service hears of it. */
 export function checkProviderApprovals(config: unknown): ConfigProblem[] {
-  const { tools, approvals } = isObject(config) ? config : {}
+  const { tools, approvals } = fieldsOf(config)
   const effects = isObject(approvals) && Array.isArray(approvals['effects']) ? (approvals['effects'] as unknown[]) : []
   if (!Array.isArray(tools)) return []
   return tools.flatMap((entry: unknown, index) => {
@@ -64,7 +64,7 @@ export function checkProviderApprovals(config: unknown): ConfigProblem[] {
     const at = ['tools', index, 'approval']
     const reason = 'the provider runs a call before the service hears of it'
     if (entry['approval'] === 'required') return [problemAt(at, `cannot be \`required\` for a tool of type provider: ${reason}`)]
-    const settings = isObject(entry['config']) ? entry['config'] : {}
+    const settings = fieldsOf(entry['config'])
     const effect = effectOfProviderTool(settings['tool'], entry['effect'])
     if (entry['approval'] === 'none' || !effects.includes(effect)) return []
     const remedy = 'set `approval: none` to let it run without one, or remove the tool'

@@ -8,6 +8,15 @@ export function fieldsOf(value: unknown): Record<string, unknown> {
   return isObject(value) ? value : {}
 }
 
+/** The value of a JSON text; undefined for other text. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 /**
  * Maximum nesting of accepted JSON. Code that stores or compares JSON recurses once per level, and a stack overflow
  * would end the run.

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonSchema } from '../agent/messages.ts'
 import type { ModelReply, ModelRequest, ToolOffer } from '../agent/model.ts'
-import { isObject, isDeeper, maxJsonDepth } from '../json/shape.ts'
+import { isObject, isDeeper, maxJsonDepth, parseJson } from '../json/shape.ts'
 import { listed, named } from '../json/schema/schema-nodes.ts'
 import { toToolSchema } from './tool-schema.ts'
 
@@ -92,11 +92,6 @@ function renameIn<Call extends { arguments: string }>(call: Call, names: Readonl
 
 /** Parses the arguments of a tool call; undefined unless the text is a JSON object within the depth limit, which can be sent to models again. */
 export function parseArguments(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-    return isObject && !isDeeper(value, maxJsonDepth) ? (value as JsonObject) : undefined
-  } catch {
-    return undefined
-  }
+  const value = parseJson(text)
+  return isObject(value) && !isDeeper(value, maxJsonDepth) ? (value as JsonObject) : undefined
 }

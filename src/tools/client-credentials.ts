@@ -1,3 +1,5 @@
+import { parseJson } from '../json/shape.ts'
+
 /** The client credentials grant (RFC 6749, 4.4): requests, answers, and a token that is kept. */
 
 /** A token is renewed this long before its expiry, so that it stays valid for the whole request. */
@@ -32,20 +34,12 @@ function encode(text: string): string {
 
 /** The answer of a token endpoint (RFC 6749, 5.1 and 5.2): a token, and how long to keep it where the server states its lifetime; or an error code. */
 export function parseTokenAnswer(text: string): { token?: string; keepMs?: number; error?: string } {
-  const { access_token: token, expires_in: expiresIn, error } = Object(tryParse(text)) as Record<string, unknown>
+  const { access_token: token, expires_in: expiresIn, error } = Object(parseJson(text)) as Record<string, unknown>
   const lifeMs = Number(expiresIn) * 1000
   return {
     ...(typeof token === 'string' && token !== '' && { token }),
     ...(Number.isFinite(lifeMs) && lifeMs > 0 && { keepMs: lifeMs - Math.min(leewayMs, lifeMs / 2) }),
     ...(typeof error === 'string' && { error }),
-  }
-}
-
-function tryParse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

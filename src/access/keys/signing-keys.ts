@@ -1,6 +1,7 @@
 import type { SharedSecret } from './shared-secret.ts'
 import { hkdfSync } from 'node:crypto'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type CryptoKey, type JWK } from 'jose'
+import { parseJson } from '../../json/shape.ts'
 
 /** A key pair of this service (Ed25519), ready to use. */
 export interface SigningKey {
@@ -101,7 +102,7 @@ async function prolong(secret: SharedSecret, newest: SigningJwk, until: number):
 }
 
 function parse(text: string, label: string): StoredKeys {
-  const value = tryParse(text)
+  const value = parseJson(text)
   const newest = toSigningJwk(value)
   const earlier = ((value as { earlier?: unknown } | undefined)?.earlier ?? []) as unknown
   if (!newest || !Array.isArray(earlier)) throw unusable(label)
@@ -119,14 +120,6 @@ function parse(text: string, label: string): StoredKeys {
 /** A single key is stored as a plain JWK, as before rotation existed; older versions find the newest key here too. */
 function toText({ newest, earlier }: StoredKeys): string {
   return JSON.stringify(earlier.length === 0 ? newest : { ...newest, earlier: earlier.map(({ jwk, until }) => ({ ...jwk, until })) })
-}
-
-function tryParse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function unusable(label: string, cause?: unknown): Error {

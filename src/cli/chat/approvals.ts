@@ -1,6 +1,7 @@
 import { type Terminal, CommandFailure } from '../terminal.ts'
 import { withoutControls } from './markdown-stream.ts'
 import { ServiceRefusal, type Decision, type ServiceClient, type WaitingCall } from './service-client.ts'
+import { isObject, parseJson } from '../../json/shape.ts'
 
 /** The person at the terminal. */
 export interface Person {
@@ -97,12 +98,8 @@ function isShortFor(word: string, input: string): boolean {
 }
 
 function parse(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined
-  } catch {
-    return undefined
-  }
+  const value = parseJson(text)
+  return isObject(value) ? value : undefined
 }
 
 /** Shows the input of a call in full, because the person approves all of it. */

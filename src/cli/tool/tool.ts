@@ -9,7 +9,7 @@ import { createModule } from '../../tools/module/module.ts'
 import { addAddTool } from './add-tool.ts'
 import { addNewTool } from './new-tool.ts'
 import { CommandFailure, type CommandContext, type Terminal } from '../terminal.ts'
-import { isObject } from '../../json/shape.ts'
+import { isObject, parseJson } from '../../json/shape.ts'
 import { acceptChangedTools, listChangedTools } from '../../configuration/tool-pins/changed-tools.ts'
 import type { Definition, PinStore } from '../../configuration/tool-pins/pin-store.ts'
 import { createPinStore } from '../../store/configuration/tool-pins.ts'
@@ -57,12 +57,8 @@ async function checkTool(terminal: Terminal, file: string, input: string | undef
 }
 
 function parseInput(text: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (isObject(value)) return value as JsonObject
-  } catch {
-    // Reported below.
-  }
+  const value = parseJson(text)
+  if (isObject(value)) return value as JsonObject
   throw new CommandFailure(2, ['--input must be a JSON object.'])
 }
 

@@ -7,7 +7,7 @@ import { findDanger, readYaml } from '../yaml-source.ts'
 import { findNewCode, findForeignGrants, findForeignReferences, type VariableUses, findTooLarge } from './rules.ts'
 import { mergePatch, ownValue, patchBetween, prunePatch, type ConfigData } from './merge.ts'
 import { findMovedSecrets, restoreSecrets, type RestoredPatch } from './secrets.ts'
-import { isObject } from '../../json/shape.ts'
+import { isObject, fieldsOf } from '../../json/shape.ts'
 
 /** A configuration as written (`data`) and with all defaults (`config`). */
 export interface ConfigContent {
@@ -101,11 +101,9 @@ function refuseTooLarge(data: ConfigData): void {
 export function mergeEdit(used: ConfigContent, before: ConfigData, after: ConfigData): ConfigContent {
   const merged = mergeInto(used, patchBetween(before, after))
   const [oldModels, newModels, llms] = [ownValue(before, 'llms'), ownValue(after, 'llms'), ownValue(merged, 'llms')]
-  const edited = Object.entries(isObject(newModels) ? newModels : {}).filter(
-    ([key, value]) => !isDeepStrictEqual(ownValue(oldModels, key), value),
-  )
+  const edited = Object.entries(fieldsOf(newModels)).filter(([key, value]) => !isDeepStrictEqual(ownValue(oldModels, key), value))
   if (edited.length === 0) return toContent(merged)
-  return toContent({ ...merged, llms: { ...(isObject(llms) ? llms : {}), ...Object.fromEntries(edited) } })
+  return toContent({ ...merged, llms: { ...fieldsOf(llms), ...Object.fromEntries(edited) } })
 }
 
 /** Merges the effective part of a patch: sending back the shown configuration must not write defaults into the file. */

@@ -3,9 +3,9 @@ import { formatPath, type Path, problemAt, type ConfigProblem } from '../problem
 import { findToolType, toolTypes } from '../tool-types.ts'
 import { entriesOf, type ConfigEntry, addressOf, hostOf, leavesOf } from './entries.ts'
 import { ownValue, type ConfigData } from './merge.ts'
-import { isObject } from '../../json/shape.ts'
 import { isOwnVariable, referencesIn } from '../references.ts'
 import { Lexer } from 'yaml'
+import { fieldsOf } from '../../json/shape.ts'
 
 /** Paths of fields that run a new command or new code after the change. */
 export function findNewCode(before: unknown, after: unknown): string[] {
@@ -53,8 +53,7 @@ export function findForeignGrants(before: unknown, after: unknown, permissions: 
 }
 
 function rolesOf(data: unknown): Record<string, unknown> {
-  const roles = ownValue(ownValue(data, 'access'), 'roles')
-  return isObject(roles) ? roles : {}
+  return fieldsOf(ownValue(ownValue(data, 'access'), 'roles'))
 }
 
 function listOf(value: unknown): unknown[] {

@@ -11,7 +11,7 @@ import { parseEdit } from '../change/change.ts'
 import { readYaml } from '../yaml-source.ts'
 import type { ReadyConfiguration } from './served-configuration.ts'
 import type { LoadedConfiguration, LatestConfiguration } from './latest-configuration.ts'
-import { isObject } from '../../json/shape.ts'
+import { fieldsOf } from '../../json/shape.ts'
 
 /** The configuration file of one process. Edits go into the shared configuration, and changes of the shared configuration are written to the file. */
 export interface SharedFile {
@@ -191,8 +191,7 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
 
 /** The data of a former text, which need not be valid for this program any more. */
 function toData(text: string): ConfigData {
-  const { value } = readYaml(text)
-  return isObject(value) ? value : {}
+  return fieldsOf(readYaml(text).value)
 }
 
 /** Stores an edit of the file as the newest configuration. Undefined where another process stored one first. Throws `ConfigError`. */

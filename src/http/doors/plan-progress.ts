@@ -1,5 +1,5 @@
 import type { Step } from '../../agent/events.ts'
-import { stepOpening } from '../../agent/plan-position.ts'
+import { stepOpening } from '../../agent/plan.ts'
 import type { LoggedEvent } from '../../runs/run.ts'
 
 /** A step of a plan, as pages show it. */

@@ -1,4 +1,4 @@
-import { isObject } from '../shape.ts'
+import { isObject, fieldsOf } from '../shape.ts'
 import type { Schema } from './guarded-compiler.ts'
 
 /** The path to a part of a schema, such as `['properties', 'price', 'type']`. */
@@ -52,7 +52,7 @@ export function listed(schema: Schema, keyword: string): readonly unknown[] {
 /** The mapping under a keyword; empty for anything else. */
 export function named(schema: Schema, keyword: string): Readonly<Record<string, unknown>> {
   const value = schema[keyword]
-  return isObject(value) ? value : {}
+  return fieldsOf(value)
 }
 
 export const referenceKeywords = ['$ref', '$dynamicRef', '$recursiveRef'] as const

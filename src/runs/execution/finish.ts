@@ -1,6 +1,6 @@
 import { isOfPlan, withoutRepairs, repair, withoutImageBytes } from '../../agent/history.ts'
 import type { Step } from '../../agent/events.ts'
-import { planningOf } from '../../agent/plan-position.ts'
+import { planningOf } from '../../agent/plan.ts'
 import { toErrorBody, type ErrorBody } from '../../errors.ts'
 import { ownResultImages } from '../attachments/result-images.ts'
 import { callbackJob } from '../callbacks/callbacks.ts'

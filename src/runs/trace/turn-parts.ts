@@ -1,6 +1,6 @@
 import type { Step, StepStart } from '../../agent/events.ts'
 import type { JsonValue } from '../../agent/messages.ts'
-import { planFrom } from '../../agent/plan-position.ts'
+import { planFrom } from '../../agent/plan.ts'
 import type { LoggedEvent } from '../run.ts'
 import type { InstructionRecord, ModelRecord, TraceRecord, AttemptRecord } from './recorder.ts'
 import { runSpanId, toIso, type SpanPart, type SpanStatus } from './span.ts'

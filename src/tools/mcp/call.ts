@@ -5,7 +5,7 @@ import type { ArtifactUse, JsonObject, JsonValue } from '../../agent/messages.ts
 import { outcomeUnknown } from '../../agent/history.ts'
 import { Suspended } from '../../agent/approval.ts'
 import { messageOf } from '../../errors.ts'
-import { isObject } from '../../json/shape.ts'
+import { isObject, parseJson } from '../../json/shape.ts'
 import { toLine } from '../plain-text.ts'
 import { type Connection, ConnectionLost } from './connection.ts'
 import { createServerRequests, type AllowedRequests } from './server-requests.ts'
@@ -85,20 +85,12 @@ export async function toOutput(result: CallToolResult, keep: ToolContext['artifa
   // Errors are logged in full, so a long document is cut here.
   if (isError) throw new Error(text.slice(0, maxCharacters).toWellFormed() || 'The tool failed without giving a reason.')
   if (structured === undefined) return text
-  const parsed = parse(text)
+  const parsed = parseJson(text)
   if (text === '' || isDeepStrictEqual(parsed, structured)) return structured as JsonValue
   // Servers wrap a value that is not an object in an object with a single property of any name.
   const [only, ...moreValues] = isObject(structured) ? Object.values(structured) : []
   if (only !== undefined && moreValues.length === 0 && (only === text || isDeepStrictEqual(parsed, only))) return only as JsonValue
   return { structured_content: structured as JsonValue, text }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 async function toText(block: ContentBlock, number: number, keep: ToolContext['artifact']): Promise<string> {

@@ -3,7 +3,7 @@ import type { Tool as ListedTool } from '@modelcontextprotocol/client'
 import type { JsonSchema } from '../../agent/messages.ts'
 import { messageOf } from '../../errors.ts'
 import { createGuardedCompiler, type GuardedCheck, SchemaTimeout } from '../../json/schema/guarded-compiler.ts'
-import { isDeeper, isObject } from '../../json/shape.ts'
+import { isDeeper, isObject, fieldsOf } from '../../json/shape.ts'
 import { describeSchemaError } from '../builder.ts'
 import { toLine, toPlain } from '../plain-text.ts'
 import { limits } from './server.ts'
@@ -162,7 +162,7 @@ function faultIn(schema: unknown, at: SchemaPosition): string | undefined {
 }
 
 function* childrenOf(schema: Record<string, unknown>, at: SchemaPosition): Generator<[unknown, SchemaPosition]> {
-  const properties = isObject(schema['properties']) ? schema['properties'] : {}
+  const properties = fieldsOf(schema['properties'])
   for (const [name, child] of Object.entries(properties)) yield [child, { ...at, path: [...at.path, name] }]
   const below = { ...at, isReachable: false }
   for (const keyword of schemaKeywords) {

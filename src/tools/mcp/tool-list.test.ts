@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { workSince } from '../../../test/fixtures/work-meter.ts'
-import { matchesAny } from './tool-list.ts'
+import { matchesAny } from '../plain-text.ts'
 
 test('a name matches itself and every pattern whose parts occur in order', () => {
   const fits: [string, string][] = [

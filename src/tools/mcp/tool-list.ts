@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { Tool, ToolContext } from '../../agent/tool.ts'
 import type { Definition } from '../../configuration/tool-pins/pin-store.ts'
 import type { RefusedTool, ToolSpec } from '../builder.ts'
+import { matchesAny } from '../plain-text.ts'
 import type { Pins } from './pins.ts'
 import { createCheckMaker, toServerTool, type ServerTool } from './server-tool.ts'
 import { limits, type McpConfig, type Secrets } from './server.ts'
@@ -157,24 +158,4 @@ export class ToolList {
     this.serverToolOf.set(agentTool, tool)
     return agentTool
   }
-}
-
-/** True when a name matches one of the patterns, in which `*` stands for any characters. */
-export function matchesAny(name: string, patterns: readonly string[]): boolean {
-  return patterns.some((pattern) => matches(name, pattern.split('*')))
-}
-
-/** Matches part by part, each part at the first occurrence: linear time per part, without backtracking. */
-function matches(name: string, [first = '', ...rest]: readonly string[]): boolean {
-  const last = rest.pop()
-  if (last === undefined) return name === first
-  if (!name.startsWith(first) || !name.endsWith(last)) return false
-  const end = name.length - last.length
-  let at = first.length
-  for (const part of rest) {
-    const index = name.indexOf(part, at)
-    if (index === -1) return false
-    at = index + part.length
-  }
-  return at <= end
 }

@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../../agent/messages.ts'
-import { isObject } from '../../json/shape.ts'
+import { isObject, fieldsOf } from '../../json/shape.ts'
 import type { Body, Encoding, OperationOptions } from './api.ts'
 import type { Keys } from './parameters.ts'
 import { shortText, toInputSchema } from './schemas.ts'
@@ -35,7 +35,7 @@ export function toBody(requestBody: unknown, options: BodyOptions): ConvertedBod
   if (!best) return undefined
   const [type, content] = best
   const mediaType = type.includes('*') ? 'application/json' : type.trim()
-  const mediaTypeObject = isObject(content) ? content : {}
+  const mediaTypeObject = fieldsOf(content)
   const isData = isForm(mediaType) || isJson(mediaType)
   const fullSchema: JsonSchema = isData
     ? toInputSchema(mediaTypeObject['schema'], options.references, options.maxSchemaCharacters)
@@ -106,11 +106,11 @@ function describe(bodyObject: Record<string, unknown>, schema: JsonSchema, media
 }
 
 function toEncoding(schema: JsonSchema, encodings: unknown): Record<string, Encoding> {
-  const encodingByName = isObject(encodings) ? encodings : {}
-  const properties = isObject(schema['properties']) ? schema['properties'] : {}
+  const encodingByName = fieldsOf(encodings)
+  const properties = fieldsOf(schema['properties'])
   return Object.fromEntries(
     Object.entries(properties).map(([name, property]) => {
-      const encoding = Object.hasOwn(encodingByName, name) && isObject(encodingByName[name]) ? encodingByName[name] : {}
+      const encoding = fieldsOf(Object.hasOwn(encodingByName, name) ? encodingByName[name] : undefined)
       const isFile = isObject(property) && property['format'] === 'binary'
       return [
         name,

@@ -1,8 +1,9 @@
 import type { JsonSchema, JsonValue } from '../../agent/messages.ts'
-import { isObject } from '../../json/shape.ts'
+import { isObject, fieldsOf } from '../../json/shape.ts'
 import type { ApiReadOptions, FoundOperation, Operation, OperationOptions, SecurityScheme, SkippedOperation } from './api.ts'
 import { toBody, type ConvertedBody } from './bodies.ts'
 import { createKeys, toParameters, type ConvertedParameter } from './parameters.ts'
+import { matchesAny } from '../plain-text.ts'
 import type { References } from './references.ts'
 import { shortText } from './schemas.ts'
 
@@ -105,7 +106,7 @@ function toServer(lists: readonly unknown[]): string | undefined {
   const list = lists.find((list) => Array.isArray(list) && list.length > 0) as unknown[] | undefined
   const server = list?.[0]
   if (!isObject(server) || typeof server['url'] !== 'string') return undefined
-  const variables = isObject(server['variables']) ? server['variables'] : {}
+  const variables = fieldsOf(server['variables'])
   return server['url'].replace(/\{([^{}]+)\}/g, (whole, name: string) => {
     const variable = Object.hasOwn(variables, name) ? variables[name] : undefined
     return isObject(variable) && variable['default'] !== undefined ? String(variable['default']) : whole
@@ -126,33 +127,17 @@ function toId(operationId: unknown, method: string, path: string, usedIds: Set<s
 
 /** Selects by name, pattern with `*`, or `tag:<name or pattern>`. */
 export function isSelected(operation: Pick<FoundOperation, 'id' | 'tags' | 'operation'>, { include, exclude }: ApiReadOptions): boolean {
-  const fits = (pattern: string) => fitsPattern(pattern, operation)
+  const { id, tags } = operation
+  const operationId = operation.operation['operationId']
+  const fits = (pattern: string) => {
+    if (pattern.startsWith('tag:')) return tags.some((tag) => matchesAny(tag, [pattern.slice('tag:'.length)]))
+    return matchesAny(id, [pattern]) || (typeof operationId === 'string' && matchesAny(operationId, [pattern]))
+  }
   return (include === undefined || include.some(fits)) && !exclude?.some(fits)
 }
 
-function fitsPattern(pattern: string, { id, tags, operation }: Pick<FoundOperation, 'id' | 'tags' | 'operation'>): boolean {
-  if (pattern.startsWith('tag:')) return tags.some((tag) => matches(pattern.slice('tag:'.length), tag))
-  const operationId = operation['operationId']
-  return matches(pattern, id) || (typeof operationId === 'string' && matches(pattern, operationId))
-}
-
-/** Finds the pieces between the stars in order, without a regular expression that could backtrack. */
-function matches(pattern: string, text: string): boolean {
-  const [first = '', ...rest] = pattern.split('*')
-  const last = rest.pop()
-  if (last === undefined) return text === first
-  if (!text.startsWith(first)) return false
-  let at = first.length
-  for (const piece of rest) {
-    const index = text.indexOf(piece, at)
-    if (index === -1) return false
-    at = index + piece.length
-  }
-  return text.length - last.length >= at && text.endsWith(last)
-}
-
 export function toSchemes(document: Record<string, unknown>, references: References): Record<string, SecurityScheme> {
-  const components = isObject(document['components']) ? document['components'] : {}
+  const components = fieldsOf(document['components'])
   const all = isObject(components['securitySchemes']) ? Object.entries(components['securitySchemes']) : []
   return Object.fromEntries(
     all.flatMap(([name, reference]) => {

@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../../agent/messages.ts'
-import { isObject } from '../../json/shape.ts'
+import { isObject, fieldsOf } from '../../json/shape.ts'
 import { toPlain } from '../plain-text.ts'
 import type { References } from './references.ts'
 
@@ -186,7 +186,7 @@ function mergeAll(ownParts: readonly JsonSchema[], allOf: unknown, inner: (schem
 function merge(first: JsonSchema, second: JsonSchema): JsonSchema {
   const clash = ['anyOf', 'enum', 'not', 'const', 'items'].some((key) => key in first && key in second)
   if (clash) return { ...first, allOf: [...(Array.isArray(first['allOf']) ? first['allOf'] : []), second] }
-  const properties = { ...recordIn(second, 'properties'), ...recordIn(first, 'properties') }
+  const properties = { ...fieldsOf(second['properties']), ...fieldsOf(first['properties']) }
   const required = [...new Set([...textsIn(first['required']), ...textsIn(second['required'])])]
   // `additionalProperties` of one part would refuse the properties of the other part.
   const { additionalProperties: _, ...rest } = { ...second, ...first }
@@ -215,10 +215,6 @@ function orNull(schema: JsonSchema): JsonSchema {
 function withNull(schema: JsonSchema): JsonSchema {
   const all = [schema['type']].flat().filter((type) => type !== undefined)
   return all.length === 0 || all.includes('null') ? schema : { ...schema, type: [...all, 'null'] }
-}
-
-function recordIn(schema: JsonSchema, key: string): Record<string, unknown> {
-  return isObject(schema[key]) ? schema[key] : {}
 }
 
 function textsIn(value: unknown): string[] {

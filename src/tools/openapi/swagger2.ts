@@ -1,5 +1,5 @@
 import { messageOf } from '../../errors.ts'
-import { isObject } from '../../json/shape.ts'
+import { isObject, fieldsOf } from '../../json/shape.ts'
 import type { FoundOperation, SkippedOperation } from './api.ts'
 import { findOperations } from './operations.ts'
 import type { References } from './references.ts'
@@ -43,16 +43,16 @@ export function toPlainSwagger(document: Record<string, unknown>, href: string, 
 export async function upgradeSwagger(document: Record<string, unknown>): Promise<Record<string, unknown>> {
   const { upgradeFromTwoToThree } = await import('@scalar/openapi-upgrader/2.0-to-3.0')
   const upgraded = upgradeFromTwoToThree(document) as Record<string, unknown>
-  for (const item of Object.values(recordIn(upgraded, 'paths')))
-    for (const operation of Object.values(isObject(item) ? item : {})) if (isObject(operation)) requireForm(operation['requestBody'])
+  for (const item of Object.values(fieldsOf(upgraded['paths'])))
+    for (const operation of Object.values(fieldsOf(item))) if (isObject(operation)) requireForm(operation['requestBody'])
   // Other files of the document still refer to `#/definitions`.
-  return { ...upgraded, definitions: recordIn(recordIn(upgraded, 'components'), 'schemas') }
+  return { ...upgraded, definitions: fieldsOf(fieldsOf(upgraded['components'])['schemas']) }
 }
 
 /** Marks a form as required when a field is required: the converter sets `required` per field only. */
 function requireForm(body: unknown): void {
   if (!isObject(body) || body['required'] !== undefined) return
-  const contents = Object.values(recordIn(body, 'content')).filter(isObject)
+  const contents = Object.values(fieldsOf(body['content'])).filter(isObject)
   body['required'] = contents.some(({ schema }) => isObject(schema) && Array.isArray(schema['required']) && schema['required'].length > 0)
 }
 
@@ -101,8 +101,4 @@ function toConsumes(parameters: readonly Record<string, unknown>[], declared: re
   if (fields.length === 0) return declared.length > 0 ? [...declared] : ['application/json']
   if (fields.some(({ type }) => type === 'file')) return ['multipart/form-data']
   return [formTypes.find((type) => declared.includes(type)) ?? formTypes[0]!]
-}
-
-function recordIn(value: Record<string, unknown>, key: string): Record<string, unknown> {
-  return isObject(value[key]) ? value[key] : {}
 }

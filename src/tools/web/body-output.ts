@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import type { FetchedResponse } from './fetch-address.ts'
+import { parseJson } from '../../json/shape.ts'
 
 /** Maximum bytes of a body. Longer text is cut, and a longer file is refused. */
 export const maxBodyBytes = 10 * 1024 * 1024
@@ -44,20 +45,12 @@ async function toBodyOutput(response: FetchedResponse, { context, maxCharacters,
 }
 
 function toValue(text: string, { headers, isCut }: FetchedResponse, maxCharacters: number): JsonValue {
-  const data = isCut || !/[/+]json$/.test(essenceOf(headers.get('content-type'))) ? undefined : parse(text)
+  const data = isCut || !/[/+]json$/.test(essenceOf(headers.get('content-type'))) ? undefined : (parseJson(text) as JsonValue | undefined)
   if (data !== undefined) return shortenJson(data, maxCharacters)
   const cutCharacters = text.length - maxCharacters
   if (cutCharacters <= 0) return text
   const count = isCut ? 'the rest' : `${cutCharacters} of ${text.length} characters`
   return `${text.slice(0, maxCharacters).toWellFormed()}\n[cut: ${count} left out]`
-}
-
-function parse(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue
-  } catch {
-    return undefined
-  }
 }
 
 /** The file name from `content-disposition` (RFC 6266), or else the last segment of the address. */

@@ -7,6 +7,7 @@ import { maxBodyBytes, toResponseOutput } from './body-output.ts'
 import { fetchAddress, FetchRefused, maySendSecrets, parseHost, type HostPattern } from './fetch-address.ts'
 import { headerFault, isFieldName, isFieldValue, toContextHeaders, toTraceHeaders, createMask, isSecretHeader } from './request-headers.ts'
 import { messageOf } from '../../errors.ts'
+import { parseJson } from '../../json/shape.ts'
 
 type HttpRequestConfig = ToolConfigOf<'http_request'>
 type Headers = Record<string, string>
@@ -72,16 +73,8 @@ function toRequest(input: JsonObject, { callId }: ToolContext): { method: string
   if (safe.has(method) && body !== undefined) throw new Error(`${method} takes no body.`)
   const headers = Object.fromEntries(Object.entries(inputHeaders).map(([name, value]) => [name.toLowerCase(), value]))
   if (!safe.has(method)) headers['idempotency-key'] ??= callId
-  if (body !== undefined) headers['content-type'] ??= isJson(body) ? 'application/json' : 'text/plain;charset=utf-8'
+  if (body !== undefined) headers['content-type'] ??= typeof parseJson(body) === 'object' ? 'application/json' : 'text/plain;charset=utf-8'
   return { method, url, headers, ...(body !== undefined && { body }) }
-}
-
-function isJson(text: string): boolean {
-  try {
-    return typeof JSON.parse(text) === 'object'
-  } catch {
-    return false
-  }
 }
 
 interface HostSecrets {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { stepOpening } from '../../../agent/plan-position.ts'
+import { stepOpening } from '../../../agent/plan.ts'
 import type { LoggedEvent } from '../../../runs/run.ts'
 import { toData, toStream } from '../../projection.ts'
 import { approval, end, failed, interrupt, picture, project, recorded, stepEnd, stepStart, text, waiting } from '../events-fixture.ts'

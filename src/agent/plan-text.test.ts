@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parsePlan, saysFailed } from './plan-position.ts'
+import { parsePlan, saysFailed } from './plan.ts'
 import { workSince } from '../../test/fixtures/work-meter.ts'
 
 const cases: [string, string[] | undefined][] = [
