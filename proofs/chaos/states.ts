@@ -126,7 +126,7 @@ const administration: Row[] = [
   ['configuration-raced', 'configuration/shared/shared-configuration.ts', 'Two changes at once are made one after another', 600],
   ['configuration-refused', 'configuration/shared/shared-configuration.ts', 'A change of an old version changes nothing', 20],
   ['configuration-followed', 'configuration/shared/served-configuration.ts', 'Every process serves a new version', 120],
-  ['revocation-heard', 'access/revocation.ts', 'A revoked key stops at once', 600],
+  ['revocation-heard', 'access/keys/issued-keys.ts', 'A revoked key stops at once', 600],
   ['revocations-stale', 'access/verify.ts', 'No key is accepted with old revocations', 120],
   ['memory-raced', 'memory/learn.ts', 'A memory that two chats learn is kept once'],
 ]

@@ -1,7 +1,6 @@
-import type { JWTPayload } from 'jose'
+import { errors, type JWTPayload } from 'jose'
 import { isKeyName } from './keys/keys.ts'
-import { ownerOf, ownIssuer, type Principal, permissionsOf, type CustomRoles } from './permissions.ts'
-import type { SigningKeys } from './keys/signing-keys.ts'
+import { ownerOf, ownIssuer, type Principal } from './permissions.ts'
 
 /** The identity of a verified token. Permissions are not included: they follow the configuration. */
 export type Identity = Omit<Principal, 'permissions'>
@@ -73,41 +72,21 @@ function claimAt(claims: JWTPayload, dotted: string): unknown {
 }
 
 /**
- * The principal of a verified identity, with the permissions of the current roles. Undefined when the key behind the identity was revoked, its
- * signing key has ended, or its issuer is no longer accepted. The caller checks the expiry.
+ * The reason for refusing a token, in words that complete "JWT verification failed: ..."; parts of the token are not
+ * repeated.
  */
-export type LivePrincipal = () => Principal | undefined
-
-export interface LivePrincipalOptions {
-  signing: Pick<SigningKeys, 'find'>
-  provider?: { issuer: string } | undefined
-  adminTenant: string
-  /** The current roles of the configuration; the same object as long as the roles do not change. */
-  customRoles(): CustomRoles
-  isRevoked(jti: string): boolean
+export function toReason(error: unknown): string {
+  if (error instanceof ClaimError) return error.message
+  if (error instanceof errors.JWTExpired) return 'the key has expired'
+  if (error instanceof errors.JWTClaimValidationFailed) return toClaimReason(error)
+  if (error instanceof errors.JOSEAlgNotAllowed) return 'its algorithm is not accepted'
+  if (error instanceof errors.JWSSignatureVerificationFailed) return 'its signature does not fit'
+  if (error instanceof errors.JWKSNoMatchingKey) return 'the identity provider has no key that could have signed it'
+  if (error instanceof errors.JWKSMultipleMatchingKeys) return "it does not say which of the identity provider's keys signed it"
+  return 'it is not a valid JWT'
 }
 
-/** Keeps identities usable between two verifications: each call of the result costs no I/O and no cryptography. */
-export function createLivePrincipals({ signing, provider, adminTenant, customRoles, isRevoked }: LivePrincipalOptions) {
-  const isAccepted = ({ issuer, keyId, signingKeyId }: Identity) => {
-    if (issuer !== ownIssuer) return issuer === provider?.issuer
-    return signingKeyId !== undefined && signing.find(signingKeyId) !== undefined && keyId !== undefined && !isRevoked(keyId)
-  }
-  const toPrincipal = (identity: Identity, roles: CustomRoles): Principal => {
-    return { ...identity, permissions: permissionsOf(identity.roles, roles, { tenant: identity.tenant, adminTenant }) }
-  }
-
-  return (identity: Identity): LivePrincipal => {
-    let roles = customRoles()
-    let principal = toPrincipal(identity, roles)
-    return () => {
-      if (!isAccepted(identity)) return undefined
-      const current = customRoles()
-      if (current !== roles) {
-        roles = current
-        principal = toPrincipal(identity, roles)
-      }
-      return principal
-    }
-  }
+function toClaimReason({ claim, reason }: errors.JWTClaimValidationFailed): string {
+  if (claim === 'nbf' && reason === 'check_failed') return 'the key is not valid yet'
+  return reason === 'missing' ? `it has no "${claim}" claim` : `its "${claim}" claim is not what is expected here`
 }

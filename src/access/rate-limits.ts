@@ -45,6 +45,8 @@ export interface RequestLimitOptions {
 
 /** Counts the requests of each caller over a sliding minute. */
 export interface RequestLimits {
+  /** The current limits. Without any, `take` need not be called. */
+  limits(): RateLimits
   /** Counts a request, or returns the error when the limit is reached; refused requests are not counted. */
   take(caller: Caller): ServiceError | undefined
   /** Adds requests that another process has counted. */
@@ -82,6 +84,7 @@ export function createRequestLimits(options: RequestLimitOptions): RequestLimits
   }
 
   return {
+    limits,
     take(caller) {
       const limit = limitOf(limits(), caller, 'requests_per_minute')
       if (limit === undefined) return undefined

@@ -1,18 +1,10 @@
 import { hash } from 'node:crypto'
-import { decodeJwt, jwtVerify, type FetchImplementation, errors } from 'jose'
+import { decodeJwt, jwtVerify, type FetchImplementation } from 'jose'
 import { ServiceError } from '../errors.ts'
-import {
-  ClaimError,
-  toOwnIdentity,
-  toProviderIdentity,
-  type Identity,
-  type ProviderClaims,
-  createLivePrincipals,
-  type LivePrincipal,
-} from './identity.ts'
-import { type CustomRoles, ownIssuer, type Principal, listRoles, type Permission, type PermissionScope } from './permissions.ts'
+import { ClaimError, toOwnIdentity, toProviderIdentity, toReason, type Identity, type ProviderClaims } from './identity.ts'
+import { ownIssuer, permissionsOf, type CustomRoles, type Principal } from './permissions.ts'
 import { createProviderKeys } from './keys/provider-keys.ts'
-import type { Revocations } from './revocation.ts'
+import type { Revocations } from './keys/issued-keys.ts'
 import type { SigningKeys } from './keys/signing-keys.ts'
 import { reachState } from '../states.ts'
 
@@ -34,13 +26,9 @@ export interface AccessProvider extends ProviderClaims {
   scopes: readonly string[]
 }
 
-export interface VerifierOptions {
+export interface VerifierOptions extends LivePrincipalOptions {
   signing: Pick<SigningKeys, 'find' | 'lookFor'>
   provider?: AccessProvider | undefined
-  adminTenant: string
-  /** The current roles of the configuration; the same object as long as the roles do not change. */
-  customRoles(): CustomRoles
-  isRevoked(jti: string): boolean
   /** Keeps `isRevoked` current; absent where the caller does. */
   revocations?: Pick<Revocations, 'isStale' | 'freshen'>
   /** Epoch milliseconds. */
@@ -69,15 +57,18 @@ export function createVerifier(options: VerifierOptions): Verifier {
   const toLivePrincipal = createLivePrincipals(options)
   const cache = new Map<string, CachedToken>()
 
-  function store(digest: string, identity: Identity): Principal | undefined {
+  function store(token: string, identity: Identity): Principal | undefined {
     const oldest = cache.size >= maxCachedTokens ? cache.keys().next().value : undefined
     if (oldest !== undefined) cache.delete(oldest)
     const principal = toLivePrincipal(identity)
-    cache.set(digest, { until: Math.min(now() + cacheMs, identity.expiresAt), isOwn: identity.issuer === ownIssuer, principal })
+    const until = Math.min(now() + cacheMs, identity.expiresAt)
+    cache.set(hash('sha256', token, 'base64'), { until, isOwn: identity.issuer === ownIssuer, principal })
     return principal()
   }
 
-  function find(digest: string): Principal | undefined {
+  function verifyCached(token: string): Principal | undefined {
+    if (token.length > maxTokenLength) return undefined
+    const digest = hash('sha256', token, 'base64')
     const entry = cache.get(digest)
     if (!entry || (entry.isOwn && revocations?.isStale())) return undefined
     const principal = now() < entry.until ? entry.principal() : undefined
@@ -88,23 +79,63 @@ export function createVerifier(options: VerifierOptions): Verifier {
   async function verify(token: string): Promise<Principal> {
     if (token === '') throw refusal('no key was given')
     if (token.length > maxTokenLength) throw refusal('the key is too long')
-    const digest = digestOf(token)
-    const cached = find(digest)
+    const cached = verifyCached(token)
     if (cached) return cached
     const identity = await check(token).catch((error: unknown) => {
       throw error instanceof ServiceError ? error : refusal(toReason(error), error)
     })
-    if (identity.issuer === ownIssuer && revocations?.isStale()) {
+    const { issuer, keyId } = identity
+    if (issuer === ownIssuer && revocations?.isStale()) {
       reachState('revocations-stale')
-      await revocations.freshen().catch(cannotFreshen)
+      await revocations.freshen().catch(cannotRead('revoked keys'))
     }
-    if (isRevokedKey(identity, isRevoked)) throw refusal('the key was revoked')
-    const principal = store(digest, identity)
+    // Only keys of this service can be revoked: the `jti` of a provider's token may equal a `jti` of this service.
+    if (issuer === ownIssuer && keyId !== undefined && isRevoked(keyId)) throw refusal('the key was revoked')
+    const principal = store(token, identity)
     if (!principal) throw refusal('the key was signed by another signing key')
     return principal
   }
 
-  return { verify, verifyCached: (token) => (token.length > maxTokenLength ? undefined : find(digestOf(token))) }
+  return { verify, verifyCached }
+}
+
+/**
+ * The principal of a verified identity, with the permissions of the current roles. Undefined when the key behind the identity was revoked, its
+ * signing key has ended, or its issuer is no longer accepted. The caller checks the expiry.
+ */
+export type LivePrincipal = () => Principal | undefined
+
+export interface LivePrincipalOptions {
+  signing: Pick<SigningKeys, 'find'>
+  provider?: { issuer: string } | undefined
+  adminTenant: string
+  /** The current roles of the configuration; the same object as long as the roles do not change. */
+  customRoles(): CustomRoles
+  isRevoked(jti: string): boolean
+}
+
+/** Keeps identities usable between two verifications: each call of the result costs no I/O and no cryptography. */
+export function createLivePrincipals({ signing, provider, adminTenant, customRoles, isRevoked }: LivePrincipalOptions) {
+  const toPrincipal = (identity: Identity, roles: CustomRoles): Principal => {
+    return { ...identity, permissions: permissionsOf(identity.roles, roles, { tenant: identity.tenant, adminTenant }) }
+  }
+
+  return (identity: Identity): LivePrincipal => {
+    const { issuer, keyId, signingKeyId } = identity
+    let roles = customRoles()
+    let principal = toPrincipal(identity, roles)
+    return () => {
+      if (issuer === ownIssuer) {
+        if (signingKeyId === undefined || !signing.find(signingKeyId) || keyId === undefined || isRevoked(keyId)) return undefined
+      } else if (issuer !== provider?.issuer) return undefined
+      const current = customRoles()
+      if (current !== roles) {
+        roles = current
+        principal = toPrincipal(identity, roles)
+      }
+      return principal
+    }
+  }
 }
 
 /** The issuer alone decides which keys may have signed a token, so that neither issuer can speak for the other. */
@@ -113,7 +144,7 @@ function createCheck({ signing, provider, now, fetch }: VerifierOptions): (token
   const providerKeys = provider && createProviderKeys({ jwksUrl: provider.jwksUrl, now, fetch })
   const common = () => ({ requiredClaims: ['sub', 'exp'], currentDate: new Date(now()) })
   const ownKey = async ({ kid = '' }: { kid?: string | undefined }) => {
-    const key = signing.find(kid) ?? (isThumbprint(kid) ? await signing.lookFor(kid).catch(cannotLook) : undefined)
+    const key = signing.find(kid) ?? (isThumbprint(kid) ? await signing.lookFor(kid).catch(cannotRead('signing keys')) : undefined)
     if (!key) throw new ClaimError('the key was signed by another signing key')
     return key.publicKey
   }
@@ -137,67 +168,12 @@ function isThumbprint(kid: unknown): kid is string {
   return typeof kid === 'string' && /^[\w-]{43}$/.test(kid)
 }
 
-function cannotLook(cause: unknown): never {
-  throw new ServiceError('overloaded', 'The signing keys cannot be read; the key could not be verified.', { cause, retryAfter: 2 })
-}
-
-function cannotFreshen(cause: unknown): never {
-  throw new ServiceError('overloaded', 'The revoked keys cannot be read; the key could not be verified.', { cause, retryAfter: 2 })
-}
-
-/**
- * Only keys of this service can be revoked: the `jti` of an identity provider's token may equal a `jti` of this
- * service.
- */
-function isRevokedKey(identity: Identity, isRevoked: (jti: string) => boolean): boolean {
-  return identity.issuer === ownIssuer && identity.keyId !== undefined && isRevoked(identity.keyId)
-}
-
-function digestOf(token: string): string {
-  return hash('sha256', token, 'base64')
+function cannotRead(what: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new ServiceError('overloaded', `The ${what} cannot be read; the key could not be verified.`, { cause, retryAfter: 2 })
+  }
 }
 
 function refusal(reason: string, cause?: unknown): ServiceError {
   return new ServiceError('unauthorized', `JWT verification failed: ${reason}.`, { cause })
-}
-
-/**
- * The reason for refusing a token, in words that complete "JWT verification failed: ..."; parts of the token are not
- * repeated.
- */
-function toReason(error: unknown): string {
-  if (error instanceof ClaimError) return error.message
-  if (error instanceof errors.JWTExpired) return 'the key has expired'
-  if (error instanceof errors.JWTClaimValidationFailed) return toClaimReason(error)
-  if (error instanceof errors.JOSEAlgNotAllowed) return 'its algorithm is not accepted'
-  if (error instanceof errors.JWSSignatureVerificationFailed) return 'its signature does not fit'
-  if (error instanceof errors.JWKSNoMatchingKey) return 'the identity provider has no key that could have signed it'
-  if (error instanceof errors.JWKSMultipleMatchingKeys) return "it does not say which of the identity provider's keys signed it"
-  return 'it is not a valid JWT'
-}
-
-function toClaimReason({ claim, reason }: errors.JWTClaimValidationFailed): string {
-  if (claim === 'nbf' && reason === 'check_failed') return 'the key is not valid yet'
-  return reason === 'missing' ? `it has no "${claim}" claim` : `its "${claim}" claim is not what is expected here`
-}
-
-/** Claims whose words are the OAuth scopes of a token (RFC 9068, 2.2.3; `scp` at some providers). */
-const scopeClaims = ['scope', 'scp']
-
-export interface ScopeRules {
-  provider: Pick<AccessProvider, 'rolesClaim' | 'scopes'>
-  customRoles: CustomRoles
-  scope: PermissionScope
-}
-
-/**
- * The scopes that a client requests from the identity provider for a token with these permissions: the configured scopes. Without configured
- * scopes, the role with the fewest permissions that grants all of them if roles are scopes, otherwise `openid`, which every OpenID provider has.
- */
-export function scopesFor(needed: readonly Permission[], { provider, customRoles, scope }: ScopeRules): readonly string[] {
-  if (provider.scopes.length > 0) return provider.scopes
-  if (!scopeClaims.includes(provider.rolesClaim ?? '')) return ['openid']
-  const roles = listRoles(customRoles, scope).filter(({ permissions }) => needed.every((permission) => permissions.includes(permission)))
-  const [narrowest] = roles.toSorted((one, other) => one.permissions.length - other.permissions.length)
-  return narrowest ? [narrowest.name] : []
 }

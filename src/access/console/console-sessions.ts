@@ -1,6 +1,7 @@
 import { ServiceError } from '../../errors.ts'
 import type { Bus } from '../../replicas/bus.ts'
-import type { Identity, LivePrincipal } from '../identity.ts'
+import type { Identity } from '../identity.ts'
+import type { LivePrincipal } from '../verify.ts'
 import type { Principal } from '../permissions.ts'
 import { createHmac, hash, randomBytes } from 'node:crypto'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createKeyUse } from './key-use.ts'
+import { createKeyUse } from './issued-keys.ts'
 import { createMemoryKeyStore } from './memory-key-store.ts'
 
 const never = 2 ** 30

@@ -34,7 +34,7 @@ export async function openLiveSigningKeys(secret: SharedSecret, options: LiveSig
   const { now, bus, onError, intervalMs = defaultIntervalMs } = options
   const { watch = watchEvery(intervalMs) } = options
   const listeners = new Set<() => void>()
-  let keys = await openSigningKeys(secret, now)
+  const keys = await openSigningKeys(secret, now)
   let text = await secret.load()
   let polling: Promise<void> = Promise.resolve()
   let nextPoll: Promise<void> | undefined
@@ -49,7 +49,8 @@ export async function openLiveSigningKeys(secret: SharedSecret, options: LiveSig
     const current = await secret.load()
     // A missing secret means a restore of a backup, or a deletion by mistake. Processes with keys continue with them.
     if (current === undefined || current === text) return
-    keys = await toSigningKeys(current, secret.label, now)
+    const { newest, find, all } = await toSigningKeys(current, secret.label, now)
+    Object.assign(live, { newest, find, all })
     text = current
     for (const listener of listeners) listener()
   }
@@ -84,15 +85,11 @@ export async function openLiveSigningKeys(secret: SharedSecret, options: LiveSig
     await refresh()
   }
 
-  const endings = [bus.subscribe('signing_keys', refreshInBackground), bus.onGap(refreshInBackground), watch(refreshAndReport)]
-
-  return {
-    newest: () => keys.newest(),
-    find: (kid) => keys.find(kid),
-    all: () => keys.all(),
+  const live: LiveSigningKeys = {
+    ...keys,
     async lookFor(kid) {
       await (nextPoll ??= pollAgain())
-      return keys.find(kid)
+      return live.find(kid)
     },
     onChange: (listener) => void listeners.add(listener),
     async close() {
@@ -101,4 +98,6 @@ export async function openLiveSigningKeys(secret: SharedSecret, options: LiveSig
       await polling.catch(() => undefined)
     },
   }
+  const endings = [bus.subscribe('signing_keys', refreshInBackground), bus.onGap(refreshInBackground), watch(refreshAndReport)]
+  return live
 }

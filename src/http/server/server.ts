@@ -3,7 +3,7 @@ import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } 
 import type { Logger } from 'pino'
 import { authenticate, requireDeclaredAccess } from './authenticate.ts'
 import type { ConsoleSessions } from '../../access/console/console-sessions.ts'
-import type { KeyUse } from '../../access/keys/key-use.ts'
+import type { KeyUse } from '../../access/keys/issued-keys.ts'
 import type { RequestLimits } from '../../access/rate-limits.ts'
 import type { Verifier } from '../../access/verify.ts'
 import { createDrain, drainBody, refuseBroken, type DrainLimits } from './connection.ts'

@@ -65,7 +65,8 @@ export function createAdmission({ agent, overload, runsElsewhere, countRuns }: A
       const isFew = load.total < limits.max_runs - Math.floor(limits.max_runs / 10)
       const refusal = isFew ? refuseEvent() : (refuseExecution(load) ?? refuseLargest(load))
       if (refusal) return refusal
-      const limit = limitOf(access.rate_limits, caller, 'concurrent_runs')
+      const rates = access.rate_limits
+      const limit = Object.keys(rates).length > 0 ? limitOf(rates, caller, 'concurrent_runs') : undefined
       if (limit === undefined) return undefined
       const ownCount = load.countOfCaller()
       if (ownCount >= limit) return tooMany(limit)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { localBus, type Bus } from '../replicas/bus.ts'
-import { createMemoryKeyStore } from './keys/memory-key-store.ts'
-import { createRevocations } from './revocation.ts'
+import { localBus, type Bus } from '../../replicas/bus.ts'
+import { createMemoryKeyStore } from './memory-key-store.ts'
+import { createRevocations } from './issued-keys.ts'
 
 const record = (jti: string) => ({ jti, tenant: 'default', sub: 'ada', roles: ['user'], createdAt: 1, expiresAt: 2 })
 const never = 2 ** 30

@@ -1,6 +1,6 @@
-import type { Bus } from '../replicas/bus.ts'
-import type { AccessKeyStore } from './keys/keys.ts'
-import { reachState } from '../states.ts'
+import type { Bus } from '../../replicas/bus.ts'
+import type { AccessKeyStore } from './keys.ts'
+import { reachState } from '../../states.ts'
 
 /**
  * Maximum clock difference between replicas: a poll looks back this far, at the cost of an index range, to miss no
@@ -12,7 +12,7 @@ const overlapMs = 10 * 60_000
  * Polling interval besides the bus. A revoked key stops working within 5 s everywhere: two polls fit into that, so one
  * may fail.
  */
-const defaultIntervalMs = 2000
+const pollIntervalMs = 2000
 
 /**
  * Polls fail while the store is away, and do not happen while the process is suspended. After this time the known
@@ -48,7 +48,7 @@ export interface RevocationOptions {
  * with unknown revocations.
  */
 export async function createRevocations(store: AccessKeyStore, options: RevocationOptions): Promise<Revocations> {
-  const { now, bus, onError, intervalMs = defaultIntervalMs } = options
+  const { now, bus, onError, intervalMs = pollIntervalMs } = options
   const revoked = new Set<string>()
   let since = 0
   /** Start of the last successful poll. */
@@ -105,4 +105,67 @@ export async function createRevocations(store: AccessKeyStore, options: Revocati
   }
 
   return { isRevoked: (jti) => revoked.has(jti), isStale, freshen, announce, refresh, close }
+}
+
+/** The last use of each key, collected in memory and stored now and then. */
+export interface KeyUse {
+  /** Records that a key is used now. Free of I/O. */
+  record(jti: string): void
+  /** Stores the collected uses. Never rejects: a failure is reported, and the uses stay for the next call. */
+  flush(): Promise<void>
+  /** Stores the last uses and stops. */
+  close(): Promise<void>
+}
+
+export interface KeyUseOptions {
+  store: Pick<AccessKeyStore, 'markUsed'>
+  /** Epoch milliseconds. */
+  now(): number
+  onError(error: unknown): void
+  intervalMs?: number
+}
+
+/**
+ * Interval between two writes, and the age from which a stored use is replaced. Both together stay below the minute to
+ * which a listed use is exact.
+ */
+const useIntervalMs = 20_000
+const batchSize = 500
+/** Keys beyond this number are forgotten while the store cannot be reached. */
+const maxKeys = 100_000
+
+export function createKeyUse({ store, now, onError, intervalMs = useIntervalMs }: KeyUseOptions): KeyUse {
+  let used = new Set<string>()
+  let flushing: Promise<void> = Promise.resolve()
+
+  async function write(): Promise<void> {
+    if (used.size === 0) return
+    const keys = [...used]
+    used = new Set()
+    const at = now()
+    for (let start = 0; start < keys.length; start += batchSize) {
+      try {
+        await store.markUsed(keys.slice(start, start + batchSize), at, at - intervalMs)
+      } catch (error) {
+        for (const jti of keys.slice(start)) record(jti)
+        return onError(error)
+      }
+    }
+  }
+
+  function record(jti: string): void {
+    if (used.size < maxKeys) used.add(jti)
+  }
+
+  const flush = () => (flushing = flushing.then(write))
+  const timer = setInterval(() => void flush(), intervalMs)
+  timer.unref()
+  return {
+    record,
+    flush,
+    async close() {
+      clearInterval(timer)
+      await flush()
+    },
+  }
 }
