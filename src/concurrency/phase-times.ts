@@ -10,6 +10,8 @@ export type Phase = 'queue' | 'store' | 'model' | 'tools' | 'people'
 /** Milliseconds in each phase; `own` is the rest of the time. */
 export type PhaseSums = Readonly<Record<Phase | 'own', number>>
 
+const readClock = performance.now.bind(performance)
+
 /** Where phases overlap, the time counts once, for the first of these. */
 const byPriority = ['tools', 'people', 'model', 'store', 'queue'] as const
 
@@ -76,22 +78,21 @@ export class PhaseTimes {
 
   /** The sums with those of earlier attempts. */
   readAll(): PhaseSums {
-    const { earlier } = this
-    return earlier ? addSums(this.read(), earlier) : this.read()
+    return this.earlier ? addSums(this.read(), this.earlier) : this.read()
   }
 
   private change(): void {
-    const next = this.first()
+    let next: Phase | 'own' = 'own'
+    for (const phase of byPriority) {
+      if (this.open[phase] === 0) continue
+      next = phase
+      break
+    }
     if (next === this.current) return
     const now = this.clock()
     this.spent[this.current] += now - this.since
     this.since = now
     this.current = next
-  }
-
-  private first(): Phase | 'own' {
-    for (const phase of byPriority) if (this.open[phase] > 0) return phase
-    return 'own'
   }
 }
 
@@ -101,9 +102,9 @@ export function addSums(a: PhaseSums, b: PhaseSums): PhaseSums {
 
 /** The sums, exact to a hundredth of a millisecond. */
 export function roundSums(sums: PhaseSums): PhaseSums {
-  const round = (ms: number) => Math.round(ms * 100) / 100
-  const { queue, store, model, tools, people, own } = sums
-  return { queue: round(queue), store: round(store), model: round(model), tools: round(tools), people: round(people), own: round(own) }
+  const rounded = { ...sums }
+  for (const phase of [...byPriority, 'own'] as const) rounded[phase] = Math.round(sums[phase] * 100) / 100
+  return rounded
 }
 
 /** What has been added to the sums since `before`. */
@@ -120,10 +121,6 @@ function combineSums(a: PhaseSums, b: PhaseSums, sign: 1 | -1): PhaseSums {
     people: a.people + sign * b.people,
     own: a.own + sign * b.own,
   }
-}
-
-function readClock(): number {
-  return performance.now()
 }
 
 const measuredRequest = new AsyncLocalStorage<PhaseTimes>()

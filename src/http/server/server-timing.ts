@@ -33,8 +33,7 @@ export function sendTimings(app: FastifyInstance): void {
   app.decorateRequest('timing', undefined)
   app.addHook('preHandler', (request, _reply, done) => {
     if (request.routeOptions.config.startsRun || !request.principal) return done()
-    request.timing = createTiming()
-    measureStoreWaits(request.timing.created[0]!, done)
+    measureStoreWaits(timingOf(request).created[0]!, done)
   })
   app.addHook('onSend', (_request, reply, payload, done) => {
     const value = serverTimingOf(reply)
@@ -43,12 +42,8 @@ export function sendTimings(app: FastifyInstance): void {
   })
 }
 
-function createTiming(): RequestTiming {
-  return { created: [new PhaseTimes()], hasRun: false, joined: [], isElsewhere: false }
-}
-
 function timingOf(request: FastifyRequest): RequestTiming {
-  return (request.timing ??= createTiming())
+  return (request.timing ??= { created: [new PhaseTimes()], hasRun: false, joined: [], isElsewhere: false })
 }
 
 /** The times of a run that the request starts. A request starts a further run for the next message of a batch, or in a branch of its session. */
@@ -80,7 +75,8 @@ export function serverTimingOf({ request, elapsedTime: totalMs }: FastifyReply):
   let text = ''
   let ownMs = totalMs
   if (timing) {
-    const sums = sumsOf(timing)
+    const { created, joined } = timing
+    const sums = created.length === 1 && joined.length === 0 ? created[0]!.read() : sumsOf(timing)
     ownMs -= sums.people
     for (const phase of phases) {
       if (!timing.hasRun && phase !== 'store' && sums[phase] === 0) continue
