@@ -171,6 +171,12 @@ const conflictErrors = {
     when: 'Another delivery is asked for a callback that was delivered.',
     remedy: 'Nothing; `GET /core/v1/callbacks` shows the delivery.',
   },
+  above_tenant_budget: {
+    status: 409,
+    errorType: 'AboveTenantBudget',
+    when: "The limit for a caller would be above the limit of the caller's tenant.",
+    remedy: "Set a lower limit, or let an administrator of the service raise the tenant's limit.",
+  },
   gone: {
     status: 410,
     errorType: 'Gone',

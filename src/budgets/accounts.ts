@@ -13,23 +13,25 @@ export function accountsOf(budgets: readonly Budget[], payer: Payer, at: number)
   return budgets
     .flatMap((budget): Account[] => {
       const subject = subjectOf(budget, payer)
-      if (subject === undefined || !matches(budget, payer)) return []
-      const window = budget.window && windowAt(budget.window, budget.timezone, at)
-      return [
-        {
-          budget: budget.name,
-          scope: budget.scope,
-          window: budget.window,
-          subject,
-          windowStart: window?.start ?? 0,
-          resetsAt: window?.end,
-          limit: toLimit(budget.limit),
-          warnAt: budget.warn_at,
-          onExceeded: budget.on_exceeded,
-        },
-      ]
+      return subject === undefined || !matches(budget, payer) ? [] : [toAccount(budget, subject, at)]
     })
     .sort(byKey)
+}
+
+/** The window of a subject at the time `at`. */
+export function toAccount(budget: Budget, subject: string, at: number): Account {
+  const window = budget.window && windowAt(budget.window, budget.timezone, at)
+  return {
+    budget: budget.name,
+    scope: budget.scope,
+    window: budget.window,
+    subject,
+    windowStart: window?.start ?? 0,
+    resetsAt: window?.end,
+    limit: toLimit(budget.limit),
+    warnAt: budget.warn_at,
+    onExceeded: budget.on_exceeded,
+  }
 }
 
 /** All transactions lock windows in this order, so none waits for another that waits for the first. */
@@ -57,14 +59,17 @@ function subjectOf({ scope }: Budget, { tenant, owner, requestId, session }: Pay
   }
 }
 
-/** A call whose roles are unknown counts: a limit that a call could pass by namelessness would be none. */
-function matches({ match = {} }: Budget, { tenant, roles, operation }: Payer): boolean {
-  const { tenants, roles: wanted, operations } = match
-  return (
-    (tenants?.includes(tenant) ?? true) &&
-    (operations?.includes(operation) ?? true) &&
-    (wanted === undefined || roles === undefined || roles.some((role) => wanted.includes(role)))
-  )
+function matches(budget: Budget, payer: Payer): boolean {
+  return isFor(budget, payer) && (budget.match?.operations?.includes(payer.operation) ?? true)
+}
+
+/**
+ * True for a budget that counts calls of these callers, of some operation at least. A call whose roles are unknown counts: a limit that a call
+ * could pass by namelessness would be none.
+ */
+export function isFor({ match = {} }: Budget, { tenant, roles }: Pick<Payer, 'tenant' | 'roles'>): boolean {
+  const { tenants, roles: wanted } = match
+  return (tenants?.includes(tenant) ?? true) && (wanted === undefined || roles === undefined || roles.some((role) => wanted.includes(role)))
 }
 
 /** Parts of 10^-9 USD are cut off: a limit is never above what is configured. */
