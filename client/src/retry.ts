@@ -60,12 +60,12 @@ export function createAttempts({ retries = 8, retryDelayMs = 100, onRetry }: Ret
 }
 
 /**
- * True if the same request may succeed later: the network failed, the service is busy, or a gateway found no service. The service's
- * own 502 means that no model could answer.
+ * True if the same request may succeed soon: the network failed, the service is busy, or a gateway found no service. The service's
+ * own 502 means that no model could answer, and a budget that is used up is no load that passes.
  */
 function isTransient({ status, errorType, retryAfter = 0, details }: AgentCoreError): boolean {
   if (status === 0) return errorType === 'NetworkError'
-  if (status === 429 || status === 503) return retryAfter <= maxRetryAfterSeconds
+  if (status === 429 || status === 503) return errorType !== 'BudgetExceeded' && retryAfter <= maxRetryAfterSeconds
   return (status === 502 || status === 504) && details.error_type === undefined
 }
 

@@ -11,14 +11,16 @@ const sessionPaths = /\/(?:core\/v1\/me|console\/session)$/
  * `fetch` of every request of the console. The session's cookie authenticates it.
  * - A request that changes something carries the token against cross-site request forgery.
  * - After a 401 in the middle of work, the request waits until the user has signed in again, and is repeated.
- * - After a 429, the request waits as `retry-after` says, and is repeated. A refused request has changed nothing.
+ * - After a 429, the request waits as `retry-after` says, and is repeated. A refused request has changed nothing. The 429 of a budget is
+ *   an answer: the budget may be used up for weeks.
  * - A broken connection is announced by the banner, and rejects as `fetch` does.
  */
 export async function serviceFetch(input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
   for (let refusals = 0; ; refusals++) {
     const response = await send(input, init)
     if (response.status === 401 && hasSession() && !sessionPaths.test(response.url)) await waitForSignIn(init.signal)
-    else if (response.status === 429 && refusals < maxRefusals) await waitForTurn(response, init.signal)
+    else if (response.status === 429 && response.headers.get('x-should-retry') !== 'false' && refusals < maxRefusals)
+      await waitForTurn(response, init.signal)
     else return response
     await response.body?.cancel()
   }

@@ -5,7 +5,7 @@ export const permissionTexts: Readonly<Record<string, string>> = {
   'sessions.write': 'Change and delete conversations',
   'runs.read': 'See runs and their traces',
   'runs.write': 'Cancel runs, rate answers, decide on own calls',
-  'runs.approve': "Decide on undescribed' calls",
+  'runs.approve': "Decide on other callers' calls",
   'tools.read': 'See tools',
   'tools.execute': 'Run tools without a chat',
   'sub_agents.read': 'See sub-agents',
@@ -20,6 +20,7 @@ export const permissionTexts: Readonly<Record<string, string>> = {
   'observability.read': 'See metrics, logs and all runs',
   'config.read': 'See the configuration',
   'config.write': 'Change the configuration',
+  'budgets.write': 'Raise limits of budgets, and let paused runs go on',
   'keys.manage': 'Create and revoke keys',
 }
 

@@ -1,4 +1,4 @@
-import { formatCost } from '../parts/figures.tsx'
+import { formatCost } from '../parts/format-cost.ts'
 import { formatDuration } from '../parts/time-format.ts'
 import { Chart } from './chart.tsx'
 import { maxLines, useChartColors } from './chart-colors.ts'

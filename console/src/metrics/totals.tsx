@@ -1,6 +1,6 @@
 import { Link } from 'wouter'
 import { useMay } from '../api/me.ts'
-import { formatCost } from '../parts/figures.tsx'
+import { formatCost } from '../parts/format-cost.ts'
 import { formatDuration } from '../parts/time-format.ts'
 import { formatShare, totalsOf, type Point } from './columns.ts'
 import styles from './metrics.module.css'

@@ -1,3 +1,4 @@
+import { formatCost } from './format-cost.ts'
 import { formatDuration } from './time-format.ts'
 
 const whole = new Intl.NumberFormat('en')
@@ -29,10 +30,4 @@ export function CachedInput({ cached, input }: { cached: number | null | undefin
 export function Cost({ usd }: { usd: number | null | undefined }) {
   if (usd === null || usd === undefined) return <span>–</span>
   return <span title={`${usd} USD`}>{formatCost(usd)}</span>
-}
-
-/** A cost with as many digits as it needs: "$0.0042", "$1.20". */
-export function formatCost(usd: number): string {
-  if (usd === 0) return '$0'
-  return usd < 0.01 ? `$${Number(usd.toPrecision(2))}` : `$${usd.toFixed(2)}`
 }

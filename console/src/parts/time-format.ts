@@ -22,6 +22,15 @@ export function formatExact(time: Date): string {
   return exact.format(time)
 }
 
+/** Date and time to the second, in a time zone; as in the browser's zone where the zone is unknown. */
+export function formatInZone(time: Date, timeZone: string): string {
+  try {
+    return new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium', timeZone }).format(time)
+  } catch {
+    return formatExact(time)
+  }
+}
+
 /** A duration in its two largest units: "85 ms", "1.2 s", "3 min 5 s", "2 h 10 min". */
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`

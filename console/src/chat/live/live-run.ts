@@ -1,5 +1,5 @@
 import { client, type Chunk } from '../../api/client.ts'
-import { messageOf, statusOf } from '../../api/errors.ts'
+import { detailsOf, messageOf, statusOf } from '../../api/errors.ts'
 import { newId } from '../../api/ids.ts'
 import { createStore, type Store } from '../../api/store.ts'
 import { addChunks, emptyAnswer, type Answer } from './answer.ts'
@@ -101,8 +101,9 @@ async function read(chunks: AsyncIterable<Chunk>, { answer, status }: LiveRun, d
   } catch (error) {
     flush()
     if (disconnected.aborted) return
-    const status_code = statusOf(error)
-    answer.set({ ...answer.get(), status: 'ended', finishReason: 'error', error: { body: messageOf(error), status_code } })
+    const details = detailsOf(error)
+    const failure = { body: messageOf(error), status_code: statusOf(error), ...(details && { details }) }
+    answer.set({ ...answer.get(), status: 'ended', finishReason: 'error', error: failure })
     status.set(status.get() === 'sending' ? 'refused' : 'ended')
   }
 }

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { callOf, fakeTool } from '../fixtures/tools.ts'
+import { browserTest, openConsole } from './browser-fixture.ts'
+
+/** A model of 1 USD for a million tokens of input, and 3 of output: this answer costs 0.001 USD. */
+const modelFields = { prices: { input: 1, output: 3 } }
+const dear = { text: 'Four.', usage: { input: 100, output: 300 } }
+
+browserTest('Chat: a question that a budget cannot pay says which budget, how much is spent, and when it is whole again', async (t) => {
+  const { page, open, checkAccessibility } = await openConsole(t, {
+    script: dear,
+    modelFields,
+    config: { budgets: [{ name: 'caller-day', scope: 'caller', window: 'day', limit: { usd: 0.0015 } }] },
+    allowed: [/status of 429/],
+  })
+  await open('/chat')
+  const field = page.getByRole('textbox', { name: 'Your question' })
+  await field.fill('2 + 2?')
+  await field.press('Enter')
+  await page.getByText('Four.').waitFor()
+  await field.fill('And 3 + 3?')
+  await field.press('Enter')
+  const notice = page.getByRole('alert')
+  await notice.getByText('The budget caller-day is used up: $0.001 of $0.0015 are spent.').waitFor()
+  const resets = await notice.getByRole('time').getAttribute('datetime')
+  const midnight = new Date()
+  midnight.setUTCHours(24, 0, 0, 0)
+  assert.equal(resets, midnight.toISOString())
+  await checkAccessibility()
+})
+
+browserTest('Chat: a budget of a session that is used up is no load that passes: the question is asked once', async (t) => {
+  const { page, open } = await openConsole(t, {
+    script: dear,
+    modelFields,
+    config: { budgets: [{ name: 'session', scope: 'session', limit: { usd: 0.0015 } }] },
+    allowed: [/status of 429/],
+  })
+  let requests = 0
+  page.on('request', (request) => (requests += Number(request.url().endsWith('/chain_streaming'))))
+  await open('/chat')
+  const field = page.getByRole('textbox', { name: 'Your question' })
+  await field.fill('2 + 2?')
+  await field.press('Enter')
+  await page.getByText('Four.').waitFor()
+  await field.fill('And 3 + 3?')
+  await field.press('Enter')
+  await page.getByRole('alert').getByText('It does not become whole again: its limit must be raised.').waitFor()
+  assert.equal(requests, 2)
+})
+
+browserTest('Chat: an answer that a budget has cut short says so', async (t) => {
+  const { page, open } = await openConsole(t, {
+    script: [{ ...callOf('add', { a: 1 }), text: 'I add.', usage: { input: 100, output: 300 } }],
+    modelFields,
+    tools: [fakeTool('add', async () => ({ sum: 3 }))],
+    config: { budgets: [{ name: 'run', scope: 'run', limit: { usd: 0.0015 } }] },
+  })
+  await open('/chat')
+  const field = page.getByRole('textbox', { name: 'Your question' })
+  await field.fill('Add 1 and 2.')
+  await field.press('Enter')
+  await page.getByText('A budget is used up. This is the best answer that it could pay.').waitFor()
+})
