@@ -6,6 +6,8 @@ export type { ModelSource }
 export interface Model {
   /** The name under which usage is reported, such as `gpt-5-mini`. */
   readonly name: string
+  /** The place in agent.yaml, of a model whose name belongs to a model before it; absent: the name is enough to find its prices. */
+  readonly place?: string
   /** True for a model with vision. */
   readonly seesImages: boolean
   /** Whether the model reads files of a MIME type, such as `application/pdf` or `audio/wav`; absent: the model reads none. */
@@ -211,6 +213,8 @@ export interface ModelFile {
 /** Tokens of one call, as the provider counted them. `cachedInput` and `cacheWrite` are parts of `input`, `reasoning` part of `output`. */
 export interface ModelUsage {
   model: string
+  /** `Model.place`. */
+  place?: string
   input: number
   output: number
   /** Read from the provider's prompt cache. */
@@ -225,6 +229,7 @@ export function addUsage(first: ModelUsage, second: ModelUsage): ModelUsage {
   const cacheWrite = (first.cacheWrite ?? 0) + (second.cacheWrite ?? 0)
   return {
     model: first.model,
+    ...(first.place !== undefined && { place: first.place }),
     input: first.input + second.input,
     output: first.output + second.output,
     cachedInput: first.cachedInput + second.cachedInput,

@@ -68,7 +68,7 @@ export class Meter implements ModelMeter {
   }
 
   async hold(model: Model, request: ModelRequest): Promise<PaidAttempt> {
-    const prices = this.plan.findPrices(model.name)
+    const prices = this.plan.findPrices(model.name, model.place)
     const input = inputTokens(request)
     const { maxOutputTokens, reasoningTokens = model.reasoningTokens ?? 0 } = request.options ?? {}
     const wanted = maxOutputTokens ?? model.maxOutputTokens ?? this.plan.reserveOutputTokens

@@ -21,11 +21,12 @@ import { openStoredLogins } from '../service/logins.ts'
 import { findService } from './running-service.ts'
 import { findModelOffers } from './model-advice.ts'
 import { checkModels, type Finding } from '../models/check-models.ts'
+import { findUnpriced } from '../models/find-prices.ts'
 import { findMissing, readSettings } from './prepare.ts'
 import { readFile } from 'node:fs/promises'
 import { formatProblems, loadAgentConfig, toAgentConfig } from '../configuration/parse.ts'
 import type { ConfigurationStore } from '../configuration/configuration-store.ts'
-import { ConfigError } from '../configuration/problems.ts'
+import { ConfigError, type ConfigProblem } from '../configuration/problems.ts'
 import { parseSource } from '../configuration/change/change.ts'
 import { withConfigurations } from './used-configuration.ts'
 
@@ -74,6 +75,7 @@ async function* examine(terminal: Terminal): AsyncGenerator<Finding, void> {
   const files = await checkFilesRoot(settings)
   yield files
   if (config) yield* describeOddities(config).map(toWarning)
+  if (config) yield* findUnpriced(config, terminal.environment).map(toUnpriced)
   if (config) yield checkSearch({ settings, embedding: config.llms.embedding })
   if (config) yield* await examineAgent(config, settings, terminal, files.state !== 'fail')
   yield await checkOutbound(settings)
@@ -82,6 +84,10 @@ async function* examine(terminal: Terminal): AsyncGenerator<Finding, void> {
 function toWarning(oddity: string): Finding {
   const advice = 'Change the setting, or keep it if the model is newer than this release: the provider decides.'
   return { state: 'warn', text: `configuration: ${oddity}`, advice }
+}
+
+function toUnpriced({ path, message }: ConfigProblem): Finding {
+  return { state: 'fail', text: `configuration: ${path}: ${message}`, advice: 'Set the prices of the model: USD per million tokens.' }
 }
 
 async function examineAgent(config: AgentConfig, settings: Settings, { environment }: Terminal, hasFiles: boolean): Promise<Finding[]> {

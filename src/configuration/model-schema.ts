@@ -156,8 +156,8 @@ export interface ModelPrices {
   long?: { above: number; rates: Prices }
 }
 
-/** Prices of the configured models, by the name of the model; undefined where no price is known. */
-export type FindPrices = (model: string) => ModelPrices | undefined
+/** Prices of a configured model: the one of this name at `place`, else the first of this name; undefined where no price is known. */
+export type FindPrices = (model: string, place?: string) => ModelPrices | undefined
 
 const tokensPerPrice = 1_000_000
 

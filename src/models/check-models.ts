@@ -7,7 +7,7 @@ import type { AgentConfig, ModelConfig } from '../configuration/schema.ts'
 import { createConnections, type Connections } from './connections.ts'
 import { createModel, createModels, createSmallModel } from './create-model.ts'
 import { createEmbedder } from './embeddings/create-embedder.ts'
-import { describePrices, pricesOf } from './find-prices.ts'
+import { describePrices, findUnpriced, pricesOf } from './find-prices.ts'
 import { messageOf } from '../errors.ts'
 import type { ModelAbilities } from '../configuration/models/abilities.ts'
 
@@ -20,15 +20,16 @@ export interface Finding {
   details?: readonly string[]
 }
 
-/** Reasons why the models of a configuration cannot be created: missing keys and unset variables. */
-export function findModelProblems({ llms }: AgentConfig, environment: Environment): ConfigProblem[] {
+/** Reasons why the models of a configuration cannot be used: missing keys, unset variables, prices that a budget needs. */
+export function findModelProblems(config: AgentConfig, environment: Environment): ConfigProblem[] {
+  const { llms } = config
   const deps = { environment, connections: createConnections() }
   const attempts = [
     () => createModels(llms, deps),
     ...(llms.small ? [() => createSmallModel(llms, deps)] : []),
     () => createEmbedder(llms.embedding, deps),
   ]
-  return attempts.flatMap((make) => {
+  const problems = attempts.flatMap((make) => {
     try {
       make()
       return []
@@ -37,6 +38,7 @@ export function findModelProblems({ llms }: AgentConfig, environment: Environmen
       throw error
     }
   })
+  return [...problems, ...findUnpriced(config, environment)]
 }
 
 export interface ModelCheckOptions {

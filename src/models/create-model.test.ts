@@ -178,3 +178,14 @@ test('a faulty fallback is reported by its path', () => {
 test('the embedded model needs nothing', () => {
   assert.equal(createModel({ provider: 'embedded', model: 'rules-1' }, deps).name, 'rules-1')
 })
+
+test('the usage of a model that has the name of an earlier one states its place, with empty answers of its own', async () => {
+  const usage = { input: 10, output: 1 }
+  const [first, second] = [await server({ status: 400, body: {} }), await server([{ text: [''], usage }, { usage }])]
+  const config = (at: ModelServer): ModelConfig => ({ provider: 'openai-compatible', model: 'm', api_key: 'k', base_url: at.url })
+  const models = createModels({ primary: config(first), fallback: [config(second), { ...config(second), model: 'other' }] }, deps)
+  const { usage: used } = await ask(models)
+  assert.deepEqual([used.model, used.place, used.input], ['m', 'llms.fallback[0]', 20])
+  const alone = await ask(createModels({ primary: config(await server({ usage })), fallback: [] }, deps))
+  assert.equal('place' in alone.usage, false)
+})

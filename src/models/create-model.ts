@@ -1,4 +1,4 @@
-import type { Model } from '../agent/model.ts'
+import type { Model, ModelReply } from '../agent/model.ts'
 import type { JsonObject } from '../agent/messages.ts'
 import { abilitiesOf, type ModelAbilities, wireOf } from '../configuration/models/abilities.ts'
 import {
@@ -8,7 +8,7 @@ import {
   type ChatCompletionsProvider,
   type ChatCompletionsTraits,
 } from '../configuration/providers.ts'
-import { ConfigError, problemAt, type Path } from '../configuration/problems.ts'
+import { ConfigError, formatPath, problemAt, type Path } from '../configuration/problems.ts'
 import { resolveReferences, type Environment } from '../configuration/references.ts'
 import type { AgentConfig, ModelConfig } from '../configuration/schema.ts'
 import { toAiSdkModel, toResponsesModel, type ModelLine } from './ai-sdk/providers.ts'
@@ -27,19 +27,51 @@ export interface ModelDependencies {
 }
 
 /** Combines the primary model and its fallbacks. Throws a `ConfigError` with the faulty fields of the first faulty model. */
-export function createModels({ primary, fallback }: Pick<AgentConfig['llms'], 'primary' | 'fallback'>, deps: ModelDependencies): Model {
+export function createModels(llms: AgentConfig['llms'], deps: ModelDependencies): Model {
+  const { primary, fallback } = llms
   const configs: [Path, ModelConfig][] = [
     [['llms', 'primary'], primary],
     ...fallback.map((config, index): [Path, ModelConfig] => [['llms', 'fallback', index], config]),
   ]
-  const models = configs.map(([at, config], index) => withPath(at, () => createModel(config, deps, { isFallback: index > 0 })))
+  const models = configs.map(([at, config], index) =>
+    placed(
+      llms,
+      at,
+      config,
+      withPath(at, () => createModel(config, deps, { isFallback: index > 0 })),
+    ),
+  )
   return withRetry(models, deps.retry)
 }
 
 /** The model for background work: `llms.small`, or else the primary model. Undefined if that is the embedded model. */
-export function createSmallModel({ primary, small = primary }: AgentConfig['llms'], deps: ModelDependencies): Model | undefined {
+export function createSmallModel(llms: AgentConfig['llms'], deps: ModelDependencies): Model | undefined {
+  const { primary, small = primary } = llms
   if (small.provider === 'embedded') return undefined
-  return withRetry([withPath(['llms', small === primary ? 'primary' : 'small'], () => createModel(small, deps))], deps.retry)
+  const at = ['llms', small === primary ? 'primary' : 'small']
+  return withRetry(
+    [
+      placed(
+        llms,
+        at,
+        small,
+        withPath(at, () => createModel(small, deps)),
+      ),
+    ],
+    deps.retry,
+  )
+}
+
+/** Lets a model whose name belongs to a model before it in agent.yaml state its place in its usage: the two may have different prices. */
+function placed({ primary, fallback, small }: AgentConfig['llms'], at: Path, config: ModelConfig, model: Model): Model {
+  const first = [primary, ...fallback, small].find((other) => other?.model === config.model)
+  if (first === config) return model
+  const place = formatPath(at)
+  async function reply(...asked: Parameters<Model['reply']>): Promise<ModelReply> {
+    const made = await model.reply(...asked)
+    return { ...made, usage: { ...made.usage, place } }
+  }
+  return { ...model, place, reply }
 }
 
 /** Creates the adapter of a configured model, without retries. Throws an `Error` such as `api_key: required by openai`. */

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { parseAgentConfig } from '../configuration/parse.ts'
 import type { ModelConfig } from '../configuration/schema.ts'
-import { createFindPrices, pricesDate, pricesOf } from './find-prices.ts'
+import { createFindPrices, findUnpriced, pricesDate, pricesOf } from './find-prices.ts'
 
 const known = (config: ModelConfig) => pricesOf(config, { HOST: 'api.deepseek.com' })
 
@@ -59,4 +59,35 @@ test('agent.yaml overrides a known price, and turns it off', () => {
 test('the date of the price list is that of its version', async () => {
   const { dependencies } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
   assert.deepEqual([dependencies['@pydantic/genai-prices'], pricesDate], ['0.1.8', '2026-09-23'])
+})
+
+test('of two models with one name, each has the prices of its place', () => {
+  const { llms } = parseAgentConfig(`llms:
+  primary: { provider: openai, model: gpt-5, api_key: k, prices: { input: 1, output: 2 } }
+  fallback: [{ provider: azure, model: gpt-5, api_key: k, base_url: 'https://a.example', prices: { input: 5, output: 6 } }]
+  small: { provider: openai, model: gpt-5-mini, api_key: k, prices: none }`)
+  const find = createFindPrices(llms, {})
+  assert.deepEqual(find('gpt-5'), { rates: { input: 1, output: 2 } })
+  assert.deepEqual(find('gpt-5', 'llms.fallback[0]'), { rates: { input: 5, output: 6 } })
+  // A place that another model has taken since: the name decides.
+  assert.deepEqual(find('gpt-5', 'llms.small'), { rates: { input: 1, output: 2 } })
+})
+
+test('a budget in USD needs a price for each model but the embedded one; a budget in tokens needs none', () => {
+  const config = (limit: string) =>
+    parseAgentConfig(`llms:
+  primary: { provider: embedded, model: rules-1 }
+  fallback: [{ provider: openai, model: gpt-5, api_key: k }, { provider: openai, model: of-tomorrow, api_key: k }]
+  small: { provider: openai, model: gpt-5-mini, api_key: k, prices: none }
+  embedding: { provider: openai-compatible, model: e, base_url: 'http://127.0.0.1:1/v1', prices: { input: 0, output: 0 } }
+budgets: [{ name: tenant-month, scope: tenant, window: month, limit: ${limit} }]`)
+  const message = 'has no price, so that budget tenant-month cannot count it'
+  assert.deepEqual(
+    findUnpriced(config('{ tokens: 1, usd: 1 }'), {}).map(({ path, message }) => ({ path, message })),
+    [
+      { path: 'llms.fallback[1].prices', message },
+      { path: 'llms.small.prices', message },
+    ],
+  )
+  assert.deepEqual(findUnpriced(config('{ tokens: 1 }'), {}), [])
 })

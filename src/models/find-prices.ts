@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import type * as GenaiPrices from '@pydantic/genai-prices'
 import { listModels } from '../configuration/models/findings.ts'
 import type { Prices, FindPrices, ModelPrices } from '../configuration/model-schema.ts'
+import { formatPath, problemAt, type ConfigProblem } from '../configuration/problems.ts'
 import type { Provider } from '../configuration/providers.ts'
 import { resolveReferences, type Environment } from '../configuration/references.ts'
 import type { AgentConfig, ModelConfig } from '../configuration/schema.ts'
@@ -12,13 +13,23 @@ export const pricesDate = '2026-09-23'
 /** Prices of the models of a configuration: those of agent.yaml, else those of the price list, which is loaded at its first use. */
 export function createFindPrices(llms: AgentConfig['llms'], environment: Environment): FindPrices {
   const found = new Map<string, ModelPrices | undefined>()
-  return (model) => {
-    if (!found.has(model)) {
-      const listed = listModels(llms).find(({ config }) => config.model === model)
-      found.set(model, listed && pricesOf(listed.config, environment))
+  return (model, place = '') => {
+    const key = `${place} ${model}`
+    if (!found.has(key)) {
+      const named = listModels(llms).filter(({ config }) => config.model === model)
+      const listed = named.find(({ at }) => formatPath(at) === place) ?? named[0]
+      found.set(key, listed && pricesOf(listed.config, environment))
     }
-    return found.get(model)
+    return found.get(key)
   }
+}
+
+/** Models without a price beside a budget in USD, which could not count the calls of these models. */
+export function findUnpriced({ llms, budgets = [] }: Pick<AgentConfig, 'llms' | 'budgets'>, environment: Environment): ConfigProblem[] {
+  const budget = budgets.find(({ limit }) => limit.usd !== undefined)
+  const priced = budget ? listModels(llms).filter(({ config }) => config.provider !== 'embedded') : []
+  const unpriced = priced.filter(({ config }) => !pricesOf(config, environment))
+  return unpriced.map(({ at }) => problemAt([...at, 'prices'], `has no price, so that budget ${budget?.name} cannot count it`))
 }
 
 /** Prices of one configured model. */

@@ -199,7 +199,7 @@ function hasSpoken(messages: readonly Message[]): boolean {
 
 /** Adds the tokens of empty answers of the same model. Another model has other prices, so its tokens cannot be added. */
 function withSpent(reply: ModelReply, spent: readonly ModelUsage[]): ModelReply {
-  const usages = spent.filter(({ model }) => model === reply.usage.model)
+  const usages = spent.filter(({ model, place }) => model === reply.usage.model && place === reply.usage.place)
   return usages.length > 0 ? { ...reply, usage: usages.reduce(addUsage, reply.usage) } : reply
 }
 

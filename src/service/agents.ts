@@ -7,6 +7,7 @@ import { describeOddities } from '../configuration/models/findings.ts'
 import type { Configuration, ConfigurationDependencies } from '../configuration/configuration.ts'
 import { createFileConfiguration } from '../configuration/file/file-configuration.ts'
 import { createFileRecord } from '../configuration/file/file-record.ts'
+import { ConfigError } from '../configuration/problems.ts'
 import type { Environment } from '../configuration/references.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
 import { openSharedConfiguration } from '../configuration/shared/shared-configuration.ts'
@@ -23,7 +24,7 @@ import { plainBox, type SecretBox } from '../store/secrets/secret-box.ts'
 import { createToolCatalogs, type ToolCatalogs } from '../tools/catalog.ts'
 import { createSmallModel, createModels } from '../models/create-model.ts'
 import { createEmbedder } from '../models/embeddings/create-embedder.ts'
-import { createFindPrices } from '../models/find-prices.ts'
+import { createFindPrices, findUnpriced } from '../models/find-prices.ts'
 import { runsCode } from '../configuration/change/rules.ts'
 import { checkModels } from '../models/check-models.ts'
 
@@ -139,10 +140,11 @@ interface AgentMaking {
 }
 
 /**
- * Makes the parts of an agent from a configuration. Throws `ConfigError` for unusable models; unusable tools are listed
+ * Makes the parts of an agent from a configuration. Throws `ConfigError` for unusable models, and those without the prices that a budget needs; unusable tools are listed
  * with their error.
  */
 function createParts(config: AgentConfig, version: string, making: AgentMaking): AgentParts {
+  refuseUnpriced(config, making)
   const model = createModels(config.llms, making)
   const small = createSmallModel(config.llms, making)
   const embedder = createEmbedder(config.llms.embedding, making)
@@ -150,11 +152,17 @@ function createParts(config: AgentConfig, version: string, making: AgentMaking):
   return { version, config, model, small, embedder, findPrices, tools: making.catalogs.open(config.tools, config.approvals) }
 }
 
+function refuseUnpriced(config: AgentConfig, { environment }: AgentMaking): void {
+  const unpriced = config.budgets ? findUnpriced(config, environment) : []
+  if (unpriced.length > 0) throw new ConfigError(unpriced)
+}
+
 /** Time limit: models for answers are checked in parallel, then the embedding model. */
 const tryModelMs = 5000
 
 /** Tries the models, and all tools without commands and foreign code; returns a line per failure. */
 export async function tryOut(config: AgentConfig, making: AgentMaking): Promise<string[]> {
+  refuseUnpriced(config, making)
   createModels(config.llms, making)
   createSmallModel(config.llms, making)
   createEmbedder(config.llms.embedding, making)

@@ -5,6 +5,7 @@ import type { CurrentAgent } from '../../configuration/agent.ts'
 import { reasoningEfforts } from '../../agent/model.ts'
 import { listModels, type ListedModel } from '../../configuration/models/findings.ts'
 import { Prices, type ModelPrices } from '../../configuration/model-schema.ts'
+import { formatPath } from '../../configuration/problems.ts'
 
 export const Metadata = namedObject('AgentMetadata', {
   body: Type.Object({
@@ -92,7 +93,7 @@ export function agentModelRoutes(app: App, { agent }: { agent: CurrentAgent }): 
     }),
     async () => {
       const { config, findPrices } = agent()
-      const models = listModels(config.llms).map((listed) => toView(listed, findPrices(listed.config.model)))
+      const models = listModels(config.llms).map((listed) => toView(listed, findPrices(listed.config.model, formatPath(listed.at))))
       return { models, count: models.length }
     },
   )

@@ -230,11 +230,13 @@ export function toUsage(calls: readonly ModelUsage[], steps: readonly Step[], { 
     const { input, output, cachedInput, cacheWrite, reasoning } = ofModel.reduce(addUsage)
     const details = { input, output, cached_input: cachedInput, ...(cacheWrite && { cache_write: cacheWrite }), reasoning }
     const tokens: UsageEntry = { costAttribute: model, usage: input + output, unit: 'tokens', details }
-    const prices = findPrices(model)
-    if (!prices) return [tokens]
-    // A call has a price of its own: a long call may cost more for each token.
-    const cost = ofModel.reduce((sum, call) => sum + costOf(call, prices), 0)
-    return [tokens, { costAttribute: model, usage: cost, unit: 'USD' } satisfies UsageEntry]
+    // A call has a price of its own: a long call may cost more for each token, and two models of one name may differ.
+    const costs = ofModel.flatMap((call) => {
+      const prices = findPrices(model, call.place)
+      return prices ? [costOf(call, prices)] : []
+    })
+    if (costs.length === 0) return [tokens]
+    return [tokens, { costAttribute: model, usage: costs.reduce((sum, cost) => sum + cost), unit: 'USD' } satisfies UsageEntry]
   })
   return steps.length === 0 ? ofModels : [...ofModels, ...toolUsage(steps), ...toolCosts(steps, config.tools)]
 }

@@ -103,3 +103,13 @@ test('calls that the provider ran have the price of their tool, without failed c
     { costAttribute: 'tool:web_search', usage: 0.5, unit: 'USD' },
   ])
 })
+
+test('two models of one name are one line of tokens, and each call has the price of its own model', () => {
+  const rates = (input: number) => ({ rates: { input, output: 0 } })
+  const findPrices = (_: string, place?: string) => (place === 'llms.fallback[0]' ? rates(5) : rates(1))
+  const [tokens, usd] = toUsage([used('a', 1_000_000, 0), { ...used('a', 1_000_000, 0), place: 'llms.fallback[0]' }], [], {
+    ...free,
+    findPrices,
+  })
+  assert.deepEqual([tokens?.usage, usd?.usage], [2_000_000, 6])
+})

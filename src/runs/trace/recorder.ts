@@ -171,7 +171,7 @@ export class TraceRecorder {
     const begun = this.open.get(callId) ?? this.add(callId, startedAt)
     this.open.delete(callId)
     const { attempts = [], ...record } = begun
-    const prices = this.options.agent.findPrices(usage.model)
+    const prices = this.options.agent.findPrices(usage.model, usage.place)
     const cost = prices && costOf(usage, prices)
     this.complete.push({
       ...record,
