@@ -85,7 +85,6 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const configured = { settings, environment, tools, database, shared, mayMakeSample, now, newId, log }
   const { agents, configuration, follow } = await openAgents(stack, configured)
   const agent = agents.current
-  followAgent(agent)
   const access = await openAccess(stack, { agent, database, settings, secrets, bus, changes, now, log })
   const { verifier, keyUse, signing, adminKeyFile } = access
   const signIn = openConsole(stack, { database, settings, bus, outbound, keys: access.keyRules, now, log })
@@ -93,6 +92,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const publicUrl = () => settings.publicUrl ?? frontDoor?.url ?? boundAddress(app, settings.host)
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, { signal })
   const { budgets, budgetStore } = openBudgets(database, { agent, settings, holder: holder.id, now, newId, log })
+  followAgent(agent, budgets)
   const common = { agent, budgets, holder: holder.id, database, settings, jobs, bus, now, newId, sleep: pause, log }
   const files = await openFiles(stack, { ...common, bytes, sessions: sessionStore, signing, publicUrl, knowledgeStore, root: tools.files })
   const { artifacts, uploads } = files.services
@@ -136,6 +136,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   let isStopping = false
   const services = {
     agent,
+    budgets,
     configuration,
     keys: access.keys,
     memories,

@@ -112,7 +112,7 @@ export async function execute(
   if (answer) return ended(prepared, step, toClientOutcome(answer))
   if (!tool || fault) return ended(prepared, step, refused(fault ?? ''))
   const { headers, caller, session, sessionId, contextFiles, latestOutput = noOutput, keepArtifact, showImage, signal, now } = options
-  const { filters, model, trace, suspensionOf } = options
+  const { filters, model, meter, trace, suspensionOf } = options
   const traceparent = trace?.traceparentOf(call.id)
   const callContext = {
     callId: call.id,
@@ -123,6 +123,7 @@ export async function execute(
       sample: (request: SampleRequest, by: AbortSignal) =>
         sample(request, by, { model, callId: call.id, tool: tool.name, trace, emit: inner.emit, now }),
     }),
+    ...(meter && { meter }),
     ...(suspensionOf && { maySuspend: true }),
     ...(suspension && { resumed: toResumed(suspension, options) }),
     ...(filters.length === 0 ? wholeScope : scopeOf(tool, options.allTools ?? options.tools(), filters)),

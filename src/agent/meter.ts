@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts'
 import type { PendingCall } from './approval.ts'
-import type { Model, ModelMeter } from './model.ts'
+import type { Embedder, Model, ModelMeter } from './model.ts'
 
 /** A budget cannot pay for a model call. */
 export class BudgetSpent extends ServiceError {
@@ -35,4 +35,9 @@ export function toBudgetCall({ budget, needed, resetsAt }: BudgetSpent, callId: 
 /** A model whose calls a meter pays for. */
 export function metered(model: Model, meter: ModelMeter): Model {
   return { ...model, reply: (request, sink, signal) => model.reply({ ...request, meter }, sink, signal) }
+}
+
+/** An embedder whose calls a meter pays for. */
+export function meteredEmbedder(embedder: Embedder, meter: ModelMeter): Embedder {
+  return { ...embedder, embed: (texts, signal, options) => embedder.embed(texts, signal, { ...options, meter }) }
 }

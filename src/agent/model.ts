@@ -61,8 +61,8 @@ export interface ModelMeter {
    * not answer: then the attempt must not be made.
    */
   hold(model: Model, request: ModelRequest): Promise<PaidAttempt>
-  /** The same for texts that an embedding model turns into vectors; `model` is the name that has the price. */
-  holdTexts(model: string, texts: readonly string[]): Promise<PaidTexts>
+  /** The same for texts that an embedding model turns into vectors. */
+  holdTexts(model: Pick<Model, 'name' | 'place'>, texts: readonly string[]): Promise<PaidTexts>
 }
 
 export interface PaidAttempt {
@@ -304,4 +304,6 @@ export interface EmbedOptions {
   dimensions?: number | undefined
   /** Called with the tokens of the texts, as the provider counted them. */
   onTokens?(tokens: number): void
+  /** Absent: nothing limits what the call may cost, or the call costs nothing. */
+  meter?: ModelMeter | undefined
 }

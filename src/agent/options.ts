@@ -3,7 +3,7 @@ import type { Decision, Suspension } from './approval.ts'
 import type { Caller, DataFilter, DataScope, ShowImage, Tool } from './tool.ts'
 import type { KeepArtifact, JsonSchema, JsonValue, Message } from './messages.ts'
 import type { Emit, EndReason } from './events.ts'
-import type { Model, ModelOptions, RunTrace } from './model.ts'
+import type { Model, ModelMeter, ModelOptions, RunTrace } from './model.ts'
 
 /** Everything that an agent needs: its model and tools, its position, and the outside world as arguments. */
 export interface LoopOptions extends CallOptions {
@@ -82,6 +82,8 @@ export interface CallOptions {
   suspensionOf?(callId: string): Suspension | undefined
   /** The model of the agent, for servers that may ask it during a call. */
   model?: Model
+  /** Pays for what tools ask of models; absent: no budget is configured. */
+  meter?: ModelMeter
   caller: Caller
   /** Key of the conversation, unique over all callers. */
   session: string

@@ -122,8 +122,8 @@ function createFindTools(options: ToolOfferOptions): Tool {
     timeoutMs: 10_000,
     maxOutputCharacters: 40_000,
     check: checkQuery,
-    async execute({ query, limit = limits.byDefault }, { log, signal }): Promise<JsonValue> {
-      const hits = await find(shortened(String(query)), findable, { limit: Number(limit), filters, signal })
+    async execute({ query, limit = limits.byDefault }, { log, signal, meter }): Promise<JsonValue> {
+      const hits = await find(shortened(String(query)), findable, { limit: Number(limit), filters, signal, meter })
       const names = new Map([...nameTools([...options.tools()])].map(([name, tool]) => [tool, name]))
       log(`${hits.length} of ${findable.length} tools fit best.`)
       const tools = hits.map((tool) => summary(names.get(tool) ?? tool.name, describe(tool), tool))

@@ -11,7 +11,7 @@ import type {
   AssistantMessage,
   UserMessage,
 } from './messages.ts'
-import type { ModelReply, ProviderTool } from './model.ts'
+import type { ModelMeter, ModelReply, ProviderTool } from './model.ts'
 
 /** Port: a tool of the agent. Adapters live in tools/. */
 export interface Tool {
@@ -109,6 +109,8 @@ export interface ToolContext {
   inner?: InnerAgent
   /** Asks the model of the run for a server; absent outside of a run. */
   sample?: Sample
+  /** Pays for what the tool asks of a model, such as the vector of a query; absent: the search decides who pays. */
+  meter?: ModelMeter
   /** True when the tool may throw `Suspended`, because the run can wait for its caller. */
   maySuspend?: boolean
   /** Present when the call goes on after it was suspended. */
@@ -164,7 +166,7 @@ export type ToolSearch = (
 export type ToolFinder = (
   query: string,
   tools: readonly Tool[],
-  options: { limit: number; filters: readonly DataFilter[]; signal: AbortSignal },
+  options: { limit: number; filters: readonly DataFilter[]; signal: AbortSignal; meter?: ModelMeter | undefined },
 ) => Promise<readonly Tool[]>
 
 /** A listed tool, which may be unusable at the moment. */

@@ -1,5 +1,5 @@
 import type { Budget } from '../configuration/budget-schema.ts'
-import { type Account, type Limit, type Payer, serviceSubject } from './budget.ts'
+import { type Account, type Limit, type Payer, serviceSubject, serviceTenant } from './budget.ts'
 import { windowAt } from './windows.ts'
 
 /** Units of 10^-9 USD in a USD. */
@@ -53,7 +53,7 @@ function subjectOf({ scope }: Budget, { tenant, owner, requestId, session }: Pay
     case 'caller':
       return owner
     case 'tenant':
-      return tenant
+      return tenant === serviceTenant ? undefined : tenant
     case 'service':
       return serviceSubject
   }

@@ -111,3 +111,6 @@ export interface BudgetStore {
 
 /** The name of the service as a subject; as a tenant of rows it is `serviceTenant`. */
 export const serviceSubject = '*'
+
+/** The tenant of the windows of the whole service, and of the service as a payer. No tenant has this name, because names contain no control characters. */
+export const serviceTenant = '\u0001'

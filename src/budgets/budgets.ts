@@ -1,7 +1,7 @@
-import type { BudgetSpent } from '../agent/meter.ts'
+import { type BudgetSpent, metered, meteredEmbedder } from '../agent/meter.ts'
 import type { AgentParts } from '../configuration/agent.ts'
 import { accountsOf } from './accounts.ts'
-import type { Account, AccountState, BudgetStore, Payer } from './budget.ts'
+import type { Account, AccountState, BudgetStore, Payer, Settlement } from './budget.ts'
 import { mostOf } from './estimate.ts'
 import { leastOutput, Meter, type MeterDeps, StoreClock } from './meter.ts'
 import { canPay, leftIn, refuse } from './refusal.ts'
@@ -9,17 +9,20 @@ import { canPay, leftIn, refuse } from './refusal.ts'
 /** The agent whose budgets and prices apply. */
 type Priced = Pick<AgentParts, 'config' | 'findPrices' | 'model'>
 
+/** The models of work beside runs. */
+type Helpers = Pick<AgentParts, 'small' | 'embedder'>
+
 /** The budgets of the service. Call none of these for an agent without `budgets`. */
 export interface Budgets {
-  /** The meter of a run under a fence, or of a job, which has the fence 0. */
+  /** The meter of a run under a fence; of work outside of runs with the fence 0, whose attempts are settled one by one. */
   open(payer: Payer & { fence: number }, agent: Priced): Meter
   /** Why a new run may not begin: a budget cannot pay a short answer to `question`. */
   refusalOf(payer: Payer, agent: Priced, question: string): Promise<BudgetSpent | undefined>
-  /** Settles what a job did cost. */
-  settle(payer: Payer, meter: Meter): Promise<void>
+  /** The models of an agent for work outside of runs, whose calls `payer` pays for. May be called for an agent without `budgets`. */
+  modelsFor(payer: Payer, agent: Priced & Helpers): Helpers
 }
 
-export interface BudgetsOptions extends Omit<MeterDeps, 'clock' | 'store' | 'keep'> {
+export interface BudgetsOptions extends Omit<MeterDeps, 'clock' | 'store' | 'keep' | 'settle'> {
   store: BudgetStore
   now(): number
 }
@@ -35,6 +38,8 @@ const ampleShare = 0.1
 export function createBudgets({ store, now, ...deps }: BudgetsOptions): Budgets {
   const clock = new StoreClock(now)
   const known = new Map<string, { state: AccountState; at: number }>()
+  /** What a database that was gone did not settle, by tenant: the next settlement of the tenant settles it too. */
+  const unpaid = new Map<string, Settlement[]>()
 
   function keep({ tenant }: Payer, states: readonly AccountState[]): void {
     const at = now()
@@ -42,6 +47,23 @@ export function createBudgets({ store, now, ...deps }: BudgetsOptions): Budgets 
     for (const name of known.keys()) {
       if (known.size <= maxKnown) break
       known.delete(name)
+    }
+  }
+
+  function open(payer: Payer & { fence: number }, agent: Priced): Meter {
+    const { tenant } = payer
+    const kept = { keep: (states: readonly AccountState[]) => keep(payer, states), settle: (one: Settlement) => void settle(tenant, one) }
+    return new Meter(payer, planOf(agent), { ...deps, store, clock, ...kept })
+  }
+
+  async function settle(tenant: string, settlement: Settlement): Promise<void> {
+    const due = [...(unpaid.get(tenant) ?? []), settlement]
+    unpaid.delete(tenant)
+    try {
+      await store.settle(tenant, due)
+    } catch (error) {
+      unpaid.set(tenant, [...(unpaid.get(tenant) ?? []), ...due])
+      deps.onFault(error)
     }
   }
 
@@ -54,7 +76,14 @@ export function createBudgets({ store, now, ...deps }: BudgetsOptions): Budgets 
   }
 
   return {
-    open: (payer, agent) => new Meter(payer, planOf(agent), { ...deps, store, clock, keep: (states) => keep(payer, states) }),
+    open,
+
+    modelsFor(payer, agent) {
+      const { small, embedder, config } = agent
+      if (!config.budgets) return { small, embedder }
+      const meter = open({ ...payer, fence: 0 }, agent)
+      return { small: small && metered(small, meter), embedder: embedder && meteredEmbedder(embedder, meter) }
+    },
 
     async refusalOf(payer, agent, question) {
       const accounts = accountsOf(agent.config.budgets ?? [], payer, clock.now())
@@ -64,10 +93,6 @@ export function createBudgets({ store, now, ...deps }: BudgetsOptions): Budgets 
       const least = mostOf(Math.ceil(Buffer.byteLength(question) / 2), leastOutput, agent.findPrices(agent.model.name))
       const index = states.findIndex((state) => !canPay(state, least))
       return index === -1 ? undefined : refuse(accounts[index]!, states[index]!, least, clock.now())
-    },
-
-    async settle({ tenant }, { unsettled }) {
-      if (unsettled.length > 0) await store.settle(tenant, unsettled.splice(0))
     },
   }
 }

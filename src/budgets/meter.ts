@@ -1,5 +1,5 @@
 import type { BudgetSpent } from '../agent/meter.ts'
-import type { Model, ModelMeter, ModelRequest, PaidAttempt, PaidTexts } from '../agent/model.ts'
+import type { Model, ModelError, ModelMeter, ModelReply, ModelRequest, ModelUsage, PaidAttempt, PaidTexts } from '../agent/model.ts'
 import type { Budget } from '../configuration/budget-schema.ts'
 import type { FindPrices } from '../configuration/model-schema.ts'
 import { accountsOf } from './accounts.ts'
@@ -31,6 +31,8 @@ export interface MeterDeps {
   onFault(error: unknown): void
   /** Receives the states of windows, as each reservation shows them. */
   keep(states: readonly AccountState[]): void
+  /** Settles an attempt that no commit of a run settles. Must not throw. */
+  settle(settlement: Settlement): void
 }
 
 /** The clock of the database, as far as its answers have shown. */
@@ -85,22 +87,24 @@ export class Meter implements ModelMeter {
     return {
       request: { ...request, options: { ...request.options, maxOutputTokens: output } },
       end: ({ reply, error }, received) => {
-        if (reply) keepCount(request, reply.usage)
-        const made = Math.min(output + reasoningTokens, Math.ceil(received / 2))
-        const usage = reply?.usage ?? (error?.isFree ? { input: 0, output: 0 } : { input, output: made })
-        this.unsettled.push({ id, cost: amountOf(usage, prices) })
+        if (reply && reply.usage.input > 0) keepCount(request, reply.usage)
+        const usage = usageOf({ reply, error, input, output: output + reasoningTokens, received })
+        const settlement = { id, cost: amountOf(usage, prices) }
+        if (this.payer.fence > 0) this.unsettled.push(settlement)
+        else this.deps.settle(settlement)
       },
     }
   }
 
-  async holdTexts(model: string, texts: readonly string[]): Promise<PaidTexts> {
-    const prices = this.plan.findPrices(model)
+  /** Vectors may arrive after the end of the run that asked for them, so their attempts are settled on their own. */
+  async holdTexts({ name, place }: Pick<Model, 'name' | 'place'>, texts: readonly string[]): Promise<PaidTexts> {
+    const prices = this.plan.findPrices(name, place)
     const amount = amountOf({ input: textTokens(texts), output: 0 }, prices)
     const id = await this.holdAmount({ most: () => amount, least: amount, shrink: () => false })
     return {
       end: (tokens, isFree = false) => {
         const cost = tokens === undefined ? (isFree ? { nanoUsd: 0, tokens: 0 } : amount) : amountOf({ input: tokens, output: 0 }, prices)
-        this.unsettled.push({ id, cost })
+        this.deps.settle({ id, cost })
       },
     }
   }
@@ -145,6 +149,25 @@ export class Meter implements ModelMeter {
       this.deps.store.warn(this.payer.tenant, account, this.deps.clock.now()).catch(this.deps.onFault)
     }
   }
+}
+
+interface EndedAttempt {
+  reply: ModelReply | undefined
+  error: ModelError | undefined
+  /** The tokens that were held. */
+  input: number
+  output: number
+  /** Bytes of text that arrived. */
+  received: number
+}
+
+/** The tokens of an attempt: as the provider counted, else its input and the text that arrived. No request has an input without a token. */
+function usageOf({ reply, error, input, output, received }: EndedAttempt): Pick<ModelUsage, 'input' | 'output'> & Partial<ModelUsage> {
+  if (reply && reply.usage.input > 0) return reply.usage
+  if (!reply && error?.isFree) return { input: 0, output: 0 }
+  const calls = reply?.toolCalls.reduce((sum, { name, arguments: text }) => sum + name.length + Buffer.byteLength(text), 0) ?? 0
+  const made = Math.min(output, Math.ceil((received + calls) / 2))
+  return { input, output: Math.max(made, reply?.usage.output ?? 0) }
 }
 
 interface Wish {

@@ -1,3 +1,4 @@
+import type { ModelMeter } from '../agent/model.ts'
 import type { Metadata, Section } from '../files/document.ts'
 
 /** `waiting` and `indexing` documents are not searched yet, `failed` ones never. */
@@ -71,6 +72,8 @@ export interface TenantSearch {
   limit: number
   isVisible(document: ReadyDocument): boolean
   signal: AbortSignal
+  /** Pays for the vector of the query; absent: the tenant. */
+  meter?: ModelMeter | undefined
 }
 
 export interface TenantResult {

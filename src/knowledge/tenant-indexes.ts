@@ -35,7 +35,7 @@ export function createTenantIndexes(options: TenantIndexesOptions): TenantDocume
   async function openIndex(tenant: string): Promise<TenantIndex> {
     await closing.get(tenant)
     const name = `uploads-${createHash('sha256').update(tenant).digest('hex').slice(0, 24)}`
-    return new TenantIndex(tenant, { store, passages, onFault, retriever: await search.open(name) })
+    return new TenantIndex(tenant, { store, passages, onFault, retriever: await search.open(name, { tenant }) })
   }
 
   function acquire(tenant: string): OpenIndex {
@@ -138,11 +138,11 @@ class TenantIndex {
     return { added: this.adding ?? Promise.resolve() }
   }
 
-  async search(query: string, { limit, signal, isVisible }: TenantSearch): Promise<TenantResult['hits']> {
+  async search(query: string, { limit, signal, meter, isVisible }: TenantSearch): Promise<TenantResult['hits']> {
     const { documents } = this
     const newest = newestOf(documents.values().filter(isVisible))
     const isNewest = (id: string) => newest.get(documents.get(id)?.version ?? '')?.id === id
-    const hits = await this.deps.retriever.search(query, { limit, signal, isVisible: isNewest })
+    const hits = await this.deps.retriever.search(query, { limit, signal, meter, isVisible: isNewest })
     return hits.flatMap((hit) => {
       const document = documents.get(hit.document)
       return document ? [{ document, passage: toSection(hit), score: hit.score }] : []

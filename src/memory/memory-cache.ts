@@ -1,6 +1,6 @@
 import { callerKey, type Owner } from '../access/owner.ts'
 import { PassageIndex } from '../search/word-index.ts'
-import type { Embedder } from '../agent/model.ts'
+import type { Embedder, ModelMeter } from '../agent/model.ts'
 import type { Memory, MemoryStore } from './memory.ts'
 import type { CallerMemories, Recall, RecalledMemories } from './recall.ts'
 
@@ -104,16 +104,18 @@ interface AskingRun {
   request: { filters: readonly unknown[] }
   agent: { config: { memory: { recall: number } } }
   signal: AbortSignal
+  /** Pays for the vector of the question. */
+  meter?: ModelMeter | undefined
 }
 
 /** Memories for the question of a run; undefined, at once, for the many callers without memories. */
 export type RecallForRun = (run: AskingRun) => Promise<RecalledMemories | undefined> | undefined
 
 export function createRecallForRun(cache: MemoryCache, recall: Recall, encoder: () => Embedder | undefined): RecallForRun {
-  return ({ key, input, request, agent, signal }) => {
+  return ({ key, input, request, agent, signal, meter }) => {
     const limit = agent.config.memory.recall
     const loading = limit === 0 ? undefined : cache.get(key)
-    return loading && recall(loading, input, { limit, embedder: encoder(), withoutTools: request.filters.length > 0, signal })
+    return loading && recall(loading, input, { limit, embedder: encoder(), withoutTools: request.filters.length > 0, signal, meter })
   }
 }
 

@@ -1,4 +1,5 @@
-import type { Embedder } from '../agent/model.ts'
+import { BudgetSpent, meteredEmbedder } from '../agent/meter.ts'
+import type { Embedder, ModelMeter } from '../agent/model.ts'
 import { orAborted } from '../concurrency/or-aborted.ts'
 import { mix } from '../search/rank.ts'
 import type { PassageIndex } from '../search/word-index.ts'
@@ -17,6 +18,8 @@ export interface RecallOptions {
   /** True to leave out memories from tools, which may reveal data that this run must not see. */
   withoutTools?: boolean
   signal: AbortSignal
+  /** Pays for the vector of the question; absent: no budget is configured. */
+  meter?: ModelMeter | undefined
 }
 
 /** Returns the memories to put before a caller's question; undefined for none. Never throws. */
@@ -55,16 +58,17 @@ export function createRecall({ now, onFault }: RecallDependencies): Recall {
   }
 
   /** The vector matters only when there are more memories than can be shown. */
-  async function vectorOf({ memories }: CallerMemories, question: string, { limit, embedder, signal }: RecallOptions) {
+  async function vectorOf({ memories }: CallerMemories, question: string, { limit, embedder, signal, meter }: RecallOptions) {
     if (!embedder || memories.length <= limit || !memories.some(({ vector }) => vector?.model === embedder.name)) return undefined
     if (now() < (rests.get(embedder.name) ?? 0)) return undefined
     try {
       const limited = AbortSignal.any([signal, AbortSignal.timeout(embedMs)])
-      const [vector] = await orAborted(toVectors(embedder, [question.slice(0, maxQuestion).toWellFormed()], limited), limited)
+      const text = question.slice(0, maxQuestion).toWellFormed()
+      const [vector] = await orAborted(toVectors(meter ? meteredEmbedder(embedder, meter) : embedder, [text], limited), limited)
       return vector
     } catch (error) {
       // Search by words still works, and the next chats do not wait.
-      if (signal.aborted) return undefined
+      if (signal.aborted || error instanceof BudgetSpent) return undefined
       rests.set(embedder.name, now() + restMs)
       onFault(new Error(`${embedder.name} gave no vector in time; memories are found by words for a while.`, { cause: error }))
       return undefined

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import {
+  type EmbedOptions,
   ModelError,
   type Model,
   type ModelAttempt,
@@ -91,6 +92,10 @@ async function tryOnce(
   }
   const { trace, meter, ...asked } = request
   const paid = meter && (await meter.hold(model, asked))
+  if (paid && signal.aborted) {
+    paid.end({ error: new ModelError('unavailable', 'The request was not sent.', { isFree: true }) }, 0)
+    signal.throwIfAborted()
+  }
   const plain = paid?.request ?? asked
   const attempt = trace?.attempt(model, plain)
   let outcome: Parameters<ModelAttempt['end']>[0] = {}
@@ -124,23 +129,45 @@ async function tryOnce(
   }
 }
 
+interface EmbeddingLine {
+  /** The name of the model, which has the price. */
+  model: string
+  origin: Origin
+  /** Time limit of the call. */
+  limitMs: number
+}
+
 /**
- * Makes the attempt of an embedding call, with the time limit of the call: an embedding call has a single attempt. `send` asks the provider.
- * Throws a `ModelError`, also for an answer that does not have a vector for each text.
+ * Makes the attempt of an embedding call, with the time limit of the call: an embedding call has a single attempt. `send` asks the provider, and
+ * states the tokens that the provider counted. Throws a `ModelError`, also for an answer that does not have a vector for each text.
  */
 export async function embedOnce(
-  { origin, limitMs }: { origin: Origin; limitMs: number },
+  { model, origin, limitMs }: EmbeddingLine,
   texts: readonly string[],
   signal: AbortSignal,
-  send: (limited: AbortSignal) => Promise<unknown[]>,
+  { meter, onTokens }: Pick<EmbedOptions, 'meter' | 'onTokens'>,
+  send: (limited: AbortSignal, count: (tokens: number) => void) => Promise<unknown[]>,
 ): Promise<number[][]> {
+  const paid = await meter?.holdTexts({ name: model, place: 'llms.embedding' }, texts)
+  let tokens = 0
+  let outcome: { tokens?: number; isFree?: boolean } = {}
   try {
-    const vectors = await send(AbortSignal.any([signal, AbortSignal.timeout(limitMs)]))
+    outcome = { isFree: signal.aborted }
+    signal.throwIfAborted()
+    const vectors = await send(AbortSignal.any([signal, AbortSignal.timeout(limitMs)]), (more) => {
+      tokens += more
+      onTokens?.(more)
+    })
+    outcome = tokens > 0 ? { tokens } : {}
     if (areVectors(vectors, texts.length)) return vectors
     throw new ModelError('unavailable', `${origin.label} returned no vectors, or a wrong number of vectors`)
-  } catch (error) {
+  } catch (thrown) {
     signal.throwIfAborted()
-    throw toModelError(origin, error, false)
+    const error = toModelError(origin, thrown, false)
+    if (error instanceof ModelError && error.isFree && tokens === 0) outcome = { isFree: true }
+    throw error
+  } finally {
+    paid?.end(outcome.tokens, outcome.isFree)
   }
 }
 

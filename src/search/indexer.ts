@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Embedder } from '../agent/model.ts'
+import type { Embedder, ModelMeter } from '../agent/model.ts'
 import { orAborted } from '../concurrency/or-aborted.ts'
 import { settlesWithin } from '../concurrency/settles-within.ts'
 import { messageOf } from '../errors.ts'
@@ -8,6 +8,8 @@ import { toByteVector, type VectorStore } from './vectors.ts'
 
 interface IndexerOptions {
   encoder(): Embedder | undefined
+  /** Pays for the vectors of a tenant's documents, or of the service's own. */
+  meterOf(tenant: string | undefined): ModelMeter | undefined
   store: VectorStore
   onFault(error: unknown): void
   /** Milliseconds before the next look at vectors that another process makes. */
@@ -33,6 +35,8 @@ type Outcome = 'done' | 'more' | 'elsewhere'
 
 interface Task {
   tier: Tier
+  /** Who pays; undefined: the service. */
+  tenant: string | undefined
   /** Resolves when stored vectors have been loaded, whatever other tiers are being indexed. */
   loaded: Promise<void>
   failures: number
@@ -54,8 +58,8 @@ export class Indexer {
   }
 
   /** Starts, or goes on after passages were added. Resolves when vectors that are already stored have been loaded; never rejects. */
-  index(tier: Tier): Promise<void> {
-    const task = this.tasks.get(tier) ?? { tier, loaded: this.loadFirst(tier), failures: 0, notBefore: 0 }
+  index(tier: Tier, tenant?: string): Promise<void> {
+    const task = this.tasks.get(tier) ?? { tier, tenant, loaded: this.loadFirst(tier), failures: 0, notBefore: 0 }
     this.tasks.set(tier, task)
     this.running ??= this.run()
       .catch(() => undefined)
@@ -116,7 +120,7 @@ export class Indexer {
   }
 
   private async round(task: Task, encoder: Embedder): Promise<Outcome> {
-    const { store } = this.options
+    const { store, meterOf } = this.options
     await task.loaded
     const rest = await this.load(task.tier, encoder)
     if (rest.length === 0) {
@@ -129,7 +133,7 @@ export class Indexer {
       const startedAt = performance.now()
       const signal = AbortSignal.any([this.closing.signal, AbortSignal.timeout(callMs)])
       const texts = batch.map(({ text }) => text.toWellFormed())
-      const lists = await orAborted(encoder.embed(texts, signal), signal)
+      const lists = await orAborted(encoder.embed(texts, signal, { meter: meterOf(task.tenant) }), signal)
       for (const [index, { hash }] of batch.entries()) vectors.set(hash, toByteVector(lists[index] ?? []).values)
       await this.sleep((performance.now() - startedAt) * pauseFactor)
     }

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../agent/messages.ts'
+import type { ModelMeter } from '../agent/model.ts'
 import type { ByteVector } from './vectors.ts'
 
 /** Port: a search index of documents, which are cut into passages. Finds passages by words and, where an encoder is available, by meaning. */
@@ -44,6 +45,8 @@ export interface RetrieverSearch {
    */
   isVisible?(id: string): boolean
   signal?: AbortSignal
+  /** Pays for the vector of the query; absent: whose documents these are. */
+  meter?: ModelMeter | undefined
 }
 
 export interface PassageHit extends Passage {
@@ -87,6 +90,8 @@ export interface OpenOptions {
   isTransient?: boolean
   /** What people call the index at the moment. */
   label?(): string
+  /** The tenant whose documents these are, and who pays for their vectors; absent: the service. */
+  tenant?: string
 }
 
 /** Where a retriever keeps its passages: in memory while they are few, otherwise on disk. */

@@ -1,4 +1,5 @@
-import type { Embedder } from '../agent/model.ts'
+import { BudgetSpent } from '../agent/meter.ts'
+import type { Embedder, ModelMeter } from '../agent/model.ts'
 import { settlesWithin } from '../concurrency/settles-within.ts'
 import { Indexer } from './indexer.ts'
 import type { OpenOptions, Retriever, Search, SearchProgress, QueryVector } from './retriever.ts'
@@ -9,6 +10,8 @@ import { orAborted } from '../concurrency/or-aborted.ts'
 export interface SearchOptions {
   /** The current encoder; undefined: words alone are searched. */
   encoder?(): Embedder | undefined
+  /** Pays for the vectors of a tenant's documents, or of the service's own; undefined where no budget is configured. */
+  meterOf?: MeterOf
   store?: VectorStore
   /** Folder for indexes that are too large for memory; default: every index is in memory. */
   folder?: string
@@ -22,6 +25,9 @@ export interface SearchOptions {
   pollMs?: number
 }
 
+/** The meter of a tenant, or of the service. */
+export type MeterOf = (tenant: string | undefined) => ModelMeter | undefined
+
 interface OpenRetriever {
   retriever: Promise<Retriever>
   users: number
@@ -31,14 +37,15 @@ interface OpenRetriever {
 export function createSearch(options: SearchOptions = {}): Search {
   const { encoder = () => undefined, store = createVectorMemory(), now = Date.now, onFault = () => {}, queryMs = 1000, pollMs } = options
   const tiers = createTiers({ folder: options.folder, maxInMemory: options.maxInMemory ?? 2000, now })
-  const indexer = new Indexer({ encoder, store, onFault, ...(pollMs !== undefined && { pollMs }) })
+  const { meterOf = () => undefined } = options
+  const indexer = new Indexer({ encoder, meterOf, store, onFault, ...(pollMs !== undefined && { pollMs }) })
   const queryVectors = createQueryVectors({ encoder, limitMs: queryMs, now, onFault })
   /** Versions of a configuration overlap, and share their retrievers. */
   const opened = new Map<string, OpenRetriever>()
   const ready = new Map<string, Retriever>()
 
   async function start(name: string, options: OpenOptions): Promise<Retriever> {
-    const retriever = await openRetriever(name, options, { encoder, queryVectors, indexer, store, tiers, waitMs: queryMs })
+    const retriever = await openRetriever(name, options, { encoder, meterOf, queryVectors, indexer, store, tiers, waitMs: queryMs })
     ready.set(name, retriever)
     return retriever
   }
@@ -74,6 +81,7 @@ export function createSearch(options: SearchOptions = {}): Search {
 
 interface RetrieverParts {
   encoder(): Embedder | undefined
+  meterOf: MeterOf
   queryVectors: QueryVectors
   indexer: Indexer
   store: VectorStore
@@ -89,15 +97,16 @@ const busyMs = 100
 async function openRetriever(
   name: string,
   options: OpenOptions,
-  { encoder, queryVectors, indexer, store, tiers, waitMs }: RetrieverParts,
+  { encoder, meterOf, queryVectors, indexer, store, tiers, waitMs }: RetrieverParts,
 ): Promise<Retriever> {
+  const { tenant } = options
   const tier = await tiers.open(name, options)
   /** True from the first search on: a start computes no vectors. */
   let isPrepared = false
 
   function prepare(): Promise<void> {
     isPrepared = true
-    return encoder() ? indexer.index(tier) : Promise.resolve()
+    return encoder() ? indexer.index(tier, tenant) : Promise.resolve()
   }
 
   /** Vectors of texts that are gone must not stay. */
@@ -132,7 +141,8 @@ async function openRetriever(
       await settlesWithin(prepare(), waitMs)
       const { embedded, passages } = tier.counts(encoder()?.name)
       const isBusy = embedded < passages && indexer.isIndexing(tier)
-      const vector = embedded > 0 ? await queryVectors.of(query, options.signal, isBusy ? busyMs : undefined) : undefined
+      const { meter = meterOf(tenant), signal } = options
+      const vector = embedded > 0 ? await queryVectors.of(query, { meter, signal, maxMs: isBusy ? busyMs : undefined }) : undefined
       return tier.search(query, { ...options, vector })
     },
     prepare: () => void prepare(),
@@ -147,10 +157,17 @@ async function openRetriever(
 /** Turns queries into vectors, in bounded time. */
 interface QueryVectors {
   /**
-   * Undefined when the encoder does not know the language, or gives no vector within the limit: words alone are searched then. Rejects only
-   * when the signal is aborted. `maxMs`: a limit for this query, if it is lower.
+   * Undefined when the encoder does not know the language, gives no vector within the limit, or no budget pays for one: words alone are
+   * searched then. Rejects only when the signal is aborted.
    */
-  of(query: string, signal?: AbortSignal, maxMs?: number): Promise<QueryVector | undefined>
+  of(query: string, options: QueryOptions): Promise<QueryVector | undefined>
+}
+
+interface QueryOptions {
+  meter: ModelMeter | undefined
+  signal: AbortSignal | undefined
+  /** A limit for this query, if it is lower. */
+  maxMs: number | undefined
 }
 
 interface QueryVectorOptions {
@@ -171,13 +188,15 @@ function createQueryVectors({ encoder: current, limitMs, now, onFault }: QueryVe
   const cached = new Map<string, Promise<QueryVector>>()
   let restsUntil = 0
 
-  function start(encoder: Embedder, query: string): Promise<QueryVector> {
+  function start(encoder: Embedder, query: string, meter: ModelMeter | undefined): Promise<QueryVector> {
     const key = `${encoder.name}\n${query}`
-    const computing = cached.get(key) ?? compute(encoder, query)
+    const computing = cached.get(key) ?? compute(encoder, query, meter)
     cached.delete(key)
     cached.set(key, computing)
     computing.catch((error: unknown) => {
       if (cached.get(key) === computing) cached.delete(key)
+      // Other callers have other budgets.
+      if (error instanceof BudgetSpent) return
       restsUntil = now() + restMs
       onFault(error)
     })
@@ -189,13 +208,13 @@ function createQueryVectors({ encoder: current, limitMs, now, onFault }: QueryVe
   }
 
   return {
-    async of(query, signal, maxMs = limitMs) {
+    async of(query, { meter, signal, maxMs = limitMs }) {
       const text = query.slice(0, maxCharacters).toWellFormed()
       const encoder = current()
       if (!encoder || now() < restsUntil || encoder.knows?.(text) === false) return undefined
       const limit = AbortSignal.timeout(Math.min(limitMs, maxMs))
       // A vector that comes too late serves the next search with the same words.
-      const vector = await orAborted(start(encoder, text), signal ? AbortSignal.any([signal, limit]) : limit).catch(() => undefined)
+      const vector = await orAborted(start(encoder, text, meter), signal ? AbortSignal.any([signal, limit]) : limit).catch(() => undefined)
       signal?.throwIfAborted()
       return vector
     },
@@ -203,8 +222,8 @@ function createQueryVectors({ encoder: current, limitMs, now, onFault }: QueryVe
 }
 
 /** Computes the vector even if the search that asked for it has ended. */
-async function compute(encoder: Embedder, query: string): Promise<QueryVector> {
-  const [values] = await encoder.embed([query], AbortSignal.timeout(30_000))
+async function compute(encoder: Embedder, query: string, meter: ModelMeter | undefined): Promise<QueryVector> {
+  const [values] = await encoder.embed([query], AbortSignal.timeout(30_000), { meter })
   if (!values) throw new Error(`${encoder.name} returned no vector.`)
   return { encoder: encoder.name, ...toByteVector(values) }
 }

@@ -26,7 +26,7 @@ interface OpenBudgets {
 export function openBudgets(database: Database, { agent, settings, log, ...options }: BudgetsOptions): OpenBudgets {
   const budgetStore = createBudgetStore(database)
   const overrideStore = { ...createOverrideStore(database), look: budgetStore.look }
-  const onFault = (err: unknown) => log.error({ err }, 'A warning of a budget could not be stored')
+  const onFault = (err: unknown) => log.error({ err }, 'What a budget has paid, or its warning, could not be stored')
   return {
     budgets: createBudgets({ ...options, store: budgetStore, onFault }),
     budgetStore,

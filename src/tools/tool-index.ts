@@ -65,7 +65,7 @@ export function createToolFinder(search: Search): { find: ToolFinder; close(): P
   }
 
   return {
-    async find(query, tools, { limit, filters, signal }) {
+    async find(query, tools, { limit, filters, signal, meter }) {
       const retriever = await (opening ??= search.open(`tools ${randomUUID()}`, { isTransient: true }))
       await prepare(retriever, tools)
       const byId = new Map(
@@ -74,7 +74,7 @@ export function createToolFinder(search: Search): { find: ToolFinder; close(): P
           return [isBare(tool, filters) ? toBare(id) : id, tool]
         }),
       )
-      const hits = await retriever.search(wordsOf(query), { limit, signal, isVisible: (id) => byId.has(id) })
+      const hits = await retriever.search(wordsOf(query), { limit, signal, meter, isVisible: (id) => byId.has(id) })
       return hits.flatMap(({ document }) => byId.get(document) ?? [])
     },
     async close() {

@@ -6,6 +6,7 @@ import { toTokenCount } from '../usage.ts'
 
 interface AiSdkEmbedderOptions {
   name: string
+  model: string
   /** Loads the provider's package. Called once, at the first request. */
   load(): Promise<EmbeddingModelV4>
   /** Time limit for all texts of a request, in milliseconds. */
@@ -18,16 +19,16 @@ export function createAiSdkEmbedder({ name, load, ...limits }: AiSdkEmbedderOpti
   let loading: Promise<EmbeddingModelV4> | undefined
   return {
     name,
-    async embed(texts, signal, { dimensions, onTokens } = {}) {
+    async embed(texts, signal, { dimensions, ...options } = {}) {
       const model = await (loading ??= load())
       const batchSize = (await model.maxEmbeddingsPerCall) ?? texts.length
-      return embedOnce(limits, texts, signal, async (abortSignal) => {
+      return embedOnce(limits, texts, signal, options, async (abortSignal, count) => {
         const vectors: number[][] = []
         for (let start = 0; start < texts.length; start += batchSize) {
           const values = texts.slice(start, start + batchSize)
           const { embeddings, usage } = await model.doEmbed({ values, abortSignal, ...optionsOf(model.modelId, dimensions) })
           vectors.push(...embeddings)
-          onTokens?.(toTokenCount(usage?.tokens))
+          count(toTokenCount(usage?.tokens))
         }
         return vectors
       })

@@ -28,7 +28,7 @@ function create(config: ModelConfig, { environment, connections }: Omit<ModelDep
   if (isAiSdkProvider(provider)) {
     const baseUrl = access.baseUrl?.href.replace(/(?<!\/)\/+$/, '')
     const load = () => loadEmbeddingModel(provider, model, { ...access, baseUrl }, createModelFetch(connections, connectMs))
-    return createAiSdkEmbedder({ name, load, limitMs, origin })
+    return createAiSdkEmbedder({ name, model, load, limitMs, origin })
   }
   const url = toWireUrl(provider, config, access.baseUrl, 'embeddings')
   return createWireEmbedder({

@@ -42,10 +42,10 @@ export function createWireEmbedder({ name, model, url, headers, connectMs, limit
 
   return {
     name,
-    embed: (texts, signal, { dimensions, onTokens } = {}) =>
-      embedOnce({ origin, limitMs }, texts, signal, async (limited) => {
+    embed: (texts, signal, { dimensions, ...options } = {}) =>
+      embedOnce({ model, origin, limitMs }, texts, signal, options, async (limited, count) => {
         const { data, usage } = parse(await post(JSON.stringify({ model, input: texts, dimensions }), limited))
-        onTokens?.(toTokenCount(usage?.prompt_tokens))
+        count(toTokenCount(usage?.prompt_tokens))
         const list: Embedding[] = Array.isArray(data) ? data : []
         return list.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0)).map(({ embedding }) => embedding)
       }),

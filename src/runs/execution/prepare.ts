@@ -138,6 +138,7 @@ export function agentOptions(
   let show: ShowImage | undefined
   const common = {
     trace: run.trace.over(tracer, now),
+    ...(run.meter && { meter: run.meter }),
     headers: request.headers,
     filters: request.filters,
     caller: { tenant: key.tenant, owner: key.owner },

@@ -3,6 +3,7 @@ import { scopeOf } from '../../agent/options.ts'
 import { type Tool } from '../../agent/tool.ts'
 import { runTool } from '../../agent/run-tool.ts'
 import { settlesWithin } from '../../concurrency/settles-within.ts'
+import type { Budgets } from '../../budgets/budgets.ts'
 import type { Agent, CurrentAgent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
 import type { Bus } from '../../replicas/bus.ts'
@@ -27,6 +28,7 @@ import { countCallers, createRemoteExecutions, type AwaitedExecution } from './r
 export interface DirectExecutionDependencies {
   store: ExecutionStore
   agent: CurrentAgent
+  budgets: Pick<Budgets, 'open'>
   /** Why nothing new is taken; undefined where new work is taken. */
   refuse(): ServiceError | undefined
   /** Called when a tool has ended, with its time in seconds. */
@@ -179,12 +181,13 @@ interface ToolCall {
 
 async function callTool(
   { key, agent, tool, request, sessionId, signal }: ToolCall,
-  { files, newId, now, onExecuted }: DirectExecutionDependencies,
+  { files, budgets, newId, now, onExecuted }: DirectExecutionDependencies,
 ): Promise<ExecutionResult> {
   const tools = agent.tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
   const context = {
     callId: request.isRepeatable ? callIdOf(key) : newId(),
     caller: { tenant: key.tenant, owner: key.owner },
+    ...(agent.config.budgets && { meter: budgets.open({ tenant: key.tenant, owner: key.owner, operation: 'tool', fence: 0 }, agent) }),
     headers: request.headers,
     ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
     session: conversationOf(key, sessionId),

@@ -17,7 +17,7 @@ function sessionOf(turns: number, start = 0, summary?: RunningSummary) {
   })
   const moves: WindowMove[] = []
   const store: SummaryStore = {
-    window: async (_, session) => (session === 'gone' ? undefined : { start, summary }),
+    window: async (_, session) => (session === 'gone' ? undefined : { owner: 'o', start, summary }),
     history: async (_, __, first, limit) => messages.slice(first, first + limit),
     async moveWindow(_, __, move) {
       moves.push(move)
@@ -35,6 +35,7 @@ function workWith(store: SummaryStore, small: Model | undefined) {
   const work = createSummaries({
     store,
     agent: () => agent as unknown as Agent,
+    budgets: { modelsFor: (_, { small, embedder }) => ({ small, embedder }) },
     now: () => 1000,
     onFailure: (_, { message }) => failures.push(message),
   })

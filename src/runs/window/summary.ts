@@ -1,5 +1,7 @@
 import { charactersPerToken } from '../../agent/history.ts'
+import { BudgetSpent } from '../../agent/meter.ts'
 import { ignoreEvents, ModelError, type Model } from '../../agent/model.ts'
+import type { Budgets } from '../../budgets/budgets.ts'
 import type { Agent, CurrentAgent } from '../../configuration/agent.ts'
 import { digest } from './digest.ts'
 import { summaryTokens, systemOf } from './window.ts'
@@ -11,9 +13,10 @@ import type { Message } from '../../agent/messages.ts'
 export interface SummaryDependencies {
   store: SummaryStore
   agent: CurrentAgent
+  budgets: Pick<Budgets, 'modelsFor'>
   now(): number
-  /** Called when the small model has failed. The error's message contains no secret. */
-  onFailure(job: Job<'summary'>, error: ModelError): void
+  /** Called when the small model has failed, or no budget pays for it. The error's message contains no secret. */
+  onFailure(job: Job<'summary'>, error: Error): void
 }
 
 /** Messages read from the store at a time. */
@@ -26,15 +29,16 @@ const retryMs = 20_000
  * Handles `summary` jobs: adds the turns that leave a session's window to the summary and moves the window, in one update. The window moves
  * only with the summary, so that every turn is in one of both. A failing model delays the window, but does not block the window for ever.
  */
-export function createSummaries({ store, agent, now, onFailure }: SummaryDependencies) {
+export function createSummaries({ store, agent, budgets, now, onFailure }: SummaryDependencies) {
   return async (job: Job<'summary'>, signal: AbortSignal): Promise<JobOutcome> => {
     const { session, upTo } = job.data
     const window = await store.window(job.tenant, session)
     if (!window || window.start >= upTo) return { kind: 'done' }
     const current = agent()
     const release = current.hold()
+    const models = budgets.modelsFor({ tenant: job.tenant, owner: window.owner, session, operation: 'summary' }, current)
     try {
-      const summary = await extendSummary(job, window, createExtend(current, job, onFailure), signal)
+      const summary = await extendSummary(job, window, createExtend({ ...current, ...models }, job, onFailure), signal)
       await store.moveWindow(job.tenant, session, { start: window.start, end: upTo, summary })
       return { kind: 'done' }
     } catch (error) {
@@ -76,7 +80,11 @@ function withoutHints({ text, system }: RunningSummary): RunningSummary {
 type Extend = (earlier: string, messages: Awaited<ReturnType<SummaryStore['history']>>, signal: AbortSignal) => Promise<string>
 
 /** Returns the function that extends a summary: with the small model if configured and not out of attempts, otherwise with `digest`. */
-function createExtend({ config, small }: Agent, job: Job<'summary'>, onFailure: SummaryDependencies['onFailure']): Extend {
+function createExtend(
+  { config, small }: Pick<Agent, 'config' | 'small'>,
+  job: Job<'summary'>,
+  onFailure: SummaryDependencies['onFailure'],
+): Extend {
   const maxCharacters = summaryTokens(config.memory.history_tokens) * charactersPerToken
   let model = job.attempt > maxAttempts ? undefined : small
   return async (earlier, messages, signal) => {
@@ -84,8 +92,9 @@ function createExtend({ config, small }: Agent, job: Job<'summary'>, onFailure: 
     try {
       return await summariseWith(model, { earlier, messages, maxCharacters }, signal)
     } catch (error) {
-      // A refused request would be refused again: do not retry.
-      if (!(error instanceof ModelError && error.code === 'refused') || signal.aborted) throw error
+      // A refused request would be refused again, and a budget may be used up for weeks: do not retry.
+      const isFinal = error instanceof BudgetSpent || (error instanceof ModelError && error.code === 'refused')
+      if (!isFinal || signal.aborted) throw error
       onFailure(job, error)
       model = undefined
       return digest(earlier, messages, maxCharacters)
@@ -177,8 +186,8 @@ function toPortions(records: readonly string[]): string[][] {
 
 /** Port: windows and summaries of sessions. */
 export interface SummaryStore {
-  /** Index of the window's first message, and the summary of the turns before the window; undefined when the session does not exist. */
-  window(tenant: string, session: string): Promise<{ start: number; summary: RunningSummary | undefined } | undefined>
+  /** The owner of the session, the index of the window's first message, and the summary of the turns before; undefined when the session does not exist. */
+  window(tenant: string, session: string): Promise<{ owner: string; start: number; summary: RunningSummary | undefined } | undefined>
   /** At most `limit` messages, starting with index `firstIndex`. */
   history(tenant: string, session: string, firstIndex: number, limit: number): Promise<HistoryMessage[]>
   /** Moves the window and stores the new summary in one update; false when the window does not start at `move.start` any more. */

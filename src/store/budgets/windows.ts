@@ -1,9 +1,6 @@
 import type { Selectable } from 'kysely'
-import { type Account, type AccountState, type Limit, type Reservation, serviceSubject } from '../../budgets/budget.ts'
+import { type Account, type AccountState, type Limit, type Reservation, serviceSubject, serviceTenant } from '../../budgets/budget.ts'
 import type { BudgetReservationRow, BudgetWindowRow } from '../tables.ts'
-
-/** The tenant of the windows of the whole service. No tenant has this name, because names contain no control characters. */
-export const serviceTenant = '\u0001'
 
 /** A window with the limit of agent.yaml, as the columns of its row. */
 export type WindowColumns = Pick<BudgetWindowRow, 'tenant' | 'budget' | 'subject' | 'window_start' | 'scope' | 'usd_limit' | 'tokens_limit'>

@@ -88,13 +88,13 @@ export function createSummaryStore(database: Database, { history }: Pick<RunStor
     async window(tenant, session) {
       const selection = db
         .selectFrom('sessions')
-        .select(['window_start', 'summary'])
+        .select(['owner', 'window_start', 'summary'])
         .where('tenant', '=', tenant)
         .where('key', '=', session)
       const [row] = (await query(database.forTenant(tenant).read, selection)).rows
       if (!row) return undefined
       const { windowStart, summary } = toWindow(row)
-      return { start: windowStart, summary }
+      return { owner: row.owner, start: windowStart, summary }
     },
 
     async moveWindow(tenant, session, { start, end, summary }) {

@@ -10,7 +10,7 @@ import { createPatterns } from '../../files/patterns.ts'
 import type { FilesRoot } from '../../files/root.ts'
 import { inGroups, type GroupWork } from '../../knowledge/in-groups.ts'
 import { toSection } from '../../knowledge/passages.ts'
-import type { Retriever, Search } from '../../search/retriever.ts'
+import type { Retriever, RetrieverSearch, Search } from '../../search/retriever.ts'
 import {
   createDocumentStore,
   type DocumentStore,
@@ -124,7 +124,7 @@ export class DocumentIndex {
   async search(
     query: string,
     isVisible: (document: IndexedDocument) => boolean,
-    options: { limit: number; signal?: AbortSignal },
+    options: Omit<RetrieverSearch, 'isVisible'>,
   ): Promise<Found[]> {
     const isVisibleId = (id: string) => {
       const entry = this.entries.get(id)

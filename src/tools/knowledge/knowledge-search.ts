@@ -50,14 +50,23 @@ export async function createKnowledgeSearch(
 
   async function searchFiles(query: string, limit: number, context: ToolContext): Promise<FoundPassage[]> {
     await index.refresh(maxWaitMs)
-    const hits = await index.search(query, (document) => isVisibleFile(document, context), { limit, signal: context.signal })
+    const hits = await index.search(query, (document) => isVisibleFile(document, context), {
+      limit,
+      signal: context.signal,
+      meter: context.meter,
+    })
     return hits.map(({ document, ...hit }) => ({ source: { file: document.file }, metadata: document.metadata, ...hit }))
   }
 
   async function searchUploads(query: string, limit: number, context: ToolContext): Promise<{ found: FoundPassage[]; waiting: number }> {
     if (!hasUploads || context.isWithheld(uploadsPath)) return { found: [], waiting: 0 }
-    const { signal, caller } = context
-    const options = { limit, signal, isVisible: (document: Parameters<typeof isVisibleUpload>[0]) => isVisibleUpload(document, context) }
+    const { signal, caller, meter } = context
+    const options = {
+      limit,
+      signal,
+      meter,
+      isVisible: (document: Parameters<typeof isVisibleUpload>[0]) => isVisibleUpload(document, context),
+    }
     const { hits, waiting } = await deps.documents.search(caller.tenant, query, options)
     const found = hits.map(({ document: { id, name, metadata }, ...hit }) => ({
       source: { file: name, document_id: id },

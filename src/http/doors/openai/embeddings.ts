@@ -5,9 +5,11 @@ import { Type } from 'typebox'
 import { type Embedder, ModelError } from '../../../agent/model.ts'
 import { invalid, ServiceError, type Fault } from '../../../errors.ts'
 import { accessTo } from '../../../access/permissions.ts'
+import type { Budgets } from '../../../budgets/budgets.ts'
 import type { CurrentAgent } from '../../../configuration/agent.ts'
 import type { AgentConfig } from '../../../configuration/schema.ts'
 import type { App } from '../../server/app.ts'
+import { principalOf } from '../../server/authenticate.ts'
 import { disconnectSignal } from '../../reader.ts'
 import { openAiErrors } from './errors.ts'
 import { isAgent } from './parameters.ts'
@@ -175,7 +177,7 @@ function toBase64(vector: readonly number[]): string {
 }
 
 /** Vectors of texts by the model of `llms.embedding`, for OpenAI clients. */
-export function embeddingRoutes(app: App, { agent }: { agent: CurrentAgent }): void {
+export function embeddingRoutes(app: App, { agent, budgets }: { agent: CurrentAgent; budgets: Pick<Budgets, 'modelsFor'> }): void {
   const embeddings = createEmbeddings()
   app.post(
     '/v1/embeddings',
@@ -192,8 +194,11 @@ export function embeddingRoutes(app: App, { agent }: { agent: CurrentAgent }): v
       response: { 200: EmbeddingList, ...openAiRefusals(400, 401, 403, 404, 413, 415, 429, 500, 502, 503) },
     }),
     async (request, reply) => {
-      const { config, embedder } = agent()
+      const current = agent()
+      const { config } = current
       const { body } = request
+      const { tenant, owner, roles } = principalOf(request)
+      const { embedder } = budgets.modelsFor({ tenant, owner, roles, operation: 'embeddings' }, current)
       if (!embedder || !(body.model === config.llms.embedding?.model || isAgent(body.model, config))) throw noModel(body.model, config)
       const input = await toTexts(body.input, ['body', 'input'])
       refuseLong(input, config.limits.max_input_characters)

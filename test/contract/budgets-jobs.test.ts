@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as wait } from 'node:timers/promises'
+import { startModelServer, type ModelAnswer, type ModelServerRequest } from '../fixtures/model-server.ts'
+import { scripted, startService } from '../fixtures/service.ts'
+import { callOf, fakeTool } from '../fixtures/tools.ts'
+
+/** Model calls beside the run's own calls: each moves what is spent, as the model server counted. */
+
+const usage = { input: 100, output: 20 }
+const vectorTokens = 7
+/** 10^-9 USD of a token. */
+const [inputPrice, outputPrice] = [1000, 3000]
+const prices = { input: 1, output: 3 }
+
+type Script = (request: ModelServerRequest) => ModelAnswer | undefined
+
+/** A model server with an embedding model, which counts what its answers cost. */
+async function start(
+  t: TestContext,
+  budgets: object[],
+  { script = () => undefined, ...config }: { script?: Script; [part: string]: unknown } = {},
+) {
+  const counts = { nanoUsd: 0, vectors: 0, summaries: 0, memories: 0 }
+  const server = await startModelServer((request) => {
+    const { url, body } = request
+    if (url.endsWith('/embeddings')) {
+      counts.vectors++
+      counts.nanoUsd += body.input.length * vectorTokens * inputPrice
+      const data = body.input.map((text: string, index: number) => ({ index, embedding: [1, text.includes('leave') ? 1 : 0] }))
+      return { body: { data, usage: { prompt_tokens: body.input.length * vectorTokens } } }
+    }
+    const system = String(body.messages[0].content)
+    const reply = { usage, ...(script(request) ?? replyTo(system)) }
+    if (system.includes('summary of a conversation')) counts.summaries++
+    if (system.includes('memory of an assistant')) counts.memories++
+    if (reply.breakAfter === undefined) counts.nanoUsd += reply.usage.input * inputPrice + reply.usage.output * outputPrice
+    return reply
+  })
+  t.after(() => server.close())
+  const llms = { primary: { ...scripted(server), prices }, embedding: { ...scripted(server), model: 'vectors', prices } }
+  const { tools: fakes, ...parts } = config
+  const service = await startService(t, { config: { llms, budgets, ...parts }, tools: (fakes ?? []) as [] })
+  return { ...service, counts, server }
+}
+
+function replyTo(system: string): ModelAnswer {
+  return system.includes('memory of an assistant') ? { text: '[{"kind":"fact","content":"The user likes tea."}]' } : { text: 'Four.' }
+}
+
+interface Window {
+  spent: number
+  reserved: number
+}
+
+function windowOf({ settings }: { settings: { dataDir: string } }, budget: string): Window {
+  const database = new DatabaseSync(`${settings.dataDir}/agent-core.db`, { readOnly: true })
+  try {
+    const row = database.prepare('select sum(spent) as spent, sum(reserved) as reserved from budget_windows where budget = ?').get(budget)
+    return { spent: Number(row?.['spent'] ?? 0), reserved: Number(row?.['reserved'] ?? 0) }
+  } finally {
+    database.close()
+  }
+}
+
+async function until(happened: () => boolean | Promise<boolean>, what: () => unknown): Promise<void> {
+  for (let tries = 0; tries < 400; tries++) {
+    if (await happened()) return
+    await wait(25)
+  }
+  assert.fail(`It did not happen: ${JSON.stringify(what())}`)
+}
+
+const ample = (name: string, scope: string, more: object = {}) => ({ name, scope, window: 'day', limit: { usd: 1000 }, ...more })
+
+/** Waits until nothing is reserved, and compares what is spent with what the server counted. */
+async function sameAsCounted(service: Awaited<ReturnType<typeof start>>, budget = 'caller', beside = 0): Promise<void> {
+  const state = () => ({ ...windowOf(service, budget), counted: service.counts.nanoUsd })
+  await until(() => state().reserved === 0 && state().spent === state().counted + beside, state)
+}
+
+test('a summary, a memory, an embedding, a sub-agent, sampling and a broken stream each move what is spent, as the server counted', async (t) => {
+  let breaks = 0
+  const script: Script = ({ body }) => {
+    const last = body.messages.at(-1)
+    if (last.content.endsWith('Break.') && ++breaks === 1) return { text: ['Half an answer'], finish: null, breakAfter: 2 }
+    if (last.content.endsWith('Ask the server.')) return callOf('sampler')
+    if (last.content.endsWith('Delegate.')) return { calls: [{ name: 'sub_agent_helper', arguments: '{"task":"Count."}' }] }
+    return undefined
+  }
+  const sample: Parameters<typeof fakeTool>[1] = async (_, { sample, signal }) => {
+    const reply = await sample!({ system: '', messages: [{ role: 'user', text: 'Say four.' }], maxOutputTokens: 300 }, signal)
+    return reply.text
+  }
+  const sampler = fakeTool('sampler', sample, { schema: { type: 'object', properties: {} } })
+  const service = await start(t, [ample('caller', 'caller'), ample('tenant', 'tenant')], {
+    script,
+    tools: [sampler],
+    memory: { history_tokens: 500 },
+  })
+  const { client, counts } = service
+  let before = 0
+  const moved = async (what: string) => {
+    await sameAsCounted(service)
+    assert.ok(counts.nanoUsd > before, what)
+    before = counts.nanoUsd
+  }
+  await client.chat({ messages: [{ role: 'user', content: 'I like tea.' }], auto_memory_retain: true })
+  await until(
+    () => counts.memories > 0,
+    () => counts,
+  )
+  await moved('memory')
+  const created = await client.request('POST', '/core/v1/chain/sub_agents', {
+    body: { name: 'helper', description: 'Helps.', objective: 'Help.' },
+  })
+  assert.equal(created.status, 200, created.text)
+  const requests = service.server.requests.length
+  await client.chat('Delegate.')
+  assert.equal(service.server.requests.length - requests, 3, 'call, sub-agent, answer')
+  await moved('sub-agent')
+  await client.chat('Ask the server.')
+  await moved('sampling')
+  const vectors = await client.request('POST', '/v1/embeddings', { body: { model: 'vectors', input: ['leave', 'bikes'] } })
+  assert.equal(vectors.status, 200, vectors.text)
+  await moved('embedding')
+  for (const text of ['a', 'b', 'c']) await client.chat(text.repeat(900), { 'session-id': 's' })
+  await until(
+    () => counts.summaries > 0,
+    () => counts,
+  )
+  await moved('summary')
+  await client.chat('Break.')
+  assert.equal(breaks, 2)
+  const { messages } = service.server.requests.at(-1)!.body
+  const bytes = messages.reduce((sum: number, { content }: { content: string }) => sum + Buffer.byteLength(content), 0)
+  const offered = service.server.requests
+    .at(-1)!
+    .body.tools.reduce(
+      (sum: number, { function: { name, description, parameters } }: any) =>
+        sum + name.length + Buffer.byteLength(description) + JSON.stringify(parameters).length,
+      0,
+    )
+  const broken = Math.ceil((bytes + offered) / 2) * inputPrice + Math.ceil('Half an answer'.length / 2) * outputPrice
+  await sameAsCounted(service, 'caller', broken)
+  await sameAsCounted(service, 'tenant', broken)
+})
+
+test('a summary that no budget can pay is made without a model, and only once', async (t) => {
+  const budgets = [ample('summaries', 'tenant', { limit: { usd: 0 }, match: { operations: ['summary'] } })]
+  const service = await start(t, budgets, { memory: { history_tokens: 500 } })
+  for (const text of ['a', 'b', 'c']) await service.client.chat(text.repeat(900), { 'session-id': 's' })
+  const waiting = () => service.log.filter((line) => line.includes('summary failed'))
+  await until(
+    () => waiting().length > 0,
+    () => service.log.slice(-5),
+  )
+  assert.match(waiting()[0]!, /Budget summaries is used up until/)
+  const database = new DatabaseSync(`${service.settings.dataDir}/agent-core.db`, { readOnly: true })
+  t.after(() => database.close())
+  const summaryOf = () => String(database.prepare('select summary from sessions where session_id = ?').get('s')?.['summary'])
+  await until(() => summaryOf().includes('- Assistant: Four.'), summaryOf)
+  assert.deepEqual(
+    [service.counts.summaries, database.prepare(`select count(*) as n from jobs where kind = 'summary'`).get()!['n']],
+    [0, 0],
+  )
+})
+
+test('a memory that no budget can pay is learned later: its job stays, and chats go on', async (t) => {
+  const service = await start(t, [ample('memories', 'caller', { limit: { usd: 0 }, match: { operations: ['retain'] } })])
+  const { client, counts } = service
+  const reply = await client.chat({ messages: [{ role: 'user', content: 'I like tea.' }], auto_memory_retain: true })
+  assert.equal(reply.status, 200)
+  await until(
+    () => service.log.some((line) => line.includes('it is learned later')),
+    () => service.log.slice(-5),
+  )
+  const database = new DatabaseSync(`${service.settings.dataDir}/agent-core.db`, { readOnly: true })
+  t.after(() => database.close())
+  const jobs = () => database.prepare(`select due_at from jobs where kind = 'retain'`).all()
+  await until(() => Number(jobs()[0]?.['due_at']) > Date.now() + 60_000, jobs)
+  assert.deepEqual([counts.memories, jobs().length], [0, 1])
+})
+
+test('embeddings of a caller whose budget is used up are refused, and the provider is not asked', async (t) => {
+  const { client, counts, as } = await start(t, [ample('caller', 'caller', { limit: { usd: 0.00002 } })])
+  const embed = (who: typeof client) => who.request('POST', '/v1/embeddings', { body: { model: 'vectors', input: ['leave', 'bikes'] } })
+  assert.equal((await embed(client)).status, 200)
+  const refused = await embed(client)
+  assert.deepEqual([refused.status, counts.vectors, refused.headers.get('x-should-retry')], [429, 1, 'false'], refused.text)
+  assert.ok(Number(refused.headers.get('retry-after')) > 0)
+  assert.equal((await embed(await as({ sub: 'bob' }))).status, 200)
+})
