@@ -75,6 +75,7 @@ export const pageGroups: readonly PageGroup[] = [
     pages: inFolder('guides', [
       'configuration',
       'access-keys',
+      'budgets',
       'observability',
       'docker',
       'compose',

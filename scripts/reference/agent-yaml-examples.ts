@@ -28,6 +28,11 @@ approvals:
   effects: [write]
   by: role
   expire_after: 3600`,
+  budgets: `
+budgets:
+  - { name: caller-day, scope: caller, window: day, timezone: Europe/Berlin, limit: { tokens: 200000 } }
+  - { name: tenant-month, scope: tenant, window: month, limit: { usd: 200 }, warn_at: 0.8, on_exceeded: pause }
+  - { name: run, scope: run, limit: { usd: 0.5 } }`,
   memory: `
 memory:
   recall: 8
