@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { toStatusError, toStreamError } from './failures.ts'
+import type { ModelError } from '../agent/model.ts'
+import { toModelError, toSilenceError, toStatusError, toStreamError } from './failures.ts'
 import { workSince } from '../../test/fixtures/work-meter.ts'
 
 const origin = { label: 'openai m', secrets: ['sk-secret'] }
@@ -59,4 +60,22 @@ test('output of the model that the server could not read is worth another attemp
   const codeOf = (code: string) => toStatusError(origin, { ...answer, body: JSON.stringify(failure(code)) }).code
   assert.deepEqual(['tool_use_failed', 'json_validate_failed'].map(codeOf), ['unavailable', 'unavailable'])
   assert.equal(codeOf('context_length_exceeded'), 'refused')
+})
+
+test('an attempt is free where the provider has refused it or was not reached, and not where the model may have worked', () => {
+  const isFree = (status: number, body = '{}') => toStatusError(origin, { ...answer, status, body }).isFree
+  for (const status of [301, 400, 401, 403, 404, 409, 413, 429, 500, 502, 503, 529]) assert.equal(isFree(status), true, String(status))
+  for (const status of [200, 204, 408, 504, 524]) assert.equal(isFree(status), false, String(status))
+  assert.equal(isFree(400, '{"error":{"code":"tool_use_failed"}}'), false)
+  const broken = (code: string, hasBegun = false) => {
+    const error = toModelError(origin, new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) }), hasBegun)
+    return (error as ModelError).isFree
+  }
+  for (const code of ['ECONNREFUSED', 'ENOTFOUND', 'UND_ERR_CONNECT_TIMEOUT', 'CERT_HAS_EXPIRED']) assert.equal(broken(code), true, code)
+  for (const code of ['ECONNRESET', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_SOCKET', 'ETIMEDOUT']) assert.equal(broken(code), false, code)
+  assert.equal(broken('ECONNREFUSED', true), false)
+  const sdk = (name: string) => (toModelError(origin, Object.assign(new Error('no'), { name }), false) as ModelError).isFree
+  assert.deepEqual([sdk('AI_UnsupportedFunctionalityError'), sdk('AI_TypeValidationError')], [true, false])
+  const timeouts = { connectMs: 1, firstTokenMs: 1, idleMs: 1 }
+  assert.deepEqual([toSilenceError(origin, timeouts, false).isFree, toStreamError(origin, 'no').isFree], [false, false])
 })

@@ -37,9 +37,12 @@ export function toStatusError(origin: Origin, { status, headers, body, now }: St
   const wait = code === 'rate_limited' || code === 'unavailable' ? readRetryAfter(headers, parsed, now) : undefined
   return new ModelError(code, `${origin.label} answered ${status}${message === '' ? '' : `: ${message}`}`, {
     retryAfterMs: wait,
-    isFree: true,
+    isFree: status >= 300 && !mayHaveWorked.has(status) && !isWorthAsking(parsed),
   })
 }
+
+/** Statuses of servers that stopped waiting for the model, which may have worked all the same. */
+const mayHaveWorked = new Set([408, 504, 524])
 
 function codeOf(status: number): ModelErrorCode {
   if (status === 401 || status === 403) return 'unauthorized'
@@ -72,9 +75,20 @@ export function toModelError(origin: Origin, error: unknown, hasBegun: boolean):
   }
   // The SDK rejects messages and tools unknown to the provider before sending a request.
   const isRefusal = typeof name === 'string' && name.startsWith('AI_') && name !== 'AI_APICallError' && !hasBegun
-  if (isRefusal) return new ModelError('refused', `${origin.label} does not support this request (${name})`)
+  if (isRefusal) return new ModelError('refused', `${origin.label} does not support this request (${name})`, { isFree: unsent.has(name) })
   return toConnectionError(origin, error, hasBegun)
 }
+
+/** Errors of the SDK from before it sends a request; its other errors are about an answer. */
+const unsent = new Set([
+  'AI_UnsupportedFunctionalityError',
+  'AI_InvalidPromptError',
+  'AI_InvalidArgumentError',
+  'AI_LoadAPIKeyError',
+  'AI_LoadSettingError',
+  'AI_NoSuchModelError',
+  'AI_TooManyEmbeddingValuesForCallError',
+])
 
 /** The fields of an error of the SDK. */
 interface ApiCallError {
@@ -91,7 +105,11 @@ export function toSilenceError(origin: Origin, { firstTokenMs, idleMs }: Timeout
 }
 
 /** Codes of connections that never stood. */
-const unconnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'])
+const unconnected = new Set([
+  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'],
+  ...['ERR_TLS_CERT_ALTNAME_INVALID', 'CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN'],
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
 
 /** The system error code, such as `ECONNREFUSED`, which fetch puts in a chain of causes. */
 function networkCode(error: unknown): string | undefined {
