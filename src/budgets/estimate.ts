@@ -6,8 +6,13 @@ import type { Amount } from './budget.ts'
 
 /** Tokens of an image, whatever its size. */
 const imageTokens = 2000
-/** Texts have at most a token in this number of bytes, but for rare ones. */
+/**
+ * Prose of common scripts and code have at most a token in this number of bytes. Digits, keys, base64, rare emoji and rare scripts have up to one
+ * token per byte, which is the most of all: such a text may cost up to twice its estimate.
+ */
 const bytesPerToken = 2
+/** Bytes of the body around the texts of a message or a tool: roles, names of fields, brackets. */
+const wrapperBytes = 24
 
 /** The tokens that a provider counted for the newest call of a transcript, by the first message of the transcript. */
 const counted = new WeakMap<Message, { input: number; messages: number; frame: number }>()
@@ -39,17 +44,18 @@ function tokensOf(frame: number, messages: readonly Message[]): number {
 /** Bytes beside the messages: the system prompt, the tools and the schema of the answer. */
 function bytesOfFrame({ system, tools, idleTools = [], responseSchema }: ModelRequest): number {
   const offers = [...tools, ...idleTools].reduce(
-    (sum, { name, description, schema }) => sum + name.length + Buffer.byteLength(description) + bytesOfSchema(schema),
+    (sum, { name, description, schema }) => sum + wrapperBytes + name.length + Buffer.byteLength(description) + bytesOfJson(schema),
     0,
   )
-  return Buffer.byteLength(system) + offers + (responseSchema ? bytesOfSchema(responseSchema) : 0)
+  return Buffer.byteLength(system) + offers + (responseSchema ? bytesOfJson(responseSchema) : 0)
 }
 
-const schemas = new WeakMap<object, number>()
+/** The same schemas and data are sent with each call of a run. */
+const jsonBytes = new WeakMap<object, number>()
 
-function bytesOfSchema(schema: object): number {
-  let bytes = schemas.get(schema)
-  if (bytes === undefined) schemas.set(schema, (bytes = Buffer.byteLength(JSON.stringify(schema))))
+function bytesOfJson(value: object): number {
+  let bytes = jsonBytes.get(value)
+  if (bytes === undefined) jsonBytes.set(value, (bytes = Buffer.byteLength(JSON.stringify(value))))
   return bytes
 }
 
@@ -57,10 +63,13 @@ function bytesOfSchema(schema: object): number {
 const charactersPerFileToken = 16
 
 function bytesOf(message: Message): number {
-  const text = Buffer.byteLength(message.text)
+  const text = wrapperBytes + Buffer.byteLength(message.text)
   if (message.role === 'assistant') {
-    const calls = message.toolCalls.reduce((sum, { name, arguments: input }) => sum + name.length + Buffer.byteLength(input), 0)
-    return text + calls + Buffer.byteLength(message.reasoning ?? '')
+    const calls = message.toolCalls.reduce(
+      (sum, { name, arguments: input }) => sum + wrapperBytes + name.length + Buffer.byteLength(input),
+      0,
+    )
+    return text + calls + Buffer.byteLength(message.reasoning ?? '') + (message.vendor ? bytesOfJson(message.vendor) : 0)
   }
   const files = message.role === 'user' ? (message.files ?? []) : []
   return text + files.reduce((sum, { data }) => sum + (data.length * bytesPerToken) / charactersPerFileToken, 0)

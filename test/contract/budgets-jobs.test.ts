@@ -134,12 +134,12 @@ test('a summary, a memory, an embedding, a sub-agent, sampling and a broken stre
   await client.chat('Break.')
   assert.equal(breaks, 2)
   const { messages } = service.server.requests.at(-1)!.body
-  const bytes = messages.reduce((sum: number, { content }: { content: string }) => sum + Buffer.byteLength(content), 0)
+  const bytes = messages.reduce((sum: number, { content }: { content: string }) => sum + 24 + Buffer.byteLength(content), 0)
   const offered = service.server.requests
     .at(-1)!
     .body.tools.reduce(
       (sum: number, { function: { name, description, parameters } }: any) =>
-        sum + name.length + Buffer.byteLength(description) + JSON.stringify(parameters).length,
+        sum + 24 + name.length + Buffer.byteLength(description) + JSON.stringify(parameters).length,
       0,
     )
   const broken = Math.ceil((bytes + offered) / 2) * inputPrice + Math.ceil('Half an answer'.length / 2) * outputPrice
