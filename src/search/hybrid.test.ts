@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import type { Embedder } from '../agent/model.ts'
+import { BudgetSpent } from '../agent/meter.ts'
+import type { Embedder, ModelMeter } from '../agent/model.ts'
 import type { Retriever } from './retriever.ts'
 import { createSearch, type SearchOptions } from './search.ts'
 import { createVectorMemory, type VectorStore } from './vectors.ts'
@@ -194,4 +195,40 @@ test('a search waits neither for the passages of another index nor for a slow st
   await third.put({ id: 'leave', version: '1', passages })
   assert.deepEqual(await idsOf(third, 'annual leave'), ['leave'])
   assert.ok(performance.now() - startedAt < 2000)
+})
+
+test('where no budget pays for vectors, words alone are searched and the progress says why; other tenants are not held up', async (t) => {
+  const refusal = { budget: 'b', onExceeded: 'stop' as const, needed: {}, resetsAt: undefined, details: {} }
+  const poor = { holdTexts: () => Promise.reject(new BudgetSpent('Budget b is used up.', refusal)) }
+  const rich = { holdTexts: async () => ({ end: () => undefined }) }
+  const metersOf: Record<string, object> = { poor, rich }
+  const inner = topicEncoder()
+  const encoder: Embedder = {
+    ...inner,
+    async embed(texts, signal, options) {
+      await options?.meter?.holdTexts({ name: 'e' }, texts)
+      return inner.embed(texts, signal)
+    },
+  }
+  const faults: unknown[] = []
+  const meterOf = (tenant: string | undefined) => metersOf[tenant ?? ''] as ModelMeter | undefined
+  const search = createSearch({ encoder: () => encoder, meterOf, onFault: (error) => faults.push(error) })
+  t.after(() => search.close())
+  const [first, second, own] = [
+    await search.open('a', { tenant: 'poor' }),
+    await search.open('b', { tenant: 'rich' }),
+    await search.open('c'),
+  ]
+  for (const retriever of [first, second, own])
+    await retriever.put({ id: 'leave', version: '1', passages: [{ heading: 'Leave', text: 'Everybody has 25 days of annual leave.' }] })
+  assert.deepEqual(await idsOf(first, 'annual leave'), ['leave'])
+  await isReady(second)
+  await isReady(own)
+  while (first.progress().state !== 'failed') await new Promise((resolve) => setTimeout(resolve, 2))
+  assert.equal(first.progress().reason, 'Budget b is used up.')
+  // The meter of the run pays for the query, in place of the tenant's; a run without money does not keep the encoder from others.
+  const found = await second.search('a vacation', { limit: 5, meter: poor as unknown as ModelMeter })
+  assert.deepEqual(found, [])
+  assert.deepEqual(await idsOf(second, 'vacation'), ['leave'])
+  assert.equal(faults.length, 1)
 })
