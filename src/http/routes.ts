@@ -18,6 +18,7 @@ import { approvalRoutes } from './resources/runs/approvals.ts'
 import { accessRoutes } from './resources/access.ts'
 import { agentModelRoutes, metadataRoutes } from './resources/agent.ts'
 import { artifactRoutes } from './resources/artifacts.ts'
+import { budgetRoutes } from './resources/budgets.ts'
 import { changedToolRoutes } from './resources/changed-tools.ts'
 import { configurationHistoryRoutes } from './resources/configuration-history.ts'
 import { configurationRoutes } from './resources/configuration.ts'
@@ -67,6 +68,7 @@ export const routes = [
   changedToolRoutes,
   prometheusRoute,
   ...observabilityRoutes,
+  ...budgetRoutes,
   statusRoute,
   ...artifactRoutes,
   metadataRoutes,

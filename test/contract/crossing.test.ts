@@ -32,11 +32,11 @@ const unowned = new Set([
   'deleteConsoleSession',
 ])
 
-/** What callers of the owner's tenant share: documents, and for operators the runs, logs and callbacks of all callers. */
+/** What callers of the owner's tenant share: documents, and for operators the runs, logs, callbacks and budgets of all callers. */
 const sharedInTenant: Record<string, string[]> = {
   user: ['getKnowledge', 'getKnowledgeByDocumentId'],
   viewer: ['getKnowledge', 'getKnowledgeByDocumentId'],
-  operator: ['getKnowledge', 'getKnowledgeByDocumentId', 'getRuns', 'getLogs', 'getCallbacks'],
+  operator: ['getKnowledge', 'getKnowledgeByDocumentId', 'getRuns', 'getLogs', 'getCallbacks', 'getBudgets'],
 }
 
 /** Operations on the session of a header: for another caller, a session that does not exist yet. */

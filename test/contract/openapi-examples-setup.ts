@@ -128,6 +128,20 @@ const pushConfig = async (all: Surroundings): Promise<Values> => {
   return { ...(await waitingTask(all)), body: { id: 'example', url: all.receiver.url, token: 'a text that the receiver knows' } }
 }
 
+/** A run with a budget, and with an override. */
+const byBudget: Prepare = async (all) => {
+  const budgets = [
+    { name: 'caller-day', scope: 'caller', window: 'day', limit: { tokens: 5_000_000 } },
+    { name: 'run', scope: 'run', limit: { tokens: 200_000 } },
+  ]
+  const body = { configuration: { budgets }, in_memory_only: true }
+  const changed = await all.admin.request('PUT', '/core/v1/agent/config', { body })
+  assert.equal(changed.status, 200, changed.text)
+  const subject = (await byRun(all)).path!['request_id']!
+  const override = { subject, limit: { tokens: 500_000 }, until: '2099-12-31T23:59:59Z' }
+  return { path: { name: 'run' }, query: { subject }, body: override }
+}
+
 const byResponse: Prepare = async ({ admin }) => {
   const { body } = await admin.request('POST', '/v1/responses', { body: { model: 'agent-core', input: 'What is 2 + 2?' } })
   return { path: { response_id: body.id } }
@@ -220,6 +234,8 @@ export const preparations: Record<string, Prepare> = {
   a2aListPushConfigs: notifiedTask,
   a2aGetPushConfig: notifiedTask,
   a2aDeletePushConfig: notifiedTask,
+  putBudgetsByNameOverride: byBudget,
+  deleteBudgetsByNameOverride: byBudget,
   deleteKeysByJti: async ({ admin }) => ({ path: { jti: (await firstOf(admin, '/core/v1/keys', 'keys')).jti } }),
   postConsoleSession: async ({ admin, url }) => {
     const { body } = await admin.request('POST', '/console/code')

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { accountsOf } from '../../src/budgets/accounts.ts'
+import { accountsOf, toAccount } from '../../src/budgets/accounts.ts'
 import type { Limit } from '../../src/budgets/budget.ts'
 import { createOverrideRules } from '../../src/budgets/overrides.ts'
 import type { Budget } from '../../src/configuration/budget-schema.ts'
 import { ServiceError } from '../../src/errors.ts'
 import { createBudgetStore } from '../../src/store/budgets/budgets.ts'
 import { createOverrideStore } from '../../src/store/budgets/overrides.ts'
+import { createWindowList } from '../../src/store/budgets/windows-list.ts'
 import type { Database } from '../../src/store/database.ts'
 import { storeContract } from './suites.ts'
 
@@ -115,6 +116,33 @@ function registerOverrideContract(database: () => Database): void {
     const root = { tenant, sub: 'root', roles: ['admin'] }
     assert.equal((await home.set(tenantMonth, { nanoUsd: 700 }, { caller: root })).limit.nanoUsd, 700)
     assert.equal((await home.set(service, { nanoUsd: 7 }, { caller: root })).limit.nanoUsd, 7)
+  })
+
+  test('windows are listed by name and subject, each once, with the ids and owners of runs and sessions', async () => {
+    const { tenant, store, hold } = setup(database())
+    const one = setup(database())
+    await hold(1, callerDay)
+    await hold(1, run)
+    await one.hold(1, run)
+    const page = { owner: undefined, requestId: undefined, sessionId: undefined, except: [], after: undefined, limit: 10, now: Date.now() }
+    const accounts = [callerDay, run].map((budget) => toAccount(budget, '', Date.now()))
+    const { list } = createWindowList(database())
+    const windows = await list(tenant, { ...page, accounts })
+    assert.deepEqual(
+      windows.map(({ account, state, owner }) => [account.budget, owner, state.reserved.nanoUsd]),
+      [
+        ['caller-day', { tenant, owner: 'issuer ann' }, 1],
+        ['run', { tenant, owner: 'issuer ann' }, 1],
+      ],
+    )
+    const { account, id } = windows[1]!
+    assert.equal(account.subject, `${id} issuer ann`)
+    const [first] = await list(tenant, { ...page, accounts, limit: 1 })
+    assert.deepEqual(await list(tenant, { ...page, accounts, after: first!.account }), [windows[1]])
+    assert.deepEqual(await list(tenant, { ...page, accounts, except: [first!.account] }), [windows[1]])
+    // Nobody has stored the run, so no caller owns it.
+    assert.deepEqual(await list(tenant, { ...page, accounts: accounts.slice(1), owner: 'issuer ann', requestId: id }), [])
+    assert.deepEqual(await store.look(tenant, [account]), [windows[1]!.state])
   })
 
   test('an override ends with its window, begins now, and has no part that agent.yaml does not limit', async () => {

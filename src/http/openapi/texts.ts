@@ -121,6 +121,7 @@ export const tags: readonly { name: string; description: string }[] = [
   { name: 'Agent configuration', description: 'agent.yaml over HTTP: read, check, change, restore.' },
   { name: 'Access', description: 'The caller, roles and access keys.' },
   { name: 'Observability', description: 'Metrics, logs and the health of the installation.' },
+  { name: 'Budgets', description: 'What model calls may cost: limits, what is spent, overrides.' },
   { name: 'OpenAI', description: 'The agent for OpenAI clients, at the base URL `<address>/v1`.' },
   { name: 'Protocols', description: 'The agent for MCP clients and for other agents (A2A).' },
   { name: 'Console', description: 'Sign-in of the web console.' },

@@ -64,7 +64,7 @@ const FaultReply = Type.Object({
   line: Type.Optional(Type.Integer({ description: 'The line in a YAML text that was sent, from 1.' })),
 })
 
-const Amounts = Type.Object({ usd: Type.Optional(Type.Number()), tokens: Type.Optional(Type.Integer()) })
+export const Amounts = Type.Object({ usd: Type.Optional(Type.Number()), tokens: Type.Optional(Type.Integer()) })
 
 /** Which budget is used up, of a BudgetExceeded. Amounts are shown to callers who may read the budget. */
 const budgetDetails = {
