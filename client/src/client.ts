@@ -1,6 +1,7 @@
 import { createChat, type Chat } from './chat.ts'
 import { createApprovals, type Approvals } from './resources/approvals.ts'
 import { createArtifacts, type Artifacts } from './resources/artifacts.ts'
+import { createBudgets, type Budgets } from './resources/budgets.ts'
 import { createConfigurations, type Configurations } from './resources/configuration.ts'
 import { createKeys, type Keys } from './resources/keys.ts'
 import { createMemories, type Memories } from './resources/memories.ts'
@@ -18,6 +19,7 @@ export interface ClientOptions extends TransportOptions, RetryOptions {}
 export interface Client extends Transport, Chat, ServiceMethods {
   approvals: Approvals
   artifacts: Artifacts
+  budgets: Budgets
   configuration: Configurations
   keys: Keys
   memories: Memories
@@ -36,6 +38,7 @@ export function createClient(options: ClientOptions = {}): Client {
     ...createServiceMethods(transport),
     approvals: createApprovals(transport),
     artifacts: createArtifacts(transport),
+    budgets: createBudgets(transport),
     configuration: createConfigurations(transport),
     keys: createKeys(transport),
     memories: createMemories(transport),

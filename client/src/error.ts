@@ -25,7 +25,7 @@ interface ErrorFields {
 
 /** An error reply, or a fault of the network. The client throws no other error, except the reason of an aborted signal. */
 export class AgentCoreError extends Error {
-  override readonly name = 'AgentCoreError'
+  override readonly name: string = 'AgentCoreError'
   /** The HTTP status; 0 without a reply. */
   readonly status: number
   /** Such as `SessionBusy` or `ValidationError`. `NetworkError` without a reply, `InvalidReply` for a reply that cannot be read. */
@@ -44,6 +44,27 @@ export class AgentCoreError extends Error {
     this.requestId = requestId
     this.retryAfter = retryAfter
   }
+}
+
+/** A budget cannot pay for the model calls of a chat. `details` has amounts where the key may read the budget. */
+export class BudgetExceededError extends AgentCoreError {
+  override readonly name = 'BudgetExceededError'
+  /** The name of the budget. */
+  readonly budget: string
+  /** When the budget is whole again; undefined for the budget of a run or session. */
+  readonly resetsAt: Date | undefined
+
+  constructor(message: string, fields: ErrorFields) {
+    super(message, fields)
+    const { budget, resets_at: resetsAt } = this.details
+    this.budget = typeof budget === 'string' ? budget : ''
+    this.resetsAt = typeof resetsAt === 'string' ? new Date(resetsAt) : undefined
+  }
+}
+
+/** The error of a reply, or of the end of a run. */
+function createError(message: string, fields: ErrorFields): AgentCoreError {
+  return fields.errorType === 'BudgetExceeded' ? new BudgetExceededError(message, fields) : new AgentCoreError(message, fields)
 }
 
 /** A fault of the network: no reply, or an incomplete reply. */
@@ -75,7 +96,7 @@ function toError(reply: unknown, status: number, headers: Headers): AgentCoreErr
   }
   const stated = isObject(details) ? (details as ErrorDetails) : {}
   const message = typeof body === 'string' && body !== '' ? body : `The service answered with status ${status}.`
-  return new AgentCoreError(message, { ...fields, errorType: stated.error_type ?? 'Exception', details: stated })
+  return createError(message, { ...fields, errorType: stated.error_type ?? 'Exception', details: stated })
 }
 
 function describeFault({ loc, msg }: FieldFault): string {

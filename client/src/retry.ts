@@ -1,4 +1,4 @@
-import { AgentCoreError } from './error.ts'
+import { AgentCoreError, BudgetExceededError } from './error.ts'
 
 /** A failed attempt that is about to be repeated. */
 export interface Retry {
@@ -63,7 +63,10 @@ export function createAttempts({ retries = 8, retryDelayMs = 100, onRetry }: Ret
  * True if the same request may succeed soon: the network failed, the service is busy, or a gateway found no service. The service's
  * own 502 means that no model could answer, and a budget that is used up is no load that passes.
  */
-function isTransient({ status, errorType, retryAfter = 0, details }: AgentCoreError): boolean {
+function isTransient(error: AgentCoreError): boolean {
+  const { status, errorType, retryAfter = 0, details } = error
+  // A budget does not recover within the pauses of a few attempts.
+  if (error instanceof BudgetExceededError) return false
   if (status === 0) return errorType === 'NetworkError'
   if (status === 429 || status === 503) return errorType !== 'BudgetExceeded' && retryAfter <= maxRetryAfterSeconds
   return (status === 502 || status === 504) && details.error_type === undefined

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { until } from '../../test/fixtures/async-client.ts'
 import { callOf, fakeTool, gatedTool } from '../../test/fixtures/tools.ts'
 import { startService, type ServiceOptions, type Who } from '../../test/fixtures/service.ts'
-import { AgentCoreError, createClient, type Chunk, type RunStream } from '../src/index.ts'
+import { AgentCoreError, BudgetExceededError, createClient, type Chunk, type RunStream } from '../src/index.ts'
 
 type Test = Parameters<typeof startService>[0]
 
@@ -310,4 +310,35 @@ test('service: the agent, the caller, roles, metrics, logs, sub-agents and memor
   assert.deepEqual((await client.memories.list()).memories, [])
   assert.deepEqual(await collect(client.memories.all()), [])
   assert.equal(await typeOf(client.memories.delete('unknown')), '404 NotFound')
+})
+
+test('budgets: what is spent is listed, a used-up budget is one request with the time of its reset, and an override lets the next chat pass', async (t) => {
+  const budgets = [{ name: 'caller-day', scope: 'caller', window: 'day', limit: { tokens: 700 } }]
+  const script = { text: 'done', usage: { input: 100, output: 300 } }
+  const { as, service } = await start(t, { script, config: { budgets } })
+  const [client, admin] = [await as({ sub: 'ann' }), await as({ sub: 'boss', roles: ['admin'] })]
+  await client.chat(ask('Go.'))
+  const [budget] = (await client.budgets.list({ scope: 'caller' })).budgets
+  assert.deepEqual([budget!.subject, budget!.spent, budget!.remaining], ['agent-core ann', { tokens: 400 }, { tokens: 300 }])
+  const { key } = await service.key({ sub: 'ann' })
+  let requests = 0
+  const counting: typeof fetch = (...request) => (requests++, fetch(...request))
+  const eager = createClient({ baseUrl: service.url, accessKey: key, fetch: counting, retryDelayMs: 1 })
+  const error = await eager.chat(ask('Go '.repeat(300))).catch((reason: unknown) => reason)
+  assert.ok(error instanceof BudgetExceededError && error instanceof AgentCoreError, String(error))
+  assert.deepEqual([error.name, error.status, error.errorType, error.budget], ['BudgetExceededError', 429, 'BudgetExceeded', 'caller-day'])
+  assert.equal(error.resetsAt!.toISOString(), budget!.resets_at)
+  const stream = eager.stream(ask('Go '.repeat(300)))
+  await assert.rejects(collect(stream), BudgetExceededError)
+  assert.equal(requests, 2)
+  const until = budget!.resets_at!
+  assert.equal(await typeOf(client.budgets.override('caller-day', { limit: { tokens: 9000 }, until })), '403 Forbidden')
+  const raised = await admin.budgets.override('caller-day', { subject: budget!.subject, limit: { tokens: 9000 }, until })
+  assert.deepEqual([raised.limit, raised.override!.by], [{ tokens: 9000 }, 'boss'])
+  assert.equal((await client.chat(ask('Go '.repeat(300)))).body.output, 'done')
+  assert.deepEqual((await admin.budgets.clear('caller-day', budget!.subject)).limit, { tokens: 700 })
+  assert.deepEqual(
+    (await collect(admin.budgets.all({ limit: 1 }))).map(({ subject }) => subject),
+    ['agent-core boss', 'agent-core ann'],
+  )
 })

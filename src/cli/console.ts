@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { messageOf } from '../errors.ts'
 import type { Settings } from '../settings/settings.ts'
-import { addressOf, findService, readKey, toUrl, type ServiceOptions } from './running-service.ts'
+import { addressOfReplica, findService, readKey, toUrl, type ServiceOptions } from './running-service.ts'
 import { readSettings } from './prepare.ts'
 import { CommandFailure, type CommandContext } from './terminal.ts'
 
@@ -26,12 +26,6 @@ export function addConsole(program: Command, { terminal }: CommandContext): void
       terminal.stdout.write(`${url}/console/sign-in#code=${code}\n`)
       terminal.stderr.write('Open the address in a browser within a minute. It works once.\n')
     })
-}
-
-/** The address of a replica with these settings. Without Postgres, a service that does not answer is no service. */
-function addressOfReplica({ databaseUrl, host, port }: Settings): string {
-  if (databaseUrl !== undefined) return addressOf(host, port)
-  throw new CommandFailure(1, ['No service of DATA_DIR is running. Start one with "agent-core serve", or name another with --url.'])
 }
 
 async function requestCode(url: string, key: string): Promise<string> {

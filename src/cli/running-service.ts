@@ -57,6 +57,19 @@ export async function readKey(
   return text.trim()
 }
 
+/** The service that a command asks: that of `--url`, else the running service of the data directory or a replica with these settings. */
+export async function reachService({ url }: ServiceOptions, settings: Settings): Promise<{ url: string; isOwn: boolean }> {
+  const ownUrl = await findService(settings)
+  if (url !== undefined) return { url, isOwn: url === ownUrl }
+  return { url: ownUrl ?? addressOfReplica(settings), isOwn: true }
+}
+
+/** The address of a replica with these settings. Without Postgres, a service that does not answer is no service. */
+export function addressOfReplica({ databaseUrl, host, port }: Settings): string {
+  if (databaseUrl !== undefined) return addressOf(host, port)
+  throw new CommandFailure(1, ['No service of DATA_DIR is running. Start one with "agent-core serve", or name another with --url.'])
+}
+
 /** Parses the value of `--url`: an address without a slash at the end. */
 export function toUrl(text: string): string {
   const url = URL.parse(text)

@@ -113,7 +113,7 @@ function isRefusedConnection({ cause }: AgentCoreError): boolean {
 }
 
 /** Converts an error of the client to lines for the terminal. Any other error stays the same. */
-function toFailure(error: unknown): unknown {
+export function toFailure(error: unknown): unknown {
   if (!(error instanceof AgentCoreError)) return error
   const { status, message } = error
   if (status === 0) return new CommandFailure(1, [message])
