@@ -96,6 +96,7 @@ async function answerWithRest(loop: Loop): Promise<EndReason> {
   try {
     await takeTurn(loop, { label: 'answer', mayCall: false, isBare: true })
   } catch (error) {
+    if (loop.options.signal.aborted) return loop.options.stopReason()
     const isRefused = error instanceof BudgetSpent || error instanceof ModelError
     if (!isRefused || loop.answer.best === '') throw error
   }

@@ -109,6 +109,11 @@ export class Meter implements ModelMeter {
     }
   }
 
+  /** Settles what no commit will settle: the run has gone to another process, or could not be stored. */
+  settleRest(): void {
+    for (const settlement of this.unsettled.splice(0)) this.deps.settle(settlement)
+  }
+
   /** Holds an amount, or a smaller one; resolves to the id of the reservation. */
   private async holdAmount({ most, least, shrink }: Wish): Promise<string> {
     const { store, clock, holder, newId } = this.deps
@@ -117,7 +122,12 @@ export class Meter implements ModelMeter {
       const createdAt = clock.now()
       const accounts = accountsOf(this.plan.budgets, this.payer, createdAt)
       const id = newId()
-      const reserved = await store.reserve({ id, tenant, owner, requestId, fence, holder, accounts, amount: most(), createdAt })
+      const reservation = { id, tenant, owner, requestId, fence, holder, accounts, amount: most(), createdAt }
+      const reserved = await store.reserve(reservation).catch((error: unknown) => {
+        // The answer of the database may be lost after the commit, and the call is not made.
+        this.deps.settle({ id, cost: { nanoUsd: 0, tokens: 0 } })
+        throw error
+      })
       if ('now' in reserved) {
         if (tries === maxTries) throw new Error('The clock of the database runs away from that of the process.')
         clock.set(reserved.now)

@@ -25,6 +25,7 @@ import {
   type NextRun,
   type RunStore,
   type RunVersion,
+  type Settlements,
   type ResumableRun,
   type StoredRun,
   type TakenOver,
@@ -149,7 +150,7 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
     for (const image of images) this.returnedImages.set(`${session} ${imageKey(image)}`, image.data)
   }
 
-  checkpoint = async (key: RunKey, fence: number, step: number, data: Checkpoint): Promise<void> => {
+  checkpoint = async (key: RunKey, fence: number, step: number, data: Checkpoint, _settlements?: Settlements): Promise<void> => {
     this.requireHeld(key, fence)
     this.keepStep(key, step, data)
   }

@@ -187,6 +187,7 @@ function createDriver({ ports, registry, queue, remote, onEnd, sleep }: LiveRuns
 
   /** An end that could not be stored (disk full, database away) is sent to the readers at once, and retried in the store. */
   async function handleFailure(run: LiveRun, error: unknown): Promise<void> {
+    run.meter?.settleRest()
     if (run.stopCause === 'unstored') return
     if (error instanceof EndNotStored) {
       reachState('end-not-stored')

@@ -32,7 +32,11 @@ export function createBudgetStore(database: Database): BudgetRows {
         // A run that is still to be taken over settles its own reservations, in the commit that takes it over.
         const unended = sql`select 1 from runs where runs.tenant = budget_reservations.tenant and runs.owner = budget_reservations.owner
           and runs.request_id = budget_reservations.request_id and runs.status in ('pending', 'running') and runs.fence = budget_reservations.fence`
-        return settle(connection, { where: sql`holder not in (${alive}) and not exists (${unended})`, costs: [] })
+        // A process that is alive may have lost its run, and not have noticed before another call.
+        const isPast = sql`fence > 0 and exists (select 1 from runs where runs.tenant = budget_reservations.tenant
+          and runs.owner = budget_reservations.owner and runs.request_id = budget_reservations.request_id
+          and (runs.fence > budget_reservations.fence or runs.status not in ('pending', 'running')))`
+        return settle(connection, { where: sql`(${isPast} or holder not in (${alive}) and not exists (${unended}))`, costs: [] })
       }),
 
     async removeExpired(now, limit) {
