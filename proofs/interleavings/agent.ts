@@ -1,13 +1,19 @@
 import type { Model, ModelReply, ModelRequest, ModelSink } from '../../src/agent/model.ts'
 import type { Tool } from '../../src/agent/tool.ts'
 import { agentOf } from '../../src/runs/process-fixture.ts'
+import { withRetry } from '../../src/models/retry.ts'
 import type { Agent } from '../../src/configuration/agent.ts'
+import type { Plan } from './plan.ts'
 
 /** A point of the schedule at which the calling process waits; a process that dies meanwhile waits for ever. */
 export type Point = (label: string) => Promise<void>
 
 export interface AgentPorts {
   point: Point
+  /** Undefined where nothing is limited. */
+  budget: Plan['budget']
+  /** Called with the nano USD of a model call, at its end. */
+  onCounted(nanoUsd: number): void
   /** Called with 1 at the start of a tool and with -1 at its end. */
   onTool(change: 1 | -1): void
   /** Called when the tool of a run changes something. */
@@ -16,38 +22,76 @@ export interface AgentPorts {
 
 /** The agent of one simulated process. The question decides what the model does: see `Question`. */
 export function createSimulatedAgent(ports: AgentPorts): Agent {
-  return { ...base, model: createModel(ports), tools: toolsOf([createWrite('write', ports), createWrite('approve', ports)]) }
+  const { budget } = ports
+  return {
+    ...base,
+    ...(budget && withBudget(budget)),
+    model: withRetry([createModel(ports)]),
+    tools: toolsOf([createWrite('write', ports), createWrite('approve', ports)]),
+  }
 }
 
-const base = agentOf({ model: createModel({ point: async () => undefined }), config: { approvals: { expire_after: 60 } } })
+const base = agentOf({ model: { name: 'simulated-1', seesImages: false, reply: unused }, config: { approvals: { expire_after: 60 } } })
+
+function unused(): never {
+  throw new Error('Each process has a model of its own.')
+}
+
+/** An agent whose callers may spend so many nano USD in an hour, and whose runs so many tokens. */
+function withBudget({ nanoUsd, tokens, price, reserved }: NonNullable<Plan['budget']>): Pick<Agent, 'config' | 'findPrices'> {
+  const budgets: Agent['config']['budgets'] = [
+    { name: 'hour', scope: 'caller', window: 'hour', timezone: 'UTC', limit: { usd: nanoUsd / 1e9 }, on_exceeded: 'stop' },
+    { name: 'run', scope: 'run', timezone: 'UTC', limit: { tokens }, on_exceeded: 'stop' },
+  ]
+  const limits = { ...base.config.limits, reserve_output_tokens: reserved }
+  return { config: { ...base.config, budgets, limits }, findPrices: () => ({ rates: { input: 0, output: price / 1000 } }) }
+}
 
 function toolsOf(tools: readonly Tool[]): Agent['tools'] {
   return { ...base.tools, list: () => tools.map((tool) => ({ ...tool, status: 'ready' as const, schema: {}, tool })) }
 }
 
-/** Calls the tool that the question names, once, and answers in two pieces. */
-function createModel({ point }: Pick<AgentPorts, 'point'>): Model {
+/** Calls the tool that the question names, once, and answers in two pieces. Counts what each call costs, also of calls that are cut off. */
+function createModel({ point, budget, onCounted }: AgentPorts): Model {
+  const count = (tokens: number) => onCounted(tokens * (budget?.price ?? 0))
+  async function answer({ messages, options }: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
+    const start = messages.findLastIndex(({ role }) => role === 'user')
+    const question = messages[start]
+    const text = question?.role === 'user' ? question.text : ''
+    const [kind = '', requestId = ''] = text.split(' ')
+    const hasResult = messages.slice(start).some(({ role }) => role === 'tool')
+    await point(`model ${requestId}`)
+    signal.throwIfAborted()
+    const output = Math.ceil((options?.maxOutputTokens ?? 1) * (budget?.share ?? 1))
+    const usage = { model: 'simulated-1', input: 1, output, cachedInput: 0, reasoning: 0 }
+    if (kind !== 'plain' && !hasResult) {
+      const toolCalls = [{ name: kind, arguments: JSON.stringify({ requestId }) }]
+      return { text: '', reasoning: '', toolCalls, finish: 'tool_calls', usage }
+    }
+    await sink({ type: 'text', text: 'answer ' })
+    await point(`model ${requestId} goes on`)
+    signal.throwIfAborted()
+    await sink({ type: 'text', text: requestId })
+    return { text: `answer ${requestId}`, reasoning: '', toolCalls: [], finish: 'stop', usage }
+  }
+
   return {
     name: 'simulated-1',
     seesImages: false,
-    async reply({ messages }: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
-      const start = messages.findLastIndex(({ role }) => role === 'user')
-      const question = messages[start]
-      const text = question?.role === 'user' ? question.text : ''
-      const [kind = '', requestId = ''] = text.split(' ')
-      const hasResult = messages.slice(start).some(({ role }) => role === 'tool')
-      await point(`model ${requestId}`)
-      signal.throwIfAborted()
-      const usage = { model: 'simulated-1', input: 1, output: 1, cachedInput: 0, reasoning: 0 }
-      if (kind !== 'plain' && !hasResult) {
-        const toolCalls = [{ name: kind, arguments: JSON.stringify({ requestId }) }]
-        return { text: '', reasoning: '', toolCalls, finish: 'tool_calls', usage }
+    async reply(request, sink, signal) {
+      let received = 0
+      const counting: ModelSink = (event) => {
+        if ('text' in event) received += event.text.length
+        return sink(event)
       }
-      await sink({ type: 'text', text: 'answer ' })
-      await point(`model ${requestId} goes on`)
-      signal.throwIfAborted()
-      await sink({ type: 'text', text: requestId })
-      return { text: `answer ${requestId}`, reasoning: '', toolCalls: [], finish: 'stop', usage }
+      try {
+        const reply = await answer(request, counting, signal)
+        count(reply.usage.output)
+        return reply
+      } catch (error) {
+        count(Math.min(request.options?.maxOutputTokens ?? 0, Math.ceil(received / 2)))
+        throw error
+      }
     },
   }
 }

@@ -17,11 +17,25 @@ test('a waiting run that its process has dropped goes on, although its request i
   assert.deepEqual((await simulate(droppedWhileRepeated)).faults, [])
 })
 
+test('a client that leaves while the last call of a used up budget is made has cancelled its run', async () => {
+  assert.deepEqual((await simulate(leftDuringLastCall)).faults, [])
+})
+
 test('a schedule is the same each time', async () => {
   const [first, second] = [await simulate(cancelledWhileDatabaseFails), await simulate(cancelledWhileDatabaseFails)]
   assert.deepEqual(first, second)
   assert.ok(first.tasks > 50)
 })
+
+const leftDuringLastCall: Plan = {
+  steps: [
+    { kind: 'chat', process: 0, session: 0, question: 'plain', way: 'waits' },
+    { kind: 'leave', run: 0 },
+    { kind: 'decide', process: 0, run: 0, decision: 'approve' },
+  ],
+  picks: [],
+  budget: { nanoUsd: 256, tokens: 260, price: 1, reserved: 50, share: 0.01 },
+}
 
 const cancelledWhileDatabaseFails: Plan = {
   steps: [

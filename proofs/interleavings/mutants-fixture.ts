@@ -1,5 +1,7 @@
+import type { AccountState, Amount } from '../../src/budgets/budget.ts'
 import type { RunKey } from '../../src/runs/run.ts'
 import type { Row } from '../../src/runs/memory-run-rows-fixture.ts'
+import { SimulatedBudgets } from './budget-store.ts'
 import { SimulatedStore } from './store.ts'
 
 /** Databases with one fault each, which the exploration must find. */
@@ -47,4 +49,28 @@ export class WithoutCancellations extends SimulatedStore {
     const { finish } = this
     this.finish = async (key, fence, ended) => (ended.status === 'cancelled' ? undefined : finish(key, fence, ended))
   }
+}
+
+/** Leaves the reservations of a lost process behind. */
+class WithoutSettlement extends SimulatedBudgets {
+  override settleEarlier(): void {}
+  override settleLost = async () => 0
+}
+
+/** Looks whether windows can pay, and does not count what other calls hold. */
+class WithoutReservations extends SimulatedBudgets {
+  protected override pays(windows: readonly AccountState[], amount: Amount): boolean {
+    return super.pays(
+      windows.map((window) => ({ ...window, reserved: { nanoUsd: 0, tokens: 0 } })),
+      amount,
+    )
+  }
+}
+
+export class WithoutBudgetSettlement extends SimulatedStore {
+  override budgets = new WithoutSettlement(this)
+}
+
+export class WithoutBudgetReservations extends SimulatedStore {
+  override budgets = new WithoutReservations(this)
 }

@@ -11,6 +11,8 @@ const expectations: [what: string, mutant: new () => SimulatedStore, fault: RegE
   ['forgets that an approved call was started', mutants.WithoutStarts, /^The tool of run r\d was executed 2 times/],
   ['never finds the runs of lost processes', mutants.WithoutOrphans, /^After \d+ tasks, run r\d is/],
   ['loses the end of a cancelled run', mutants.WithoutCancellations, /cancel/],
+  ['leaves reservations of lost processes behind', mutants.WithoutBudgetSettlement, /reservations are left after the sweep/],
+  ['counts no reservations of other calls', mutants.WithoutBudgetReservations, /is committed to \d+, with a limit of \d+/],
   ['loses answers', mutants.WithoutAnswers, /has ended without an answer/],
 ]
 

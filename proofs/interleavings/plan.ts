@@ -19,6 +19,19 @@ export interface Plan {
   steps: Step[]
   /** After the last pick the tasks are executed in the order of their arrival. */
   picks: number[]
+  /** What a caller may spend in an hour, and a run in tokens; undefined for no limits. */
+  budget?: SimulatedBudget | undefined
+}
+
+interface SimulatedBudget {
+  nanoUsd: number
+  tokens: number
+  /** Nano USD of a token of output. */
+  price: number
+  /** Tokens of output that are held for a call. */
+  reserved: number
+  /** How much of it an answer uses. */
+  share: number
 }
 
 /** Number of places of processes. A process that was killed or stopped is replaced in its place. */
@@ -66,7 +79,16 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
+const budget = fc.record({
+  nanoUsd: fc.integer({ min: 0, max: 6000 }),
+  tokens: fc.integer({ min: 100, max: 3000 }),
+  price: fc.integer({ min: 1, max: 3 }),
+  reserved: fc.integer({ min: 50, max: 900 }),
+  share: fc.constantFrom(0.01, 0.5, 1),
+})
+
 export const plans: fc.Arbitrary<Plan> = fc.record({
   steps: fc.tuple(chat, fc.array(step, { minLength: 1, maxLength: 9, size: 'max' })).map(([first, others]) => [first, ...others] as Step[]),
   picks: fc.array(fc.nat(63), { minLength: 0, maxLength: 160, size: 'max' }),
+  budget: fc.option(budget, { nil: undefined, freq: 1 }),
 })

@@ -1,5 +1,6 @@
 import type { Topic, Topics } from '../../src/replicas/bus.ts'
 import type { RunStore } from '../../src/runs/run-store.ts'
+import { createBudgets } from '../../src/budgets/budgets.ts'
 import { createRuns, type Runs } from '../../src/runs/runs.ts'
 import { portsOf } from '../../src/runs/process-fixture.ts'
 import { ServiceError } from '../../src/errors.ts'
@@ -56,6 +57,8 @@ export class SimulatedProcess implements Actor {
     const isInjected = (error: unknown) => error instanceof ServiceError
     const agent = createSimulatedAgent({
       point: this.point,
+      budget: world.budget,
+      onCounted: (nanoUsd) => void (world.counted += nanoUsd),
       onTool: (change) => void (this.runningTools += change),
       onWrite: (requestId) => world.audit.onWrite(requestId),
     })
@@ -64,6 +67,13 @@ export class SimulatedProcess implements Actor {
         if (!isInjected(error)) world.audit.fault(`Internal error: ${error instanceof Error ? error.stack : String(error)}`)
       }),
       store: this.store,
+      budgets: createBudgets({
+        store: this.connect(world.store.budgets, 'budgets.'),
+        holder: this.holder,
+        now: () => clock.now,
+        newId: () => world.newId(),
+        onFault: (error) => this.report('warning', error),
+      }),
       holder: this.holder,
       jobs: { wake: (...kinds) => world.wakeJobs(kinds) },
       now: () => clock.now,

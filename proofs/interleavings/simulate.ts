@@ -1,4 +1,5 @@
 import { createRandom } from '../random.ts'
+import { checkBudgets } from './check-budgets.ts'
 import { checkEnd } from './check-end.ts'
 import { Clients } from './clients.ts'
 import { installClock } from './clock.ts'
@@ -20,10 +21,10 @@ export interface Outcome {
 const maxTasks = 6000
 
 /** Executes one schedule. `createStore` makes the database; the tests of the invariants give one with a fault. */
-export async function simulate({ steps, picks }: Plan, createStore = () => new SimulatedStore()): Promise<Outcome> {
-  const restore = installClock(createRandom(picks.length))
+export async function simulate({ steps, ...plan }: Plan, createStore = () => new SimulatedStore()): Promise<Outcome> {
+  const restore = installClock(createRandom(plan.picks.length))
   try {
-    const world = new World(picks, createStore())
+    const world = new World(plan, createStore())
     const clients = new Clients(world)
     const rest = begin(world, clients, steps)
     let tasks = 0
@@ -33,6 +34,7 @@ export async function simulate({ steps, picks }: Plan, createStore = () => new S
       await world.clock.settle()
       if (rest.length === 0) clients.decideRest()
     }
+    await checkBudgets(world, steps)
     if (world.audit.faults.length === 0) checkEnd(world, clients)
     const { faults } = world.audit
     for (const process of world.processes) process.isAlive = false

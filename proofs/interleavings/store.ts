@@ -5,11 +5,13 @@ import { MemoryRunStore } from '../../src/runs/memory-run-store-fixture.ts'
 import type { Row, SessionRow } from '../../src/runs/memory-run-rows-fixture.ts'
 import type { TailBatch } from '../../src/runs/ownership/remote/tail.ts'
 import type { RunKey } from '../../src/runs/run.ts'
+import type { TakenOver, TakeOver } from '../../src/runs/run-store.ts'
+import { SimulatedBudgets } from './budget-store.ts'
 import { runKeyText } from '../../src/runs/ownership/run-registry.ts'
-import type { TakeOver } from '../../src/runs/run-store.ts'
 
 /** The one database of a schedule: the run store in memory, with the calls that wait for approval, the job queue and the tails of readers. */
 export class SimulatedStore extends MemoryRunStore {
+  budgets = new SimulatedBudgets(this)
   private readonly calls = new Map<string, readonly PendingCall[]>()
   private readonly finishedJobs = new Set<string>()
   /** The process that executes a job, by the id of the job. */
@@ -18,12 +20,23 @@ export class SimulatedStore extends MemoryRunStore {
 
   constructor() {
     super()
-    const { interrupt, begin } = this
+    const { interrupt, begin, checkpoint, finish } = this
     let begins = 0
     // SQLite tells of a commit before it is durable, Postgres does not: every second begin is of one kind.
     this.begin = (run, onCommitted) => begin(run, ++begins % 2 === 0 ? onCommitted : undefined)
+    // What calls did cost is settled in the same transaction.
+    this.checkpoint = async (key, fence, n, data, settlements) => {
+      await checkpoint(key, fence, n, data, settlements)
+      await this.budgets.settle(key.tenant, settlements ?? [])
+    }
+    this.finish = async (key, fence, ended) => {
+      const next = await finish(key, fence, ended)
+      await this.budgets.settle(key.tenant, ended.settlements ?? [])
+      return next
+    }
     this.interrupt = async (key, fence, interruption) => {
       await interrupt(key, fence, interruption)
+      await this.budgets.settle(key.tenant, interruption.settlements ?? [])
       this.calls.set(runKeyText(key), interruption.calls)
     }
   }
@@ -42,6 +55,12 @@ export class SimulatedStore extends MemoryRunStore {
     const job = this.jobs.at(-1) as NewJob<'run'> | undefined
     if (isReleased && job?.kind === 'run') job.data = { ...job.data, isResumed: true }
     return { isReleased }
+  }
+
+  protected override take(row: Row, takeOver: TakeOver): TakenOver {
+    const taken = super.take(row, takeOver)
+    if (takeOver.settles) this.budgets.settleEarlier(row, taken.fence)
+    return taken
   }
 
   openCallsOf(key: RunKey): PendingCall[] {

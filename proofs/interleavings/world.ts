@@ -2,7 +2,8 @@ import type { JobKind } from '../../src/runs/jobs.ts'
 import type { Topic, Topics } from '../../src/replicas/bus.ts'
 import { Audit } from './audit.ts'
 import { Clock } from './clock.ts'
-import { places } from './plan.ts'
+import { clockAheadMs } from './budget-store.ts'
+import { places, type Plan } from './plan.ts'
 import { SimulatedProcess } from './process.ts'
 import { Schedule } from './schedule.ts'
 import { SimulatedStore } from './store.ts'
@@ -17,10 +18,15 @@ export class World {
   readonly store: SimulatedStore
   readonly audit: Audit
   readonly processes: SimulatedProcess[] = []
+  readonly budget: Plan['budget']
+  /** Nano USD that the model has counted, also of calls that were cut off. */
+  counted = 0
   private ids = 0
   private started = 0
 
-  constructor(picks: readonly number[], store: SimulatedStore) {
+  constructor({ picks, budget }: Pick<Plan, 'picks' | 'budget'>, store: SimulatedStore) {
+    this.budget = budget
+    store.budgets.now = () => this.clock.now + clockAheadMs
     this.schedule = new Schedule(picks)
     this.store = store
     this.audit = new Audit(store)
