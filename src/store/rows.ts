@@ -222,8 +222,8 @@ export function toToolRow({ tool, calls, errors, durationsMs }: ToolUse, endedAt
 }
 
 /** The answer of a run that ends without an error, jobs, files and result images; undefined for any other end. */
-export function simpleAnswer({ message, error, jobs, dropsResultImages, settlements }: EndedRun): NewMessage | undefined {
-  return error || jobs.length > 0 || message?.data?.artifacts || dropsResultImages || settlements ? undefined : message
+export function simpleAnswer({ message, error, jobs, dropsResultImages }: EndedRun): NewMessage | undefined {
+  return error || jobs.length > 0 || message?.data?.artifacts || dropsResultImages ? undefined : message
 }
 
 /** The sums of an hour. */

@@ -1,7 +1,8 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { Settlement } from '../../budgets/budget.ts'
-import { query, type Connection, type Database } from '../database.ts'
-import type { Tables } from '../tables.ts'
+import { paramsOf, query, syncChange, syncRows, type Connection, type Database, type Param, type SyncConnection } from '../database.ts'
+import type { BudgetReservationRow, Tables } from '../tables.ts'
+import type { WindowKey } from './windows.ts'
 
 /** Which reservations are settled, and at what cost each. */
 interface Closing {
@@ -39,33 +40,68 @@ export function createSettle({ db, isShared }: Pick<Database, 'db' | 'isShared'>
   return isShared ? settleOnServer(db) : settleEmbedded(db)
 }
 
-/** What a settled reservation adds to its window; `cost` and `used` are null where only the reservation is known. */
-const sums = sql`sum(amount) as amount, sum(tokens) as tokens, sum(coalesce(cost, amount)) as cost, sum(coalesce(used, tokens)) as used,
+/** What the settled reservations of a window add to the window; `cost` and `used` are null where only the reservation is known. */
+const sums = `window_tenant, budget, subject, window_start, sum(amount) as amount, sum(tokens) as tokens,
+  sum(coalesce(cost, amount)) as cost, sum(coalesce(used, tokens)) as used,
   sum(case when cost > amount then cost - amount else 0 end) as overrun, sum(case when used > tokens then used - tokens else 0 end) as tokens_overrun,
   sum(case when cost is null then amount else 0 end) as estimated, sum(case when used is null then tokens else 0 end) as tokens_estimated,
   count(*) as count`
+const perWindow = 'group by window_tenant, budget, subject, window_start'
 
-const changes = sql`spent = budget_windows.spent + sums.cost, reserved = budget_windows.reserved - sums.amount,
-  tokens_spent = budget_windows.tokens_spent + sums.used, tokens_reserved = budget_windows.tokens_reserved - sums.tokens,
-  overrun = budget_windows.overrun + sums.overrun, tokens_overrun = budget_windows.tokens_overrun + sums.tokens_overrun,
-  estimated = budget_windows.estimated + sums.estimated, tokens_estimated = budget_windows.tokens_estimated + sums.tokens_estimated`
+const changes = `spent = budget_windows.spent + settled.cost, reserved = budget_windows.reserved - settled.amount,
+  tokens_spent = budget_windows.tokens_spent + settled.used, tokens_reserved = budget_windows.tokens_reserved - settled.tokens,
+  overrun = budget_windows.overrun + settled.overrun, tokens_overrun = budget_windows.tokens_overrun + settled.tokens_overrun,
+  estimated = budget_windows.estimated + settled.estimated, tokens_estimated = budget_windows.tokens_estimated + settled.tokens_estimated`
 
-const isSame = sql`budget_windows.tenant = sums.window_tenant and budget_windows.budget = sums.budget
-  and budget_windows.subject = sums.subject and budget_windows.window_start = sums.window_start`
+const isSame = `budget_windows.tenant = settled.window_tenant and budget_windows.budget = settled.budget
+  and budget_windows.subject = settled.subject and budget_windows.window_start = settled.window_start`
 
-/** One statement, which locks the windows in the order of their keys before it changes them. */
+/**
+ * The steps of a statement on a server that settle the reservations of `closed`. The windows are locked in the order of their keys before they
+ * are changed, and when `isReady` is true: transactions that lock other rows too lock the windows last.
+ */
+function stepsOn({ isReady = 'true' } = {}) {
+  return {
+    settled: `select ${sums} from closed ${perWindow}`,
+    locked: `select budget_windows.tenant from budget_windows join settled on ${isSame} where ${isReady}
+      order by budget_windows.tenant, budget_windows.budget, budget_windows.subject, budget_windows.window_start for update of budget_windows`,
+    windows: `update budget_windows set ${changes} from settled
+      where ${isSame} and (select count(*) from locked) > 0 returning settled.count::integer as count`,
+  }
+}
+
+/** The steps by which the end of runs settles what their calls did cost: `given` selects the tenant, and the values of `toSettlementsJson`. */
+export function stepsAtEnd(given: string, isReady: string) {
+  const isGiven = 'budget_reservations.tenant = given.tenant and budget_reservations.id = given.id'
+  return {
+    given,
+    closed: `delete from budget_reservations using given where ${isGiven} returning budget_reservations.*, given.cost, given.used`,
+    ...stepsOn({ isReady }),
+  }
+}
+
+/** The columns of `toSettlementsJson`. */
+export const settlementColumns = 'id text, cost bigint, used bigint'
+
+export function toSettlementsJson(settlements: readonly Settlement[]): string {
+  return JSON.stringify(settlements.map(({ id, cost }) => ({ id, cost: cost.nanoUsd, used: cost.tokens })))
+}
+
+export function listSteps(steps: Readonly<Record<string, string>>): string {
+  return Object.entries(steps)
+    .map(([name, text]) => `${name} as (${text})`)
+    .join(', ')
+}
+
+/** One statement. */
 function settleOnServer(db: Kysely<Tables>): Settle {
+  const steps = sql.raw(listSteps(stepsOn()))
   return async (connection, { where, costs }) => {
     const given = sql`select * from unnest(${costs.map(({ id }) => id)}::text[], ${costs.map(({ cost }) => cost.nanoUsd)}::bigint[],
       ${costs.map(({ cost }) => cost.tokens)}::bigint[]) as given (id, cost, used)`
     const settled = sql<{ count: number }>`with given as (${given}),
-      closed as (delete from budget_reservations where ${where} returning *),
-      sums as (select window_tenant, budget, subject, window_start, ${sums} from closed left join given using (id)
-        group by window_tenant, budget, subject, window_start),
-      locked as (select budget_windows.tenant from budget_windows join sums on ${isSame}
-        order by budget_windows.tenant, budget_windows.budget, budget_windows.subject, budget_windows.window_start for update of budget_windows)
-      update budget_windows set ${changes} from sums
-      where ${isSame} and (select count(*) from locked) > 0 returning sums.count::integer as count`
+      removed as (delete from budget_reservations where ${where} returning *),
+      closed as (select * from removed left join given using (id)), ${steps} select count from windows`
     const { rows } = await query(connection, { compile: () => settled.compile(db) })
     return rows.reduce((sum, { count }) => sum + count, 0)
   }
@@ -75,9 +111,9 @@ function settleOnServer(db: Kysely<Tables>): Settle {
 function settleEmbedded(db: Kysely<Tables>): Settle {
   return async (connection, { where, costs }) => {
     const given = sql`select value ->> 0 as id, value ->> 1 as cost, value ->> 2 as used from json_each(${toJson(costs)})`
-    const closed = sql`select window_tenant, budget, subject, window_start, ${sums} from budget_reservations left join (${given}) as given using (id)
-      where ${where} group by window_tenant, budget, subject, window_start`
-    const counted = sql`update budget_windows set ${changes} from (${closed}) as sums where ${isSame}`
+    const closed = sql`select ${sql.raw(sums)} from budget_reservations left join (${given}) as given using (id)
+      where ${where} ${sql.raw(perWindow)}`
+    const counted = sql`update budget_windows set ${sql.raw(changes)} from (${closed}) as settled where ${sql.raw(isSame)}`
     const removed = sql`delete from budget_reservations where ${where}`
     await query(connection, { compile: () => counted.compile(db) })
     return (await query(connection, { compile: () => removed.compile(db) })).changes
@@ -86,4 +122,45 @@ function settleEmbedded(db: Kysely<Tables>): Settle {
 
 function toJson(costs: readonly Settlement[]): string {
   return JSON.stringify(costs.map(({ id, cost }) => [id, cost.nanoUsd, cost.tokens]))
+}
+
+type Closed = Pick<BudgetReservationRow, 'tenant' | 'id'>
+type Counted = WindowKey & Record<'cost' | 'used' | 'held' | 'tokensHeld' | 'over' | 'tokensOver', number>
+
+/** Settles the attempts of a run on SQLite, for a unit of work that runs all of its statements at once. */
+export function createSettleAtOnce(database: Kysely<Tables>) {
+  const find = syncRows(database, (db, param: Param<Closed>) =>
+    db
+      .selectFrom('budget_reservations')
+      .select(['window_tenant', 'budget', 'subject', 'window_start', 'amount', 'tokens'])
+      .where((is) => is.and(paramsOf(param, ['tenant', 'id']))),
+  )
+  const count = syncChange(database, (db, param: Param<Counted>) =>
+    db
+      .updateTable('budget_windows')
+      .set(({ eb }) => ({
+        spent: eb('spent', '+', param('cost')),
+        tokens_spent: eb('tokens_spent', '+', param('used')),
+        reserved: eb('reserved', '-', param('held')),
+        tokens_reserved: eb('tokens_reserved', '-', param('tokensHeld')),
+        overrun: eb('overrun', '+', param('over')),
+        tokens_overrun: eb('tokens_overrun', '+', param('tokensOver')),
+      }))
+      .where((is) => is.and(paramsOf(param, ['tenant', 'budget', 'subject', 'window_start']))),
+  )
+  const remove = syncChange(database, (db, param: Param<Closed>) =>
+    db.deleteFrom('budget_reservations').where((is) => is.and(paramsOf(param, ['tenant', 'id']))),
+  )
+
+  return (connection: SyncConnection, tenant: string, settlements: readonly Settlement[]): void => {
+    for (const { id, cost } of settlements) {
+      const rows = find(connection, { tenant, id })
+      for (const { window_tenant, amount, tokens, ...window } of rows) {
+        const over = { over: Math.max(0, cost.nanoUsd - amount), tokensOver: Math.max(0, cost.tokens - tokens) }
+        const amounts = { cost: cost.nanoUsd, used: cost.tokens, held: amount, tokensHeld: tokens, ...over }
+        count(connection, { tenant: window_tenant, ...window, ...amounts })
+      }
+      if (rows.length > 0) remove(connection, { tenant, id })
+    }
+  }
 }

@@ -5,7 +5,7 @@ import { CommitUnknown, query, type Database, type PostgresServer, type Result }
 import { isSimpleBegin, rowsPerHour, simpleAnswer } from '../rows.ts'
 import { createChatGroups, toRowJson, type Attempt } from './chat-groups.ts'
 import { beginGroup, beginStatement, toBegun, toBeginRow, toBeginValues, type BegunRow } from './postgres-begin.ts'
-import { endGroup, endStatement, toEndRow, toEndValues } from './postgres-end.ts'
+import { endGroup, endGroupWithSettlements, endStatement, toEndRow, toEndValues } from './postgres-end.ts'
 import type { ChatStore, Ending } from './step-by-step.ts'
 
 /**
@@ -30,6 +30,7 @@ export function createPostgresChat(
   const { db, forTenant } = database
   const beginAlone = beginStatement(db)
   const endAlone = endStatement(db)
+  const endAloneWithSettlements = endStatement(db, { settles: true })
   /** Number of runs of this process that are storing their end. */
   let endingRuns = 0
 
@@ -38,12 +39,15 @@ export function createPostgresChat(
     return new Map(begun.rows.map((row) => [row.n - 1, toBegun(row)]))
   })
 
-  const joinEnd = createChatGroups<unknown>(async (tenant, rows) => {
-    // Groups of several processes are counted in different rows, so that they rarely wait for each other.
-    const hourRow = Math.floor(Math.random() * rowsPerHour)
-    const ended = await writeGroup(tenant).execute<{ n: number }>(endGroup, [tenant, rows, hourRow])
-    return new Map(ended.rows.map(({ n }) => [n - 1, true]))
-  })
+  const endsOf = (group: string) =>
+    createChatGroups<unknown>(async (tenant, rows) => {
+      // Groups of several processes are counted in different rows, so that they rarely wait for each other.
+      const hourRow = Math.floor(Math.random() * rowsPerHour)
+      const ended = await writeGroup(tenant).execute<{ n: number }>(group, [tenant, rows, hourRow])
+      return new Map(ended.rows.map(({ n }) => [n - 1, true]))
+    })
+  const joinEnd = endsOf(endGroup)
+  const joinEndWithSettlements = endsOf(endGroupWithSettlements)
 
   async function begin(newRun: NewRun, onCommitted?: (turn: Turn) => void): Promise<Begun> {
     const attempt = await tryBegin(newRun)
@@ -100,9 +104,11 @@ export function createPostgresChat(
     const message = simpleAnswer(ending.ended)
     if (!message) return unchanged
     // An unreachable database counts as `unknown`: the caller retries for longer than this statement.
-    const alone = () => firstRow(endAlone(forTenant(tenant).write, toEndValues(ending, message))).catch(unlessAway)
+    const { settlements, session } = ending.ended
+    const store = settlements ? endAloneWithSettlements : endAlone
+    const alone = () => firstRow(store(forTenant(tenant).write, toEndValues(ending, message))).catch(unlessAway)
     const row = toRowJson(toEndRow(ending, message))
-    return row === undefined ? alone() : joinEnd(tenant, { row, keys: [ending.ended.session], alone })
+    return row === undefined ? alone() : (settlements ? joinEndWithSettlements : joinEnd)(tenant, { row, keys: [session], alone })
   }
 
   return { begin, finish }

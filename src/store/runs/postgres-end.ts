@@ -1,6 +1,8 @@
-import { sql, type Kysely } from 'kysely'
+import { sql, type Kysely, type QueryCreator } from 'kysely'
 import type { EndedRun } from '../../runs/run-store.ts'
+import { listSteps, settlementColumns, stepsAtEnd, toSettlementsJson } from '../budgets/settle.ts'
 import {
+  type ColumnType,
   countOf,
   hourOf,
   endedRunColumns,
@@ -27,7 +29,7 @@ import { addedMetrics, insertFrom, messageValues, renewTool, whereRun, whereSess
 /** The end of a simple chat on Postgres: one statement for a single chat, and one for a group. See `postgres-chat.ts`. */
 
 type Answer = NonNullable<EndedRun['message']>
-type EndValues = EndedSession & RunEnd & NewMetrics & MessageColumns & { dropsSteps: boolean; tools: string }
+type EndValues = EndedSession & RunEnd & NewMetrics & MessageColumns & { dropsSteps: boolean; tools: string; settlements: string }
 
 export function toEndValues({ key, fence, ended, hourRow }: Ending, message: Answer): EndValues {
   return {
@@ -40,6 +42,7 @@ export function toEndValues({ key, fence, ended, hourRow }: Ending, message: Ans
     now: ended.endedAt,
     dropsSteps: ended.hadCheckpoints && !ended.continuable,
     tools: toToolsJson(ended),
+    settlements: toSettlementsJson(ended.settlements ?? []),
   }
 }
 
@@ -51,9 +54,9 @@ function toToolsJson({ tools, endedAt }: EndedRun): string {
  * Ends a run with an answer when the session queue is empty. A statement sees the rows of its start, even after waiting for a lock, so
  * the session changes only when its `xmin` is unchanged. Every join of the queue and every move of a run updates the session.
  */
-export function endStatement(database: Kysely<Tables>) {
-  return statement(database, (db, param: Param<EndValues>) =>
-    db
+export function endStatement(database: Kysely<Tables>, { settles } = { settles: false }) {
+  return statement(database, (db, param: Param<EndValues>) => {
+    const ended = db
       .with(
         (cte) => cte('seen').materialized(),
         (ctes) =>
@@ -116,13 +119,23 @@ export function endStatement(database: Kysely<Tables>) {
       })
       // Last, because all runs of a tenant lock this row at their end.
       .with('sums', (ctes) =>
-        insertFrom(ctes, 'metrics', metricsValues(param), sql`from run`).onConflict((conflict) =>
-          conflict.columns(['tenant', 'hour']).doUpdateSet(addedMetrics),
-        ),
+        insertFrom(ctes, 'metrics', metricsValues(param), sql`from run`)
+          .onConflict((conflict) => conflict.columns(['tenant', 'hour']).doUpdateSet(addedMetrics))
+          .returning('hour'),
       )
-      .selectFrom('run')
-      .selectAll(),
-  )
+    const settled = settles ? withSettlements(ended, param) : ended
+    return settled.selectFrom('run').selectAll()
+  })
+}
+
+/** Settles what the calls of the run did cost, when all other rows are locked. */
+function withSettlements<T>(ended: QueryCreator<T>, param: Param<EndValues>): QueryCreator<T> {
+  const rows = sql`json_to_recordset(cast(${param('settlements')} as json)) as settlement (${sql.raw(settlementColumns)})`
+  const given = sql<object>`(select cast(${param('tenant')} as text) as tenant, settlement.* from run, ${rows})`
+  const { closed, settled, locked, windows } = stepsAtEnd('', areCounted)
+  const step = (text: string) => sql.raw<object>(`(${text})`)
+  const closing = ended.with('given', given).with('closed', step(closed)).with('settled', step(settled))
+  return closing.with('locked', step(locked)).with('windows', step(windows)) as never
 }
 
 const columns = {
@@ -140,7 +153,7 @@ const columns = {
   tools: 'text',
 } as const
 
-export function toEndRow({ key, fence, ended }: Ending, message: Answer): RowOf<typeof columns> {
+export function toEndRow({ key, fence, ended }: Ending, message: Answer): RowOf<typeof columns> & { settlements?: string } {
   return {
     ...toEndedRow(ended),
     ...countOf(ended.status),
@@ -155,8 +168,12 @@ export function toEndRow({ key, fence, ended }: Ending, message: Answer): RowOf<
     checkpoint_id: ended.checkpointId,
     drops_steps: ended.hadCheckpoints && !ended.continuable,
     tools: ended.tools.length > 0 ? toToolsJson(ended) : null,
+    ...(ended.settlements && { settlements: toSettlementsJson(ended.settlements) }),
   }
 }
+
+/** True when the rows of metrics are locked. */
+const areCounted = '(select count(*) from sums) >= 0'
 
 const settings = Object.keys(endedRunColumns).map((name) => `${name} = held.${name}`)
 const sums = Object.keys(metricsColumns)
@@ -171,9 +188,23 @@ const added = Object.entries(metricsSums).map(([name, sum]) => `${name} = ${sum}
  * A group may wait for rows of metrics only. All of its other rows are locked by then, and groups lock the rows of metrics in one order. The
  * lookups are written as in `beginGroup`; the status is compared in a form that cannot use the index of unended runs.
  */
-export const endGroup = `
+export const endGroup = endGroupOf(columns)
+
+/** Also settles what the calls of the runs did cost. */
+export const endGroupWithSettlements = endGroupOf(
+  { ...columns, settlements: 'text' },
+  listSteps(
+    stepsAtEnd(
+      `select held.tenant, given.* from held cross join lateral json_to_recordset(cast(held.settlements as json)) as given (${settlementColumns})`,
+      areCounted,
+    ),
+  ),
+)
+
+function endGroupOf(of: Readonly<Record<string, ColumnType>>, steps = ''): string {
+  return `
 with input as materialized (
-  select cast($1 as text) as tenant, chat.* from ${recordset(columns)}
+  select cast($1 as text) as tenant, chat.* from ${recordset(of)}
 ), seen as materialized (
   select input.n, found.version from input cross join lateral (
     select xmin as version from sessions where sessions.key = input.session and sessions.tenant = input.tenant offset 0) as found
@@ -215,5 +246,7 @@ with input as materialized (
   from (select held.*, held.hour + case when held.continuable = 1 then 0 else cast($3 as integer) end as counted_hour from held) as of_group
   group by counted_hour order by counted_hour
   on conflict (tenant, hour) do update set ${added.join(', ')}
-)
+  returning hour
+)${steps && `, ${steps}`}
 select n from held`
+}

@@ -1,6 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 import type { Begun, NewRun, RunStore, Turn } from '../../runs/run-store.ts'
 import { syncChange, syncRows, type EmbeddedDatabase, type Param, type SyncConnection } from '../database.ts'
+import { createSettleAtOnce } from '../budgets/settle.ts'
 import {
   endedRunValues,
   isSimpleBegin,
@@ -41,6 +42,7 @@ class NotSimple extends Error {}
  */
 export function createSqliteChat(db: Kysely<Tables>, { unit }: Pick<EmbeddedDatabase, 'unit'>, byStep: ChatStore): ChatStore {
   const statements = { ...beginStatements(db), ...endStatements(db) }
+  const settle = createSettleAtOnce(db)
 
   async function begin(newRun: NewRun, onCommitted?: (turn: Turn) => void): Promise<Begun> {
     if (!isSimpleBegin(newRun)) return byStep.begin(newRun, onCommitted)
@@ -95,6 +97,7 @@ export function createSqliteChat(db: Kysely<Tables>, { unit }: Pick<EmbeddedData
     for (const use of ended.tools) statements.insertTool(connection, { ...key, ...toToolRow(use, endedAt) })
     statements.insertMessage(connection, { tenant, session, idx: messageCount - 1, ...toMessageRow(message) })
     statements.addMetrics(connection, toMetrics(tenant, ended, 0))
+    if (ended.settlements) settle(connection, tenant, ended.settlements)
     return true
   }
 
