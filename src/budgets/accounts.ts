@@ -28,6 +28,7 @@ export function toAccount(budget: Budget, subject: string, at: number): Account 
     subject,
     windowStart: window?.start ?? 0,
     resetsAt: window?.end,
+    timezone: budget.timezone,
     limit: toLimit(budget.limit),
     warnAt: budget.warn_at,
     onExceeded: budget.on_exceeded,

@@ -31,6 +31,8 @@ export interface Account {
   windowStart: number
   /** Undefined where the window never ends. */
   resetsAt: number | undefined
+  /** The zone in which windows begin, for people. */
+  timezone?: string
   limit: Limit
   /** The share of the limit at which a warning is due. */
   warnAt: number | undefined

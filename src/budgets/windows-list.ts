@@ -56,7 +56,7 @@ export type BudgetView = ReturnType<typeof toBudgetView>
 
 /** A window as clients see it. */
 export function toBudgetView({ account, state, owner, id }: ListedWindow) {
-  const { budget: name, scope, window = null, subject, resetsAt, onExceeded } = account
+  const { budget: name, scope, window = null, subject, resetsAt, timezone, onExceeded } = account
   const { limit, spent, reserved, overrun, override } = state
   const { nanoUsd = 0, tokens = 0 } = leftIn(state)
   return {
@@ -72,6 +72,7 @@ export function toBudgetView({ account, state, owner, id }: ListedWindow) {
     remaining: toAmountView({ nanoUsd: Math.max(0, nanoUsd), tokens: Math.max(0, tokens) }, limit),
     ...(override && { override: { limit: toLimitView(override.limit), until: toIso(override.until), by: override.by } }),
     resets_at: resetsAt === undefined ? null : toIso(resetsAt),
+    ...(resetsAt !== undefined && timezone !== undefined && { timezone }),
     on_exceeded: onExceeded,
   }
 }

@@ -48,6 +48,7 @@ test('a caller sees its own budgets, before the first call too, and never what t
     reserved: { usd: 0 },
     overrun: { usd: 0 },
     remaining: { usd: 0.0016 },
+    timezone: 'UTC',
     on_exceeded: 'stop',
   })
   assert.match(resetsAt, /T00:00:00\.000Z$/)

@@ -49,6 +49,7 @@ const Budget = namedObject('Budget', 'The current window of a budget: its limit,
     }),
   ),
   resets_at: orNull(time('When the next window begins.'), 'Null where the window does not end.'),
+  timezone: Type.Optional(Type.String({ description: 'The zone in which windows begin. Absent where the window does not end.' })),
   on_exceeded: Type.Enum(['stop', 'pause']),
 })
 
