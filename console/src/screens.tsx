@@ -1,5 +1,6 @@
 import {
   CommentDiscussionIcon,
+  CreditCardIcon,
   DependabotIcon,
   FileIcon,
   GraphIcon,
@@ -114,6 +115,13 @@ export const screens: readonly Screen[] = [
     permissions: ['observability.read'],
     navigation: { icon: GraphIcon, group: 'Operate' },
     load: () => import('./metrics/page.tsx').then((page) => page.MetricsPage),
+  },
+  {
+    path: '/budgets',
+    title: 'Budgets',
+    permissions: ['runs.read'],
+    navigation: { icon: CreditCardIcon, group: 'Operate' },
+    load: () => import('./budgets/page.tsx').then((page) => page.BudgetsPage),
   },
   {
     path: '/keys',

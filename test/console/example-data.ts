@@ -33,13 +33,15 @@ const script: ModelScript = ({ body: { messages } }) => {
   return { text: answer, usage }
 }
 
+const budgets = [{ name: 'caller-day', scope: 'caller', window: 'day', limit: { tokens: 1_000_000 } }]
+
 /** Starts a service in which every screen has something to show. */
 export async function startWithData(t: TestContext): Promise<TestService> {
   const receiver = await startReceiver(t)
   const service = await startConsoleService(t, {
     script,
     tools: [sending().tool, fakeTool('look', async () => ({ north: 12, south: 30 }))],
-    config: { name: 'Sales agent', tools: [{ name: 'calculator' }, { name: 'write_file' }], sub_agents: { max: 3 } },
+    config: { name: 'Sales agent', tools: [{ name: 'calculator' }, { name: 'write_file' }], sub_agents: { max: 3 }, budgets },
     environment: { OUTBOUND_ALLOW: receiver.host },
   })
   const client = await service.as(ann)

@@ -27,6 +27,7 @@ const rowTexts: Record<string, string> = {
   Memories: 'The user lives in Rome.',
   Files: 'sales.csv',
   Deliveries: '/hook',
+  Budgets: 'caller-day',
   Keys: 'carol',
 }
 
