@@ -78,7 +78,9 @@ function placed({ primary, fallback, small }: AgentConfig['llms'], at: Path, con
 export function createModel(config: ModelConfig, deps: ModelDependencies, { isFallback = false } = {}): Model {
   if (config.provider === 'embedded') return toEmbeddedModel(config.model, { writes: !isFallback || config.write_tools === true })
   const access = resolveAccess(config, (text) => resolveReferences(text, deps.environment))
-  return withRefusals(toAdapter(config.provider, config, { access, connections: deps.connections, timeouts: toTimeouts(config) }))
+  const { max_output_tokens: maxOutputTokens, reasoning_tokens: reasoningTokens } = config
+  const adapter = toAdapter(config.provider, config, { access, connections: deps.connections, timeouts: toTimeouts(config) })
+  return { ...withRefusals(adapter), maxOutputTokens, reasoningTokens }
 }
 
 /** The embedded model is a program beside the service: `demo-model/` is loaded by the first request. */
