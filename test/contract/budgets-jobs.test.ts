@@ -1,84 +1,10 @@
 import assert from 'node:assert/strict'
-import { test, type TestContext } from 'node:test'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as wait } from 'node:timers/promises'
-import { startModelServer, type ModelAnswer, type ModelServerRequest } from '../fixtures/model-server.ts'
-import { scripted, startService } from '../fixtures/service.ts'
+import { test } from 'node:test'
+import { ample, inputPrice, outputPrice, sameAsCounted, startCounted, until, type Script } from '../fixtures/counted-budgets.ts'
 import { callOf, fakeTool } from '../fixtures/tools.ts'
 
 /** Model calls beside the run's own calls: each moves what is spent, as the model server counted. */
-
-const usage = { input: 100, output: 20 }
-const vectorTokens = 7
-/** 10^-9 USD of a token. */
-const [inputPrice, outputPrice] = [1000, 3000]
-const prices = { input: 1, output: 3 }
-
-type Script = (request: ModelServerRequest) => ModelAnswer | undefined
-
-/** A model server with an embedding model, which counts what its answers cost. */
-async function start(
-  t: TestContext,
-  budgets: object[],
-  { script = () => undefined, ...config }: { script?: Script; [part: string]: unknown } = {},
-) {
-  const counts = { nanoUsd: 0, vectors: 0, summaries: 0, memories: 0 }
-  const server = await startModelServer((request) => {
-    const { url, body } = request
-    if (url.endsWith('/embeddings')) {
-      counts.vectors++
-      counts.nanoUsd += body.input.length * vectorTokens * inputPrice
-      const data = body.input.map((text: string, index: number) => ({ index, embedding: [1, text.includes('leave') ? 1 : 0] }))
-      return { body: { data, usage: { prompt_tokens: body.input.length * vectorTokens } } }
-    }
-    const system = String(body.messages[0].content)
-    const reply = { usage, ...(script(request) ?? replyTo(system)) }
-    if (system.includes('summary of a conversation')) counts.summaries++
-    if (system.includes('memory of an assistant')) counts.memories++
-    if (reply.breakAfter === undefined) counts.nanoUsd += reply.usage.input * inputPrice + reply.usage.output * outputPrice
-    return reply
-  })
-  t.after(() => server.close())
-  const llms = { primary: { ...scripted(server), prices }, embedding: { ...scripted(server), model: 'vectors', prices } }
-  const { tools: fakes, ...parts } = config
-  const service = await startService(t, { config: { llms, budgets, ...parts }, tools: (fakes ?? []) as [] })
-  return { ...service, counts, server }
-}
-
-function replyTo(system: string): ModelAnswer {
-  return system.includes('memory of an assistant') ? { text: '[{"kind":"fact","content":"The user likes tea."}]' } : { text: 'Four.' }
-}
-
-interface Window {
-  spent: number
-  reserved: number
-}
-
-function windowOf({ settings }: { settings: { dataDir: string } }, budget: string): Window {
-  const database = new DatabaseSync(`${settings.dataDir}/agent-core.db`, { readOnly: true })
-  try {
-    const row = database.prepare('select sum(spent) as spent, sum(reserved) as reserved from budget_windows where budget = ?').get(budget)
-    return { spent: Number(row?.['spent'] ?? 0), reserved: Number(row?.['reserved'] ?? 0) }
-  } finally {
-    database.close()
-  }
-}
-
-async function until(happened: () => boolean | Promise<boolean>, what: () => unknown): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
-    if (await happened()) return
-    await wait(25)
-  }
-  assert.fail(`It did not happen: ${JSON.stringify(what())}`)
-}
-
-const ample = (name: string, scope: string, more: object = {}) => ({ name, scope, window: 'day', limit: { usd: 1000 }, ...more })
-
-/** Waits until nothing is reserved, and compares what is spent with what the server counted. */
-async function sameAsCounted(service: Awaited<ReturnType<typeof start>>, budget = 'caller', beside = 0): Promise<void> {
-  const state = () => ({ ...windowOf(service, budget), counted: service.counts.nanoUsd })
-  await until(() => state().reserved === 0 && state().spent === state().counted + beside, state)
-}
 
 test('a summary, a memory, an embedding, a sub-agent, sampling and a broken stream each move what is spent, as the server counted', async (t) => {
   let breaks = 0
@@ -94,10 +20,10 @@ test('a summary, a memory, an embedding, a sub-agent, sampling and a broken stre
     return reply.text
   }
   const sampler = fakeTool('sampler', sample, { schema: { type: 'object', properties: {} } })
-  const service = await start(t, [ample('caller', 'caller'), ample('tenant', 'tenant')], {
+  const service = await startCounted(t, [ample('caller', 'caller'), ample('tenant', 'tenant')], {
     script,
     tools: [sampler],
-    memory: { history_tokens: 500 },
+    config: { memory: { history_tokens: 500 } },
   })
   const { client, counts } = service
   let before = 0
@@ -149,7 +75,7 @@ test('a summary, a memory, an embedding, a sub-agent, sampling and a broken stre
 
 test('a summary that no budget can pay is made without a model, and only once', async (t) => {
   const budgets = [ample('summaries', 'tenant', { limit: { usd: 0 }, match: { operations: ['summary'] } })]
-  const service = await start(t, budgets, { memory: { history_tokens: 500 } })
+  const service = await startCounted(t, budgets, { config: { memory: { history_tokens: 500 } } })
   for (const text of ['a', 'b', 'c']) await service.client.chat(text.repeat(900), { 'session-id': 's' })
   const waiting = () => service.log.filter((line) => line.includes('summary failed'))
   await until(
@@ -168,7 +94,7 @@ test('a summary that no budget can pay is made without a model, and only once', 
 })
 
 test('a memory that no budget can pay is learned later: its job stays, and chats go on', async (t) => {
-  const service = await start(t, [ample('memories', 'caller', { limit: { usd: 0 }, match: { operations: ['retain'] } })])
+  const service = await startCounted(t, [ample('memories', 'caller', { limit: { usd: 0 }, match: { operations: ['retain'] } })])
   const { client, counts } = service
   const reply = await client.chat({ messages: [{ role: 'user', content: 'I like tea.' }], auto_memory_retain: true })
   assert.equal(reply.status, 200)
@@ -184,7 +110,7 @@ test('a memory that no budget can pay is learned later: its job stays, and chats
 })
 
 test('embeddings of a caller whose budget is used up are refused, and the provider is not asked', async (t) => {
-  const { client, counts, as } = await start(t, [ample('caller', 'caller', { limit: { usd: 0.00002 } })])
+  const { client, counts, as } = await startCounted(t, [ample('caller', 'caller', { limit: { usd: 0.00002 } })])
   const embed = (who: typeof client) => who.request('POST', '/v1/embeddings', { body: { model: 'vectors', input: ['leave', 'bikes'] } })
   assert.equal((await embed(client)).status, 200)
   const refused = await embed(client)
