@@ -2,17 +2,18 @@ import { checkCustomRoles } from '../access/permissions.ts'
 import { checkBudgets } from './budget-schema.ts'
 import { ownToolNames } from '../agent/tool-names.ts'
 import { compileSchema } from './compile-schema.ts'
-import { describeFault, selectFaults } from './describe-fault.ts'
 import { checkModels } from './models/rules.ts'
 import { createPatternCheck } from './glob-braces.ts'
 import { checkProviderApprovals } from './provider-tool-schema.ts'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
-import { agentSchema, findToolSchema, toClosed, type Schema } from './schema-walk.ts'
+import { agentSchema, findToolSchema, toClosed, type Schema, holdsSecrets, isSecret, schemasUnder } from './schema-walk.ts'
 import { maxTools, type AgentConfig } from './schema.ts'
 import { findToolType, toolTypes } from './tool-types.ts'
 import { findDanger } from './yaml-source.ts'
 import { faultOfSchema } from '../json/schema/answer-schema.ts'
 import { isObject } from '../json/shape.ts'
+import type { ErrorObject } from 'ajv'
+import { hideUrlSecrets } from './redact.ts'
 
 const subAgentPrefix = 'sub_agent:'
 
@@ -134,4 +135,160 @@ function checkResponseSchema(config: unknown): ConfigProblem[] {
 function listIn(config: unknown, key: string): unknown[] {
   const value = isObject(config) ? config[key] : undefined
   return Array.isArray(value) ? value : []
+}
+
+const shownLength = 60
+const notEmpty = 'must not be empty'
+
+/**
+ * The path of a fault found by Ajv, and a message with the rule and the value. Several errors are the alternatives of a union, none of which
+ * the value fits. `schema` is the validated schema.
+ */
+export function describeFault([error, ...others]: readonly ErrorObject[], schema: Schema, root: unknown): { at: Path; message: string } {
+  if (!error) throw new TypeError('A fault has at least one error.')
+  const at = toPath(error.instancePath, root)
+  const params: Record<string, unknown> = error.params
+  if (error.keyword === 'required') return { at: [...at, String(params['missingProperty'])], message: 'is required but missing' }
+  if (error.keyword === 'additionalProperties') return toUnknownKey(error, at)
+  if (error.keyword === 'type' && error.data === null)
+    return { at, message: `must be ${withArticle(String(params['type']))}, but is empty` }
+  const rule = [error, ...others]
+    .map((fault) => toRule(fault.keyword, fault.params, fault))
+    .join(' or ')
+    .replaceAll(' or must be ', ' or ')
+  if (rule === notEmpty) return { at, message: rule }
+  return { at, message: isSecretAt(schema, at) ? `${rule}; the value is secret and not shown` : `${rule}, but ${describeValue(error)}` }
+}
+
+function toUnknownKey(error: ErrorObject, at: Path): { at: Path; message: string } {
+  const parent = (error.parentSchema ?? {}) as Schema
+  const keys = (keyword: string) => Object.keys((parent[keyword] as object | undefined) ?? {})
+  const fields = keys('properties')
+  const patterns = keys('patternProperties')
+  const key = String((error.params as Record<string, unknown>)['additionalProperty'])
+  const path = [...at, key]
+  if (fields.length > 0) return { at: path, message: `is not a known field; known fields are ${fields.join(', ')}` }
+  if (patterns.length > 0) return { at: path, message: `is not a valid name; the name must match ${patterns.join(' or ')}` }
+  return { at: path, message: 'is not a known field; no fields are allowed here' }
+}
+
+function toRule(keyword: string, params: Record<string, unknown>, error: ErrorObject): string {
+  const limit = String(params['limit'])
+  switch (keyword) {
+    case 'type':
+      return `must be ${withArticle(String(params['type']))}`
+    case 'enum':
+      return `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`
+    case 'const':
+      return `must be ${JSON.stringify(params['allowedValue'])}`
+    case 'minLength':
+      return limit === '1' ? notEmpty : `must have at least ${limit} characters`
+    case 'minItems':
+      return limit === '1' ? notEmpty : `must have at least ${limit} entries`
+    case 'minProperties':
+      return limit === '1' ? notEmpty : `must have at least ${limit} entries`
+    case 'maxLength':
+      return `must have at most ${limit} characters`
+    case 'maxItems':
+    case 'maxProperties':
+      return `must have at most ${limit} entries`
+    case 'minimum':
+      return `must be ${limit} or more`
+    case 'maximum':
+      return `must be ${limit} or less`
+    case 'exclusiveMinimum':
+      return `must be more than ${limit}`
+    case 'exclusiveMaximum':
+      return `must be less than ${limit}`
+    case 'pattern':
+      return `must match ${String(params['pattern'])}${hint(error)}`
+    default:
+      return error.message ?? 'must fit the schema'
+  }
+}
+
+/** The description of the field, which explains the pattern. */
+function hint(error: ErrorObject): string {
+  const description = error.parentSchema?.['description']
+  return typeof description === 'string' ? ` (${description.replace(/\.$/, '')})` : ''
+}
+
+function withArticle(type: string): string {
+  const names: Record<string, string> = {
+    object: 'a mapping',
+    array: 'a list',
+    integer: 'a whole number',
+    string: 'a text',
+    boolean: 'true or false',
+  }
+  return names[type] ?? `a ${type}`
+}
+
+function describeValue({ keyword, data }: ErrorObject): string {
+  if (/^(?:min|max)(?:Items|Properties)$/.test(keyword)) return `has ${Object.keys(data as object).length}`
+  return `is ${show(data)}`
+}
+
+function show(value: unknown): string {
+  if (value === null || value === undefined) return 'nothing'
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
+  if (typeof value === 'object') return Object.keys(value).length === 0 ? 'an empty mapping' : 'a mapping'
+  const text = typeof value === 'string' ? JSON.stringify(hideUrlSecrets(value)) : String(value)
+  return text.length > shownLength ? `${text.slice(0, shownLength)}...` : text
+}
+
+/** A value in place of a mapping of secrets may be a secret too. */
+function isSecretAt(schema: Schema, at: Path): boolean {
+  let schemas = [schema]
+  for (const part of at) {
+    if (isSecret(schemas)) return true
+    schemas = schemasUnder(schemas, part)
+  }
+  return isSecret(schemas) || holdsSecrets(schemas)
+}
+
+/** Splits a JSON pointer into keys and list indexes. `root` tells lists from mappings. */
+function toPath(pointer: string, root: unknown): Path {
+  let value = root
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((escaped) => {
+      const key = escaped.replaceAll('~1', '/').replaceAll('~0', '~')
+      const part = Array.isArray(value) ? Number(key) : key
+      value = (value as Record<string, unknown> | undefined)?.[key]
+      return part
+    })
+}
+
+/** Keywords whose error means that the value was not meant for an alternative of a union. */
+const kinds = new Set(['type', 'const', 'enum'])
+
+/**
+ * Ajv reports the faults of every alternative of a union, and the union itself. Kept are the faults of the alternatives that have the kind of
+ * the value; where none has, the first error of each alternative, which the caller describes together.
+ */
+export function selectFaults(errors: readonly ErrorObject[]): ErrorObject[][] {
+  const unions = errors.filter(({ keyword }) => keyword === 'anyOf')
+  const isInside = (error: ErrorObject, union: ErrorObject) =>
+    error.schemaPath.startsWith(`${union.schemaPath}/`) && `${error.instancePath}/`.startsWith(`${union.instancePath}/`)
+  const plain = errors.filter((error) => !unions.some((union) => error === union || isInside(error, union)))
+  return [
+    ...plain.map((error) => [error]),
+    ...unions.flatMap((union) =>
+      ofUnion(
+        union,
+        errors.filter((error) => isInside(error, union)),
+      ),
+    ),
+  ]
+}
+
+function ofUnion(union: ErrorObject, errors: readonly ErrorObject[]): ErrorObject[][] {
+  const start = union.schemaPath.length + 1
+  const alternatives = [...Map.groupBy(errors, ({ schemaPath }) => schemaPath.slice(start).split('/', 1)[0])].map(([, faults]) => faults)
+  const isOther = (faults: readonly ErrorObject[]) =>
+    faults.some(({ keyword, instancePath }) => instancePath === union.instancePath && kinds.has(keyword))
+  const meant = alternatives.filter((faults) => !isOther(faults))
+  return meant.length > 0 ? meant.flat().map((fault) => [fault]) : [alternatives.map(([first]) => first!)]
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ToolOffer } from '../agent/model.ts'
-import { withRealNames, withSentNames } from './property-names.ts'
+import { withRealNames, withSentNames } from './fit-messages.ts'
 
 const long = 'x'.repeat(70)
 const schema = {

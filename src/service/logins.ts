@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
-import { createLoginMemory, type LoginStore } from '../configuration/login-store.ts'
+import { createLoginMemory, type LoginStore } from '../configuration/mcp/login-store.ts'
 import type { Settings } from '../settings/settings.ts'
 import { exists } from './checks/installation.ts'
 import type { Database } from '../store/database.ts'

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
-import { createLoginMemory } from '../configuration/login-store.ts'
-import { createPinMemory } from '../configuration/tool-pins/pin-store.ts'
+import { createLoginMemory } from '../configuration/mcp/login-store.ts'
+import { createPinMemory } from '../configuration/mcp/pin-store.ts'
 import type { FilesRoot } from '../files/root.ts'
 import { noDocuments } from '../knowledge/knowledge-store.ts'
 import { createSearch } from '../search/search.ts'

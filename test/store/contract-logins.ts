@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
-import { anyRevision, type Login } from '../../src/configuration/login-store.ts'
+import { anyRevision, type Login } from '../../src/configuration/mcp/login-store.ts'
 import type { Database } from '../../src/store/database.ts'
 import { checkEncrypted, reencryptAll, createLoginStore } from '../../src/store/secrets/secrets.ts'
 import { createSecretBox } from '../../src/store/secrets/secret-box.ts'

@@ -5,7 +5,7 @@ import { ServiceError } from '../../errors.ts'
 import { toFailedEnd } from '../../runs/log/outcome.ts'
 import type { EndEvent, InterruptEvent, LoggedEvent } from '../../runs/run.ts'
 import { isLastEvent } from '../../runs/log/event-log.ts'
-import type { Projection } from '../projection.ts'
+import type { Projection } from '../send-run.ts'
 
 /** Events as runs record them, for tests of projections. */
 

@@ -2,8 +2,8 @@ import { replies, route, orNull, namedObject, closed, pageLimit } from '../schem
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
-import { acceptChangedTool, listChangedToolsOf } from '../../configuration/tool-pins/changed-tools.ts'
-import type { Definition, PinStore } from '../../configuration/tool-pins/pin-store.ts'
+import { acceptChangedTool, listChangedToolsOf } from '../../configuration/mcp/changed-tools.ts'
+import type { Definition, PinStore } from '../../configuration/mcp/pin-store.ts'
 import { principalOf } from '../server/authenticate.ts'
 
 const Query = Type.Object({

@@ -1,8 +1,7 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { AssistantMessage, JsonValue, Message, ToolMessage, UserMessage, MessageFile } from '../../agent/messages.ts'
 import { isDemand, type ModelRequest } from '../../agent/model.ts'
-import { isBlank } from '../fit-messages.ts'
-import { parseArguments } from '../property-names.ts'
+import { isBlank, parseArguments } from '../fit-messages.ts'
 import { toCarrier, type VendorPart } from './kept-parts.ts'
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']

@@ -1,4 +1,4 @@
-import type { Pin, PinStore, StoredPins } from '../../configuration/tool-pins/pin-store.ts'
+import type { Pin, PinStore, StoredPins } from '../../configuration/mcp/pin-store.ts'
 import { query, type Database } from '../database.ts'
 import type { ToolPinRow } from '../tables.ts'
 

@@ -2,7 +2,7 @@ import type { SharedSecret } from '../../access/keys/shared-secret.ts'
 import { query, type Database } from '../database.ts'
 import type { SecretBox } from './secret-box.ts'
 import { receiverSecretName } from '../runs/notifications.ts'
-import { anyRevision, type Login, type LoginKey, type LoginStore } from '../../configuration/login-store.ts'
+import { anyRevision, type Login, type LoginKey, type LoginStore } from '../../configuration/mcp/login-store.ts'
 
 /** Named secrets in the database, encrypted with SECRET_KEY and shared by all processes. */
 export interface Secrets {

@@ -9,7 +9,7 @@ import {
 } from '@modelcontextprotocol/client'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { Tool, ToolContext } from '../../agent/tool.ts'
-import { serverKey } from '../../configuration/tool-pins/pin-store.ts'
+import { serverKey } from '../../configuration/mcp/pin-store.ts'
 import { isObject } from '../../json/shape.ts'
 import { createTool, type ToolDependencies, type ToolGroup, type ToolSpec } from '../builder.ts'
 import { toLine } from '../plain-text.ts'

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { JsonObject } from '../../agent/messages.ts'
-import { serverKey, type Definition, type Pin, type PinStore } from '../../configuration/tool-pins/pin-store.ts'
+import { serverKey, type Definition, type Pin, type PinStore } from '../../configuration/mcp/pin-store.ts'
 import type { ServerTool } from './server-tool.ts'
 
 /** Accepted tool definitions of one server, stored so that a tool changed across a restart is still detected. */

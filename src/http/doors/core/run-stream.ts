@@ -7,7 +7,7 @@ import { eventStream } from '../../schemas/chat.ts'
 import { replies, route } from '../../schemas/shared.ts'
 import { lastEventHeader, lastEventNumber, sendRun } from '../../send-run.ts'
 import type { App } from '../../server/app.ts'
-import { streamChunks } from './projection.ts'
+import { streamChunks } from './chat.ts'
 
 const ended = Type.Null({ description: 'The run has ended and `last-event-id` is its last event.' })
 

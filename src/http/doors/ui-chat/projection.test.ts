@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LoggedEvent } from '../../../runs/run.ts'
 import type { Citation } from '../../../sessions/message.ts'
-import { toStream } from '../../projection.ts'
+import { toStream } from '../../send-run.ts'
 import { end, failed, file, interrupt, picture, project, recorded, stepEnd, stepStart, text, unlinked, waiting } from '../events-fixture.ts'
 import { frameUiPart, UiMessageProjection, type UiPart } from './projection.ts'
 

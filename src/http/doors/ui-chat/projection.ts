@@ -10,7 +10,7 @@ import type { OpenRun } from '../../../runs/open-run.ts'
 import { lastReceived, wholeRun, type RunPart } from '../../../runs/parts.ts'
 import type { EndEvent, LastEvent, LoggedEvent } from '../../../runs/run.ts'
 import type { Citation } from '../../../sessions/message.ts'
-import { doneText, toData, type Projection } from '../../projection.ts'
+import { doneText, toData, type Projection } from '../../send-run.ts'
 import { PlanProgress } from '../plan-progress.ts'
 import { StreamedTexts, type ToTextForm } from '../texts.ts'
 

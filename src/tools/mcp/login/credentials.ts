@@ -1,5 +1,5 @@
 import { computeScopeUnion, extractWWWAuthenticateParams } from '@modelcontextprotocol/client'
-import type { Login } from '../../../configuration/login-store.ts'
+import type { Login } from '../../../configuration/mcp/login-store.ts'
 import { leewayMs } from '../../client-credentials.ts'
 import { toLine } from '../../plain-text.ts'
 import { resourceOf, type Credentials, type TokenOptions } from '../client-credentials.ts'

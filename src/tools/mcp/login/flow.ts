@@ -9,7 +9,7 @@ import {
   type OAuthServerInfo,
   type OAuthTokens,
 } from '@modelcontextprotocol/client'
-import type { AuthorizationServer, Login } from '../../../configuration/login-store.ts'
+import type { AuthorizationServer, Login } from '../../../configuration/mcp/login-store.ts'
 import { resourceOf } from '../client-credentials.ts'
 import type { LoginClient, RemoteServer } from '../server.ts'
 import { toTokens } from './logins.ts'

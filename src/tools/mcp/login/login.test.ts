@@ -5,8 +5,8 @@ import {
   startProtectedMcpServer,
   type AuthorizationServer,
 } from '../../../../test/fixtures/authorization-server.ts'
-import { anyRevision, createLoginMemory, type LoginStore } from '../../../configuration/login-store.ts'
-import { serverKey } from '../../../configuration/tool-pins/pin-store.ts'
+import { anyRevision, createLoginMemory, type LoginStore } from '../../../configuration/mcp/login-store.ts'
+import { serverKey } from '../../../configuration/mcp/pin-store.ts'
 import { createGuardedFetch } from '../../../outbound/guarded-fetch.ts'
 import { createOAuthFetch, createSend } from '../bounded-messages.ts'
 import { connectServer, until } from '../mcp-fixture.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { refreshAuthorization, type FetchLike, OAuthError, OAuthErrorCode } from '@modelcontextprotocol/client'
-import type { Login, LoginKey, LoginStore, StoredLogin } from '../../../configuration/login-store.ts'
+import type { Login, LoginKey, LoginStore, StoredLogin } from '../../../configuration/mcp/login-store.ts'
 import { oauthMs } from '../bounded-messages.ts'
 import type { LoginClient } from '../server.ts'
 

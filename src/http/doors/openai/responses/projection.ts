@@ -1,6 +1,6 @@
 import { errorOf } from '../../../../runs/log/outcome.ts'
 import { lastOfPart } from '../../../../runs/parts.ts'
-import { toStream, type Projection, type RunStream } from '../../../projection.ts'
+import { toStream, type Projection, type RunStream } from '../../../send-run.ts'
 import { createOutput, endedResponse, endStatusOf, openResponse, type ResponseHead } from './response.ts'
 
 /** An event of a streamed response. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { end, file, project, recorded, text } from '../events-fixture.ts'
-import { chunksOf, streamChunks } from './projection.ts'
+import { chunksOf, streamChunks } from './chat.ts'
 
 type Name = keyof typeof recorded
 

@@ -6,8 +6,8 @@ import { ServiceError } from '../errors.ts'
 import { EventLog } from '../runs/log/event-log.ts'
 import { toFailedEnd } from '../runs/log/outcome.ts'
 import type { LoggedEvent } from '../runs/run.ts'
-import { streamChunks } from './doors/core/projection.ts'
-import { sendLog } from './projection.ts'
+import { streamChunks } from './doors/core/chat.ts'
+import { sendLog } from './send-run.ts'
 import { EventResponse } from './server/sse.ts'
 
 const text = (piece: string): LoggedEvent => ({ type: 'text', label: 'answer', text: piece })
