@@ -1,4 +1,4 @@
-import { agentSchema, findToolSchema, isSecret, schemasUnder, type Schema } from './schema-walk.ts'
+import { childNode, isSecretNode, rootNode, type SchemaNode } from './change/entries.ts'
 import type { AgentConfig } from './schema.ts'
 import { isObject } from '../json/shape.ts'
 
@@ -17,21 +17,9 @@ export function redactConfig(config: AgentConfig): AgentConfig {
   return redactData(config) as AgentConfig
 }
 
-/** As `redactConfig`, for data that need not fit the schema. */
+/** As `redactConfig`, for data that need not fit the schema: every value may be a secret where the type of a tool is unknown. */
 export function redactData(data: object): object {
-  const copy = redact(data, [agentSchema]) as { tools?: unknown }
-  if (Array.isArray(copy.tools)) copy.tools = (data as { tools: unknown[] }).tools.map(redactTool)
-  return copy
-}
-
-const toolsSchema = schemasUnder([agentSchema], 'tools')
-
-function redactTool(tool: unknown, index: number): unknown {
-  const copy = redact(tool, schemasUnder(toolsSchema, index))
-  if (!isObject(tool) || !isObject(copy) || tool['config'] === undefined) return copy
-  const schema = findToolSchema(String(tool['type'] ?? tool['name']))
-  // Every value may be a secret when the tool type is unknown.
-  return { ...copy, config: schema ? redact(tool['config'], [schema]) : hideAll(tool['config']) }
+  return redact(rootNode(data)) as object
 }
 
 /** Masks user and password of URLs anywhere in the text. The query of a URL is masked unless the text is prose, where a URL is a link. */
@@ -40,19 +28,11 @@ export function hideUrlSecrets(text: string): string {
   return text.replace(/\/\/[^\s"'<>]+/g, (url) => (isProse ? hideUser(url) : hideQuery(hideUser(url))))
 }
 
-function redact(value: unknown, schemas: readonly Schema[]): unknown {
-  if (isSecret(schemas)) return hideAll(value)
-  if (typeof value === 'string') return hideUrlSecrets(value)
-  if (Array.isArray(value)) return value.map((item, index) => redact(item, schemasUnder(schemas, index)))
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, redact(child, schemasUnder(schemas, key))]))
-}
-
-function hideAll(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(hideAll)
-  if (typeof value === 'object' && value !== null) {
-    return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, hideAll(child)]))
-  }
+function redact(node: SchemaNode): unknown {
+  const { value } = node
+  if (Array.isArray(value)) return value.map((_, index) => redact(childNode(node, index)))
+  if (isObject(value)) return Object.fromEntries(Object.keys(value).map((key) => [key, redact(childNode(node, key))]))
+  if (!isSecretNode(node)) return typeof value === 'string' ? hideUrlSecrets(value) : value
   return value === null || value === undefined || harmless.text.test(String(value)) ? value : secretMask
 }
 

@@ -3,7 +3,8 @@ import { ServiceError } from '../../errors.ts'
 import { checkConfig } from '../check.ts'
 import { ConfigError, problemAt, type ConfigProblem } from '../problems.ts'
 import { AgentConfigSchema, type AgentConfig } from '../schema.ts'
-import { findDanger, readYaml } from '../yaml-source.ts'
+import { toAgentConfig } from '../parse.ts'
+import { findDanger, readYaml, type YamlSource } from '../yaml-source.ts'
 import { findNewCode, findForeignGrants, findForeignReferences, type VariableUses, findTooLarge } from './rules.ts'
 import { mergePatch, ownValue, patchBetween, prunePatch, type ConfigData } from './merge.ts'
 import { findMovedSecrets, restoreSecrets, type RestoredPatch } from './secrets.ts'
@@ -31,9 +32,7 @@ export type ServiceRules = Omit<ChangeRules, 'variableUses' | 'grantable'>
 
 /** Checks data and fills in the defaults. Throws `ConfigError` with all problems. */
 export function toContent(data: ConfigData): ConfigContent {
-  const { config, problems } = checkConfig(data)
-  if (problems.length > 0) throw new ConfigError(problems)
-  return { data, config }
+  return { data, config: toAgentConfig(data) }
 }
 
 /**
@@ -61,7 +60,7 @@ interface CheckedChange {
 }
 
 function checkChange(before: ConfigContent, { data, restored, rules }: CheckedChange): ConfigContent {
-  refuseTooLarge(data)
+  refuse(findTooLarge(data))
   const code = rules.mayBringCode ? [] : findNewCode(before.data, data)
   if (code.length > 0) {
     const rule = 'config.write does not permit new commands or code unless the service runs with CONFIG_CODE=allow'
@@ -78,19 +77,17 @@ function checkChange(before: ConfigContent, { data, restored, rules }: CheckedCh
     ...findMovedSecrets(before.data, data, restored),
     ...findForeignReferences(data, rules.variableUses, rules.allowedReferences),
   ]
-  if (all.length > 0) throw new ConfigError(firstPerPath(all))
+  refuse([...new Map(all.map((problem) => [problem.path, problem])).values()])
   return { data, config }
 }
 
 /** The size is checked before more expensive work, and again after a merge. */
 function refuseHarmful(sent: ConfigData): void {
-  refuseTooLarge(sent)
-  const dangerous = findDanger(sent)
-  if (dangerous.length > 0) throw new ConfigError(dangerous)
+  refuse(findTooLarge(sent))
+  refuse(findDanger(sent))
 }
 
-function refuseTooLarge(data: ConfigData): void {
-  const problems = findTooLarge(data)
+function refuse(problems: readonly ConfigProblem[]): void {
   if (problems.length > 0) throw new ConfigError(problems)
 }
 
@@ -115,10 +112,6 @@ function mergeInto({ data, config }: ConfigContent, patch: unknown): ConfigData 
 
 const defaults = Object.fromEntries(Object.entries(AgentConfigSchema.properties).map(([key, schema]) => [key, ownValue(schema, 'default')]))
 
-function firstPerPath(problems: readonly ConfigProblem[]): ConfigProblem[] {
-  return [...new Map(problems.map((problem) => [problem.path, problem])).values()]
-}
-
 /** The text of a configuration with the parsed content. */
 export interface ConfigurationSource extends ConfigContent {
   readonly text: string
@@ -127,8 +120,13 @@ export interface ConfigurationSource extends ConfigContent {
 /** Parses a text. Throws `ConfigError` with lines. */
 export function parseSource(text: string): ConfigurationSource {
   const { value, lineOf } = readYaml(text)
+  return withLines(lineOf, () => ({ ...toContent(value as ConfigData), text }))
+}
+
+/** Adds the lines of a text to the problems that `check` throws. */
+export function withLines<T>(lineOf: YamlSource['lineOf'], check: () => T): T {
   try {
-    return { ...toContent(value as ConfigData), text }
+    return check()
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     throw new ConfigError(error.problems.map((problem) => ({ ...problem, line: lineOf(problem.at) })))

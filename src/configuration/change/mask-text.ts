@@ -10,7 +10,7 @@ type TextWithData = Pick<ConfigurationSource, 'text' | 'data'>
 
 /** The text of a configuration with masked secrets. Comments, order and style are kept; secrets in comments are masked as well. */
 export function maskText({ text, data }: TextWithData): string {
-  return maskComments(editYaml(text, data, redactData(data) as ConfigData), secretsIn(data))
+  return mapComments(editYaml(text, data, redactData(data) as ConfigData), createMasker(secretsIn(data)))
 }
 
 interface Unmasking {
@@ -21,15 +21,34 @@ interface Unmasking {
   original: TextWithData
 }
 
-/** A text that a caller sent back, with the secrets in place of their masks. */
+/**
+ * A text that a caller sent back, with the secrets in place of their masks, and the comments of `original` in place of their masked form. Each
+ * comment is used once, in order. A comment stays masked where its secret would be shown from now on: outside of its block, or without the
+ * value of the configuration that it repeats.
+ */
 export function unmaskText(text: string, { before, after, original }: Unmasking): string {
   const unmasked = isDeepStrictEqual(before, after) ? text : editYaml(text, before, after)
-  return unmaskComments(unmasked, { original: original.text, before: secretsIn(original.data), after: secretsIn(after) })
+  const comments = new Map<string, string[]>()
+  const mask = createMasker(secretsIn(original.data))
+  mapComments(original.text, (comment) => {
+    const masked = mask(comment)
+    if (masked !== comment) comments.set(masked, [...(comments.get(masked) ?? []), comment])
+    return comment
+  })
+  if (comments.size === 0) return unmasked
+  const maskAfter = createMasker(secretsIn(after))
+  return mapComments(unmasked, (comment) => {
+    const former = comments.get(comment)?.shift() ?? comment
+    return maskAfter(former) === comment ? former : comment
+  })
 }
 
-/** An edited text whose comments do not repeat secrets that the edit has removed. */
+/** An edited text whose comments do not repeat secrets that the edit has removed: nothing else would tell that they are secrets. */
 export function maskRemoved(text: string, before: ConfigData, after: ConfigData): string {
-  return maskFormer(text, { before: secretsIn(before), after: secretsIn(after) })
+  const current = secretsIn(after)
+  const former = secretsIn(before).filter((secret) => !current.includes(secret))
+  if (!former.some((secret) => text.includes(secret))) return text
+  return mapComments(text, (comment) => former.reduce((masked, secret) => masked.replaceAll(secret, secretMask), comment))
 }
 
 /** A shorter value is also part of other words. */
@@ -43,55 +62,17 @@ function secretsIn(data: ConfigData): string[] {
   })
 }
 
-/** Secrets in comments of a YAML text, where no schema tells what is secret. */
-
-/** Masks known secrets, values of fields that are named like a secret, all values under `headers` and `env`, and users and queries of URLs. */
-function maskComments(text: string, secrets: readonly string[]): string {
-  return mapComments(text, createMasker(secrets))
-}
-
-interface FormerComments {
-  /** The text that was masked. */
-  original: string
-  /** Secrets of the configuration before and after the change. */
-  before: readonly string[]
-  after: readonly string[]
-}
-
-/**
- * Puts comments of `original` back where `text` has their masked form. Each is used once, in order. A comment stays masked where its secret
- * would be shown from now on: outside of its block, or without the value of the configuration that it repeats.
- */
-function unmaskComments(text: string, { original, before, after }: FormerComments): string {
-  const comments = new Map<string, string[]>()
-  const mask = createMasker(before)
-  mapComments(original, (comment) => {
-    const masked = mask(comment)
-    if (masked !== comment) comments.set(masked, [...(comments.get(masked) ?? []), comment])
-    return comment
-  })
-  if (comments.size === 0) return text
-  const maskAfter = createMasker(after)
-  return mapComments(text, (comment) => {
-    const former = comments.get(comment)?.shift() ?? comment
-    return maskAfter(former) === comment ? former : comment
-  })
-}
-
-/** Masks secrets in comments that the configuration had before a change, and has no more: nothing would tell that they are secrets. */
-function maskFormer(text: string, { before, after }: Omit<FormerComments, 'original'>): string {
-  const former = before.filter((secret) => !after.includes(secret))
-  if (!former.some((secret) => text.includes(secret))) return text
-  return mapComments(text, (comment) => former.reduce((masked, secret) => masked.replaceAll(secret, secretMask), comment))
-}
-
 const secretName = /(?:key|secret|token|password|passwd|credentials?|authorization|cookie)s?["']?\s*[:=]\s*/i
 /** A value that needs no mask: a reference to a variable, or the start of a block. */
 const harmless = /^(?:["']?(?:(?:Bearer|Basic|Token) )?\$\{\w+\}["']?|[|>][+-]?)?\s*$/i
 const secretBlock = /^#\s*(?:- )?["']?(?:headers|env)["']?\s*:\s*(.*)$/
 const field = /^(#\s*(?:- )?[^\s:#][^:]*:\s+)(\S.*)$/
 
-/** Masks comment after comment: a commented-out block of `headers` covers the deeper comments that follow. */
+/**
+ * Masks secrets in comments, where no schema tells what is secret: known secrets, values of fields that are named like a secret, all values
+ * under `headers` and `env`, and users and queries of URLs. A commented-out block of `headers` covers the deeper comments
+ * that follow.
+ */
 function createMasker(secrets: readonly string[]): (comment: string) => string {
   /** The column of the open block; undefined outside of a block. */
   let blockColumn: number | undefined

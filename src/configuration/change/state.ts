@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type ConfigurationSource, applyPatch, mergeEdit, replaceContent, type ChangeRules, type ConfigContent } from './change.ts'
+import { type ConfigurationSource, applyPatch, mergeEdit, replaceContent, type ChangeRules, type ConfigContent, withLines } from './change.ts'
 import { isObject } from '../../json/shape.ts'
 import { ConfigError, problemAt } from '../problems.ts'
 import { readYaml, type YamlSource } from '../yaml-source.ts'
@@ -70,15 +70,6 @@ function readText(text: string): { data: ConfigData; lineOf: YamlSource['lineOf'
   const { value, lineOf } = readYaml(text)
   if (!isObject(value)) throw new ConfigError([problemAt([], 'must be a mapping')])
   return { data: value, lineOf }
-}
-
-function withLines<T>(lineOf: YamlSource['lineOf'], check: () => T): T {
-  try {
-    return check()
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
-    throw new ConfigError(error.problems.map((problem) => ({ ...problem, line: lineOf(problem.at) })))
-  }
 }
 
 /**

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { changedPaths } from '../change/merge.ts'
 import { readIfPresent, type ConfigurationFile } from '../configuration-store.ts'
-import { ConfigError } from '../problems.ts'
 import { parseSource } from '../change/change.ts'
+import { configOf } from './file-record.ts'
 
 /** A present or former text of the configuration file. */
 export interface FileVersion {
@@ -24,7 +24,7 @@ export async function listFileVersions(file: ConfigurationFile): Promise<FileVer
   const versions = await readVersions(file)
   return versions.map(({ text, at }, index) => {
     const before = versions[index + 1]
-    return { version: versionOf(text), at, diff: before ? changedPaths(configOf(before.text), configOf(text)) : [] }
+    return { version: versionOf(text), at, diff: before ? changedPaths(configOf(before), configOf({ text })) : [] }
   })
 }
 
@@ -42,7 +42,7 @@ export async function restoreFileVersion(version: string, file: ConfigurationFil
     await file.backUp(current)
     await file.replace(current, former.text)
   }
-  return { version, diff: current === undefined ? [] : changedPaths(configOf(current), config) }
+  return { version, diff: current === undefined ? [] : changedPaths(configOf({ text: current }), config) }
 }
 
 /** Newest first. A backup is made when a text is replaced, so the time of a backup is the start of the following version. */
@@ -55,14 +55,4 @@ async function readVersions(file: ConfigurationFile): Promise<{ text: string; at
 
 function versionOf(text: string): string {
   return hash('sha256', text).slice(0, 16)
-}
-
-/** Undefined for an invalid text; then the whole following version counts as changed. */
-function configOf(text: string): unknown {
-  try {
-    return parseSource(text).config
-  } catch (error) {
-    if (error instanceof ConfigError) return undefined
-    throw error
-  }
 }

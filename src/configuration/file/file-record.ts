@@ -74,7 +74,7 @@ export function createFileRecord({ store, newVersion, now, log }: FileRecordOpti
 }
 
 /** Undefined for a text that this program cannot use; then the whole configuration counts as changed. */
-function configOf({ text, used }: StoredConfiguration): unknown {
+export function configOf({ text, used }: Pick<StoredConfiguration, 'text' | 'used'>): unknown {
   try {
     return used ? toAgentConfig(used) : parseSource(text).config
   } catch (error) {
