@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
-import { Address, optional, Secret, secretsOf } from './schema-parts.ts'
+import { Address, optional, Secret, secretsOf, optionalNumber, optionalText } from './schema-parts.ts'
 import { isObject, fieldsOf } from '../json/shape.ts'
 
 /** The kinds of tools that providers of models run. */
@@ -23,15 +23,9 @@ export const ProviderToolConfig = Type.Object(
     tool: Type.Enum([...providerTools], {
       description: 'The kind of the tool. A model whose provider has no such tool works without it.',
     }),
-    price: optional(
-      Type.Number({ minimum: 0, description: 'USD per successful call, for the usage of runs. Default: calls are not counted as cost.' }),
-    ),
-    server_url: optional(
-      Type.String({ ...Address, description: 'For `mcp`: the address of the server, which the provider calls; may contain `${NAME}`.' }),
-    ),
-    authorization: optional(
-      Type.String({ ...Secret, description: 'For `mcp`: the token that the provider sends to the server; a value, or `${NAME}`.' }),
-    ),
+    price: optionalNumber('USD per successful call, for the usage of runs. Default: calls are not counted as cost.', { minimum: 0 }),
+    server_url: optionalText('For `mcp`: the address of the server, which the provider calls; may contain `${NAME}`.', Address),
+    authorization: optionalText('For `mcp`: the token that the provider sends to the server; a value, or `${NAME}`.', Secret),
     headers: optional(secretsOf('For `mcp`: headers that the provider sends to the server. Values are secrets and may contain `${NAME}`.')),
   },
   {

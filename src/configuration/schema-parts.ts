@@ -13,6 +13,21 @@ export function optional<T extends TSchema>(schema: T) {
   return Type.Optional(schema)
 }
 
+/** Optional fields, each with a description that states the default. `rules`: further keywords. */
+export const optionalText = (description: string, rules: object = {}) => Type.Optional(Type.String({ ...rules, description }))
+export const optionalFlag = (description: string) => Type.Optional(Type.Boolean({ description }))
+export const optionalNumber = (description: string, rules: object) => Type.Optional(Type.Number({ ...rules, description }))
+export const optionalInteger = (description: string, rules: object) => Type.Optional(Type.Integer({ ...rules, description }))
+
+export function optionalChoice<const Choices extends string[]>(choices: readonly [...Choices], description: string) {
+  return Type.Optional(Type.Enum(choices, { description }))
+}
+
+/** A whole number with a default. */
+export function count(fallback: number, description: string, rules: object = { minimum: 1 }) {
+  return Type.Integer({ ...rules, default: fallback, description })
+}
+
 export const Secret = Type.String({ minLength: 1, writeOnly: true, description: 'A value, or `${NAME}` for an environment variable.' })
 export const Address = Type.String({ pattern: '^(https?://|\\$\\{)', description: 'An http(s) address, which may contain `${NAME}`.' })
 export const Name = Type.String({

@@ -1,7 +1,18 @@
 import { Type, type Static } from 'typebox'
 import { Budgets } from './budget-schema.ts'
 import { Models } from './model-schema.ts'
-import { maxEntries, Name, optional, strict, Effect } from './schema-parts.ts'
+import {
+  maxEntries,
+  Name,
+  optional,
+  strict,
+  Effect,
+  count,
+  optionalChoice,
+  optionalInteger,
+  optionalNumber,
+  optionalText,
+} from './schema-parts.ts'
 
 /**
  * The schema of agent.yaml. Fields marked `writeOnly` are secrets, which are never shown, logged or put into a prompt. Descriptions are shown
@@ -28,32 +39,18 @@ export const ToolConfig = Type.Object(
       description:
         'The name of the tool, unique in `tools`: 1 to 64 letters of A-Z and a-z, digits, "_", ".", ":" and "-". Tools of a group are named `<name>__<tool>`.',
     }),
-    type: optional(Type.String({ description: 'The type of the tool. Default: the name.' })),
-    description: optional(
-      Type.String({ minLength: 1, description: "What the tool does, as the model reads it. Default: the tool's own description." }),
+    type: optionalText('The type of the tool. Default: the name.'),
+    description: optionalText("What the tool does, as the model reads it. Default: the tool's own description.", { minLength: 1 }),
+    timeout: optionalNumber('Seconds after which a call is stopped and fails. Default: 30.', { exclusiveMinimum: 0, maximum: 3600 }),
+    max_output_characters: optionalInteger('The longest output of a call; what is longer is cut. Default: 20,000.', { minimum: 100 }),
+    effect: optionalChoice(
+      ['read', 'write'],
+      'Whether calls change something. After a crash a `read` may be repeated, a `write` never is. Default: as the tool declares.',
     ),
-    timeout: optional(
-      Type.Number({ exclusiveMinimum: 0, maximum: 3600, description: 'Seconds after which a call is stopped and fails. Default: 30.' }),
-    ),
-    max_output_characters: optional(
-      Type.Integer({ minimum: 100, description: 'The longest output of a call; what is longer is cut. Default: 20,000.' }),
-    ),
-    effect: optional(
-      Type.Enum(['read', 'write'], {
-        description:
-          'Whether calls change something. After a crash a `read` may be repeated, a `write` never is. Default: as the tool declares.',
-      }),
-    ),
-    approval: optional(
-      Type.Enum(['required', 'none'], {
-        description: 'Whether each call waits for an approval. Default: as `approvals.effects` decides.',
-      }),
-    ),
-    by: optional(
-      Type.Enum(['caller', 'role'], {
-        description:
-          'Who approves calls: the caller of the run, or another caller whose role permits `runs.approve`. Default: `approvals.by`.',
-      }),
+    approval: optionalChoice(['required', 'none'], 'Whether each call waits for an approval. Default: as `approvals.effects` decides.'),
+    by: optionalChoice(
+      ['caller', 'role'],
+      'Who approves calls: the caller of the run, or another caller whose role permits `runs.approve`. Default: `approvals.by`.',
     ),
     config: optional(Type.Record(Type.String(), Type.Unknown(), { description: 'The fields of the type.' })),
   },
@@ -92,15 +89,11 @@ const ConversationStarter = Type.Object(
 
 const Memory = Type.Object(
   {
-    recall: Type.Integer({
+    recall: count(8, 'The number of memories of the caller that a chat is given: those that fit the question best. 0: none.', {
       minimum: 0,
-      default: 8,
-      description: 'The number of memories of the caller that a chat is given: those that fit the question best. 0: none.',
     }),
-    history_tokens: Type.Integer({
+    history_tokens: count(32_000, 'The tokens of a session that the model is shown. Older turns are replaced by a summary.', {
       minimum: 500,
-      default: 32_000,
-      description: 'The tokens of a session that the model is shown. Older turns are replaced by a summary.',
     }),
   },
   { ...strict, default: {}, description: 'What the agent remembers.' },
@@ -109,19 +102,12 @@ const Memory = Type.Object(
 const SubAgents = Type.Object(
   {
     may_create: Type.Boolean({ default: true, description: 'Whether the agent itself may create sub-agents, for the caller of a chat.' }),
-    max: Type.Integer({ minimum: 0, maximum: 1000, default: 16, description: 'The number of sub-agents that one caller may have.' }),
-    max_depth: Type.Integer({
+    max: count(16, 'The number of sub-agents that one caller may have.', { minimum: 0, maximum: 1000 }),
+    max_depth: count(1, '1: the agent gives tasks to sub-agents. 2: sub-agents give tasks to other sub-agents, and so on.', {
       minimum: 1,
       maximum: 20,
-      default: 1,
-      description: '1: the agent gives tasks to sub-agents. 2: sub-agents give tasks to other sub-agents, and so on.',
     }),
-    concurrency: Type.Integer({
-      minimum: 1,
-      maximum: 1000,
-      default: 4,
-      description: 'The number of sub-agents that work at the same time in one chat.',
-    }),
+    concurrency: count(4, 'The number of sub-agents that work at the same time in one chat.', { minimum: 1, maximum: 1000 }),
   },
   { ...strict, default: {}, description: 'Agents with a task and tools of their own, to which the agent delegates.' },
 )
@@ -130,64 +116,42 @@ const seconds = (fallback: number, description: string) => Type.Number({ minimum
 
 const Limits = Type.Object(
   {
-    max_input_characters: Type.Integer({
-      minimum: 1,
-      default: 200_000,
-      description: 'The characters of all messages of a request together; a longer request is answered with 413.',
-    }),
-    max_runs: Type.Integer({
-      minimum: 1,
-      default: 5000,
-      description: 'The number of runs of one process. The last tenth is reserved for callers with few runs.',
-    }),
+    max_input_characters: count(200_000, 'The characters of all messages of a request together; a longer request is answered with 413.'),
+    max_runs: count(5000, 'The number of runs of one process. The last tenth is reserved for callers with few runs.'),
     max_session_wait: seconds(30, 'Seconds that a chat waits while its session is busy; then the answer is 409 `SessionBusy`.'),
-    async_concurrency: Type.Integer({
-      minimum: 1,
-      default: 16,
-      description: 'The number of asynchronous chats that one process runs at a time; further chats wait.',
-    }),
+    async_concurrency: count(16, 'The number of asynchronous chats that one process runs at a time; further chats wait.'),
     reconnect_grace: seconds(5, 'Seconds that a run waits for a disconnected reader before it is cancelled.'),
-    max_schema_repairs: Type.Integer({
+    max_schema_repairs: count(2, 'The times that the model is asked to correct an answer that does not fit its `response_schema`.', {
       minimum: 0,
       maximum: 10,
-      default: 2,
-      description: 'The times that the model is asked to correct an answer that does not fit its `response_schema`.',
     }),
     client_tool_wait: seconds(
       600,
       'Seconds that a chat of an OpenAI client waits for the output of its client tools; then it is cancelled. Chats of other clients wait as long as for an approval.',
     ),
-    max_client_tool_waits: Type.Integer({
-      minimum: 1,
-      default: 100,
-      description:
-        'The number of chats of one caller that wait for the output of client tools. A further one ends the oldest wait of an OpenAI client; where none of them is of an OpenAI client, the answer is 429.',
-    }),
-    reserve_output_tokens: Type.Integer({
-      minimum: 256,
-      maximum: 10_000_000,
-      default: 8192,
-      description:
-        'With `budgets`: the longest answer of one model call, in tokens, where neither the request nor the model states `max_output_tokens`. So much is held before the call, and sent to the model as its limit.',
-    }),
-    max_artifact_bytes: Type.Integer({ minimum: 1, default: 50 * mebibyte, description: 'The bytes of one file that a tool creates.' }),
-    max_run_artifacts: Type.Integer({ minimum: 0, default: 100, description: 'The number of files that the tools of one run create.' }),
-    max_run_artifact_bytes: Type.Integer({
-      minimum: 1,
-      default: 200 * mebibyte,
-      description: 'The bytes of all files that the tools of one run create.',
-    }),
-    max_upload_bytes: Type.Integer({ minimum: 1, default: 50 * mebibyte, description: 'The bytes of one file that a caller uploads.' }),
-    max_owner_upload_bytes: Type.Integer({
-      minimum: 0,
-      default: 1024 * mebibyte,
-      description: 'The bytes of all uploaded files of one caller. Documents of `knowledge_search` do not count here.',
-    }),
-    max_tenant_upload_bytes: Type.Integer({
-      minimum: 0,
-      default: 10 * 1024 * mebibyte,
-      description: 'The bytes of all uploaded files of one tenant, with the documents of `knowledge_search`.',
-    }),
+    max_client_tool_waits: count(
+      100,
+      'The number of chats of one caller that wait for the output of client tools. A further one ends the oldest wait of an OpenAI client; where none of them is of an OpenAI client, the answer is 429.',
+    ),
+    reserve_output_tokens: count(
+      8192,
+      'With `budgets`: the longest answer of one model call, in tokens, where neither the request nor the model states `max_output_tokens`. So much is held before the call, and sent to the model as its limit.',
+      { minimum: 256, maximum: 10_000_000 },
+    ),
+    max_artifact_bytes: count(50 * mebibyte, 'The bytes of one file that a tool creates.'),
+    max_run_artifacts: count(100, 'The number of files that the tools of one run create.', { minimum: 0 }),
+    max_run_artifact_bytes: count(200 * mebibyte, 'The bytes of all files that the tools of one run create.'),
+    max_upload_bytes: count(50 * mebibyte, 'The bytes of one file that a caller uploads.'),
+    max_owner_upload_bytes: count(
+      1024 * mebibyte,
+      'The bytes of all uploaded files of one caller. Documents of `knowledge_search` do not count here.',
+      { minimum: 0 },
+    ),
+    max_tenant_upload_bytes: count(
+      10 * 1024 * mebibyte,
+      'The bytes of all uploaded files of one tenant, with the documents of `knowledge_search`.',
+      { minimum: 0 },
+    ),
   },
   { ...strict, default: {}, description: 'Limits for requests and runs.' },
 )
@@ -220,18 +184,12 @@ const Retention = Type.Object(
 
 const RateLimit = Type.Object(
   {
-    requests_per_minute: optional(
-      Type.Integer({
-        minimum: 1,
-        description: 'The requests of one caller in any 60 seconds; more are answered with 429. Default: no limit.',
-      }),
-    ),
-    concurrent_runs: optional(
-      Type.Integer({
-        minimum: 1,
-        description: 'The runs of one caller that have not ended; more are answered with 429. Default: no limit.',
-      }),
-    ),
+    requests_per_minute: optionalInteger('The requests of one caller in any 60 seconds; more are answered with 429. Default: no limit.', {
+      minimum: 1,
+    }),
+    concurrent_runs: optionalInteger('The runs of one caller that have not ended; more are answered with 429. Default: no limit.', {
+      minimum: 1,
+    }),
   },
   { ...strict, description: 'The limits of callers with this role.' },
 )
@@ -289,11 +247,7 @@ export const AgentConfigSchema = Type.Object(
       default: 300,
       description: 'Seconds after which a chat ends with the best answer so far. Time that a run waits for an approval does not count.',
     }),
-    max_iterations: Type.Integer({
-      minimum: 1,
-      default: 25,
-      description: 'The model calls of one chat. The last call is made without tools, so that it answers.',
-    }),
+    max_iterations: count(25, 'The model calls of one chat. The last call is made without tools, so that it answers.'),
     openai: OpenAi,
     budgets: Budgets,
     limits: Limits,

@@ -1,5 +1,17 @@
 import { Type } from 'typebox'
-import { Address, Effect, Headers, maxEntries, maxSecrets, optional, Secret, secretsOf, strict } from './schema-parts.ts'
+import {
+  Address,
+  Effect,
+  Headers,
+  maxEntries,
+  maxSecrets,
+  optional,
+  Secret,
+  secretsOf,
+  strict,
+  optionalFlag,
+  optionalText,
+} from './schema-parts.ts'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
 
 /** The schemas of `config` of the tool types that call servers: `mcp`, `openapi`, `web_page` and `http_request`. */
@@ -35,15 +47,10 @@ const OAuth = Type.Object(
   {
     client_id: Type.String({ minLength: 1, description: 'The id of this service as a client of the authorization server.' }),
     client_secret: Type.String({ ...Secret, description: 'The secret of the client: a value, or `${NAME}` for an environment variable.' }),
-    scope: optional(Type.String({ description: 'The scopes of tokens, separated by spaces. Default: as the server decides.' })),
-    token_url: optional(
-      Type.String({ ...Address, description: 'The address that issues tokens. Default: as the server of the tools announces.' }),
-    ),
-    resource: optional(
-      Type.String({
-        description:
-          'The audience of tokens (RFC 8707); empty if the authorization server refuses the parameter. Default: the address of the server.',
-      }),
+    scope: optionalText('The scopes of tokens, separated by spaces. Default: as the server decides.'),
+    token_url: optionalText('The address that issues tokens. Default: as the server of the tools announces.', Address),
+    resource: optionalText(
+      'The audience of tokens (RFC 8707); empty if the authorization server refuses the parameter. Default: the address of the server.',
     ),
   },
   { ...strict, description: 'Client credentials (RFC 6749, 4.4), with which the service gets tokens for the server.' },
@@ -51,31 +58,17 @@ const OAuth = Type.Object(
 
 const Login = Type.Object(
   {
-    client_id: optional(
-      Type.String({ minLength: 1, description: 'The id of this service as a client. Default: the service registers itself (RFC 7591).' }),
+    client_id: optionalText('The id of this service as a client. Default: the service registers itself (RFC 7591).', { minLength: 1 }),
+    client_secret: optionalText('The secret of the client: a value, or `${NAME}` for an environment variable. Default: none.', Secret),
+    client_metadata_url: optionalText(
+      'The https address of a client id metadata document, used as the id of the client where the server supports it.',
+      { pattern: '^https://[^/]+/.+' },
     ),
-    client_secret: optional(
-      Type.String({
-        ...Secret,
-        description: 'The secret of the client: a value, or `${NAME}` for an environment variable. Default: none.',
-      }),
+    issuer: optionalText(
+      'The issuer of the authorization server; a login at another one is refused. Required with `client_secret` if its origin is not that of `url`.',
+      Address,
     ),
-    client_metadata_url: optional(
-      Type.String({
-        pattern: '^https://[^/]+/.+',
-        description: 'The https address of a client id metadata document, used as the id of the client where the server supports it.',
-      }),
-    ),
-    issuer: optional(
-      Type.String({
-        ...Address,
-        description:
-          'The issuer of the authorization server; a login at another one is refused. Required with `client_secret` if its origin is not that of `url`.',
-      }),
-    ),
-    scope: optional(
-      Type.String({ minLength: 1, description: 'The scopes of the login, separated by spaces. Default: as the server decides.' }),
-    ),
+    scope: optionalText('The scopes of the login, separated by spaces. Default: as the server decides.', { minLength: 1 }),
   },
   { ...strict, description: 'How `agent-core tool login` logs a person in, whose account all callers of the entry then use.' },
 )
@@ -84,34 +77,22 @@ const requestsOfServer = (description: string) => optional(Type.Enum(['allow', '
 
 export const McpConfig = Type.Object(
   {
-    url: optional(Type.String({ ...Address, description: 'The address of the server; may contain `${NAME}`. Either `url` or `command`.' })),
+    url: optionalText('The address of the server; may contain `${NAME}`. Either `url` or `command`.', Address),
     headers: optional(Headers),
     oauth: optional(OAuth),
     login: optional(Login),
-    command: optional(
-      Type.String({
-        minLength: 1,
-        description: 'The command that starts the server on this machine; messages go through standard input and output.',
-      }),
-    ),
+    command: optionalText('The command that starts the server on this machine; messages go through standard input and output.', {
+      minLength: 1,
+    }),
     args: optional(Type.Array(Type.String(), { maxItems: maxEntries, description: 'The arguments of the command. Default: none.' })),
     env: optional(secretsOf('Environment variables of the command, by name. Values are secrets and may contain `${NAME}`.')),
-    cwd: optional(
-      Type.String({ minLength: 1, description: 'The folder in which the command runs, relative to agent.yaml. Default: its folder.' }),
-    ),
+    cwd: optionalText('The folder in which the command runs, relative to agent.yaml. Default: its folder.', { minLength: 1 }),
     include: selectors('The tools that are used: names, or patterns with "*". Default: all tools of the server.'),
     exclude: selectors('The tools that are not used, even if `include` names them: names, or patterns with "*". Default: none.'),
     effects: optional(Effects),
-    pin: optional(
-      Type.Boolean({
-        description: 'Whether a tool whose description or schema changes is not used until the change is accepted. Default: false.',
-      }),
-    ),
-    resources: optional(
-      Type.Boolean({
-        description:
-          'Whether the agent gets `<name>__list_resources` and `<name>__read_resource` for the resources of the server. Default: false.',
-      }),
+    pin: optionalFlag('Whether a tool whose description or schema changes is not used until the change is accepted. Default: false.'),
+    resources: optionalFlag(
+      'Whether the agent gets `<name>__list_resources` and `<name>__read_resource` for the resources of the server. Default: false.',
     ),
     sampling: requestsOfServer(
       "Whether the server may ask the model of the run during a call, at the expense of the run and without the run's messages. Default: deny.",
@@ -129,12 +110,7 @@ export const OpenApiConfig = Type.Object(
       minLength: 1,
       description: 'The OpenAPI document: a file in the folder of agent.yaml or under it (.yaml, .yml or .json), or an http(s) address.',
     }),
-    base_url: optional(
-      Type.String({
-        ...Address,
-        description: 'The address of the API; may contain `${NAME}`. Default: the server that the document names.',
-      }),
-    ),
+    base_url: optionalText('The address of the API; may contain `${NAME}`. Default: the server that the document names.', Address),
     headers: optional(Headers),
     credentials: optional(
       Type.Record(Type.String(), Type.String(), {
@@ -144,9 +120,7 @@ export const OpenApiConfig = Type.Object(
           'Secrets by the name of the security scheme in the document: a key or token, `user:password` for basic, `id:secret` for client credentials. Values may contain `${NAME}`.',
       }),
     ),
-    token_url: optional(
-      Type.String({ ...Address, description: 'The address that issues tokens for client credentials. Default: as the document says.' }),
-    ),
+    token_url: optionalText('The address that issues tokens for client credentials. Default: as the document says.', Address),
     include: selectors('The operations that become tools: names, patterns with "*", or tags such as `tag:pets`. Default: all operations.'),
     exclude: selectors('The operations that do not, even if `include` names them: names, patterns with "*", or tags. Default: none.'),
     effects: optional(Effects),

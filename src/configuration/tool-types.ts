@@ -2,7 +2,7 @@ import { Type, type Static, type TObject } from 'typebox'
 import { checkMcp, Hosts, HttpRequestConfig, McpConfig, OpenApiConfig, strictObject, checkSpec } from './server-tool-schemas.ts'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
 import { checkProviderSettings, ProviderToolConfig } from './provider-tool-schema.ts'
-import { maxEntries, optional } from './schema-parts.ts'
+import { maxEntries, optional, optionalFlag, optionalInteger, optionalNumber } from './schema-parts.ts'
 
 /** Properties of a tool type that the service needs before creating a tool. */
 export interface ToolTypeTraits {
@@ -64,11 +64,8 @@ export const toolTypes = {
     config: Type.Object(
       {
         paths: optional(patterns('The documents under FILES_ROOT: paths, or patterns such as `handbook/**`. Default: none.')),
-        uploads: optional(
-          Type.Boolean({
-            description:
-              "Whether the documents that the caller's tenant has uploaded (`POST /core/v1/knowledge`) are searched too. Default: true.",
-          }),
+        uploads: optionalFlag(
+          "Whether the documents that the caller's tenant has uploaded (`POST /core/v1/knowledge`) are searched too. Default: true.",
         ),
       },
       strictObject("Finds passages in the files of `paths` and in the tenant's uploaded documents."),
@@ -85,7 +82,7 @@ export const toolTypes = {
           maxProperties: maxEntries,
           description: 'The tables by name: each is a file under FILES_ROOT, or a pattern whose files are read as one table.',
         }),
-        max_rows: optional(Type.Integer({ minimum: 1, maximum: 10_000, description: 'The rows that one query returns. Default: 200.' })),
+        max_rows: optionalInteger('The rows that one query returns. Default: 200.', { minimum: 1, maximum: 10_000 }),
       },
       strictObject('SQL over files: each of `tables` is a file or pattern under FILES_ROOT.'),
     ),
@@ -116,15 +113,12 @@ export const toolTypes = {
     skill: 'Runs Python code.',
     config: Type.Object(
       {
-        memory_mb: optional(Type.Integer({ minimum: 256, maximum: 4096, description: 'The memory of one process, in MiB. Default: 512.' })),
-        keep_minutes: optional(
-          Type.Number({
-            minimum: 0,
-            maximum: 1440,
-            description: 'Minutes for which the variables of a conversation are kept. Default: 10.',
-          }),
-        ),
-        max_processes: optional(Type.Integer({ minimum: 1, maximum: 64, description: 'The number of Python processes. Default: 4.' })),
+        memory_mb: optionalInteger('The memory of one process, in MiB. Default: 512.', { minimum: 256, maximum: 4096 }),
+        keep_minutes: optionalNumber('Minutes for which the variables of a conversation are kept. Default: 10.', {
+          minimum: 0,
+          maximum: 1440,
+        }),
+        max_processes: optionalInteger('The number of Python processes. Default: 4.', { minimum: 1, maximum: 64 }),
       },
       strictObject('Runs Python in a sandbox without access to the network and to this machine.'),
     ),

@@ -3,10 +3,7 @@ import path from 'node:path'
 
 /** A path does not exist, leaves the root or is not a plain file. The message names the path as the caller wrote it. */
 export class PathError extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'PathError'
-  }
+  override readonly name = 'PathError'
 }
 
 /** Maximum length of a path in characters, equal to `PATH_MAX` of Linux in bytes. */

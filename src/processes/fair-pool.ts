@@ -27,10 +27,7 @@ export const usualWaitMs = 60_000
 
 /** A call cannot wait, or has waited too long. The message is shown to a model. */
 export class PoolBusy extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'PoolBusy'
-  }
+  override readonly name = 'PoolBusy'
 }
 
 export function createFairPool({ slots, maxWaiting, maxWaitMs = usualWaitMs }: FairPoolOptions): FairPool {

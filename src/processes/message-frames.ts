@@ -16,10 +16,7 @@ export interface MessageLimits {
 
 /** A message is larger than allowed, or is malformed. The text of the error is the end of a sentence. */
 export class FrameFault extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'FrameFault'
-  }
+  override readonly name = 'FrameFault'
 }
 
 const headBytes = 8

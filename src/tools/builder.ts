@@ -92,12 +92,18 @@ export type RefusedTool = Required<Pick<ToolListing, 'name' | 'description' | 's
 export type ToolBuilder = (spec: ToolSpec, deps: ToolDependencies) => ToolBuild | ToolGroup | Promise<ToolBuild | ToolGroup>
 
 /** The fields of a tool that an implementation provides; `createTool` derives the rest from the spec and the schema. */
-export type ToolTraits = Omit<Tool, 'name' | 'timeoutMs' | 'maxOutputCharacters' | 'check'>
+export type ToolTraits = Omit<Tool, 'name' | 'timeoutMs' | 'maxOutputCharacters' | 'check' | 'filters'> & { filters?: boolean }
+
+/** The schema of an input with these parameters and no others. */
+export function inputSchema(properties: JsonSchema, required: readonly string[] = []): JsonSchema {
+  return { type: 'object', properties, ...(required.length > 0 && { required }), additionalProperties: false }
+}
 
 /** Creates a tool of this program. Its schema is compiled when the tool is first called. */
 export function createTool(spec: ToolSpec, traits: ToolTraits): Tool {
   let check: Tool['check'] | undefined
   return {
+    filters: false,
     ...traits,
     name: spec.name,
     description: spec.description ?? traits.description,

@@ -1,16 +1,12 @@
-import { createTool, type ToolBuild, type ToolSpec } from './builder.ts'
+import { createTool, inputSchema, type ToolBuild, type ToolSpec } from './builder.ts'
 
-const schema = {
-  type: 'object',
-  properties: {
-    timezone: {
-      type: 'string',
-      maxLength: 100,
-      description: 'IANA name such as `Europe/Zurich`, or an offset such as `+02:00`; default UTC.',
-    },
+const schema = inputSchema({
+  timezone: {
+    type: 'string',
+    maxLength: 100,
+    description: 'IANA name such as `Europe/Zurich`, or an offset such as `+02:00`; default UTC.',
   },
-  additionalProperties: false,
-}
+})
 
 /** Returns `{time, timezone, weekday, date}`: ISO 8601 with the offset, the English weekday, the local date. `now` in epoch milliseconds. */
 export function createCurrentTime(spec: ToolSpec, _deps?: unknown, now: () => number = Date.now): ToolBuild {
@@ -26,7 +22,6 @@ export function createCurrentTime(spec: ToolSpec, _deps?: unknown, now: () => nu
       description: 'Tells the current date, time and weekday, in UTC or in a time zone.',
       schema,
       effect: 'read',
-      filters: false,
       execute: async (input) => {
         const timezone = String(input['timezone'] ?? 'UTC').trim()
         return toLocalTime(now(), timezone, formatOf(timezone))

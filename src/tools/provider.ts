@@ -26,7 +26,6 @@ export function createProviderTool(spec: ToolSpec, { environment }: Pick<ToolDep
     description: `${descriptions[config.tool]} Run by the provider of the model.`,
     schema: { type: 'object' },
     effect,
-    filters: false,
     execute: async () => {
       throw new Error(`${spec.name} runs at the provider of the model: only a model can use it, in a chat.`)
     },

@@ -1,5 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type ConfigurationSource, applyPatch, mergeEdit, replaceContent, type ChangeRules, type ConfigContent, withLines } from './change.ts'
+import {
+  type ConfigurationSource,
+  applyPatch,
+  mergeEdit,
+  replaceContent,
+  type ChangeRules,
+  type ConfigContent,
+  withLines,
+} from './change.ts'
 import { isObject } from '../../json/shape.ts'
 import { ConfigError, problemAt } from '../problems.ts'
 import { readYaml, type YamlSource } from '../yaml-source.ts'

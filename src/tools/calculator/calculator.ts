@@ -1,6 +1,6 @@
 import { getCompileCacheDir } from 'node:module'
 import { createQuestionPool } from '../../processes/question-pool.ts'
-import { createTool, type ToolBuild, type ToolSpec } from '../builder.ts'
+import { createTool, inputSchema, type ToolBuild, type ToolSpec } from '../builder.ts'
 import type { Answer } from './worker.ts'
 
 export interface CalculatorLimits {
@@ -17,9 +17,8 @@ const description =
   'Calculates a mathematical expression exactly and returns the result. Knows + - * / ^ %, percentages (17% of 2,340; 100 + 3%), ' +
   'parentheses, functions (sqrt, round, log, ln, sin, max, sum, mean ...), units (90 km/h to m/s), complex numbers and matrices.'
 
-const schema = {
-  type: 'object',
-  properties: {
+const schema = inputSchema(
+  {
     expression: {
       type: 'string',
       minLength: 1,
@@ -27,9 +26,8 @@ const schema = {
       description: 'For instance `17% of 2,340`, `(1 + 0.045)^10 * 1200` or `5 miles to km`.',
     },
   },
-  required: ['expression'],
-  additionalProperties: false,
-}
+  ['expression'],
+)
 
 /** Returns `{expression, result}`, with the result as text so that no digit is lost in JSON. */
 export function createCalculator(spec: ToolSpec, _deps?: unknown, limits: Partial<CalculatorLimits> = {}): ToolBuild {
@@ -56,7 +54,6 @@ export function createCalculator(spec: ToolSpec, _deps?: unknown, limits: Partia
     description,
     schema,
     effect: 'read',
-    filters: false,
     async execute(input, context) {
       const expression = String(input['expression'])
       const answer = await processes.ask({ expression: toExpression(expression) }, context.signal, context.caller)

@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import { packageRoot } from '../../package-root.ts'
 import { createQuestionPool } from '../../processes/question-pool.ts'
-import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
+import { createTool, inputSchema, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
 import { nameOf, toRows, type ChartRows } from './rows.ts'
 import type { Chart, ChartRequest, Picture } from './render.ts'
 import type { ChartAnswer } from './worker.ts'
@@ -16,9 +16,8 @@ const description =
 /** Maximum size of a specification with data, as JSON. */
 const maxCharacters = 20_000_000
 
-const schema = {
-  type: 'object',
-  properties: {
+const schema = inputSchema(
+  {
     spec: {
       type: 'object',
       description:
@@ -33,9 +32,8 @@ const schema = {
     },
     format: { type: 'string', enum: ['svg', 'png'], description: 'Default: both. `png` also returns the picture with the result.' },
   },
-  required: ['spec'],
-  additionalProperties: false,
-}
+  ['spec'],
+)
 
 export interface ChartLimits {
   /** Time limit of a chart in milliseconds, from the moment when a process starts to work on the chart. */
@@ -103,7 +101,7 @@ export function createChart(spec: ToolSpec, deps: ToolDependencies, limits: Part
     return { files, width, height, rows: chartRows?.rows.length ?? inlineRows(input['spec']), ...(warnings.length > 0 && { warnings }) }
   }
 
-  const tool = createTool(spec, { description, schema, effect: 'read', filters: false, execute })
+  const tool = createTool(spec, { description, schema, effect: 'read', execute })
   return { tool, close: processes.close }
 }
 

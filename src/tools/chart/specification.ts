@@ -6,10 +6,7 @@ export type Json = Record<string, unknown>
 
 /** An error in the specification or its data. The message is a sentence for the author. */
 export class ChartFault extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'ChartFault'
-  }
+  override readonly name = 'ChartFault'
 }
 
 /** Maximum width or height of a view in pixels. */

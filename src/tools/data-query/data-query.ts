@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { Tool, ToolContext } from '../../agent/tool.ts'
-import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
+import { createTool, inputSchema, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
 import { serviceItself } from '../../processes/fair-pool.ts'
 import type { DatabasePlan } from './database.ts'
 import { createKeptDescriptions, toTableLines, type TableDescription } from './descriptions.ts'
@@ -17,12 +17,10 @@ const quickLoadMs = 2_000
 /** Characters of the JSON around the rows. */
 const envelopeCharacters = 100
 
-const schema = {
-  type: 'object',
-  properties: { sql: { type: 'string', minLength: 1, maxLength: 100_000, description: 'One SELECT statement in the DuckDB dialect.' } },
-  required: ['sql'],
-  additionalProperties: false,
-}
+const schema = inputSchema(
+  { sql: { type: 'string', minLength: 1, maxLength: 100_000, description: 'One SELECT statement in the DuckDB dialect.' } },
+  ['sql'],
+)
 
 /** The part of a call's context which decides on visible data. */
 export type DataScope = Pick<ToolContext, 'filters' | 'isWithheld'>

@@ -2,10 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 
 /** The SQL is refused. The message is for the model. */
 export class RefusedSql extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'RefusedSql'
-  }
+  override readonly name = 'RefusedSql'
 }
 
 export interface Visible {

@@ -6,7 +6,7 @@ import { mediaTypeOf } from '../../artifacts/file-name.ts'
 import { createDocumentCache, type DocumentCache } from '../../files/document-text.ts'
 import { createPatterns, type Patterns } from '../../files/patterns.ts'
 import { maxPath, type FilesRoot } from '../../files/root.ts'
-import { createTool, toolDefaults, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
+import { createTool, inputSchema, toolDefaults, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
 
 /** The files which a tool may show in a call: the files of its patterns without files withheld by a data filter of the run. */
 export interface FileAccess {
@@ -45,11 +45,9 @@ export function toRelative(files: FilesRoot, absolute: string): string {
   return path.relative(files.path, absolute).split(path.sep).join('/')
 }
 
-const listSchema = {
-  type: 'object',
-  properties: { path: { type: 'string', maxLength: maxPath, description: 'A folder, such as `handbook`; default: everything.' } },
-  additionalProperties: false,
-}
+const listSchema = inputSchema({
+  path: { type: 'string', maxLength: maxPath, description: 'A folder, such as `handbook`; default: everything.' },
+})
 
 /** Characters of the output per file, without the name: `{"path":"","bytes":1234567},`. */
 const charactersPerFile = 40
@@ -81,21 +79,18 @@ export function createListFiles(spec: ToolSpec, { files }: ToolDependencies): To
       description: 'Lists the files that can be read, with their sizes: in one folder or in all.',
       schema: listSchema,
       effect: 'read',
-      filters: false,
       execute,
     }),
   }
 }
 
-const readSchema = {
-  type: 'object',
-  properties: {
+const readSchema = inputSchema(
+  {
     path: { type: 'string', minLength: 1, maxLength: maxPath, description: 'A path from list_files or from a search result.' },
     offset: { type: 'integer', minimum: 0, description: 'Character to begin at: `next_offset` of the previous page.' },
   },
-  required: ['path'],
-  additionalProperties: false,
-}
+  ['path'],
+)
 
 /** Characters of a page of `read_file` besides path and text. */
 const frameCharacters = 120
@@ -152,7 +147,6 @@ function readTool(spec: ToolSpec, { access, documents, texts = [] }: ReadDepende
       'Reads a file as text, page by page: text, Markdown, CSV, JSON, HTML, PDF, Word, Excel, PowerPoint, EPUB, OpenDocument text and e-mail. `next_offset` leads to the next page.',
     schema: readSchema,
     effect: 'read',
-    filters: false,
     execute,
   })
 }
@@ -173,15 +167,13 @@ function jsonLength(text: string): number {
   return JSON.stringify(text).length
 }
 
-const writeSchema = {
-  type: 'object',
-  properties: {
+const writeSchema = inputSchema(
+  {
     file_name: { type: 'string', minLength: 1, maxLength: 1000, description: 'With an extension, such as `report.md`; no folders.' },
     content: { type: 'string', description: 'The whole text of the file.' },
   },
-  required: ['file_name', 'content'],
-  additionalProperties: false,
-}
+  ['file_name', 'content'],
+)
 
 /** Returns `{artifact_id, file_name, file_type, size}`: the sanitized name, and the size in bytes of UTF-8. */
 export function createWriteFile(spec: ToolSpec): ToolBuild {
@@ -197,7 +189,6 @@ export function createWriteFile(spec: ToolSpec): ToolBuild {
       description: 'Makes a text file that the user can download. Each call makes a new file: existing files are never changed.',
       schema: writeSchema,
       effect: 'write',
-      filters: false,
       execute,
     }),
   }

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../agent/messages.ts'
 import type { Tool, ToolContext, ToolState } from '../../agent/tool.ts'
 import type { Metadata, Section } from '../../files/document.ts'
 import type { ReadyDocument } from '../../knowledge/knowledge-store.ts'
-import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
+import { createTool, inputSchema, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
 import { describeDocuments } from './describe-documents.ts'
 import type { IndexState } from './document-index.ts'
 import type { IndexedDocument } from './document-store.ts'
@@ -12,9 +12,8 @@ import { shareDocumentIndex } from './shared-indexes.ts'
 /** Enough to return all passages of a short document. */
 const defaultLimit = 8
 
-const schema = {
-  type: 'object',
-  properties: {
+const schema = inputSchema(
+  {
     query: {
       type: 'string',
       minLength: 1,
@@ -23,9 +22,8 @@ const schema = {
     },
     limit: { type: 'integer', minimum: 1, maximum: 20, description: 'Number of passages; default 8.' },
   },
-  required: ['query'],
-  additionalProperties: false,
-}
+  ['query'],
+)
 
 /** A tool whose description contains headings: in a restricted scope the model must be given `describe(scope)` instead. */
 export interface KnowledgeSearchTool extends Tool {

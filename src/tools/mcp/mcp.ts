@@ -11,7 +11,7 @@ import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { Tool, ToolContext } from '../../agent/tool.ts'
 import { serverKey } from '../../configuration/mcp/pin-store.ts'
 import { isObject } from '../../json/shape.ts'
-import { createTool, type ToolDependencies, type ToolGroup, type ToolSpec } from '../builder.ts'
+import { createTool, inputSchema, type ToolDependencies, type ToolGroup, type ToolSpec } from '../builder.ts'
 import { toLine } from '../plain-text.ts'
 import { callServerTool, metaOf, toOutput } from './call.ts'
 import { defaultTiming, openConnection, type Connection, type Timing } from './connection.ts'
@@ -159,25 +159,17 @@ function createResourceTools({ spec, connection, secrets }: ResourceToolOptions)
   return [
     createTool(own('list_resources'), {
       description: `Lists the resources that the server ${spec.name} offers, with their URIs, and templates of URIs.`,
-      schema: {
-        type: 'object',
-        properties: { cursor: { type: 'string', description: 'The next_cursor of the page before.' } },
-        additionalProperties: false,
-      },
+      schema: inputSchema({ cursor: { type: 'string', description: 'The next_cursor of the page before.' } }),
       effect: 'read',
-      filters: false,
       execute: list,
     }),
     createTool(own('read_resource'), {
       description: `Reads a resource of the server ${spec.name}. ${spec.name}__list_resources has the URIs.`,
-      schema: {
-        type: 'object',
-        properties: { uri: { type: 'string', minLength: 1, maxLength: 2000, description: 'The URI, listed or made from a template.' } },
-        required: ['uri'],
-        additionalProperties: false,
-      },
+      schema: inputSchema(
+        { uri: { type: 'string', minLength: 1, maxLength: 2000, description: 'The URI, listed or made from a template.' } },
+        ['uri'],
+      ),
       effect: 'read',
-      filters: false,
       execute: read,
     }),
   ]

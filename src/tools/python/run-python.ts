@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import { WorkerLost } from '../../processes/worker.ts'
-import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
+import { createTool, inputSchema, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
 import { fitAnswer, reasonOf, saveFiles, seconds, shorten, toAnswer, toFailure, toFailureText } from './answer.ts'
 import { createStarter } from './interpreter.ts'
 import { readOutcome, type Ran } from './messages.ts'
@@ -16,9 +16,8 @@ to print their content.
 results["<name of a tool>"] is the last result of another tool in this run, as parsed JSON.
 For a chart, let the last expression be the rows (a list of objects) and pass them to a chart tool.`
 
-const schema = {
-  type: 'object',
-  properties: {
+const schema = inputSchema(
+  {
     code: {
       type: 'string',
       minLength: 1,
@@ -26,9 +25,8 @@ const schema = {
       description: 'Python source. End with an expression to see its value; top-level await works.',
     },
   },
-  required: ['code'],
-  additionalProperties: false,
-}
+  ['code'],
+)
 
 /** Overrides for tests. */
 export interface RunPythonOptions extends Partial<Pick<WorkspaceOptions, 'spareMs' | 'spareDelayMs'>> {
@@ -122,7 +120,7 @@ export function createRunPython(spec: ToolSpec, { files, cacheDir, log }: ToolDe
   }
 
   return {
-    tool: createTool(spec, { description, schema, effect: 'read', filters: false, execute }),
+    tool: createTool(spec, { description, schema, effect: 'read', execute }),
     async close() {
       clearTimeout(prepareTimer)
       await workspaces.close()

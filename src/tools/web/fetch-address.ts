@@ -32,10 +32,7 @@ export interface FetchedResponse {
 
 /** The reason why an address cannot be fetched, for a model. The message reveals nothing about the internal network. */
 export class FetchRefused extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'FetchRefused'
-  }
+  override readonly name = 'FetchRefused'
 }
 
 /** Fetches an address named by a model. Only public addresses and allowed hosts are fetched, at every redirect. Throws `FetchRefused`. */

@@ -45,7 +45,6 @@ export function createHttpRequest(spec: ToolSpec, deps: ToolDependencies): ToolB
     description: 'Makes one HTTP request and returns the response.',
     schema: toSchema(methods),
     effect: methods.every((method) => safe.has(method)) ? 'read' : 'write',
-    filters: false,
     execute,
   })
   return { tool }
