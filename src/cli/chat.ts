@@ -4,7 +4,7 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { isId } from '../http/server/request-headers.ts'
 import type { Settings } from '../settings/settings.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
-import { createConversation, type Conversation } from './chat/conversation.ts'
+import { Conversation } from './chat/conversation.ts'
 import { findMissing, createMissing, readSettings } from './prepare.ts'
 import { findService, withdraw, readKey, toUrl, type ServiceOptions } from './running-service.ts'
 import { withoutControls } from './chat/markdown-stream.ts'
@@ -40,7 +40,7 @@ async function chat(options: ChatOptions, context: CommandContext): Promise<void
     const { files } = options
     const filesFolder = (session: string) =>
       files === undefined ? path.join(settings.dataDir, 'chat-files', session.replaceAll(':', '_')) : path.resolve(terminal.cwd, files)
-    const conversation = createConversation({ client, terminal, sessionId: options.session, filesFolder })
+    const conversation = new Conversation({ client, terminal, sessionId: options.session, filesFolder })
     if (isInteractive(options, terminal)) await greet(client, terminal)
     if (!(await talk(options, conversation, terminal))) throw new CommandFailure(1, [])
   } finally {

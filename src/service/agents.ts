@@ -5,7 +5,7 @@ import { createAgents, type Agents, type AgentParts, findFaultyTools } from '../
 import type { ConfigurationFile } from '../configuration/configuration-store.ts'
 import { describeOddities } from '../configuration/models/findings.ts'
 import type { Configuration, ConfigurationDependencies } from '../configuration/configuration.ts'
-import { createFileConfiguration } from '../configuration/file/file-configuration.ts'
+import { FileConfiguration } from '../configuration/file/file-configuration.ts'
 import { createFileRecord } from '../configuration/file/file-record.ts'
 import { ConfigError } from '../configuration/problems.ts'
 import type { Environment } from '../configuration/references.ts'
@@ -98,7 +98,7 @@ async function openOwn(stack: AsyncDisposableStack, database: Database, common: 
   await save()
   const agents = createAgents(first, { onError: (err) => log.error({ err }, 'A tool could not be closed') })
   stack.adopt(agents, (opened) => opened.close())
-  const configuration = stack.adopt(createFileConfiguration({ ...common, agents, source, store, record }), (opened) => opened.close())
+  const configuration = stack.adopt(new FileConfiguration({ ...common, agents, source, store, record }), (opened) => opened.close())
   const follow = () =>
     void stack.adopt(
       file.watch(() => void configuration.reload()),

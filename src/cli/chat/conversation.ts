@@ -8,16 +8,6 @@ import path from 'node:path'
 import { messageOf } from '../../errors.ts'
 import { writeNew } from '../project-files.ts'
 
-/** A conversation in one session at a time. `person` decides calls that need approval; without a person the calls keep waiting. */
-export interface Conversation {
-  /** Asks a question, even if the text begins with `/`. */
-  ask(text: string, person?: Person): Promise<'done' | 'failed'>
-  /** Asks a question, or executes a command that begins with `/`. `quit` ends the conversation. */
-  say(line: string, person?: Person): Promise<'done' | 'failed' | 'quit'>
-  /** Cancels the running answer: the first call asks the service to cancel, a second call disconnects. False if no answer is running. */
-  cancel(): boolean
-}
-
 interface ConversationOptions {
   client: ServiceClient
   terminal: Terminal
@@ -33,99 +23,133 @@ const help = [
   '/quit       end the conversation, like Ctrl-D',
 ]
 
-export function createConversation({ client, terminal, sessionId = newId(), filesFolder }: ConversationOptions): Conversation {
-  const { stdout, stderr } = terminal
-  let session = sessionId
-  let running: { requestId: string; leaving: AbortController; cancelled: AbortController; cancelling?: Promise<void> } | undefined
-  let deciding: AbortController | undefined
+/** An answer that is running. */
+interface RunningAnswer {
+  requestId: string
+  leaving: AbortController
+  cancelled: AbortController
+  cancelling?: Promise<void>
+}
 
-  async function ask(text: string, person?: Person): Promise<'done' | 'failed'> {
-    const requestId = newId()
-    const leaving = new AbortController()
-    const currentRun = (running = { requestId, leaving, cancelled: new AbortController() } as NonNullable<typeof running>)
+/** A conversation in one session at a time. `person` decides calls that need approval; without a person the calls keep waiting. */
+export class Conversation {
+  private readonly options: ConversationOptions
+  private session: string
+  private running: RunningAnswer | undefined
+  private deciding: AbortController | undefined
+
+  constructor(options: ConversationOptions) {
+    this.options = options
+    this.session = options.sessionId ?? newId()
+  }
+
+  /** Asks a question, even if the text begins with `/`. */
+  async ask(text: string, person?: Person): Promise<'done' | 'failed'> {
+    const { client, terminal, filesFolder } = this.options
+    const { stderr, cwd } = terminal
+    const running: RunningAnswer = { requestId: newId(), leaving: new AbortController(), cancelled: new AbortController() }
+    this.running = running
     const view = createAnswerView(terminal)
-    let note: string | undefined = 'Disconnected; the service may still be working.'
-    let isDone = false
-    let files: NonNullable<Chunk['generated_artifacts']> = []
+    let end: AnswerEnd = { note: 'Disconnected; the service may still be working.' }
     try {
-      for await (const chunk of client.ask({ requestId, sessionId: session, text }, leaving.signal)) {
+      const chunks = client.ask({ requestId: running.requestId, sessionId: this.session, text }, running.leaving.signal)
+      for await (const chunk of chunks) {
         view.show(chunk)
-        if (chunk.finish_reason === 'null') continue
         if (chunk.approval_required) {
           view.end()
-          if (person && (await decideCalls(chunk.approval_required, { client, person, stdout, cancelled: currentRun.cancelled.signal })))
-            continue
-          await currentRun.cancelling
-          if (currentRun.cancelling) continue
-          note = howToDecide(chunk.approval_required)
+          if (await this.decide(chunk.approval_required, running, person)) continue
+          end = { note: howToDecide(chunk.approval_required) }
           break
         }
-        isDone = !failures.has(chunk.finish_reason)
-        note = noteOn(chunk.finish_reason, chunk.error?.body)
-        files = chunk.generated_artifacts ?? []
+        if (chunk.finish_reason !== 'null') end = endOf(chunk)
       }
     } catch (error) {
-      if (error instanceof CommandFailure) note = error.lines.join('\n')
-      else if (!leaving.signal.aborted) throw error
+      if (error instanceof CommandFailure) end = { ...end, note: error.lines.join('\n') }
+      else if (!running.leaving.signal.aborted) throw error
     } finally {
-      running = undefined
+      this.running = undefined
       view.end()
     }
-    for (const line of await saveFiles(files, { client, folder: filesFolder(session), cwd: terminal.cwd }))
-      stderr.write(`${withoutControls(line)}\n`)
-    if (note !== undefined) stderr.write(`${withoutControls(note)}\n`)
+    const { isDone, note, files = [] } = end
+    const lines = await saveFiles(files, { client, folder: filesFolder(this.session), cwd })
+    for (const line of note === undefined ? lines : [...lines, note]) stderr.write(`${withoutControls(line)}\n`)
     return isDone ? 'done' : 'failed'
   }
 
-  async function listTools(): Promise<void> {
-    const rows = (await client.tools()).map(({ name, status, description }) => [name, status, description.split('\n', 1)[0] ?? ''])
-    for (const line of formatTable(rows)) stdout.write(`${withoutControls(line).slice(0, stdout.columns || undefined)}\n`)
-  }
-
-  async function decideAll(person: Person | undefined): Promise<void> {
-    deciding = new AbortController()
-    await decideWaiting({ client, person, stdout, cancelled: deciding.signal }).finally(() => (deciding = undefined))
-  }
-
-  async function obey(command: Promise<void>): Promise<'done' | 'failed'> {
-    try {
-      await command
-      return 'done'
-    } catch (error) {
-      if (!(error instanceof CommandFailure)) throw error
-      stderr.write(`${error.lines.join('\n')}\n`)
-      return 'failed'
-    }
-  }
-
-  async function say(line: string, person?: Person): Promise<'done' | 'failed' | 'quit'> {
+  /** Asks a question, or executes a command that begins with `/`. `quit` ends the conversation. */
+  async say(line: string, person?: Person): Promise<'done' | 'failed' | 'quit'> {
+    const { stderr } = this.options.terminal
     const text = line.trim()
     if (text === '') return 'done'
-    if (!text.startsWith('/')) return ask(text, person)
+    if (!text.startsWith('/')) return this.ask(text, person)
     if (text === '/quit') return 'quit'
-    if (text === '/tools') return obey(listTools())
-    if (text === '/approvals') return obey(decideAll(person))
+    if (text === '/tools') return this.obey(listTools(this.options))
+    if (text === '/approvals') return this.obey(this.decideAll(person))
     if (text === '/new') {
-      session = newId()
-      stderr.write(`New session: ${session}\n`)
+      this.session = newId()
+      stderr.write(`New session: ${this.session}\n`)
       return 'done'
     }
     for (const helpLine of help) stderr.write(`${helpLine}\n`)
     return text === '/help' ? 'done' : 'failed'
   }
 
-  function cancel(): boolean {
+  /** Cancels the running answer: the first call asks the service to cancel, a second call disconnects. False if no answer is running. */
+  cancel(): boolean {
+    const { running, deciding } = this
     deciding?.abort()
     if (!running) return deciding !== undefined
     if (running.cancelling) running.leaving.abort()
     else {
-      running.cancelling = client.cancel(running.requestId)
+      running.cancelling = this.options.client.cancel(running.requestId)
       running.cancelled.abort()
     }
     return true
   }
 
-  return { ask, say, cancel }
+  /** True when the answer goes on: the calls are decided, or the run is cancelled. */
+  private async decide(waiting: NonNullable<Chunk['approval_required']>, running: RunningAnswer, person?: Person): Promise<boolean> {
+    const { client, terminal } = this.options
+    const { stdout } = terminal
+    if (person && (await decideCalls(waiting, { client, person, stdout, cancelled: running.cancelled.signal }))) return true
+    await running.cancelling
+    return running.cancelling !== undefined
+  }
+
+  private async decideAll(person: Person | undefined): Promise<void> {
+    const { client, terminal } = this.options
+    this.deciding = new AbortController()
+    const context = { client, person, stdout: terminal.stdout, cancelled: this.deciding.signal }
+    await decideWaiting(context).finally(() => (this.deciding = undefined))
+  }
+
+  private async obey(command: Promise<void>): Promise<'done' | 'failed'> {
+    try {
+      await command
+      return 'done'
+    } catch (error) {
+      if (!(error instanceof CommandFailure)) throw error
+      this.options.terminal.stderr.write(`${error.lines.join('\n')}\n`)
+      return 'failed'
+    }
+  }
+}
+
+async function listTools({ client, terminal: { stdout } }: ConversationOptions): Promise<void> {
+  const rows = (await client.tools()).map(({ name, status, description }) => [name, status, description.split('\n', 1)[0] ?? ''])
+  for (const line of formatTable(rows)) stdout.write(`${withoutControls(line).slice(0, stdout.columns || undefined)}\n`)
+}
+
+/** How an answer has ended. */
+interface AnswerEnd {
+  isDone?: boolean
+  /** A line for the person. */
+  note: string | undefined
+  files?: NonNullable<Chunk['generated_artifacts']>
+}
+
+function endOf({ finish_reason: reason, error, generated_artifacts: files = [] }: Chunk): AnswerEnd {
+  return { isDone: !failures.has(reason), note: noteOn(reason, error?.body), files }
 }
 
 const failures: ReadonlySet<string> = new Set(['error', 'cancelled', 'timeout'])

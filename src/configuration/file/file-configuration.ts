@@ -14,6 +14,8 @@ import {
   type Configuration,
   type ConfigurationUpdate,
   type ConfigurationDependencies,
+  type HistoryPage,
+  type PreparedChange,
   type UpdatedConfiguration,
   placeOf,
   readHistory,
@@ -41,109 +43,139 @@ interface CurrentState extends ConfigurationState {
 }
 
 /** The configuration of a service with a single process: the text of the file, and changes in memory. */
-export function createFileConfiguration(deps: FileConfigurationDependencies): Configuration {
-  const { agents, file, store: versions, record, now, log } = deps
-  let state: CurrentState = { stored: deps.source, used: deps.source, since: now() }
+export class FileConfiguration implements Configuration {
+  private readonly deps: FileConfigurationDependencies
+  private state: CurrentState
   /** A faulty text, whose problems are logged only once. */
-  let refused: string | undefined
-  const mutex = createMutex()
-  let isClosed = false
+  private refused: string | undefined
+  private readonly mutex = createMutex()
+  private isClosed = false
 
-  async function update(request: ConfigurationUpdate): Promise<UpdatedConfiguration> {
-    const { change, mode, actor } = request
-    if (isClosed) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
-    if (mode === 'file') await follow()
-    const { version } = agents.current()
-    if (!request.expects(version)) throw outdated(version)
-    const prepared = await prepareChange(state, request, { store: versions, rules: deps.rules })
-    const { next, diff, oddities } = prepared
-    const unchanged = { version, at: now(), diff, backup: undefined }
-    if (mode === 'check') return { ...unchanged, warnings: await tryChange(prepared, request, deps) }
-    if (diff.length === 0 && next.stored.text === state.stored.text) return { ...unchanged, warnings: [] }
-    const parts = await withValidationErrors(() => createSettledAgent(deps, next.used.config, deps.newVersion()), placeOf(change))
-    let backup: string | undefined
-    try {
-      if (next.stored.text !== state.stored.text) backup = await replaceFile(file, state.stored.text, next.stored.text)
-    } catch (error) {
-      await parts.tools.close()
-      throw error
-    }
-    use(next, parts)
-    await record.add({ ...next, version: parts.version, kind: kindOf({ change, mode }), diff, actor })
-    log.info({ tenant: actor.tenant, sub: actor.sub, version: parts.version, mode, diff }, 'The configuration was changed')
-    return {
-      version: parts.version,
-      at: state.since,
-      diff,
-      warnings: [...findFaultyTools(parts.tools).map(hideUrlSecrets), ...oddities],
-      backup,
-    }
+  constructor(deps: FileConfigurationDependencies) {
+    this.deps = deps
+    this.state = { stored: deps.source, used: deps.source, since: deps.now() }
   }
 
-  function use(next: ConfigurationState, parts: AgentParts): void {
-    state = { ...next, since: now() }
-    agents.swap(parts)
+  show() {
+    const { used, since } = this.state
+    return { config: redactConfig(used.config), version: this.deps.agents.current().version, since }
+  }
+
+  showText() {
+    return maskText(this.state.stored)
+  }
+
+  history(page: HistoryPage) {
+    return readHistory(this.deps.store, page)
+  }
+
+  version(version: string) {
+    return readVersion(this.deps.store, version)
+  }
+
+  update(request: ConfigurationUpdate) {
+    return this.mutex.run(() => this.change(request))
+  }
+
+  reload() {
+    return this.mutex.run(() => this.followEdit())
+  }
+
+  async close() {
+    this.isClosed = true
+    await this.mutex.idle()
+  }
+
+  private async change(request: ConfigurationUpdate): Promise<UpdatedConfiguration> {
+    const { deps } = this
+    const { mode } = request
+    if (this.isClosed) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
+    if (mode === 'file') await this.takeOverOrThrow()
+    const { version } = deps.agents.current()
+    if (!request.expects(version)) throw outdated(version)
+    const prepared = await prepareChange(this.state, request, deps)
+    const { next, diff } = prepared
+    const unchanged = { version, at: deps.now(), diff, backup: undefined }
+    if (mode === 'check') return { ...unchanged, warnings: await tryChange(prepared, request, deps) }
+    if (diff.length === 0 && next.stored.text === this.state.stored.text) return { ...unchanged, warnings: [] }
+    return this.apply(prepared, request)
+  }
+
+  private async apply(
+    { next, diff, oddities }: PreparedChange,
+    { change, mode, actor }: ConfigurationUpdate,
+  ): Promise<UpdatedConfiguration> {
+    const { deps } = this
+    const { file, record, log } = deps
+    const parts = await withValidationErrors(() => createSettledAgent(deps, next.used.config, deps.newVersion()), placeOf(change))
+    const { version, tools } = parts
+    const before = this.state.stored.text
+    let backup: string | undefined
+    try {
+      if (next.stored.text !== before) backup = await replaceFile(file, before, next.stored.text)
+    } catch (error) {
+      await tools.close()
+      throw error
+    }
+    this.use(next, parts)
+    await record.add({ ...next, version, kind: kindOf({ change, mode }), diff, actor })
+    log.info({ tenant: actor.tenant, sub: actor.sub, version, mode, diff }, 'The configuration was changed')
+    return { version, at: this.state.since, diff, warnings: [...findFaultyTools(tools).map(hideUrlSecrets), ...oddities], backup }
+  }
+
+  private use(next: ConfigurationState, parts: AgentParts): void {
+    this.state = { ...next, since: this.deps.now() }
+    this.deps.agents.swap(parts)
   }
 
   /** Takes over a new edit before the file is written. An edit that cannot be taken over is not overwritten. */
-  async function follow(): Promise<void> {
+  private async takeOverOrThrow(): Promise<void> {
+    const { file } = this.deps
     const text = await file.read().catch((error: unknown) => {
       throw edited(file, error)
     })
-    if (text !== state.stored.text && !(await takeOver(text))) throw edited(file, undefined)
+    if (text !== this.state.stored.text && !(await this.takeOver(text))) throw edited(file, undefined)
   }
 
-  async function reload(): Promise<void> {
-    if (isClosed) return
+  private async followEdit(): Promise<void> {
+    const { file, log } = this.deps
+    if (this.isClosed) return
     const text = await file.read().catch((err: unknown) => {
-      if (refused !== unreadable) log.error({ err }, `${file.name} cannot be read; the configuration is unchanged`)
-      refused = unreadable
+      if (this.refused !== unreadable) log.error({ err }, `${file.name} cannot be read; the configuration is unchanged`)
+      this.refused = unreadable
     })
-    if (text !== undefined && text !== state.stored.text && text !== refused) await takeOver(text)
-    if (text === state.stored.text) refused = undefined
+    if (text !== undefined && text !== this.state.stored.text && text !== this.refused) await this.takeOver(text)
+    if (text === this.state.stored.text) this.refused = undefined
   }
 
   /** Returns false when the text is not a usable configuration. */
-  async function takeOver(text: string): Promise<boolean> {
+  private async takeOver(text: string): Promise<boolean> {
+    const { deps, state } = this
+    const { file, record, log } = deps
     try {
       const next = editState(state, state.stored.data, parseEdit(text))
       const diff = changedPaths(state.used.config, next.used.config)
       if (diff.length === 0) {
-        state = { ...state, ...next }
+        this.state = { ...state, ...next }
         return true
       }
       const recorded = await record.findNewer(text)
       const parts = await createSettledAgent(deps, next.used.config, recorded ?? deps.newVersion())
-      await keepCopy(state.stored.text)
-      use(next, parts)
-      if (recorded === undefined) await record.add({ ...next, version: parts.version, kind: 'edit', diff })
-      log.info({ version: parts.version, diff }, `${file.name} was edited; the configuration was changed`)
-      refused = undefined
+      const { version } = parts
+      await file
+        .backUp(state.stored.text)
+        .catch((err: unknown) => log.warn({ err }, 'The configuration before the edit could not be backed up'))
+      this.use(next, parts)
+      if (recorded === undefined) await record.add({ ...next, version, kind: 'edit', diff })
+      log.info({ version, diff }, `${file.name} was edited; the configuration was changed`)
+      this.refused = undefined
       return true
     } catch (error) {
-      const problems = error instanceof ConfigError ? formatProblems(file.name, error) : undefined
-      const fields = problems ? { problems } : { err: error }
-      if (refused !== text) log.error(fields, `${file.name} was edited, but cannot be used; the configuration is unchanged`)
-      refused = text
+      const fields = error instanceof ConfigError ? { problems: formatProblems(file.name, error) } : { err: error }
+      if (this.refused !== text) log.error(fields, `${file.name} was edited, but cannot be used; the configuration is unchanged`)
+      this.refused = text
       return false
     }
-  }
-
-  async function keepCopy(text: string): Promise<void> {
-    await file.backUp(text).catch((err: unknown) => log.warn({ err }, 'The configuration before the edit could not be backed up'))
-  }
-
-  return {
-    show: () => ({ config: redactConfig(state.used.config), version: agents.current().version, since: state.since }),
-    showText: () => maskText(state.stored),
-    history: (page) => readHistory(versions, page),
-    version: (version) => readVersion(versions, version),
-    update: (request) => mutex.run(() => update(request)),
-    reload: () => mutex.run(reload),
-    async close() {
-      isClosed = true
-      await mutex.idle()
-    },
   }
 }
 
@@ -162,7 +194,8 @@ async function replaceFile(file: ConfigurationFile, before: string, after: strin
     return backup.path
   } catch (error) {
     if (error instanceof FileChanged) throw edited(file, error)
-    const message = `${file.name} could not be written (${codeOf(error)}); nothing was changed.`
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException
+    const message = `${file.name} could not be written (${code}); nothing was changed.`
     throw new ServiceError('configuration_not_stored', `${message} A change with in_memory_only does not write the file.`, {
       cause: error,
     })
@@ -172,8 +205,4 @@ async function replaceFile(file: ConfigurationFile, before: string, after: strin
 function edited(file: ConfigurationFile, cause: unknown): ServiceError {
   const message = `${file.name} was edited or removed, and the edit is not in effect (see the log)`
   return new ServiceError('configuration_not_stored', `${message}; nothing was changed.`, { cause })
-}
-
-function codeOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? 'unknown error'
 }

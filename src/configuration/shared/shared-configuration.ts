@@ -22,7 +22,7 @@ import { hideUrlSecrets, redactConfig } from '../redact.ts'
 import type { AgentConfig } from '../schema.ts'
 import { createServedConfiguration, type ServedConfiguration, type ReadyConfiguration } from './served-configuration.ts'
 import { createLatestConfiguration, type LoadedConfiguration, type LatestConfiguration } from './latest-configuration.ts'
-import { createSharedFile } from './shared-file.ts'
+import { SharedFile } from './shared-file.ts'
 import { type SharedDependencies, startWith } from './start.ts'
 import { watchEvery } from '../../replicas/bus.ts'
 import { createMutex } from '../../concurrency/mutex.ts'
@@ -45,7 +45,7 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
   const latest = createLatestConfiguration(store)
   const make = (config: AgentConfig, version: string) => createSettledAgent(deps, config, version)
   const publish = (version: string) => bus.publish('configuration', { version })
-  const file = createSharedFile({ ...deps, latest, make, onChange: publish })
+  const file = new SharedFile({ ...deps, latest, make, onChange: publish })
   const first = await startWith(deps, { latest, file, publish })
   const served = createServedConfiguration({ ...deps, latest }, first)
   const mutex = createMutex()

@@ -13,16 +13,6 @@ import type { ReadyConfiguration } from './served-configuration.ts'
 import type { LoadedConfiguration, LatestConfiguration } from './latest-configuration.ts'
 import { fieldsOf } from '../../json/shape.ts'
 
-/** The configuration file of one process. Edits go into the shared configuration, and changes of the shared configuration are written to the file. */
-export interface SharedFile {
-  /** Takes over a new edit, then writes the newest configuration. `take` gets the configuration of an edit. Never rejects. */
-  sync(take: (ready: ReadyConfiguration) => void): Promise<void>
-  /** The problems of an edit that is not in effect, a line each. */
-  readonly faults: readonly string[]
-  /** Resolves when no work is in progress. */
-  idle(): Promise<void>
-}
-
 export interface SharedFileDependencies {
   file: ConfigurationFile
   store: Pick<ConfigurationStore, 'seenAt' | 'idOf' | 'findText' | 'lastFromFile'>
@@ -42,156 +32,162 @@ interface AgreedText {
   n: number
 }
 
-/** The result of comparing the file with the newest configuration. */
-type Comparison =
-  /** The file has no new edit; the text of `newest` should be written. */
-  | { kind: 'settled'; newest: LoadedConfiguration }
-  /** The file has an edit that is not in effect. */
-  | { kind: 'refused' }
-  /** The file changed meanwhile: compare again. */
-  | { kind: 'changed' }
-
-/** The result of taking over an edit of the file. */
-type TakeOver =
-  | { kind: 'taken'; ready: ReadyConfiguration }
-  | { kind: 'refused' }
-  /** Another process stored a configuration first. */
-  | { kind: 'outdated' }
+/** Gets the configuration of an edit that was taken over. */
+type Take = (ready: ReadyConfiguration) => void
 
 const settleMs = 300
 
-export function createSharedFile(deps: SharedFileDependencies): SharedFile {
-  const { file, store, latest, log } = deps
+/** The configuration file of one process. Edits go into the shared configuration, and changes of the shared configuration are written to the file. */
+export class SharedFile {
+  private readonly deps: SharedFileDependencies
   /** Undefined before the first comparison and without a file. */
-  let base: AgreedText | undefined
+  private base: AgreedText | undefined
   /** The note of an earlier process in this data directory. */
-  let note: FileNote | undefined
-  let isFirst = true
+  private note: FileNote | undefined
+  private isFirst = true
   /** A faulty text with the problems. */
-  let refused: { text: string; faults: readonly string[] } | undefined
+  private refused: { text: string; faults: readonly string[] } | undefined
   /** The number of the last configuration that could not be written; 0 without a failure. */
-  let unwritten = 0
-  let queue: Promise<void> = Promise.resolve()
+  private unwritten = 0
+  private loggedError: string | undefined
+  private queue: Promise<void> = Promise.resolve()
 
-  async function sync(take: (ready: ReadyConfiguration) => void): Promise<void> {
-    if (isFirst) note = await loadNote()
-    isFirst = false
+  constructor(deps: SharedFileDependencies) {
+    this.deps = deps
+  }
+
+  /** Takes over a new edit, then writes the newest configuration. Never rejects. */
+  sync(take: Take): Promise<void> {
+    const done = this.queue.then(() => this.compareAndWrite(take))
+    return (this.queue = done.then(
+      () => void (this.loggedError = undefined),
+      (error: unknown) => this.logFailure(error),
+    ))
+  }
+
+  /** The problems of an edit that is not in effect, a line each. */
+  get faults(): readonly string[] {
+    return this.refused?.faults ?? []
+  }
+
+  /** Resolves when no work is in progress. */
+  idle(): Promise<void> {
+    return this.queue
+  }
+
+  private async compareAndWrite(take: Take): Promise<void> {
+    const { file, store } = this.deps
+    if (this.isFirst) {
+      const note = await file.loadNote()
+      // A note about another database is ignored.
+      this.note = note?.database === store.idOf('') ? note : undefined
+    }
+    this.isFirst = false
     for (;;) {
       const text = await readIfPresent(file)
-      const comparison = await compare(text, take)
-      if (comparison.kind === 'changed') continue
-      if (comparison.kind === 'settled') await write(comparison.newest, text)
+      const newest = await this.compare(text, take)
+      if (newest === 'changed') continue
+      if (newest !== 'refused') await this.write(newest, text)
       return
     }
   }
 
-  async function loadNote(): Promise<FileNote | undefined> {
-    const savedNote = await file.loadNote()
-    // A note about another database is ignored.
-    return savedNote?.database === store.idOf('') ? savedNote : undefined
-  }
-
-  async function compare(text: string | undefined, take: (ready: ReadyConfiguration) => void): Promise<Comparison> {
+  /**
+   * The newest configuration, where the file has no new edit any more; `refused` where the file has an edit that is not in effect; `changed`
+   * where the file changed meanwhile.
+   */
+  private async compare(text: string | undefined, take: Take): Promise<LoadedConfiguration | 'refused' | 'changed'> {
+    const { latest, store, onChange } = this.deps
     for (;;) {
       const newest = await latest.read()
-      if (text === undefined || text === base?.text) return { kind: 'settled', newest }
-      if (text === newest.stored.text) return agree(text, newest.n, newest)
+      if (text === undefined || text === this.base?.text) return newest
+      if (text === newest.stored.text) return this.agree(text, newest.n, newest)
       const seenAt = await store.seenAt(text)
-      if (seenAt !== undefined && !isGoneBackTo(text, seenAt)) return agree(text, seenAt, newest)
-      if (text === refused?.text) return { kind: 'refused' }
-      if (seenAt !== undefined && !(await isStill(text))) return { kind: 'changed' }
-      const takeover = await takeOver(newest, text)
-      if (takeover.kind === 'refused') return { kind: 'refused' }
-      if (takeover.kind === 'outdated') continue
-      const { ready } = takeover
+      if (seenAt !== undefined && !this.isGoneBackTo(text, seenAt)) return this.agree(text, seenAt, newest)
+      if (text === this.refused?.text) return 'refused'
+      if (seenAt !== undefined && !(await this.isStill(text))) return 'changed'
+      const ready = await this.takeOver(newest, text)
+      if (ready === 'refused') return ready
+      // Another process stored a configuration first.
+      if (!ready) continue
       take(ready)
-      deps.onChange(ready.configuration.version)
-      return agree(text, ready.configuration.n, ready.configuration)
+      onChange(ready.configuration.version)
+      return this.agree(text, ready.configuration.n, ready.configuration)
     }
   }
 
   /** True if a former text is an edit again: only when the file held a later text before. */
-  function isGoneBackTo(text: string, seenAt: number): boolean {
+  private isGoneBackTo(text: string, seenAt: number): boolean {
+    const { base, note } = this
     if (base) return seenAt <= base.n
-    return note !== undefined && note.id !== store.idOf(text) && seenAt <= note.n
+    return note !== undefined && note.id !== this.deps.store.idOf(text) && seenAt <= note.n
   }
 
   /** Resolves to true if the text is stable: another process with the same file may have written an outdated text and may write again soon. */
-  async function isStill(text: string): Promise<boolean> {
+  private async isStill(text: string): Promise<boolean> {
     await sleep(settleMs)
-    return (await readIfPresent(file)) === text
+    return (await readIfPresent(this.deps.file)) === text
   }
 
-  async function agree(text: string, n: number, newest: LoadedConfiguration): Promise<Comparison> {
-    base = { text, n }
-    refused = undefined
+  private async agree(text: string, n: number, newest: LoadedConfiguration): Promise<LoadedConfiguration> {
+    const { file, store, log } = this.deps
+    this.base = { text, n }
+    this.refused = undefined
     await file.saveNote({ database: store.idOf(''), n, id: store.idOf(text) }).catch((err: unknown) => {
       log.debug({ err }, 'The text of the configuration file could not be recorded')
     })
-    return { kind: 'settled', newest }
+    return newest
   }
 
-  async function takeOver(newest: LoadedConfiguration, text: string): Promise<TakeOver> {
+  /** Undefined where another process stored a configuration first. */
+  private async takeOver(newest: LoadedConfiguration, text: string): Promise<ReadyConfiguration | 'refused' | undefined> {
+    const { file, log } = this.deps
     try {
-      const ready = await addEdit(newest, { text, dataBefore: await dataBefore(newest) }, deps)
-      return ready ? { kind: 'taken', ready } : { kind: 'outdated' }
+      return await addEdit(newest, { text, dataBefore: await this.dataBefore(newest) }, this.deps)
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
-      refused = { text, faults: formatProblems(file.name, error) }
-      log.error({ problems: refused.faults }, `${file.name} was edited, but cannot be used; the configuration is unchanged`)
-      return { kind: 'refused' }
+      const faults = formatProblems(file.name, error)
+      this.refused = { text, faults }
+      log.error({ problems: faults }, `${file.name} was edited, but cannot be used; the configuration is unchanged`)
+      return 'refused'
     }
   }
 
-  /** The content that the editor of the file started from. */
-  async function dataBefore(newest: LoadedConfiguration): Promise<ConfigData> {
+  /** The content that the editor of the file started from. A former text need not be valid for this program any more. */
+  private async dataBefore(newest: LoadedConfiguration): Promise<ConfigData> {
+    const { note } = this
+    const { store } = this.deps
     const noted = note && (await store.findText(note.n, note.id))
-    const text = base?.text ?? noted ?? (await store.lastFromFile())
-    return text === undefined ? newest.stored.data : toData(text)
+    const text = this.base?.text ?? noted ?? (await store.lastFromFile())
+    return text === undefined ? newest.stored.data : fieldsOf(readYaml(text).value)
   }
 
   /** Writes the text to the file, unless the file changed meanwhile. The store stays authoritative when the file cannot be written. */
-  async function write(configuration: LoadedConfiguration, text: string | undefined): Promise<void> {
+  private async write(configuration: LoadedConfiguration, text: string | undefined): Promise<void> {
+    const { file, latest, log } = this.deps
     const next = configuration.stored.text
-    if (text === next || unwritten === configuration.n) return
+    if (text === next || this.unwritten === configuration.n) return
     try {
       if (text === undefined) await file.create(next)
       else await file.replace(text, next)
-      unwritten = 0
-      await agree(next, configuration.n, configuration)
+      this.unwritten = 0
+      await this.agree(next, configuration.n, configuration)
       const newest = await latest.read()
-      if (newest.n > configuration.n) await write(newest, next)
+      if (newest.n > configuration.n) await this.write(newest, next)
     } catch (error) {
       if (error instanceof FileChanged || error instanceof ConfigError) return
       const { code = 'unknown error' } = error as NodeJS.ErrnoException
-      if (unwritten === 0) log.info({ code }, `${file.name} cannot be written; the configuration is stored in the database only`)
-      unwritten = configuration.n
+      if (this.unwritten === 0) log.info({ code }, `${file.name} cannot be written; the configuration is stored in the database only`)
+      this.unwritten = configuration.n
     }
   }
 
-  let loggedError: string | undefined
-  function logFailure(error: unknown): void {
-    if (String(error) === loggedError) return
-    loggedError = String(error)
+  private logFailure(error: unknown): void {
+    const { log, file } = this.deps
+    if (String(error) === this.loggedError) return
+    this.loggedError = String(error)
     log.warn({ err: error }, `${file.name} could not be compared with the configuration in the database`)
   }
-
-  return {
-    sync(take) {
-      const done = queue.then(() => sync(take)).then(() => void (loggedError = undefined), logFailure)
-      queue = done
-      return done
-    },
-    get faults() {
-      return refused?.faults ?? []
-    },
-    idle: () => queue,
-  }
-}
-
-/** The data of a former text, which need not be valid for this program any more. */
-function toData(text: string): ConfigData {
-  return fieldsOf(readYaml(text).value)
 }
 
 /** Stores an edit of the file as the newest configuration. Undefined where another process stored one first. Throws `ConfigError`. */
