@@ -152,10 +152,7 @@ export function describeFault([error, ...others]: readonly ErrorObject[], schema
   if (error.keyword === 'additionalProperties') return toUnknownKey(error, at)
   if (error.keyword === 'type' && error.data === null)
     return { at, message: `must be ${withArticle(String(params['type']))}, but is empty` }
-  const rule = [error, ...others]
-    .map((fault) => toRule(fault.keyword, fault.params, fault))
-    .join(' or ')
-    .replaceAll(' or must be ', ' or ')
+  const rule = [error, ...others].map(toRule).join(' or ').replaceAll(' or must be ', ' or ')
   if (rule === notEmpty) return { at, message: rule }
   return { at, message: isSecretAt(schema, at) ? `${rule}; the value is secret and not shown` : `${rule}, but ${describeValue(error)}` }
 }
@@ -172,39 +169,32 @@ function toUnknownKey(error: ErrorObject, at: Path): { at: Path; message: string
   return { at: path, message: 'is not a known field; no fields are allowed here' }
 }
 
-function toRule(keyword: string, params: Record<string, unknown>, error: ErrorObject): string {
+/** Rules of a keyword with a limit, which stands for `#`. */
+const limits: Readonly<Record<string, string>> = {
+  minLength: 'have at least # characters',
+  minItems: 'have at least # entries',
+  minProperties: 'have at least # entries',
+  maxLength: 'have at most # characters',
+  maxItems: 'have at most # entries',
+  maxProperties: 'have at most # entries',
+  minimum: 'be # or more',
+  maximum: 'be # or less',
+  exclusiveMinimum: 'be more than #',
+  exclusiveMaximum: 'be less than #',
+}
+
+function toRule(error: ErrorObject): string {
+  const { keyword } = error
+  const params: Record<string, unknown> = error.params
   const limit = String(params['limit'])
-  switch (keyword) {
-    case 'type':
-      return `must be ${withArticle(String(params['type']))}`
-    case 'enum':
-      return `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`
-    case 'const':
-      return `must be ${JSON.stringify(params['allowedValue'])}`
-    case 'minLength':
-      return limit === '1' ? notEmpty : `must have at least ${limit} characters`
-    case 'minItems':
-      return limit === '1' ? notEmpty : `must have at least ${limit} entries`
-    case 'minProperties':
-      return limit === '1' ? notEmpty : `must have at least ${limit} entries`
-    case 'maxLength':
-      return `must have at most ${limit} characters`
-    case 'maxItems':
-    case 'maxProperties':
-      return `must have at most ${limit} entries`
-    case 'minimum':
-      return `must be ${limit} or more`
-    case 'maximum':
-      return `must be ${limit} or less`
-    case 'exclusiveMinimum':
-      return `must be more than ${limit}`
-    case 'exclusiveMaximum':
-      return `must be less than ${limit}`
-    case 'pattern':
-      return `must match ${String(params['pattern'])}${hint(error)}`
-    default:
-      return error.message ?? 'must fit the schema'
-  }
+  const rule = limits[keyword]
+  if (rule?.startsWith('have at least') && limit === '1') return notEmpty
+  if (rule !== undefined) return `must ${rule.replace('#', limit)}`
+  if (keyword === 'type') return `must be ${withArticle(String(params['type']))}`
+  if (keyword === 'enum') return `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`
+  if (keyword === 'const') return `must be ${JSON.stringify(params['allowedValue'])}`
+  if (keyword === 'pattern') return `must match ${String(params['pattern'])}${hint(error)}`
+  return error.message ?? 'must fit the schema'
 }
 
 /** The description of the field, which explains the pattern. */

@@ -115,6 +115,11 @@ function toBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
+/** The text with each white space as one blank. */
+export function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
+}
+
 /** Browsers stop at 512. The readers descend through elements recursively, and the parsers take time by the square of the depth. */
 const maxDepth = 2500
 

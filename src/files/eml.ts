@@ -1,5 +1,5 @@
 import PostalMime, { type Address, type Email } from 'postal-mime'
-import { byLibrary, toDocument, toMetadata, type Document } from './document.ts'
+import { byLibrary, oneLine, toDocument, toMetadata, type Document } from './document.ts'
 import { readHtml } from './html.ts'
 
 /** A message within a message within others is followed so far. */
@@ -47,8 +47,4 @@ function toName(address: Address): string {
   const name = oneLine(address.name)
   if (address.group) return `${name}: ${toList(address.group)}`
   return name ? `${name} <${address.address}>` : address.address
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').trim()
 }

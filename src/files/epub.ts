@@ -1,4 +1,4 @@
-import { toDocument, toMetadata, type Document, type Section } from './document.ts'
+import { oneLine, toDocument, toMetadata, type Document, type Section } from './document.ts'
 import { readHtml } from './html.ts'
 import {
   openPackedFiles,
@@ -74,7 +74,7 @@ function titlesOf(files: PackedFiles, contents: ManifestItem | undefined): Map<s
   collect(parseXml(text))
   for (const { reference, title } of entries) {
     const path = pathFrom(contents.path, reference)
-    if (path !== undefined && !titles.has(path)) titles.set(path, title.replace(/\s+/g, ' ').trim())
+    if (path !== undefined && !titles.has(path)) titles.set(path, oneLine(title))
   }
   return titles
 }

@@ -1,5 +1,5 @@
 import { parseHTML } from 'linkedom'
-import { toMetadata, type Document, checkDepth } from './document.ts'
+import { oneLine, toMetadata, type Document, checkDepth } from './document.ts'
 import { toSections } from './markdown.ts'
 
 /** The part of the DOM used here. The full types belong to browsers. */
@@ -45,10 +45,6 @@ function toText(node: DomNode): string {
   if (tag === 'TR') return `\n|${inside}`
   if (tag === 'TD' || tag === 'TH') return ` ${oneLine(inside)} |`
   return blockTags.has(tag) ? `\n\n${inside}\n\n` : inside
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').trim()
 }
 
 /** Removes white space at the start and end of lines, and repeated empty lines. */

@@ -1,4 +1,4 @@
-import { byLibrary, toDocument, type Document, toMetadata, type Section } from './document.ts'
+import { byLibrary, oneLine, toDocument, type Document, toMetadata, type Section } from './document.ts'
 import { readHtml, tidy } from './html.ts'
 import {
   repack,
@@ -34,7 +34,7 @@ export async function readXlsx(bytes: Buffer): Promise<Document> {
 }
 
 function toLine(row: readonly unknown[]): string {
-  const cells = row.map((cell) => (cell instanceof Date ? toDay(cell) : cell === null ? '' : String(cell).replace(/\s+/g, ' ').trim()))
+  const cells = row.map((cell) => (cell instanceof Date ? toDay(cell) : cell === null ? '' : oneLine(String(cell))))
   return cells.some(Boolean) ? cells.join(' | ').trimEnd() : ''
 }
 
@@ -164,8 +164,4 @@ function toText(node: XmlNode): string {
 
 function levelOf(heading: XmlNode): number {
   return Math.min(6, Math.max(1, Number(attributeOf(heading, 'text:outline-level')) || 1))
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').trim()
 }

@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import path from 'node:path'
 import { execPath } from 'node:process'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { FrameReader, writeFrame, type MessageLimits } from './message-frames.ts'
+import { createSend, FrameReader, type MessageLimits } from './message-frames.ts'
 
 export interface ProcessLimits {
   /** Limit of writable memory of every kind (`ulimit -d`), in kilobytes. Not applied on systems without this limit. */
@@ -102,8 +102,6 @@ export function endProcess(child: ChildProcess): Promise<void> {
   })
 }
 
-type WriteCallback = (error: Error | null) => void
-
 /**
  * Gives a child process `send`, `connected` and the events `message` and `disconnect` over the pipe at `descriptor`, as Node's own IPC channel does.
  * A process that sends more than `limits` allow is killed before its message is read, and `error` reports the reason: a compromised program
@@ -132,13 +130,6 @@ function openChannel(child: ChildProcess, descriptor: number, limits: MessageLim
   pipe.on('error', () => undefined)
   pipe.on('close', () => child.emit('disconnect'))
 
-  child.send = (message: unknown, ...rest: unknown[]) => {
-    writeFrame(
-      pipe,
-      message,
-      rest.find((argument): argument is WriteCallback => typeof argument === 'function'),
-    )
-    return true
-  }
+  child.send = createSend(pipe)
   Object.defineProperty(child, 'connected', { get: () => !pipe.destroyed, configurable: true })
 }

@@ -22,13 +22,19 @@ export class FrameFault extends Error {
 const headBytes = 8
 const noLimits: MessageLimits = { structure: 0xffff_ffff, bytes: 0xffff_ffff }
 
-/** Throws for values which cannot be cloned, as `structuredClone` does. */
-export function writeFrame(stream: Writable, message: unknown, callback?: (error: Error | null) => void): void {
-  const parts = toFrame(message)
-  stream.cork()
-  for (const part of parts) stream.write(part)
-  stream.write('', (error) => callback?.(error ?? null))
-  stream.uncork()
+type WriteCallback = (error: Error | null) => void
+
+/** The function `send` of a channel, as Node's IPC channel has it: a callback is among the arguments. Throws for values which cannot be cloned. */
+export function createSend(stream: Writable): (message: unknown, ...rest: unknown[]) => boolean {
+  return (message, ...rest) => {
+    const callback = rest.find((argument): argument is WriteCallback => typeof argument === 'function')
+    const parts = toFrame(message)
+    stream.cork()
+    for (const part of parts) stream.write(part)
+    stream.write('', (error) => callback?.(error ?? null))
+    stream.uncork()
+    return true
+  }
 }
 
 /** Byte arrays are not copied. */

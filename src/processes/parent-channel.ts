@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { isMainThread } from 'node:worker_threads'
-import { FrameReader, writeFrame } from './message-frames.ts'
+import { createSend, FrameReader } from './message-frames.ts'
 
 /**
  * Preload script of every process that `startLimited` starts. Gives the process `send`, `connected` and the events `message` and `disconnect`,
@@ -8,8 +8,6 @@ import { FrameReader, writeFrame } from './message-frames.ts'
  */
 
 const descriptor = 3
-
-type WriteCallback = (error: Error | null) => void
 
 if (isMainThread) {
   // Child processes of the program must not inherit the preload script: they have no such channel.
@@ -37,14 +35,7 @@ async function connect(): Promise<void> {
   process.on('newListener', (name) => {
     if (name === 'message') process.nextTick(() => early.splice(0).forEach(deliver))
   })
-  process.send = (message: unknown, ...rest: unknown[]) => {
-    writeFrame(
-      socket,
-      message,
-      rest.find((argument): argument is WriteCallback => typeof argument === 'function'),
-    )
-    return true
-  }
+  process.send = createSend(socket)
   process.disconnect = () => void socket.destroy()
   Object.defineProperty(process, 'connected', { get: () => !socket.destroyed, configurable: true })
 }

@@ -1,11 +1,6 @@
-import { scoreWords, type Postings, type VisiblePassages, type WordScores } from './rank.ts'
+import { scoreWords, type Scored, type Postings, type VisiblePassages, type WordScores } from './rank.ts'
 import { scoreRelatedWords } from './related-words.ts'
 import { countTerms } from './terms.ts'
-
-export interface Hit {
-  id: number
-  score: number
-}
 
 /** Full-text index of passages in memory. Ids of passages are never reused. */
 export class PassageIndex {
@@ -59,7 +54,7 @@ export class PassageIndex {
   }
 
   /** The best `limit` candidates by `scores`, best first. */
-  search(query: string, candidates: Iterable<number>, limit: number): Hit[] {
+  search(query: string, candidates: Iterable<number>, limit: number): Scored[] {
     const scores = this.scores(query, candidates)
     const hits = Array.from(scores.keys(), (id) => ({ id, score: scores.get(id)! }))
     return hits.sort((a, b) => b.score - a.score || a.id - b.id).slice(0, limit)

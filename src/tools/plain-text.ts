@@ -31,3 +31,12 @@ function matches(name: string, [first = '', ...rest]: readonly string[]): boolea
   }
   return at <= name.length - last.length
 }
+
+/** Decodes percent-encoding; a text with a faulty encoding stays as it is. */
+export function decodeUri(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

@@ -3,7 +3,7 @@ import { claudeRows } from './claude.ts'
 import { geminiRows } from './gemini.ts'
 import { openaiRows } from './openai.ts'
 import { openModelRows } from './open-models.ts'
-import type { ModelAbilities, Row, Wire } from './row.ts'
+import { noAbilities, type ModelAbilities, type Row, type Wire } from './row.ts'
 import { findProvider, type LackedParameter, type ProviderTraits } from '../providers.ts'
 import type { ModelConfig } from '../model-schema.ts'
 
@@ -58,19 +58,14 @@ function findRow(config: Model): Row | undefined {
 
 /** A server of unknown models. */
 const unknownModel: ModelAbilities = {
+  ...noAbilities,
   tools: true,
   parallelTools: true,
   structuredOutput: 'without_tools',
-  strictTools: false,
   efforts: reasoningEfforts,
-  reasoningTokens: false,
   reasoningSummary: true,
   images: true,
-  documents: false,
-  audio: false,
-  video: false,
   cache: 'automatic',
-  providerTools: [],
 }
 
 /** The first fitting row counts. */

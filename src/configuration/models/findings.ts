@@ -1,4 +1,5 @@
 import { abilitiesOf, type ModelAbilities, sourceOfAbilities, wireOf, type Wire } from './abilities.ts'
+import { noAbilities } from './row.ts'
 import type { ModelConfig } from '../model-schema.ts'
 import { problemAt, type ConfigProblem, type Path } from '../problems.ts'
 import type { AgentConfig } from '../schema.ts'
@@ -32,24 +33,7 @@ function toListed(name: ListedModel['name'], at: Path, config: ModelConfig): Lis
 }
 
 function toEmbedding(config: ModelConfig): ListedModel {
-  return { name: 'embedding', at: ['llms', 'embedding'], config, wire: 'embeddings', abilities: abilitiesOfEmbedding, source: 'default' }
-}
-
-/** An embedding model turns texts into vectors, and has nothing of what other models have. */
-const abilitiesOfEmbedding: ModelAbilities = {
-  tools: false,
-  parallelTools: false,
-  structuredOutput: 'none',
-  strictTools: false,
-  efforts: [],
-  reasoningTokens: false,
-  reasoningSummary: false,
-  images: false,
-  documents: false,
-  audio: false,
-  video: false,
-  cache: 'none',
-  providerTools: [],
+  return { name: 'embedding', at: ['llms', 'embedding'], config, wire: 'embeddings', abilities: noAbilities, source: 'default' }
 }
 
 /**

@@ -1,7 +1,6 @@
 import type { ReasoningEffort } from '../../agent/model.ts'
-import { toRows, withoutReasoning, type Family, type ModelAbilities, type Row } from './row.ts'
+import { lowToHigh, noAbilities, toRows, withoutReasoning, type Family, type ModelAbilities, type Row } from './row.ts'
 
-const lowToHigh: readonly ReasoningEffort[] = ['low', 'medium', 'high']
 /** An effort becomes a share of the longest reasoning. */
 const budgets: readonly ReasoningEffort[] = ['minimal', 'low', 'medium', 'high', 'xhigh']
 
@@ -21,17 +20,7 @@ const common: Partial<ModelAbilities> = {
 const second: Partial<ModelAbilities> = { structuredOutput: 'without_tools', providerTools: [] }
 
 /** A model that makes pictures or speech calls no tools. */
-const makesMedia: Partial<ModelAbilities> = {
-  ...withoutReasoning,
-  tools: false,
-  parallelTools: false,
-  structuredOutput: 'none',
-  strictTools: false,
-  documents: false,
-  audio: false,
-  video: false,
-  providerTools: [],
-}
+const makesMedia: ModelAbilities = { ...noAbilities, images: true, cache: 'automatic' }
 
 const families: readonly Family[] = [
   [/gemini-.{0,60}(image|tts)|nano-banana/, makesMedia],

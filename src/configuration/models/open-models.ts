@@ -1,7 +1,4 @@
-import type { ReasoningEffort } from '../../agent/model.ts'
-import { toRows, withoutReasoning, type Family, type ModelAbilities, type Row } from './row.ts'
-
-const lowToHigh: readonly ReasoningEffort[] = ['low', 'medium', 'high']
+import { lowToHigh, toRows, withoutReasoning, type Family, type ModelAbilities, type Row } from './row.ts'
 
 /** Models with open weights and models of smaller providers, by the names that most servers give the models. */
 const onAnyServer: readonly Family[] = [

@@ -1,7 +1,6 @@
 import type { ReasoningEffort } from '../../agent/model.ts'
-import { toRows, withoutReasoning, type Family, type ModelAbilities, type Row } from './row.ts'
+import { lowToHigh, toRows, withoutReasoning, type Family, type ModelAbilities, type Row } from './row.ts'
 
-const lowToHigh: readonly ReasoningEffort[] = ['low', 'medium', 'high']
 const lowToMax: readonly ReasoningEffort[] = [...lowToHigh, 'xhigh', 'max']
 
 const common: Partial<ModelAbilities> = {

@@ -46,3 +46,22 @@ export type Family = readonly [model: RegExp, abilities: Partial<ModelAbilities>
 
 /** The abilities of a model without reasoning. */
 export const withoutReasoning: Partial<ModelAbilities> = { efforts: [], reasoningTokens: false, reasoningSummary: false }
+
+export const lowToHigh: readonly ReasoningEffort[] = ['low', 'medium', 'high']
+
+/** A model that turns texts into vectors has nothing of what other models have. */
+export const noAbilities: ModelAbilities = {
+  tools: false,
+  parallelTools: false,
+  structuredOutput: 'none',
+  strictTools: false,
+  efforts: [],
+  reasoningTokens: false,
+  reasoningSummary: false,
+  images: false,
+  documents: false,
+  audio: false,
+  video: false,
+  cache: 'none',
+  providerTools: [],
+}

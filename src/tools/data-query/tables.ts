@@ -4,6 +4,7 @@ import { isGlob } from '../../configuration/glob-braces.ts'
 import { createFileSet } from '../../files/file-set.ts'
 import { createPatterns } from '../../files/patterns.ts'
 import type { FilesRoot } from '../../files/root.ts'
+import { toRelative } from '../files/files.ts'
 
 export type TableFormat = 'csv' | 'tsv' | 'json' | 'ndjson' | 'parquet' | 'xlsx'
 
@@ -59,7 +60,7 @@ export function createTables(paths: Readonly<Record<string, string>>, files: Fil
       const relatives = patterns ? await files.list(patterns.globs) : [pattern]
       if (relatives.length === 0) throw new Error(`The table ${name} has no file: nothing matches ${pattern}.`)
       const source = await toSource(name, relatives, files)
-      fileNames.set(name, [...new Set([...relatives, ...source.files.map((file) => toRelative(file.path))])])
+      fileNames.set(name, [...new Set([...relatives, ...source.files.map((file) => toRelative(files, file.path))])])
       if (isTableWithheld(name, isWithheld)) withheld.push(name)
       else sources.push(source)
     }
@@ -79,10 +80,6 @@ export function createTables(paths: Readonly<Record<string, string>>, files: Fil
 
   function isTableWithheld(table: string, isWithheld: (path: string) => boolean): boolean {
     return fileNames.get(table)?.some(isWithheld) ?? false
-  }
-
-  function toRelative(absolute: string): string {
-    return path.relative(files.path, absolute).split(path.sep).join('/')
   }
 
   return { find, reads, isWithheld: isTableWithheld }

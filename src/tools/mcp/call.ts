@@ -6,7 +6,7 @@ import { outcomeUnknown } from '../../agent/history.ts'
 import { Suspended } from '../../agent/approval.ts'
 import { messageOf } from '../../errors.ts'
 import { isObject, parseJson } from '../../json/shape.ts'
-import { toLine } from '../plain-text.ts'
+import { decodeUri, toLine } from '../plain-text.ts'
 import { type Connection, ConnectionLost } from './connection.ts'
 import { createServerRequests, type AllowedRequests } from './server-requests.ts'
 import type { ServerTool } from './server-tool.ts'
@@ -140,16 +140,8 @@ function uriText(uri: string): string {
 /** The last segment of the path, with a file extension. */
 function nameOf(uri: string, number: number, type: string): string {
   const path = URL.canParse(uri) ? new URL(uri).pathname : uri
-  const last = toLine(decode(path.split('/').findLast((part) => part !== '') ?? ''), 100) || `resource-${number}`
+  const last = toLine(decodeUri(path.split('/').findLast((part) => part !== '') ?? ''), 100) || `resource-${number}`
   return /\.\w{1,8}$/.test(last) ? last : `${last}${endingOf(type)}`
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 const endings: Readonly<Record<string, string>> = {

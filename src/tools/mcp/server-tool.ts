@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Tool as ListedTool } from '@modelcontextprotocol/client'
 import type { JsonSchema } from '../../agent/messages.ts'
+import { toStableJson } from '../../configuration/parse.ts'
 import { messageOf } from '../../errors.ts'
 import { createGuardedCompiler, type GuardedCheck, SchemaTimeout } from '../../json/schema/guarded-compiler.ts'
 import { isDeeper, isObject, fieldsOf } from '../../json/shape.ts'
@@ -39,7 +40,7 @@ export function toServerTool(listed: unknown, { makeCheck, previousTools, mirror
   if (name === '') return undefined
   const { inputSchema, annotations, execution } = listed
   const description = toPlain(typeof listed['description'] === 'string' ? listed['description'] : '', limits.descriptionCharacters)
-  const digest = hash('sha256', JSON.stringify([listed['description'], inputSchema, annotations, execution], sortKeys)).slice(0, 16)
+  const digest = hash('sha256', toStableJson([listed['description'], inputSchema, annotations, execution])).slice(0, 16)
   const previousTool = previousTools.get(name)
   if (previousTool?.hash === digest) return previousTool
   const traits = {
@@ -96,11 +97,6 @@ function hasForeignReference(value: unknown): boolean {
   return Object.entries(value).some(
     ([key, inner]) => (key === '$ref' && typeof inner === 'string' && !inner.startsWith('#')) || hasForeignReference(inner),
   )
-}
-
-function sortKeys(_: string, value: unknown): unknown {
-  if (!isObject(value)) return value
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 /** Annotation of a parameter; clients repeat the value in the header `Mcp-Param-<name>` (MCP 2026-07-28, SEP-2243). */

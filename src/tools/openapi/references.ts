@@ -1,4 +1,5 @@
 import { isObject } from '../../json/shape.ts'
+import { decodeUri } from '../plain-text.ts'
 
 /** Resolves the `$ref`s of a document in all of its files. */
 export interface References {
@@ -62,7 +63,8 @@ export function createReferences(document: unknown, href: string): References {
 
   function toTarget(content: unknown, pointer: string, name: string, isExternal: boolean): Target {
     let at: unknown = content
-    for (const part of decode(pointer).split('/').slice(1)) {
+    // A pointer may be percent-encoded in a URI fragment (RFC 6901, 6).
+    for (const part of decodeUri(pointer).split('/').slice(1)) {
       const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
       if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return { fault: `${name} does not exist`, isExternal }
       at = (at as Record<string, unknown>)[key]
@@ -140,14 +142,5 @@ function withoutFragment(href: string): string {
 
 /** The name of a file for messages, relative to the folder of the document. */
 function toName(href: string): string {
-  return decode(href.replace(/^folder:\/(document\/)?/, '')).slice(0, 300)
-}
-
-/** Decodes a pointer, which may be percent-encoded in a URI fragment (RFC 6901, 6). */
-function decode(pointer: string): string {
-  try {
-    return decodeURIComponent(pointer)
-  } catch {
-    return pointer
-  }
+  return decodeUri(href.replace(/^folder:\/(document\/)?/, '')).slice(0, 300)
 }

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import { isObject } from '../../json/shape.ts'
+import { decodeUri } from '../plain-text.ts'
 import type { Parameter } from './api.ts'
 
 /** Serialises parameter values in the styles of OpenAPI (Parameter Object, "Style Examples"). */
@@ -71,16 +72,8 @@ function toMatrix(name: string, { encoded, pairs, explode }: { encoded: string[]
 
 /** Servers and proxies decode a path, some of them twice, before resolving `..`. */
 function leadsElsewhere(text: string): boolean {
-  const plain = [text, decode(text), decode(decode(text))]
+  const plain = [text, decodeUri(text), decodeUri(decodeUri(text))]
   return plain.some((decoded) => decoded.split(/[/\\]/).some((part) => /^\.{1,2}$/.test(part.trim())))
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 export function toHeaderText({ explode, isJson }: Pick<Parameter, 'explode' | 'isJson'>, value: JsonValue): string {

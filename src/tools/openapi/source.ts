@@ -2,6 +2,7 @@ import { readFile, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Environment } from '../../configuration/references.ts'
 import type { Outbound } from '../builder.ts'
+import { decodeUri } from '../plain-text.ts'
 
 /** The origin of a document: an address or a file. */
 export interface Source {
@@ -94,7 +95,7 @@ function toPath(href: string, folder: string): string {
   const { protocol, host, pathname } = new URL(href)
   if (protocol !== 'folder:' || host !== '') throw new Error('is not a file: a document in a file may only refer to files in its folder')
   if (!pathname.startsWith('/document/')) throw new Error("is outside of the document's folder")
-  const parts = pathname.slice('/document/'.length).split('/').map(decode)
+  const parts = pathname.slice('/document/'.length).split('/').map(decodeUri)
   if (parts.some((part) => /[/\\\0]/.test(part) || part === '..')) throw new Error("is outside of the document's folder")
   return path.join(folder, ...parts)
 }
@@ -112,12 +113,4 @@ async function readUnder(target: string, folder: string): Promise<Uint8Array> {
   if (!stats.isFile()) throw new Error('is not a file')
   if (stats.size > maxBytes) throw new Error(`is larger than ${maxBytes / 1024 / 1024} MiB`)
   return readFile(file)
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }

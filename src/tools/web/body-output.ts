@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
+import { decodeUri } from '../plain-text.ts'
 import type { FetchedResponse } from './fetch-address.ts'
 import { parseJson } from '../../json/shape.ts'
 
@@ -58,16 +59,8 @@ function toName({ headers, url }: FetchedResponse): string {
   const disposition = headers.get('content-disposition') ?? ''
   const extended = /filename\*\s*=\s*utf-8''([^;]+)/i.exec(disposition)?.[1]
   const plain = /filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;]+))/i.exec(disposition)
-  const fileName = decodeComponent(extended) ?? plain?.[1]?.replace(/\\(.)/g, '$1') ?? plain?.[2]?.trim()
-  return fileName || decodeComponent(new URL(url).pathname.split('/').at(-1)) || 'answer'
-}
-
-function decodeComponent(text: string | undefined): string | undefined {
-  try {
-    return text === undefined ? undefined : decodeURIComponent(text)
-  } catch {
-    return text
-  }
+  const fileName = (extended && decodeUri(extended)) ?? plain?.[1]?.replace(/\\(.)/g, '$1') ?? plain?.[2]?.trim()
+  return fileName || decodeUri(new URL(url).pathname.split('/').at(-1) ?? '') || 'answer'
 }
 
 /** Decodes a fetched body with its declared encoding, or else as UTF-8 (WHATWG Encoding, HTML 13.2.3.2). */
