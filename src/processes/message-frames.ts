@@ -24,15 +24,20 @@ const noLimits: MessageLimits = { structure: 0xffff_ffff, bytes: 0xffff_ffff }
 
 type WriteCallback = (error: Error | null) => void
 
-/** The function `send` of a channel, as Node's IPC channel has it: a callback is among the arguments. Throws for values which cannot be cloned. */
+/** Throws for values which cannot be cloned, as `structuredClone` does. */
+export function writeFrame(stream: Writable, message: unknown, callback?: WriteCallback): void {
+  const parts = toFrame(message)
+  stream.cork()
+  for (const part of parts) stream.write(part)
+  stream.write('', (error) => callback?.(error ?? null))
+  stream.uncork()
+}
+
+/** The function `send` of a channel, as Node's IPC channel has it: a callback is among the arguments. */
 export function createSend(stream: Writable): (message: unknown, ...rest: unknown[]) => boolean {
   return (message, ...rest) => {
     const callback = rest.find((argument): argument is WriteCallback => typeof argument === 'function')
-    const parts = toFrame(message)
-    stream.cork()
-    for (const part of parts) stream.write(part)
-    stream.write('', (error) => callback?.(error ?? null))
-    stream.uncork()
+    writeFrame(stream, message, callback)
     return true
   }
 }

@@ -238,28 +238,25 @@ export class Worker<Q, A, R = true> {
   }
 }
 
-interface Clock {
-  pause(): void
-  resume(): void
-}
-
 /** Calls `expire` after `maxMs`, not counting pauses. */
-function startClock(maxMs: number | undefined, expire: () => void): Clock {
+function startClock(maxMs: number | undefined, expire: () => void) {
   if (maxMs === undefined) return { pause() {}, resume() {} }
   let remainingMs = maxMs
   let resumedAt = performance.now()
   let timer = setTimeout(expire, remainingMs).unref()
   return {
-    pause() {
+    pause(): void {
       clearTimeout(timer)
       remainingMs -= performance.now() - resumedAt
     },
-    resume() {
+    resume(): void {
       resumedAt = performance.now()
       timer = setTimeout(expire, Math.max(0, remainingMs)).unref()
     },
   }
 }
+
+type Clock = ReturnType<typeof startClock>
 
 /** Starts a worker and resolves when the process is ready. Rejects with `WorkerLost`, also when `closing` is aborted before. */
 export async function startWorker<Q, A, R = true>(options: WorkerOptions, closing: AbortSignal): Promise<Worker<Q, A, R>> {

@@ -154,15 +154,6 @@ async function openRetriever(
   }
 }
 
-/** Turns queries into vectors, in bounded time. */
-interface QueryVectors {
-  /**
-   * Undefined when the encoder does not know the language, gives no vector within the limit, or no budget pays for one: words alone are
-   * searched then. Rejects only when the signal is aborted.
-   */
-  of(query: string, options: QueryOptions): Promise<QueryVector | undefined>
-}
-
 interface QueryOptions {
   meter: ModelMeter | undefined
   signal: AbortSignal | undefined
@@ -183,7 +174,8 @@ const restMs = 30_000
 const maxCharacters = 2_000
 const maxCached = 200
 
-function createQueryVectors({ encoder: current, limitMs, now, onFault }: QueryVectorOptions): QueryVectors {
+/** Turns queries into vectors, in bounded time. */
+function createQueryVectors({ encoder: current, limitMs, now, onFault }: QueryVectorOptions) {
   /** By encoder and query, least recently used first. */
   const cached = new Map<string, Promise<QueryVector>>()
   let restsUntil = 0
@@ -208,7 +200,11 @@ function createQueryVectors({ encoder: current, limitMs, now, onFault }: QueryVe
   }
 
   return {
-    async of(query, { meter, signal, maxMs = limitMs }) {
+    /**
+     * Undefined when the encoder does not know the language, gives no vector within the limit, or no budget pays for one: words alone are
+     * searched then. Rejects only when the signal is aborted.
+     */
+    async of(query: string, { meter, signal, maxMs = limitMs }: QueryOptions): Promise<QueryVector | undefined> {
       const text = query.slice(0, maxCharacters).toWellFormed()
       const encoder = current()
       if (!encoder || now() < restsUntil || encoder.knows?.(text) === false) return undefined
@@ -220,6 +216,8 @@ function createQueryVectors({ encoder: current, limitMs, now, onFault }: QueryVe
     },
   }
 }
+
+type QueryVectors = ReturnType<typeof createQueryVectors>
 
 /** Computes the vector even if the search that asked for it has ended. */
 async function compute(encoder: Embedder, query: string, meter: ModelMeter | undefined): Promise<QueryVector> {

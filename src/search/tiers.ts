@@ -6,12 +6,6 @@ import type { DiskProcess } from './disk/disk-tier.ts'
 import { MemoryTier } from './memory-tier.ts'
 import type { OpenOptions, Tier } from './retriever.ts'
 
-/** Opens the tiers of retrievers: passages are in memory, and move to disk when they become many. */
-export interface Tiers {
-  open(name: string, options?: OpenOptions): Promise<Tier>
-  close(): Promise<void>
-}
-
 export interface TiersOptions {
   /** Folder of the indexes on disk; undefined: everything stays in memory. */
   folder: string | undefined
@@ -23,7 +17,8 @@ export interface TiersOptions {
 /** Documents that are moved at a time. */
 const moveSize = 50
 
-export function createTiers({ folder, maxInMemory, now }: TiersOptions): Tiers {
+/** Opens the tiers of retrievers: passages are in memory, and move to disk when they become many. */
+export function createTiers({ folder, maxInMemory, now }: TiersOptions) {
   let opening: Promise<IndexFolder> | undefined
   let disk: DiskProcess | undefined
 
@@ -77,11 +72,13 @@ export function createTiers({ folder, maxInMemory, now }: TiersOptions): Tiers {
 
   return {
     open,
-    async close() {
+    async close(): Promise<void> {
       await disk?.close()
     },
   }
 }
+
+export type Tiers = ReturnType<typeof createTiers>
 
 /** The files of the indexes on disk. */
 interface IndexFolder {

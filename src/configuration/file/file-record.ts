@@ -6,16 +6,6 @@ import { toAgentConfig } from '../parse.ts'
 import { ConfigError } from '../problems.ts'
 import { parseSource, type ConfigurationSource } from '../change/change.ts'
 
-/** The recorded versions of a configuration file. The file stays authoritative: a version that could not be recorded is in use all the same. */
-export interface FileRecord {
-  /** The version of the configuration at the start of the service. `save` records the version, unless it is recorded already. */
-  begin(source: ConfigurationSource): Promise<{ version: string; save(): Promise<void> }>
-  /** The version of a text that another process has recorded since, such as a command that restored it. */
-  findNewer(text: string): Promise<string | undefined>
-  /** Never rejects. */
-  add(version: RecordedVersion): Promise<void>
-}
-
 export interface RecordedVersion extends ConfigurationState {
   version: string
   kind: ChangeKind
@@ -30,7 +20,8 @@ interface FileRecordOptions {
   log: Logger
 }
 
-export function createFileRecord({ store, newVersion, now, log }: FileRecordOptions): FileRecord {
+/** The recorded versions of a configuration file. The file stays authoritative: a version that could not be recorded is in use all the same. */
+export function createFileRecord({ store, newVersion, now, log }: FileRecordOptions) {
   /** The newest version that this process has recorded or taken over. */
   let newest: Pick<StoredConfiguration, 'n' | 'storedVersion'> = { n: 0, storedVersion: '' }
 
@@ -44,6 +35,7 @@ export function createFileRecord({ store, newVersion, now, log }: FileRecordOpti
     }
   }
 
+  /** Never rejects. */
   function add(recorded: RecordedVersion): Promise<void> {
     return insert(recorded).catch((err: unknown) => {
       log.warn({ err, version: recorded.version }, 'The version could not be added to the history of the configuration')
@@ -51,7 +43,8 @@ export function createFileRecord({ store, newVersion, now, log }: FileRecordOpti
   }
 
   return {
-    async begin(source) {
+    /** The version of the configuration at the start of the service. `save` records the version, unless it is recorded already. */
+    async begin(source: ConfigurationSource): Promise<{ version: string; save(): Promise<void> }> {
       const former = await store.newest()
       if (former) newest = former
       if (former?.text === source.text && !former.used) return { version: former.version, save: async () => undefined }
@@ -62,7 +55,8 @@ export function createFileRecord({ store, newVersion, now, log }: FileRecordOpti
       return { version, save: () => add({ version, kind, diff, stored: source, used: source }) }
     },
 
-    async findNewer(text) {
+    /** The version of a text that another process has recorded since, such as a command that restored it. */
+    async findNewer(text: string): Promise<string | undefined> {
       const latest = await store.newest().catch(() => undefined)
       if (!latest || latest.n <= newest.n || latest.text !== text) return undefined
       newest = latest
@@ -72,6 +66,8 @@ export function createFileRecord({ store, newVersion, now, log }: FileRecordOpti
     add,
   }
 }
+
+export type FileRecord = ReturnType<typeof createFileRecord>
 
 /** Undefined for a text that this program cannot use; then the whole configuration counts as changed. */
 export function configOf({ text, used }: Pick<StoredConfiguration, 'text' | 'used'>): unknown {

@@ -27,16 +27,10 @@ export interface ConfigurationChange extends ConfigurationState {
 }
 
 /** The newest configuration, which other processes may change too. */
-export interface LatestConfiguration {
-  /** Reads the newest configuration from the store. Throws `ConfigError` when this program cannot use the configuration. */
-  read(): Promise<LoadedConfiguration>
-  /** Undefined when another process added a configuration first. */
-  add(change: ConfigurationChange, after: Pick<LoadedConfiguration, 'n' | 'storedVersion'>): Promise<LoadedConfiguration | undefined>
-}
-
-export function createLatestConfiguration(store: ConfigurationStore): LatestConfiguration {
+export function createLatestConfiguration(store: ConfigurationStore) {
   let cached: LoadedConfiguration | undefined
 
+  /** Reads the newest configuration from the store. Throws `ConfigError` when this program cannot use the configuration. */
   async function read(): Promise<LoadedConfiguration> {
     const n = await store.newestNumber()
     if (cached?.n === n) return cached
@@ -50,6 +44,7 @@ export function createLatestConfiguration(store: ConfigurationStore): LatestConf
     return next
   }
 
+  /** Undefined when another process added a configuration first. */
   async function add(
     change: ConfigurationChange,
     after: Pick<LoadedConfiguration, 'n' | 'storedVersion'>,
@@ -62,6 +57,8 @@ export function createLatestConfiguration(store: ConfigurationStore): LatestConf
 
   return { read, add }
 }
+
+export type LatestConfiguration = ReturnType<typeof createLatestConfiguration>
 
 function parse({ n, version, storedVersion, text, used, at }: StoredConfiguration): LoadedConfiguration {
   const stored = parseSource(text)

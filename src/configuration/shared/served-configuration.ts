@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { type AgentParts, createAgents, type Agents } from '../agent.ts'
+import { type AgentParts, createAgents } from '../agent.ts'
 import { formatProblems } from '../parse.ts'
 import { ConfigError } from '../problems.ts'
 import type { AgentConfig } from '../schema.ts'
@@ -13,20 +13,6 @@ export interface ReadyConfiguration {
   parts: AgentParts
 }
 
-/** The configuration in use by this process: the newest usable configuration. */
-export interface ServedConfiguration {
-  readonly configuration: LoadedConfiguration
-  readonly agents: Agents
-  /** The reasons, one per line, why the newest configuration is not served. Empty when the newest is served. */
-  readonly faults: readonly string[]
-  /** Serves `ready`, unless the served configuration is equally new or newer. */
-  take(ready: ReadyConfiguration): void
-  /** Prepares and serves the newest configuration. Faults are logged once. Never rejects. */
-  follow(): Promise<void>
-  /** True when the newest configuration could not be read, or cannot be used by this process. */
-  readonly hasProblem: boolean
-}
-
 interface ServedDependencies {
   latest: LatestConfiguration
   createAgent(config: AgentConfig, version: string): AgentParts
@@ -36,10 +22,8 @@ interface ServedDependencies {
 /** The wait for slow tools before a new configuration is served. Chats can wait for their tools afterwards. */
 const settleMs = 1000
 
-export function createServedConfiguration(
-  { latest, createAgent, log }: ServedDependencies,
-  first: ReadyConfiguration,
-): ServedConfiguration {
+/** The configuration in use by this process: the newest usable configuration. */
+export function createServedConfiguration({ latest, createAgent, log }: ServedDependencies, first: ReadyConfiguration) {
   const onError = (err: unknown) => log.error({ err }, 'A tool could not be closed')
   const agents = createAgents(first.parts, { onError })
   let { configuration } = first
@@ -49,6 +33,7 @@ export function createServedConfiguration(
   let following: Promise<void> | undefined
   let isAskedAgain = false
 
+  /** Serves `ready`, unless the served configuration is equally new or newer. */
   function take(next: ReadyConfiguration): void {
     if (next.configuration.n <= configuration.n) return void next.parts.tools.close().catch(onError)
     configuration = next.configuration
@@ -94,16 +79,21 @@ export function createServedConfiguration(
       return configuration
     },
     agents,
+    /** The reasons, one per line, why the newest configuration is not served. Empty when the newest is served. */
     get faults() {
       return faults
     },
+    /** True when the newest configuration could not be read, or cannot be used by this process. */
     get hasProblem() {
       return loggedProblem !== undefined
     },
     take,
-    follow() {
+    /** Prepares and serves the newest configuration. Faults are logged once. Never rejects. */
+    follow(): Promise<void> {
       isAskedAgain = true
       return (following ??= followAll())
     },
   }
 }
+
+export type ServedConfiguration = ReturnType<typeof createServedConfiguration>

@@ -3,16 +3,11 @@ import { serviceItself } from '../../processes/fair-pool.ts'
 import { createQuestionPool } from '../../processes/question-pool.ts'
 import type { PassageHit, SearchDocument, Tier, TierCounts, UnembeddedText } from '../retriever.ts'
 
-/** The process of the indexes on disk, ended when idle. */
-export interface DiskProcess {
-  ask(file: string, request: Request): Promise<Exclude<Answer, { error: string }>>
-  close(): Promise<void>
-}
-
 /** Milliseconds without a question after which the process is ended, which holds the vectors. */
 const idleMs = 120_000
 
-export function createDiskProcess(): DiskProcess {
+/** The process of the indexes on disk, ended when idle. */
+export function createDiskProcess() {
   const processes = createQuestionPool<Question, Answer>({
     module: new URL('./worker', import.meta.url),
     limits: { dataKb: 2_000_000, heapMb: 512 },
@@ -28,7 +23,7 @@ export function createDiskProcess(): DiskProcess {
     },
   })
   return {
-    async ask(file, request) {
+    async ask(file: string, request: Request): Promise<Exclude<Answer, { error: string }>> {
       const answer = await processes.ask({ file, ...request }, new AbortController().signal, serviceItself)
       if ('error' in answer) throw new Error(`The search index failed: ${answer.error}`)
       return answer
@@ -36,6 +31,8 @@ export function createDiskProcess(): DiskProcess {
     close: processes.close,
   }
 }
+
+export type DiskProcess = ReturnType<typeof createDiskProcess>
 
 /** The tier in a file of its own, which another process reads and writes. */
 export async function openDiskTier(file: string, { ask }: Pick<DiskProcess, 'ask'>): Promise<Tier> {

@@ -74,19 +74,14 @@ function messageOf(error: unknown): string {
 // `SIGKILL`, because an exit would wait for the threads of running queries, and an endless query never returns.
 serveQuestions(answer, { onDisconnect: () => process.kill(process.pid, 'SIGKILL') })
 
-/** Caches the most recently used databases, so that the next call with the same files and filters finds its tables loaded. */
-export interface DatabaseCache {
-  /** Opens the database of the plan, or shares an open database, while `work` runs. An opening without waiting callers is cancelled. */
-  use<T>(plan: DatabasePlan, signal: AbortSignal, work: (database: Database) => Promise<T>): Promise<T>
-}
-
 interface CachedDatabase {
   database: Promise<Database>
   opening: AbortController
   users: number
 }
 
-export function createDatabaseCache(open: (plan: DatabasePlan, signal: AbortSignal) => Promise<Database>, maxIdle: number): DatabaseCache {
+/** Caches the most recently used databases, so that the next call with the same files and filters finds its tables loaded. */
+export function createDatabaseCache(open: (plan: DatabasePlan, signal: AbortSignal) => Promise<Database>, maxIdle: number) {
   // Least recently used first.
   const entries = new Map<string, CachedDatabase>()
 
@@ -124,6 +119,7 @@ export function createDatabaseCache(open: (plan: DatabasePlan, signal: AbortSign
     }
   }
 
+  /** Opens the database of the plan, or shares an open database, while `work` runs. An opening without waiting callers is cancelled. */
   async function use<T>(plan: DatabasePlan, signal: AbortSignal, work: (database: Database) => Promise<T>): Promise<T> {
     const key = JSON.stringify(plan)
     const entry = acquire(key, plan)

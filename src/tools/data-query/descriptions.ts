@@ -41,18 +41,13 @@ function toColumnText({ name, type, values }: DescribedColumn, withValues: boole
 /** Changed whenever DuckDB or a description changes. */
 const version = 1
 
-export interface KeptDescriptions {
-  /** The descriptions of exactly these files, or undefined. */
-  find(sources: readonly TableSource[]): Promise<TableDescription[] | undefined>
-  keep(sources: readonly TableSource[], tables: readonly TableDescription[]): Promise<void>
-}
-
 /** Keeps the descriptions of a tool's tables in `cacheDir`, so that a start with unchanged files needs no query process. */
-export function createKeptDescriptions(tool: string, cacheDir: string): KeptDescriptions {
+export function createKeptDescriptions(tool: string, cacheDir: string) {
   const file = path.join(cacheDir, `tables-${createHash('sha256').update(tool).digest('hex').slice(0, 24)}.json`)
   const keyOf = (sources: readonly TableSource[]) => JSON.stringify([version, sources])
   return {
-    async find(sources) {
+    /** The descriptions of exactly these files, or undefined. */
+    async find(sources: readonly TableSource[]): Promise<TableDescription[] | undefined> {
       try {
         const { key, tables } = JSON.parse(await readFile(file, 'utf8')) as { key: string; tables: TableDescription[] }
         return key === keyOf(sources) ? tables : undefined
@@ -60,6 +55,7 @@ export function createKeptDescriptions(tool: string, cacheDir: string): KeptDesc
         return undefined
       }
     },
-    keep: (sources, tables) => writeWhole(file, JSON.stringify({ key: keyOf(sources), tables })),
+    keep: (sources: readonly TableSource[], tables: readonly TableDescription[]) =>
+      writeWhole(file, JSON.stringify({ key: keyOf(sources), tables })),
   }
 }

@@ -21,18 +21,6 @@ export class QueryFailure extends Error {
 
 export type QueryRequest = Pick<LeaseRequest<QueryWorker>, 'caller' | 'signal'>
 
-/**
- * DuckDB in a separate process. Queries cannot use up the threads with which the service reads files and checks keys, memory has a hard limit
- * (`memory_limit` does not count text built by a query), no environment variables are visible, and the process can be killed.
- */
-export interface QueryProcess {
-  /** Rejects with `QueryFailure`, with `PoolBusy`, or the abort's reason. */
-  ask(question: Question, request: QueryRequest): Promise<Answer>
-  /** Ends the process. The next question starts a new process. */
-  clear(): Promise<void>
-  close(): Promise<void>
-}
-
 export interface QueryProcessOptions {
   /** Maximum size of the rows of an answer as JSON. */
   maxCharacters?: number
@@ -49,7 +37,11 @@ const maxRetries = 3
 /** Maximum size of table descriptions and of the message around rows. */
 const describedBytes = 4 * 1024 * 1024
 
-export function createQueryProcess({ maxCharacters = 20_000, cancelGraceMs = 1_000 }: QueryProcessOptions = {}): QueryProcess {
+/**
+ * DuckDB in a separate process. Queries cannot use up the threads with which the service reads files and checks keys, memory has a hard limit
+ * (`memory_limit` does not count text built by a query), no environment variables are visible, and the process can be killed.
+ */
+export function createQueryProcess({ maxCharacters = 20_000, cancelGraceMs = 1_000 }: QueryProcessOptions = {}) {
   const options = {
     module: new URL('./child', import.meta.url),
     // Three databases of up to 0.5 GB each, plus Node and the threads of DuckDB.

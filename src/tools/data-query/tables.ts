@@ -32,16 +32,7 @@ const formats: Readonly<Record<string, TableFormat>> = {
 }
 
 /** The configured tables and their files at the time of each call. */
-export interface Tables {
-  /** Throws an `Error` with the name of the table and the path. `withheld` has the names of tables withheld from the call. */
-  find(isWithheld: (path: string) => boolean): Promise<{ sources: TableSource[]; withheld: string[] }>
-  /** True if the file belongs to a table, under any name and with the current targets of links. */
-  reads(relative: string): boolean
-  /** True if a table is withheld from a call, judged by the files found last. */
-  isWithheld(table: string, isWithheld: (path: string) => boolean): boolean
-}
-
-export function createTables(paths: Readonly<Record<string, string>>, files: FilesRoot): Tables {
+export function createTables(paths: Readonly<Record<string, string>>, files: FilesRoot) {
   const tables = Object.entries(paths).map(([name, configured]) => {
     const pattern = files.normalise(configured)
     return { name, pattern, patterns: isGlob(pattern) ? createPatterns([pattern]) : undefined }
@@ -53,6 +44,7 @@ export function createTables(paths: Readonly<Record<string, string>>, files: Fil
     globs: tables.flatMap(({ patterns }) => patterns?.globs ?? []),
   })
 
+  /** Throws an `Error` with the name of the table and the path. `withheld` has the names of tables withheld from the call. */
   async function find(isWithheld: (path: string) => boolean): Promise<{ sources: TableSource[]; withheld: string[] }> {
     const sources: TableSource[] = []
     const withheld: string[] = []
@@ -67,6 +59,7 @@ export function createTables(paths: Readonly<Record<string, string>>, files: Fil
     return { sources, withheld }
   }
 
+  /** True if the file belongs to a table, under any name and with the current targets of links. */
   function reads(relative: string): boolean {
     try {
       const canonical = files.normalise(relative)
@@ -78,12 +71,15 @@ export function createTables(paths: Readonly<Record<string, string>>, files: Fil
     }
   }
 
+  /** True if a table is withheld from a call, judged by the files found last. */
   function isTableWithheld(table: string, isWithheld: (path: string) => boolean): boolean {
     return fileNames.get(table)?.some(isWithheld) ?? false
   }
 
   return { find, reads, isWithheld: isTableWithheld }
 }
+
+export type Tables = ReturnType<typeof createTables>
 
 async function toSource(name: string, relatives: readonly string[], files: FilesRoot): Promise<TableSource> {
   const tableFormats = new Set(relatives.map((relative) => formats[path.extname(relative).toLowerCase()]))

@@ -26,13 +26,6 @@ export interface FileStamp {
   size: number
 }
 
-export interface DocumentStore {
-  /** Returns the stored document of an unchanged file, or else reads the file again. Throws like `readDocument`. */
-  load(relative: string, absolute: string, stamp: FileStamp): Promise<StoredDocument>
-  /** Deletes the stored documents of all other files. */
-  keepOnly(relatives: Iterable<string>): Promise<void>
-}
-
 interface StoredEntry extends FileStamp, Omit<StoredDocument, 'version'> {
   format: typeof passageFormat
   relative: string
@@ -42,7 +35,7 @@ interface StoredEntry extends FileStamp, Omit<StoredDocument, 'version'> {
 }
 
 /** Stores each document as a file in `folder`. Reading a PDF takes a thousand times longer than reading its stored passages. */
-export function createDocumentStore(folder: string, read = readDocument): DocumentStore {
+export function createDocumentStore(folder: string, read = readDocument) {
   const nameOf = (relative: string) => `${createHash('sha256').update(relative).digest('hex')}.json`
 
   /** Returns undefined for a missing or damaged entry, which is then created again. */
@@ -73,7 +66,8 @@ export function createDocumentStore(folder: string, read = readDocument): Docume
   }
 
   return {
-    async load(relative, absolute, { mtimeMs, size }) {
+    /** Returns the stored document of an unchanged file, or else reads the file again. Throws like `readDocument`. */
+    async load(relative: string, absolute: string, { mtimeMs, size }: FileStamp): Promise<StoredDocument> {
       const stored = await find(relative)
       if (stored?.mtimeMs === mtimeMs && stored.size === size) return toDocument(stored)
       const hash = size > maxDocumentBytes ? '' : await hashOf(absolute)
@@ -84,13 +78,16 @@ export function createDocumentStore(folder: string, read = readDocument): Docume
       await save(fresh)
       return toDocument(fresh)
     },
-    async keepOnly(relatives) {
+    /** Deletes the stored documents of all other files. */
+    async keepOnly(relatives: Iterable<string>): Promise<void> {
       const currentNames = new Set([...relatives].map(nameOf))
       const names = await readdir(folder).catch(() => [])
       await Promise.all(names.filter((name) => !currentNames.has(name)).map((name) => removeStale(path.join(folder, name))))
     },
   }
 }
+
+export type DocumentStore = ReturnType<typeof createDocumentStore>
 
 function toDocument({ passages, metadata, hash, fault }: StoredEntry): StoredDocument {
   if (fault !== undefined) throw new DocumentFault(fault)

@@ -169,17 +169,12 @@ function tooLong(maxBytes: number): Error {
   return new Error(`The server sent a message of more than ${maxBytes / 1024 / 1024} MB.`)
 }
 
-/** Throttles reading from a server (token bucket): back-pressure holds a flood at the sender, and the service stays responsive. */
-interface Pace {
-  /** Counts a message, and returns the milliseconds to wait before reading on, usually 0. */
-  spend(bytes: number): number
-}
-
 /** Capacity and refill rate of the bucket. */
 const messages = { burst: 500, perSecond: 1000 }
 const bytes = { burst: 64 * 1024 * 1024, perSecond: 16 * 1024 * 1024 }
 
-export function createPace(now: () => number = () => performance.now()): Pace {
+/** Throttles reading from a server (token bucket): back-pressure holds a flood at the sender, and the service stays responsive. */
+export function createPace(now: () => number = () => performance.now()) {
   let refilledAt = now()
   const budget = { messages: messages.burst, bytes: bytes.burst }
 
@@ -191,7 +186,8 @@ export function createPace(now: () => number = () => performance.now()): Pace {
   }
 
   return {
-    spend(size) {
+    /** Counts a message, and returns the milliseconds to wait before reading on, usually 0. */
+    spend(size: number): number {
       budget.messages -= 1
       budget.bytes -= size
       if (budget.messages > 0 && budget.bytes > 0) return 0
@@ -202,3 +198,5 @@ export function createPace(now: () => number = () => performance.now()): Pace {
     },
   }
 }
+
+type Pace = ReturnType<typeof createPace>

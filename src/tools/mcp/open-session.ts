@@ -174,14 +174,8 @@ async function listTools(client: Client, signal: AbortSignal): Promise<unknown[]
   throw new Error(`The list of tools has more than ${limits.listPages} pages.`)
 }
 
-/** Answers requests that a server of the 2025 protocol sends during a call. */
-interface OlderRequests {
-  /** Runs a call. Such requests do not name their call, so that calls run one at a time where requests are allowed. */
-  during<T>(requests: ServerRequests, call: () => Promise<T>): Promise<T>
-}
-
 /** Must be called before the client connects, with the same `allowed` as its capabilities. */
-function answerOlderRequests(client: Client, allowed: AllowedRequests): OlderRequests {
+function answerOlderRequests(client: Client, allowed: AllowedRequests) {
   const mutex = createMutex()
   let current: ServerRequests | undefined
   const requestsOfCall = () => {
@@ -192,7 +186,8 @@ function answerOlderRequests(client: Client, allowed: AllowedRequests): OlderReq
     client.setRequestHandler('sampling/createMessage', ({ params }, { mcpReq }) => requestsOfCall().sample(params, mcpReq.signal))
   if (allowed.elicitation) client.setRequestHandler('elicitation/create', ({ params }) => requestsOfCall().cancelQuestion(params))
   return {
-    during(requests, call) {
+    /** Runs a call. Such requests do not name their call, so that calls run one at a time where requests are allowed. */
+    during<T>(requests: ServerRequests, call: () => Promise<T>): Promise<T> {
       // Servers of the 2026 protocol ask in the result of the call.
       if (client.getProtocolEra() === 'modern' || (!allowed.sampling && !allowed.elicitation)) return call()
       return mutex.run(async () => {

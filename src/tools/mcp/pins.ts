@@ -4,16 +4,6 @@ import type { JsonObject } from '../../agent/messages.ts'
 import { serverKey, type Definition, type Pin, type PinStore } from '../../configuration/mcp/pin-store.ts'
 import type { ServerTool } from './server-tool.ts'
 
-/** Accepted tool definitions of one server, stored so that a tool changed across a restart is still detected. */
-export interface Pins {
-  /** Compares a listing of the server. Accepts new tools, and returns the accepted definitions of the changed tools, by tool name. */
-  review(tools: readonly ServerTool[]): Promise<Map<string, Definition>>
-  /** Compares a former listing again, without storing anything. */
-  recheck(tools: readonly ServerTool[]): Promise<Map<string, Definition>>
-  /** True when the pins were changed since the last comparison, by any process. */
-  isModified(): Promise<boolean>
-}
-
 interface PinsOptions {
   store: PinStore
   /** Former versions of the service stored the pins in this folder. */
@@ -24,7 +14,8 @@ interface PinsOptions {
   server: Parameters<typeof serverKey>[0]
 }
 
-export function openPins({ store, cacheDir, entry, server: address }: PinsOptions): Pins {
+/** Accepted tool definitions of one server, stored so that a tool changed across a restart is still detected. */
+export function openPins({ store, cacheDir, entry, server: address }: PinsOptions) {
   const server = serverKey(address)
   const file = path.join(cacheDir, 'mcp-pins', `${encodeURIComponent(entry)}-${server}.json`)
   let readRevision = 0
@@ -34,6 +25,7 @@ export function openPins({ store, cacheDir, entry, server: address }: PinsOption
     return stored ?? { tools: await readFormerFile(file), revision: 0 }
   }
 
+  /** Compares a listing of the server. Accepts new tools, and returns the accepted definitions of the changed tools, by tool name. */
   async function review(tools: readonly ServerTool[]): Promise<Map<string, Definition>> {
     for (;;) {
       const { tools: before, revision } = await read()
@@ -45,6 +37,7 @@ export function openPins({ store, cacheDir, entry, server: address }: PinsOption
     }
   }
 
+  /** Compares a former listing again, without storing anything. */
   async function recheck(tools: readonly ServerTool[]): Promise<Map<string, Definition>> {
     const { tools: pins, revision } = await read()
     readRevision = revision
@@ -53,6 +46,8 @@ export function openPins({ store, cacheDir, entry, server: address }: PinsOption
 
   return { review, recheck, isModified: async () => (await store.revision(entry, server)) !== readRevision }
 }
+
+export type Pins = ReturnType<typeof openPins>
 
 function toPins(tools: readonly ServerTool[], before: Readonly<Record<string, Pin>>): Record<string, Pin> {
   const pins = new Map(Object.entries(before))

@@ -23,20 +23,6 @@ export interface Answers {
   requestState?: string
 }
 
-/** Answers what a server asks for during one call. */
-export interface ServerRequests {
-  /** The answers with which a suspended call goes on; undefined for a new call. */
-  resumed(): Answers | undefined
-  /** Answers an input-required result. Throws `Suspended` when the caller of the run has to answer. */
-  answer(result: InputRequiredResult): Promise<Answers>
-  /** Answers a sampling request of an older server. */
-  sample(params: unknown, signal: AbortSignal): Promise<CreateMessageResult>
-  /** Cancels a question of an older server, which can wait only as long as its connection. */
-  cancelQuestion(params: unknown): ElicitResult
-  /** Adds to a result, for the model, which questions were not asked. */
-  withNotes(result: CallToolResult): CallToolResult
-}
-
 interface RequestsOptions {
   /** Name of the entry. */
   entry: string
@@ -55,11 +41,13 @@ interface State {
   samples: number
 }
 
-export function createServerRequests({ entry, allowed, context, secrets }: RequestsOptions): ServerRequests {
+/** Answers what a server asks for during one call. */
+export function createServerRequests({ entry, allowed, context, secrets }: RequestsOptions) {
   const earlier = context.resumed?.state as State | undefined
   let { rounds, samples } = earlier ?? { rounds: 0, samples: 0 }
   const notes: string[] = []
 
+  /** Answers a sampling request of an older server. */
   async function sample(params: unknown, signal: AbortSignal): Promise<CreateMessageResult> {
     if (!allowed.sampling) throw new Error('The server asked the model, which its entry does not allow (sampling).')
     if (!context.sample) throw new Error('The server asked the model, which is possible in a chat only.')
@@ -67,6 +55,7 @@ export function createServerRequests({ entry, allowed, context, secrets }: Reque
     return toSampleResult(await context.sample(toSampleRequest(params), signal))
   }
 
+  /** Cancels a question of an older server, which can wait only as long as its connection. */
   function cancelQuestion(params: unknown): ElicitResult {
     const { message } = Object(params) as Record<string, unknown>
     const text = toLine(typeof message === 'string' ? secrets.mask(message) : '', limits.questionCharacters)
@@ -76,6 +65,7 @@ export function createServerRequests({ entry, allowed, context, secrets }: Reque
     return { action: 'cancel' }
   }
 
+  /** Answers an input-required result. Throws `Suspended` when the caller of the run has to answer. */
   async function answer({ inputRequests = {}, requestState }: InputRequiredResult): Promise<Answers> {
     const requests = Object.entries(inputRequests)
     if (++rounds > limits.inputRounds || requests.length > limits.inputRequests) throw new Error('The server asked for too much input.')
@@ -100,6 +90,7 @@ export function createServerRequests({ entry, allowed, context, secrets }: Reque
     return toAnswers(state)
   }
 
+  /** The answers with which a suspended call goes on; undefined for a new call. */
   function resumed(): Answers | undefined {
     if (!earlier || !context.resumed) return undefined
     const { questions, inputResponses } = earlier
@@ -111,6 +102,7 @@ export function createServerRequests({ entry, allowed, context, secrets }: Reque
     return toAnswers({ ...earlier, inputResponses: { ...inputResponses, ...Object.fromEntries(given) } })
   }
 
+  /** Adds to a result, for the model, which questions were not asked. */
   function withNotes(result: CallToolResult): CallToolResult {
     if (notes.length === 0) return result
     return { ...result, content: [...result.content, ...notes.map((text) => ({ type: 'text' as const, text }))] }
@@ -118,6 +110,8 @@ export function createServerRequests({ entry, allowed, context, secrets }: Reque
 
   return { resumed, answer, sample, cancelQuestion, withNotes }
 }
+
+export type ServerRequests = ReturnType<typeof createServerRequests>
 
 function toAnswers({ inputResponses, requestState }: Pick<State, 'inputResponses' | 'requestState'>): Answers {
   return { inputResponses, ...(requestState !== undefined && { requestState }) }

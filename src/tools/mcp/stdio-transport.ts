@@ -95,17 +95,6 @@ export function createStdioTransport(launch: Launch, { hide, onStderr, onEnd }: 
   return transport
 }
 
-/** A running command, with all child processes that stay in its process group. */
-interface CommandProcess {
-  stdin: Writable
-  stdout: Readable
-  stderr: Readable
-  /** Resolves with the way the command ended, as a sentence, after its whole process group has ended. */
-  ended: Promise<string>
-  /** Closes the standard input, then sends SIGTERM, then SIGKILL. Resolves when the command has ended. */
-  close(): Promise<void>
-}
-
 /**
  * Starts the command beside a watcher shell in the same process group. The watcher reads a pipe that the service never writes to: the
  * pipe ends when the service exits in any way, and the watcher then ends the group. The command itself need not notice the exit.
@@ -117,7 +106,7 @@ exec "$@" 3<&-`
 const graceMs = 500
 
 /** Rejects when the shell cannot be started; a command that does not exist is reported by `ended`. */
-async function startCommand({ command, args, env, cwd }: Launch): Promise<CommandProcess> {
+async function startCommand({ command, args, env, cwd }: Launch) {
   const child = spawn('/bin/sh', ['-c', guardScript, 'sh', command, ...args], {
     env,
     cwd,
@@ -140,6 +129,7 @@ async function startCommand({ command, args, env, cwd }: Launch): Promise<Comman
     child.once('error', (error) => reject(new Error(`The command cannot be started: ${error.message}`, { cause: error })))
   })
 
+  /** Closes the standard input, then sends SIGTERM, then SIGKILL. Resolves when the command has ended. */
   async function close(): Promise<void> {
     child.stdin.end()
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
@@ -152,6 +142,9 @@ async function startCommand({ command, args, env, cwd }: Launch): Promise<Comman
 
   return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, ended, close }
 }
+
+/** A running command, with all child processes that stay in its process group. */
+type CommandProcess = Awaited<ReturnType<typeof startCommand>>
 
 function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   if (pid === undefined) return

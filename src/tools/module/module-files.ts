@@ -25,14 +25,8 @@ const settleMs = 100
 /** Polling interval: not every file system reports changes, and a watcher does not follow a folder that is created again. */
 const pollMs = 2_000
 
-export interface FileWatch {
-  /** Watches further files, with their marks from before the read. */
-  add(files: readonly FileMark[]): void
-  close(): void
-}
-
 /** Calls `onChange` once when any of the files is changed, replaced, removed or created. */
-export function watchFiles(onChange: () => void): FileWatch {
+export function watchFiles(onChange: () => void) {
   const marks = new Map<string, FileMark>()
   const folders = new Map<string, FSWatcher>()
   let pending: NodeJS.Timeout | undefined
@@ -61,6 +55,7 @@ export function watchFiles(onChange: () => void): FileWatch {
     }
   }
 
+  /** Watches further files, with their marks from before the read. */
   function add(files: readonly FileMark[]): void {
     if (isDone) return
     for (const file of files) {
@@ -74,7 +69,7 @@ export function watchFiles(onChange: () => void): FileWatch {
   const timer = setInterval(check, pollMs).unref()
   return {
     add,
-    close() {
+    close(): void {
       isDone = true
       clearTimeout(pending)
       clearInterval(timer)
@@ -82,6 +77,8 @@ export function watchFiles(onChange: () => void): FileWatch {
     },
   }
 }
+
+export type FileWatch = ReturnType<typeof watchFiles>
 
 /** Imports that resolve to files of the service, because a module is usually not part of a package. */
 const provided: Readonly<Record<string, string>> = {

@@ -96,12 +96,6 @@ function applyCredential(request: Request, scheme: SecurityScheme, value: string
   return basic === undefined ? [] : [basic, value.slice(value.indexOf(':') + 1)]
 }
 
-/** Access tokens of the client credentials grant (RFC 6749, 4.4), kept until shortly before they expire. */
-interface Tokens {
-  /** Returns a cached or new token. `client` is `id:secret`. Throws an `Error` without secrets in its message. */
-  get(url: string, client: string, scopes: readonly string[], signal: AbortSignal): Promise<Token>
-}
-
 interface Token {
   value: string
   /** Discards the token after a refusal; the next `get` fetches a new token. */
@@ -113,7 +107,8 @@ const defaultKeepMs = 270_000
 const answerMs = 15_000
 const maxBytes = 65_536
 
-export function createTokens({ fetchConfigured }: Pick<Outbound, 'fetchConfigured'>): Tokens {
+/** Access tokens of the client credentials grant (RFC 6749, 4.4), kept until shortly before they expire. */
+export function createTokens({ fetchConfigured }: Pick<Outbound, 'fetchConfigured'>) {
   const tokens = new Map<string, ReturnType<typeof keepToken>>()
 
   async function fetchToken(url: string, client: string, scopes: readonly string[]): Promise<{ token: string; keepMs: number }> {
@@ -131,6 +126,7 @@ export function createTokens({ fetchConfigured }: Pick<Outbound, 'fetchConfigure
     throw new Error(`it answered ${failures.join(', then ')}`)
   }
 
+  /** Returns a cached or new token. `client` is `id:secret`. Throws an `Error` without secrets in its message. */
   async function get(url: string, client: string, scopes: readonly string[], signal: AbortSignal): Promise<Token> {
     signal.throwIfAborted()
     const key = JSON.stringify([url, client, ...scopes])
@@ -147,6 +143,8 @@ export function createTokens({ fetchConfigured }: Pick<Outbound, 'fetchConfigure
 
   return { get }
 }
+
+type Tokens = ReturnType<typeof createTokens>
 
 /** Splits `id:secret`; an id contains no colon. */
 function toClient(text: string): TokenClient {

@@ -89,18 +89,13 @@ function withDescription(schema: JsonSchema, { description, deprecated }: Record
   return text === '' ? schema : { ...schema, description: text }
 }
 
-/** Assigns unique property names of a tool input that every provider accepts (`[A-Za-z0-9_.-]{1,64}`). */
-export interface Keys {
-  /** Reserves the first free name of the wishes, or else the last wish with a number. */
-  take(...wishes: string[]): string
-  isFree(name: string): boolean
-}
-
 const maxKeyCharacters = 64
 
-export function createKeys(): Keys {
+/** Assigns unique property names of a tool input that every provider accepts (`[A-Za-z0-9_.-]{1,64}`). */
+export function createKeys() {
   const usedKeys = new Set<string>()
 
+  /** Reserves the first free name of the wishes, or else the last wish with a number. */
   function take(...wishes: string[]): string {
     const fit = wishes.map(fitKey)
     const last = fit.at(-1) ?? 'value'
@@ -110,8 +105,10 @@ export function createKeys(): Keys {
     return key
   }
 
-  return { take, isFree: (name) => !usedKeys.has(fitKey(name)) }
+  return { take, isFree: (name: string) => !usedKeys.has(fitKey(name)) }
 }
+
+export type Keys = ReturnType<typeof createKeys>
 
 /** Makes a name valid: `filter[name]` becomes `filter_name`. */
 function fitKey(name: string): string {

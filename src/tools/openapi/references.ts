@@ -1,18 +1,6 @@
 import { isObject } from '../../json/shape.ts'
 import { decodeUri } from '../plain-text.ts'
 
-/** Resolves the `$ref`s of a document in all of its files. */
-export interface References {
-  /** Follows a chain of references to the value. Undefined when a reference is broken, or its file is not loaded yet. */
-  follow(value: unknown): unknown
-  /** The reason why `follow` returned undefined, as a sentence without the full stop. */
-  explainFailure(value: unknown): string
-  /** Runs `work`, and records the references that could not be resolved meanwhile. */
-  observe<T>(work: () => T): Observed<T>
-  /** Adds a loaded file. */
-  add(href: string, file: LoadedFile): void
-}
-
 /** The content of a file, or the reason why the file cannot be read, as the end of a sentence. */
 export type LoadedFile = { content: unknown } | { fault: string }
 
@@ -36,7 +24,7 @@ type Target = { value: unknown } | { awaited: string } | { fault: string; isExte
 const maxChain = 32
 
 /** `href`: absolute name of the document; references are relative to this name. */
-export function createReferences(document: unknown, href: string): References {
+export function createReferences(document: unknown, href: string) {
   const files = new Map<string, LoadedFile>([[withoutFragment(href), { content: document }]])
   const targets = new Map<string, Target>()
   let awaited = new Set<string>()
@@ -84,6 +72,7 @@ export function createReferences(document: unknown, href: string): References {
     return { value: at }
   }
 
+  /** Follows a chain of references to the value. Undefined when a reference is broken, or its file is not loaded yet. */
   function follow(value: unknown): unknown {
     const target = resolve(value)
     if ('value' in target) return target.value
@@ -92,11 +81,13 @@ export function createReferences(document: unknown, href: string): References {
     return undefined
   }
 
+  /** The reason why `follow` returned undefined, as a sentence without the full stop. */
   function explainFailure(value: unknown): string {
     const target = resolve(value)
     return 'fault' in target ? target.fault : 'it is empty or not an object'
   }
 
+  /** Runs `work`, and records the references that could not be resolved meanwhile. */
   function observe<T>(work: () => T): Observed<T> {
     awaited = new Set()
     faults = new Map()
@@ -104,6 +95,7 @@ export function createReferences(document: unknown, href: string): References {
     return { outcome, awaited, faults: [...faults.values()] }
   }
 
+  /** Adds a loaded file. */
   function add(name: string, file: LoadedFile): void {
     if ('content' in file) makeAbsolute(file.content, name)
     files.set(name, file)
@@ -111,6 +103,9 @@ export function createReferences(document: unknown, href: string): References {
 
   return { follow, explainFailure, observe, add }
 }
+
+/** Resolves the `$ref`s of a document in all of its files. */
+export type References = ReturnType<typeof createReferences>
 
 function attempt<T>(work: () => T): { value: T } | { error: unknown } {
   try {

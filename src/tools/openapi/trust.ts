@@ -1,13 +1,5 @@
 import type { Api, Operation } from './api.ts'
 
-/** Decides the base address of each operation, and whether the address may receive credentials. */
-export interface Bases {
-  /** Throws when the configured credentials would be sent to an address named only by the document. */
-  baseOf(operation: Operation): { base: URL; isTrusted: boolean }
-  /** True for the origins of `base_url` and the document. A document in a file of the administrator is trusted as a whole. */
-  isTrusted(url: URL): boolean
-}
-
 interface BaseOptions {
   /** The configured `base_url`. */
   base: URL | undefined
@@ -16,9 +8,12 @@ interface BaseOptions {
   hasSecrets: boolean
 }
 
-export function createBases({ base, document, hasSecrets }: BaseOptions): Bases {
+/** Decides the base address of each operation, and whether the address may receive credentials. */
+export function createBases({ base, document, hasSecrets }: BaseOptions) {
+  /** True for the origins of `base_url` and the document. A document in a file of the administrator is trusted as a whole. */
   const isTrusted = (url: URL) => document === undefined || [base, document].some((trusted) => trusted?.origin === url.origin)
 
+  /** Throws when the configured credentials would be sent to an address named only by the document. */
   function baseOf({ id, server }: Operation): { base: URL; isTrusted: boolean } {
     if (base) return { base, isTrusted: true }
     const address = server ?? '/'
@@ -37,6 +32,8 @@ export function createBases({ base, document, hasSecrets }: BaseOptions): Bases 
 
   return { baseOf, isTrusted }
 }
+
+export type Bases = ReturnType<typeof createBases>
 
 interface TokenUrlOptions {
   credentials: Readonly<Record<string, string>>

@@ -75,13 +75,8 @@ const noSpace = 51
 const maxNodes = 5_000
 const readOnlyMode = 0o444
 
-export interface FileMemory {
-  /** Total bytes of all files. */
-  used(): number
-}
-
 /** Limits the files in memory. A write refused by `isRoom` fails as on a full disk. */
-export function limitFiles(fs: MemoryFileSystem, store: MemoryStore, isRoom: (bytes: number) => boolean): FileMemory {
+export function limitFiles(fs: MemoryFileSystem, store: MemoryStore, isRoom: (bytes: number) => boolean) {
   let countedBytes = 0
   let nodes = 0
 
@@ -148,15 +143,7 @@ export interface WrittenLimits {
   bytes: number
 }
 
-export interface RunFolder {
-  /** Adds read-only files and replaces files with the same names. Returns the paths of files for which there is no memory. */
-  addFiles(files: readonly RunFile[]): string[]
-  state(): FolderState
-  /** New and changed files since `before`, without hidden files and compiled modules. */
-  writtenSince(before: FolderState, limits: WrittenLimits): WrittenFiles
-}
-
-export function createRunFolder(fs: MemoryFileSystem): RunFolder {
+export function createRunFolder(fs: MemoryFileSystem) {
   const nodeAt = (path: string): FileNode | undefined => {
     try {
       return fs.lookupPath(path, { follow: false }).node
@@ -210,12 +197,14 @@ export function createRunFolder(fs: MemoryFileSystem): RunFolder {
   }
 
   return {
-    addFiles(files) {
+    /** Adds read-only files and replaces files with the same names. Returns the paths of files for which there is no memory. */
+    addFiles(files: readonly RunFile[]): string[] {
       restore()
       return files.filter((file) => !canAdd(file)).map(({ path }) => path)
     },
     state: () => new Map([...collect()].map(([path, node]) => [path, stateOf(node)])),
-    writtenSince(before, { files: maxFiles, bytes: maxBytes }) {
+    /** New and changed files since `before`, without hidden files and compiled modules. */
+    writtenSince(before: FolderState, { files: maxFiles, bytes: maxBytes }: WrittenLimits): WrittenFiles {
       const written: WrittenFiles = { files: [], omittedFiles: [] }
       let total = 0
       let characters = 0

@@ -6,20 +6,12 @@ import { fileURLToPath } from 'node:url'
 import { writeWhole } from '../../files/write-whole.ts'
 import { runnerSource, startOptions } from './runner-source.ts'
 
-/** A file with the memory of Python right after its start, which makes a start five times faster. */
-export interface SnapshotFile {
-  /** Path of the snapshot. Makes the snapshot if the file is missing or its checksum is wrong. */
-  path(): Promise<string>
-  /** Deletes an unusable snapshot, so that the next call of `path` makes a new snapshot. */
-  discard(): Promise<void>
-}
-
 const prefix = 'python-'
 /** Age after which a draft counts as abandoned: writing a snapshot never takes so long. */
 const abandonedMs = 600_000
 
 /** The file name contains a hash of the inputs and a checksum of the content. */
-export function createSnapshotFile(folder: string, make: () => Promise<Uint8Array>): SnapshotFile {
+export function createSnapshotFile(folder: string, make: () => Promise<Uint8Array>) {
   let pathPromise: Promise<string> | undefined
 
   async function find(): Promise<string> {
@@ -38,12 +30,14 @@ export function createSnapshotFile(folder: string, make: () => Promise<Uint8Arra
   }
 
   return {
-    path() {
+    /** Path of the snapshot. Makes the snapshot if the file is missing or its checksum is wrong. */
+    path(): Promise<string> {
       pathPromise ??= find()
       pathPromise.catch(() => (pathPromise = undefined))
       return pathPromise
     },
-    async discard() {
+    /** Deletes an unusable snapshot, so that the next call of `path` makes a new snapshot. */
+    async discard(): Promise<void> {
       const file = await pathPromise?.catch(() => undefined)
       pathPromise = undefined
       if (file !== undefined) await rm(file, { force: true })

@@ -119,15 +119,8 @@ function serve(): void {
   sendReport({ type: 'ready' })
 }
 
-/** Captures the beginning and the end of the text printed by a program. */
-export interface CapturedOutput {
-  write(bytes: Uint8Array): number
-  /** Returns the captured text with a note about omitted bytes, and starts again with empty buffers. */
-  take(): string
-}
-
 /** Captures up to about `limit` bytes. */
-export function captureOutput(limit: number): CapturedOutput {
+export function captureOutput(limit: number) {
   const headRoom = Math.ceil((limit * 3) / 4)
   const tailRoom = limit - headRoom
   let head: Buffer[] = []
@@ -136,7 +129,7 @@ export function captureOutput(limit: number): CapturedOutput {
   let total = 0
 
   return {
-    write(bytes) {
+    write(bytes: Uint8Array): number {
       total += bytes.length
       const first = bytes.subarray(0, headRoom - headSize)
       if (first.length > 0) head.push(Buffer.from(first))
@@ -145,7 +138,8 @@ export function captureOutput(limit: number): CapturedOutput {
       if (rest.length > 0) tail = Buffer.concat([tail, rest.subarray(-tailRoom)]).subarray(-tailRoom)
       return bytes.length
     },
-    take() {
+    /** Returns the captured text with a note about omitted bytes, and starts again with empty buffers. */
+    take(): string {
       const start = Buffer.concat(head)
       const omitted = total - start.length - tail.length
       // A split character is decoded as U+FFFD.

@@ -144,15 +144,8 @@ function failStart(cause: unknown): never {
   throw new Error('Python cannot be started at the moment.', { cause })
 }
 
-export interface QuestionFiles {
-  /** True if all files loaded into the process may still be read in this context. */
-  mayReuse(workspace: Workspace, context: Pick<ToolContext, 'isWithheld'>): boolean
-  /** Returns new and changed files of the question, and notes about files which cannot be loaded. */
-  load(workspace: Workspace, context: ToolContext): Promise<{ files: RunFile[]; notes: string[] }>
-}
-
 /** Loads the files of a question into Python, at most `maxBytes` in total for each conversation. */
-export function createQuestionFiles(root: FilesRoot, maxBytes: number): QuestionFiles {
+export function createQuestionFiles(root: FilesRoot, maxBytes: number) {
   const access = createFileAccess(root, { globs: [], matches: () => true })
 
   async function read(name: string, workspace: Workspace, context: ToolContext): Promise<RunFile | undefined> {
@@ -169,9 +162,11 @@ export function createQuestionFiles(root: FilesRoot, maxBytes: number): Question
   }
 
   return {
-    mayReuse: (workspace, context) =>
+    /** True if all files loaded into the process may still be read in this context. */
+    mayReuse: (workspace: Workspace, context: Pick<ToolContext, 'isWithheld'>) =>
       [...workspace.loadedFiles].every(([path, { canonical }]) => !context.isWithheld(path) && !context.isWithheld(canonical)),
-    async load(workspace, context) {
+    /** Returns new and changed files of the question, and notes about files which cannot be loaded. */
+    async load(workspace: Workspace, context: ToolContext): Promise<{ files: RunFile[]; notes: string[] }> {
       const files: RunFile[] = []
       const notes: string[] = []
       for (const name of context.contextFiles) {

@@ -85,12 +85,6 @@ export interface PageText {
 /** The caller that requests a page, and the signal that cancels the request. */
 export type PageRequester = Pick<ToolContext, 'signal' | 'caller'>
 
-export interface PageReader {
-  /** Rejects with a sentence for a model. */
-  read(response: FetchedResponse, requester: PageRequester): Promise<PageText>
-  close(): Promise<void>
-}
-
 export interface PageLimits {
   /** Milliseconds for one page, counted from the start in a worker process. */
   pageMs: number
@@ -107,7 +101,7 @@ const maxHtml = 4_000_000
 /** Message size that also holds a page of `maxHtml` characters in a script of many bytes per character. */
 const maxTextBytes = 6 * maxHtml
 
-export function createPageReader(limits: Partial<PageLimits> = {}): PageReader {
+export function createPageReader(limits: Partial<PageLimits> = {}) {
   const { pageMs, idleMs } = { ...defaultPageLimits, ...limits }
   const processes = createQuestionPool<PageRequest, PageAnswer>({
     module: new URL('./page-worker', import.meta.url),
@@ -133,6 +127,7 @@ export function createPageReader(limits: Partial<PageLimits> = {}): PageReader {
     return { ...answer.page, text: Buffer.from(answer.text).toString() }
   }
 
+  /** Rejects with a sentence for a model. */
   async function read({ bytes, headers, url, isCut }: FetchedResponse, requester: PageRequester): Promise<PageText> {
     const type = headers.get('content-type')
     const kind = kindOf(bytes, type)
