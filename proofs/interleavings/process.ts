@@ -68,6 +68,7 @@ export class SimulatedProcess implements Actor {
       }),
       store: this.store,
       budgets: createBudgets({
+        adminTenant: 'default',
         store: this.connect(world.store.budgets, 'budgets.'),
         holder: this.holder,
         now: () => clock.now,

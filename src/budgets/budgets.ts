@@ -1,9 +1,9 @@
 import { type BudgetSpent, metered, meteredEmbedder } from '../agent/meter.ts'
 import type { AgentParts } from '../configuration/agent.ts'
 import { accountsOf } from './accounts.ts'
-import type { Account, AccountState, BudgetStore, Payer, Settlement } from './budget.ts'
+import type { Account, AccountState, Amount, BudgetStore, Payer, Settlement } from './budget.ts'
 import { mostOf } from './estimate.ts'
-import { leastOutput, Meter, type MeterDeps, StoreClock } from './meter.ts'
+import { type Held, leastOutput, Meter, type MeterDeps, StoreClock } from './meter.ts'
 import { canPay, leftIn, refuse } from './refusal.ts'
 
 /** The agent whose budgets and prices apply. */
@@ -22,7 +22,7 @@ export interface Budgets {
   modelsFor(payer: Payer, agent: Priced & Helpers): Helpers
 }
 
-export interface BudgetsOptions extends Omit<MeterDeps, 'clock' | 'store' | 'keep' | 'settle'> {
+export interface BudgetsOptions extends Omit<MeterDeps, 'clock' | 'store' | 'keep' | 'keepCost' | 'find' | 'settle'> {
   store: BudgetStore
   now(): number
 }
@@ -37,22 +37,41 @@ const ampleShare = 0.1
 
 export function createBudgets({ store, now, ...deps }: BudgetsOptions): Budgets {
   const clock = new StoreClock(now)
-  const known = new Map<string, { state: AccountState; at: number }>()
+  /** `state` is an answer of the database, by which runs are admitted; `latest` has what attempts did cost since. */
+  const known = new Map<string, { state: AccountState; latest: AccountState; at: number }>()
   /** What a database that was gone did not settle, by tenant: the next settlement of the tenant settles it too. */
   const unpaid = new Map<string, Settlement[]>()
 
   function keep({ tenant }: Payer, states: readonly AccountState[]): void {
     const at = now()
-    for (const state of states) known.set(nameOf(tenant, state.key), { state, at })
+    for (const state of states) known.set(nameOf(tenant, state.key), { state, latest: state, at })
     for (const name of known.keys()) {
       if (known.size <= maxKnown) break
       known.delete(name)
     }
   }
 
+  function keepCost(tenant: string, { accounts, amount }: Held, cost: Amount): void {
+    for (const account of accounts) {
+      const entry = known.get(nameOf(tenant, account))
+      if (!entry) continue
+      const { spent, reserved } = entry.latest
+      entry.latest = {
+        ...entry.latest,
+        spent: { nanoUsd: spent.nanoUsd + cost.nanoUsd, tokens: spent.tokens + cost.tokens },
+        reserved: { nanoUsd: reserved.nanoUsd - amount.nanoUsd, tokens: reserved.tokens - amount.tokens },
+      }
+    }
+  }
+
   function open(payer: Payer & { fence: number }, agent: Priced): Meter {
     const { tenant } = payer
-    const kept = { keep: (states: readonly AccountState[]) => keep(payer, states), settle: (one: Settlement) => void settle(tenant, one) }
+    const kept = {
+      keep: (states: readonly AccountState[]) => keep(payer, states),
+      keepCost: (held: Held, cost: Amount) => keepCost(tenant, held, cost),
+      find: (account: Account) => known.get(nameOf(tenant, account))?.latest,
+      settle: (one: Settlement) => void settle(tenant, one),
+    }
     return new Meter(payer, planOf(agent), { ...deps, store, clock, ...kept })
   }
 

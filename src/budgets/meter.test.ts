@@ -85,6 +85,9 @@ function setUp({ budgets = [budget({ usd: 1 })], prices = () => cheap, clock = (
     newId: () => `id${++ids}`,
     onFault: assert.fail,
     keep: () => undefined,
+    keepCost: () => undefined,
+    find: () => undefined,
+    adminTenant: 'default',
     settle: (one: Settlement) => settled.push(one),
   }
   const meter = new Meter(payer, { budgets, findPrices: prices, reserveOutputTokens: 8192 }, deps)

@@ -5,7 +5,7 @@ import type { FindPrices } from '../configuration/model-schema.ts'
 import { accountsOf } from './accounts.ts'
 import type { Account, AccountState, Amount, BudgetStore, Limit, Payer, Settlement } from './budget.ts'
 import { amountOf, inputTokens, keepCount, mostOf, outputWithin, textTokens } from './estimate.ts'
-import { canPay, leftIn, refuse } from './refusal.ts'
+import { type BudgetReader, canPay, leftIn, mayRead, refuse, toDecimal } from './refusal.ts'
 
 /** A shorter answer is not worth its input. */
 export const leastOutput = 256
@@ -31,8 +31,22 @@ export interface MeterDeps {
   onFault(error: unknown): void
   /** Receives the states of windows, as each reservation shows them. */
   keep(states: readonly AccountState[]): void
+  /** Replaces what is held for an attempt by its cost, in the states that are kept. */
+  keepCost(held: Held, cost: Amount): void
+  /** The newest state of a window that was kept. */
+  find(account: Account): AccountState | undefined
+  /** The tenant of administrators, who may read what the service spends. */
+  adminTenant: string
   /** Settles an attempt that no commit of a run settles. Must not throw. */
   settle(settlement: Settlement): void
+}
+
+/** What is held for an attempt. */
+export interface Held {
+  /** The id of the reservation. */
+  id: string
+  accounts: readonly Account[]
+  amount: Amount
 }
 
 /** The clock of the database, as far as its answers have shown. */
@@ -76,7 +90,7 @@ export class Meter implements ModelMeter {
     const wanted = maxOutputTokens ?? model.maxOutputTokens ?? this.plan.reserveOutputTokens
     const least = Math.min(wanted, leastOutput)
     let output = wanted
-    const id = await this.holdAmount({
+    const held = await this.holdAmount({
       most: () => mostOf(input, output + reasoningTokens, prices),
       least: mostOf(input, least + reasoningTokens, prices),
       shrink: (left) => {
@@ -89,7 +103,8 @@ export class Meter implements ModelMeter {
       end: ({ reply, error }, received) => {
         if (reply && reply.usage.input > 0) keepCount(request, reply.usage)
         const usage = usageOf({ reply, error, input, output: output + reasoningTokens, received })
-        const settlement = { id, cost: amountOf(usage, prices) }
+        const settlement = { id: held.id, cost: amountOf(usage, prices) }
+        this.deps.keepCost(held, settlement.cost)
         if (this.payer.fence > 0) this.unsettled.push(settlement)
         else this.deps.settle(settlement)
       },
@@ -100,11 +115,12 @@ export class Meter implements ModelMeter {
   async holdTexts({ name, place }: Pick<Model, 'name' | 'place'>, texts: readonly string[]): Promise<PaidTexts> {
     const prices = this.plan.findPrices(name, place)
     const amount = amountOf({ input: textTokens(texts), output: 0 }, prices)
-    const id = await this.holdAmount({ most: () => amount, least: amount, shrink: () => false })
+    const held = await this.holdAmount({ most: () => amount, least: amount, shrink: () => false })
     return {
       end: (tokens, isFree = false) => {
         const cost = tokens === undefined ? (isFree ? { nanoUsd: 0, tokens: 0 } : amount) : amountOf({ input: tokens, output: 0 }, prices)
-        this.deps.settle({ id, cost })
+        this.deps.keepCost(held, cost)
+        this.deps.settle({ id: held.id, cost })
       },
     }
   }
@@ -114,15 +130,16 @@ export class Meter implements ModelMeter {
     for (const settlement of this.unsettled.splice(0)) this.deps.settle(settlement)
   }
 
-  /** Holds an amount, or a smaller one; resolves to the id of the reservation. */
-  private async holdAmount({ most, least, shrink }: Wish): Promise<string> {
+  /** Holds an amount, or a smaller one. */
+  private async holdAmount({ most, least, shrink }: Wish): Promise<Held> {
     const { store, clock, holder, newId } = this.deps
     const { tenant, owner = '', requestId = '', fence } = this.payer
     for (let tries = 1; ; tries++) {
       const createdAt = clock.now()
       const accounts = accountsOf(this.plan.budgets, this.payer, createdAt)
       const id = newId()
-      const reservation = { id, tenant, owner, requestId, fence, holder, accounts, amount: most(), createdAt }
+      const amount = most()
+      const reservation = { id, tenant, owner, requestId, fence, holder, accounts, amount, createdAt }
       const reserved = await store.reserve(reservation).catch((error: unknown) => {
         // The answer of the database may be lost after the commit, and the call is not made.
         this.deps.settle({ id, cost: { nanoUsd: 0, tokens: 0 } })
@@ -136,11 +153,20 @@ export class Meter implements ModelMeter {
       this.deps.keep(reserved.states)
       if (reserved.isHeld) {
         this.warn(accounts, reserved.states)
-        return id
+        return { id, accounts, amount }
       }
       const left = tightest(reserved.states)
       if (tries === maxTries || !shrink(left)) throw this.refusal(accounts, reserved.states, least)
     }
+  }
+
+  /** What is left of the tightest budgets that the reader may read, as far as the process knows: `usd=1.23, tokens=40000`. */
+  remaining(reader: BudgetReader): string | undefined {
+    const accounts = accountsOf(this.plan.budgets, this.payer, this.deps.clock.now())
+    const readable = accounts.filter(({ scope }) => mayRead(reader, scope, this.deps.adminTenant))
+    const { nanoUsd, tokens } = tightest(readable.flatMap((account) => this.deps.find(account) ?? []))
+    const parts = [nanoUsd !== undefined && `usd=${toDecimal(nanoUsd)}`, tokens !== undefined && `tokens=${Math.max(0, tokens)}`]
+    return parts.filter((part) => part !== false).join(', ') || undefined
   }
 
   private refusal(accounts: readonly Account[], states: readonly AccountState[], least: Amount): BudgetSpent {

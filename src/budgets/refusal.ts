@@ -1,3 +1,4 @@
+import type { Principal } from '../access/permissions.ts'
 import { BudgetSpent } from '../agent/meter.ts'
 import { nanoPerUsd } from './accounts.ts'
 import type { Account, AccountState, Amount, Limit } from './budget.ts'
@@ -27,6 +28,20 @@ export function canPay(state: AccountState, { nanoUsd, tokens }: Amount): boolea
 
 /** Amounts of these scopes are the caller's own; what a whole tenant spends is no business of each caller. */
 const ownScopes: ReadonlySet<Account['scope']> = new Set(['run', 'session', 'caller'])
+
+/** A caller who asks what is spent. */
+export type BudgetReader = Pick<Principal, 'tenant' | 'permissions'>
+
+/** Sums of the tenant are for callers with `observability.read`, sums of the service for those of the administrators' tenant. */
+export function mayRead({ tenant, permissions }: BudgetReader, scope: Account['scope'], adminTenant: string): boolean {
+  if (ownScopes.has(scope)) return true
+  return permissions.has('observability.read') && (scope === 'tenant' || tenant === adminTenant)
+}
+
+/** USD without an exponent; nothing is left of a window that is overspent. */
+export function toDecimal(nanoUsd: number): string {
+  return (Math.max(0, nanoUsd) / nanoPerUsd).toFixed(9).replace(/\.?0+$/, '')
+}
 
 /** The error where a window cannot pay `needed`. */
 export function refuse(account: Account, state: AccountState, needed: Amount, now: number): BudgetSpent {

@@ -5,7 +5,7 @@ import { invalid } from '../errors.ts'
 import { parsePosition, toOffset } from '../json/offset.ts'
 import { isFor, toAccount } from './accounts.ts'
 import { serviceSubject, type Account, type AccountState, type BudgetStore } from './budget.ts'
-import { leftIn, toAmountView, toLimitView } from './refusal.ts'
+import { leftIn, mayRead, toAmountView, toLimitView } from './refusal.ts'
 
 /** A window of a budget, and whose it is. */
 export interface ListedWindow {
@@ -128,13 +128,13 @@ export function createListBudgets({ store, budgets, adminTenant }: ListOptions):
   }
 }
 
-/** The windows of the reader itself, with their subjects. Sums of the tenant and of the service are for `observability.read`. */
+/** The windows of the reader itself, with their subjects. */
 function ownAccounts(budgets: readonly Budget[], { tenant, owner, roles, permissions }: Reader, adminTenant: string): [Budget, string][] {
   return budgets.flatMap((budget): [Budget, string][] => {
     if (budget.scope === 'caller') return isFor(budget, { tenant, roles }) ? [[budget, owner]] : []
-    if (!permissions.has('observability.read')) return []
-    if (budget.scope === 'tenant') return [[budget, tenant]]
-    return budget.scope === 'service' && tenant === adminTenant ? [[budget, serviceSubject]] : []
+    const { scope } = budget
+    if ((scope !== 'tenant' && scope !== 'service') || !mayRead({ tenant, permissions }, scope, adminTenant)) return []
+    return [[budget, scope === 'tenant' ? tenant : serviceSubject]]
   })
 }
 

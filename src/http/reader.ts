@@ -57,6 +57,7 @@ export async function openRun({ request, disconnected }: Reader, open: OpenForRe
   const run = await opening
   request.bodyReservation?.release()
   waitsForRun(request, run)
+  if (run.remaining) request.remaining = () => run.remaining?.(principalOf(request))
   return run
 }
 

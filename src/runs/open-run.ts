@@ -1,3 +1,4 @@
+import type { BudgetReader } from '../budgets/refusal.ts'
 import type { PhaseTimes } from '../concurrency/phase-times.ts'
 import type { EventLog } from './log/event-log.ts'
 import type { StoredRun } from './run-store.ts'
@@ -14,6 +15,8 @@ export interface OpenRun {
   ended: Promise<void>
   /** Present where this process executes the run. */
   times?: PhaseTimes
+  /** Present where this process executes the run, and the agent has budgets: what is left, for a header. */
+  remaining?(reader: BudgetReader): string | undefined
   /** Present where the run waits for approval: resolves with the same run when the run was resumed or has ended. */
   whenResumed?(disconnected: AbortSignal): Promise<OpenRun>
 }

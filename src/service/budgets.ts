@@ -36,7 +36,7 @@ export function openBudgets(database: Database, { agent, settings, log, ...optio
   const store = { look: budgetStore.look, ...createOverrideStore(database), ...createWindowList(database) }
   const overrideRules = createOverrideRules({ store, budgets: configured, adminTenant })
   return {
-    budgets: createBudgets({ ...options, store: budgetStore, onFault }),
+    budgets: createBudgets({ ...options, adminTenant, store: budgetStore, onFault }),
     budgetStore,
     overrideRules,
     services: {

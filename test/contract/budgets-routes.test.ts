@@ -232,3 +232,29 @@ test('without budgets the list is empty', async (t) => {
   assert.deepEqual(await list(admin), { budgets: [], offset: '', has_more: false })
   assert.equal((await override(admin, 'caller-day', { limit: { usd: 1 }, until: soon() })).status, 404)
 })
+
+const chatBody = { model: 'agent-core', messages: [{ role: 'user', content: '2 + 2?' }] }
+
+test('answers say what is left of the tightest budget that the caller may read, streams at their start', async (t) => {
+  const roomy = [
+    { ...budgets[0], limit: { usd: 0.9 } },
+    { ...budgets[1], limit: { usd: 0.8, tokens: 200_000 } },
+  ]
+  const { ann, as } = await start(t, roomy)
+  const left = ({ headers }: { headers: Headers }) => headers.get('x-budget-remaining')
+  assert.equal(left(await ann.chat('2 + 2?')), 'usd=0.899')
+  assert.equal(left(await ann.request('POST', '/v1/chat/completions', { body: chatBody })), 'usd=0.898')
+  assert.equal(left(await ann.request('POST', '/v1/responses', { body: { model: 'agent-core', input: '2 + 2?' } })), 'usd=0.897')
+  const stream = await ann.stream('2 + 2?')
+  const usd = Number(/^usd=(.+)$/.exec(left(stream) ?? '')?.[1])
+  assert.ok(usd > 0.8 && usd < 0.897, left(stream) ?? 'none')
+  await stream.rest()
+  const boss = await as('boss', 'admin')
+  assert.equal(left(await boss.chat('2 + 2?')), 'usd=0.795, tokens=198000')
+  assert.equal(left(await ann.request('GET', '/core/v1/budgets')), null)
+})
+
+test('without budgets no answer has the header', async (t) => {
+  const { client } = await startService(t, { script: dollar, modelFields })
+  assert.equal((await client.chat('2 + 2?')).headers.get('x-budget-remaining'), null)
+})

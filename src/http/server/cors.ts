@@ -18,6 +18,7 @@ const exposedHeaders = [
   'request-id',
   'x-request-id',
   'x-should-retry',
+  'x-budget-remaining',
   'etag',
   'retry-after',
   'content-disposition',

@@ -15,6 +15,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Absent until something is measured. */
     timing: RequestTiming | undefined
+    /** What is left of the budgets of the run, for `x-budget-remaining`; absent without budgets. */
+    remaining: (() => string | undefined) | undefined
   }
 }
 
@@ -31,11 +33,14 @@ interface RequestTiming {
 /** Adds the header to replies, and measures the store for the routes that start no run. */
 export function sendTimings(app: FastifyInstance): void {
   app.decorateRequest('timing', undefined)
+  app.decorateRequest('remaining', undefined)
   app.addHook('preHandler', (request, _reply, done) => {
     if (request.routeOptions.config.startsRun || !request.principal) return done()
     measureStoreWaits(timingOf(request).created[0]!, done)
   })
-  app.addHook('onSend', (_request, reply, payload, done) => {
+  app.addHook('onSend', (request, reply, payload, done) => {
+    const remaining = request.remaining?.()
+    if (remaining !== undefined) void reply.header('x-budget-remaining', remaining)
     const value = serverTimingOf(reply)
     if (value !== undefined) void reply.header('server-timing', value)
     done(null, payload)

@@ -25,7 +25,13 @@ export const sseHeaders = {
 /** The headers of a reply that becomes a stream, with the times that are known now. */
 export function toStreamHeaders(reply: FastifyReply): Record<string, string> {
   const timing = serverTimingOf(reply)
-  return { ...(reply.getHeaders() as Record<string, string>), ...(timing !== undefined && { 'server-timing': timing }), ...sseHeaders }
+  const remaining = reply.request.remaining?.()
+  return {
+    ...(reply.getHeaders() as Record<string, string>),
+    ...(timing !== undefined && { 'server-timing': timing }),
+    ...(remaining !== undefined && { 'x-budget-remaining': remaining }),
+    ...sseHeaders,
+  }
 }
 
 /** The start of a stream. Before the start a failure is an ordinary HTTP error, afterwards an event. */

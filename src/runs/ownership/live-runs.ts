@@ -1,3 +1,4 @@
+import type { BudgetReader } from '../../budgets/refusal.ts'
 import { settlesWithin } from '../../concurrency/settles-within.ts'
 import { ServiceError } from '../../errors.ts'
 import type { Bus } from '../../replicas/bus.ts'
@@ -140,7 +141,8 @@ async function join(run: LiveRun, disconnected: AbortSignal): Promise<OpenRun> {
   }
   const ended = run.ended.then(() => run.elsewhere)
   const { key, sessionId, input, request, log, times } = run
-  return { requestId: key.requestId, sessionId, input, hasSchema: Boolean(request.responseSchema), log, ended, times }
+  const remaining = run.agent.config.budgets && { remaining: (reader: BudgetReader) => run.meter?.remaining(reader) }
+  return { requestId: key.requestId, sessionId, input, hasSchema: Boolean(request.responseSchema), log, ended, times, ...remaining }
 }
 
 /** Stops runs that another process has taken over, or is asked to cancel. */

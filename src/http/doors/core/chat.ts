@@ -80,6 +80,8 @@ The reply names the session in the header \`session-id\`. Send this header with 
 
 **JSON that fits a schema.** With a \`response_schema\`, \`body.structured_output\` is the value, and \`body.output\` its JSON text. Tools are called as usual: the schema binds the final answer.
 
+**Budgets.** Where agent.yaml has \`budgets\`, the reply header \`x-budget-remaining\` says what is left of the tightest that the key may read, such as \`usd=1.23, tokens=40000\`; a stream has it as of its start.
+
 **Repeats.** Send a \`request-id\` of your own, and the same request again after a broken connection: the same body returns the first outcome, and no tool runs twice.
 
 **Approvals and client tools.** 202 means that tool calls wait: those of \`approval_required\` for a decision, those of \`client_tool_calls\` for the output of tools that the client has brought as \`client_tools\`. Both are sent to \`POST /core/v1/runs/{request_id}/approvals\`.
