@@ -91,13 +91,21 @@ function toAddress(databaseUrl: string, port: number): string {
   return address.href
 }
 
+/** Budgets that pay for every call: no request may fail because of a budget. */
+const budgets = [
+  { name: 'callers', scope: 'caller', window: 'hour', limit: { usd: 100_000 } },
+  { name: 'runs', scope: 'run', limit: { tokens: 100_000_000 } },
+  { name: 'tenant', scope: 'tenant', window: 'month', limit: { usd: 1_000_000, tokens: 1_000_000_000_000 } },
+]
+
 function configurationOf({ modelUrl, ledgerUrl }: Outside) {
-  const primary = { provider: 'openai-compatible', model: 'scripted', base_url: modelUrl }
+  const primary = { provider: 'openai-compatible', model: 'scripted', base_url: modelUrl, prices: { input: 1, output: 3 } }
   const tool = (name: string) => ({ name, type: 'openapi', config: { spec: `${name}.json`, base_url: ledgerUrl } })
   return {
     llms: { primary },
     limits: { max_session_wait: 5, reconnect_grace: 1 },
     access,
+    budgets,
     tools: [tool('ledger'), { ...tool('vault'), approval: 'required' }],
   }
 }

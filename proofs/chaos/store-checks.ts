@@ -1,6 +1,6 @@
 import type { Query } from './last-reads.ts'
 
-/** Checks of the database at the end: no run is left, no session is held, and metrics count each run once. Returns anomalies as texts. */
+/** Checks of the database at the end: no run is left, no session is held, metrics count each run once, and budgets agree with each other. Returns anomalies as texts. */
 export async function checkStore(query: Query, replicas: number): Promise<string[]> {
   const anomalies: string[] = []
   const expectNone = async (label: string, sql: string) => {
@@ -15,6 +15,22 @@ export async function checkStore(query: Query, replicas: number): Promise<string
     'Runs counted twice in the metrics, or not at all',
     `select m.counted, r.ended from (select sum(success + error + cancelled + timeout)::int as counted from metrics) as m,
       (select count(*)::int as ended from runs where ended_at is not null and operation <> 'tool_execute') as r where m.counted < r.ended`,
+  )
+  await expectNone(
+    'Budgets committed beyond their limit',
+    'select budget, subject, spent, reserved, usd_limit from budget_windows where spent + reserved > usd_limit or tokens_spent + tokens_reserved > tokens_limit',
+  )
+  await expectNone(
+    'Windows that disagree with their reservations',
+    `select budget, subject, reserved, tokens_reserved from budget_windows as w
+      where (reserved, tokens_reserved) <> (select coalesce(sum(amount), 0), coalesce(sum(tokens), 0) from budget_reservations as r
+        where r.window_tenant = w.tenant and r.budget = w.budget and r.subject = w.subject and r.window_start = w.window_start)`,
+  )
+  const month = 'select coalesce(sum(spent), 0) as spent, coalesce(sum(tokens_spent), 0) as tokens from budget_windows where budget ='
+  await expectNone(
+    'Budgets of callers and of the tenant that have counted different calls',
+    `select callers.spent as callers, tenant.spent as tenant from (${month} 'callers') as callers, (${month} 'tenant') as tenant
+      where callers.spent <> tenant.spent or callers.tokens <> tenant.tokens`,
   )
   return anomalies
 }
