@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { fileURLToPath } from 'node:url'
 import { describePins, pinLoad, pins, residentMb, start, type Part } from './processes.ts'
 import { number, printTable, type Figure } from './report.ts'
+import { budgets } from './scenarios/budgets.ts'
 import { lists } from './scenarios/lists.ts'
 import { postgres } from './scenarios/postgres.ts'
 import { profile } from './scenarios/profile.ts'
@@ -44,6 +45,7 @@ const scenarios: Record<string, Scenario> = {
   sessions: { title: 'Long session', run: withService([], sessions) },
   tools: { title: 'Tool calls in one turn (relay: a chat without tools)', run: withService(['current_time'], tools) },
   postgres: { title: 'The service on Postgres', sides: ['embedded', 'Postgres'], run: postgres },
+  budgets: { title: 'Budgets', sides: ['without', 'with one'], run: budgets },
   lists: { title: 'Lists after a year', sides: ['embedded', 'Postgres'], run: lists },
   processes: { title: 'Processes that share a Postgres (ratio: to a single process)', sides: ['', 'all'], run: processes },
 }
