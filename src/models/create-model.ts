@@ -96,11 +96,6 @@ function toEmbeddedModel(name: string, options: { writes: boolean }): Model {
 }
 
 function toAdapter(provider: AiSdkProvider | ChatCompletionsProvider, config: ModelConfig, line: ModelLine): Model {
-  const { max_output_tokens: maxOutputTokens, reasoning_tokens: reasoningTokens } = config
-  return { ...toProviderModel(provider, config, line), maxOutputTokens, reasoningTokens }
-}
-
-function toProviderModel(provider: AiSdkProvider | ChatCompletionsProvider, config: ModelConfig, line: ModelLine): Model {
   if (isAiSdkProvider(provider)) return toAiSdkModel(provider, config, line)
   return wireOf(config) === 'responses' ? toResponsesModel(provider, config, line) : toChatCompletionsModel(provider, config, line)
 }
