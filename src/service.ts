@@ -91,7 +91,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
 
   const publicUrl = () => settings.publicUrl ?? frontDoor?.url ?? boundAddress(app, settings.host)
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, { signal })
-  const { budgets, budgetStore, services: budgeting } = openBudgets(database, { agent, settings, holder: holder.id, now, newId, log })
+  const { budgets, budgetStore, overrideRules, ...budgeting } = openBudgets(database, { agent, settings, holder: holder.id, now, newId, log })
   followAgent(agent, budgets)
   const common = { agent, budgets, holder: holder.id, database, settings, jobs, bus, now, newId, sleep: pause, log }
   const files = await openFiles(stack, { ...common, bytes, sessions: sessionStore, signing, publicUrl, knowledgeStore, root: tools.files })
@@ -117,6 +117,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     recall,
     observer,
     onExecuted: metrics.executed,
+    overrideRules,
     limits,
     refusalOf: outbound.refusalOf,
   })
@@ -147,7 +148,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     ping: () => database.ping(),
     isStopping: () => isStopping,
     ...signIn.services,
-    ...budgeting,
+    ...budgeting.services,
     ...files.services,
     ...running,
     ...callbacks.services,

@@ -26,6 +26,7 @@ interface Interruption extends Ids {
   body: Reply<'POST', '/core/v1/chain'>['body']
   /** Calls that wait for a decision. */
   approval_required?: Schema<'ApprovalRequired'>
+  budget_required?: Schema<'BudgetRequired'>
   /** Calls that wait for the output of a client tool. */
   client_tool_calls?: Schema<'ClientToolCalls'>
 }

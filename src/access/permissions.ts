@@ -179,12 +179,14 @@ export const accessTo = {
   changeNotifications: ['runs.write'],
   /** Owners may decide on calls of their runs, approvers on calls of all callers. */
   decideCall: ['runs.write', 'runs.approve'],
+  /** Owners may refuse to raise the limit of a budget, or go on when it is whole again. `budgets.write` may raise the limit. */
+  decideBudget: ['runs.write', 'budgets.write'],
   /** The owner of a run answers the calls of its client tools. */
   answerCall: ['chat'],
   /** A decision of either kind; the call says which permission is required. */
-  decideOrAnswer: ['chat', 'runs.write', 'runs.approve'],
+  decideOrAnswer: ['chat', 'runs.write', 'runs.approve', 'budgets.write'],
   /** Pending calls: a caller's own, and for approvers those of all callers. */
-  listCalls: ['runs.read', 'runs.write', 'runs.approve'],
+  listCalls: ['runs.read', 'runs.write', 'runs.approve', 'budgets.write'],
   executeTool: ['tools.execute'],
   /** Documents of the tenant. */
   readDocument: ['knowledge.read'],

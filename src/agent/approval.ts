@@ -29,6 +29,8 @@ export type Decision =
       isStarted: boolean
     }
   | { decision: 'reject'; reason?: string }
+  /** The limit of a budget is raised, or was whole again: the run goes on. */
+  | { decision: 'extend' }
   | ClientAnswer
 
 export type DecisionKind = Decision['decision']

@@ -32,6 +32,21 @@ export function toBudgetCall({ budget, needed, resetsAt }: BudgetSpent, callId: 
   return { callId, tool: budget, input: { budget, needed: { ...needed }, ...resets }, by: 'budget' }
 }
 
+/** The refusal of a budget whose limit a person has not raised. */
+export function toRefusal({ tool: budget, input }: PendingCall): BudgetSpent {
+  const { needed, resets_at: resets } = input
+  const at = typeof resets === 'string' ? { resets_at: resets } : undefined
+  const message = `Budget ${budget} is used up, and a person has refused to raise its limit.`
+  const resetsAt = at && Date.parse(at.resets_at)
+  return new BudgetSpent(message, {
+    budget,
+    onExceeded: 'stop',
+    needed: needed as Record<string, number>,
+    resetsAt,
+    details: { budget, ...at },
+  })
+}
+
 /** A model whose calls a meter pays for. */
 export function metered(model: Model, meter: ModelMeter): Model {
   return { ...model, reply: (request, sink, signal) => model.reply({ ...request, meter }, sink, signal) }

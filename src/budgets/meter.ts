@@ -71,8 +71,8 @@ export class StoreClock {
 export class Meter implements ModelMeter {
   /** What attempts did cost that no commit has settled; the commit of the turn takes them. */
   readonly unsettled: Settlement[] = []
-  /** True after a person has refused to raise a limit: the run ends as with `stop`. */
-  isRejected = false
+  /** Set after a person has refused to raise a limit: the run ends as with `stop`, and no further call offers tools. */
+  rejected: BudgetSpent | undefined
   private readonly payer: Payer & { fence: number }
   private readonly plan: MeterPlan
   private readonly deps: MeterDeps
@@ -84,6 +84,7 @@ export class Meter implements ModelMeter {
   }
 
   async hold(model: Model, request: ModelRequest): Promise<PaidAttempt> {
+    if (this.rejected && request.tools.length > 0) throw this.rejected
     const prices = this.plan.findPrices(model.name, model.place)
     const input = inputTokens(request)
     const { maxOutputTokens, reasoningTokens = model.reasoningTokens ?? 0 } = request.options ?? {}
@@ -173,7 +174,7 @@ export class Meter implements ModelMeter {
     const poor = states.findIndex((state) => !canPay(state, least))
     // Where other calls took what was left between two attempts, the tightest window refuses.
     const index = poor === -1 ? indexOfTightest(states) : poor
-    const account = this.isRejected ? { ...accounts[index]!, onExceeded: 'stop' as const } : accounts[index]!
+    const account = this.rejected ? { ...accounts[index]!, onExceeded: 'stop' as const } : accounts[index]!
     return refuse(account, states[index]!, least, this.deps.clock.now())
   }
 

@@ -4,7 +4,9 @@ import { createImages } from '../files/images.ts'
 import type { FilesRoot } from '../files/root.ts'
 import { watchLoad } from '../metrics/load.ts'
 import { createAdmission, type AdmissionDependencies } from '../runs/intake/admission.ts'
+import type { OverrideRules } from '../budgets/overrides.ts'
 import { createApprovals, type ApprovalsDependencies } from '../runs/approvals/approvals.ts'
+import { createToRaise } from '../runs/approvals/raise-limit.ts'
 import { createAttachments } from '../runs/attachments/attachments.ts'
 import { createRuns, type RunsDependencies, type Runs } from '../runs/runs.ts'
 import { createDirectExecution, type DirectExecutionDependencies } from '../runs/tool-executions/direct-execution.ts'
@@ -45,6 +47,7 @@ interface RunsOptions extends SharedDependencies, Pick<DirectExecutionDependenci
   limits: Pick<AdmissionDependencies, 'runsElsewhere' | 'countRuns'>
   jobs: Jobs
   database: Database
+  overrideRules: Pick<OverrideRules, 'raise'>
   root: FilesRoot
   uploads: Uploads
   log: Logger
@@ -61,7 +64,7 @@ const expiryConcurrency = 4
 
 /** Wires runs, direct tool executions and summaries. */
 export function openRuns(stack: AsyncDisposableStack, options: RunsOptions) {
-  const { database, root, files, uploads, onExecuted, limits, log, ...runPorts } = options
+  const { database, overrideRules, root, files, uploads, onExecuted, limits, log, ...runPorts } = options
   const { agent, store, jobs, now } = runPorts
   const documents = createDocumentCache()
   const images = createImages()
@@ -101,7 +104,8 @@ export function openRuns(stack: AsyncDisposableStack, options: RunsOptions) {
   const stopWork = jobs.handle('run', () => agent().config.limits.async_concurrency, runs.work)
   // The schema comes from an MCP server, and is no more trusted than a caller's.
   const checkAnswer: ApprovalsDependencies['checkAnswer'] = async (...answer) => (await schemas.faultsOf('input', ...answer))[0]
-  const approvals = createApprovals({ store: openCalls, runStore: store, runs, agent, checkAnswer, now })
+  const toRaise = createToRaise({ budgets: () => agent().config.budgets ?? [], rules: overrideRules, now })
+  const approvals = createApprovals({ store: openCalls, runStore: store, runs, agent, toRaise, checkAnswer, now })
   jobs.handle('approval_expiry', expiryConcurrency, async ({ tenant, data: { owner, requestId, fence } }) => {
     await runs.expire({ tenant, owner, requestId }, fence)
     return { kind: 'done' }

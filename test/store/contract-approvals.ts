@@ -49,7 +49,7 @@ function registerApprovalContract(database: () => Database): void {
   function setUp() {
     const own = storeOf(database())
     const approvals = createApprovalStore(database())
-    const mine: ApprovalCaller = { tenant: own.tenant, owner: 'agent-core ann', mayApprove: false }
+    const mine: ApprovalCaller = { tenant: own.tenant, owner: 'agent-core ann', mayApprove: false, mayRaise: false }
     const rows = () => database().db.selectFrom('approvals').selectAll().where('tenant', '=', own.tenant).orderBy('call_id').execute()
     /** A run that waits for these calls. */
     const interrupted = async (calls: PendingCall[], change: Partial<NewRun> = {}, stands: Partial<Interruption> = {}) => {

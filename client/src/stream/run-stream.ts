@@ -88,9 +88,9 @@ export function createRunStream(source: StreamSource, options: StreamOptions): R
         connection.close(last !== undefined)
       }
       if (last) {
-        const { client_tool_calls: calls, approval_required: approval } = last
+        const { client_tool_calls: calls, approval_required: approval, budget_required: budget } = last
         if (calls && source.answer) await source.answer(calls)
-        const goesOn = approval ? throughApprovals : calls !== undefined && source.answer !== undefined
+        const goesOn = (approval ?? budget) ? throughApprovals : calls !== undefined && source.answer !== undefined
         if (!goesOn) return
         continue
       }

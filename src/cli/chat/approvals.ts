@@ -14,6 +14,12 @@ interface WaitingCalls {
   calls: WaitingCall[]
 }
 
+interface WaitingBudget {
+  request_id: string
+  budget: string
+  resets_at?: string | undefined
+}
+
 interface DecisionContext {
   client: Pick<ServiceClient, 'decide'>
   person: Person
@@ -116,5 +122,13 @@ export function howToDecide({ request_id: requestId, calls }: WaitingCalls): str
   return [
     ...lines,
     `Send such a decision, "approve" or "reject", to POST /core/v1/runs/${requestId}/approvals, or chat in a terminal.`,
+  ].join('\n')
+}
+
+/** Instructions for a run that a budget has paused. */
+export function howToExtend({ request_id: requestId, budget, resets_at: resets }: WaitingBudget): string {
+  return [
+    `The answer waits, because budget ${budget} is used up${resets === undefined ? '' : ` until ${resets}`}.`,
+    `A person with the permission budgets.write raises its limit with POST /core/v1/runs/${requestId}/approvals: {"decision":"extend","limit":{"usd":1}}`,
   ].join('\n')
 }

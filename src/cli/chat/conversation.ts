@@ -1,6 +1,6 @@
 import { createAnswerView } from './answer-view.ts'
 import { CommandFailure, type Terminal, formatTable } from '../terminal.ts'
-import { decideCalls, howToDecide, type Person } from './approvals.ts'
+import { decideCalls, howToDecide, howToExtend, type Person } from './approvals.ts'
 import { withoutControls } from './markdown-stream.ts'
 import { newId, type Chunk, type ServiceClient, type ListedCall } from './service-client.ts'
 import { mkdir } from 'node:fs/promises'
@@ -59,6 +59,10 @@ export class Conversation {
           view.end()
           if (await this.decide(chunk.approval_required, running, person)) continue
           end = { note: howToDecide(chunk.approval_required) }
+          break
+        }
+        if (chunk.budget_required) {
+          end = { note: howToExtend(chunk.budget_required) }
           break
         }
         if (chunk.finish_reason !== 'null') end = endOf(chunk)

@@ -192,6 +192,19 @@ export const ApprovalRequired = namedObject('ApprovalRequired', 'The tool calls 
   }),
 })
 
+/** The budget of an interrupted run that is used up. */
+export const BudgetRequired = namedObject('BudgetRequired', 'The budget that is used up; the run goes on when its limit is raised.', {
+  request_id: Type.String({ description: 'The id of the run.' }),
+  budget: Type.String({ description: 'The name of the budget.' }),
+  needed: Type.Object(
+    { usd: Type.Optional(Type.Number()), tokens: Type.Optional(Type.Integer()) },
+    { description: 'What the next model call needs at least, of what the budget limits.' },
+  ),
+  resets_at: Type.Optional(
+    Type.String({ format: 'date-time', description: 'When the budget is whole again. Absent for the budget of a run or session.' }),
+  ),
+})
+
 /** The event of an attempt that did not report the end of a run. */
 export const InterruptedEvent = Type.Enum([interruptedType], {
   description: 'Present on attempts that reported an interruption of the run.',
@@ -207,6 +220,7 @@ export const ClientToolCalls = namedObject(
 /** What an interrupted run waits for: at least one of the fields is present. */
 export const waitingFields = {
   approval_required: Type.Optional(ApprovalRequired),
+  budget_required: Type.Optional(BudgetRequired),
   client_tool_calls: Type.Optional(ClientToolCalls),
 }
 
@@ -215,6 +229,13 @@ export const ApprovalAnswer = namedObject(
   'ApprovalAnswer',
   'Tool calls wait for approval. The body is the answer so far; after the decisions, the same request id returns the final answer.',
   { ...ChainAnswer.properties, ...waitingFields, approval_required: ApprovalRequired },
+)
+
+/** The reply to a chat whose budget is used up, without calls that wait for approval. */
+export const BudgetAnswer = namedObject(
+  'BudgetAnswer',
+  'A budget is used up. The body is the answer so far; when the limit is raised, the same request id returns the final answer.',
+  { ...ChainAnswer.properties, budget_required: BudgetRequired, client_tool_calls: waitingFields.client_tool_calls },
 )
 
 /** The reply to a chat with calls of client tools, and none that waits for approval. */
@@ -248,7 +269,8 @@ export const finishReasons = {
   timeout: 'The run reached `max_execution_time`; the answer is the best so far.',
   cancelled: 'The run was cancelled, or its client went away.',
   tool_calls: 'Calls of client tools wait for their output; `client_tool_calls` lists them. After the outputs, the run goes on.',
-  approval_required: 'Tool calls wait for a decision; `approval_required` lists them. After the decisions, the run goes on.',
+  approval_required:
+    'Tool calls wait for a decision, which `approval_required` lists, or `budget_required` names a budget that is used up. After the decisions, the run goes on.',
   schema_mismatch: 'The answer does not fit its schema after all repairs; `error.details.output` has the last text.',
   error: 'The run failed; `error` says why.',
 } as const satisfies Record<EndReason | 'null' | 'approval_required' | 'tool_calls', string>

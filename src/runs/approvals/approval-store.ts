@@ -1,22 +1,27 @@
 import type { Owner } from '../../access/owner.ts'
 import type { DecisionKind, PendingCall, WaitsFor } from '../../agent/approval.ts'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
+import type { Account } from '../../budgets/budget.ts'
+import type { OverrideChange } from '../../budgets/overrides.ts'
 import type { RunKey } from '../run.ts'
 import type { TakenOver, TakeOver } from '../run-store.ts'
 import type { DecidedCall } from '../trace/span.ts'
 
 /** Port: tool calls that wait for approval or for the client, and decisions on calls. Each function is one transaction. */
 export interface ApprovalStore {
-  /** Finds a call of the caller's own run, or a call decided by a role. Among equal ids, the caller's own call wins. */
-  find(caller: ApprovalCaller, requestId: string, callId: string): Promise<StoredCall | undefined>
+  /**
+   * Finds a call of the caller's own run, or a call that the caller may decide. Among equal ids, the caller's own call wins. Without an id: the
+   * budget that the run waits for, or else the last one that the run has waited for.
+   */
+  find(caller: ApprovalCaller, requestId: string, callId: string | undefined): Promise<StoredCall | undefined>
   /**
    * Stores the decision on an open call. The last decision on a run also takes the run over, in the same transaction, so that this process
-   * can resume the run; an async run is released with a job instead, so that any process can. Undefined, without a change, when the call is
-   * not open any more.
+   * can resume the run; an async run is released with a job instead, so that any process can. `raise` is a part of the same transaction.
+   * Undefined, without a change, when the call is not open any more.
    */
-  decide(key: CallKey, decision: NewDecision, takeOver: TakeOver): Promise<DecisionResult | undefined>
+  decide(key: CallKey, decision: NewDecision, takeOver: TakeOver, raise?: Raise): Promise<DecisionResult | undefined>
   /**
-   * Open calls of the caller's runs and open calls decided by a role, newest first; without calls of client tools. `before` is a position,
+   * Open calls of the caller's runs and open calls that the caller may decide, newest first; without calls of client tools. `before` is a position,
    * or the id of a call; undefined if no call has the id.
    */
   list(caller: ApprovalCaller, page: CallPage): Promise<ApprovableCall[] | undefined>
@@ -59,6 +64,14 @@ export interface CallPosition {
 export interface ApprovalCaller extends Owner {
   /** True with the permission `runs.approve`: the caller may decide other callers' calls with `by: role`. */
   mayApprove: boolean
+  /** True with the permission `budgets.write`: the caller may let other callers' runs go on that a budget has paused. */
+  mayRaise: boolean
+}
+
+/** A higher limit of a window that was used up. */
+export interface Raise {
+  account: Account
+  change: OverrideChange
 }
 
 export interface ExcerptLimits {
@@ -91,7 +104,7 @@ export interface StoredCall extends CallKey {
   expiresAt: number
   /** Absent while the call waits. `lapsed`: the run ended before a decision. */
   decision?: DecisionKind | 'lapsed'
-  /** Arguments that the approver set in place of `input`. */
+  /** Arguments that the approver set in place of `input`; of a budget, by how much its limit was raised. */
   newInput?: JsonObject
   /** The output that the client sent. */
   output?: JsonValue
@@ -105,9 +118,13 @@ export type ApprovableCall = StoredCall & { by: Exclude<WaitsFor, 'client'> }
 /** A decision; `decidedBy` is the `Owner.owner` of the caller who decided. */
 export type NewDecision = { decidedBy: string } & (
   | { decision: 'approve' | 'reject'; input: JsonObject | undefined; reason: string | undefined }
+  | { decision: 'extend'; limit: RaisedLimit | undefined }
   | { decision: 'output'; output: JsonValue }
   | { decision: 'error'; error: string }
 )
+
+/** By how much a limit is raised. */
+export type RaisedLimit = { usd?: number; tokens?: number }
 
 export interface DecisionResult {
   /** Present after the last decision on a run: this process now holds the run. */

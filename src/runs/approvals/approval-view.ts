@@ -9,12 +9,28 @@ export interface WaitingCalls {
   calls: { tool_call_id: string; tool: string; tool_input: JsonObject }[]
 }
 
+/** The budget that a run waits for, as JSON. */
+export interface WaitingBudget {
+  request_id: string
+  budget: string
+  /** What the next model call needs at least; parts that the budget does not limit are absent. */
+  needed: { usd?: number; tokens?: number }
+  /** When the budget is whole again; absent for a budget of a run or session. */
+  resets_at?: string
+}
+
 /** The calls that wait for the approval of a person; undefined for none. */
 export function toApprovalRequired(requestId: string, calls: readonly PendingCall[]): WaitingCalls | undefined {
   return toWaitingCalls(
     requestId,
-    calls.filter(({ by }) => by !== 'client'),
+    calls.filter(({ by }) => by === 'caller' || by === 'role'),
   )
+}
+
+/** The first of the budgets that a run waits for; undefined for none. */
+export function toBudgetRequired(requestId: string, calls: readonly PendingCall[]): WaitingBudget | undefined {
+  const wait = calls.find(({ by }) => by === 'budget')
+  return wait && { request_id: requestId, ...(wait.input as Omit<WaitingBudget, 'request_id'> & JsonObject) }
 }
 
 /** The calls that the client runs; undefined for none. */
@@ -33,19 +49,25 @@ function toWaitingCalls(requestId: string, calls: readonly PendingCall[]): Waiti
   }
 }
 
-/** The calls of both kinds as fields of a JSON object, each absent for none. */
+/** What a run waits for as fields of a JSON object, each absent for none. */
 export interface WaitingFields {
   approval_required?: WaitingCalls
+  budget_required?: WaitingBudget
   client_tool_calls?: WaitingCalls
 }
 
 export function toWaitingFields(requestId: string, calls: readonly PendingCall[]): WaitingFields {
   const approvals = toApprovalRequired(requestId, calls)
+  const budget = toBudgetRequired(requestId, calls)
   const clientCalls = toClientToolCalls(requestId, calls)
-  return { ...(approvals ? { approval_required: approvals } : {}), ...(clientCalls ? { client_tool_calls: clientCalls } : {}) }
+  return {
+    ...(approvals ? { approval_required: approvals } : {}),
+    ...(budget ? { budget_required: budget } : {}),
+    ...(clientCalls ? { client_tool_calls: clientCalls } : {}),
+  }
 }
 
-/** The finish reason of an interrupted run: an open approval comes before open calls of the client. */
+/** The finish reason of an interrupted run: an open approval, or a budget, comes before open calls of the client. */
 export function interruptReason(calls: readonly PendingCall[]): 'approval_required' | 'tool_calls' {
   return calls.every(({ by }) => by === 'client') ? 'tool_calls' : 'approval_required'
 }
@@ -55,12 +77,18 @@ export function toWaitingText(requestId: string, calls: readonly PendingCall[]):
   const [first, ...more] = calls
   if (first && more.length === 0 && isQuestionId(first.callId)) return toQuestionText(requestId, first)
   const route = `POST /core/v1/runs/${requestId}/approvals`
-  const { approval_required: approvals, client_tool_calls: clientCalls } = toWaitingFields(requestId, calls)
+  const { approval_required: approvals, budget_required: budget, client_tool_calls: clientCalls } = toWaitingFields(requestId, calls)
   const texts = [
     ...(approvals ? [`${toSubject(approvals)} for the approval of a person, who decides with ${route}.`] : []),
+    ...(budget ? [`${toBudgetText(budget)} A person with the permission budgets.write raises its limit with ${route}.`] : []),
     ...(clientCalls ? [`${toSubject(clientCalls)} for the client, which sends the output with ${route}.`] : []),
   ]
   return texts.join(' ')
+}
+
+/** A sentence for people. */
+export function toBudgetText({ budget, resets_at: resets }: { budget?: unknown; resets_at?: unknown }): string {
+  return `The run waits, because budget ${String(budget)} is used up${resets === undefined ? '' : ` until ${String(resets)}`}.`
 }
 
 function toSubject({ calls }: WaitingCalls): string {

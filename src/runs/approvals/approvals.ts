@@ -17,18 +17,19 @@ import {
   notInterrupted,
   refuseOtherKind,
   toNewDecision,
+  type AnyDecision,
   type CheckAnswer,
-  type RequestedDecision,
 } from './decisions.ts'
 import type { InterruptedRuns } from './interrupted-runs.ts'
+import type { ToRaise } from './raise-limit.ts'
 
 /** Lists calls that wait for approval, and decides on calls. */
 export interface Approvals {
   /**
    * Stores a decision and resolves with the run, which is resumed after its last missing decision. Repeating a decision changes nothing.
-   * Throws `not_found`, `forbidden`, `not_interrupted`, `already_decided`, `tool_not_ready` or a validation error.
+   * Throws `not_found`, `forbidden`, `not_interrupted`, `already_decided`, `above_tenant_budget`, `tool_not_ready` or a validation error.
    */
-  decide(caller: Principal, requestId: string, decision: RequestedDecision): Promise<RunKey>
+  decide(caller: Principal, requestId: string, decision: AnyDecision): Promise<RunKey>
   list: ListApprovals
 }
 
@@ -37,44 +38,56 @@ export interface ApprovalsDependencies {
   runStore: Pick<RunStore, 'find'>
   runs: Pick<InterruptedRuns, 'decide'>
   agent: CurrentAgent
+  toRaise: ToRaise
   checkAnswer: CheckAnswer
   now(): number
 }
 
-export function createApprovals({ store, runStore, runs, agent, checkAnswer, now }: ApprovalsDependencies): Approvals {
-  async function decide(caller: Principal, requestId: string, requested: RequestedDecision): Promise<RunKey> {
-    const { callId, decision: kind } = requested
-    requireAccess(caller, isAnswer(kind) ? accessTo.answerCall : accessTo.decideCall)
+export function createApprovals({ store, runStore, runs, agent, toRaise, checkAnswer, now }: ApprovalsDependencies): Approvals {
+  async function decide(caller: Principal, requestId: string, requested: AnyDecision): Promise<RunKey> {
+    const { callId } = requested
+    requireAccess(caller, accessFor(requested))
     const call = await store.find(toApprovalCaller(caller), requestId, callId)
     if (!call) throw await whyMissing({ ...ownerOf(caller), requestId }, callId)
     if (!mayDecide(caller, call)) throw refusalFor(call)
     refuseOtherKind(call, requested)
+    const more = requested.decision === 'extend' ? requested.limit : undefined
+    if (more) requireAccess(caller, ['budgets.write'])
     const decision = toNewDecision(requested, caller.owner)
     if (call.decision) return assertSameDecision(call, decision)
     if (call.expiresAt <= now()) throw notInterrupted(requestId)
-    if (isQuestionId(callId)) await checkReply(checkAnswer, call, requested)
+    if (isQuestionId(call.callId)) await checkReply(checkAnswer, call, requested)
     else await checkInput(agent, call, requested)
     const run = await runStore.find(call)
-    const result = run && (await runs.decide(run, (takeOver) => store.decide(call, decision, takeOver)))
+    const raise = run && more && (await toRaise(caller, call, run, more))
+    const result = run && (await runs.decide(run, (takeOver) => store.decide(call, decision, takeOver, raise)))
     if (result) return call
     // A concurrent request has decided the call, or the run was cancelled.
-    const current = await store.find(toApprovalCaller(caller), requestId, callId)
+    const current = await store.find(toApprovalCaller(caller), requestId, call.callId)
     if (!current?.decision) throw notInterrupted(requestId)
     return assertSameDecision(current, decision)
   }
 
-  async function whyMissing(key: RunKey, callId: string): Promise<ServiceError> {
+  async function whyMissing(key: RunKey, callId: string | undefined): Promise<ServiceError> {
     const run = await runStore.find(key)
     if (!run) return new ServiceError('not_found', `There is no run ${key.requestId}.`)
     if (run.status !== 'interrupted') return notInterrupted(key.requestId)
+    if (callId === undefined) throw invalid(['body', 'tool_call_id'], 'is required: the run waits for no budget', 'missing')
     return new ServiceError('not_found', `In run ${key.requestId} no call ${callId} waits for a decision.`)
   }
 
   return { decide, list: createApprovalList({ store, now }) }
 }
 
+/** Permissions of which a decision needs one; the call says which. */
+function accessFor({ callId, decision }: AnyDecision) {
+  if (isAnswer(decision)) return accessTo.answerCall
+  if (decision === 'extend' || callId === undefined) return accessTo.decideBudget
+  return decision === 'approve' ? accessTo.decideCall : [...accessTo.decideCall, ...accessTo.decideBudget]
+}
+
 function toApprovalCaller(caller: Principal): ApprovalCaller {
-  return { ...ownerOf(caller), mayApprove: caller.permissions.has('runs.approve') }
+  return { ...ownerOf(caller), mayApprove: caller.permissions.has('runs.approve'), mayRaise: caller.permissions.has('budgets.write') }
 }
 
 function ownerOf({ tenant, owner }: Principal) {
@@ -88,7 +101,7 @@ function isOwn({ sub }: Principal, call: RunKey): boolean {
 
 /**
  * The owner of the run decides calls with `by: caller`, and answers calls with `by: client`. Another person, with `runs.approve`, decides
- * calls with `by: role`.
+ * calls with `by: role`. The owner, or a person with `budgets.write`, decides on a budget; only the latter may raise its limit.
  */
 function mayDecide(caller: Principal, call: StoredCall): boolean {
   switch (call.by) {
@@ -97,7 +110,7 @@ function mayDecide(caller: Principal, call: StoredCall): boolean {
     case 'client':
       return call.owner === caller.owner && permits(caller, accessTo.answerCall)
     case 'budget':
-      return caller.permissions.has('budgets.write')
+      return caller.permissions.has('budgets.write') || (call.owner === caller.owner && permits(caller, accessTo.decideBudget))
     case 'role':
       return !isOwn(caller, call) && caller.permissions.has('runs.approve')
   }
@@ -105,7 +118,7 @@ function mayDecide(caller: Principal, call: StoredCall): boolean {
 
 function refusalFor({ by }: StoredCall): ServiceError {
   if (by === 'client') return new PermissionError(accessTo.answerCall)
-  if (by === 'budget') return new PermissionError(['budgets.write'])
+  if (by === 'budget') return new PermissionError(accessTo.decideBudget)
   if (by === 'caller') return new PermissionError(accessTo.decideCall)
   return new ServiceError(
     'forbidden',
@@ -147,13 +160,20 @@ function createApprovalList({ store, now }: ApprovalListDependencies): ListAppro
       )
     const excerpts = await excerptsOf(
       caller.tenant,
-      calls.filter((call) => mayDecide(caller, call)),
+      calls.filter((call) => mayRead(caller, call)),
     )
-    const approvals = calls.map((call) => toCallView(call, mayDecide(caller, call), excerpts.get(runKeyText(call))))
+    const approvals = calls.map((call) =>
+      toCallView(call, mayDecide(caller, call), mayRead(caller, call) ? excerpts.get(runKeyText(call)) : undefined),
+    )
     const last = calls.at(-1)
     const offset = last ? toOffset([last.requestedAt, last.place, last.callId, last.requestId, last.owner]) : ''
     return { approvals, count: approvals.length, offset, has_more: found.length > limit }
   }
+}
+
+/** Whether the caller may read the conversation behind a call. To raise a limit, nobody needs to read what others have asked. */
+function mayRead(caller: Principal, call: StoredCall): boolean {
+  return mayDecide(caller, call) && (call.by !== 'budget' || call.owner === caller.owner)
 }
 
 /** Undefined for a text that is not an `offset` of this list. */

@@ -8,7 +8,7 @@ import { invalid, ServiceError } from '../../errors.ts'
 import { isDeeper, maxJsonDepth } from '../../json/shape.ts'
 import { reachState } from '../../states.ts'
 import type { RunKey } from '../run.ts'
-import type { NewDecision, StoredCall } from './approval-store.ts'
+import type { NewDecision, RaisedLimit, StoredCall } from './approval-store.ts'
 
 /** Longest reason of a rejection, which the model receives. */
 export const maxReasonCharacters = 4000
@@ -25,18 +25,37 @@ export type RequestedDecision = { callId: string } & (
   | { decision: 'error'; error: string }
 )
 
-/** A call of a client tool is answered, any other call is decided. */
-export function refuseOtherKind({ by, callId }: StoredCall, { decision }: RequestedDecision): void {
-  if (isAnswer(decision) === (by === 'client')) return
-  const reason = isAnswer(decision) ? 'waits for an approval: approve or reject' : 'is of a client tool: output or error'
-  throw invalid(['body', 'decision'], `the call ${callId} ${reason}`)
+/** A decision on a budget that a run waits for. Without a `callId`: the budget that the run waits for now. */
+export type BudgetDecision = { callId: string | undefined } & (
+  | {
+      decision: 'extend'
+      /** Undefined: the run goes on with the limit as it is. */
+      limit: RaisedLimit | undefined
+    }
+  | { decision: 'reject'; input: undefined; reason: string | undefined }
+)
+
+export type AnyDecision = RequestedDecision | BudgetDecision
+
+/** A call of a client tool is answered, a budget extended or not, any other call approved or not. */
+export function refuseOtherKind({ by, callId }: StoredCall, { decision }: AnyDecision): void {
+  const kind = by === 'client' || by === 'budget' ? by : 'approval'
+  if (kinds[kind].includes(decision)) return
+  const reason = { client: 'is of a client tool', budget: 'waits for a budget', approval: 'waits for an approval' }[kind]
+  throw invalid(['body', 'decision'], `the call ${callId} ${reason}: ${kinds[kind].join(' or ')}`)
 }
 
-export function isAnswer(decision: RequestedDecision['decision']): boolean {
+const kinds: Record<'client' | 'budget' | 'approval', readonly AnyDecision['decision'][]> = {
+  client: ['output', 'error'],
+  budget: ['extend', 'reject'],
+  approval: ['approve', 'reject'],
+}
+
+export function isAnswer(decision: AnyDecision['decision']): boolean {
   return decision === 'output' || decision === 'error'
 }
 
-export function toNewDecision(requested: RequestedDecision, decidedBy: string): NewDecision {
+export function toNewDecision(requested: AnyDecision, decidedBy: string): NewDecision {
   const { callId: _, ...decision } = requested
   if (decision.decision === 'error') return { decision: 'error', error: toStoredError(decision.error), decidedBy }
   if (decision.decision !== 'output') return { ...decision, decidedBy }
@@ -59,6 +78,7 @@ function isSameDecision(call: StoredCall, decision: NewDecision): boolean {
   if (call.decision !== decision.decision) return false
   if (decision.decision === 'output') return isDeepStrictEqual(decision.output, call.output)
   if (decision.decision === 'error') return decision.error === call.error
+  if (decision.decision === 'extend') return isDeepStrictEqual(decision.limit, call.newInput)
   return isDeepStrictEqual(decision.input ?? call.input, call.newInput ?? call.input)
 }
 
@@ -68,7 +88,7 @@ export function notInterrupted(requestId: string): ServiceError {
 }
 
 /** Checks replaced arguments with the tool's schema. */
-export async function checkInput(agent: CurrentAgent, { tool: name }: StoredCall, requested: RequestedDecision): Promise<void> {
+export async function checkInput(agent: CurrentAgent, { tool: name }: StoredCall, requested: AnyDecision): Promise<void> {
   if (requested.decision !== 'approve' || !requested.input) return
   const { input } = requested
   if (isDeeper(input, maxJsonDepth)) throw invalid(['body', 'tool_input'], 'is nested too deeply')
@@ -88,7 +108,7 @@ export type CheckAnswer = (schema: JsonSchema, answer: JsonObject, caller: Owner
 export async function checkReply(
   checkAnswer: CheckAnswer,
   { input: question, tenant, owner }: StoredCall,
-  requested: RequestedDecision,
+  requested: AnyDecision,
 ): Promise<void> {
   if (requested.decision !== 'approve') return
   const { input } = requested

@@ -48,6 +48,8 @@ export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise
       reachState('interruption-with-stop')
       progress.end = { reason: reasonOfStop(run) }
     } else {
+      // A budget may refuse the first model call while the begin is still on its way to the disk.
+      if (run.storing) await run.storing
       await interrupt(run, progress, outcome.calls, deps)
       return undefined
     }

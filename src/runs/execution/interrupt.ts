@@ -16,11 +16,12 @@ import { reachState } from '../../states.ts'
 export async function interrupt(
   run: LiveRun,
   progress: Progress,
-  calls: readonly PendingCall[],
+  requested: readonly PendingCall[],
   { store, jobs, clientWaits, now: clock, newId }: RunPorts,
 ): Promise<void> {
   const { key, sessionId, fence, agent, log, trace } = run
   const { usage, steps, turn } = progress
+  const calls = withBudgetsOnce(requested)
   const made = artifactsOf(progress)
   const now = clock()
   const event: InterruptEvent = {
@@ -71,6 +72,12 @@ export async function interrupt(
   log.append(event)
   // The new jobs may be the earliest of their kinds.
   jobs.wake(...newJobs.map(({ kind }) => kind))
+}
+
+/** Sub-agents that work in parallel may all find the same budget used up, which is decided once. */
+function withBudgetsOnce(calls: readonly PendingCall[]): readonly PendingCall[] {
+  const isFirst = (call: PendingCall) => calls.find(({ by, tool }) => by === 'budget' && tool === call.tool) === call
+  return calls.filter((call) => call.by !== 'budget' || isFirst(call))
 }
 
 function countInterruptions({ log }: LiveRun): number {

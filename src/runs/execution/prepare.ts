@@ -1,4 +1,4 @@
-import { metered } from '../../agent/meter.ts'
+import { type BudgetSpent, metered, toRefusal } from '../../agent/meter.ts'
 import type { RecalledMemories } from '../../memory/recall.ts'
 import { callsWithoutResult, isOfPlan } from '../../agent/history.ts'
 import type { RunPorts } from './ports.ts'
@@ -102,6 +102,14 @@ async function loadCheckpoints(run: LiveRun, progress: Progress, store: RunStore
   if (callsWithoutResult(progress.messages).length > 0) reachState('resumed-in-tool')
   // An interruption stores a checkpoint.
   if (checkpoints.length > 0) progress.decisions = await run.times.during('store', () => store.decisions(run.key))
+  if (run.meter) run.meter.rejected = refusalIn(run, progress)
+}
+
+/** The refusal of a budget whose limit a person has not raised. */
+function refusalIn({ log }: LiveRun, { decisions }: Progress): BudgetSpent | undefined {
+  const waits = [...log.events].flatMap((event) => (event.type === 'interrupt' ? event.calls.filter(({ by }) => by === 'budget') : []))
+  const rejected = waits.find(({ callId }) => decisions.get(callId)?.decision === 'reject')
+  return rejected && toRefusal(rejected)
 }
 
 /** False for a new run without images and files, in a session whose window has no attachments and no tool results. */

@@ -166,6 +166,7 @@ function toWaitParts({ run, records, approvals }: TraceSource): SpanPart[] {
 const waitNames = {
   queue: 'Waiting for the session',
   approval: 'Waiting for approval',
+  budget: 'Waiting for a budget',
   client_tool: 'Waiting for the client',
   reader: 'Waiting for a reader',
 }
@@ -185,7 +186,8 @@ function decisionWaits(approvals: readonly DecidedCall[], holds: readonly HeldRe
   const callsByTime = [...Map.groupBy(approvals, ({ requestedAt }) => requestedAt)]
   return callsByTime.map(([started, calls], index) => {
     const resumed = holds.find(({ cause, at }) => cause === 'approval' && at >= started)
-    const reason = calls.every(({ by }) => by === 'client') ? 'client_tool' : 'approval'
+    const isFor = (waited: DecidedCall['by']) => calls.every(({ by }) => by === waited)
+    const reason = isFor('client') ? 'client_tool' : isFor('budget') ? 'budget' : 'approval'
     return wait(`approval:${index + 1}`, reason, started, resumed?.at ?? endedAt)
   })
 }

@@ -14,6 +14,7 @@ import type {
   StoredCall,
 } from '../../runs/approvals/approval-store.ts'
 import { query, type Database } from '../database.ts'
+import { createChangeOverride } from '../budgets/overrides.ts'
 import { excerptsOf } from '../sessions/session-rows.ts'
 import { runMoves } from '../queue/moves.ts'
 import { json, keyColumns, parseJson, toText } from '../rows.ts'
@@ -50,8 +51,11 @@ function shownCalls(database: Database): Pick<ApprovalStore, 'find' | 'list'> {
         .selectAll()
         .where('tenant', '=', asker.tenant)
         .where('request_id', '=', requestId)
-        .where('call_id', '=', callId)
+        .where((is) => (callId === undefined ? is('by', '=', 'budget') : is('call_id', '=', callId)))
         .where(isShownTo(asker))
+        .orderBy(sql`case when decision is null then 0 else 1 end`)
+        .orderBy('requested_at', 'desc')
+        .orderBy('place')
       const rows = (await query(database.forTenant(asker.tenant).read, visibleCalls)).rows
       const row = rows.find(({ owner }) => owner === asker.owner) ?? rows[0]
       return row && toCall(row)
@@ -115,6 +119,7 @@ function clientCalls(database: Database): Pick<ApprovalStore, 'clientCalls' | 'c
 /** The calls of a run, and their decision. */
 function callsOfRuns(database: Database): Pick<ApprovalStore, 'decide' | 'openOf' | 'ofRun'> {
   const { db } = database
+  const changeOverride = createChangeOverride(database)
   const { find: findRun, lock, take, free } = runMoves(database, runStatements(db, database.isShared))
 
   function ofCall({ callId, ...key }: CallKey) {
@@ -132,7 +137,7 @@ function callsOfRuns(database: Database): Pick<ApprovalStore, 'decide' | 'openOf
   const openOfRun = (key: RunKey) => callsOf(key).where('decision', 'is', null)
 
   return {
-    decide: (key, decision, takeOver) =>
+    decide: (key, decision, takeOver, raise) =>
       database.forTenant(key.tenant).unit(async (connection) => {
         const unlockedRow = await findRun(connection, key)
         const state = await lock(connection, key.tenant, unlockedRow?.session ?? null)
@@ -150,6 +155,7 @@ function callsOfRuns(database: Database): Pick<ApprovalStore, 'decide' | 'openOf
           .where('expires_at', '>', takeOver.now)
           .returning('call_id')
         if ((await query(connection, decided)).rows.length === 0) return undefined
+        if (raise) await changeOverride(connection, key.tenant, raise.account, raise.change)
         if ((await query(connection, openOfRun(key).clearSelect().select('call_id').limit(1))).rows.length > 0) return {}
         if (row.operation === 'chain_async') return { isReleased: await free(connection, row, state, takeOver.now) }
         const takenOver = await take(connection, row, state, takeOver)
@@ -167,9 +173,10 @@ function callsOfRuns(database: Database): Pick<ApprovalStore, 'decide' | 'openOf
   }
 }
 
-/** Calls of the asker's own runs. Askers with the permission to approve also see calls decided by a role. */
-function isShownTo({ owner, mayApprove }: ApprovalCaller) {
-  return (is: ExpressionBuilder<Tables, 'approvals'>) => is.or([is('owner', '=', owner), ...(mayApprove ? [is('by', '=', 'role')] : [])])
+/** Calls of the asker's own runs, and those that the permissions of the asker decide: by a role, or of a budget. */
+function isShownTo({ owner, mayApprove, mayRaise }: ApprovalCaller) {
+  return (is: ExpressionBuilder<Tables, 'approvals'>) =>
+    is.or([is('owner', '=', owner), ...(mayApprove ? [is('by', '=', 'role')] : []), ...(mayRaise ? [is('by', '=', 'budget')] : [])])
 }
 
 /** Rows after the position: newest first, and calls of one request in the order requested. */
@@ -188,6 +195,7 @@ function toDecisionColumns(decision: NewDecision): Pick<ApprovalRow, 'decision' 
   const columns = { decision: decision.decision, new_input: null, reason: null, decided_by: decision.decidedBy }
   if (decision.decision === 'output') return { ...columns, new_input: JSON.stringify(decision.output) }
   if (decision.decision === 'error') return { ...columns, reason: toText(decision.error) }
+  if (decision.decision === 'extend') return { ...columns, new_input: json(decision.limit) }
   const { input, reason } = decision
   return { ...columns, new_input: json(input), reason: reason === undefined ? null : toText(reason) }
 }

@@ -65,7 +65,7 @@ export function runApprovals(
       .selectFrom('approvals')
       .select(['call_id', 'decision', 'new_input', 'reason', 'requested_at', 'decided_at', 'started_at'])
       .where((is) => is.and(keyColumns(key)))
-      .where('decision', 'in', ['approve', 'reject', 'output', 'error'])
+      .where('decision', 'in', ['approve', 'reject', 'extend', 'output', 'error'])
     const { rows } = await query(database.forTenant(key.tenant).read, decided)
     return new Map(rows.map((row) => [row.call_id, toDecision(row)]))
   }
@@ -90,6 +90,7 @@ function toDecision({ decision, new_input, reason, requested_at: requestedAt, de
   const times = { requestedAt, decidedAt: decided_at ?? requestedAt }
   if (decision === 'output') return { decision, output: JSON.parse(new_input ?? 'null') as JsonValue, ...times }
   if (decision === 'error') return { decision, error: reason ?? '', ...times }
+  if (decision === 'extend') return { decision }
   if (decision === 'reject') return { decision, ...(reason === null ? {} : { reason }) }
   const input = parseJson<JsonObject>(new_input)
   return { decision: 'approve', isStarted: started_at !== null, ...(input ? { input } : {}) }

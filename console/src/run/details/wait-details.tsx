@@ -51,6 +51,7 @@ export function WaitDetails({ span: { kind, attributes } }: { span: Span }) {
     const reasons = {
       queue: 'Another run of the session was working.',
       approval: 'A call needed an approval.',
+      budget: 'A budget was used up.',
       client_tool: 'Calls waited for the client, which runs their tools.',
       reader: 'No reader was there.',
     }

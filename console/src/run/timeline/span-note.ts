@@ -31,7 +31,13 @@ function modelNotes({
 }
 
 function waitNotes({ decision, for: reason }: Span['attributes']): string[] {
-  const decisions = { approve: 'approved', reject: 'rejected', lapsed: 'expired' } as const
-  const reasons = { queue: 'for its session', approval: 'for an approval', client_tool: 'for its client', reader: 'for a reader' } as const
+  const decisions = { approve: 'approved', reject: 'rejected', extend: 'extended', lapsed: 'expired' } as const
+  const reasons = {
+    queue: 'for its session',
+    approval: 'for an approval',
+    budget: 'for a budget',
+    client_tool: 'for its client',
+    reader: 'for a reader',
+  } as const
   return [decision ? decisions[decision] : '', reason ? reasons[reason] : '']
 }

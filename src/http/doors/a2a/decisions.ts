@@ -4,16 +4,17 @@ import { accessTo, requireAccess, type Principal } from '../../../access/permiss
 import type { PendingCall } from '../../../agent/approval.ts'
 import type { JsonObject, JsonValue } from '../../../agent/messages.ts'
 import { fieldsOf, isObject } from '../../../json/shape.ts'
-import { toWaitingFields, type WaitingCalls } from '../../../runs/approvals/approval-view.ts'
+import { toBudgetText, toWaitingFields, type WaitingCalls } from '../../../runs/approvals/approval-view.ts'
 import { maxReasonCharacters, type RequestedDecision } from '../../../runs/approvals/decisions.ts'
 import { dataPart, textPart } from './message.ts'
 
 /** The calls that a task waits for, as text and as data. */
 export function waitingParts(taskId: string, calls: readonly PendingCall[]): Part[] {
   const fields = toWaitingFields(taskId, calls)
-  const { approval_required: approvals, client_tool_calls: clientCalls } = fields
+  const { approval_required: approvals, budget_required: budget, client_tool_calls: clientCalls } = fields
   const texts = [
     ...(approvals ? [`Approval is required: ${toTexts(approvals)}. ${approvalInstructions}`] : []),
+    ...(budget ? [`${toBudgetText(budget)} ${budgetInstructions(taskId)}`] : []),
     ...(clientCalls ? [`The client runs: ${toTexts(clientCalls)}. ${outputInstructions}`] : []),
   ]
   return [textPart(texts.join(' ')), dataPart({ ...fields })]
@@ -25,6 +26,10 @@ function toTexts({ calls }: WaitingCalls): string {
 
 const approvalInstructions =
   'Answer in this task with the text "approve" or "reject" for all of them, or with a data part {tool_call_id, decision, tool_input?, reason?} for each.'
+
+function budgetInstructions(taskId: string): string {
+  return `A person with the permission budgets.write raises its limit with POST /core/v1/runs/${taskId}/approvals. Answer in this task with the text "reject" to end it with what it has.`
+}
 
 const outputInstructions = 'Answer in this task with a data part {tool_call_id, output} or {tool_call_id, error} for each.'
 
@@ -47,8 +52,8 @@ function inPart({ content }: Part, open: readonly PendingCall[]): RequestedDecis
   const word = content?.$case === 'text' ? content.value.trim().toLowerCase() : ''
   const approvals = open.filter(({ by }) => by !== 'client')
   if ((word !== 'approve' && word !== 'reject') || approvals.length === 0) throw unreadable(open)
-  // A text decides the calls that the caller may decide. Without such a call, `Approvals.decide` refuses the others.
-  const decidedByCaller = approvals.filter(({ by }) => by === 'caller')
+  // A text decides what the caller may decide. Without such a call, `Approvals.decide` refuses the others.
+  const decidedByCaller = approvals.filter(({ by }) => by === 'caller' || (by === 'budget' && word === 'reject'))
   return (decidedByCaller.length > 0 ? decidedByCaller : approvals).map(({ callId }) => ({
     callId,
     decision: word,
@@ -79,10 +84,11 @@ function toDecision(value: unknown): RequestedDecision | undefined {
 }
 
 function unreadable(open: readonly PendingCall[]): RequestMalformedError {
-  const waits = { forApproval: open.some(({ by }) => by !== 'client'), forClient: open.some(({ by }) => by === 'client') }
+  const isFor = (...deciders: PendingCall['by'][]) => open.some(({ by }) => deciders.includes(by))
   const texts = [
-    ...(waits.forApproval ? [`The task waits for approval. ${approvalInstructions}`] : []),
-    ...(waits.forClient ? [`The task waits for the client. ${outputInstructions}`] : []),
+    ...(isFor('caller', 'role') ? [`The task waits for approval. ${approvalInstructions}`] : []),
+    ...(isFor('budget') ? ['The task waits for a budget. Answer in this task with the text "reject" to end it with what it has.'] : []),
+    ...(isFor('client') ? [`The task waits for the client. ${outputInstructions}`] : []),
   ]
   return new RequestMalformedError(texts.join(' '))
 }

@@ -3,6 +3,7 @@ import { type PendingCall, isQuestionId, toCallId } from '../../../agent/approva
 import type { JsonObject } from '../../../agent/messages.ts'
 import { invalid, type Fault } from '../../../errors.ts'
 import { isObject } from '../../../json/shape.ts'
+import { toBudgetText } from '../../../runs/approvals/approval-view.ts'
 import { maxReasonCharacters, type RequestedDecision } from '../../../runs/approvals/decisions.ts'
 import type { DecidedCall } from '../../../runs/trace/span.ts'
 import type { RunAgentInput } from './input.ts'
@@ -24,6 +25,7 @@ const confirmationSchema = { type: 'object', properties: { approved: { type: 'bo
 export function toInterrupt({ callId, tool, input, by }: PendingCall): Interrupt {
   const base = { id: callId, toolCallId: toCallId(callId), metadata: { by } }
   if (isQuestionId(callId)) return { ...base, ...toQuestion(input) }
+  if (by === 'budget') return { id: callId, reason: 'budget_required', message: toBudgetText(input), metadata: { by, ...input } }
   if (by === 'role') return { ...base, reason: 'tool_call', message: `Another person decides on the call of ${tool}.` }
   return { ...base, reason: 'tool_call', message: `Approve the call of ${tool}?`, responseSchema: decisionSchema }
 }
@@ -80,11 +82,11 @@ export function toDecisions({ resume: entries, messages }: RunAgentInput, calls:
   return [...decisions, ...calls.flatMap((call) => toOutput(call, messages))]
 }
 
-/** Undefined for a call that another person decides. The run goes on when that is done. */
+/** Undefined for a call or a budget that another person decides on. The run goes on when that is done. A cancelled budget ends the run. */
 function toDecision({ interruptId: callId, status, payload }: ResumeEntry, calls: readonly DecidedCall[], at: Fault['loc']) {
   const call = calls.find((candidate) => candidate.callId === callId)
   if (!call || call.by === 'client') throw invalid([...at, 'interruptId'], `no interrupt ${callId} of the thread waits`)
-  if (call.by === 'role') return undefined
+  if (call.by === 'role' || (call.by === 'budget' && status !== 'cancelled')) return undefined
   const decision: RequestedDecision = { callId, decision: 'reject', input: undefined, reason: undefined }
   if (status === 'cancelled') return decision
   if (isQuestionId(callId) && answerSchemaOf(call.input)) {

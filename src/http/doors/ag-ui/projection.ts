@@ -104,7 +104,9 @@ export class AgUiProjection implements Projection<AgUiEvent> {
   private toInterruption(event: InterruptEvent, usage: TokenUsage[]): AgUiEvent[] {
     const { threadId, runId } = this.run
     const open = openOf(event.calls, this.part)
-    const requests = open.flatMap((call) => (isQuestionId(call.callId) ? [] : this.calls.request(call.callId, call.tool, call.input)))
+    const requests = open.flatMap((call) =>
+      isQuestionId(call.callId) || call.by === 'budget' ? [] : this.calls.request(call.callId, call.tool, call.input),
+    )
     const interrupts = open.filter(({ by }) => by !== 'client').map(toInterrupt)
     const pendingToolCallIds = open.map(({ callId }) => callId)
     const outcome = interrupts.length > 0 ? { type: 'interrupt' as const, interrupts } : { type: 'success' as const, pendingToolCallIds }

@@ -15,7 +15,7 @@ import {
   type Projection,
   type RunStream,
 } from '../../send-run.ts'
-import { eventStream, ClientToolAnswer, ChatBody, ChainAnswer, ApprovalAnswer } from '../../schemas/chat.ts'
+import { eventStream, ClientToolAnswer, ChatBody, ChainAnswer, ApprovalAnswer, BudgetAnswer } from '../../schemas/chat.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { toAnswerStep } from '../../../runs/log/outcome.ts'
 import type { LastEvent } from '../../../runs/run.ts'
@@ -95,7 +95,9 @@ ${chatErrors}
       response: replies(
         {
           200: ChainAnswer,
-          202: Type.Union([ApprovalAnswer, ClientToolAnswer], { description: 'Tool calls wait for approval, or for the client.' }),
+          202: Type.Union([ApprovalAnswer, BudgetAnswer, ClientToolAnswer], {
+            description: 'Tool calls wait for approval, or for the client; or a budget is used up.',
+          }),
         },
         400,
         409,
@@ -143,7 +145,7 @@ data: {"id":"0199f3c2-7c1e-7d51-b0ab-3f6f1d0c8a11","token":"North","agent_step":
 | \`length\`, \`content_filter\` | was ended by the model before its text was complete |
 | \`max_iterations\`, \`timeout\` | reached \`max_iterations\` or \`max_execution_time\` of the configuration; the answer is the best so far |
 | \`tool_calls\` | waits for the output of client tools; \`client_tool_calls\` lists the calls |
-| \`approval_required\` | waits for decisions; \`approval_required\` lists the calls |
+| \`approval_required\` | waits for decisions; \`approval_required\` lists the calls, \`budget_required\` names a budget that is used up |
 | \`cancelled\` | was cancelled |
 | \`schema_mismatch\` | has no answer that fits its schema; \`error\` says why |
 | \`error\` | failed; \`error\` says why |

@@ -50,6 +50,10 @@ export function toAskResult(
 function toApprovalText(requestId: string, output: string, calls: readonly PendingCall[]): string {
   const callTexts = (toApprovalRequired(requestId, calls)?.calls ?? []).map((call) => JSON.stringify(call))
   const outputLines = output === '' ? [] : [output, '']
-  const instructions = `For each call: {"tool_call_id": ..., "decision": "approve" or "reject"}. Then the answer is at GET /core/v1/runs/${requestId}.`
+  const decisions = callTexts.length > 0 ? ['For each call: {"tool_call_id": ..., "decision": "approve" or "reject"}.'] : []
+  const extension = calls.some(({ by }) => by === 'budget')
+    ? ['For the budget: {"decision": "extend", "limit": {"usd": ...}} or {"decision": "reject"}.']
+    : []
+  const instructions = [...decisions, ...extension, `Then the answer is at GET /core/v1/runs/${requestId}.`].join(' ')
   return [...outputLines, toWaitingText(requestId, calls), ...callTexts, instructions].join('\n')
 }

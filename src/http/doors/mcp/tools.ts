@@ -79,6 +79,17 @@ const askOutput: McpTool['outputSchema'] = {
       },
       required: ['request_id', 'calls'],
     },
+    budget_required: {
+      type: 'object',
+      description: 'The budget that is used up; the output is the answer so far.',
+      properties: {
+        request_id: { type: 'string' },
+        budget: { type: 'string' },
+        needed: { type: 'object' },
+        resets_at: { type: 'string' },
+      },
+      required: ['request_id', 'budget', 'needed'],
+    },
   },
   required: ['output', 'session_id', 'request_id'],
 }

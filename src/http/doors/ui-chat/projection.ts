@@ -147,18 +147,20 @@ export class UiMessageProjection implements Projection<UiPart> {
 
   /**
    * The page runs its own tools, and the user decides on calls of the agent's. Another person decides on the calls `by: role`, so the page shows
-   * them without a request.
+   * them without a request, and on a budget, which is no call.
    */
   private toInterruption(calls: readonly PendingCall[]): UiPart[] {
     const ids = new Set(this.open.map(({ callId }) => callId))
     const waiting = ids.size > 0 ? calls.filter(({ callId }) => ids.has(callId)) : calls
     const requests = waiting.flatMap(({ callId, tool, input, by }) => {
       if (by === 'client') return this.toInput({ id: callId, tool, input }, {})
+      if (by === 'budget') return [toPart('data-budget', { id: callId, data: input })]
       const toolCallId = toCallId(callId)
       const request = by === 'caller' ? [toPart('tool-approval-request', { approvalId: callId, toolCallId })] : []
       return [...this.toInput({ id: toolCallId, tool, input }, by === 'caller' ? approvedTool : ownTool), ...request]
     })
-    return [...requests, ...this.closeStep(), this.toFinish('tool-calls', interruptReason(calls))]
+    const isForBudgets = calls.every(({ by }) => by === 'budget')
+    return [...requests, ...this.closeStep(), this.toFinish(isForBudgets ? 'other' : 'tool-calls', interruptReason(calls))]
   }
 
   private toEnd(event: EndEvent, files: readonly AnswerFile[]): UiPart[] {

@@ -200,7 +200,7 @@ function toDecision({ state, approval, output, errorText }: Part, { callId, by }
     if (state === 'output-available') return [{ callId, decision: 'output', output: (output ?? null) as JsonValue }]
     return state === 'output-error' ? [{ callId, decision: 'error', error: errorText ?? '' }] : []
   }
-  if (by === 'role' || state !== 'approval-responded') return []
+  if (by !== 'caller' || state !== 'approval-responded') return []
   const decision = approval?.approved === true ? 'approve' : 'reject'
   return [{ callId, decision, input: undefined, reason: approval?.reason?.trim() || undefined }]
 }
