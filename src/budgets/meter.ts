@@ -22,7 +22,7 @@ export interface MeterPlan {
 }
 
 export interface MeterDeps {
-  store: Pick<BudgetStore, 'reserve' | 'warn'>
+  store: Pick<BudgetStore, 'reserve' | 'settle' | 'warn'>
   clock: StoreClock
   /** The id of the process. */
   holder: string
@@ -70,7 +70,7 @@ export class StoreClock {
 /** Pays for the model calls of a run, or of a job. */
 export class Meter implements ModelMeter {
   /** What attempts did cost that no commit has settled; the commit of the turn takes them. */
-  readonly unsettled: Settlement[] = []
+  unsettled: readonly Settlement[] = []
   /** Set after a person has refused to raise a limit: the run ends as with `stop`, and no further call offers tools. */
   rejected: BudgetSpent | undefined
   private readonly payer: Payer & { fence: number }
@@ -106,10 +106,15 @@ export class Meter implements ModelMeter {
         const usage = usageOf({ reply, error, input, output: output + reasoningTokens, received })
         const settlement = { id: held.id, cost: amountOf(usage, prices) }
         this.deps.keepCost(held, settlement.cost)
-        if (this.payer.fence > 0) this.unsettled.push(settlement)
+        if (this.payer.fence > 0) this.unsettled = [...this.unsettled, settlement]
         else this.deps.settle(settlement)
       },
     }
+  }
+
+  /** Forgets what is settled now. */
+  settled(settlements: readonly Settlement[]): void {
+    this.unsettled = this.unsettled.filter((settlement) => !settlements.includes(settlement))
   }
 
   /** Vectors may arrive after the end of the run that asked for them, so their attempts are settled on their own. */
@@ -156,6 +161,10 @@ export class Meter implements ModelMeter {
         this.warn(accounts, reserved.states)
         return { id, accounts, amount }
       }
+      if (this.unsettled.length > 0) {
+        await this.settleNow()
+        continue
+      }
       const left = tightest(reserved.states)
       if (tries === maxTries || !shrink(left)) throw this.refusal(accounts, reserved.states, least)
     }
@@ -168,6 +177,13 @@ export class Meter implements ModelMeter {
     const { nanoUsd, tokens } = tightest(readable.flatMap((account) => this.deps.find(account) ?? []))
     const parts = [nanoUsd !== undefined && `usd=${toDecimal(nanoUsd)}`, tokens !== undefined && `tokens=${Math.max(0, tokens)}`]
     return parts.filter((part) => part !== false).join(', ') || undefined
+  }
+
+  /** Attempts that are over hold more than they did cost, until the next commit of the run settles them. */
+  private async settleNow(): Promise<void> {
+    const settlements = this.unsettled
+    await this.deps.store.settle(this.payer.tenant, settlements)
+    this.settled(settlements)
   }
 
   private refusal(accounts: readonly Account[], states: readonly AccountState[], least: Amount): BudgetSpent {

@@ -97,7 +97,7 @@ export async function storeNext(
   }
   const settlements = run.meter && settlementsOf(run.meter)
   await store(progress.checkpoints + 1, data, settlements)
-  run.meter?.unsettled.splice(0, settlements?.length)
+  if (settlements) run.meter?.settled(settlements)
   progress.checkpoints++
   progress.storedMessages = upTo.messages
   progress.storedUsage = upTo
@@ -110,7 +110,7 @@ export async function storeNext(
 
 /** What model calls did cost since the last commit; undefined for nothing. */
 export function settlementsOf({ unsettled }: Meter): Settlements {
-  return unsettled.length > 0 ? [...unsettled] : undefined
+  return unsettled.length > 0 ? unsettled : undefined
 }
 
 /** True where there is progress since the last checkpoint. */
