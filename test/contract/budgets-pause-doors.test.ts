@@ -5,7 +5,10 @@ import { callOf, fakeTool } from '../fixtures/tools.ts'
 
 /** The first call of the model costs 0.001 USD, so that the second one finds the budget used up. */
 const usage = { input: 100, output: 300 }
-const script = [{ ...callOf('refund'), usage }, { text: 'It is done.', usage }]
+const script = [
+  { ...callOf('refund'), usage },
+  { text: 'It is done.', usage },
+]
 const budgets = [{ name: 'caller-day', scope: 'caller', window: 'day', limit: { usd: 0.0015 }, on_exceeded: 'pause' }]
 const messages = [{ role: 'user', content: 'Refund order 7.' }]
 
@@ -40,11 +43,10 @@ test('Pause: OpenAI clients read which budget is used up, and get the rest with 
 test('Pause: a response of OpenAI is incomplete and names the budget', async (t) => {
   const { post } = await start(t)
   const { body } = await post('/v1/responses', { model: 'agent-core', input: 'Refund order 7.' })
-  assert.deepEqual([body.status, body.incomplete_details, body.budget_required.budget], [
-    'incomplete',
-    { reason: 'approval_required' },
-    'caller-day',
-  ])
+  assert.deepEqual(
+    [body.status, body.incomplete_details, body.budget_required.budget],
+    ['incomplete', { reason: 'approval_required' }, 'caller-day'],
+  )
 })
 
 test('Pause: AG-UI has an interrupt without a tool call, which a cancellation ends', async (t) => {
@@ -54,7 +56,10 @@ test('Pause: AG-UI has an interrupt without a tool call, which a cancellation en
   const { outcome } = eventsIn((await post('/ag-ui', asked)).text).at(-1)
   const [interrupt] = outcome.interrupts
   const { reason, message, toolCallId, metadata } = interrupt
-  assert.deepEqual([outcome.type, reason, toolCallId, metadata.by, metadata.budget], ['interrupt', 'budget_required', undefined, 'budget', 'caller-day'])
+  assert.deepEqual(
+    [outcome.type, reason, toolCallId, metadata.by, metadata.budget],
+    ['interrupt', 'budget_required', undefined, 'budget', 'caller-day'],
+  )
   assert.match(message, sentence)
   const resume = [{ interruptId: interrupt.id, status: 'cancelled' }]
   const ended = await client.request('POST', '/ag-ui', { body: { ...asked, runId: 'r2', resume }, headers: { 'request-id': 'r2' } })
