@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BudgetSpent } from '../agent/meter.ts'
+import { BudgetSpent, toRefusal } from '../agent/meter.ts'
 import { ModelError, type Model, type ModelReply, type ModelRequest, type ModelUsage } from '../agent/model.ts'
 import type { Budget } from '../configuration/budget-schema.ts'
 import type { ModelPrices } from '../configuration/model-schema.ts'
@@ -73,6 +73,16 @@ function setUp({ budgets = [budget({ usd: 1 })], prices = () => cheap, clock = (
       if (!accounts.every((account) => canPay(stateOf(account), amount))) return { isHeld: false, states: accounts.map(stateOf) }
       held.push(reservation)
       return { isHeld: true, states: accounts.map(stateOf) }
+    },
+    async settle(_: string, settlements: readonly Settlement[]) {
+      for (const { id, cost } of settlements) {
+        held.splice(
+          held.findIndex((reservation) => reservation.id === id),
+          1,
+        )
+        spent.nanoUsd += cost.nanoUsd
+        spent.tokens += cost.tokens
+      }
     },
     warn: async (_: string, { budget: name }: Account) => warned.push(name) === 1,
   }
@@ -220,10 +230,25 @@ test('a warning is sent when spent and reserved reach the share, once', async ()
   assert.deepEqual(warned, ['caller-day'])
 })
 
-test('after a refused pause the meter stops instead of pausing again', async () => {
+test('attempts that are over are settled before a call is refused or gets a shorter answer', async () => {
+  const { meter, spent } = setUp({ budgets: [budget({ tokens: 1000 })] })
+  const first = await meter.hold(model, request({ options: { maxOutputTokens: 500 } }))
+  const second = await meter.hold(model, request({ options: { maxOutputTokens: 200 } }))
+  first.end({ reply: replyOf(used(10, 5)) }, 0)
+  second.end({ reply: replyOf(used(10, 5)) }, 0)
+  assert.equal((await meter.hold(model, request({ options: { maxOutputTokens: 700 } }))).request.options?.maxOutputTokens, 700)
+  assert.deepEqual([spent.tokens, meter.unsettled], [30, []])
+})
+
+test('after a refused pause the meter stops instead of pausing again, and pays for no call that offers tools', async () => {
   const { meter } = setUp({ budgets: [budget({ tokens: 0 }, { on_exceeded: 'pause' })] })
   const refusal = () => meter.hold(model, request()).catch((error: BudgetSpent) => error.onExceeded)
   assert.equal(await refusal(), 'pause')
-  meter.isRejected = true
+  meter.rejected = toRefusal({ callId: 'c', tool: 'caller-day', input: { needed: { tokens: 1 } }, by: 'budget' })
   assert.equal(await refusal(), 'stop')
+  const rich = setUp()
+  rich.meter.rejected = meter.rejected
+  const tools = [{ name: 'add', description: '', schema: {}, effect: 'read' as const }]
+  await assert.rejects(rich.meter.hold(model, request({ tools })), meter.rejected)
+  assert.ok(await rich.meter.hold(model, request()))
 })
