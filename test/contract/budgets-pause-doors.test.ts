@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
+import { TaskState, type Task } from '@a2a-js/sdk'
+import { Client as McpClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { ask as message, connect } from '../fixtures/a2a-client.ts'
 import { startService } from '../fixtures/service.ts'
 import { callOf, fakeTool } from '../fixtures/tools.ts'
 
@@ -21,7 +24,7 @@ async function start(t: TestContext) {
     const body = { decision: 'extend', limit: { usd: 0.1 } }
     return (await service.as({ sub: 'root', roles: ['admin'] })).request('POST', '/core/v1/runs/r1/approvals', { body })
   }
-  return { client, post, extend }
+  return { service, client, post, extend }
 }
 
 const sentence = /^The run waits, because budget caller-day is used up until \S+T00:00:00\.000Z\./
@@ -77,4 +80,33 @@ test('Pause: a page of the AI SDK gets the budget as data, and no call to decide
     parts.some(({ type }) => type === 'tool-approval-request'),
     false,
   )
+})
+
+test('Pause: an A2A task requires input, names the budget, and is ended by the text "reject"', async (t) => {
+  const { service } = await start(t)
+  const a2a = await connect(service)
+  const waiting = (await a2a.sendMessage(message('Refund order 7.'))) as Task
+  assert.equal(waiting.status?.state, TaskState.TASK_STATE_INPUT_REQUIRED)
+  const [first, second] = waiting.status.message!.parts.map(({ content }) => content)
+  assert.ok(first?.$case === 'text' && second?.$case === 'data')
+  assert.match(first.value, sentence)
+  assert.equal(second.value.budget_required.budget, 'caller-day')
+  await assert.rejects(a2a.sendMessage(message('approve', { taskId: waiting.id })), /waits for a budget: extend or reject/)
+  const ended = (await a2a.sendMessage(message('reject', { taskId: waiting.id }))) as Task
+  assert.equal(ended.status?.state, TaskState.TASK_STATE_FAILED)
+})
+
+test('Pause: an MCP client reads which budget is used up, and how it is raised', async (t) => {
+  const { service } = await start(t)
+  const { key } = await service.key()
+  const mcp = new McpClient({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' } })
+  const requestInit = { headers: { 'x-service-access': key, 'request-id': 'r1' } }
+  await mcp.connect(new StreamableHTTPClientTransport(new URL(`${service.url}/mcp`), { requestInit }))
+  t.after(() => mcp.close())
+  const paused = await mcp.callTool({ name: 'ask', arguments: { message: 'Refund order 7.' } })
+  const { budget_required: required } = paused.structuredContent as { budget_required?: { budget: string } }
+  const [content] = paused.content as { text: string }[]
+  assert.equal(required?.budget, 'caller-day')
+  assert.match(content!.text, sentence)
+  assert.match(content!.text, /For the budget: \{"decision": "extend"/)
 })
