@@ -133,7 +133,8 @@ export class Meter implements ModelMeter {
 
   /** Settles what no commit will settle: the run has gone to another process, or could not be stored. */
   settleRest(): void {
-    for (const settlement of this.unsettled.splice(0)) this.deps.settle(settlement)
+    for (const settlement of this.unsettled) this.deps.settle(settlement)
+    this.unsettled = []
   }
 
   /** Holds an amount, or a smaller one. */
