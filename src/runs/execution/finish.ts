@@ -35,7 +35,7 @@ export async function finish(run: LiveRun, progress: Progress, error: ErrorBody 
     // A repeat continues from the last checkpoint and repeats no finished call.
     if (ended.continuable && hasUnstored(progress)) await checkpoint(run, progress, deps.store)
     const next = await run.times.during('store', () => deps.store.finish(run.key, run.fence, ended))
-    run.meter?.unsettled.splice(0)
+    if (ended.settlements) run.meter?.settled(ended.settlements)
     run.log.append(end)
     if (ended.jobs.length > 0) deps.jobs.wake(...ended.jobs.map(({ kind }) => kind))
     return next
