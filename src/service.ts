@@ -91,7 +91,14 @@ export async function createService(options: ServiceOptions): Promise<Service> {
 
   const publicUrl = () => settings.publicUrl ?? frontDoor?.url ?? boundAddress(app, settings.host)
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, { signal })
-  const { budgets, budgetStore, overrideRules, ...budgeting } = openBudgets(database, { agent, settings, holder: holder.id, now, newId, log })
+  const { budgets, budgetStore, overrideRules, ...budgeting } = openBudgets(database, {
+    agent,
+    settings,
+    holder: holder.id,
+    now,
+    newId,
+    log,
+  })
   followAgent(agent, budgets)
   const common = { agent, budgets, holder: holder.id, database, settings, jobs, bus, now, newId, sleep: pause, log }
   const files = await openFiles(stack, { ...common, bytes, sessions: sessionStore, signing, publicUrl, knowledgeStore, root: tools.files })
