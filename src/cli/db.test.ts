@@ -10,7 +10,7 @@ test('migrate creates and updates a database, and reports the migrations', async
   const folder = await createFolder(t)
   const first = await runIn(folder, ['db', 'migrate'])
   assert.deepEqual({ code: first.code, err: first.err }, { code: 0, err: '' })
-  assert.match(first.out, /^Migrated: 0001-schema\.\n$/)
+  assert.match(first.out, /^Migrated: 0001-schema, 0034-budgets\.\n$/)
   assert.deepEqual(await runIn(folder, ['db', 'migrate']), { code: 0, out: 'The database is up to date.\n', err: '' })
 })
 
@@ -41,7 +41,7 @@ test('a database of an old unreleased build is refused, with what to do', async 
   const folder = await createFolder(t)
   await runIn(folder, ['db', 'migrate'])
   const database = new DatabaseSync(path.join(folder, '.agent-core', 'agent-core.db'))
-  database.exec("update kysely_migration set name = '0001-initial'")
+  database.exec("update kysely_migration set name = '0001-initial' where name = '0001-schema'")
   database.close()
   const { code, out, err } = await runIn(folder, ['db', 'migrate'])
   assert.deepEqual({ code, out }, { code: 1, out: '' })
@@ -56,7 +56,7 @@ test('a migration that fails is reported with its cause', async (t) => {
   await writeFile(path.join(folder, 'agent.yaml'), '')
   await runIn(folder, ['db', 'migrate'])
   const database = new DatabaseSync(path.join(folder, '.agent-core', 'agent-core.db'))
-  database.exec("delete from kysely_migration where name = '0001-schema'")
+  database.exec("delete from kysely_migration")
   database.close()
   for (const args of [['serve'], ['db', 'migrate']]) {
     const { code, err } = await runIn(folder, args)
