@@ -50,6 +50,8 @@ export class Indexer {
   private readonly options: IndexerOptions
   private readonly tasks = new Map<Tier, Task>()
   private readonly closing = new AbortController()
+  /** Aborted by a tier that comes while the others wait: the failure of one tier, such as a budget that is used up, holds up no other. */
+  private wake = new AbortController()
   private running: Promise<void> | undefined
   private isSwept = false
 
@@ -60,6 +62,7 @@ export class Indexer {
   /** Starts, or goes on after passages were added. Resolves when vectors that are already stored have been loaded; never rejects. */
   index(tier: Tier, tenant?: string): Promise<void> {
     const task = this.tasks.get(tier) ?? { tier, tenant, loaded: this.loadFirst(tier), failures: 0, notBefore: 0 }
+    if (!this.tasks.has(tier)) this.wake.abort()
     this.tasks.set(tier, task)
     this.running ??= this.run()
       .catch(() => undefined)
@@ -94,8 +97,14 @@ export class Indexer {
       const due = [...tasks.values()].filter(({ notBefore }) => notBefore <= performance.now())
       for (const task of due) await this.attempt(task)
       const next = Math.min(...[...tasks.values()].map(({ notBefore }) => notBefore))
-      if (Number.isFinite(next)) await this.sleep(Math.max(1, next - performance.now()))
+      if (Number.isFinite(next)) await this.rest(Math.max(1, next - performance.now()))
     }
+  }
+
+  private async rest(ms: number): Promise<void> {
+    const signal = AbortSignal.any([this.closing.signal, this.wake.signal])
+    await sleep(ms, undefined, { signal, ref: false }).catch(() => undefined)
+    this.wake = new AbortController()
   }
 
   private async sleep(ms: number): Promise<void> {
