@@ -13,15 +13,22 @@ function registerSummaryContract(database: () => Database): void {
     const parts = storeOf(database())
     const { run, turn } = await parts.start({ messages: [human('a'), ai('b'), human('c')] })
     await parts.store.finish(run, 1, endOf(turn))
-    return { ...parts, key: turn.session, summaries: createSummaryStore(database(), parts.store) }
+    return { ...parts, run, key: turn.session, summaries: createSummaryStore(database(), parts.store) }
   }
 
   test('a window moves together with its summary, and the next run gets both', async () => {
-    const { store, newRun, tenant, key, summaries } = await setUp()
-    assert.deepEqual(await summaries.window(tenant, key), { start: 0, summary: undefined })
+    const {
+      store,
+      newRun,
+      run: { owner },
+      tenant,
+      key,
+      summaries,
+    } = await setUp()
+    assert.deepEqual(await summaries.window(tenant, key), { owner, start: 0, summary: undefined })
     const summary = { text: 'ü\0 "b"', system: 'S' }
     assert.equal(await summaries.moveWindow(tenant, key, { start: 0, end: 2, summary }), true)
-    assert.deepEqual(await summaries.window(tenant, key), { start: 2, summary })
+    assert.deepEqual(await summaries.window(tenant, key), { owner, start: 2, summary })
     const run = newRun()
     assert.deepEqual(await running(store, run), { session: key, messageIndex: 4, messageCount: 5, windowStart: 2, summary })
   })
