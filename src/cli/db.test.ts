@@ -56,7 +56,7 @@ test('a migration that fails is reported with its cause', async (t) => {
   await writeFile(path.join(folder, 'agent.yaml'), '')
   await runIn(folder, ['db', 'migrate'])
   const database = new DatabaseSync(path.join(folder, '.agent-core', 'agent-core.db'))
-  database.exec("delete from kysely_migration")
+  database.exec('delete from kysely_migration')
   database.close()
   for (const args of [['serve'], ['db', 'migrate']]) {
     const { code, err } = await runIn(folder, args)
