@@ -2,7 +2,7 @@ import { type BudgetSpent, metered, meteredEmbedder } from '../agent/meter.ts'
 import type { AgentParts } from '../configuration/agent.ts'
 import { accountsOf } from './accounts.ts'
 import type { Account, AccountState, Amount, BudgetStore, Payer, Settlement } from './budget.ts'
-import { mostOf } from './estimate.ts'
+import { inputTokens, mostOf } from './estimate.ts'
 import { type Held, leastOutput, Meter, type MeterDeps, StoreClock } from './meter.ts'
 import { canPay, leftIn, refuse } from './refusal.ts'
 
@@ -86,12 +86,15 @@ export function createBudgets({ store, now, ...deps }: BudgetsOptions): Budgets 
     }
   }
 
-  function isAmple(tenant: string, account: Account): boolean {
+  function isAmple(tenant: string, account: Account, least: Amount): boolean {
     const entry = known.get(nameOf(tenant, account))
     if (!entry || entry.at < now() - freshMs) return false
     const { state } = entry
     const left = leftIn(state)
-    return (['nanoUsd', 'tokens'] as const).every((part) => (left[part] ?? Infinity) > (state.limit[part] ?? 0) * ampleShare)
+    return (
+      canPay(state, least) &&
+      (['nanoUsd', 'tokens'] as const).every((part) => (left[part] ?? Infinity) > (state.limit[part] ?? 0) * ampleShare)
+    )
   }
 
   return {
@@ -106,10 +109,13 @@ export function createBudgets({ store, now, ...deps }: BudgetsOptions): Budgets 
 
     async refusalOf(payer, agent, question) {
       const accounts = accountsOf(agent.config.budgets ?? [], payer, clock.now())
-      if (accounts.every((account) => isAmple(payer.tenant, account))) return undefined
+      const { config, model, findPrices } = agent
+      // At least the question and the system prompt are sent; tools, memories and earlier turns come on top, and are known to the first call.
+      const request = { system: config.instructions, messages: [{ role: 'user' as const, text: question }], tools: [] }
+      const least = mostOf(inputTokens(request), leastOutput, findPrices(model.name))
+      if (accounts.every((account) => isAmple(payer.tenant, account, least))) return undefined
       const states = await store.look(payer.tenant, accounts)
       keep(payer, states)
-      const least = mostOf(Math.ceil(Buffer.byteLength(question) / 2), leastOutput, agent.findPrices(agent.model.name))
       const index = states.findIndex((state) => !canPay(state, least))
       return index === -1 ? undefined : refuse(accounts[index]!, states[index]!, least, clock.now())
     },

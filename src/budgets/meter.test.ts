@@ -45,8 +45,10 @@ const replyOf = (usage: ModelUsage, more: Partial<ModelReply> = {}): ModelReply 
   ...more,
 })
 
+const noOthers: (spent: Amount) => unknown = () => undefined
+
 /** A store with one state for all windows, whose other calls `meanwhile` makes before each reservation. */
-function setUp({ budgets = [budget({ usd: 1 })], prices = () => cheap, clock = () => day, fence = 1, meanwhile = (_: Amount) => {} } = {}) {
+function setUp({ budgets = [budget({ usd: 1 })], prices = () => cheap, clock = () => day, fence = 1, meanwhile = noOthers } = {}) {
   const spent: Amount = { nanoUsd: 0, tokens: 0 }
   const held: Reservation[] = []
   const settled: Settlement[] = []

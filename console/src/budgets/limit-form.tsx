@@ -25,8 +25,7 @@ export function LimitForm({ budget, onSubmit, onCancel, isPending, error }: Limi
   const isComplete = Object.keys(before).every((part) => limit[part as keyof Amounts] !== undefined)
   const submit = (event: FormEvent): void => {
     event.preventDefault()
-    if (isComplete && !isPending)
-      onSubmit({ subject: subjectKeyOf(budget), limit: limit as NewLimit['limit'], until: untilOf(end, resetsAt, Date.now()) })
+    if (isComplete && !isPending) onSubmit({ subject: subjectKeyOf(budget), limit, until: untilOf(end, resetsAt, Date.now()) })
   }
   return (
     <form onSubmit={submit} className={styles.form}>
