@@ -62,3 +62,52 @@ browserTest('Chat: an answer that a budget has cut short says so', async (t) => 
   await field.press('Enter')
   await page.getByText('A budget is used up. This is the best answer that it could pay.').waitFor()
 })
+
+const admin = { sub: 'boss', roles: ['admin'] }
+/** A first call of 0.001 USD with a tool, which leaves too little for the second one. */
+const pausing = {
+  script: [{ ...callOf('add', { a: 1 }), text: 'I add.', usage: { input: 100, output: 300 } }, dear],
+  modelFields,
+  tools: [fakeTool('add', async () => ({ sum: 3 }))],
+  config: { budgets: [{ name: 'caller-day', scope: 'caller', window: 'day', limit: { usd: 0.0015 }, on_exceeded: 'pause' }] },
+}
+
+browserTest('Approvals: a run that a budget has paused goes on when its limit is raised', async (t) => {
+  const { page, open, service, checkAccessibility } = await openConsole(t, { ...pausing, who: admin })
+  const waiting = await service.client.chat('Add 1 and 2.', { 'request-id': 'paused' })
+  assert.equal(waiting.status, 202, waiting.text)
+  await open('/approvals')
+  const card = page.getByRole('article', { name: /caller-day/ })
+  await card.getByText('The budget caller-day is used up.').waitFor()
+  await card.getByText(/The run needs at least \$0\.000\d+ to go on\./).waitFor()
+  await checkAccessibility()
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await checkAccessibility()
+  const amount = card.getByRole('textbox', { name: 'Raise by USD' })
+  await amount.fill('')
+  assert.equal(await card.getByRole('button', { name: 'Extend' }).isDisabled(), true)
+  await amount.fill('0.01')
+  await card.getByRole('button', { name: 'Extend' }).press('Enter')
+  const outcome = page.getByRole('status', { name: 'Outcome of caller-day' })
+  await outcome.getByText('caller-day was extended.').waitFor()
+  await outcome.getByText('Four.').waitFor()
+  assert.equal((await service.client.run('paused')).body.status, 'success')
+})
+
+browserTest(
+  'Chat: a paused run says what it waits for; its caller may end it, and only a key with budgets.write may raise the limit',
+  async (t) => {
+    const { page, open, checkAccessibility } = await openConsole(t, pausing)
+    await open('/chat')
+    const field = page.getByRole('textbox', { name: 'Your question' })
+    await field.fill('Add 1 and 2.')
+    await field.press('Enter')
+    const card = page.getByRole('status', { name: 'Budget caller-day' })
+    await card.getByText('The budget caller-day is used up.').waitFor()
+    await card.getByText('A key with the permission budgets.write can raise the limit.').waitFor()
+    assert.equal(await card.getByRole('button', { name: 'Extend' }).count(), 0)
+    await checkAccessibility()
+    await card.getByRole('button', { name: 'Reject' }).click()
+    await page.getByText('A budget is used up. This is the best answer that it could pay.').waitFor()
+  },
+)

@@ -31,7 +31,7 @@ export function Outcome({ decided: { approval, decision }, onClose }: { decided:
       <div className={styles.outcomeText}>
         <p className={styles.outcomeHead}>
           <b>
-            {tool} was {decision === 'approve' ? 'approved' : 'rejected'}.
+            {tool} was {verbs[decision] ?? 'decided'}.
           </b>
           {run.data && <StatusBadge status={run.data.status} label={labels[run.data.status] ?? run.data.status} />}
           {!isForeign(run.error) && <Link href={runAddress({ request_id: id, issuer, sub }, me)}>Open the run</Link>}
@@ -52,6 +52,8 @@ export function Outcome({ decided: { approval, decision }, onClose }: { decided:
 function beginningOf(text: string): string {
   return text.length > maxCharacters ? `${text.slice(0, maxCharacters)}…` : text
 }
+
+const verbs: Partial<Record<Decided['decision'], string>> = { approve: 'approved', reject: 'rejected', extend: 'extended' }
 
 const labels: Record<string, string> = {
   pending: 'goes on',

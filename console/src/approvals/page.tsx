@@ -20,7 +20,7 @@ export function ApprovalsPage() {
   return (
     <>
       <PageHeader title="Approvals">
-        Calls of tools that wait for a decision.{' '}
+        Calls of tools, and runs without a budget, that wait for a decision.{' '}
         <span className={styles.keys}>
           <kbd className={styles.key}>j</kbd> and <kbd className={styles.key}>k</kbd> move between them.
         </span>
@@ -70,7 +70,7 @@ function NoApprovals() {
   return (
     <EmptyState icon={ShieldCheckIcon} title="Nothing waits for a decision">
       Some tools may act only after a person has agreed. Their calls appear here, with the question that led there. Which tools these are is
-      set on the screen Agent, under Approval of tools.
+      set on the screen Agent, under Approval of tools. A run that a budget has paused waits here too.
     </EmptyState>
   )
 }

@@ -22,6 +22,7 @@ interface AnswerItemProps {
 
 // Forms and previews are loaded with the first answer that needs a form or preview.
 const ApprovalCards = lazy(async () => ({ default: (await import('./approval-cards.tsx')).ApprovalCards }))
+const BudgetCard = lazy(async () => ({ default: (await import('./approval-cards.tsx')).BudgetCard }))
 const Artifacts = lazy(async () => ({ default: (await import('./artifacts.tsx')).Artifacts }))
 
 const noAnswer = createStore(emptyAnswer)
@@ -41,6 +42,7 @@ export function AnswerItem({ message, run, onAskAgain }: AnswerItemProps) {
       {answer.status === 'running' && answer.parts.length === 0 && <Waiting />}
       <Suspense fallback={null}>
         {answer.approval && <ApprovalCards approval={answer.approval} />}
+        {answer.budget && <BudgetCard pause={answer.budget} />}
         {artifacts.length > 0 && <Artifacts artifacts={artifacts} />}
       </Suspense>
       {answer.sources.length > 0 && <Sources sources={answer.sources} />}

@@ -1,8 +1,22 @@
-import { ShieldLockIcon } from '@primer/octicons-react'
+import { CreditCardIcon, ShieldLockIcon } from '@primer/octicons-react'
+import { BudgetDecision } from '../../parts/approval/budget-decision.tsx'
 import { CallDecision } from '../../parts/approval/call-decision.tsx'
 import type { Answer } from '../live/answer.ts'
 import { useOpenCalls } from '../queries.ts'
 import styles from './approval-cards.module.css'
+
+/** A budget that is used up, with the buttons to raise its limit or to end the run. */
+export function BudgetCard({ pause }: { pause: NonNullable<Answer['budget']> }) {
+  return (
+    <section className={styles.card} role="status" aria-label={`Budget ${pause.budget}`}>
+      <header className={styles.head}>
+        <CreditCardIcon />
+        <span className={styles.title}>The run waits for its budget</span>
+      </header>
+      <BudgetDecision requestId={pause.request_id} pause={pause} mayDecide />
+    </section>
+  )
+}
 
 type Approval = NonNullable<Answer['approval']>
 type Call = Approval['calls'][number]

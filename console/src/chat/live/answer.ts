@@ -52,6 +52,8 @@ export interface Answer {
   sources: Source[]
   /** Calls that wait for approval. */
   approval?: Schema<'ApprovalRequired'> | undefined
+  /** The budget that the run waits for. */
+  budget?: Schema<'BudgetRequired'> | undefined
   error?: Schema<'Error'> | undefined
 }
 
@@ -120,11 +122,20 @@ function endStep(parts: Part[], label: string, step: Step): void {
 }
 
 function stateAfter(chunk: Chunk): Partial<Answer> {
-  const { finish_reason: reason, approval_required: approval, error, usage } = chunk
-  if (reason === 'null') return { status: 'running', finishReason: null, approval: undefined, error: undefined }
-  if (reason === 'approval_required') return { status: 'waiting', finishReason: null, approval, usage }
+  const { finish_reason: reason, approval_required: approval, budget_required: budget, error, usage } = chunk
+  if (reason === 'null') return { status: 'running', finishReason: null, approval: undefined, budget: undefined, error: undefined }
+  if (reason === 'approval_required') return { status: 'waiting', finishReason: null, approval, budget, usage }
   const { generated_artifacts: artifacts = [], additional_context: context } = chunk
-  return { status: 'ended', finishReason: reason, approval: undefined, error, usage, artifacts, sources: toSources(context) }
+  return {
+    status: 'ended',
+    finishReason: reason,
+    approval: undefined,
+    budget: undefined,
+    error,
+    usage,
+    artifacts,
+    sources: toSources(context),
+  }
 }
 
 function isSubAgent(label: string): boolean {

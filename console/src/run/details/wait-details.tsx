@@ -4,7 +4,9 @@ import type { Span } from '../queries.ts'
 import { Fact, Section } from './fact.tsx'
 import styles from './details.module.css'
 
-const decisions = { approve: 'approved', reject: 'rejected', lapsed: 'expired without a decision' } as const
+const decisions = { approve: 'approved', reject: 'rejected', extend: 'the limit was raised', lapsed: 'expired without a decision' } as const
+
+const deciders = { caller: 'the caller', role: 'another person with runs.approve', budget: 'a person with budgets.write' } as const
 
 /** A call that needed an approval: the call, the decision, the deciding caller and the reason. */
 export function ApprovalDetails({ span: { attributes } }: { span: Span }) {
@@ -12,9 +14,9 @@ export function ApprovalDetails({ span: { attributes } }: { span: Span }) {
   return (
     <>
       <dl className={styles.facts}>
-        {tool && <Fact name="Tool">{tool}</Fact>}
+        {tool && <Fact name={by === 'budget' ? 'Budget' : 'Tool'}>{tool}</Fact>}
         <Fact name="Decision">{decision ? decisions[decision] : 'waiting'}</Fact>
-        <Fact name="May decide">{by === 'role' ? 'another person with runs.approve' : 'the caller'}</Fact>
+        <Fact name="May decide">{deciders[by ?? 'caller']}</Fact>
         {decider && <Fact name="Decided by">{`${decider.sub} (${decider.issuer})`}</Fact>}
         {reason && <Fact name="Reason">{reason}</Fact>}
         {expiry && !decision && (
