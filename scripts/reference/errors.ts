@@ -63,6 +63,7 @@ ${toTable(
     ['-32600', 'The body is not a JSON-RPC request.'],
     ['-32000', '`/a2a`: the key lacks the permission that the message names.'],
     ['-32000', '`/mcp`: a message of a batch is over the rate limit.'],
+    ['-32000', '`/a2a`, and tasks of `/mcp`: a budget is used up. `data` names the budget, and when it is whole again (`resets_at`).'],
     ['-32602', '`/mcp`: there is no such tool, prompt, resource or task, or the parameters are wrong.'],
     ['-32021', '`/mcp`: the client must declare a capability that the answer needs, such as the extension of tasks.'],
     ['-32020', '`/mcp`: a header differs from the message.'],

@@ -163,6 +163,7 @@ const notes: Readonly<Record<string, string | undefined>> = {
   length: 'The answer is incomplete: it reached the length limit.',
   content_filter: 'The answer is incomplete: the model provider withheld the rest.',
   max_iterations: 'This is the best answer so far: the run reached the step limit.',
+  budget_exceeded: 'This is the best answer so far: a budget is used up.',
   timeout: 'The answer is incomplete: the run reached the time limit.',
   cancelled: 'Cancelled.',
 }

@@ -92,9 +92,13 @@ async function continueRun(
   return { opening: { chat: Promise.resolve(chat) }, resumed: { requestId, part: { before, open: left } } }
 }
 
-/** Whether an error is about the run or its session. Refusals for load, limits and missing permissions stay HTTP errors. */
+/**
+ * Whether an error is about the run, its session, or a budget that is used up, whose reset the person in front of the page reads. Refusals for
+ * load, limits and missing permissions stay HTTP errors.
+ */
 function isOfRun(error: unknown): error is ServiceError {
-  return error instanceof ServiceError && error.retryAfter === undefined && error.code !== 'forbidden'
+  if (!(error instanceof ServiceError)) return false
+  return error.code === 'budget_exceeded' || (error.retryAfter === undefined && error.code !== 'forbidden')
 }
 
 /** The error for the person in front of the page, who attached pictures and knows no list `images`. */

@@ -63,6 +63,9 @@ const parseError = -32700
 /** JSON-RPC 2.0 Invalid Request: the body is not a JSON-RPC request. */
 export const invalidRequest = -32600
 
+/** JSON-RPC reserves -32000 for servers: a refusal for which the protocol has no code. */
+export const refusedCode = -32000
+
 export const RpcError = namedObject('JsonRpcError', 'A JSON-RPC error.', {
   jsonrpc: Type.Literal('2.0'),
   id: Type.Union([Type.String(), Type.Number(), Type.Null()]),

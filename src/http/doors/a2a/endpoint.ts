@@ -1,5 +1,5 @@
 import * as a2a from '@a2a-js/sdk'
-import { A2A_ERROR_CODE, A2AError, RequestMalformedError, restStatusFor, toJsonRpcError, toRestErrorBody } from '@a2a-js/sdk/errors'
+import { A2A_ERROR_CODE, A2AError, RequestMalformedError, restStatusFor, toRestErrorBody } from '@a2a-js/sdk/errors'
 import { JsonRpcTransportHandler, ServerCallContext, validateVersion, type A2ARequestHandler } from '@a2a-js/sdk/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ServiceError } from '../../../errors.ts'
@@ -7,7 +7,7 @@ import { fieldsOf } from '../../../json/shape.ts'
 import { sendEvents, startInTime, type StreamStart } from '../../server/sse.ts'
 import { type Caller, invalidRequest } from '../protocols.ts'
 import { currentCard, legacyVersion, versionOf } from './card.ts'
-import { toA2aError, withErrorMapping } from './errors.ts'
+import { budgetStatusOf, toA2aError, toRpcError, withErrorMapping } from './errors.ts'
 import { a2aTypeOf } from './google-status.ts'
 import { createRequestHandler } from './requests.ts'
 import type { A2aServices } from './task-runs.ts'
@@ -24,24 +24,25 @@ export async function answerRpc(services: A2aServices, caller: Caller, reply: Fa
   const start = streamingMethods.has(method) ? startInTime(reply) : undefined
   const toMessage = (error: unknown) => ({ jsonrpc: '2.0', id: id ?? null, error })
   const sendError = async (error: unknown) => {
-    if (start?.hasBegun) return sendTexts(reply, [toText(toMessage(error))])
     const cause = thrown()
+    const message = toMessage(budgetStatusOf(cause) ? toRpcError(cause) : error)
+    if (start?.hasBegun) return sendTexts(reply, [toText(message)])
     // A temporary refusal stays an HTTP error, so that the client gets `retry-after`.
-    if (cause instanceof ServiceError && cause.retryAfter !== undefined) throw cause
-    return reply.send(toMessage(error))
+    if (cause instanceof ServiceError && cause.retryAfter !== undefined && cause.code !== 'budget_exceeded') throw cause
+    return reply.send(message)
   }
   try {
     const response = await (
       await transportOf(handler, versionOf(request), method)
     ).handle(body, new ServerCallContext({ requestedVersion: versionOf(request) }))
     if (Symbol.asyncIterator in response)
-      return await sendStream(reply, start, response, toText, (error) => toText(toMessage(toJsonRpcError(toA2aError(error)))))
+      return await sendStream(reply, start, response, toText, (error) => toText(toMessage(toRpcError(error, thrown()))))
     if (!('error' in response)) return reply.send(response)
     // The library reports unreadable params as an internal error in the words of its code: send a clear error instead.
     const isUnreadable = thrown() === undefined && fieldsOf(response.error)['code'] === A2A_ERROR_CODE.INTERNAL_ERROR
     return await sendError(isUnreadable ? unreadableParams(method) : response.error)
   } catch (error) {
-    return await sendError(toJsonRpcError(toA2aError(error)))
+    return await sendError(toRpcError(error))
   } finally {
     start?.stop()
   }
@@ -66,7 +67,7 @@ function toEnvelope(value: unknown): Record<'jsonrpc' | 'id' | 'method' | 'param
 const streamingMethods = new Set<unknown>(['SendStreamingMessage', 'SubscribeToTask', 'message/stream', 'tasks/resubscribe'])
 
 function unreadableParams(method: unknown): unknown {
-  return toJsonRpcError(new RequestMalformedError(`The params do not fit the method ${String(method)}.`))
+  return toRpcError(new RequestMalformedError(`The params do not fit the method ${String(method)}.`))
 }
 
 /** The fault of a body that is not a JSON-RPC 2.0 request. The library would refuse such a body with -32602 and without a reason. */
@@ -99,6 +100,7 @@ export async function answerHttp(
   const { request } = caller
   const { handler, thrown } = withErrorMapping(createRequestHandler(services, caller, ['body', 'message']), caller)
   const { method } = operation
+  const fail = (error: unknown) => toFailure(thrown() ?? error)
   const start = operation.isStream ? startInTime(reply) : undefined
   try {
     const requestedVersion = versionOf(request)
@@ -107,15 +109,15 @@ export async function answerHttp(
     const { to } = messages[method]
     const work = handler[method] as (message: object, context: ServerCallContext) => unknown
     const answer = work(message, new ServerCallContext({ requestedVersion }))
-    if (start)
-      return await sendStream(reply, start, answer as AsyncGenerator<never, void>, (event) => toText(to!(event, message)), toFailure)
+    if (start) return await sendStream(reply, start, answer as AsyncGenerator<never, void>, (event) => toText(to!(event, message)), fail)
     const answered = (await answer) as never
     return await (to ? reply.type(a2aTypeOf(request)).send(to(answered, message)) : reply.code(204).send())
   } catch (error) {
-    if (start?.hasBegun) return await sendTexts(reply, [toFailure(error)])
+    if (start?.hasBegun) return await sendTexts(reply, [fail(error)])
     const mapped = toA2aError(error)
     // Errors without a counterpart in the protocol keep their status and headers.
-    if (mapped.name === 'A2AError' || mapped.name === 'JsonRpcTransportError') throw thrown() ?? error
+    const hasWord = Object.getPrototypeOf(mapped) !== A2AError.prototype && mapped.name !== 'JsonRpcTransportError'
+    if (!hasWord) throw thrown() ?? error
     return reply.code(restStatusFor(mapped)).type(a2aTypeOf(request)).send(toStatus(mapped))
   } finally {
     start?.stop()
@@ -178,7 +180,7 @@ function toStatus(error: A2AError) {
 }
 
 function toFailure(error: unknown): string {
-  return `event: error\n${toText(toStatus(toA2aError(error)))}`
+  return `event: error\n${toText(budgetStatusOf(error) ?? toStatus(toA2aError(error)))}`
 }
 
 function toText(message: unknown): string {

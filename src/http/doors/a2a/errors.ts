@@ -4,11 +4,13 @@ import {
   RequestMalformedError,
   TaskNotCancelableError,
   TaskNotFoundError,
+  toJsonRpcError,
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors'
 import type { A2ARequestHandler } from '@a2a-js/sdk/server'
-import { ServiceError, type ErrorCode } from '../../../errors.ts'
-import type { Caller } from '../protocols.ts'
+import { ServiceError, toErrorBody, type ErrorCode } from '../../../errors.ts'
+import { type Caller, refusedCode } from '../protocols.ts'
+import { toGoogleStatus, type GoogleStatus } from './google-status.ts'
 
 const errorClasses: Partial<Record<ErrorCode, new (message: string) => A2AError>> = {
   not_found: TaskNotFoundError,
@@ -23,17 +25,26 @@ const errorClasses: Partial<Record<ErrorCode, new (message: string) => A2AError>
   request_id_reused: RequestMalformedError,
 }
 
-/** JSON-RPC reserves -32000 for servers. A2A has no code for a missing permission. */
-const forbiddenCode = -32000
-
 /** Converts an error to an A2A error. Unexpected errors become "Internal server error." without details. */
 export function toA2aError(error: unknown): A2AError {
   if (error instanceof A2AError) return error
   if (!(error instanceof ServiceError) || error.code === 'internal') return new A2AError('Internal server error.')
   if (error.code === 'forbidden') {
-    return new JsonRpcTransportError({ jsonrpc: '2.0', id: null, error: { code: forbiddenCode, message: error.message } })
+    return new JsonRpcTransportError({ jsonrpc: '2.0', id: null, error: { code: refusedCode, message: error.message } })
   }
   return new (errorClasses[error.code] ?? A2AError)(error.message)
+}
+
+/** The error of a budget that is used up, for which A2A has no word. Undefined for other errors. */
+export function budgetStatusOf(error: unknown): GoogleStatus | undefined {
+  return error instanceof ServiceError && error.code === 'budget_exceeded' ? toGoogleStatus(toErrorBody(error)) : undefined
+}
+
+/** A JSON-RPC error. `cause`: the error of this service, if there is one. */
+export function toRpcError(error: unknown, cause: unknown = error): ReturnType<typeof toJsonRpcError> {
+  const status = budgetStatusOf(cause)
+  if (!status) return toJsonRpcError(toA2aError(error))
+  return { code: refusedCode, message: status.error.message, data: status.error.details }
 }
 
 export interface MappedHandler {

@@ -1,4 +1,4 @@
-import type { ErrorBody, Fault } from '../../../errors.ts'
+import { type ErrorBody, type Fault, isOfBudget } from '../../../errors.ts'
 import type { ErrorShape } from '../../server/error-reply.ts'
 
 /** An error of the HTTP+JSON binding: `google.rpc.Status` (A2A 1.0, 11.6). */
@@ -27,7 +27,8 @@ export const googleErrors: ErrorShape = {
 }
 
 /** Converts an error of this service. The A2A library, which has errors of its own, is not needed. */
-export function toGoogleStatus({ body, status_code, details }: ErrorBody): GoogleStatus {
+export function toGoogleStatus(error: ErrorBody): GoogleStatus {
+  const { body, status_code, details } = error
   // The binding has no 422: a request that is not valid is 400.
   const code = status_code === 422 ? 400 : status_code
   const faults = (details?.['errors'] ?? []) as Fault[]
@@ -38,7 +39,7 @@ export function toGoogleStatus({ body, status_code, details }: ErrorBody): Googl
       status: statusNames[code] ?? (code < 500 ? 'FAILED_PRECONDITION' : 'INTERNAL'),
       message: body,
       details: [
-        { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', ...reasonOf(code, details?.error_type) },
+        { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', ...reasonOf(code, details?.error_type), ...budgetIn(error) },
         ...(violations.length > 0 ? [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: violations }] : []),
       ],
     },
@@ -57,6 +58,13 @@ const statusNames: Record<number, string> = {
   415: 'INVALID_ARGUMENT',
   429: 'RESOURCE_EXHAUSTED',
   503: 'UNAVAILABLE',
+}
+
+/** Which budget is used up, and until when. Values of the metadata are texts. */
+function budgetIn(error: ErrorBody): { metadata?: Record<string, unknown> } {
+  if (!isOfBudget(error)) return {}
+  const { error_type: _, ...fields } = error.details!
+  return { metadata: Object.fromEntries(Object.entries(fields).filter(([, value]) => typeof value === 'string')) }
 }
 
 /** Reasons of the specification have its domain, the other errors that of this service. */

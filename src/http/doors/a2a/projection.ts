@@ -11,7 +11,17 @@ import { statusOfEnd } from '../../../runs/log/outcome.ts'
 import type { Projection } from '../../send-run.ts'
 import { stepText } from '../protocols.ts'
 import { dataPart } from './message.ts'
-import { newTask, states, toAnswer, toAnswerArtifact, toFileArtifacts, toStatus, toWaitingStatus, type TaskRef } from './tasks.ts'
+import {
+  newTask,
+  states,
+  toAnswer,
+  toAnswerArtifact,
+  toEndStatus,
+  toFileArtifacts,
+  toStatus,
+  toWaitingStatus,
+  type TaskRef,
+} from './tasks.ts'
 
 /** A run as updates of its task: steps as status updates, and the answer as an artifact with appended text. */
 export class TaskProjection implements Projection<StreamResponse> {
@@ -50,7 +60,7 @@ export class TaskProjection implements Projection<StreamResponse> {
     return [
       ...(value.length > 0 ? [this.toArtifactUpdate(toAnswerArtifact(value), { append: true, lastChunk: false })] : []),
       ...toFileArtifacts(files).map((artifact) => this.toArtifactUpdate(artifact, { append: false, lastChunk: true })),
-      this.toUpdate(toStatus(states[statusOfEnd(event.reason)], taskRef, errorOf(event)?.body), { finish_reason: event.reason }),
+      this.toUpdate(toEndStatus(states[statusOfEnd(event.reason)], taskRef, errorOf(event)), { finish_reason: event.reason }),
     ]
   }
 

@@ -15,6 +15,7 @@ import type { PendingCall } from '../../../agent/approval.ts'
 import type { Artifact as MadeFile, JsonValue } from '../../../agent/messages.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import type { Artifacts } from '../../../artifacts/artifacts.ts'
+import { isOfBudget, type ErrorBody } from '../../../errors.ts'
 import { parsePosition, toOffset } from '../../../json/offset.ts'
 import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
 import { storedEvents } from '../../../runs/parts.ts'
@@ -77,7 +78,7 @@ async function toTask(run: StoredRun, { links, open, changedAt }: TaskOptions): 
   const question = outcome?.input ?? run.request?.messages.at(-1)?.content ?? run.log?.input
   const answer = outcome ? [toAnswer(outcome.output, outcome.structured_output)] : []
   const files = run.endedAt === undefined ? [] : await withLinks(run, filesOf(storedEvents(run)), links)
-  const state = status === 'interrupted' ? toWaitingStatus(taskRef, open) : toStatus(states[status], taskRef, error?.body)
+  const state = status === 'interrupted' ? toWaitingStatus(taskRef, open) : toEndStatus(states[status], taskRef, error)
   return {
     ...newTask(taskRef, question ?? ''),
     status: { ...state, timestamp },
@@ -107,6 +108,13 @@ export function toStatus(state: TaskState, taskRef: TaskRef, text: string | unde
     message: text === undefined ? undefined : toMessage(taskRef, { role: Role.ROLE_AGENT, id, parts: [textPart(text)] }),
     timestamp: undefined,
   }
+}
+
+/** The status of a task that has ended. The message of a task that a budget has ended has the fields of the error as metadata. */
+export function toEndStatus(state: TaskState, taskRef: TaskRef, error: ErrorBody | undefined): TaskStatus {
+  const status = toStatus(state, taskRef, error?.body)
+  if (error && status.message && isOfBudget(error)) status.message.metadata = error.details
+  return status
 }
 
 /** The answer as text, and a structured answer as data too. */

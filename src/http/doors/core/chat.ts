@@ -144,6 +144,7 @@ data: {"id":"0199f3c2-7c1e-7d51-b0ab-3f6f1d0c8a11","token":"North","agent_step":
 | \`stop\` | is complete |
 | \`length\`, \`content_filter\` | was ended by the model before its text was complete |
 | \`max_iterations\`, \`timeout\` | reached \`max_iterations\` or \`max_execution_time\` of the configuration; the answer is the best so far |
+| \`budget_exceeded\` | used up a budget of the configuration; the answer is the best so far |
 | \`tool_calls\` | waits for the output of client tools; \`client_tool_calls\` lists the calls |
 | \`approval_required\` | waits for decisions; \`approval_required\` lists the calls, \`budget_required\` names a budget that is used up |
 | \`cancelled\` | was cancelled |

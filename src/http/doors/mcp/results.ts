@@ -1,7 +1,7 @@
 import type { BlobResourceContents, CallToolResult, ContentBlock, Result, TextResourceContents } from '@modelcontextprotocol/server'
 import type { Artifact, JsonValue } from '../../../agent/messages.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
-import { ServiceError, toErrorBody, type ErrorBody } from '../../../errors.ts'
+import { isOfBudget, ServiceError, toErrorBody, type ErrorBody } from '../../../errors.ts'
 import { isObject } from '../../../json/shape.ts'
 import type { Executed, ReturnedContent } from '../../../runs/tool-executions/tool-execution.ts'
 
@@ -81,9 +81,11 @@ function toBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }
 
-/** Converts an error to a tool error, which a model can read and act upon. */
-export function toFailure({ body, details }: ErrorBody): CallToolResult {
-  return { isError: true, content: [{ type: 'text', text: details ? `${details.error_type}: ${body}` : body }] }
+/** Converts an error to a tool error, which a model can read and act upon: models call again what has failed. */
+export function toFailure(error: ErrorBody): CallToolResult {
+  const { body, details } = error
+  const advice = isOfBudget(error) && details?.['resets_at'] !== undefined ? ' Another call does not help before.' : ''
+  return { isError: true, content: [{ type: 'text', text: `${details ? `${details.error_type}: ` : ''}${body}${advice}` }] }
 }
 
 /** Runs a tool call. Expected errors become tool errors; unexpected errors are thrown. */

@@ -14,10 +14,10 @@ import { nameTools } from '../../../agent/tool-names.ts'
 import type { ToolSet } from '../../../agent/tool.ts'
 import type { Artifacts } from '../../../artifacts/artifacts.ts'
 import type { AgentConfig } from '../../../configuration/schema.ts'
-import { ServiceError, type ErrorCode } from '../../../errors.ts'
+import { ServiceError, toErrorBody, type ErrorCode } from '../../../errors.ts'
 import { fieldsOf, isObject } from '../../../json/shape.ts'
 import type { DirectExecution } from '../../../runs/tool-executions/direct-execution.ts'
-import type { Caller } from '../protocols.ts'
+import { refusedCode, type Caller } from '../protocols.ts'
 import { ask } from './ask.ts'
 import { createReport, type McpCall, clientOf, tasksExtension, type Era } from './call.ts'
 import { artifactTemplate, completeArtifactId, documentTemplate, listResources, readResource, type ResourceServices } from './resources.ts'
@@ -190,6 +190,8 @@ async function withErrorMapping<T>({ request }: Caller, work: () => Promise<T>):
     return await work()
   } catch (error) {
     if (error instanceof ProtocolError) throw error
+    if (error instanceof ServiceError && error.code === 'budget_exceeded')
+      throw new ProtocolError(refusedCode, error.message, toErrorBody(error).details)
     if (error instanceof ServiceError && error.code !== 'internal') {
       const { InvalidParams, InternalError } = ProtocolErrorCode
       throw new ProtocolError(callersErrors.has(error.code) ? InvalidParams : InternalError, error.message)

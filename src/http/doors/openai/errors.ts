@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { type ErrorBody, type Fault, toParam } from '../../../errors.ts'
+import { type ErrorBody, type Fault, isOfBudget, toParam } from '../../../errors.ts'
 import type { ErrorShape } from '../../server/error-reply.ts'
 
 /** The error shape of OpenAI's API. */
@@ -19,7 +19,8 @@ export function openAiStatus(status: number): number {
 }
 
 /** Converts an error to the error shape of OpenAI's API. */
-export function toOpenAiError({ body, status_code: status, details }: ErrorBody): OpenAiError {
+export function toOpenAiError(error: ErrorBody): OpenAiError {
+  const { body, status_code: status, details } = error
   const fault = mostSpecific((details?.['errors'] ?? []) as Fault[])
   const [, ...path] = fault?.loc ?? []
   const param = path.length > 0 ? toParam(path) : null
@@ -27,7 +28,7 @@ export function toOpenAiError({ body, status_code: status, details }: ErrorBody)
   return {
     error: {
       message,
-      type: types[status] ?? (status < 500 ? 'invalid_request_error' : 'server_error'),
+      type: isOfBudget(error) ? noQuota : (types[status] ?? (status < 500 ? 'invalid_request_error' : 'server_error')),
       param,
       code: codeOf(fault, details),
     },
@@ -57,6 +58,9 @@ export const openAiErrors: ErrorShape = {
 function send(reply: FastifyReply, error: ErrorBody): FastifyReply {
   return reply.code(openAiStatus(error.status_code)).send(toOpenAiError(error))
 }
+
+/** The word of OpenAI for a limit that another attempt does not change; clients try again after a `rate_limit_error`. */
+export const noQuota = 'insufficient_quota'
 
 const types: Record<number, string> = { 401: 'authentication_error', 403: 'permission_error', 429: 'rate_limit_error' }
 

@@ -1,8 +1,10 @@
 import type { AnswerFile } from '../../../../artifacts/answer-files.ts'
+import { isOfBudget } from '../../../../errors.ts'
 import { errorOf } from '../../../../runs/log/outcome.ts'
 import { lastOfPart, lastReceived, usageBefore, type RunPart } from '../../../../runs/parts.ts'
 import type { LastEvent, LoggedEvent } from '../../../../runs/run.ts'
 import { isLastEvent } from '../../../../runs/log/event-log.ts'
+import { noQuota } from '../errors.ts'
 import { toResponseId, type ResponseKey } from '../ids.ts'
 import { approvalFields, fileFields, tokensSince } from '../output.ts'
 import { statusOf, type OutputItem } from './items.ts'
@@ -56,7 +58,7 @@ export function endedResponse(head: ResponseHead, output: readonly OutputItem[],
     ...openResponse(head, 'in_progress', output),
     status,
     completed_at: status === 'completed' ? Math.floor(endedAt / 1000) : null,
-    error: error && status === 'failed' ? { code: 'server_error', message: error.body } : null,
+    error: error && status === 'failed' ? { code: isOfBudget(error) ? noQuota : 'server_error', message: error.body } : null,
     incomplete_details: status === 'incomplete' ? { reason: incompleteReason(end) } : null,
     usage: toUsage(end, head.part),
     ...approvalFields(head.key.requestId, end),
@@ -71,7 +73,7 @@ export function endStatusOf(end: LastEvent): 'completed' | 'incomplete' | 'faile
 
 function incompleteReason(end: LastEvent): string {
   if (end.type === 'interrupt') return 'approval_required'
-  return end.reason === 'content_filter' ? end.reason : 'max_output_tokens'
+  return end.reason === 'content_filter' || end.reason === 'budget_exceeded' ? end.reason : 'max_output_tokens'
 }
 
 function toUsage({ usage }: LastEvent, part: RunPart): object {

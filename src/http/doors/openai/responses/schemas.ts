@@ -158,7 +158,9 @@ export const ResponseReply = Type.Object({
   status: Type.Enum(['queued', 'in_progress', 'completed', 'incomplete', 'failed', 'cancelled']),
   background: Type.Boolean(),
   error: orNull(Type.Object({ code: Type.String(), message: Type.String() })),
-  incomplete_details: orNull(Type.Object({ reason: Type.Enum(['max_output_tokens', 'content_filter', 'approval_required']) })),
+  incomplete_details: orNull(
+    Type.Object({ reason: Type.Enum(['max_output_tokens', 'content_filter', 'budget_exceeded', 'approval_required']) }),
+  ),
   model: Type.String(),
   instructions: orNull(Type.String()),
   metadata: Type.Record(Type.String(), Type.String()),
