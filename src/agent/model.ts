@@ -41,8 +41,16 @@ export interface ModelServer {
 
 /** Port: traces one model call, attempt by attempt. Must not throw. */
 export interface ModelCallTrace {
-  /** Called when an attempt at a model begins. */
-  attempt(model: Model, request: ModelRequest): ModelAttempt
+  /** Called when an attempt at a model begins. `held`: what is reserved for the attempt, where budgets limit what calls may cost. */
+  attempt(model: Model, request: ModelRequest, held?: PaidAmount): ModelAttempt
+  /** Called with the error of a meter that has not paid for an attempt, which is not made. Absent: nothing records it. */
+  refused?(model: Model, error: unknown): void
+}
+
+/** What an attempt may cost, or did cost: USD, 0 for a model without prices, and tokens. */
+export interface PaidAmount {
+  usd: number
+  tokens: number
 }
 
 export interface ModelAttempt {
@@ -50,8 +58,8 @@ export interface ModelAttempt {
   traceparent: string | undefined
   /** Called once at most: when the first text of the reply has arrived. */
   onFirstEvent?(): void
-  /** Called once: with the reply, the error, or neither when the consumer left early. */
-  end(outcome: { reply?: ModelReply; error?: ModelError }): void
+  /** Called once: with the reply, the error, or neither when the consumer left early. `settled`: what the attempt did cost, where it was paid for. */
+  end(outcome: { reply?: ModelReply; error?: ModelError }, settled?: PaidAmount): void
 }
 
 /** Port: pays for the attempts of model calls. Absent where nothing limits what calls may cost. */
@@ -68,11 +76,12 @@ export interface ModelMeter {
 export interface PaidAttempt {
   /** The request to send: the length of its answer is what was paid for. */
   request: ModelRequest
+  held: PaidAmount
   /**
-   * Called once, when the attempt is over: with the reply or the error, or neither after an abort. `received`: bytes of text that arrived. Must
-   * not throw.
+   * Called once, when the attempt is over: with the reply or the error, or neither after an abort. `received`: bytes of text that arrived.
+   * Returns what the attempt did cost. Must not throw.
    */
-  end(outcome: { reply?: ModelReply; error?: ModelError }, received: number): void
+  end(outcome: { reply?: ModelReply; error?: ModelError }, received: number): PaidAmount
 }
 
 export interface PaidTexts {

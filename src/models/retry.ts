@@ -4,10 +4,13 @@ import {
   ModelError,
   type Model,
   type ModelAttempt,
+  type ModelCallTrace,
+  type ModelMeter,
   type ModelReply,
   type ModelRequest,
   type ModelSink,
   type ModelUsage,
+  type PaidAttempt,
   addUsage,
 } from '../agent/model.ts'
 import { toModelError, type Origin } from './failures.ts'
@@ -91,13 +94,13 @@ async function tryOnce(
     await sent.sink({ type: 'retrying' })
   }
   const { trace, meter, ...asked } = request
-  const paid = meter && (await meter.hold(model, asked))
+  const paid = meter && (await holdFor(meter, model, asked, trace))
   if (paid && signal.aborted) {
     paid.end({ error: new ModelError('unavailable', 'The request was not sent.', { isFree: true }) }, 0)
     signal.throwIfAborted()
   }
   const plain = paid?.request ?? asked
-  const attempt = trace?.attempt(model, plain)
+  const attempt = trace?.attempt(model, plain, paid?.held)
   let outcome: Parameters<ModelAttempt['end']>[0] = {}
   let hasProviderCalls = false
   let received = 0
@@ -124,8 +127,16 @@ async function tryOnce(
     outcome = { error }
     return error
   } finally {
-    attempt?.end(outcome)
-    paid?.end(outcome, received)
+    attempt?.end(outcome, paid?.end(outcome, received))
+  }
+}
+
+async function holdFor(meter: ModelMeter, model: Model, request: ModelRequest, trace: ModelCallTrace | undefined): Promise<PaidAttempt> {
+  try {
+    return await meter.hold(model, request)
+  } catch (error) {
+    trace?.refused?.(model, error)
+    throw error
   }
 }
 

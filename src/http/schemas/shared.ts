@@ -64,11 +64,13 @@ const FaultReply = Type.Object({
   line: Type.Optional(Type.Integer({ description: 'The line in a YAML text that was sent, from 1.' })),
 })
 
-export const Amounts = Type.Object({ usd: Type.Optional(Type.Number()), tokens: Type.Optional(Type.Integer()) })
+export const amounts = { usd: Type.Optional(Type.Number()), tokens: Type.Optional(Type.Integer()) }
 
-/** Which budget is used up, of a BudgetExceeded. Amounts are shown to callers who may read the budget. */
-const budgetDetails = {
-  budget: Type.Optional(Type.String({ description: 'The name of the budget, of a BudgetExceeded.' })),
+export const Amounts = Type.Object(amounts)
+
+/** Which budget is used up. Amounts are shown to callers who may read the budget. */
+export const budgetDetails = {
+  budget: Type.Optional(Type.String({ description: 'The name of the budget that is used up.' })),
   scope: Type.Optional(Type.Enum([...budgetScopes])),
   window: Type.Optional(Type.Enum([...budgetWindows])),
   limit: Type.Optional(Amounts),

@@ -1,7 +1,7 @@
 import type { JsonValue } from '../../agent/messages.ts'
 import { errorOf, endWithoutSession } from '../log/outcome.ts'
 import { isLastEvent } from '../log/event-log.ts'
-import type { ModelRecord, HeldRecord, WaitRecord } from './recorder.ts'
+import type { BudgetRecord, ModelRecord, HeldRecord, WaitRecord } from './recorder.ts'
 import { type TraceSource, type DecidedCall, runSpanId, type SpanPart, type SpanStatus } from './span.ts'
 import { toModelPart, stepsIn, toStepPart, toTurnParts, type LoggedStep } from './turn-parts.ts'
 
@@ -45,7 +45,14 @@ export function toParts(source: TraceSource): SpanPart[] {
     stepsOfTurns.delete(part.id)
     return [part, modelParts[index]!, ...stepsOfTurn]
   })
-  const inner = [...toWaitParts(source), ...groups, ...stepParts.filter(isPlan), ...turnParts, ...[...stepsOfTurns.values()].flat()]
+  const inner = [
+    ...toWaitParts(source),
+    ...toBudgetParts(records),
+    ...groups,
+    ...stepParts.filter(isPlan),
+    ...turnParts,
+    ...[...stepsOfTurns.values()].flat(),
+  ]
   return [root, ...[...inner, ...approvalParts].sort((a, b) => a.started - b.started)]
 }
 
@@ -192,6 +199,22 @@ function decisionWaits(approvals: readonly DecidedCall[], holds: readonly HeldRe
   })
 }
 
+/** The spans of model calls that a budget could not pay for. */
+function toBudgetParts(records: TraceSource['records']): SpanPart[] {
+  return records
+    .filter((record): record is BudgetRecord => record.type === 'budget')
+    .map(({ at, callId, model, budget, needed, details }, index) => ({
+      id: `budget:${index + 1}`,
+      parent: callId ?? runSpanId,
+      kind: 'budget',
+      name: budget,
+      status: 'error',
+      started: at,
+      ended: at,
+      attributes: { model, needed: { ...needed }, ...(details as Record<string, JsonValue>) },
+    }))
+}
+
 function toMove(hold: HeldRecord, before: HeldRecord | undefined): SpanPart[] {
   const from = hold.from ?? before?.holder
   if (!hold.cause || from === hold.holder) return []
@@ -237,7 +260,7 @@ function toApprovalPart(call: DecidedCall, parent: string, endedAt: number | und
   return {
     id: `approval:${callId}`,
     parent,
-    kind: 'approval',
+    kind: by === 'budget' ? 'budget' : 'approval',
     name: tool,
     status,
     started: requestedAt,

@@ -1,6 +1,7 @@
 import type { TurnEvent } from '../../agent/events.ts'
 import type { Instruction } from '../../agent/messages.ts'
-import type { ModelErrorCode, ModelReply, ModelUsage, ModelAttempt, ModelCallTrace, RunTrace } from '../../agent/model.ts'
+import { BudgetSpent } from '../../agent/meter.ts'
+import type { ModelErrorCode, ModelReply, ModelUsage, ModelAttempt, ModelCallTrace, PaidAmount, RunTrace } from '../../agent/model.ts'
 import { roundSums, type PhaseSums, type PhaseTimes } from '../../concurrency/phase-times.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { costOf } from '../../configuration/model-schema.ts'
@@ -9,7 +10,7 @@ import { costOf } from '../../configuration/model-schema.ts'
  * Parts of a run's trace that the numbered events do not hold. The records of a run are stored with its checkpoints and its log, in order;
  * times are epoch milliseconds.
  */
-export type TraceRecord = HeldRecord | ModelRecord | InstructionRecord | WaitRecord | CutOffRecord | TimesRecord
+export type TraceRecord = HeldRecord | ModelRecord | InstructionRecord | WaitRecord | CutOffRecord | TimesRecord | BudgetRecord
 
 /** A process has begun to execute the run. */
 export interface HeldRecord {
@@ -63,6 +64,23 @@ export interface AttemptRecord {
   startedAt: number
   endedAt?: number
   error?: { type: ModelErrorCode; message: string }
+  /** What budgets held for the attempt, and what it did cost; absent for an agent without budgets. */
+  held?: PaidAmount
+  settled?: PaidAmount
+}
+
+/** A budget could not pay for a model call, which was not made. */
+export interface BudgetRecord {
+  type: 'budget'
+  at: number
+  /** The tool call in which the agent runs; absent for the run's own agent. */
+  callId?: string
+  model: string
+  budget: string
+  /** The least that the call would have needed. */
+  needed: Record<string, number>
+  /** What the caller of the run may know of the budget, as in the details of the error. */
+  details: Readonly<Record<string, unknown>>
 }
 
 /** The loop has given the model an instruction, such as a step of a plan. */
@@ -177,7 +195,7 @@ export class TraceRecorder {
       ...record,
       to: this.options.log.events.length,
       endedAt,
-      ...(attempts.length > 1 ? { attempts } : {}),
+      ...(attempts.length > 1 || attempts[0]?.held ? { attempts } : {}),
       usage,
       finish,
       ...(cost === undefined ? {} : { cost }),
@@ -214,15 +232,16 @@ export class TraceRecorder {
     const record = this.add(callId, now())
     const attempts: AttemptRecord[] = (record.attempts = [])
     return {
-      attempt(model, request): ModelAttempt {
-        const attempt: AttemptRecord = { model: model.name, startedAt: now() }
+      attempt(model, request, held): ModelAttempt {
+        const attempt: AttemptRecord = { model: model.name, startedAt: now(), ...(held && { held }) }
         attempts.push(attempt)
         const other = traced?.attempt(model, request)
         return {
           traceparent: other?.traceparent,
           onFirstEvent: () => void (record.firstTextAt = now()),
-          end(outcome) {
+          end(outcome, settled) {
             attempt.endedAt = now()
+            if (settled) attempt.settled = settled
             if (outcome.error) {
               attempt.error = { type: outcome.error.code, message: outcome.error.message.slice(0, maxMessage) }
               delete record.firstTextAt
@@ -231,7 +250,19 @@ export class TraceRecorder {
           },
         }
       },
+      refused: (model, error) => error instanceof BudgetSpent && this.refuse(record, { model: model.name, at: now(), error }),
     }
+  }
+
+  /** A call whose first attempt is refused was never made. A run that waits for its budget shows that as an approval. */
+  private refuse({ callId, attempts }: ModelRecord, { model, at, error }: { model: string; at: number; error: BudgetSpent }): void {
+    if (attempts?.length === 0) {
+      this.open.delete(callId)
+      this.calls--
+    }
+    if (error.onExceeded === 'pause') return
+    const { budget, needed, details } = error
+    this.complete.push({ type: 'budget', at, ...(callId !== undefined && { callId }), model, budget, needed, details })
   }
 
   private add(callId: string | undefined, startedAt: number): ModelRecord {

@@ -26,7 +26,7 @@ export interface DecidedCall extends PendingCall {
   newInput?: JsonObject
 }
 
-type SpanKind = 'run' | 'plan' | 'turn' | 'model' | 'tool' | 'sub_agent' | 'approval' | 'wait' | 'move'
+type SpanKind = 'run' | 'plan' | 'turn' | 'model' | 'tool' | 'sub_agent' | 'approval' | 'budget' | 'wait' | 'move'
 
 /** `waiting`: for the session, a decision or a reader. */
 export type SpanStatus = 'waiting' | 'running' | 'success' | 'error' | 'timeout' | 'cancelled'

@@ -147,13 +147,14 @@ function statusOf({ usage, attempts, endedAt }: ModelRecord, hasEnded: boolean):
   return endedAt !== undefined && attempts?.at(-1)?.error ? 'error' : 'cancelled'
 }
 
-function toAttempt({ model, startedAt, endedAt, error }: AttemptRecord, status: SpanStatus): JsonValue {
+function toAttempt({ model, startedAt, endedAt, error, held, settled }: AttemptRecord, status: SpanStatus): JsonValue {
   return {
     model,
     status: error ? 'error' : status,
     started_at: toIso(startedAt),
     ended_at: endedAt === undefined ? null : toIso(endedAt),
     ...(error ? { error_type: error.type, error: error.message } : {}),
+    ...(held ? { held: { ...held }, settled: settled ? { ...settled } : null } : {}),
   }
 }
 

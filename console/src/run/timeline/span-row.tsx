@@ -3,6 +3,7 @@ import {
   ChevronDownIcon,
   ChevronRightIcon,
   CpuIcon,
+  CreditCardIcon,
   DependabotIcon,
   HourglassIcon,
   IterationsIcon,
@@ -27,6 +28,7 @@ const icons: Record<Span['kind'], Icon> = {
   tool: ToolsIcon,
   sub_agent: DependabotIcon,
   approval: ShieldCheckIcon,
+  budget: CreditCardIcon,
   wait: HourglassIcon,
   move: ArrowSwitchIcon,
 }

@@ -1,4 +1,4 @@
-import { replies, route, orNull, optionalText, maybe, namedObject, object } from '../../schemas/shared.ts'
+import { amounts, budgetDetails, replies, route, orNull, optionalText, maybe, namedObject, object } from '../../schemas/shared.ts'
 import { Type, type TSchema } from 'typebox'
 import type { App } from '../../server/app.ts'
 import { accessTo } from '../../../access/permissions.ts'
@@ -26,6 +26,10 @@ const Attempt = object('An attempt at a model. A failed attempt is followed by a
   ended_at: orNull(Type.String({ format: 'date-time' })),
   error_type: Type.Optional(Type.Enum(['rate_limited', 'unavailable', 'refused', 'unauthorized'])),
   error: Type.Optional(Type.String()),
+  held: Type.Optional(
+    object('Of an agent with budgets: the most that the attempt could cost, which the budgets that count it have held.', amounts),
+  ),
+  settled: Type.Optional(orNull(Type.Object(amounts), 'What the attempt did cost; null while it runs, and where its process died.')),
 })
 
 const SpanMessage = Type.Object({
@@ -93,15 +97,17 @@ const Attributes = object('Attributes by the kind of the span. Further attribute
   for: Type.Optional(Type.Enum(['queue', 'approval', 'budget', 'client_tool', 'reader'], { description: 'What a run waited for.' })),
   from: maybe(Type.String(), 'The process before; null if it is not known.'),
   to: optionalText('The process that went on with the run.'),
+  needed: Type.Optional(object('Of a budget: the least that the model call would have cost.', amounts)),
+  ...budgetDetails,
   cause: Type.Optional(Type.Enum(['lost', 'handed_over', 'approval', 'repeat'])),
 })
 
 export const Span = namedObject('Span', 'A part of a run.', {
   id: Type.String({ description: 'Unique within the run. The id of a tool call is the id of its span.' }),
   parent_id: orNull(Type.String(), 'Null for the run itself.'),
-  kind: Type.Enum(['run', 'plan', 'turn', 'model', 'tool', 'sub_agent', 'approval', 'wait', 'move'], {
+  kind: Type.Enum(['run', 'plan', 'turn', 'model', 'tool', 'sub_agent', 'approval', 'budget', 'wait', 'move'], {
     description:
-      'plan: the making of a plan, or one of its steps. turn: a model call and the tool calls that it requested. sub_agent: a call of a sub-agent, which has turns of its own. wait: time in the session queue, for an approval or a reader. move: another process goes on with the run.',
+      'plan: the making of a plan, or one of its steps. turn: a model call and the tool calls that it requested. sub_agent: a call of a sub-agent, which has turns of its own. budget: a model call that a budget could not pay for; it was not made, or waits for a higher limit. wait: time in the session queue, for an approval or a reader. move: another process goes on with the run.',
   }),
   name: Type.String(),
   status: Type.Enum(['waiting', 'running', 'success', 'error', 'timeout', 'cancelled']),
