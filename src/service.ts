@@ -94,6 +94,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const { budgets, budgetStore, overrideRules, ...budgeting } = openBudgets(database, {
     agent,
     settings,
+    jobs,
     holder: holder.id,
     now,
     newId,

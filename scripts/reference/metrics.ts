@@ -50,6 +50,8 @@ const labels: Readonly<Record<string, string>> = {
     '`queue`: waiting for the turn in the session, for admission or for a worker. `store`: waiting for the database. `model`: model calls of the agent. `tools`: tool calls, with those of sub-agents and their model calls; overlapping calls count once. `own`: the rest.',
   method: 'The HTTP method.',
   route: 'The pattern of the route, without ids.',
+  budget: 'The name of a budget of agent.yaml.',
+  unit: '`USD` or `tokens`, as far as the budget limits them.',
 }
 
 const metrics = listMetrics()
@@ -57,7 +59,8 @@ const metrics = listMetrics()
 function listMetrics(): Metric[] {
   const registry = new Registry()
   const none = async () => []
-  createMetrics({ runs: () => ({ pending: 0, running: 0 }), waiting: async () => 0, jobs: none, now: Date.now }, registry)
+  const budgets = { budgets: () => [], budgetRefusals: () => new Map<string, number>() }
+  createMetrics({ runs: () => ({ pending: 0, running: 0 }), waiting: async () => 0, jobs: none, ...budgets, now: Date.now }, registry)
   return registry.getMetricsAsArray() as unknown as Metric[]
 }
 

@@ -107,8 +107,16 @@ export interface BudgetStore {
   look(tenant: string, accounts: readonly Account[]): Promise<AccountState[]>
   /** Settles, at their full amounts, the reservations of lost processes that no run will settle. Resolves to the number of reservations. */
   settleLost(): Promise<number>
-  /** True where the warning of the window was not sent before; with the job that sends the warning. */
-  warn(tenant: string, account: Account, now: number): Promise<boolean>
+  /** Stores that the window has had its warning, with the job that sends the warning if there is a receiver. False where it was stored before. */
+  warn(tenant: string, warning: Warning): Promise<boolean>
+}
+
+/** A window has used up the share of its limit at which a warning is due. */
+export interface Warning {
+  account: Account
+  state: AccountState
+  /** Epoch milliseconds of the database. */
+  at: number
 }
 
 /** The name of the service as a subject; as a tenant of rows it is `serviceTenant`. */

@@ -1,6 +1,6 @@
 import { type BudgetSpent, metered, meteredEmbedder } from '../agent/meter.ts'
 import type { AgentParts } from '../configuration/agent.ts'
-import { accountsOf } from './accounts.ts'
+import { accountsOf, nanoPerUsd } from './accounts.ts'
 import type { Account, AccountState, Amount, BudgetStore, Payer, Settlement } from './budget.ts'
 import { inputTokens, mostOf } from './estimate.ts'
 import { type Held, leastOutput, Meter, type MeterDeps, StoreClock } from './meter.ts'
@@ -22,9 +22,25 @@ export interface Budgets {
   modelsFor(payer: Payer, agent: Priced & Helpers): Helpers
 }
 
-export interface BudgetsOptions extends Omit<MeterDeps, 'clock' | 'store' | 'keep' | 'keepCost' | 'find' | 'settle'> {
+/** Budgets with what the process has seen of them, for its metrics. */
+export interface MeasuredBudgets extends Budgets {
+  /** The windows that this process has seen, summed over callers, sessions and runs. */
+  figures(names: readonly string[]): BudgetFigures[]
+  /** Refused model calls and runs of this process, by budget. */
+  readonly refusals: ReadonlyMap<string, number>
+}
+
+export interface BudgetsOptions extends Omit<MeterDeps, 'clock' | 'store' | 'keep' | 'keepCost' | 'find' | 'settle' | 'onRefused'> {
   store: BudgetStore
   now(): number
+  /** Called when a warning could not be stored; the next call of the window tries again. */
+  onFault(error: unknown): void
+}
+
+/** What is spent and reserved in the current windows of a budget, in one unit. */
+export interface BudgetFigures extends Record<'spent' | 'reserved', number> {
+  budget: string
+  unit: 'USD' | 'tokens'
 }
 
 /** Milliseconds for which a state from an answer of the database serves to admit a run. */
@@ -32,19 +48,27 @@ const freshMs = 1000
 /** States of windows that are kept in memory. */
 const maxKnown = 10_000
 
+/** Names of budgets that are counted: a configuration has at most 20, and may change without end. */
+const maxNames = 200
+
 /** A window with so much of its limit left admits a run without a question to the database: the run's first call asks anyhow. */
 const ampleShare = 0.1
 
-export function createBudgets({ store, now, ...deps }: BudgetsOptions): Budgets {
+export function createBudgets({ store, now, onFault, ...deps }: BudgetsOptions): MeasuredBudgets {
   const clock = new StoreClock(now)
-  /** `state` is an answer of the database, by which runs are admitted; `latest` has what attempts did cost since. */
-  const known = new Map<string, { state: AccountState; latest: AccountState; at: number }>()
+  const known = new Map<string, KnownWindow>()
+  const refusals = new Map<string, number>()
   /** What a database that was gone did not settle, by tenant: the next settlement of the tenant settles it too. */
   const unpaid = new Map<string, Settlement[]>()
 
-  function keep({ tenant }: Payer, states: readonly AccountState[]): void {
+  function keep({ tenant }: Payer, accounts: readonly Account[], states: readonly AccountState[]): void {
     const at = now()
-    for (const state of states) known.set(nameOf(tenant, state.key), { state, latest: state, at })
+    for (const [index, state] of states.entries()) {
+      const account = accounts[index]!
+      known.set(nameOf(tenant, account), { account, state, latest: state, at })
+      // Warnings are stored beside the call, which does not wait for them.
+      if (isWarningDue(account, state)) store.warn(tenant, { account, state, at: clock.now() }).catch(onFault)
+    }
     for (const name of known.keys()) {
       if (known.size <= maxKnown) break
       known.delete(name)
@@ -67,10 +91,11 @@ export function createBudgets({ store, now, ...deps }: BudgetsOptions): Budgets 
   function open(payer: Payer & { fence: number }, agent: Priced): Meter {
     const { tenant } = payer
     const kept = {
-      keep: (states: readonly AccountState[]) => keep(payer, states),
+      keep: (accounts: readonly Account[], states: readonly AccountState[]) => keep(payer, accounts, states),
       keepCost: (held: Held, cost: Amount) => keepCost(tenant, held, cost),
       find: (account: Account) => known.get(nameOf(tenant, account))?.latest,
       settle: (one: Settlement) => void settle(tenant, one),
+      onRefused,
     }
     return new Meter(payer, planOf(agent), { ...deps, store, clock, ...kept })
   }
@@ -82,7 +107,7 @@ export function createBudgets({ store, now, ...deps }: BudgetsOptions): Budgets 
       await store.settle(tenant, due)
     } catch (error) {
       unpaid.set(tenant, [...(unpaid.get(tenant) ?? []), ...due])
-      deps.onFault(error)
+      onFault(error)
     }
   }
 
@@ -95,6 +120,11 @@ export function createBudgets({ store, now, ...deps }: BudgetsOptions): Budgets 
       canPay(state, least) &&
       (['nanoUsd', 'tokens'] as const).every((part) => (left[part] ?? Infinity) > (state.limit[part] ?? 0) * ampleShare)
     )
+  }
+
+  function onRefused(budget: string): void {
+    const name = refusals.has(budget) || refusals.size < maxNames ? budget : 'other'
+    refusals.set(name, (refusals.get(name) ?? 0) + 1)
   }
 
   return {
@@ -115,11 +145,50 @@ export function createBudgets({ store, now, ...deps }: BudgetsOptions): Budgets 
       const least = mostOf(inputTokens(request), leastOutput, findPrices(model.name))
       if (accounts.every((account) => isAmple(payer.tenant, account, least))) return undefined
       const states = await store.look(payer.tenant, accounts)
-      keep(payer, states)
+      keep(payer, accounts, states)
       const index = states.findIndex((state) => !canPay(state, least))
-      return index === -1 ? undefined : refuse(accounts[index]!, states[index]!, least, clock.now())
+      if (index === -1) return undefined
+      onRefused(accounts[index]!.budget)
+      return refuse(accounts[index]!, states[index]!, least, clock.now())
     },
+
+    figures(names) {
+      const at = clock.now()
+      const current = [...known.values()].filter(({ account: { budget, resetsAt = Infinity } }) => at < resetsAt && names.includes(budget))
+      return [...Map.groupBy(current, ({ account }) => account.budget)].flatMap(([budget, windows]) => toFigures(budget, windows))
+    },
+
+    refusals,
   }
+}
+
+interface KnownWindow {
+  account: Account
+  /** An answer of the database, by which runs are admitted. */
+  state: AccountState
+  /** The answer with the costs of later attempts. */
+  latest: AccountState
+  /** Epoch milliseconds of the answer of the database. */
+  at: number
+}
+
+function toFigures(budget: string, windows: readonly KnownWindow[]): BudgetFigures[] {
+  const sum = (part: 'spent' | 'reserved', unit: keyof Amount) => windows.reduce((total, { latest }) => total + latest[part][unit], 0)
+  const has = (unit: keyof Amount) => windows.some(({ state }) => state.limit[unit] !== undefined)
+  const usd = {
+    budget,
+    unit: 'USD' as const,
+    spent: sum('spent', 'nanoUsd') / nanoPerUsd,
+    reserved: sum('reserved', 'nanoUsd') / nanoPerUsd,
+  }
+  const tokens = { budget, unit: 'tokens' as const, spent: sum('spent', 'tokens'), reserved: sum('reserved', 'tokens') }
+  return [...(has('nanoUsd') ? [usd] : []), ...(has('tokens') ? [tokens] : [])]
+}
+
+function isWarningDue({ warnAt }: Account, { limit, spent, reserved, isWarned }: AccountState): boolean {
+  if (warnAt === undefined || isWarned) return false
+  const { nanoUsd = Infinity, tokens = Infinity } = limit
+  return spent.nanoUsd + reserved.nanoUsd >= nanoUsd * warnAt || spent.tokens + reserved.tokens >= tokens * warnAt
 }
 
 function nameOf(tenant: string, { budget, subject, windowStart }: Pick<Account, 'budget' | 'subject' | 'windowStart'>): string {

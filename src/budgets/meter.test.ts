@@ -4,8 +4,9 @@ import { BudgetSpent, toRefusal } from '../agent/meter.ts'
 import { ModelError, type Model, type ModelReply, type ModelRequest, type ModelUsage } from '../agent/model.ts'
 import type { Budget } from '../configuration/budget-schema.ts'
 import type { ModelPrices } from '../configuration/model-schema.ts'
-import type { Account, AccountState, Amount, Reservation, Reserved, Settlement } from './budget.ts'
-import { leastOutput, Meter, StoreClock } from './meter.ts'
+import type { Account, AccountState, Amount, Reservation, Reserved, Settlement, Warning } from './budget.ts'
+import { createBudgets } from './budgets.ts'
+import { leastOutput, type Meter } from './meter.ts'
 import { canPay } from './refusal.ts'
 
 const day = Date.parse('2026-11-28T12:00:00Z')
@@ -77,6 +78,7 @@ function setUp({ budgets = [budget({ usd: 1 })], prices = () => cheap, clock = (
       return { isHeld: true, states: accounts.map(stateOf) }
     },
     async settle(_: string, settlements: readonly Settlement[]) {
+      settled.push(...settlements)
       for (const { id, cost } of settlements) {
         held.splice(
           held.findIndex((reservation) => reservation.id === id),
@@ -86,23 +88,15 @@ function setUp({ budgets = [budget({ usd: 1 })], prices = () => cheap, clock = (
         spent.tokens += cost.tokens
       }
     },
-    warn: async (_: string, { budget: name }: Account) => warned.push(name) === 1,
+    warn: async (_: string, { account }: Warning) => warned.push(account.budget) === 1,
+    look: assert.fail,
+    settleLost: assert.fail,
   }
   let ids = 0
   const payer = { tenant: 't', owner: 'o', requestId: 'r', operation: 'chain', fence }
-  const deps = {
-    store,
-    clock: new StoreClock(() => day),
-    holder: 'p',
-    newId: () => `id${++ids}`,
-    onFault: assert.fail,
-    keep: () => undefined,
-    keepCost: () => undefined,
-    find: () => undefined,
-    adminTenant: 'default',
-    settle: (one: Settlement) => settled.push(one),
-  }
-  const meter = new Meter(payer, { budgets, findPrices: prices, reserveOutputTokens: 8192 }, deps)
+  const opened = createBudgets({ store, now: () => day, holder: 'p', newId: () => `id${++ids}`, onFault: assert.fail, adminTenant: 'default' })
+  const config = { budgets, limits: { reserve_output_tokens: 8192 } }
+  const meter = opened.open(payer, { config, findPrices: prices, model } as unknown as Parameters<typeof opened.open>[1])
   return { meter, held, settled, spent, warned }
 }
 

@@ -1,8 +1,18 @@
 import type { BudgetSpent } from '../agent/meter.ts'
-import type { Model, ModelError, ModelMeter, ModelReply, ModelRequest, ModelUsage, PaidAttempt, PaidTexts } from '../agent/model.ts'
+import type {
+  Model,
+  ModelError,
+  ModelMeter,
+  ModelReply,
+  ModelRequest,
+  ModelUsage,
+  PaidAmount,
+  PaidAttempt,
+  PaidTexts,
+} from '../agent/model.ts'
 import type { Budget } from '../configuration/budget-schema.ts'
 import type { FindPrices } from '../configuration/model-schema.ts'
-import { accountsOf } from './accounts.ts'
+import { accountsOf, nanoPerUsd } from './accounts.ts'
 import type { Account, AccountState, Amount, BudgetStore, Limit, Payer, Settlement } from './budget.ts'
 import { amountOf, inputTokens, keepCount, mostOf, outputWithin, textTokens } from './estimate.ts'
 import { type BudgetReader, canPay, leftIn, mayRead, refuse, toDecimal } from './refusal.ts'
@@ -22,21 +32,21 @@ export interface MeterPlan {
 }
 
 export interface MeterDeps {
-  store: Pick<BudgetStore, 'reserve' | 'settle' | 'warn'>
+  store: Pick<BudgetStore, 'reserve' | 'settle'>
   clock: StoreClock
   /** The id of the process. */
   holder: string
   newId(): string
-  /** Called when a warning could not be stored; the next call of the window tries again. */
-  onFault(error: unknown): void
   /** Receives the states of windows, as each reservation shows them. */
-  keep(states: readonly AccountState[]): void
+  keep(accounts: readonly Account[], states: readonly AccountState[]): void
   /** Replaces what is held for an attempt by its cost, in the states that are kept. */
   keepCost(held: Held, cost: Amount): void
   /** The newest state of a window that was kept. */
   find(account: Account): AccountState | undefined
   /** The tenant of administrators, who may read what the service spends. */
   adminTenant: string
+  /** Called when a budget cannot pay for a call. */
+  onRefused(budget: string): void
   /** Settles an attempt that no commit of a run settles. Must not throw. */
   settle(settlement: Settlement): void
 }
@@ -101,6 +111,7 @@ export class Meter implements ModelMeter {
     })
     return {
       request: { ...request, options: { ...request.options, maxOutputTokens: output } },
+      held: toPaid(mostOf(input, output + reasoningTokens, prices)),
       end: ({ reply, error }, received) => {
         if (reply && reply.usage.input > 0) keepCount(request, reply.usage)
         const usage = usageOf({ reply, error, input, output: output + reasoningTokens, received })
@@ -108,6 +119,7 @@ export class Meter implements ModelMeter {
         this.deps.keepCost(held, settlement.cost)
         if (this.payer.fence > 0) this.unsettled = [...this.unsettled, settlement]
         else this.deps.settle(settlement)
+        return toPaid(settlement.cost)
       },
     }
   }
@@ -157,11 +169,8 @@ export class Meter implements ModelMeter {
         clock.set(reserved.now)
         continue
       }
-      this.deps.keep(reserved.states)
-      if (reserved.isHeld) {
-        this.warn(accounts, reserved.states)
-        return { id, accounts, amount }
-      }
+      this.deps.keep(accounts, reserved.states)
+      if (reserved.isHeld) return { id, accounts, amount }
       if (this.unsettled.length > 0) {
         await this.settleNow()
         continue
@@ -191,18 +200,14 @@ export class Meter implements ModelMeter {
     const poor = states.findIndex((state) => !canPay(state, least))
     // Where other calls took what was left between two attempts, the tightest window refuses.
     const index = poor === -1 ? indexOfTightest(states) : poor
+    this.deps.onRefused(accounts[index]!.budget)
     const account = this.rejected ? { ...accounts[index]!, onExceeded: 'stop' as const } : accounts[index]!
     return refuse(account, states[index]!, least, this.deps.clock.now())
   }
+}
 
-  /** Warnings are stored beside the call, which does not wait for them. */
-  private warn(accounts: readonly Account[], states: readonly AccountState[]): void {
-    for (const [index, account] of accounts.entries()) {
-      const state = states[index]!
-      if (account.warnAt === undefined || state.isWarned || !isAbove(state, account.warnAt)) continue
-      this.deps.store.warn(this.payer.tenant, account, this.deps.clock.now()).catch(this.deps.onFault)
-    }
-  }
+function toPaid({ nanoUsd, tokens }: Amount): PaidAmount {
+  return { usd: nanoUsd / nanoPerUsd, tokens }
 }
 
 interface EndedAttempt {
@@ -231,11 +236,6 @@ interface Wish {
   least: Amount
   /** Makes `most` fit into what is left; false where that would be of no use. */
   shrink(left: Limit): boolean
-}
-
-function isAbove({ limit, spent, reserved }: AccountState, share: number): boolean {
-  const { nanoUsd = Infinity, tokens = Infinity } = limit
-  return spent.nanoUsd + reserved.nanoUsd >= nanoUsd * share || spent.tokens + reserved.tokens >= tokens * share
 }
 
 /** The smallest rest of each part over all windows. */

@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Gauge, Registry } from '@prometheus-io/client'
+import { collectDefaultMetrics, Counter, Gauge, Registry } from '@prometheus-io/client'
 import type { RunObserver } from '../runs/run-observer.ts'
 import { mergeSnapshots, readSnapshot, type MetricsSharing } from './snapshots.ts'
 import { createRequestMeter, createRunMeter, type RequestMeter } from './meters.ts'
@@ -19,6 +19,10 @@ export interface MetricsOptions {
   waiting(): Promise<number>
   /** Numbers of pending jobs by kind, of all processes that share the database. */
   jobs(): Promise<{ kind: string; count: number }[]>
+  /** The windows of budgets that the process has seen, by budget and unit. */
+  budgets(): readonly { budget: string; unit: string; spent: number; reserved: number }[]
+  /** Refusals of this process, by budget. */
+  budgetRefusals(): ReadonlyMap<string, number>
   /** Epoch milliseconds. */
   now(): number
   /** Present when several processes share the port. */
@@ -26,7 +30,7 @@ export interface MetricsOptions {
 }
 
 /** Creates the metrics in an empty registry. */
-export function createMetrics({ runs, waiting, jobs, now, sharing }: MetricsOptions, registry = new Registry()): Metrics {
+export function createMetrics({ runs, waiting, jobs, now, sharing, ...budgets }: MetricsOptions, registry = new Registry()): Metrics {
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
   const liveRuns = new Gauge({
@@ -65,6 +69,7 @@ export function createMetrics({ runs, waiting, jobs, now, sharing }: MetricsOpti
       for (const { kind, count } of counts) pendingJobs.set({ kind }, count)
     },
   })
+  createBudgetMetrics(budgets, registers)
   const processes = new Gauge({
     name: 'agent_core_processes',
     help: 'Processes behind the port, whose metrics are summed here.',
@@ -80,4 +85,38 @@ export function createMetrics({ runs, waiting, jobs, now, sharing }: MetricsOpti
     requests: createRequestMeter(registers),
     read: async () => ({ contentType: registry.contentType, text: await (await current()).metrics() }),
   }
+}
+
+/** Callers, sessions and runs are no labels: the number of series is that of the budgets. */
+function createBudgetMetrics({ budgets, budgetRefusals }: Pick<MetricsOptions, 'budgets' | 'budgetRefusals'>, registers: Registry[]): void {
+  for (const part of ['spent', 'reserved'] as const) {
+    // Processes that share the port have seen the same windows.
+    const gauge = new Gauge({
+      name: `agent_core_budget_${part}`,
+      help: budgetHelp[part],
+      labelNames: ['budget', 'unit'],
+      registers,
+      aggregator: 'max',
+      collect() {
+        gauge.reset()
+        for (const { budget, unit, ...figures } of budgets()) gauge.set({ budget, unit }, figures[part])
+      },
+    })
+  }
+  const refused = new Counter({
+    name: 'agent_core_budget_refused_total',
+    help: 'Runs and model calls that a budget could not pay.',
+    labelNames: ['budget'],
+    registers,
+    collect() {
+      refused.reset()
+      for (const [budget, count] of budgetRefusals()) refused.inc({ budget }, count)
+    },
+  })
+}
+
+const budgetHelp = {
+  spent:
+    'What is spent in the current windows of a budget that this process has seen, summed over callers, sessions and runs. USD and tokens.',
+  reserved: 'What model calls that have not ended may cost, in the same windows.',
 }

@@ -1,3 +1,5 @@
+import type { Account, AccountState } from '../budgets/budget.ts'
+
 /** Port: work that is done later, at least once, also after the death of a process. Workers must be idempotent. */
 export interface Jobs {
   /** Durable when the promise resolves. */
@@ -27,6 +29,8 @@ export interface JobData {
   notification: { owner: string; requestId: string; id: string; round: number }
   /** Reports interruption number `n` of an async run, from the time `at` (epoch milliseconds); it lasts as long as the fence. */
   interrupt_callback: { owner: string; requestId: string; fence: number; n: number; at: number }
+  /** Tells the operator that a budget is nearly used up: a window as it was at the time `at` (epoch milliseconds). */
+  budget_warning: BudgetWarning
   /** Adds lasting facts of an ended run to the caller's memory. */
   retain: { owner: string; requestId: string; session: string; sessionId: string; messageIndex: number }
   /** Adds the lessons of the caller's feedback on a run to the caller's memory. */
@@ -47,6 +51,13 @@ export interface JobData {
   retention: Record<string, never>
 }
 
+interface BudgetWarning
+  extends
+    Pick<Account, 'budget' | 'scope' | 'window' | 'subject' | 'windowStart' | 'resetsAt'>,
+    Pick<AccountState, 'limit' | 'spent' | 'reserved'> {
+  at: number
+}
+
 export type JobKind = keyof JobData
 
 const kinds = {
@@ -54,6 +65,7 @@ const kinds = {
   callback: true,
   notification: true,
   interrupt_callback: true,
+  budget_warning: true,
   retain: true,
   feedback: true,
   summary: true,

@@ -1,4 +1,6 @@
 import type { Logger } from 'pino'
+import type { MeasuredBudgets } from '../budgets/budgets.ts'
+import type { CurrentAgent } from '../configuration/agent.ts'
 import { createMetrics } from '../metrics/metrics.ts'
 import type { MetricsSharing } from '../metrics/snapshots.ts'
 import { combineObservers } from '../runs/run-observer.ts'
@@ -13,6 +15,8 @@ interface MeasureOptions {
   version: string
   database: Database
   runStore: Pick<RunStore, 'countUnclaimed'>
+  agent: CurrentAgent
+  budgets: Pick<MeasuredBudgets, 'figures' | 'refusals'>
   /** The runs, which are opened later. */
   runs(): Pick<Runs, 'counts'>
   /** Present for a worker of a multi-process service. */
@@ -23,12 +27,14 @@ interface MeasureOptions {
 
 /** Wires metrics, and traces where an endpoint is set. Both observe runs. */
 export async function openMeasures(stack: AsyncDisposableStack, options: MeasureOptions) {
-  const { database, runStore, runs, sharing, now } = options
+  const { database, agent, budgets, runStore, runs, sharing, now } = options
   const tracing = await openTracing(stack, options)
   const metrics = createMetrics({
     runs: () => runs().counts(),
     waiting: () => runStore.countUnclaimed(),
     jobs: () => database.jobs.count(),
+    budgets: () => budgets.figures((agent().config.budgets ?? []).map(({ name }) => name)),
+    budgetRefusals: () => budgets.refusals,
     now,
     sharing,
   })

@@ -1,10 +1,11 @@
 import type { Logger } from 'pino'
-import { openCallbackSecrets, type CallbackSecretOptions } from '../access/keys/shared-secret.ts'
+import { openCallbackSecrets, operatorTenant, type CallbackSecretOptions } from '../access/keys/shared-secret.ts'
 import { createCallbackSender } from '../outbound/callback-sender.ts'
 import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
 import type { ApprovalStore } from '../runs/approvals/approval-store.ts'
 import { createCallbackList } from '../runs/callbacks/callback-list.ts'
 import { createReceivers } from '../runs/callbacks/attempt.ts'
+import { createWarnings } from '../runs/callbacks/budget-warnings.ts'
 import { createCallbacks, type CallbackDependencies } from '../runs/callbacks/callbacks.ts'
 import { createNotifications } from '../runs/callbacks/notifications.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -35,8 +36,8 @@ type CallbackOptions = Omit<CallbackDependencies, 'store' | 'send' | 'retryMs' |
 }
 
 /**
- * Wires the signed messages to other services: callbacks at the end of async runs, with their list, and push notifications of A2A tasks. Both
- * share the limits of each receiving host. `deliver` starts to send: the messages contain the service's own URL, which is known once the service
+ * Wires the signed messages to other services: callbacks at the end of async runs, with their list, push notifications of A2A tasks, and warnings
+ * of budgets. The first two share the limits of each receiving host. `deliver` starts to send: the messages contain the service's own URL, which is known once the service
  * listens.
  */
 export async function openCallbacks({ settings, database, outbound, secrets, box, log, ...rest }: CallbackOptions) {
@@ -54,7 +55,14 @@ export async function openCallbacks({ settings, database, outbound, secrets, box
     toBody: async (run, config) => (await import('../http/doors/a2a/push-configs.ts')).toNotificationBody(run, { ...rest, ...config }),
     onFailed: ({ requestId }, reason) => log.warn({ requestId, reason }, 'A push notification was not delivered'),
   })
+  const warn = createWarnings({
+    ...shared,
+    url: settings.budgetCallbackUrl,
+    signer: operatorTenant,
+    onFailed: (budget, reason) => log.warn({ budget, reason }, 'The warning of a budget was not delivered'),
+  })
   const deliver = () => {
+    jobs.handle('budget_warning', warningConcurrency, warn)
     jobs.handle('callback', callbackConcurrency, callbacks.deliver)
     jobs.handle('notification', callbackConcurrency, sender.deliver)
     jobs.handle('interrupt_callback', callbackConcurrency, callbacks.deliverInterruption)
@@ -65,6 +73,9 @@ export async function openCallbacks({ settings, database, outbound, secrets, box
 
 /** Number of concurrent callbacks; a slow receiver occupies a slot. */
 const callbackConcurrency = 128
+
+/** All warnings have the same receiver. */
+const warningConcurrency = 4
 
 interface RecordOptions extends Pick<Parameters<typeof createRunTraces>[0], 'store' | 'historyTokens'> {
   database: Database

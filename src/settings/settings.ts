@@ -43,6 +43,8 @@ export interface Settings {
   callbackSecrets: readonly string[]
   /** Delays between the attempts to send a callback. */
   callbackRetryMs: readonly number[]
+  /** Receives the warnings of budgets. */
+  budgetCallbackUrl: string | undefined
   httpBodyLimit: number
   workers: number
   logLevel: LogLevel
@@ -121,6 +123,7 @@ export function loadSettings(environment: Environment, cwd = '.'): Readonly<Sett
     outboundAllow: read.list('OUTBOUND_ALLOW', isOutboundTarget, 'hosts, host:port or CIDR blocks').map((target) => target.toLowerCase()),
     callbackSecrets: readCallbackSecrets(read),
     callbackRetryMs: readCallbackRetries(read, problems),
+    budgetCallbackUrl: read.address('BUDGET_CALLBACK_URL', { query: true }),
     httpBodyLimit: read.size('HTTP_BODY_LIMIT', { fallback: 64 * 1024 * 1024, max: maxBodyLimit }),
     workers: read.integer('WORKERS', { fallback: 1, min: 1, max: 256 }),
     logLevel: read.oneOf('LOG_LEVEL', logLevels) ?? 'info',

@@ -181,6 +181,11 @@ const outbound = {
     default: '5,30,120,600,3600,14400,43200',
     description: 'The delays between the attempts to deliver a callback, in seconds.',
   },
+  BUDGET_CALLBACK_URL: {
+    unset: 'a line of the log',
+    description:
+      'Receives the warnings of `budgets` (`warn_at`), signed like callbacks. An address that is not public needs `OUTBOUND_ALLOW`.',
+  },
 } satisfies VariableGroup['variables']
 
 const observation = {

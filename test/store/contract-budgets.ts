@@ -150,7 +150,8 @@ function registerBudgetContract(database: () => Database): void {
   test('a warning is taken once in a window', async () => {
     const { store, hold, look, tenant, accounts } = payerOf(database(), [budget('a', { limit: { usd: 1 }, warn_at: 0.5 })])
     await hold(usd(100))
-    const taken = await Promise.all([store.warn(tenant, accounts[0]!, now()), store.warn(tenant, accounts[0]!, now())])
+    const warning = { account: accounts[0]!, state: (await look())[0]!, at: now() }
+    const taken = await Promise.all([store.warn(tenant, warning), store.warn(tenant, warning)])
     assert.deepEqual(taken.filter(Boolean).length, 1)
     assert.equal((await look())[0]!.isWarned, true)
   })

@@ -32,7 +32,7 @@ export interface CallbackSecretOptions {
 const prefix = 'whsec_'
 const secretBytes = 32
 /** The operator's own tenant, whose receivers use the configured secret directly. */
-const operatorTenant = 'default'
+export const operatorTenant = 'default'
 
 /** Uses the configured secrets, or else the stored secret, which is made at the first start. */
 export async function openCallbackSecrets({ configured, stored }: CallbackSecretOptions): Promise<CallbackSecrets> {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import type { BudgetStore } from '../../budgets/budget.ts'
+import type { BudgetStore, Warning } from '../../budgets/budget.ts'
+import type { NewJob } from '../../runs/jobs.ts'
 import { query, type Database } from '../database.ts'
 import { aliveProcesses } from '../leases/processes.ts'
 import { createReserve } from './reserve.ts'
@@ -15,8 +16,11 @@ const dayMs = 86_400_000
 /** How long windows are kept, so that last year's can be compared. */
 const keptMs = 400 * dayMs
 
-/** `BudgetStore` on either database. */
-export function createBudgetStore(database: Database): BudgetRows {
+/** The job that sends a warning. */
+type ToWarningJob = (tenant: string, warning: Warning) => NewJob
+
+/** `BudgetStore` on either database. Without `toWarningJob`, warnings are not sent. */
+export function createBudgetStore(database: Database, toWarningJob?: ToWarningJob): BudgetRows {
   const { db, all, forTenant } = database
   const settle = createSettle(database)
 
@@ -49,14 +53,16 @@ export function createBudgetStore(database: Database): BudgetRows {
       return all.unit(async (connection) => (await query(connection, removed)).changes)
     },
 
-    warn: (tenant, account, now) =>
+    warn: (tenant, warning) =>
       forTenant(tenant).unit(async (connection) => {
         const marked = db
           .updateTable('budget_windows')
-          .set({ warned_at: now })
-          .where((is) => is.and(whereWindow(toColumns(tenant, account))))
+          .set({ warned_at: warning.at })
+          .where((is) => is.and(whereWindow(toColumns(tenant, warning.account))))
           .where('warned_at', 'is', null)
-        return (await query(connection, marked)).changes > 0
+        const isFirst = (await query(connection, marked)).changes > 0
+        if (isFirst && toWarningJob) await database.jobs.insert(connection, [toWarningJob(tenant, warning)])
+        return isFirst
       }),
   }
 }
