@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { accountsOf } from '../../src/budgets/accounts.ts'
 import type { Account, AccountState, Amount, BudgetStore, Payer, Reservation } from '../../src/budgets/budget.ts'
 import type { Budget } from '../../src/configuration/budget-schema.ts'
+import { warningJob } from '../../src/runs/callbacks/budget-warnings.ts'
 import { createBudgetStore } from '../../src/store/budgets/budgets.ts'
 import { attempts, createSettle, earlierFences } from '../../src/store/budgets/settle.ts'
 import type { Database } from '../../src/store/database.ts'
@@ -154,6 +155,17 @@ function registerBudgetContract(database: () => Database): void {
     const taken = await Promise.all([store.warn(tenant, warning), store.warn(tenant, warning)])
     assert.deepEqual(taken.filter(Boolean).length, 1)
     assert.equal((await look())[0]!.isWarned, true)
+    const sending = createBudgetStore(database(), warningJob)
+    const count = async () =>
+      (await database().jobs.states({ now: now(), running: new Map() })).find(({ kind }) => kind === 'budget_warning')?.due ?? 0
+    const before = await count()
+    assert.equal(await sending.warn(tenant, warning), false)
+    assert.equal(await count(), before)
+    const other = payerOf(database(), [budget('b', { scope: 'service', limit: { usd: 1 }, warn_at: 0.5 })], { tenant })
+    await other.hold(usd(100))
+    const ofOther = { account: other.accounts[0]!, state: (await other.look())[0]!, at: now() }
+    const isFirst = await sending.warn(tenant, ofOther)
+    assert.equal(await count(), before + (isFirst ? 1 : 0))
   })
 
   test('no order of calls commits more than a limit, and each reservation is settled once', () => spendAtRandom(database()))
