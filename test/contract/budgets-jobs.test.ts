@@ -115,6 +115,7 @@ test('embeddings of a caller whose budget is used up are refused, and the provid
   assert.equal((await embed(client)).status, 200)
   const refused = await embed(client)
   assert.deepEqual([refused.status, counts.vectors, refused.headers.get('x-should-retry')], [429, 1, 'false'], refused.text)
+  assert.deepEqual([refused.body.error.type, refused.body.error.code], ['insufficient_quota', 'budget_exceeded'])
   assert.ok(Number(refused.headers.get('retry-after')) > 0)
   assert.equal((await embed(await as({ sub: 'bob' }))).status, 200)
 })
