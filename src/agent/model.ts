@@ -41,13 +41,13 @@ export interface ModelServer {
 
 /** Port: traces one model call, attempt by attempt. Must not throw. */
 export interface ModelCallTrace {
-  /** Called when an attempt at a model begins. `held`: what is reserved for the attempt, where budgets limit what calls may cost. */
+  /** Called when an attempt at a model begins. `held`: the reservation, for an agent with budgets. */
   attempt(model: Model, request: ModelRequest, held?: PaidAmount): ModelAttempt
-  /** Called with the error of a meter that has not paid for an attempt, which is not made. Absent: nothing records it. */
+  /** Called with the error of a meter for an attempt without payment. Absent: no record is kept. */
   refused?(model: Model, error: unknown): void
 }
 
-/** What an attempt may cost, or did cost: USD, 0 for a model without prices, and tokens. */
+/** Cost of an attempt: USD, 0 for a model without prices, and tokens. */
 export interface PaidAmount {
   usd: number
   tokens: number
@@ -58,7 +58,7 @@ export interface ModelAttempt {
   traceparent: string | undefined
   /** Called once at most: when the first text of the reply has arrived. */
   onFirstEvent?(): void
-  /** Called once: with the reply, the error, or neither when the consumer left early. `settled`: what the attempt did cost, where it was paid for. */
+  /** Called once: with the reply, the error, or neither when the consumer left early. `settled`: the cost, for an agent with budgets. */
   end(outcome: { reply?: ModelReply; error?: ModelError }, settled?: PaidAmount): void
 }
 
@@ -79,7 +79,7 @@ export interface PaidAttempt {
   held: PaidAmount
   /**
    * Called once, when the attempt is over: with the reply or the error, or neither after an abort. `received`: bytes of text that arrived.
-   * Returns what the attempt did cost. Must not throw.
+   * Returns the cost of the attempt. Must not throw.
    */
   end(outcome: { reply?: ModelReply; error?: ModelError }, received: number): PaidAmount
 }

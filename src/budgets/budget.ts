@@ -107,7 +107,7 @@ export interface BudgetStore {
   look(tenant: string, accounts: readonly Account[]): Promise<AccountState[]>
   /** Settles, at their full amounts, the reservations of lost processes that no run will settle. Resolves to the number of reservations. */
   settleLost(): Promise<number>
-  /** Stores that the window has had its warning, with the job that sends the warning if there is a receiver. False where it was stored before. */
+  /** Marks the window as warned, with the job of the warning where a receiver is set. False for a window with an earlier mark. */
   warn(tenant: string, warning: Warning): Promise<boolean>
 }
 

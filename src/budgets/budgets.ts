@@ -22,11 +22,11 @@ export interface Budgets {
   modelsFor(payer: Payer, agent: Priced & Helpers): Helpers
 }
 
-/** Budgets with what the process has seen of them, for its metrics. */
+/** Budgets with figures for metrics. */
 export interface MeasuredBudgets extends Budgets {
-  /** The windows that this process has seen, summed over callers, sessions and runs. */
+  /** The known windows of the process, summed over callers, sessions and runs. */
   figures(names: readonly string[]): BudgetFigures[]
-  /** Refused model calls and runs of this process, by budget. */
+  /** Refused model calls and runs of the process, by budget. */
   readonly refusals: ReadonlyMap<string, number>
 }
 
@@ -37,7 +37,7 @@ export interface BudgetsOptions extends Omit<MeterDeps, 'clock' | 'store' | 'kee
   onFault(error: unknown): void
 }
 
-/** What is spent and reserved in the current windows of a budget, in one unit. */
+/** Spent and reserved amounts in the current windows of a budget, in one unit. */
 export interface BudgetFigures extends Record<'spent' | 'reserved', number> {
   budget: string
   unit: 'USD' | 'tokens'
@@ -48,7 +48,7 @@ const freshMs = 1000
 /** States of windows that are kept in memory. */
 const maxKnown = 10_000
 
-/** Names of budgets that are counted: a configuration has at most 20, and may change without end. */
+/** Most names in the counts: a configuration has at most 20, and may change without end. */
 const maxNames = 200
 
 /** A window with so much of its limit left admits a run without a question to the database: the run's first call asks anyhow. */
@@ -66,7 +66,7 @@ export function createBudgets({ store, now, onFault, ...deps }: BudgetsOptions):
     for (const [index, state] of states.entries()) {
       const account = accounts[index]!
       known.set(nameOf(tenant, account), { account, state, latest: state, at })
-      // Warnings are stored beside the call, which does not wait for them.
+      // Warnings are stored beside the call, without a wait.
       if (isWarningDue(account, state)) store.warn(tenant, { account, state, at: clock.now() }).catch(onFault)
     }
     for (const name of known.keys()) {

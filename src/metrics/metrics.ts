@@ -19,7 +19,7 @@ export interface MetricsOptions {
   waiting(): Promise<number>
   /** Numbers of pending jobs by kind, of all processes that share the database. */
   jobs(): Promise<{ kind: string; count: number }[]>
-  /** The windows of budgets that the process has seen, by budget and unit. */
+  /** The known windows of budgets, by budget and unit. */
   budgets(): readonly { budget: string; unit: string; spent: number; reserved: number }[]
   /** Refusals of this process, by budget. */
   budgetRefusals(): ReadonlyMap<string, number>
@@ -87,10 +87,10 @@ export function createMetrics({ runs, waiting, jobs, now, sharing, ...budgets }:
   }
 }
 
-/** Callers, sessions and runs are no labels: the number of series is that of the budgets. */
+/** Callers, sessions and runs are no labels: each budget has a series per unit. */
 function createBudgetMetrics({ budgets, budgetRefusals }: Pick<MetricsOptions, 'budgets' | 'budgetRefusals'>, registers: Registry[]): void {
   for (const part of ['spent', 'reserved'] as const) {
-    // Processes that share the port have seen the same windows.
+    // Processes behind a port know the same windows.
     const gauge = new Gauge({
       name: `agent_core_budget_${part}`,
       help: budgetHelp[part],

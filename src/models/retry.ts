@@ -127,7 +127,8 @@ async function tryOnce(
     outcome = { error }
     return error
   } finally {
-    attempt?.end(outcome, paid?.end(outcome, received))
+    const settled = paid?.end(outcome, received)
+    attempt?.end(outcome, settled)
   }
 }
 

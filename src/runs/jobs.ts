@@ -29,7 +29,7 @@ export interface JobData {
   notification: { owner: string; requestId: string; id: string; round: number }
   /** Reports interruption number `n` of an async run, from the time `at` (epoch milliseconds); it lasts as long as the fence. */
   interrupt_callback: { owner: string; requestId: string; fence: number; n: number; at: number }
-  /** Tells the operator that a budget is nearly used up: a window as it was at the time `at` (epoch milliseconds). */
+  /** Warns the operator of a nearly used up budget: a window at the time `at` (epoch milliseconds). */
   budget_warning: BudgetWarning
   /** Adds lasting facts of an ended run to the caller's memory. */
   retain: { owner: string; requestId: string; session: string; sessionId: string; messageIndex: number }

@@ -54,7 +54,7 @@ interface WarningOptions {
   log: Logger
 }
 
-/** Logs the first warning of a window, and wakes the workers that send the warning. */
+/** Logs the first warning of a window, and wakes the workers of warnings. */
 function withLog(warn: BudgetStore['warn'], { jobs, log }: WarningOptions): BudgetStore['warn'] {
   return async (tenant, warning) => {
     const isFirst = await warn(tenant, warning)

@@ -93,7 +93,7 @@ async function continueRun(
 }
 
 /**
- * Whether an error is about the run, its session, or a budget that is used up, whose reset the person in front of the page reads. Refusals for
+ * Whether an error is about the run, the session, or a used up budget: the person in front of the page reads the time of the reset. Refusals for
  * load, limits and missing permissions stay HTTP errors.
  */
 function isOfRun(error: unknown): error is ServiceError {

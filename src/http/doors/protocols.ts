@@ -63,7 +63,7 @@ const parseError = -32700
 /** JSON-RPC 2.0 Invalid Request: the body is not a JSON-RPC request. */
 export const invalidRequest = -32600
 
-/** JSON-RPC reserves -32000 for servers: a refusal for which the protocol has no code. */
+/** JSON-RPC reserves -32000 for servers: a refusal without a code in the protocol. */
 export const refusedCode = -32000
 
 export const RpcError = namedObject('JsonRpcError', 'A JSON-RPC error.', {

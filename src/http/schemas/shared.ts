@@ -68,7 +68,7 @@ export const amounts = { usd: Type.Optional(Type.Number()), tokens: Type.Optiona
 
 export const Amounts = Type.Object(amounts)
 
-/** Which budget is used up. Amounts are shown to callers who may read the budget. */
+/** The used up budget. Amounts are shown to callers who may read the budget. */
 export const budgetDetails = {
   budget: Type.Optional(Type.String({ description: 'The name of the budget that is used up.' })),
   scope: Type.Optional(Type.Enum([...budgetScopes])),

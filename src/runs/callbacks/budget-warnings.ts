@@ -14,7 +14,7 @@ export interface WarningDependencies extends AttemptDependencies {
   signer: string
   /** The service's public address. */
   source(): string
-  /** Reports a warning that nobody accepted. */
+  /** Reports a warning without a receiver. */
   onFailed(budget: string, reason: string): void
 }
 
@@ -28,7 +28,7 @@ export function warningJob(tenant: string, { account, state, at }: Warning): New
 
 type WarningData = Job<'budget_warning'>['data']
 
-/** Names nobody: the subject is hashed. */
+/** The subject is hashed. */
 function warningId(tenant: string, { budget, subject, windowStart }: Pick<WarningData, 'budget' | 'subject' | 'windowStart'>): string {
   return `${budget}:${hash('sha256', JSON.stringify([tenant, subject])).slice(0, 32)}:${windowStart}`
 }
@@ -69,7 +69,7 @@ function toWarningBody(tenant: string, data: WarningData, source: string): strin
   })
 }
 
-/** The names by which the operator knows what has the limit. The key of a session is a name of the store alone. */
+/** The subject in names of the operator. The key of a session is a name of the store alone. */
 function toSubject(tenant: string, { scope, subject }: WarningData): object {
   if (scope === 'service') return {}
   if (scope === 'tenant' || scope === 'session') return { tenant }

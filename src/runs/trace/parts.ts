@@ -199,7 +199,7 @@ function decisionWaits(approvals: readonly DecidedCall[], holds: readonly HeldRe
   })
 }
 
-/** The spans of model calls that a budget could not pay for. */
+/** The spans of refused model calls. */
 function toBudgetParts(records: TraceSource['records']): SpanPart[] {
   return records
     .filter((record): record is BudgetRecord => record.type === 'budget')

@@ -64,12 +64,12 @@ export interface AttemptRecord {
   startedAt: number
   endedAt?: number
   error?: { type: ModelErrorCode; message: string }
-  /** What budgets held for the attempt, and what it did cost; absent for an agent without budgets. */
+  /** The reservation and the cost of the attempt; absent for an agent without budgets. */
   held?: PaidAmount
   settled?: PaidAmount
 }
 
-/** A budget could not pay for a model call, which was not made. */
+/** A budget has refused a model call. */
 export interface BudgetRecord {
   type: 'budget'
   at: number
@@ -77,9 +77,9 @@ export interface BudgetRecord {
   callId?: string
   model: string
   budget: string
-  /** The least that the call would have needed. */
+  /** The least amount for the call. */
   needed: Record<string, number>
-  /** What the caller of the run may know of the budget, as in the details of the error. */
+  /** The details of the error: amounts for the caller of the run alone. */
   details: Readonly<Record<string, unknown>>
 }
 
@@ -254,7 +254,7 @@ export class TraceRecorder {
     }
   }
 
-  /** A call whose first attempt is refused was never made. A run that waits for its budget shows that as an approval. */
+  /** A call whose first attempt is refused was never made. The wait of a paused run is an approval. */
   private refuse({ callId, attempts }: ModelRecord, { model, at, error }: { model: string; at: number; error: BudgetSpent }): void {
     if (attempts?.length === 0) {
       this.open.delete(callId)

@@ -16,7 +16,7 @@ const dayMs = 86_400_000
 /** How long windows are kept, so that last year's can be compared. */
 const keptMs = 400 * dayMs
 
-/** The job that sends a warning. */
+/** The job of a warning. */
 type ToWarningJob = (tenant: string, warning: Warning) => NewJob
 
 /** `BudgetStore` on either database. Without `toWarningJob`, warnings are not sent. */

@@ -35,7 +35,7 @@ export function toA2aError(error: unknown): A2AError {
   return new (errorClasses[error.code] ?? A2AError)(error.message)
 }
 
-/** The error of a budget that is used up, for which A2A has no word. Undefined for other errors. */
+/** The error of a used up budget: A2A has no error class. Undefined for any further error. */
 export function budgetStatusOf(error: unknown): GoogleStatus | undefined {
   return error instanceof ServiceError && error.code === 'budget_exceeded' ? toGoogleStatus(toErrorBody(error)) : undefined
 }

@@ -60,7 +60,7 @@ const statusNames: Record<number, string> = {
   503: 'UNAVAILABLE',
 }
 
-/** Which budget is used up, and until when. Values of the metadata are texts. */
+/** The used up budget, with the end of the window. Values of the metadata are texts. */
 function budgetIn(error: ErrorBody): { metadata?: Record<string, unknown> } {
   if (!isOfBudget(error)) return {}
   const { error_type: _, ...fields } = error.details!

@@ -110,7 +110,7 @@ export function toStatus(state: TaskState, taskRef: TaskRef, text: string | unde
   }
 }
 
-/** The status of a task that has ended. The message of a task that a budget has ended has the fields of the error as metadata. */
+/** The status of an ended task. The message has the fields of a budget's error as metadata. */
 export function toEndStatus(state: TaskState, taskRef: TaskRef, error: ErrorBody | undefined): TaskStatus {
   const status = toStatus(state, taskRef, error?.body)
   if (error && status.message && isOfBudget(error)) status.message.metadata = error.details

@@ -81,7 +81,7 @@ function toBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }
 
-/** Converts an error to a tool error, which a model can read and act upon: models call again what has failed. */
+/** Converts an error to a tool error, which a model can read and act upon: models repeat failed calls. */
 export function toFailure(error: ErrorBody): CallToolResult {
   const { body, details } = error
   const advice = isOfBudget(error) && details?.['resets_at'] !== undefined ? ' Another call does not help before.' : ''

@@ -59,7 +59,7 @@ function send(reply: FastifyReply, error: ErrorBody): FastifyReply {
   return reply.code(openAiStatus(error.status_code)).send(toOpenAiError(error))
 }
 
-/** The word of OpenAI for a limit that another attempt does not change; clients try again after a `rate_limit_error`. */
+/** The word of OpenAI for a limit without retries; clients try again after a `rate_limit_error`. */
 export const noQuota = 'insufficient_quota'
 
 const types: Record<number, string> = { 401: 'authentication_error', 403: 'permission_error', 429: 'rate_limit_error' }
