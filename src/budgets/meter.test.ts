@@ -94,7 +94,14 @@ function setUp({ budgets = [budget({ usd: 1 })], prices = () => cheap, clock = (
   }
   let ids = 0
   const payer = { tenant: 't', owner: 'o', requestId: 'r', operation: 'chain', fence }
-  const opened = createBudgets({ store, now: () => day, holder: 'p', newId: () => `id${++ids}`, onFault: assert.fail, adminTenant: 'default' })
+  const opened = createBudgets({
+    store,
+    now: () => day,
+    holder: 'p',
+    newId: () => `id${++ids}`,
+    onFault: assert.fail,
+    adminTenant: 'default',
+  })
   const config = { budgets, limits: { reserve_output_tokens: 8192 } }
   const meter = opened.open(payer, { config, findPrices: prices, model } as unknown as Parameters<typeof opened.open>[1])
   return { meter, held, settled, spent, warned }
