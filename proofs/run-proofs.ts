@@ -10,7 +10,7 @@ export interface ProofResult {
   seconds: number
 }
 
-/** Runs proofs one after the other, each to its end, also after one has failed. Their output goes to `stdio`. */
+/** Runs proofs one after the other, each to the end, also after a failed proof. The output of the proofs goes to `stdio`. */
 export async function runProofs(
   proofs: readonly Proof[],
   { scale, seed, cwd, stdio }: { scale: number; seed: number; cwd: string; stdio: 'inherit' | 'ignore' },

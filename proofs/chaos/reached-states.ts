@@ -9,7 +9,7 @@ export async function countStates(files: readonly string[]): Promise<Map<string,
   return counts
 }
 
-/** A machine that is busy injects fewer faults than one in this time, so that its run counts as a shorter one. */
+/** A busy machine injects fewer than a fault in this time: the run counts as a shorter run. */
 const secondsPerFault = 4
 
 /** States that a chaos run of this length and with this number of faults must reach, but has not reached, as texts. */

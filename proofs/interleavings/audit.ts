@@ -18,8 +18,8 @@ interface RunHistory {
 const fenced = new Set(['checkpoint', 'keepResultImages', 'interrupt', 'startApproved', 'finish'])
 
 /**
- * Compares the database before and after each of its functions with rules that it must keep in every schedule, and collects what breaks a
- * rule. The audit keeps its own copy of what it has seen and does not use the rules of the store.
+ * Compares the database before and after each function with rules of every schedule, and collects broken rules. The audit keeps a copy of the
+ * database and does not use the rules of the store.
  */
 export class Audit {
   readonly faults: string[] = []

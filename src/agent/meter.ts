@@ -26,7 +26,7 @@ export class BudgetSpent extends ServiceError {
   }
 }
 
-/** What a paused run waits for: that somebody raises the limit. */
+/** The wait of a paused run for a higher limit. */
 export function toBudgetCall({ budget, needed, resetsAt }: BudgetSpent, callId: string): PendingCall {
   const resets = resetsAt === undefined ? undefined : { resets_at: new Date(resetsAt).toISOString() }
   return { callId, tool: budget, input: { budget, needed: { ...needed }, ...resets }, by: 'budget' }

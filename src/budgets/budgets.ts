@@ -58,7 +58,7 @@ export function createBudgets({ store, now, onFault, ...deps }: BudgetsOptions):
   const clock = new StoreClock(now)
   const known = new Map<string, KnownWindow>()
   const refusals = new Map<string, number>()
-  /** What a database that was gone did not settle, by tenant: the next settlement of the tenant settles it too. */
+  /** Settlements that failed without a database, by tenant: the next settlement of the tenant repeats these. */
   const unpaid = new Map<string, Settlement[]>()
 
   function keep({ tenant }: Payer, accounts: readonly Account[], states: readonly AccountState[]): void {

@@ -79,7 +79,7 @@ export class StoreClock {
 
 /** Pays for the model calls of a run, or of a job. */
 export class Meter implements ModelMeter {
-  /** What attempts did cost that no commit has settled; the commit of the turn takes them. */
+  /** Costs of attempts that no commit has settled; the commit of the turn settles these. */
   unsettled: readonly Settlement[] = []
   /** Set after a person has refused to raise a limit: the run ends as with `stop`, and no further call offers tools. */
   rejected: BudgetSpent | undefined

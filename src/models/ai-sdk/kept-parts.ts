@@ -83,8 +83,8 @@ function isRun(part: VendorPart | undefined): boolean {
 }
 
 /**
- * Items of a reply that a provider wants back as they are, and that its package cannot write: calls that the provider ran, their results, and
- * reasoning. The packages (openai 4.0.118, xai 4, google 4.0) drop most of them, or their ids and signatures. So an item passes the package as a
+ * Items of a reply that a provider wants back unchanged, and that the package cannot write: calls of provider tools, their results, and
+ * reasoning. The packages (openai 4.0.118, xai 4, google 4.0) drop most items, or ids and signatures. So an item passes the package as a
  * signature of reasoning, and the `fetch` of the package puts the item in its place.
  */
 

@@ -80,7 +80,7 @@ export class ProviderCalls {
     return new Set([...this.open.values()].filter(({ isEnded }) => isEnded !== true).map(({ part }) => part))
   }
 
-  /** The searches of Gemini without calls of its own: the reply names them at its end, all with the pages that they found together. */
+  /** The searches of Gemini, which makes no calls: the end of the reply names all searches, with the pages of all searches together. */
   searches(metadata: SharedV4ProviderMetadata | undefined): ModelEvent[] {
     const offer = this.offers.find(({ provider }) => provider?.tool === 'web_search')
     const { webSearchQueries: queries, groundingChunks: chunks } = fieldsOf(fieldsOf(metadata?.['google'])['groundingMetadata'])

@@ -11,12 +11,12 @@ import { checkHints, notReady, whenUnknown } from '../intake/checks.ts'
 
 /** Port: direct executions of tools that came with a request id of their caller's, so that a repeat runs nothing twice. */
 export interface ExecutionStore {
-  /** Answers with the one that has the request id, if there is one; stores this one else. Throws `gone` for one whose session was deleted. */
+  /** Stores the execution, or resolves to an earlier one with the request id. Throws `gone` where the session of the earlier one was deleted. */
   begin(execution: NewExecution): Promise<StoredExecution | undefined>
   find(key: RunKey): Promise<StoredExecution | undefined>
-  /** Gives one that has no result to the local process, with the next fence; false where it has changed since it was read. */
+  /** Gives an execution without a result to the local process, with the next fence; false after a change of the row. */
   takeOver(key: RunKey, fence: number, holder: string): Promise<boolean>
-  /** Keeps the first result; undefined: it was cut off, and has none. Nothing where the session was deleted, or it is another process's. */
+  /** Keeps the first result; undefined for an execution that was cut off. Nothing after the deletion of the session, or under another process. */
   finish(key: RunKey, fence: number, result: ExecutionResult | undefined, now: number): Promise<void>
   /** Ends those whose process is lost for more than `graceMs`; they have no result. */
   endLost(holder: string, graceMs: number, now: number): Promise<void>
@@ -110,7 +110,7 @@ export interface ToolRequest {
   headers: Record<string, string>
   /** W3C `traceparent` of the caller. */
   traceparent?: string
-  /** Called with each line that the tool logs while this request is the one that runs it. */
+  /** Called with each line that the tool logs while this request runs the tool. */
   onLog?: (text: string) => void
 }
 

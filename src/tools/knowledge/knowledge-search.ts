@@ -155,7 +155,7 @@ export function toOutput(found: readonly FoundPassage[], room: number): JsonObje
   return passages
 }
 
-/** A passage with its page, and its characters in the text of the document: `start` is its offset, `end` the one behind it. */
+/** A passage with page and characters in the text of the document: from `start` to `end`, exclusive. */
 function toPlace({ heading, page, start, text }: Section) {
   return { heading, ...(page !== undefined && { page }), start, end: start + text.length, text }
 }
