@@ -260,7 +260,7 @@ function toApprovalPart(call: DecidedCall, parent: string, endedAt: number | und
   return {
     id: `approval:${callId}`,
     parent,
-    kind: by === 'budget' ? 'budget' : 'approval',
+    kind: 'approval',
     name: tool,
     status,
     started: requestedAt,
