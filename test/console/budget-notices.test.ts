@@ -63,6 +63,26 @@ browserTest('Chat: an answer that a budget has cut short says so', async (t) => 
   await page.getByText('A budget is used up. This is the best answer that it could pay.').waitFor()
 })
 
+browserTest('Run: a model call that a budget could not pay is a step that names the budget and what the call needed', async (t) => {
+  const { page, open, service, checkAccessibility } = await openConsole(t, {
+    script: [{ ...callOf('add', { a: 1 }), text: 'I add.', usage: { input: 100, output: 300 } }],
+    modelFields,
+    tools: [fakeTool('add', async () => ({ sum: 3 }))],
+    config: { budgets: [{ name: 'run-limit', scope: 'run', limit: { usd: 0.0015 } }] },
+  })
+  await service.client.chat('Add 1 and 2.', { 'request-id': 'short' })
+  await open('/runs/short')
+  const timeline = page.getByRole('region', { name: 'Timeline' })
+  const step = timeline.getByRole('button', { name: /^run-limit/ }).first()
+  await step.getByText(/^cannot pay \$0\.000\d+$/).waitFor()
+  await step.click()
+  await timeline.getByText('The budget run-limit is used up: $0.001 of $0.0015 are spent.').waitFor()
+  await timeline.getByText('Needed').waitFor()
+  await timeline.getByRole('button', { name: /^scripted/ }).click()
+  await timeline.getByText('Reserved before').waitFor()
+  await checkAccessibility()
+})
+
 const admin = { sub: 'boss', roles: ['admin'] }
 /** A first call of 0.001 USD with a tool, which leaves too little for the second one. */
 const pausing = {

@@ -1,3 +1,4 @@
+import { formatAmounts } from '../../parts/budget/amounts.ts'
 import { CutText } from '../../parts/cut-text.tsx'
 import { CachedInput, Cost, Duration, Tokens } from '../../parts/figures.tsx'
 import { StatusBadge } from '../../parts/status-badge.tsx'
@@ -9,6 +10,7 @@ import styles from './details.module.css'
 /** A model call: cost, attempts, reasoning and text of the model, and the messages sent. */
 export function ModelDetails({ span: { attributes, messages } }: { span: Span }) {
   const { attempts = [], reasoning, output, time_to_first_token: first } = attributes
+  const held = attempts.at(-1)?.held
   return (
     <>
       <dl className={styles.facts}>
@@ -22,6 +24,7 @@ export function ModelDetails({ span: { attributes, messages } }: { span: Span })
         <Fact name="Cost">
           <Cost usd={attributes.cost} />
         </Fact>
+        {held && <Fact name="Reserved before">{formatAmounts(held)}</Fact>}
         <Fact name="First token">
           <Duration ms={typeof first === 'number' ? first * 1000 : undefined} />
         </Fact>

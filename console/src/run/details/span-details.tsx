@@ -5,6 +5,7 @@ import { Timestamp } from '../../parts/timestamp.tsx'
 import { useWholeSpan, type RunKey, type Span } from '../queries.ts'
 import { ApprovalDetails, WaitDetails } from './wait-details.tsx'
 import { ModelDetails } from './model-details.tsx'
+import { RefusalDetails } from './refusal-details.tsx'
 import { ToolDetails } from './tool-details.tsx'
 import styles from './details.module.css'
 
@@ -43,6 +44,8 @@ function SpanFacts({ span }: { span: Span }) {
       return <ToolDetails span={span} />
     case 'approval':
       return <ApprovalDetails span={span} />
+    case 'budget':
+      return <RefusalDetails span={span} />
     case 'wait':
     case 'move':
       return <WaitDetails span={span} />

@@ -1,3 +1,4 @@
+import { formatAmounts } from '../../parts/budget/amounts.ts'
 import { formatCost } from '../../parts/format-cost.ts'
 import { formatDuration } from '../../parts/time-format.ts'
 import type { Span } from '../queries.ts'
@@ -6,6 +7,7 @@ const whole = new Intl.NumberFormat('en')
 
 /** Text after the name of a span in the row: the few most wanted facts. */
 export function noteOf({ kind, status, attributes }: Pick<Span, 'kind' | 'status' | 'attributes'>): string {
+  if (kind === 'budget') return attributes.needed ? `cannot pay ${formatAmounts(attributes.needed)}` : ''
   const parts = kind === 'model' ? modelNotes(attributes) : kind === 'approval' || kind === 'wait' ? waitNotes(attributes) : []
   if (kind === 'move') parts.push(attributes.cause?.replace('_', ' ') ?? '')
   if (kind === 'tool' && attributes.effect === 'write') parts.push('write')
