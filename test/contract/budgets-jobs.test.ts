@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { ample, inputPrice, outputPrice, sameAsCounted, startCounted, until, type Script } from '../fixtures/counted-budgets.ts'
+import { ample, inputPrice, outputPrice, sameAsCounted, startCounted, until, windowOf, type Script } from '../fixtures/counted-budgets.ts'
 import { callOf, fakeTool } from '../fixtures/tools.ts'
 
 /** Model calls beside the run's own calls: each moves what is spent, as the model server counted. */
@@ -71,6 +71,25 @@ test('a summary, a memory, an embedding, a sub-agent, sampling and a broken stre
   const broken = Math.ceil((bytes + offered) / 2) * inputPrice + Math.ceil('Half an answer'.length / 2) * outputPrice
   await sameAsCounted(service, 'caller', broken)
   await sameAsCounted(service, 'tenant', broken)
+})
+
+test('summaries and memories have no roles, so that a budget of any role counts them, and not the chats of other roles', async (t) => {
+  const match = { roles: ['unused'] }
+  const service = await startCounted(t, [ample('caller', 'caller'), ample('unused', 'tenant', { match })], {
+    config: { memory: { history_tokens: 500 } },
+  })
+  const { client, counts } = service
+  await client.chat('Hello.')
+  assert.equal(windowOf(service, 'unused').spent, 0)
+  await client.chat({ messages: [{ role: 'user', content: 'I like tea.' }], auto_memory_retain: true })
+  for (const text of ['a', 'b', 'c']) await client.chat(text.repeat(900), { 'session-id': 's' })
+  await until(
+    () => counts.memories > 0 && counts.summaries > 0,
+    () => counts,
+  )
+  await sameAsCounted(service)
+  const chats = 5 * (100 * inputPrice + 20 * outputPrice)
+  assert.equal(windowOf(service, 'unused').spent, windowOf(service, 'caller').spent - chats)
 })
 
 test('a summary that no budget can pay is made without a model, and only once', async (t) => {
