@@ -182,7 +182,7 @@ const outbound = {
     description: 'The delays between the attempts to deliver a callback, in seconds.',
   },
   BUDGET_CALLBACK_URL: {
-    unset: 'a line of the log',
+    unset: 'only a line of the log',
     description:
       'Receives the warnings of `budgets` (`warn_at`), signed like callbacks. An address that is not public needs `OUTBOUND_ALLOW`.',
   },
