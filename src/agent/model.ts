@@ -15,6 +15,8 @@ export interface Model {
   /** The configured lengths of an answer and of reasoning, in tokens; absent: as the provider decides. */
   readonly maxOutputTokens?: number | undefined
   readonly reasoningTokens?: number | undefined
+  /** The most tokens of reasoning that come on top of `maxOutputTokens`; absent: the wanted reasoning tokens. */
+  reasoningBeside?(options: ModelOptions | undefined): number
   /** The server of the model's requests; absent for a model without a server. */
   readonly server?: ModelServer | undefined
   /**

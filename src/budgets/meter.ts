@@ -20,6 +20,9 @@ import { type BudgetReader, canPay, leftIn, mayRead, refuse, toDecimal } from '.
 /** A shorter answer is not worth its input. */
 export const leastOutput = 256
 
+/** More than any model answers. Sums of amounts stay exact, whatever a caller wishes. */
+const mostOutput = 10_000_000
+
 /** Attempts to hold an amount while other calls take what was left. */
 const maxTries = 4
 
@@ -97,8 +100,9 @@ export class Meter implements ModelMeter {
     if (this.rejected && request.tools.length > 0) throw this.rejected
     const prices = this.plan.findPrices(model.name, model.place)
     const input = inputTokens(request)
-    const { maxOutputTokens, reasoningTokens = model.reasoningTokens ?? 0 } = request.options ?? {}
-    const wanted = maxOutputTokens ?? model.maxOutputTokens ?? this.plan.reserveOutputTokens
+    const { maxOutputTokens, reasoningTokens: asked = model.reasoningTokens ?? 0 } = request.options ?? {}
+    const reasoningTokens = Math.min(mostOutput, model.reasoningBeside?.(request.options) ?? asked)
+    const wanted = Math.min(mostOutput, maxOutputTokens ?? model.maxOutputTokens ?? this.plan.reserveOutputTokens)
     const least = Math.min(wanted, leastOutput)
     let output = wanted
     const held = await this.holdAmount({

@@ -6,6 +6,7 @@ import { withBedrockFiles, mayThink, toPrompt } from './prompt.ts'
 import {
   toCallOptions,
   untakenStops,
+  tokensBeside,
   toReasoningOptions,
   type WantedReasoning,
   isOnResponses,
@@ -112,7 +113,9 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
     return stops.length > 0 ? withStops(stops, sink, (filter) => reply(request, filter, signal)) : reply(request, sink, signal)
   }
 
-  return { name: model, seesImages: options.seesImages, readsFiles: options.readsFiles, server: options.server, reply: replyWithStops }
+  const { seesImages, readsFiles, server, reasoning, abilities } = options
+  const reasoningBeside = (asked?: ModelOptions) => tokensBeside(provider, toWanted(reasoning, asked), abilities)
+  return { name: model, seesImages, readsFiles, server, reasoningBeside, reply: replyWithStops }
 }
 
 /** Providers that know the choice of no tool. The servers of `openai-compatible` do not: Ollama, for one, ignores the choice. */

@@ -122,6 +122,24 @@ function toClaude({ effort, tokens, summary, isAlways }: Wish): ReasoningOptions
 /** Claude refuses a smaller budget. */
 const minBudget = 1024
 
+/** The longest answer of a Claude that thinks up to a number of tokens, and the shares of that answer into which the packages turn efforts. */
+const longestAnswer = 64_000
+const shares: Partial<Record<ReasoningEffort, number>> = { minimal: 0.02, low: 0.1, medium: 0.3, high: 0.6, xhigh: 0.9 }
+
+/** The most tokens of reasoning that a package adds to the `maxOutputTokens` of a call. */
+export function tokensBeside(
+  provider: Provider,
+  { reasoningEffort, reasoningTokens: tokens }: WantedReasoning,
+  abilities: ReasoningAbilities,
+) {
+  if ((provider !== 'anthropic' && provider !== 'amazon-bedrock') || !abilities.reasoningTokens) return tokens ?? 0
+  if (tokens !== undefined) return tokens && Math.max(minBudget, tokens)
+  const effort = fitEffort(reasoningEffort, abilities.efforts)
+  // The other models with a number of tokens take an effort as such, within `maxOutputTokens`.
+  const share = abilities.efforts.includes('minimal') ? shares[effort ?? 'none'] : undefined
+  return share === undefined ? 0 : Math.max(minBudget, Math.round(longestAnswer * share))
+}
+
 function toGemini({ effort, tokens, summary, isAlways }: Wish): ReasoningOptions {
   const isOff = tokens === 0 || (tokens === undefined && effort === 'none')
   // A model that does not think refuses the wish for its thoughts.
