@@ -66,6 +66,9 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
       await read(language, call, collector, sink, signal)
       const paused = turn < maxTurns ? collector.resume() : undefined
       if (!paused) return withRealNames(collector.toReply(model), request.tools)
+      // All turns of a reply share the length that the reply may have.
+      const { maxOutputTokens } = request.options ?? {}
+      if (maxOutputTokens !== undefined) call.maxOutputTokens = Math.max(1, maxOutputTokens - collector.earlierOutput)
       call.prompt = [...toPrompt(options, askable), paused]
     }
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startModelServer, type ModelScript, type ModelServer } from '../../../test/fixtures/model-server.ts'
 import type { Message } from '../../agent/messages.ts'
-import { ModelError, type ModelReply, type ToolOffer } from '../../agent/model.ts'
+import { ModelError, type ModelOptions, type ModelReply, type ToolOffer } from '../../agent/model.ts'
 import { collectReply } from '../../agent/scripted-model.ts'
 import type { ModelConfig } from '../../configuration/schema.ts'
 import { createConnections } from '../connections.ts'
@@ -39,8 +39,8 @@ async function setUp(name: keyof typeof configs, script: ModelScript, ...tools: 
   const server = await startModelServer(script)
   servers.push(server)
   const model = createModel({ ...configs[name]!, base_url: server.url }, { environment: {}, connections })
-  const ask = async (messages: Message[] = [{ role: 'user', text: 'Which colour?' }]) => {
-    const { reply, events } = await collectReply(model, { system: '', messages, tools })
+  const ask = async (messages: Message[] = [{ role: 'user', text: 'Which colour?' }], options: ModelOptions = {}) => {
+    const { reply, events } = await collectReply(model, { system: '', messages, tools, options })
     return { reply, events: events.filter(({ type }) => type !== 'text' && type !== 'reasoning') }
   }
   // The database keeps a turn as JSON.
@@ -148,6 +148,15 @@ test('a reply that Claude never ends is given up', async () => {
   const { server, ask } = await setUp('claude', { raw: claudeMessage('pause_turn', [searched, found]) }, offer('web_search'))
   await ask().catch((error: unknown) => assert.ok(error instanceof ModelError))
   assert.equal(server.requests.length, 10)
+})
+
+test('the turns of a reply that Claude pauses share the length that the request allows', async () => {
+  const { server, ask } = await setUp('claude', { raw: claudeMessage('pause_turn', [searched, found]) }, offer('web_search'))
+  await ask(undefined, { maxOutputTokens: 12 }).catch((error: unknown) => assert.ok(error instanceof ModelError))
+  assert.deepEqual(
+    server.requests.slice(0, 4).map(({ body }) => body.max_tokens),
+    [12, 7, 2, 1],
+  )
 })
 
 test('a call on a remote server of Claude has the name of the server in agent.yaml', async () => {

@@ -123,6 +123,11 @@ export class PartCollector {
     return toPausedContent(this.text.toText(), this.parts.all)
   }
 
+  /** Tokens of output before the pauses. */
+  get earlierOutput(): number {
+    return this.earlier.reduce((sum, { outputTokens }) => sum + (outputTokens.total ?? 0), 0)
+  }
+
   /** Returns the complete reply. Throws `ModelError` if the stream ended without a finish reason, because calls may be incomplete. */
   toReply(model: string): ModelReply {
     const finish = this.end && toFinish(this.end.finishReason, this.calls.length > 0)
