@@ -20,8 +20,8 @@ import { type BudgetReader, canPay, leftIn, mayRead, refuse, toDecimal } from '.
 /** A shorter answer is not worth its input. */
 export const leastOutput = 256
 
-/** More than any model answers. Sums of amounts stay exact, whatever a caller wishes. */
-const mostOutput = 10_000_000
+/** The longest answer that a caller may wish for, unless agent.yaml has a longer one: a single call must not hold the budget of all others. */
+const mostOutput = 131_072
 
 /** Attempts to hold an amount while other calls take what was left. */
 const maxTries = 4
@@ -101,8 +101,10 @@ export class Meter implements ModelMeter {
     const prices = this.plan.findPrices(model.name, model.place)
     const input = inputTokens(request)
     const { maxOutputTokens, reasoningTokens: asked = model.reasoningTokens ?? 0 } = request.options ?? {}
-    const reasoningTokens = Math.min(mostOutput, model.reasoningBeside?.(request.options) ?? asked)
-    const wanted = Math.min(mostOutput, maxOutputTokens ?? model.maxOutputTokens ?? this.plan.reserveOutputTokens)
+    const configured = model.maxOutputTokens ?? this.plan.reserveOutputTokens
+    const most = Math.max(mostOutput, configured)
+    const reasoningTokens = Math.min(most, model.reasoningBeside?.(request.options) ?? asked)
+    const wanted = Math.min(most, maxOutputTokens ?? configured)
     const least = Math.min(wanted, leastOutput)
     let output = wanted
     const held = await this.holdAmount({

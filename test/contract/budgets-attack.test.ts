@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ample, startCounted } from '../fixtures/counted-budgets.ts'
+import { ample, startCounted, until, type Script } from '../fixtures/counted-budgets.ts'
 import { startModelServer } from '../fixtures/model-server.ts'
 import { startService } from '../fixtures/service.ts'
 
@@ -36,10 +36,27 @@ test('reasoning that a package adds to the length of an answer is paid for befor
   }
 })
 
-test('no length that a caller wishes makes a window unreadable', async (t) => {
+test('no length that a caller wishes holds the budget of all others', async (t) => {
+  const all = { name: 'all', scope: 'service', window: 'month', limit: { usd: 1 } }
+  const slow: Script = ({ body }) => (body.max_tokens > 10_000 ? { text: ['Half of', ' it'], silentAfter: 2, breakAfter: 9 } : undefined)
+  const service = await startCounted(t, [all], { script: slow })
+  const wish = completion({ max_tokens: Number.MAX_SAFE_INTEGER, stream: true })
+  const asking = service.client.request('POST', '/v1/chat/completions', wish).catch(() => undefined)
+  await until(
+    () => service.server.requests.length === 1,
+    () => service.server.requests.length,
+  )
+  assert.equal(service.server.requests[0]!.body.max_tokens, 131_072)
+  const beta = await service.as({ sub: 'bob', tenant: 'beta' })
+  const reply = await beta.chat('2 + 2?')
+  assert.equal(reply.status, 200, reply.text)
+  await service.close(0)
+  await asking
+})
+
+test('no length that a caller wishes makes a window of a free model unreadable', async (t) => {
   const all = { name: 'all', scope: 'service', window: 'month', limit: { usd: 1 } }
   const service = await startCounted(t, [all], { primary: { prices: { input: 0, output: 0 } } })
   const reply = await service.client.request('POST', '/v1/chat/completions', completion({ max_tokens: Number.MAX_SAFE_INTEGER }))
   assert.equal(reply.status, 200, reply.text)
-  assert.equal(service.server.requests[0]!.body.max_tokens, 10_000_000)
 })
