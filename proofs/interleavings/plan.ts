@@ -90,5 +90,5 @@ const budget = fc.record({
 export const plans: fc.Arbitrary<Plan> = fc.record({
   steps: fc.tuple(chat, fc.array(step, { minLength: 1, maxLength: 9, size: 'max' })).map(([first, others]) => [first, ...others] as Step[]),
   picks: fc.array(fc.nat(63), { minLength: 0, maxLength: 160, size: 'max' }),
-  budget: fc.option(budget, { nil: undefined, freq: 1 }),
+  budget: fc.option(budget, { nil: undefined, freq: 2 }),
 })

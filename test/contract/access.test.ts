@@ -28,8 +28,11 @@ const routes = [
   ['DELETE', '/core/v1/runs/{request_id}', 'runs.write'],
   ['POST', '/core/v1/runs/{request_id}/callback', 'runs.write'],
   ['POST', '/core/v1/runs/{request_id}/feedback', 'runs.write'],
-  ['POST', '/core/v1/runs/{request_id}/approvals', 'chat', 'runs.write', 'runs.approve'],
-  ['GET', '/core/v1/approvals', 'runs.read', 'runs.write', 'runs.approve'],
+  ['POST', '/core/v1/runs/{request_id}/approvals', 'chat', 'runs.write', 'runs.approve', 'budgets.write'],
+  ['GET', '/core/v1/approvals', 'runs.read', 'runs.write', 'runs.approve', 'budgets.write'],
+  ['GET', '/core/v1/budgets', 'runs.read'],
+  ['PUT', '/core/v1/budgets/{name}/override', 'budgets.write'],
+  ['DELETE', '/core/v1/budgets/{name}/override', 'budgets.write'],
   ['GET', '/core/v1/tools', 'tools.read'],
   ['POST', '/core/v1/tool/execute', 'tools.execute'],
   ['GET', '/core/v1/tools/changed', 'config.read'],
@@ -131,7 +134,7 @@ function rolesWith(permission: string): string[] {
   if (isOperators) return ['operator', 'admin']
   if (permission.endsWith('.read')) return ['viewer', 'user', 'operator', 'admin']
   if (permission === 'any_key') return ['viewer', 'user', 'operator', 'admin']
-  return ['config.write', 'keys.manage', 'knowledge.write'].includes(permission) ? ['admin'] : ['user', 'admin']
+  return ['config.write', 'keys.manage', 'knowledge.write', 'budgets.write'].includes(permission) ? ['admin'] : ['user', 'admin']
 }
 
 /** Paths with placeholder ids that do not exist. */
