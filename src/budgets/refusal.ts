@@ -38,9 +38,11 @@ export function mayRead({ tenant, permissions }: BudgetReader, scope: Account['s
   return permissions.has('observability.read') && (scope === 'tenant' || tenant === adminTenant)
 }
 
+const decimal = new Intl.NumberFormat('en', { maximumFractionDigits: 9, useGrouping: false })
+
 /** USD without an exponent; nothing is left of a window that is overspent. */
 export function toDecimal(nanoUsd: number): string {
-  return (Math.max(0, nanoUsd) / nanoPerUsd).toFixed(9).replace(/\.?0+$/, '')
+  return decimal.format(Math.max(0, nanoUsd) / nanoPerUsd)
 }
 
 /** The error where a window cannot pay `needed`. */

@@ -112,14 +112,12 @@ function describe({ name, subject, limit }: Budget): string {
 }
 
 function toText({ usd, tokens }: Budget['limit']): string {
-  const parts = [usd !== undefined && `${toDecimal(usd)} USD`, tokens !== undefined && `${tokens} tokens`]
+  const parts = [usd !== undefined && `${decimal.format(usd)} USD`, tokens !== undefined && `${tokens} tokens`]
   return parts.filter((part) => part !== false).join(', ')
 }
 
 /** Amounts of less than a millionth would have an exponent. */
-function toDecimal(usd: number): string {
-  return usd.toFixed(9).replace(/\.?0+$/, '')
-}
+const decimal = new Intl.NumberFormat('en', { maximumFractionDigits: 9, useGrouping: false })
 
 function toUsd(text: string): number {
   const usd = Number(text)

@@ -25,7 +25,11 @@ browserTest('Documentation in a browser: read, search, dark, narrow, all under a
   await page.getByRole('heading', { level: 1, name: 'Approval' }).waitFor()
   assert.equal(new URL(page.url()).pathname, `${prefix}/docs/concepts/approval`)
   const drawing = page.getByRole('img', { name: /A run stops before a call/ })
-  assert.ok(await drawing.evaluate((image: { naturalWidth?: number }) => (image.naturalWidth ?? 0) > 0), 'the drawing is shown')
+  const width = await drawing.evaluate(async (image: { decode(): Promise<void>; naturalWidth: number }) => {
+    await image.decode()
+    return image.naturalWidth
+  })
+  assert.ok(width > 0, 'the drawing is shown')
   await checkAccessibility()
 
   await page.keyboard.press('Control+k')

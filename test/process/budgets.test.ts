@@ -17,8 +17,9 @@ before(async () => {
 })
 after(() => server.stop())
 
-const kills = 4
-const chatsPerKill = 25
+// A process takes runs over one at a time once they have been lost several times.
+const kills = 2
+const chatsPerKill = 50
 const prices = { input: 1, output: 3 }
 const budgets = [
   { name: 'callers', scope: 'caller', window: 'month', limit: { usd: 100 } },
