@@ -171,7 +171,7 @@ export class Meter implements ModelMeter {
         throw error
       })
       if ('now' in reserved) {
-        if (tries === maxTries) throw new Error('The clock of the database runs away from that of the process.')
+        if (tries >= maxTries) throw new Error('The clock of the database runs away from that of the process.')
         clock.set(reserved.now)
         continue
       }
@@ -182,7 +182,7 @@ export class Meter implements ModelMeter {
         continue
       }
       const left = tightest(reserved.states)
-      if (tries === maxTries || !shrink(left)) throw this.refusal(accounts, reserved.states, least)
+      if (tries >= maxTries || !shrink(left)) throw this.refusal(accounts, reserved.states, least)
     }
   }
 

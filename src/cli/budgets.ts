@@ -1,5 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type Budget, type Client, createClient } from '../../client/src/index.ts'
+import { nanoPerUsd } from '../budgets/accounts.ts'
+import { toDecimal } from '../budgets/refusal.ts'
 import { budgetScopes, type BudgetScope, maxBudgetTokens, maxUsd } from '../configuration/budget-schema.ts'
 import { toFailure } from './chat/service-client.ts'
 import { readSettings } from './prepare.ts'
@@ -112,12 +114,9 @@ function describe({ name, subject, limit }: Budget): string {
 }
 
 function toText({ usd, tokens }: Budget['limit']): string {
-  const parts = [usd !== undefined && `${decimal.format(usd)} USD`, tokens !== undefined && `${tokens} tokens`]
+  const parts = [usd !== undefined && `${toDecimal(usd * nanoPerUsd)} USD`, tokens !== undefined && `${tokens} tokens`]
   return parts.filter((part) => part !== false).join(', ')
 }
-
-/** Amounts of less than a millionth would have an exponent. */
-const decimal = new Intl.NumberFormat('en', { maximumFractionDigits: 9, useGrouping: false })
 
 function toUsd(text: string): number {
   const usd = Number(text)

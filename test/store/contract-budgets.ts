@@ -24,8 +24,10 @@ const budget = (name: string, fields: Partial<Budget>): Budget => ({
 })
 const now = () => Date.now()
 
+const newTenant = (): string => randomUUID()
+
 /** A tenant of its own, with what its calls hold and cost. */
-function payerOf(database: Database, budgets: readonly Budget[], { owner = 'issuer ann', tenant = randomUUID(), holder = 'alive' } = {}) {
+function payerOf(database: Database, budgets: readonly Budget[], { owner = 'issuer ann', tenant = newTenant(), holder = 'alive' } = {}) {
   const store = createBudgetStore(database)
   const payer: Payer & { requestId: string } = { tenant, owner, requestId: randomUUID(), operation: 'chain' }
   const accounts = accountsOf(budgets, payer, now())
@@ -133,6 +135,15 @@ function registerBudgetContract(database: () => Database): void {
       .forTenant(one.tenant)
       .read.execute<{ tenant: string }>('select distinct tenant from budget_reservations', [])
     if (database().isShared) assert.deepEqual(rows, [{ tenant: one.tenant }])
+  })
+
+  test('a tenant that is called as the service is has a window of its own', async () => {
+    const { hold, tenant } = payerOf(database(), [budget(randomUUID(), { scope: 'tenant', limit: { usd: 1 } })], { tenant: '*' })
+    assert.ok(await hold(usd(10)))
+    const { rows } = await database()
+      .forTenant(tenant)
+      .read.execute<{ tenant: string }>("select tenant from budget_windows where tenant = '*' and subject = '*'", [])
+    assert.equal(rows.length, 1)
   })
 
   test('an account whose window has ended is refused with the time of the database', async () => {

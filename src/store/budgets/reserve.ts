@@ -77,9 +77,13 @@ function holdEmbedded(db: Kysely<Tables>, { unit }: EmbeddedDatabase): Hold {
           if (rows.some(({ account, row }) => !canPay(toState(account, row, createdAt), amount))) return undefined
           const held = { usd: amount.nanoUsd, tokens: amount.tokens }
           const states = rows.map(({ window, row }) => {
-            if (row) statements.add(connection, { ...window, ...held })
-            else statements.enter(connection, { ...window, ...held })
-            return statements.find(connection, window)[0]!
+            if (!row) {
+              statements.enter(connection, { ...window, ...held })
+              return statements.find(connection, window)[0]!
+            }
+            statements.add(connection, { ...window, ...held })
+            const reserved = { reserved: row.reserved + held.usd, tokens_reserved: row.tokens_reserved + held.tokens }
+            return { ...row, ...reserved, usd_limit: window.usd_limit, tokens_limit: window.tokens_limit }
           })
           for (const kept of toReservationRows({ accounts, amount, createdAt, ...reservation })) statements.keep(connection, kept)
           return states

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import { type Account, type AccountState, type Limit, type Reservation, serviceSubject, serviceTenant } from '../../budgets/budget.ts'
+import { type Account, type AccountState, type Limit, type Reservation, serviceTenant } from '../../budgets/budget.ts'
 import type { BudgetReservationRow, BudgetWindowRow } from '../tables.ts'
 
 /** A window with the limit of agent.yaml, as the columns of its row. */
@@ -7,7 +7,8 @@ export type WindowColumns = Pick<BudgetWindowRow, 'tenant' | 'budget' | 'subject
 
 export function toColumns(tenant: string, { budget, scope, subject, windowStart, limit }: Account): WindowColumns {
   return {
-    tenant: subject === serviceSubject ? serviceTenant : tenant,
+    // A tenant may be called as the service is: the scope names the owner of the window.
+    tenant: scope === 'service' ? serviceTenant : tenant,
     budget,
     subject,
     window_start: windowStart,
