@@ -10,7 +10,7 @@ const nouns = ['files', 'sessions', 'artifacts', 'memory', 'sub-agents', 'upload
 const belowRuns = [...core, 'processes', 'search', ...nouns]
 const edges = ['http', 'store', 'models', 'tools', 'outbound', 'metrics', 'tracing']
 /** What each of the edges may import: an edge never imports another. */
-const belowEdges = [...belowRuns, 'runs', 'settings', 'tool-module']
+const belowEdges = [...belowRuns, 'runs', 'schedules', 'settings', 'tool-module']
 
 /** What a folder of `src/`, a file in it, or the embedded model beside it may import besides itself: imports point inward only. */
 const allowed: Record<string, readonly string[]> = {
@@ -32,6 +32,7 @@ const allowed: Record<string, readonly string[]> = {
   search: [...ground, 'agent', 'access', 'processes'],
   ...Object.fromEntries(nouns.map((noun) => [noun, belowRuns])),
   runs: belowRuns,
+  schedules: [...belowRuns, 'runs'],
   ...Object.fromEntries(edges.map((edge) => [edge, belowEdges])),
   'demo-model': [...ground, 'agent'],
   models: [...belowEdges, 'demo-model'],
