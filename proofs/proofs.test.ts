@@ -12,6 +12,7 @@ test('a scale shortens every proof, down to what its program accepts', () => {
     'chaos --seconds 30 --seed 7',
     'interleavings --schedules 5000 --threads 2 --seed 7',
     'disk-faults --scripts 20 --losses 2 --seed 7',
+    'kills --kills 5 --seed 7',
     'hostile --requests 5000 --seed 7',
     'soak --minutes 1 --seed 7',
   ])

@@ -25,6 +25,11 @@ export const proofs: readonly Proof[] = [
     argumentsFor: (scale, seed) => ['--scripts', share(400, scale, 1), '--losses', share(40, scale, 1), '--seed', String(seed)],
   },
   {
+    name: 'kills',
+    script: 'proofs/kills/run.ts',
+    argumentsFor: (scale, seed) => ['--kills', share(100, scale, 1), '--seed', String(seed)],
+  },
+  {
     name: 'hostile',
     script: 'proofs/hostile/run.ts',
     argumentsFor: (scale, seed) => ['--requests', share(100_000, scale, 100), '--seed', String(seed)],

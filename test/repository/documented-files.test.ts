@@ -13,6 +13,7 @@ const folders = [
   'proofs/chaos',
   'proofs/hostile',
   'proofs/disk-faults',
+  'proofs/kills',
   'proofs/soak',
   'proofs/interleavings',
 ]
