@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { isObject } from '../json/shape.ts'
+import { isTimeZone } from '../json/time.ts'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
 import { optional, strict } from './schema-parts.ts'
 
@@ -103,16 +104,6 @@ function checkWindow({ scope, window }: Record<string, unknown>, at: Path): Conf
 }
 
 function checkZone({ timezone }: Record<string, unknown>, at: Path): ConfigProblem[] {
-  if (typeof timezone !== 'string' || isZone(timezone)) return []
+  if (typeof timezone !== 'string' || isTimeZone(timezone)) return []
   return [problemAt([...at, 'timezone'], `"${timezone}" is not an IANA time zone, such as Europe/Berlin`)]
-}
-
-/** Fixed offsets, such as `+02:00`, are no zones: a window of one would not follow the clocks of any place. */
-function isZone(name: string): boolean {
-  if (/^[+-]/.test(name)) return false
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== ''
-  } catch {
-    return false
-  }
 }

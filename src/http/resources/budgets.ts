@@ -20,6 +20,7 @@ import type { Overrides } from '../../budgets/change-overrides.ts'
 import type { BudgetView, ListBudgets } from '../../budgets/windows-list.ts'
 import { accessTo } from '../../access/permissions.ts'
 import { invalid } from '../../errors.ts'
+import { parseTime, timeFault } from '../../json/time.ts'
 import { NamedText } from '../named-runs.ts'
 import { principalOf } from '../server/authenticate.ts'
 
@@ -163,10 +164,9 @@ function clearRoute(app: App, { overrides }: BudgetServices): void {
   )
 }
 
-/** Epoch milliseconds. A time without a zone would be one of the host. */
 function toTime(text: string): number {
-  const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : NaN
-  if (Number.isNaN(time)) throw invalid(['body', 'until'], 'must be an ISO 8601 time with its zone, such as 2026-12-31T23:59:59Z')
+  const time = parseTime(text)
+  if (time === undefined) throw invalid(['body', 'until'], timeFault)
   return time
 }
 

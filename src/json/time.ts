@@ -1,0 +1,72 @@
+/** Epoch milliseconds of an ISO 8601 time, or undefined. A time without a zone would be one of the host, so none is accepted. */
+export function parseTime(text: string): number | undefined {
+  const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : NaN
+  return Number.isNaN(time) ? undefined : time
+}
+
+/** The fault of a text that `parseTime` refuses. */
+export const timeFault = 'must be an ISO 8601 time with its zone, such as 2026-12-31T23:59:59Z'
+
+/** True for the name of an IANA time zone. Fixed offsets, such as `+02:00`, do not follow the clocks of any place. */
+export function isTimeZone(name: string): boolean {
+  return !/^[+-]/.test(name) && formatOf(name) !== undefined
+}
+
+/** The name that all spellings and aliases of a zone share: caches by zone are as large as the list of zones. */
+export function canonicalZone(name: string): string {
+  return formatOf(name)?.resolvedOptions().timeZone ?? name
+}
+
+/** A time on the clocks of a zone. */
+export interface LocalTime {
+  /** ISO 8601 with the distance from UTC. */
+  time: string
+  date: string
+  weekday: string
+}
+
+/** Undefined where there is no such zone. An offset such as `+02:00` is taken too. */
+export function toLocalTime(at: number, zone: string): LocalTime | undefined {
+  const format = formatOf(zone)
+  if (!format) return undefined
+  const parts = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]))
+  const date = `${parts['year']}-${parts['month']}-${parts['day']}`
+  // `longOffset` is `GMT` for UTC itself, else `GMT+05:30`.
+  const offset = parts['timeZoneName']?.replace(/^(GMT|UTC)/, '') || '+00:00'
+  const time = `${date}T${parts['hour']}:${parts['minute']}:${parts['second']}${offset}`
+  return { time, date, weekday: parts['weekday'] ?? '' }
+}
+
+/** Creating an `Intl.DateTimeFormat` costs a hundred times as much as a call of `formatToParts`. */
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+/** There are about 600 time zones, plus offsets. */
+const maxFormats = 1000
+
+const maxZoneLength = 100
+
+function formatOf(zone: string): Intl.DateTimeFormat | undefined {
+  if (zone.length > maxZoneLength) return undefined
+  const format = formats.get(zone) ?? createFormat(zone)
+  if (format && formats.size < maxFormats) formats.set(zone, format)
+  return format
+}
+
+function createFormat(timeZone: string): Intl.DateTimeFormat | undefined {
+  try {
+    return new Intl.DateTimeFormat('en-US', {
+      timeZone,
+      year: 'numeric',
+      month: '2-digit',
+      day: '2-digit',
+      weekday: 'long',
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
+      hourCycle: 'h23',
+      timeZoneName: 'longOffset',
+    })
+  } catch {
+    return undefined
+  }
+}
