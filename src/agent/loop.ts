@@ -9,6 +9,7 @@ import { answerInSchema, endInSchema } from './structured-answer.ts'
 import { BudgetSpent, toBudgetCall } from './meter.ts'
 import { ModelError } from './model.ts'
 import { runCalls } from './tool-calls.ts'
+import { reachState } from '../states.ts'
 
 /**
  * Runs an agent until its answer, and emits its events. Resolves to the end of the agent, or to an interruption when calls wait for
@@ -28,7 +29,10 @@ export async function runAgent(options: LoopOptions, receive: Emit): Promise<Loo
     await emitter.settled
     if (!signal.aborted && error instanceof Interrupted) return { type: 'interrupt', calls: error.calls }
     const spent = error instanceof BudgetSpent && !signal.aborted ? error : undefined
-    if (spent?.onExceeded === 'pause') return { type: 'interrupt', calls: [toBudgetCall(spent, options.newId())] }
+    if (spent?.onExceeded === 'pause') {
+      reachState('budget-paused')
+      return { type: 'interrupt', calls: [toBudgetCall(spent, options.newId())] }
+    }
     if (!spent && !signal.aborted) throw error
     reason = spent ? await answerWithRest(loop) : options.stopReason()
   }
@@ -95,6 +99,7 @@ async function takeTurn(loop: Loop, turnOptions: TurnOptions): Promise<Turn> {
 async function answerWithRest(loop: Loop): Promise<EndReason> {
   try {
     await takeTurn(loop, { label: 'answer', mayCall: false, isBare: true })
+    reachState('budget-closing-call')
   } catch (error) {
     if (loop.options.signal.aborted) return loop.options.stopReason()
     const isRefused = error instanceof BudgetSpent || error instanceof ModelError

@@ -5,6 +5,7 @@ import type { Account, AccountState, Amount, BudgetStore, Payer, Settlement } fr
 import { inputTokens, mostOf } from './estimate.ts'
 import { type Held, leastOutput, Meter, type MeterDeps, StoreClock } from './meter.ts'
 import { canPay, leftIn, refuse } from './refusal.ts'
+import { reachState } from '../states.ts'
 
 /** The agent whose budgets and prices apply. */
 type Priced = Pick<AgentParts, 'config' | 'findPrices' | 'model'>
@@ -107,6 +108,7 @@ export function createBudgets({ store, now, onFault, ...deps }: BudgetsOptions):
       await store.settle(tenant, due)
     } catch (error) {
       unpaid.set(tenant, [...(unpaid.get(tenant) ?? []), ...due])
+      reachState('budget-unpaid')
       onFault(error)
     }
   }
@@ -149,6 +151,7 @@ export function createBudgets({ store, now, onFault, ...deps }: BudgetsOptions):
       const index = states.findIndex((state) => !canPay(state, least))
       if (index === -1) return undefined
       onRefused(accounts[index]!.budget)
+      reachState('budget-refused-run')
       return refuse(accounts[index]!, states[index]!, least, clock.now())
     },
 

@@ -16,6 +16,7 @@ import { accountsOf, nanoPerUsd } from './accounts.ts'
 import type { Account, AccountState, Amount, BudgetStore, Limit, Payer, Settlement } from './budget.ts'
 import { amountOf, inputTokens, keepCount, mostOf, outputWithin, textTokens } from './estimate.ts'
 import { type BudgetReader, canPay, leftIn, mayRead, refuse, toDecimal } from './refusal.ts'
+import { reachState } from '../states.ts'
 
 /** A shorter answer is not worth its input. */
 export const leastOutput = 256
@@ -172,17 +173,20 @@ export class Meter implements ModelMeter {
       })
       if ('now' in reserved) {
         if (tries >= maxTries) throw new Error('The clock of the database runs away from that of the process.')
+        reachState('budget-window-ended')
         clock.set(reserved.now)
         continue
       }
       this.deps.keep(accounts, reserved.states)
       if (reserved.isHeld) return { id, accounts, amount }
       if (this.unsettled.length > 0) {
+        reachState('budget-settled-first')
         await this.settleNow()
         continue
       }
       const left = tightest(reserved.states)
       if (tries >= maxTries || !shrink(left)) throw this.refusal(accounts, reserved.states, least)
+      reachState('budget-shortened')
     }
   }
 
@@ -207,6 +211,7 @@ export class Meter implements ModelMeter {
     // Where other calls took what was left between two attempts, the tightest window refuses.
     const index = poor === -1 ? indexOfTightest(states) : poor
     this.deps.onRefused(accounts[index]!.budget)
+    reachState('budget-refused-call')
     const account = this.rejected ? { ...accounts[index]!, onExceeded: 'stop' as const } : accounts[index]!
     return refuse(account, states[index]!, least, this.deps.clock.now())
   }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { BudgetStore, Warning } from '../../budgets/budget.ts'
 import type { NewJob } from '../../runs/jobs.ts'
+import { reachState } from '../../states.ts'
 import { query, type Database } from '../database.ts'
 import { aliveProcesses } from '../leases/processes.ts'
 import { createReserve } from './reserve.ts'
@@ -31,7 +32,7 @@ export function createBudgetStore(database: Database, toWarningJob?: ToWarningJo
       forTenant(tenant).unit(async (connection) => void (await settle(connection, attempts(tenant, settlements)))),
 
     settleLost: () =>
-      all.unit((connection) => {
+      all.unit(async (connection) => {
         const alive = aliveProcesses(database)
         // A run that is still to be taken over settles its own reservations, in the commit that takes it over.
         const unended = sql`select 1 from runs where runs.tenant = budget_reservations.tenant and runs.owner = budget_reservations.owner
@@ -40,7 +41,10 @@ export function createBudgetStore(database: Database, toWarningJob?: ToWarningJo
         const isPast = sql`fence > 0 and exists (select 1 from runs where runs.tenant = budget_reservations.tenant
           and runs.owner = budget_reservations.owner and runs.request_id = budget_reservations.request_id
           and (runs.fence > budget_reservations.fence or runs.status not in ('pending', 'running')))`
-        return settle(connection, { where: sql`(${isPast} or holder not in (${alive}) and not exists (${unended}))`, costs: [] })
+        const lost = sql`(${isPast} or holder not in (${alive}) and not exists (${unended}))`
+        const count = await settle(connection, { where: lost, costs: [] })
+        if (count > 0) reachState('budget-lost-settled')
+        return count
       }),
 
     async removeExpired(now, limit) {

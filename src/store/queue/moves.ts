@@ -128,7 +128,7 @@ function holderChanges(
       losses: row.ended_at === null ? row.losses : null,
     })
     if (takenRun.rows.length === 0) return undefined
-    if (settles) await settle(connection, earlierFences({ ...row, fence }))
+    if (settles && (await settle(connection, earlierFences({ ...row, fence }))) > 0) reachState('budget-taken-over')
     if (row.status === 'interrupted') await lapse(connection, { ...run, now })
     // The resumed run gets a free session. Waiting runs keep their order of arrival.
     const isOurs = state && (state.active_run === null || state.active_run === row.request_id)
