@@ -8,18 +8,19 @@ import { ofKind } from './history/operations.ts'
 /** Queries the database directly. */
 export type Query = (sql: string) => Promise<Record<string, unknown>[]>
 
-/** Runs that have lost two processes are executed one after the other, and some of them are long. */
-const settleMs = 240_000
+/** Runs that have lost two processes are executed one after the other, and some of them are long. Retention settles lost reservations every five minutes. */
+const settleMs = 360_000
 /** Concurrent reads. */
 const readers = 12
 
-/** Waits until all runs have ended and all callbacks are delivered. Returns the duration in milliseconds. */
+/** Waits until all runs have ended, all callbacks are delivered and nothing is reserved. Returns the duration in milliseconds. */
 export async function settle(query: Query): Promise<number> {
   const startedAt = Date.now()
   for (const until = startedAt + settleMs; Date.now() < until; await sleep(250)) {
     const [runs] = await query(`select count(*)::int as n from runs where status in ('pending', 'running')`)
     const [callbacks] = await query(`select count(*)::int as n from callbacks where status = 'pending'`)
-    if (runs?.['n'] === 0 && callbacks?.['n'] === 0) break
+    const [reservations] = await query('select count(*)::int as n from budget_reservations')
+    if (runs?.['n'] === 0 && callbacks?.['n'] === 0 && reservations?.['n'] === 0) break
   }
   return Date.now() - startedAt
 }

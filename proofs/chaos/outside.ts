@@ -16,17 +16,36 @@ export interface Outside {
   callbackHost: string
   /** Invalid requests, as texts. */
   violations: string[]
+  /** What the model has counted. */
+  costs: Costs
   /** Sets how the model answers until the next call. */
   setModel(mode: 'well' | 'fails' | 'hangs' | 'breaks'): void
   close(): Promise<void>
 }
+
+/** 10^-9 USD by `prices`. */
+export interface Costs {
+  /** Of answers that were delivered as a whole. */
+  whole: number
+  /** The most that answers may cost that were cut off. */
+  cut: number
+}
+
+/** USD per million tokens. */
+export const prices = { input: 1, output: 3 }
+const usage = { input: 100, output: 11 }
 
 export const callbackSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
 export async function startOutside(random: () => number, history: History): Promise<Outside> {
   const violations: string[] = []
   let mode: Parameters<Outside['setModel']>[0] = 'well'
-  const model = await startModelServer((request, index) => answer(request, { index, mode, random, history }))
+  const costs: Costs = { whole: 0, cut: 0 }
+  const model = await startModelServer((request, index) => {
+    const answered = answer(request, { index, mode, random, history })
+    if (answered.status === undefined) count(request, costs)
+    return { ...answered, usage }
+  })
   const ledger = await startLedger(random, history)
   const receiver = await startReceiver(random, history, violations)
   return {
@@ -35,6 +54,7 @@ export async function startOutside(random: () => number, history: History): Prom
     callbackUrl: `${receiver.url}/hook`,
     callbackHost: new URL(receiver.url).host,
     violations,
+    costs,
     setModel: (next) => void (mode = next),
     async close() {
       await model.close()
@@ -42,6 +62,15 @@ export async function startOutside(random: () => number, history: History): Prom
       receiver.close()
     },
   }
+}
+
+/** A cut answer counts with its input, of at most a token per byte, and the text that arrived. */
+function count({ body, closedEarly }: ModelServerRequest, costs: Costs): void {
+  const output = usage.output * prices.output
+  void closedEarly.then((isCut) => {
+    if (isCut) costs.cut += 1000 * (Buffer.byteLength(JSON.stringify(body)) * prices.input + 5 * output)
+    else costs.whole += 1000 * (usage.input * prices.input + output)
+  })
 }
 
 interface Script {
@@ -67,7 +96,7 @@ function answer(request: ModelServerRequest, { index, mode, random, history }: S
   if (isSlow) recordCall(request, requestId, history)
   const pieces = ['Answer ', `${index} `, 'is ', 'done', ', ', 'as ', 'far ', 'as ', 'I ', 'can ', 'tell', '.']
   const pauseMs = isSlow ? 150 : kind === 'long' ? longMs / pieces.length : 5 + random() * 40
-  return { text: pieces, delayMs: random() * 40, pauseMs, usage: { input: 100, output: 11 }, ...(isSlow ? {} : breakOptions) }
+  return { text: pieces, delayMs: random() * 40, pauseMs, ...(isSlow ? {} : breakOptions) }
 }
 
 /** Duration of a long answer: longer than a stopping process waits for its runs. */

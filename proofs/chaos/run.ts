@@ -7,6 +7,7 @@ import { findDisturbed } from './checker/disturbed.ts'
 import { concurrencyLimits, runClients } from './clients/start.ts'
 import { makeFaults, roll } from './faults.ts'
 import { History } from './history/history.ts'
+import { ofKind } from './history/operations.ts'
 import { readAll, settle } from './last-reads.ts'
 import { readOptions } from './options.ts'
 import { startOutside } from './outside.ts'
@@ -14,7 +15,7 @@ import { createRandomOf } from '../random.ts'
 import { countStates, findUnreached, printStates } from './reached-states.ts'
 import { printReport } from './report.ts'
 import { openService } from './service.ts'
-import { checkStore } from './store-checks.ts'
+import { checkBudgets, checkStore } from './store-checks.ts'
 import { upgrade } from './upgrade.ts'
 
 /**
@@ -56,12 +57,15 @@ try {
   await readAll({ caller: administrator, callbackUrl, isActive: () => true, msLeft: () => 0, random: randomOf('last') }, callers)
   violations.push(...(await checkStore(service.query, count)), ...outside.violations)
   for (const replica of replicas) if (replica.crashes > 0) violations.push(`${replica.name} exited unexpectedly ${replica.crashes} times`)
+  const overrides = ofKind(history.operations, 'override').map(({ args }) => args)
+  const limits = new Map(overrides.toSorted((a, b) => a.usd - b.usd).map(({ budget, usd }) => [budget, usd]))
   if (isRolling) violations.push(...findDisturbed(history.operations))
   const states = await countStates(replicas.map(({ statesFile }) => statesFile))
   const faultCount = faults.values().reduce((total, count) => total + count, 0)
   const anomalies = new Map([
     ...check(history.operations, concurrencyLimits),
     ['processes and database are in order', violations],
+    ['budgets pay what was counted', await checkBudgets(service.query, outside.costs, limits)],
     ['rare states are reached', isRolling || from ? [] : findUnreached(states, seconds, faultCount)],
   ])
   printStates(states)

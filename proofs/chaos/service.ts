@@ -5,7 +5,7 @@ import { freePort, startPostgres } from '../../test/fixtures/postgres-server.ts'
 import { access } from './clients/start.ts'
 import { startCutProxy, type CutProxy } from './cut-proxy.ts'
 import type { Query } from './last-reads.ts'
-import { callbackSecret, documentOf, type Outside } from './outside.ts'
+import { callbackSecret, documentOf, prices, type Outside } from './outside.ts'
 import { Replica } from './replica.ts'
 
 /** Replicas with a shared database. */
@@ -91,15 +91,17 @@ function toAddress(databaseUrl: string, port: number): string {
   return address.href
 }
 
-/** Budgets that pay for every call: no request may fail because of a budget. */
+/** Budgets that pay for every call, and two that a few callers use up again and again. */
 const budgets = [
   { name: 'callers', scope: 'caller', window: 'hour', limit: { usd: 100_000 } },
   { name: 'runs', scope: 'run', limit: { tokens: 100_000_000 } },
   { name: 'tenant', scope: 'tenant', window: 'month', limit: { usd: 1_000_000, tokens: 1_000_000_000_000 } },
+  { name: 'spenders', scope: 'caller', window: 'day', limit: { usd: 0.01 }, match: { roles: ['spender'] } },
+  { name: 'pausers', scope: 'caller', window: 'day', limit: { usd: 0.01 }, match: { roles: ['pauser'] }, on_exceeded: 'pause' },
 ]
 
 function configurationOf({ modelUrl, ledgerUrl }: Outside) {
-  const primary = { provider: 'openai-compatible', model: 'scripted', base_url: modelUrl, prices: { input: 1, output: 3 } }
+  const primary = { provider: 'openai-compatible', model: 'scripted', base_url: modelUrl, prices, max_output_tokens: 500 }
   const tool = (name: string) => ({ name, type: 'openapi', config: { spec: `${name}.json`, base_url: ledgerUrl } })
   return {
     llms: { primary },

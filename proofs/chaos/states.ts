@@ -131,6 +131,19 @@ const administration: Row[] = [
   ['memory-raced', 'memory/learn.ts', 'A memory that two chats learn is kept once'],
 ]
 
+const budgets: Row[] = [
+  ['budget-refused-run', 'budgets/budgets.ts', 'A run that no budget pays for is refused before anything is stored', 120],
+  ['budget-refused-call', 'budgets/meter.ts', 'A call that no budget pays for is not made', 120],
+  ['budget-shortened', 'budgets/meter.ts', 'A call that does not fit is made with a shorter answer', 60],
+  ['budget-settled-first', 'budgets/meter.ts', 'Attempts that are over do not keep a run from its next call', 600],
+  ['budget-window-ended', 'budgets/meter.ts', 'A call pays in the window in which it begins, by the clock of the database'],
+  ['budget-unpaid', 'budgets/budgets.ts', 'What could not be settled is settled later', 600],
+  ['budget-closing-call', 'agent/loop.ts', 'The rest of a budget pays for an answer', 120],
+  ['budget-paused', 'agent/loop.ts', 'A paused run is held by no process, and makes no call again', 120],
+  ['budget-taken-over', 'store/queue/moves.ts', 'A call of a lost process is paid in full, once', 120],
+  ['budget-lost-settled', 'store/budgets/budgets.ts', 'What no run will settle is settled in full', 600],
+]
+
 /** The rare states of a service on Postgres, by part. */
 export const states: readonly State[] = stated([
   ...requests,
@@ -142,6 +155,7 @@ export const states: readonly State[] = stated([
   ...readers,
   ...store,
   ...administration,
+  ...budgets,
 ])
 
 /** Rare states of a service on the embedded database, which chaos runs do not use. `runs/begin-commit.test.ts` reaches them. */

@@ -1,12 +1,9 @@
 import type { Query } from './last-reads.ts'
+import type { Costs } from './outside.ts'
 
-/** Checks of the database at the end: no run is left, no session is held, metrics count each run once, and budgets agree with each other. Returns anomalies as texts. */
+/** Checks of the database at the end: no run is left, no session is held, and metrics count each run once. Returns anomalies as texts. */
 export async function checkStore(query: Query, replicas: number): Promise<string[]> {
-  const anomalies: string[] = []
-  const expectNone = async (label: string, sql: string) => {
-    const rows = await query(sql)
-    if (rows.length > 0) anomalies.push(`${label}: ${JSON.stringify(rows.slice(0, 5))}`)
-  }
+  const { anomalies, expectNone } = createExpectations(query)
   await expectNone('Runs that have not ended', `select request_id, status, holder from runs where status in ('pending', 'running')`)
   await expectNone('Sessions held by a run', 'select session_id, active_run from sessions where active_run is not null')
   const [row] = await query('select count(*)::int as n from processes where alive_until > extract(epoch from now()) * 1000')
@@ -16,10 +13,23 @@ export async function checkStore(query: Query, replicas: number): Promise<string
     `select m.counted, r.ended from (select sum(success + error + cancelled + timeout)::int as counted from metrics) as m,
       (select count(*)::int as ended from runs where ended_at is not null and operation <> 'tool_execute') as r where m.counted < r.ended`,
   )
+  return anomalies
+}
+
+/**
+ * Checks of what budgets have paid, at the end: no window is spent beyond its limit, nothing is reserved, and what is spent is what the model has
+ * counted, with the full amounts of calls whose outcome no process knows. `limits`: the highest limit in USD that was set for a budget.
+ */
+export async function checkBudgets(query: Query, costs: Costs, limits: ReadonlyMap<string, number>): Promise<string[]> {
+  const { anomalies, expectNone } = createExpectations(query)
+  const raised = `case budget ${[...limits].map(([budget, usd]) => `when '${budget}' then ${Math.round(usd * 1e9)}`).join(' ')} end`
   await expectNone(
-    'Budgets committed beyond their limit',
-    'select budget, subject, spent, reserved, usd_limit from budget_windows where spent + reserved > usd_limit or tokens_spent + tokens_reserved > tokens_limit',
+    'Budgets spent beyond their limit',
+    `select budget, subject, spent, reserved, overrun, usd_limit, usd_override from budget_windows
+      where spent + reserved > coalesce(${limits.size > 0 ? raised : 'null'}, usd_override, usd_limit) + overrun
+        or tokens_spent + tokens_reserved > coalesce(tokens_override, tokens_limit) + tokens_overrun`,
   )
+  await expectNone('Reservations that are left', 'select budget, request_id, fence, holder, amount, created_at from budget_reservations')
   await expectNone(
     'Windows that disagree with their reservations',
     `select budget, subject, reserved, tokens_reserved from budget_windows as w
@@ -32,5 +42,21 @@ export async function checkStore(query: Query, replicas: number): Promise<string
     `select callers.spent as callers, tenant.spent as tenant from (${month} 'callers') as callers, (${month} 'tenant') as tenant
       where callers.spent <> tenant.spent or callers.tokens <> tenant.tokens`,
   )
+  const [sums] = await query("select sum(spent) as spent, sum(estimated) as estimated from budget_windows where budget = 'tenant'")
+  const [spent, estimated] = [Number(sums!['spent']), Number(sums!['estimated'])]
+  const { whole, cut } = costs
+  const text = `the tenant has spent ${spent}, of which ${estimated} are estimated; the model has counted ${whole}, and at most ${cut} for cut answers`
+  console.log(`\nBudgets: ${text}`)
+  if (spent < whole) anomalies.push(`Spent is below what was counted: ${text}`)
+  if (spent - estimated > whole + cut) anomalies.push(`Spent is above what was counted: ${text}`)
   return anomalies
+}
+
+function createExpectations(query: Query) {
+  const anomalies: string[] = []
+  const expectNone = async (label: string, sql: string) => {
+    const rows = await query(sql)
+    if (rows.length > 0) anomalies.push(`${label}: ${JSON.stringify(rows.slice(0, 5))}`)
+  }
+  return { anomalies, expectNone }
 }

@@ -11,7 +11,14 @@ const minuteMs = 60_000
  * second, so the sum over all processes is approximate and not checked.
  */
 export function checkLimits({ history }: Facts, concurrency: ConcurrencyLimits): string[] {
-  return [...checkRates(ofKind(history, 'limited request')), ...checkConcurrency(history, concurrency)]
+  return [...checkRates(ofKind(history, 'limited request')), ...checkConcurrency(history, concurrency), ...checkRefusals(history)]
+}
+
+/** A client of OpenAI's interface that a budget refuses must not try again at once. */
+function checkRefusals(history: Facts['history']): string[] {
+  const refused = ofKind(history, 'completion').filter(({ status }) => status === 429)
+  const wrong = refused.filter(({ error }) => error !== 'insufficient_quota budget_exceeded false')
+  return wrong.map(({ client, error }) => `${client}: a completion was refused with ${error}`)
 }
 
 function checkRates(requests: readonly OperationOf<'limited request'>[]): string[] {

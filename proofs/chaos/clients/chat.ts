@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient, type Reply } from '../../../test/fixtures/service-client.ts'
 import type { Answer } from '../history/history.ts'
 import type { ChatKind, ChatMode, OperationOf, SeenEvent } from '../history/operations.ts'
-import { readEvents, send, toAnswer, type Load } from './service.ts'
+import { readEvents, send, toAnswer, waitOf, type Load } from './service.ts'
 
 export interface NewChat {
   client: string
@@ -45,13 +45,14 @@ const attempts: Record<ChatMode, (chat: NewChat, load: Load) => Promise<Result |
 function toResult({ status, result, error, reply }: OperationOf<'chat'>): Result | undefined {
   if (reply?.waits !== undefined) return { outcome: 'waits', waits: reply.waits }
   if (reply?.finish === 'cancelled') return { outcome: 'ended' }
+  if (error === 'BudgetExceeded') return { outcome: 'refused' }
   if (result === 'ok') return { outcome: status === 200 && !reply?.finish ? 'accepted' : 'ended' }
   return result === 'unknown' || isRetryable(status, error) ? undefined : { outcome: 'refused' }
 }
 
 /** True if a refused request may succeed later. */
 function isRetryable(status: number | undefined, error: string | undefined): boolean {
-  return (status === 429 && error !== 'RateLimited') || (status === 409 && error === 'SessionBusy')
+  return (status === 429 && error !== 'RateLimited' && error !== 'BudgetExceeded') || (status === 409 && error === 'SessionBusy')
 }
 
 export function recorded({ client, requestId, session, position, mode, kind }: NewChat, { caller }: Load) {
@@ -74,10 +75,15 @@ function sendJson(chat: NewChat, load: Load): Promise<OperationOf<'chat'>> {
 export function toJsonAnswer(reply: Reply): Answer<'chat'> {
   const answer = toAnswer<'chat'>(reply)
   if (reply.status === 200) return { ...answer, reply: { output: reply.body.body.output, finish: 'stop' } }
-  const waits = reply.body?.approval_required?.calls[0]?.tool_call_id
+  const waits = waitOf(reply.body ?? {})
   if (reply.status === 202) return { ...answer, reply: { finish: 'approval_required', waits } }
   // An accepted chat was cancelled.
-  return answer.error === 'Cancelled' ? { ...answer, result: 'unknown', reply: { finish: 'cancelled' } } : answer
+  return answer.error === 'Cancelled' ? { ...answer, result: 'unknown', reply: { finish: 'cancelled' } } : withDoubt(answer)
+}
+
+/** A run that a budget has refused in the middle, before its first text, is stored; a run that was refused at its begin is not. */
+function withDoubt(answer: Answer<'chat'>): Answer<'chat'> {
+  return answer.error === 'BudgetExceeded' ? { ...answer, result: 'unknown' } : answer
 }
 
 /** Sends the request for the stream, and continues the stream where the connection breaks. */
@@ -92,7 +98,8 @@ async function sendStream(chat: NewChat, load: Load): Promise<Result | undefined
   const sent = await history.record(...recorded(chat, load), async () => {
     const stream = await createClient(url, key).stream(body, headers)
     const answer = toAnswer<'chat'>(stream)
-    return stream.status === 200 ? withEnd(answer, await readEvents(stream, { requestId: chat.requestId, after: 0 }, startSecond)) : answer
+    if (stream.status !== 200) return withDoubt(answer)
+    return withEnd(answer, await readEvents(stream, { requestId: chat.requestId, after: 0 }, startSecond))
   })
   const events = sent.reply?.events ?? []
   if (events.length === 0) return toResult(sent)
@@ -143,7 +150,7 @@ export async function follow(
     if (status === 204) return { finish: 'stop' }
     if (status === 404 || status === 410) return { finish: 'gone' }
     // The run failed before the first event.
-    if (error === 'ProcessLost' || error === 'ModelUnavailable') return { finish: 'error' }
+    if (error === 'ProcessLost' || error === 'ModelUnavailable' || error === 'BudgetExceeded') return { finish: 'error' }
     const last = reply?.events.at(-1)
     if (!last) continue
     at = last.number

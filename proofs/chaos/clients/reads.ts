@@ -1,4 +1,4 @@
-import { send, type Caller } from './service.ts'
+import { send, waitOf, type Caller } from './service.ts'
 import type { OperationOf, SeenMessage } from '../history/operations.ts'
 
 interface StoredMessage {
@@ -20,8 +20,8 @@ function toSeen({ role, content, response_metadata: metadata }: StoredMessage): 
 
 export function readRun(caller: Caller, client: string, requestId: string, isLast = false): Promise<OperationOf<'read run'>> {
   const request = { path: `/core/v1/runs/${requestId}` }
-  return send(caller, [client, 'read run', { requestId, isLast }], request, ({ status, outcome, approval_required: waiting }) => {
-    const waits = waiting?.calls[0]?.tool_call_id
+  return send(caller, [client, 'read run', { requestId, isLast }], request, ({ status, outcome, ...fields }) => {
+    const waits = waitOf(fields)
     return {
       state: status,
       ...(outcome ? { output: outcome.output } : {}),

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createClient, type OpenStream, type Reply, type StreamEvent } from '../../../test/fixtures/service-client.ts'
+import { createClient, type Chunk, type OpenStream, type Reply, type StreamEvent } from '../../../test/fixtures/service-client.ts'
 import type { Answer, History } from '../history/history.ts'
 import type { Kind, Kinds, OperationOf, SeenEvent } from '../history/operations.ts'
 
@@ -86,13 +86,18 @@ export async function readEvents(
       const seen = toSeen(event, requestId)
       if (seen.finish === 'error' && seen.number === (events.at(-1)?.number ?? after)) break
       events.push(seen)
-      waits = event.chunk.approval_required?.calls[0]?.tool_call_id
+      waits = waitOf(event.chunk)
       if (events.length === 1) onFirst?.()
     }
   } catch {
     // The client keeps the events so far.
   }
   return { events, ...(waits === undefined ? {} : { waits }) }
+}
+
+/** What a run waits for: the id of a call without approval, or a budget. */
+export function waitOf(fields: Pick<Chunk, 'approval_required' | 'budget_required'>): string | undefined {
+  return fields.approval_required?.calls[0]?.tool_call_id ?? fields.budget_required?.budget
 }
 
 /** An event of another run has the number -1. */

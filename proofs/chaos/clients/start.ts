@@ -2,13 +2,16 @@ import { configure, revoke, type Target } from './administrator.ts'
 import { exceedRate, exceedRuns } from './limited.ts'
 import { leave } from './leaver.ts'
 import { remember } from './memories.ts'
+import { pause, raiseLimits, spend } from './budgets.ts'
 import { rush } from './rusher.ts'
 import { talk } from './talker.ts'
 import { send, type Caller, type Load } from './service.ts'
 
+const chatting = ['chat', 'sessions.read', 'runs.read']
+
 /** Roles and limits of the callers, for agent.yaml. */
 export const access = {
-  roles: { narrow: ['chat', 'sessions.read', 'runs.read'] },
+  roles: { narrow: chatting, spender: chatting, pauser: chatting },
   rate_limits: { viewer: { requests_per_minute: 40 }, narrow: { concurrent_runs: 2 } },
 }
 
@@ -42,10 +45,12 @@ export async function runClients({
   msLeft,
 }: ClientsOptions): Promise<Map<string, Caller>> {
   const loadOf = (client: string, caller = administrator): Load => ({ caller, callbackUrl, isActive, msLeft, random: randomOf(client) })
-  const [viewer, narrow, user] = await Promise.all([
+  const [viewer, narrow, user, spender, pauser] = await Promise.all([
     createCaller(administrator, 'viewer', 'viewer'),
     createCaller(administrator, 'narrow', 'narrow'),
     createCaller(administrator, 'rememberer', 'user'),
+    createCaller(administrator, 'spender', 'spender'),
+    createCaller(administrator, 'pauser', 'pauser'),
   ])
   const clients: Client[] = [
     ...named('c', count, (client) => talk(client, loadOf(client))),
@@ -56,9 +61,12 @@ export async function runClients({
     ...named('revoker', 1, (client) => revoke(client, loadOf(client), targets)),
     ...named('viewer', 1, (client) => exceedRate(client, loadOf(client, viewer), access.rate_limits.viewer.requests_per_minute)),
     ...named('rememberer', 1, (client) => remember(client, loadOf(client, user))),
+    ...named('spender', crowd, (client) => spend(client, loadOf(client, spender))),
+    ...named('pauser', crowd, (client) => pause(client, loadOf(client, pauser), administrator)),
+    ...named('raiser', 1, (client) => raiseLimits(client, loadOf(client))),
   ]
   await Promise.all(clients.map(([name, work]) => work(name)))
-  return new Map([administrator, viewer, narrow, user].map((caller) => [caller.name, caller]))
+  return new Map([administrator, viewer, narrow, user, spender, pauser].map((caller) => [caller.name, caller]))
 }
 
 type Client = [name: string, work: (client: string) => Promise<void>]

@@ -46,6 +46,10 @@ export interface Kinds {
   'delete session': { args: { session: string }; reply: object }
   cancel: { args: { requestId: string }; reply: { state: string } }
   decide: { args: { requestId: string; callId: string; decision: 'approve' | 'reject' }; reply: object }
+  completion: { args: { caller: string }; reply: object }
+  'read budgets': { args: { budget: string }; reply: { windows: { subject: string; usd: number; resetsAt: string }[] } }
+  override: { args: { budget: string; usd: number }; reply: object }
+  'decide budget': { args: { requestId: string; decision: 'extend' | 'reject' }; reply: object }
   'read configuration': { args: object; reply: { version: string; value: string } }
   'write configuration': { args: { ifMatch: string; value: string }; reply: { version: string } }
   'create key': { args: { caller: string }; reply: { key: string } }
