@@ -48,7 +48,7 @@ export function readConversation({ messages: all, tools }: ModelRequest): Conver
   const texts = messages.slice(start, last).flatMap((message) => toSections(textOf(message)))
   return {
     question: question ? textOf(question) : '',
-    isPlanning: instruction === 'plan' || instruction === 'change',
+    isPlanning: instruction === 'plan' || instruction === 'change' || instruction === 'adapt',
     tools: tools.filter(({ name }) => !ignored.has(name)),
     turns: toTurns(messages.slice(0, start)),
     done: completedCalls(messages.slice(last)),

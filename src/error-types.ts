@@ -126,8 +126,8 @@ const conflictErrors = {
   run_ended: {
     status: 409,
     errorType: 'RunEnded',
-    when: 'The run to cancel has ended.',
-    remedy: 'Nothing.',
+    when: 'The run to cancel, or to send a message to, has ended.',
+    remedy: 'Nothing; send the message as a new chat of the session.',
   },
   run_not_ended: {
     status: 409,

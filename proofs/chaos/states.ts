@@ -64,6 +64,9 @@ const ownership: Row[] = [
 ]
 
 const execution: Row[] = [
+  ['message-delivered', 'runs/execution/execute.ts', 'A message to a run is in its session once'],
+  ['message-to-remote-run', 'runs/steering/steering.ts', 'A message reaches a run of another process'],
+  ['messages-begin-next-run', 'store/runs/messages.ts', 'A message that a run has not read begins the next run'],
   ['resumed-with-progress', 'runs/execution/prepare.ts', 'A resumed run makes no recorded call again', 120],
   ['resumed-without-progress', 'runs/execution/prepare.ts', 'A resumed run has one human message', 60],
   ['resumed-in-tool', 'runs/execution/prepare.ts', 'A call without a result is repeated only if it reads', 120],

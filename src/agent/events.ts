@@ -1,5 +1,5 @@
 import type { PendingCall, Suspension } from './approval.ts'
-import type { Artifact, AssistantMessage, JsonValue, ToolMessage, UserMessage } from './messages.ts'
+import type { Artifact, AssistantMessage, JsonValue, Steer, ToolMessage, UserMessage } from './messages.ts'
 import type { ModelReply, ModelUsage } from './model.ts'
 
 /**
@@ -25,6 +25,15 @@ export type VisibleEvent =
   // The start and the end of a step, published as they happen. The end of a tool call is a part of its `result`.
   | { type: 'step_start'; step: StepStart }
   | { type: 'step_end'; step: Step }
+  | UserMessageEvent
+
+/** A message of a person has reached the running agent: the next model call has the message. Emitted between two turns. */
+export interface UserMessageEvent extends Steer {
+  type: 'user_message'
+  text: string
+  /** Epoch milliseconds. */
+  at: number
+}
 
 /** How an agent came to its end, or why the agent waits. */
 export type LoopOutcome =

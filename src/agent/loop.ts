@@ -2,6 +2,7 @@ import { Answer } from './answer.ts'
 import { Interrupted } from './approval.ts'
 import type { Emit, EndReason, LoopOutcome } from './events.ts'
 import { callsWithoutResult } from './history.ts'
+import { deliverWaiting, isUnanswered } from './inbox.ts'
 import type { Message } from './messages.ts'
 import { callModel, type Turn, type TurnOptions } from './model-call.ts'
 import type { Loop, LoopOptions } from './options.ts'
@@ -20,7 +21,9 @@ export async function runAgent(options: LoopOptions, receive: Emit): Promise<Loo
   const { answerSchema, workflow = react, signal } = options
   const emitter = new Emitter(receive)
   const answer = new Answer()
-  const loop: Loop = { options, emit: emitter.emit, answer, callsMade: options.iterations ?? 0 }
+  const { iterations: callsMade = 0, maxIterations, messages } = options
+  const callLimit = callsMade >= maxIterations && isUnanswered(messages) ? maxIterations + 1 : maxIterations
+  const loop: Loop = { options, emit: emitter.emit, answer, callsMade, callLimit }
   let reason: EndReason
   try {
     reason = await (answerSchema ? answerInSchema(loop, answerSchema, workflow, takeTurn) : workflow(loop))
@@ -46,7 +49,8 @@ export async function runAgent(options: LoopOptions, receive: Emit): Promise<Loo
 export async function react(loop: Loop): Promise<EndReason> {
   const { messages } = loop.options
   // A resumed run has messages behind the question.
-  if (messages.at(-1)?.role !== 'user') loop.answer.replaceBest(lastText(messages))
+  const last = messages.at(-1)
+  if (last?.role !== 'user' || last.steer) loop.answer.replaceBest(lastText(messages))
   return answerTurns(loop)
 }
 
@@ -60,18 +64,28 @@ export async function answerTurns(loop: Loop): Promise<EndReason> {
   const turn = await turns(loop, { label: 'answer', mayCall: true })
   // A resumed run had no model calls left.
   if (!turn) return 'max_iterations'
-  const isCut = loop.callsMade === options.maxIterations && options.tools().length > 0
+  const isCut = loop.callsMade >= options.maxIterations && options.tools().length > 0
   return isCut && turn.finish === 'stop' ? 'max_iterations' : turn.finish
 }
 
-/** Runs turns until the model answers in text alone, and returns that turn; returns undefined when `upTo` model calls were made first. */
-export async function turns(loop: Loop, turnOptions: TurnOptions, upTo = loop.options.maxIterations): Promise<Turn | undefined> {
-  while (loop.callsMade < upTo) {
+/**
+ * Runs turns until the model answers in text alone, and returns that turn; returns undefined when `upTo` model calls were made first. Turns for
+ * the answer deliver the messages of people before each model call, and go on behind an answer that a message has overtaken.
+ */
+export async function turns(loop: Loop, turnOptions: TurnOptions, upTo?: number): Promise<Turn | undefined> {
+  const { inbox, maxIterations } = loop.options
+  const takesMessages = turnOptions.label === 'answer' && inbox !== undefined
+  for (;;) {
+    if (takesMessages && inbox.isWaiting) await deliverWaiting(loop)
+    if (loop.callsMade >= (upTo ?? loop.callLimit)) return undefined
     // 1. Ask the model; the last model call of the run offers no tools.
-    const isLast = ++loop.callsMade === loop.options.maxIterations
+    const isLast = ++loop.callsMade >= maxIterations
     const turn = await takeTurn(loop, { ...turnOptions, mayCall: turnOptions.mayCall && !isLast })
     // 4. A message without tool calls is the answer.
-    if (turn.message.toolCalls.length === 0) return turn
+    if (turn.message.toolCalls.length === 0) {
+      if (takesMessages && inbox.isWaiting && (await deliverWaiting(loop))) continue
+      return turn
+    }
     loop.answer.isStale = true
     // 5. Run the tool calls: reads in parallel, writes one by one.
     // 6. Emit `result` as each call ends; append the results to the transcript in the order asked.
@@ -79,7 +93,6 @@ export async function turns(loop: Loop, turnOptions: TurnOptions, upTo = loop.op
     await runCalls(turn.message.toolCalls, loop)
     // 8. Start the next turn.
   }
-  return undefined
 }
 
 /** One message of the model. */
@@ -120,9 +133,9 @@ export function isAnswered(messages: readonly Message[]): boolean {
   return last?.role === 'assistant' && last.toolCalls.length === 0 && (last.text !== '' || last.artifacts !== undefined)
 }
 
-/** The agent's last text since the last user message; empty at the start of a run. */
+/** The agent's last text since the question or the last instruction; empty at the start of a run. */
 export function lastText(messages: readonly Message[]): string {
-  const since = messages.slice(messages.findLastIndex((message) => message.role === 'user') + 1)
+  const since = messages.slice(messages.findLastIndex((message) => message.role === 'user' && !message.steer) + 1)
   return since.findLast((message) => message.role === 'assistant' && message.text !== '')?.text ?? ''
 }
 

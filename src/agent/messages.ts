@@ -9,8 +9,25 @@ export interface UserMessage {
   files?: MessageFile[]
   /** Set on a message of the loop itself, not of a person: tells the model what to do next. */
   instruction?: Instruction
+  /** Set on a message that a person has sent to the running agent. */
+  steer?: Steer
   /** Set where `text` or the prompt holds more than the words of the person, for a model that does not read prompts. */
   parts?: MessageParts
+}
+
+/** A message of a person to a running agent. */
+export interface Steer {
+  id: string
+  /** Number of the message in the run that the message was sent to, from 1. */
+  position: number
+  /** Order of delivery. */
+  rank: number
+}
+
+/** Messages that a person sends to a run while the run goes on. */
+export interface Inbox {
+  /** True while messages may wait. A loop without messages reads nothing else. */
+  isWaiting: boolean
 }
 
 /** What comes with a question, by its parts. */
@@ -25,10 +42,11 @@ export interface MessageParts {
 }
 
 /**
- * `plan`: make a plan. `step`: do its next step. `change`: change the plan after a failed step. `answer`: answer the
+ * `plan`: make a plan. `step`: do its next step. `change`: change the plan after a failed step, `adapt`: after a
+ * message of a person. `answer`: answer the
  * request. `repair`: answer again, because the answer does not fit its schema.
  */
-export type Instruction = 'plan' | 'step' | 'change' | 'answer' | 'repair'
+export type Instruction = 'plan' | 'step' | 'change' | 'adapt' | 'answer' | 'repair'
 
 export interface Image {
   /** MIME type, such as `image/png`. */

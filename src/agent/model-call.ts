@@ -1,5 +1,6 @@
 import type { EndReason, TextLabel } from './events.ts'
 import { fitTranscript } from './history.ts'
+import { isQuestion } from './inbox.ts'
 import type { AssistantMessage, Message, ToolCall } from './messages.ts'
 import {
   isDemand,
@@ -231,6 +232,6 @@ export function isChosen({ name, approval }: Pick<Tool, 'name' | 'approval'>, ch
 
 /** True when a tool was called since the question. */
 function hasCalled(messages: readonly Message[]): boolean {
-  const question = messages.findLastIndex((message) => message.role === 'user' && message.instruction === undefined)
+  const question = messages.findLastIndex(isQuestion)
   return messages.slice(question + 1).some((message) => message.role === 'assistant' && message.toolCalls.length > 0)
 }

@@ -1,7 +1,7 @@
 import type { Answer } from './answer.ts'
 import type { Decision, Suspension } from './approval.ts'
 import type { Caller, DataFilter, DataScope, ShowImage, Tool } from './tool.ts'
-import type { KeepArtifact, JsonSchema, JsonValue, Message } from './messages.ts'
+import type { Inbox, KeepArtifact, JsonSchema, JsonValue, Message, Steer } from './messages.ts'
 import type { Emit, EndReason } from './events.ts'
 import type { Model, ModelMeter, ModelOptions, RunTrace } from './model.ts'
 
@@ -20,6 +20,10 @@ export interface LoopOptions extends CallOptions {
   messages: Message[]
   /** Total number of model calls; the last call is made without tools. */
   maxIterations: number
+  /** Messages to the running agent; absent for an agent that takes none, such as one inside of a call. */
+  inbox?: Inbox
+  /** Takes the messages that wait, in order. */
+  takeMessages?(): Promise<readonly (Steer & { text: string })[]>
   /** Model calls made before the run resumed. */
   iterations?: number
   /**
@@ -58,6 +62,8 @@ export interface Loop {
   readonly answer: Answer
   /** Model calls made, including those before a resume. */
   callsMade: number
+  /** `maxIterations`, and one more when a message came behind the last call. */
+  callLimit: number
 }
 
 /** The tools of an agent, and what their calls need from the outside world. */

@@ -1,4 +1,5 @@
 import type { EndReason } from './events.ts'
+import { deliverWaiting, isQuestion, isSteer } from './inbox.ts'
 import { answerTurns, isAnswered, lastText, resumeCalls, turns } from './loop.ts'
 import type { JsonObject, Instruction, Message } from './messages.ts'
 import { offersOf } from './model-call.ts'
@@ -19,13 +20,19 @@ export async function planExecute(loop: Loop): Promise<EndReason> {
   await resumeCalls(loop)
   for (;;) {
     options.signal.throwIfAborted()
+    if (options.inbox?.isWaiting && positionIn(options.messages).open === undefined) await deliverWaiting(loop)
     const position = positionIn(options.messages)
     answer.replaceBest(bestSoFar(options, position))
     if (position.last === 'answer' && isAnswered(options.messages)) return 'stop'
-    const next = position.open ?? nextOf(position, options.maxIterations - loop.callsMade)
+    const next = position.open ?? nextOf(position, loop.callLimit - loop.callsMade)
     if (position.open === undefined) await instruct(loop, next, position)
-    if (next === 'answer') return await close(loop, position)
-    if (next === 'step') await turns(loop, { label: 'planning', mayCall: true }, options.maxIterations - 1)
+    if (next === 'answer') {
+      const reason = await close(loop, position)
+      // A message that has overtaken the answer changes the plan.
+      if (options.inbox?.isWaiting && (await deliverWaiting(loop))) continue
+      return reason
+    }
+    if (next === 'step') await turns(loop, { label: 'planning', mayCall: true }, loop.callLimit - 1)
     else await makePlan(loop, next, position)
     if (positionIn(options.messages).open) {
       // Out of model calls within a step: the last call is for the answer.
@@ -36,9 +43,10 @@ export async function planExecute(loop: Loop): Promise<EndReason> {
 }
 
 /** Picks the next instruction; the last model call is reserved for the answer. */
-function nextOf({ plan, ended, hasFailed, changes }: PlanPosition, callsLeft: number): PlanInstruction {
+function nextOf({ plan, ended, hasFailed, isSteered, changes }: PlanPosition, callsLeft: number): PlanInstruction {
   if (callsLeft <= 1) return 'answer'
   if (!plan) return 'plan'
+  if (isSteered && changes < maxChanges) return 'adapt'
   if (isDirect({ plan, changes })) return 'answer'
   if (hasFailed) return changes < maxChanges ? 'change' : 'answer'
   return ended < plan.length ? 'step' : 'answer'
@@ -64,16 +72,25 @@ function textOf(options: LoopOptions, instruction: PlanInstruction, position: Pl
   if (instruction === 'plan') return askForPlan(offersOf(options))
   if (instruction === 'step') return askForStep(plan[ended]!, ended + 1, plan.length)
   if (instruction === 'change') return askForChange(plan.slice(ended))
+  if (instruction === 'adapt') return askToAdapt(plan.slice(ended))
   return ended === 0 ? askToDoIt : askForAnswer
 }
 
 /** Makes one model call whose text is the plan; publishes the plan as a list and as a step. */
-async function makePlan(loop: Loop, kind: 'plan' | 'change', { plan = [], ended }: PlanPosition): Promise<void> {
+async function makePlan(loop: Loop, kind: 'plan' | 'change' | 'adapt', { plan = [], ended }: PlanPosition): Promise<void> {
   const { options, answer, emit } = loop
-  const input: JsonObject = kind === 'plan' ? {} : { failed: plan[ended - 1] ?? '', why: lastTextBefore(options) }
-  const start = { id: options.newId(), type: 'planning' as const, tool: kind, input, startedAt: options.now(), ...bySubAgent(options) }
+  const failed: JsonObject = kind === 'change' ? { failed: plan[ended - 1] ?? '', why: lastTextBefore(options) } : {}
+  const input: JsonObject = kind === 'adapt' ? { message: options.messages.findLast(isSteer)?.text ?? '' } : failed
+  const start = {
+    id: options.newId(),
+    type: 'planning' as const,
+    tool: kind === 'plan' ? kind : 'change',
+    input,
+    startedAt: options.now(),
+    ...bySubAgent(options),
+  }
   await emit({ type: 'step_start', step: start })
-  const turn = await turns(loop, { label: undefined, mayCall: false }, options.maxIterations - 1)
+  const turn = await turns(loop, { label: undefined, mayCall: false }, loop.callLimit - 1)
   const text = turn?.message.text ?? ''
   const output = kind === 'plan' ? planFrom(text) : (parsePlan(text) ?? [])
   const log = output.length > 0 ? toList(output) : 'Nothing is left to be done.'
@@ -120,6 +137,8 @@ export interface PlanPosition {
   ended: number
   /** True when the last step failed and the plan was not changed since. */
   hasFailed: boolean
+  /** True when a person has sent a message since, and the plan was not changed since. */
+  isSteered: boolean
   /** Number of changes of the plan. */
   changes: number
   /** Results of the successful steps. */
@@ -138,16 +157,19 @@ export function positionIn(messages: readonly Message[]): PlanPosition {
     plan: undefined,
     ended: 0,
     hasFailed: false,
+    isSteered: false,
     changes: 0,
     results: [],
     open: undefined,
     last: undefined,
     planningTexts: [],
   }
-  const request = messages.findLastIndex((message) => message.role === 'user' && !message.instruction)
+  const request = messages.findLastIndex(isQuestion)
   let calls = { made: 0, failed: 0 }
   for (const message of messages.slice(request + 1)) {
-    if (message.role === 'user') {
+    if (isSteer(message)) position.isSteered = position.open === undefined
+    else if (message.role === 'user') {
+      if (message.instruction !== 'step') position.isSteered = false
       // A repair asks for the same answer again.
       position.open = position.last = message.instruction === 'repair' ? 'answer' : message.instruction
       calls = { made: 0, failed: 0 }
@@ -167,7 +189,7 @@ function endInstruction(position: PlanPosition, text: string, isWithoutResult: b
   if (open === 'plan') {
     position.plan = planFrom(text)
     position.planningTexts.push(toList(position.plan))
-  } else if (open === 'change') {
+  } else if (open === 'change' || open === 'adapt') {
     const rest = parsePlan(text) ?? []
     position.plan = [...(position.plan ?? []).slice(0, position.ended), ...rest]
     position.changes++
@@ -212,6 +234,11 @@ Do this step alone, with your tools, and answer with its result. If it can't be 
 export function askForChange(rest: readonly string[]): string {
   const open = rest.length > 0 ? ` The steps behind it were: ${JSON.stringify(rest)}.` : ''
   return `This step failed.${open} Change the plan: answer with a JSON list of the steps that are to be done from here on and nothing else, [] if nothing would help.`
+}
+
+export function askToAdapt(rest: readonly string[]): string {
+  const open = rest.length > 0 ? ` The open steps were: ${JSON.stringify(rest)}.` : ''
+  return `The person has sent a further message.${open} Change the plan: answer with a JSON list of the steps that are to be done from here on and nothing else, [] if none is needed.`
 }
 
 export const askForAnswer = 'Now answer the request itself, from the results of the steps. Say what could not be done.'

@@ -74,6 +74,8 @@ export function story(events: readonly StoryEvent[]): string[] {
     switch (event.type) {
       case 'text':
         return `${event.label}: ${event.text}`
+      case 'user_message':
+        return `${event.type}: ${event.text}`
       case 'retrying':
         return 'retrying'
       case 'step_start':

@@ -1,5 +1,6 @@
 import type { EndReason, LoopEnd } from './events.ts'
 import { isRepair } from './history.ts'
+import { isQuestion } from './inbox.ts'
 import type { Message } from './messages.ts'
 import type { AnswerSchema, Loop, Workflow } from './options.ts'
 
@@ -59,7 +60,7 @@ export async function endInSchema(schema: AnswerSchema, reason: EndReason, { opt
 
 /** Number of repairs since the request. */
 function countRepairs(messages: readonly Message[]): number {
-  const request = messages.findLastIndex((message) => message.role === 'user' && message.instruction === undefined)
+  const request = messages.findLastIndex(isQuestion)
   return messages.slice(request + 1).filter(isRepair).length
 }
 

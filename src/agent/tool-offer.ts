@@ -1,3 +1,4 @@
+import { isQuestion } from './inbox.ts'
 import type { JsonObject, JsonValue, Message } from './messages.ts'
 import type { DataFilter, Tool, ToolFinder, ToolSearch } from './tool.ts'
 import { scopeOf, type LoopOptions } from './options.ts'
@@ -56,7 +57,7 @@ function createOffer({ findable, filters, question, search }: ToolOfferOptions):
   const best = memoize((query: string) => search(shortened(query), findable, { limit: initialTools, filters }))
   return (all, messages) => {
     const toolsByName = nameTools(all)
-    const start = messages.findLastIndex((message) => message.role === 'user' && message.instruction === undefined)
+    const start = messages.findLastIndex(isQuestion)
     const isTaken = (tool: Tool | undefined): tool is Tool => tool !== undefined && isFindable.has(tool)
     const namedIn = (part: readonly Message[]) => part.flatMap(namesIn).map((name) => findTool(toolsByName, name))
     const before = [...new Set(namedIn(messages.slice(0, start).filter(isCall)).filter(isTaken).toReversed())].slice(0, maxEarlierTools)

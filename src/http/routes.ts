@@ -28,6 +28,7 @@ import { keyRoutes } from './resources/keys.ts'
 import { knowledgeRoutes } from './resources/knowledge.ts'
 import { memoryRoutes } from './resources/memories.ts'
 import { observabilityRoutes } from './resources/observability.ts'
+import { messageRoutes } from './resources/runs/messages.ts'
 import { callbackListRoute, runListRoute } from './resources/runs/run-list.ts'
 import { runTraceRoutes } from './resources/runs/run-trace.ts'
 import { runRoutes } from './resources/runs/runs.ts'
@@ -56,6 +57,7 @@ export const routes = [
   ...sessionRoutes,
   runListRoute,
   ...runRoutes,
+  messageRoutes,
   runStreamRoute,
   runTraceRoutes,
   callbackListRoute,

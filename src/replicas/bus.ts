@@ -38,6 +38,8 @@ export interface Topics {
   turn: NamedRun
   /** The holder of the run must cancel the run. */
   cancel: NamedRun
+  /** A message to the run is stored. */
+  message: NamedRun
   /**
    * The run has ended, was interrupted, or has another holder. Published only for runs that another process may wait
    * for.

@@ -1,10 +1,12 @@
 import type { Owner } from '../access/owner.ts'
 import type { NewJob } from './jobs.ts'
-import type { RunKey } from './run.ts'
+import type { ChatRequest, RunKey } from './run.ts'
+import { nextRequest, type SentMessage, type WaitingMessage } from './steering/run-messages.ts'
 import { runKeyText } from './ownership/run-registry.ts'
 import {
   FenceLost,
   type Checkpoint,
+  type Delivery,
   type HistoryMessage,
   type OrphanedRun,
   type NewMessage,
@@ -34,6 +36,8 @@ export class MemoryRunRows {
   readonly alive = new Set<string>()
   protected readonly rows = new Map<string, Row>()
   protected readonly sessions = new Map<string, SessionRow>()
+  /** Messages to runs that went on. */
+  protected readonly messages: (RunKey & SentMessage & WaitingMessage)[] = []
   protected readonly steps = new Map<string, Map<number, Checkpoint>>()
 
   protected chats(): Row[] {
@@ -113,6 +117,46 @@ export class MemoryRunRows {
   protected keepStep(key: RunKey, step: number, data: Checkpoint): void {
     const steps = this.steps.get(runKeyText(key)) ?? new Map<number, Checkpoint>()
     this.steps.set(runKeyText(key), steps.set(step, structuredClone(data)))
+  }
+
+  /** The messages that a run is to deliver, in order. */
+  protected openOf({ tenant, owner, requestId }: RunKey) {
+    const isOpen = (sent: RunKey & SentMessage) =>
+      sent.tenant === tenant && sent.owner === owner && sent.deliveredTo === requestId && sent.deliveredAt === undefined
+    return this.messages.filter(isOpen).sort((a, b) => a.rank - b.rank)
+  }
+
+  protected deliver(row: Row, { rank, messages, now }: Delivery): void {
+    for (const message of messages) append(this.sessionOf(row), message)
+    const sent = this.openOf(row).find((message) => message.rank === rank)
+    if (sent) sent.deliveredAt = now
+  }
+
+  /** Adds the run that answers the undelivered messages of an ended run. */
+  protected continueWith(ended: Row, request: ChatRequest, now: number): void {
+    const [first, ...others] = this.openOf(ended)
+    if (!first) return
+    Object.assign(first, { deliveredAt: now, deliveredTo: first.id, rank: 0 })
+    for (const [index, message] of others.entries()) Object.assign(message, { deliveredTo: first.id, rank: index + 1 })
+    const next: Row = {
+      ...ended,
+      requestId: first.id,
+      operation: 'chain_async',
+      request: nextRequest(request, first.text),
+      status: 'pending',
+      holder: '',
+      fence: 1,
+      messageIndex: undefined,
+      ranMs: 0,
+      createdAt: now,
+      endedAt: undefined,
+      continuable: false,
+      error: undefined,
+      log: undefined,
+      losses: undefined,
+      continues: ended.requestId,
+    }
+    this.rows.set(runKeyText(next), next)
   }
 
   protected addJob(row: Row): void {

@@ -5,6 +5,8 @@ import { firstQuestionFile, imageKey } from './attachments/result-images.ts'
 import { append, jobId, MemoryRunRows, toKey, toRow, toStored } from './memory-run-rows-fixture.ts'
 import type { RunKey } from './run.ts'
 import { runKeyText } from './ownership/run-registry.ts'
+import { ServiceError } from '../errors.ts'
+import { messageLimits, type NewRunMessage, type SentMessage, type WaitingMessage } from './steering/run-messages.ts'
 import {
   FenceLost,
   SessionMoved,
@@ -13,6 +15,7 @@ import {
   type Accepted,
   type Begun,
   type Checkpoint,
+  type Delivery,
   type EndedRun,
   type HeldRun,
   type HistoryMessage,
@@ -88,12 +91,15 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
   leaveQueue = async (run: HeldRun, now: number, end?: QueueEnd): Promise<NextRun | undefined> => {
     const row = this.rows.get(runKeyText(run))
     if (row?.status !== 'pending' || row.fence !== run.fence) return undefined
+    const { request = { messages: [], filters: [], headers: {} } } = row
     if (end) {
       const { status, continuable, error, log } = end
       Object.assign(row, { status, continuable, error, log, endedAt: now, request: continuable ? row.request : undefined })
       this.jobs.push(...end.jobs)
-    } else if (row.messageIndex !== undefined) Object.assign(row, { status: 'error', continuable: true, endedAt: now })
+    } else if (row.messageIndex !== undefined || this.openOf(row).length > 0)
+      Object.assign(row, { status: 'error', continuable: true, endedAt: now })
     else this.rows.delete(runKeyText(run))
+    this.continueWith(row, request, now)
     return this.handOver(row)
   }
 
@@ -150,10 +156,37 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
     for (const image of images) this.returnedImages.set(`${session} ${imageKey(image)}`, image.data)
   }
 
-  checkpoint = async (key: RunKey, fence: number, step: number, data: Checkpoint, _settlements?: Settlements): Promise<void> => {
-    this.requireHeld(key, fence)
+  checkpoint = async (
+    key: RunKey,
+    fence: number,
+    step: number,
+    data: Checkpoint,
+    _settlements?: Settlements,
+    delivery?: Delivery,
+  ): Promise<void> => {
+    const row = this.requireHeld(key, fence)
     this.keepStep(key, step, data)
+    if (delivery) this.deliver(row, delivery)
   }
+
+  addMessage = async (key: RunKey, { id, mode, text, now }: NewRunMessage): Promise<{ position: number } | undefined> => {
+    const row = this.rows.get(runKeyText(key))
+    if (!row) return undefined
+    const known = this.messages.find((message) => message.owner === key.owner && message.id === id)
+    if (known) return { position: known.position }
+    if (row.endedAt !== undefined) throw new ServiceError('run_ended', 'The run has ended.')
+    if (this.openOf(key).length >= messageLimits.open) throw new ServiceError('rate_limited', 'Too many messages wait.')
+    const position = 1 + this.messages.filter(({ requestId }) => requestId === key.requestId).length
+    const rank = 1 + this.messages.filter(({ deliveredTo }) => deliveredTo === key.requestId).length
+    const sent = { id, mode, text, position, rank, createdAt: now, deliveredAt: undefined, deliveredTo: key.requestId }
+    this.messages.push({ ...toKey(key), ...sent })
+    return { position }
+  }
+
+  openMessages = async (key: RunKey): Promise<WaitingMessage[]> => structuredClone(this.openOf(key))
+
+  messagesTo = async ({ tenant, owner, requestId }: RunKey): Promise<SentMessage[]> =>
+    structuredClone(this.messages.filter((sent) => sent.tenant === tenant && sent.owner === owner && sent.requestId === requestId))
 
   checkpoints = async (key: RunKey): Promise<Checkpoint[]> => {
     const steps = [...(this.steps.get(runKeyText(key)) ?? [])].sort(([a], [b]) => a - b)
@@ -183,6 +216,7 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
     if (!continuable) this.steps.delete(runKeyText(key))
     if (message) append(this.sessionOf(row), message)
     this.jobs.push(...jobs)
+    this.continueWith(row, ended.request, endedAt)
     return this.handOver(row)
   }
 

@@ -5,7 +5,10 @@ import type { Logger } from 'pino'
 import type { Job } from './jobs.ts'
 
 /** Events for observers: starts and ends of model calls and steps, but no text. */
-export type ObservedEvent = Exclude<AgentEvent, { type: 'text' | 'retrying' | 'result' | 'instruction' | 'approved_start' | 'suspension' }>
+export type ObservedEvent = Exclude<
+  AgentEvent,
+  { type: 'text' | 'retrying' | 'user_message' | 'result' | 'instruction' | 'approved_start' | 'suspension' }
+>
 
 /** Port: an observer of all runs, for traces and metrics. Functions are called synchronously and must not throw. */
 export interface RunObserver {

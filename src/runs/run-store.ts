@@ -9,6 +9,7 @@ import type { MessageData } from '../sessions/message.ts'
 import type { NewJob } from './jobs.ts'
 import type { TraceRecord } from './trace/recorder.ts'
 import type { ChatRequest, EndedStatus, Operation, RunKey, RunStatus, Unstored } from './run.ts'
+import type { MessageStore } from './steering/run-messages.ts'
 import { reachState } from '../states.ts'
 import type { Settlement } from '../budgets/budget.ts'
 
@@ -16,7 +17,7 @@ import type { Settlement } from '../budgets/budget.ts'
  * Port: storage of runs and of the messages of sessions. Each function is one transaction, durable when the promise resolves. Direct tool
  * executions share the request ids of runs, but are no runs: only `begin` returns a tool execution, as the known use of a request id.
  */
-export interface RunStore {
+export interface RunStore extends MessageStore {
   /**
    * Stores a run with its human message, and gives the session to the run. Where another run has the session, the run is stored as
    * `pending` in the session queue, without a message. The run of an event is always stored as `pending` and unclaimed, and gets a job
@@ -62,8 +63,8 @@ export interface RunStore {
   mediaBytes(tenant: string, session: string, places: readonly MediaPlace[]): Promise<Map<string, string>>
   /** Stores the bytes of pictures from tool results of a running run. Throws `FenceLost` as `checkpoint` does. */
   keepResultImages(key: RunKey, fence: number, session: string, images: readonly ToolImage[]): Promise<void>
-  /** Stores a checkpoint of a running run. Throws `FenceLost` after another process has taken the run over. */
-  checkpoint(key: RunKey, fence: number, step: number, data: Checkpoint, settlements?: Settlements): Promise<void>
+  /** Stores a checkpoint of a running run, and the delivery of a message to the run. Throws `FenceLost` after another process has taken the run over. */
+  checkpoint(key: RunKey, fence: number, step: number, data: Checkpoint, settlements?: Settlements, delivery?: Delivery): Promise<void>
   checkpoints(key: RunKey): Promise<Checkpoint[]>
   /**
    * Makes a running run interrupted, and stores the last checkpoint and the calls that wait for a decision. The run keeps the session, and no
@@ -316,6 +317,17 @@ export interface NestedMessage {
   message: Message
 }
 
+/** Delivers one message to a running run: a part of the transaction that stores the checkpoint with the message. */
+export interface Delivery {
+  session: string
+  rank: number
+  /** What the session keeps: the answer so far, if any, and the message. */
+  messages: readonly NewMessage[]
+  /** Number of messages in the session with these. */
+  messageCount: number
+  now: number
+}
+
 /** What model calls did cost: settled in the same transaction. Absent for an agent without budgets. */
 export type Settlements = readonly Settlement[] | undefined
 
@@ -397,6 +409,10 @@ export interface StoredRun extends RunKey {
   continuable: boolean
   /** True where the run is removed soon after the end; see `Unstored`. */
   isUnstored?: boolean
+  /** Number of messages that wait for their delivery; absent for none. */
+  openMessages?: number
+  /** Request id of the run whose undelivered message this run answers; absent for other runs. */
+  continues?: string
   error: ErrorBody | undefined
   log: CompactLog | undefined
 }

@@ -20,6 +20,8 @@ export interface RunView extends WaitingFields {
   outcome?: AnswerBody
   error?: ErrorBody
   callback?: CallbackView
+  /** The run whose undelivered message this run answers; absent for other runs. */
+  continues?: string
 }
 
 /** Values of a run view that are not part of the stored run. */
@@ -50,6 +52,7 @@ export function toSharedView(run: StoredRun, open?: readonly PendingCall[]): Run
     created_at: new Date(run.createdAt).toISOString(),
     started_at: toIso(run.status === 'pending' ? undefined : run.startedAt),
     ended_at: toIso(run.endedAt),
+    ...(run.continues === undefined ? {} : { continues: run.continues }),
     ...(run.status === 'interrupted' && open ? toWaitingFields(run.requestId, open) : {}),
   }
 }

@@ -18,6 +18,7 @@ import { serveRemoteReaders } from './ownership/remote/remote-readers.ts'
 import { createRemoteRuns, type RemoteRuns } from './ownership/remote/remote-runs.ts'
 import type { TailStore } from './ownership/remote/tail.ts'
 import { createSessionQueue } from './ownership/session-queue.ts'
+import { createSteering, type Steering } from './steering/steering.ts'
 
 export interface RunsDependencies extends RunPorts {
   agent: CurrentAgent
@@ -42,6 +43,8 @@ export interface Runs extends Pick<InterruptedRuns, 'decide' | 'expire' | 'yield
   /** A copy of the progress of a run that the local process holds. */
   progressOf(key: RunKey): Pick<TraceSource, 'events' | 'records'> | undefined
   observe: RemoteRuns['observe']
+  /** Sends a message to a run that goes on. */
+  steer: Steering['send']
   /** Unended runs of the local process. */
   load(): Pick<Load, 'total' | 'countUnended'>
   /** Callers of the local unended runs, once for each run. */
@@ -70,6 +73,7 @@ export function createRuns(dependencies: RunsDependencies): Runs {
   const interrupted = createInterruptedRuns({ store, adoption, mutex, intake, jobs })
   const asyncRuns = createAsyncRuns({ store, adoption, mutex, intake, jobs, agent, now, newId, onFault })
   const beginRun = createBeginRun({ store, attachments, intake, holder, now, newId })
+  const steering = createSteering({ store, registry, mutex, bus, now })
   const cancellation = createCancellation({ store, locate, registry, mutex, adoption, asyncRuns, interrupted, bus, now, sleep })
 
   async function drain(ms: number): Promise<void> {
@@ -125,6 +129,7 @@ export function createRuns(dependencies: RunsDependencies): Runs {
     expire: interrupted.expire,
     yieldWait: interrupted.yieldWait,
     ...cancellation,
+    steer: steering.send,
     load: () => ({ total: registry.count(), countUnended: () => registry.unended().length }),
     running: () => registry.unended().map(({ key }) => key),
     counts() {

@@ -2,6 +2,8 @@ import type { Artifact, Message } from '../agent/messages.ts'
 
 /** Data of a message beside the text. */
 export interface MessageData {
+  /** human: the id of a message that was sent to a running run. */
+  messageId?: string
   /**
    * ai: the run of the answer. human: the run that brought the message, when the run brought several messages or
    * images.

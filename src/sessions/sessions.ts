@@ -18,6 +18,8 @@ interface MessageView {
   content: string
   /** Epoch seconds. */
   timestamp: number
+  /** Of a message that was sent to a running run. */
+  message_id?: string
   images?: AttachedView[]
   context_files?: AttachedView[]
   additional_context?: AdditionalContext[]
@@ -108,7 +110,8 @@ function toSummary(session: SessionRecord): SessionList['sessions'][number] {
 
 function toMessageView({ role, content, createdAt, data }: SessionMessage): MessageView {
   const view: MessageView = { role, content, timestamp: Math.floor(createdAt / 1000) }
-  if (role === 'human') return { ...view, ...toAttachedViews(data) }
+  const ofRun = data?.messageId === undefined ? {} : { message_id: data.messageId }
+  if (role === 'human') return { ...view, ...ofRun, ...toAttachedViews(data) }
   const thoughts = [...toContext('reasoning', data?.reasoning), ...toContext('planning', data?.planning)]
   return {
     ...view,

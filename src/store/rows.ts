@@ -67,6 +67,8 @@ export function toStoredRun(row: RunRow): StoredRun {
     endedAt: row.ended_at ?? undefined,
     continuable: row.continuable === 1,
     isUnstored: row.unstored === 1,
+    ...(row.open_messages ? { openMessages: row.open_messages } : {}),
+    ...(row.continues ? { continues: row.continues } : {}),
     error: parseJson(row.error),
     log: parseJson(row.log),
   }

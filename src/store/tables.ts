@@ -41,6 +41,7 @@ export interface Tables {
   search_documents: SearchDocumentRow
   budget_windows: BudgetWindowRow
   budget_reservations: BudgetReservationRow
+  run_messages: RunMessageRow
 }
 
 /** `owner` is `<issuer> <sub>` in every table: the owner of the row within the tenant. */
@@ -135,6 +136,11 @@ export interface RunRow {
   has_notifications: number | null
   /** 1: the run is not listed, and removed soon after the end; null otherwise. */
   unstored: number | null
+  /** Number of `run_messages` that have had this run as their target, and of those that wait; null for none. */
+  message_ranks?: number | null
+  open_messages?: number | null
+  /** Request id of the run whose undelivered message is the question of this run; null for other runs. */
+  continues?: string | null
 }
 
 export interface RunStepRow {
@@ -627,6 +633,23 @@ export interface BudgetReservationRow {
   created_at: number
 }
 
+/** A message that was sent to a run while the run went on. */
+export interface RunMessageRow {
+  tenant: string
+  owner: string
+  /** The run that the message was sent to, and the number of the message there, from 1. */
+  request_id: string
+  position: number
+  message_id: string
+  /** The run that delivers the message, and the order of delivery. Another run than `request_id` when that one has ended before. */
+  target_id: string
+  rank: number
+  mode: 'steer' | 'follow_up'
+  content: string
+  created_at: number
+  delivered_at: number | null
+}
+
 type TablesWith<Columns> = { [Table in keyof Tables]: Tables[Table] extends Columns ? Table : never }[keyof Tables]
 type Named<Fates, Fate> = { [Table in keyof Fates]: Fates[Table] extends Fate ? Table : never }[keyof Fates]
 
@@ -642,6 +665,7 @@ const rowsOfRun = {
   async_events: 'kept',
   artifacts: 'kept',
   budget_reservations: 'kept',
+  run_messages: 'removed',
 } as const satisfies Record<Exclude<TablesWith<{ owner: string; request_id: string }>, 'runs'>, 'removed' | 'kept'>
 
 /** Treatment of a session's rows in other tables when the session is removed. */

@@ -183,6 +183,7 @@ function outputAfter(output: string, event: AgentEvent): string {
     case 'step_start':
     case 'step_end':
     case 'result':
+    case 'user_message':
       return ''
     case 'turn':
     case 'instruction':
@@ -210,6 +211,7 @@ function toRunEvent(event: AgentEvent, { name }: SubAgent, { callId, log }: Tool
       return { type: 'nested', callId, subAgent: name, event }
     case 'text':
     case 'retrying':
+    case 'user_message':
       return undefined
   }
 }

@@ -29,6 +29,8 @@ const routes = [
   ['POST', '/core/v1/runs/{request_id}/callback', 'runs.write'],
   ['POST', '/core/v1/runs/{request_id}/feedback', 'runs.write'],
   ['POST', '/core/v1/runs/{request_id}/approvals', 'chat', 'runs.write', 'runs.approve', 'budgets.write'],
+  ['POST', '/core/v1/runs/{request_id}/messages', 'chat'],
+  ['GET', '/core/v1/runs/{request_id}/messages', 'runs.read'],
   ['GET', '/core/v1/approvals', 'runs.read', 'runs.write', 'runs.approve', 'budgets.write'],
   ['GET', '/core/v1/budgets', 'runs.read'],
   ['PUT', '/core/v1/budgets/{name}/override', 'budgets.write'],

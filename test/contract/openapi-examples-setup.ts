@@ -102,6 +102,15 @@ async function waitingRun(all: Surroundings): Promise<Values> {
   return { path: { request_id: (await interrupt(all)).path!['request_id']! } }
 }
 
+/** A run that waits for an approval, and has a message. */
+async function messagesOfRun(all: Surroundings): Promise<Values> {
+  const { path } = await waitingRun(all)
+  const body = { message: 'Only the North region, please.' }
+  const sent = await all.admin.request('POST', `/core/v1/runs/${path!['request_id']}/messages`, { body })
+  assert.equal(sent.status, 202, sent.text)
+  return { path }
+}
+
 /** A task that waits for an approval. */
 async function waitingTask(all: Surroundings): Promise<Values> {
   return { path: { id: (await waitingRun(all)).path!['request_id']! } }
@@ -180,6 +189,8 @@ export const preparations: Record<string, Prepare> = {
   getRunsByRequestId: byRun,
   getRunsByRequestIdStream: async (all) => ({ path: { request_id: (await ask(all, 'What were the total sales by region?')).requestId } }),
   getRunsByRequestIdTrace: byRun,
+  getRunsByRequestIdMessages: messagesOfRun,
+  postRunsByRequestIdMessages: waitingRun,
   postRunsByRequestIdFeedback: byRun,
   postRunsByRequestIdApprovals: interrupt,
   deleteRunsByRequestId: waitingRun,

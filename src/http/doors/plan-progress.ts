@@ -1,5 +1,6 @@
 import type { Step } from '../../agent/events.ts'
 import { stepOpening } from '../../agent/plan.ts'
+import { fieldsOf } from '../../json/shape.ts'
 import type { LoggedEvent } from '../../runs/run.ts'
 
 /** A step of a plan, as pages show it. */
@@ -26,12 +27,15 @@ export class PlanProgress {
       case 'text':
         return event.label === 'reasoning' ? undefined : event.label === 'answer' ? this.end('done') : this.open(event.text)
       case 'step_start':
-        return isPlanning(event.step) && event.step.tool === 'change' ? this.end('failed') : undefined
+        return isPlanning(event.step) && event.step.tool === 'change'
+          ? this.end('message' in fieldsOf(event.step.input) ? 'done' : 'failed')
+          : undefined
       case 'step_end':
         return isPlanning(event.step) ? this.replace(event.step) : undefined
       case 'end':
         return this.close(event.reason === 'stop')
       case 'retrying':
+      case 'user_message':
       case 'interrupt':
         return undefined
     }

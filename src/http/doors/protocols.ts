@@ -53,6 +53,7 @@ export function stepText(event: LoggedEvent): string | undefined {
       return `${event.step.tool} has ended: ${event.step.status}.`
     case 'text':
     case 'retrying':
+    case 'user_message':
     case 'interrupt':
     case 'end':
       return undefined

@@ -41,6 +41,7 @@ export class Segments {
       case 'retrying':
       case 'step_start':
       case 'step_end':
+      case 'user_message':
         this.isBroken = true
         return undefined
       case 'interrupt':
@@ -74,6 +75,7 @@ export class Thoughts {
       case 'retrying':
       case 'step_start':
       case 'step_end':
+      case 'user_message':
       case 'interrupt':
       case 'end':
         this.current = undefined

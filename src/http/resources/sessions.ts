@@ -25,6 +25,7 @@ export const Message = namedObject('SessionMessage', {
   role: Type.Enum(['human', 'ai']),
   content: Type.String(),
   timestamp: Type.Integer({ description: 'Epoch seconds.' }),
+  message_id: optionalText('The id of a message that was sent to a run while it worked; absent for others.'),
   images: Type.Optional(Type.Array(Attached)),
   context_files: Type.Optional(Type.Array(Attached)),
   additional_context: Type.Optional(Type.Array(AdditionalContext)),

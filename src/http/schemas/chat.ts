@@ -254,9 +254,11 @@ export const agentSteps = {
   planning: 'A piece of the plan, or of the text of its steps, with `workflow_type: plan_execute`.',
   'tool:<name>': 'A tool call, with an empty token: one chunk when the call starts, one with `step` when it ends.',
   'sub_agent:<name>': 'A task of a sub-agent, likewise: one chunk when it starts, one with `step` when it ends.',
+  user_message:
+    'A message of `POST /core/v1/runs/{request_id}/messages` has reached the run, with an empty token. `user_message` has its `message_id`, `position` and `message`. An answer before it is not the answer any more.',
   retrying:
     "The model's stream broke, or the run resumed after a crash: the answer begins anew. Drop the text of the answer so far. The token is empty.",
-} as const satisfies Record<TextLabel | 'retrying' | 'tool:<name>' | 'sub_agent:<name>', string>
+} as const satisfies Record<TextLabel | 'retrying' | 'user_message' | 'tool:<name>' | 'sub_agent:<name>', string>
 
 /** `finish_reason`. */
 export const finishReasons = {
@@ -281,13 +283,19 @@ export const StreamChunk = namedObject('StreamChunk', 'The `data` of one server-
   token: Type.String({ description: 'A piece of text; empty on chunks that only report a step or the end.' }),
   agent_step: Type.String({
     description:
-      '`planning`, `reasoning`, `tool:<name>`, `sub_agent:<name>`, `retrying` or `answer`. The output is the `answer` tokens after the last chunk with another label.',
+      '`planning`, `reasoning`, `tool:<name>`, `sub_agent:<name>`, `user_message`, `retrying` or `answer`. The output is the `answer` tokens after the last chunk with another label.',
   }),
   finish_reason: Type.Enum(Object.keys(finishReasons) as (keyof typeof finishReasons)[], {
     description: 'The text "null" on every chunk except the last.',
   }),
   usage: Type.Array(Usage, { description: 'Empty on every chunk except the last.' }),
   step: Type.Optional(Step),
+  user_message: Type.Optional(
+    Type.Object(
+      { message_id: Type.String(), position: Type.Integer(), message: Type.String() },
+      { description: 'The message that has reached the run; only with `agent_step` `user_message`.' },
+    ),
+  ),
   generated_artifacts: Type.Optional(
     Type.Array(GeneratedArtifact, { description: 'Files of the run; only on the last chunk, and absent for none.' }),
   ),

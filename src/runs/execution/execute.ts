@@ -7,14 +7,14 @@ import { schemaMismatch } from './answer-schema.ts'
 import { interrupt } from './interrupt.ts'
 import type { RunPorts } from './ports.ts'
 import { checkpoint, type Progress } from './progress.ts'
-import { finish } from './finish.ts'
+import { finish, messagesUpTo } from './finish.ts'
 import { checkHints } from '../intake/checks.ts'
 import { maxLosses, processLost } from '../log/outcome.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import { FenceLost, type NextRun, type Turn, type RunStore } from '../run-store.ts'
 import { reachState } from '../../states.ts'
 import { agentOptions, emptyProgress, reasonOfStop, loadProgress, addMemories } from './prepare.ts'
-import type { AgentEvent, NestedEvent, ResultEvent, Step, TurnEvent } from '../../agent/events.ts'
+import type { AgentEvent, NestedEvent, ResultEvent, Step, TurnEvent, UserMessageEvent } from '../../agent/events.ts'
 import type { Message } from '../../agent/messages.ts'
 
 /**
@@ -145,6 +145,8 @@ function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, deps: Ru
       return waitForReaders(run, deps)
     case 'step_end':
       return endStep(event.step, run, progress, deps)
+    case 'user_message':
+      return keepMessage(event, run, progress, deps)
     case 'turn':
       deps.observer?.saw(run, event)
       run.times.endAll('model')
@@ -175,6 +177,22 @@ function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, deps: Ru
       // A suspended call is stored with the interruption. A write that goes on is stored before it starts, so no write is repeated.
       return event.suspension.isOver && event.effect === 'write' ? checkpoint(run, progress, store) : undefined
   }
+}
+
+/** Stores a message of a person with its delivery, behind the answer so far, and publishes the message then. */
+async function keepMessage(event: UserMessageEvent, run: LiveRun, progress: Progress, { store, now }: RunPorts): Promise<void> {
+  const { turn } = progress
+  // All events so far belong to the messages before.
+  progress.completeEvents = run.log.events.length
+  const messages = messagesUpTo(event, run, progress)
+  const messageCount = turn.messageCount + messages.length
+  const delivery = { session: turn.session, rank: event.rank, messages, messageCount, now: now() }
+  await checkpoint(run, progress, store, event, delivery)
+  turn.messageCount = messageCount
+  progress.deliveries++
+  run.log.append(event)
+  progress.completeEvents = run.log.events.length
+  reachState('message-delivered')
 }
 
 /** False for the making of a plan, which is a model call. */

@@ -1,5 +1,6 @@
 import { isOfPlan, withoutRepairs, repair, withoutImageBytes } from '../../agent/history.ts'
-import type { Step } from '../../agent/events.ts'
+import type { Step, UserMessageEvent } from '../../agent/events.ts'
+import { isSteer } from '../../agent/inbox.ts'
 import { planningOf } from '../../agent/plan.ts'
 import { toErrorBody, type ErrorBody } from '../../errors.ts'
 import { ownResultImages } from '../attachments/result-images.ts'
@@ -113,7 +114,8 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, endedAt: nu
     messageCount: turn.messageCount + (message ? 1 : 0),
     checkpointId: deps.newId(),
     hadCheckpoints: progress.checkpoints > 0,
-    dropsResultImages: message?.data?.transcript === undefined && steps.length > 0 && ownResultImages(progress).length > 0,
+    dropsResultImages:
+      message?.data?.transcript === undefined && steps.length > 0 && progress.deliveries === 0 && ownResultImages(progress).length > 0,
     jobs: toJobs(run, progress, message, deps),
     configVersion: agent.version,
     cost: costs.length === 0 ? undefined : costs.reduce((sum, entry) => sum + entry.usage, 0),
@@ -123,21 +125,25 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, endedAt: nu
 }
 
 interface Ended {
-  /** The events of the log, with the end. */
+  /** The events of the log, with the end if there is one. */
   events: readonly LoggedEvent[]
-  end: EndEvent
+  /** Undefined while the run goes on. */
+  end: EndEvent | undefined
   model: string
   endedAt: number
 }
 
-/** A cancelled run has an ai message if there was any output. */
+/** The answer since the last message of a person, or since the question. A cancelled run, and a part without `end`, have an ai message if there was any output. */
 function toAiMessage(run: LiveRun, progress: Progress, { events, end, model, endedAt }: Ended): NewMessage | undefined {
   const { key, request } = run
+  const whole = { events, messages: progress.messages.slice(progress.ownFrom - 1), thoughts: progress.usage.thoughts }
+  const part = progress.deliveries === 0 ? whole : lastPart(whole)
   const content = outputOf(events)
-  const artifacts = end.files?.made ?? []
-  const steps = stepsOf(events, end)
-  if (end.reason === 'cancelled' && content === '' && steps.length === 0 && artifacts.length === 0) return undefined
-  const valid = repair(progress.messages.slice(progress.ownFrom - 1))
+  const artifacts = end?.files?.made ?? []
+  const steps = stepsOf(part.events, part)
+  const mayBeEmpty = end !== undefined && end.reason !== 'cancelled'
+  if (!mayBeEmpty && content === '' && steps.length === 0 && artifacts.length === 0) return undefined
+  const valid = repair(part.messages)
   const hasInstructions = valid.some((message) => message.role === 'user' && message.instruction !== undefined)
   const runMessages = hasInstructions ? withoutRepairs(valid) : valid
   // Later turns show the model a partial answer exactly as the reader received the answer.
@@ -149,22 +155,51 @@ function toAiMessage(run: LiveRun, progress: Progress, { events, end, model, end
   // Plans matter only within a run.
   const hasPlan = hasInstructions && runMessages.some(isOfPlan)
   const transcript = hasPlan ? undefined : toStoredTranscript(complete)
-  const planning = hasPlan ? planningOf(runMessages) : []
-  const thoughts = progress.usage.thoughts.filter((step) => step.subAgent === undefined)
+  const planning = hasPlan ? planningOf(whole.messages) : []
+  const thoughts = part.thoughts.filter((step) => step.subAgent === undefined)
   const data = {
     requestId: key.requestId,
     model,
     ...(request.filters.length > 0 ? { hints: hintNames(request.filters) } : {}),
-    finishReason: end.reason,
-    usage: end.usage,
+    ...(end ? { finishReason: end.reason, usage: end.usage } : {}),
     ...(steps.length > 0 ? { steps: steps.map(toAnswerStep) } : {}),
     ...(artifacts.length > 0 ? { artifacts: [...artifacts] } : {}),
     ...(thoughts.length > 0 ? { reasoning: thoughts.map(({ log }) => log) } : {}),
-    ...(planning.length > 0 ? { planning } : {}),
-    ...(end.citations ? { citations: end.citations } : {}),
+    ...(end && planning.length > 0 ? { planning } : {}),
+    ...(end?.citations ? { citations: end.citations } : {}),
     ...(transcript ? { transcript } : {}),
   }
   return { role: 'ai', content, createdAt: endedAt, data }
+}
+
+/** What the session keeps when a message of a person reaches the run: the answer since the message before, if there is any, and the message. */
+export function messagesUpTo({ id, text, at }: UserMessageEvent, run: LiveRun, progress: Progress): NewMessage[] {
+  const model = progress.usage.models.at(-1)?.model ?? run.agent.model.name
+  // The message itself is the last of the transcript.
+  const before = { ...progress, messages: progress.messages.slice(0, -1) }
+  const answer = toAiMessage(run, before, { events: [...run.log.events], end: undefined, model, endedAt: at })
+  const message: NewMessage = { role: 'human', content: text, createdAt: at, data: { requestId: run.key.requestId, messageId: id } }
+  return answer ? [answer, message] : [message]
+}
+
+/** A part of a run: the session keeps each as one ai message. */
+interface RunPart {
+  events: readonly LoggedEvent[]
+  /** The question, or the message of a person that begins the part, and what is behind it. */
+  messages: readonly Message[]
+  thoughts: readonly Step[]
+}
+
+/** The part behind the last message of a person. */
+function lastPart({ events, messages, thoughts }: RunPart): RunPart {
+  const begin = events.findLastIndex(({ type }) => type === 'user_message')
+  const event = events[begin]
+  const since = event?.type === 'user_message' ? event.at : 0
+  return {
+    events: events.slice(begin + 1),
+    messages: messages.slice(messages.findLastIndex(isSteer)),
+    thoughts: thoughts.filter(({ startedAt }) => startedAt >= since),
+  }
 }
 
 /** Jobs that follow the run: callback, memory, summary. */

@@ -44,6 +44,7 @@ export function emptyProgress(turn: Turn): Progress {
     nested: [],
     suspensions: [],
     completeEvents: 0,
+    deliveries: 0,
     end: { reason: 'error' },
     decisions: new Map(),
     checkpoints: 0,
@@ -131,7 +132,7 @@ export function agentOptions(
   run: LiveRun,
   progress: Progress,
   list: readonly SubAgent[],
-  { keeper, images, schemas, subAgents, observer, onFault, now, newId }: RunPorts,
+  { store, keeper, images, schemas, subAgents, observer, onFault, now, newId }: RunPorts,
 ): LoopOptions {
   const { agent, key, request, signal } = run
   const { config } = agent
@@ -204,9 +205,18 @@ export function agentOptions(
       : undefined,
     maxIterations: config.max_iterations,
     iterations: progress.iterations,
+    inbox: run.inbox,
+    takeMessages: () => takeMessages(run, store),
     earlierMessages: (callId) => progress.nested.flatMap((entry) => (entry.callId === callId ? [entry.message] : [])),
     signal,
   }
+}
+
+/** The messages that wait for the run, in order. Messages for the time behind the answer begin the next run. */
+async function takeMessages({ inbox, key, times }: LiveRun, store: RunStore) {
+  inbox.isWaiting = false
+  const open = await times.during('store', () => store.openMessages(key))
+  return open.filter(({ mode }) => mode === 'steer').map(({ id, position, rank, text }) => ({ id, position, rank, text }))
 }
 
 /** The workflow of a resumed run stays the same after a change of the configuration: a new plan in the middle would repeat steps. */

@@ -8,7 +8,7 @@ import { fromCompact, toCompact } from '../log/compact-log.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import type { LoggedEvent } from '../run.ts'
 import type { TimesRecord } from '../trace/recorder.ts'
-import type { Checkpoint, HistoryMessage, NestedMessage, RunStore, Settlements, Turn, UsageSoFar } from '../run-store.ts'
+import type { Checkpoint, Delivery, HistoryMessage, NestedMessage, RunStore, Settlements, Turn, UsageSoFar } from '../run-store.ts'
 
 /** The progress of a run, and the part of the progress in checkpoints. */
 export interface Progress {
@@ -38,6 +38,8 @@ export interface Progress {
   suspensions: Suspension[]
   /** Number of visible events that belong to ended turns and steps. */
   completeEvents: number
+  /** Number of messages that were delivered to the run. */
+  deliveries: number
   end: LoopEnd
   /** Decisions by call id. */
   decisions: ReadonlyMap<string, Decision>
@@ -53,9 +55,15 @@ export interface Progress {
 }
 
 /** Stores the progress since the last checkpoint. `next` is an event that readers receive after the commit. */
-export async function checkpoint(run: LiveRun, progress: Progress, store: RunStore, next?: LoggedEvent): Promise<void> {
+export async function checkpoint(
+  run: LiveRun,
+  progress: Progress,
+  store: RunStore,
+  next?: LoggedEvent,
+  delivery?: Delivery,
+): Promise<void> {
   await storeNext(run, progress, next, (n, data, settlements) =>
-    run.times.during('store', () => store.checkpoint(run.key, run.fence, n, data, settlements)),
+    run.times.during('store', () => store.checkpoint(run.key, run.fence, n, data, settlements, delivery)),
   )
   run.markProgress()
 }
@@ -143,6 +151,7 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
   const events = checkpoints.flatMap((stored) => fromCompact(stored.events))
   run.log.restore(events, restoredAtOf(run, checkpoints, events.length))
   for (const event of events) {
+    if (event.type === 'user_message') progress.deliveries++
     if (event.type === 'step_start') progress.startedBefore.set(event.step.id, event.step.startedAt)
     if (event.type !== 'step_end') continue
     progress.startedBefore.delete(event.step.id)

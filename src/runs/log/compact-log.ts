@@ -46,6 +46,7 @@ export function toCompact(events: readonly LoggedEvent[]): CompactLog['events'] 
       case 'retrying':
       case 'step_start':
       case 'step_end':
+      case 'user_message':
       case 'interrupt':
       case 'end':
         completeText(last, pieces)

@@ -73,7 +73,7 @@ export function outputOf(events: readonly LoggedEvent[]): string {
 }
 
 /** The ended steps in order of their start. Those of the same millisecond: plan, thought, tool calls as they began. */
-export function stepsOf(events: readonly LoggedEvent[], { thoughts }: Pick<LastEvent, 'thoughts'>): Step[] {
+export function stepsOf(events: readonly LoggedEvent[], { thoughts }: { thoughts: readonly Step[] }): Step[] {
   const begun = new Map<string, number>()
   const ended: Step[] = [...thoughts]
   for (const event of events) {

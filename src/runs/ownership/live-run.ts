@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { PhaseTimes } from '../../concurrency/phase-times.ts'
+import type { Inbox } from '../../agent/messages.ts'
 import type { Meter } from '../../budgets/meter.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { EventLog } from '../log/event-log.ts'
@@ -43,6 +44,8 @@ export interface LiveRunOptions {
   earlier?: EarlierAttempts
   /** The process before, and why the run has moved; absent for a new run. */
   moved?: Pick<HeldRecord, 'from' | 'cause'>
+  /** True where messages may wait for the run. Default: false. */
+  hasMessages?: boolean
   /** Default: times that begin now. */
   times?: PhaseTimes | undefined
 }
@@ -70,6 +73,8 @@ export class LiveRun {
   readonly log = new EventLog()
   readonly trace: TraceRecorder
   readonly times: PhaseTimes
+  /** Messages that people send to the run. */
+  readonly inbox: Inbox
   /** Resolves when the run has its session; rejects when the run leaves the queue without a turn. */
   started: Promise<Turn> = never
   /** Set while the begin of the run is committed but not durable: no event may be kept, and no end stored. Rejects when the begin fails. */
@@ -120,6 +125,7 @@ export class LiveRun {
     this.isResumed = options.isResumed ?? false
     this.earlier = options.earlier ?? { restoredAt: undefined, hasUnstored: true }
     this.moved = options.moved ?? {}
+    this.inbox = { isWaiting: options.hasMessages ?? false }
     this.trace = new TraceRecorder(this)
     this.times = options.times ?? new PhaseTimes()
   }

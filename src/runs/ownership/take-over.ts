@@ -75,6 +75,8 @@ export function createTakingOver({ store, live, intake, agent, holder, now }: Ta
       isResumed,
       earlier: { restoredAt: run.log?.restoredAt, hasUnstored: !isResumed && hasBegun(run) },
       moved,
+      // A message may have been sent since the stored run was read, unless this process claims the run of a job.
+      hasMessages: (run.openMessages ?? 0) > 0 || moved.cause !== undefined,
       // An accepted run has waited for a worker since its request.
       ...(moved.cause ? {} : { times: new PhaseTimes({ queuedMs: Math.max(0, now() - run.createdAt) }) }),
     })

@@ -9,6 +9,7 @@ import { adoptUnreleased } from './unreleased-builds.ts'
 const migrations: Record<string, () => Promise<Migration>> = {
   '0001-schema': () => import('./0001-schema.ts'),
   '0034-budgets': () => import('./0034-budgets.ts'),
+  '0036-steering': () => import('./0036-steering.ts'),
 }
 
 export const migrationNames: readonly string[] = Object.keys(migrations)

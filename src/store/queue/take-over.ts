@@ -19,6 +19,7 @@ import { queueStatements } from './statements.ts'
 import { mediaStatements } from '../runs/media.ts'
 import { aliveProcesses, countLoss } from '../leases/processes.ts'
 import type { RunMoves } from './moves.ts'
+import type { MessageMoves } from '../runs/messages.ts'
 import type { Rounds } from '../runs/notifications.ts'
 import { countOf, hourOf, json, parseJson, toStoredRun } from '../rows.ts'
 import { type RunStatements, whereChat } from '../runs/statements.ts'
@@ -28,7 +29,7 @@ import type { RunRow } from '../tables.ts'
 export function createTakeOver(
   database: Database,
   statements: RunStatements,
-  moves: RunMoves,
+  moves: RunMoves & MessageMoves,
   rounds: Rounds,
 ): QueueMoves & ProcessMoves & UnendedRuns {
   return { ...queueMoves(database, statements, moves, rounds), ...processMoves(database, moves), ...unendedRuns(database) }
@@ -42,7 +43,7 @@ type UnendedRuns = Pick<RunStore, 'orphans' | 'unendedIn' | 'ownUnended'>
 function queueMoves(
   database: Database,
   statements: RunStatements,
-  { find, lock, enter, handOver, insertJobs, prepare }: RunMoves,
+  { find, lock, enter, handOver, insertJobs, prepare, continueWith }: RunMoves & MessageMoves,
   rounds: Rounds,
 ): QueueMoves {
   const sessionQueue = queueStatements(database.db)
@@ -64,12 +65,15 @@ function queueMoves(
     await prepare()
     let isNotified = false
     const next = await database.forTenant(key.tenant).unit(async (connection) => {
-      const row = await find(connection, key)
-      if (row?.status !== 'pending' || row.fence !== key.fence) return undefined
-      const { tenant, owner, session } = row
-      isNotified = row.has_notifications !== null
+      const unlocked = await find(connection, key)
+      if (unlocked?.status !== 'pending' || unlocked.fence !== key.fence) return undefined
+      const { tenant, owner, session } = unlocked
+      isNotified = unlocked.has_notifications !== null
       const state = await lock(connection, tenant, session)
-      if (!(await leave(connection, row, now, end)) || session === null) return undefined
+      // Read again: messages may have been sent to the run before the lock.
+      const row = unlocked.session === null ? unlocked : await find(connection, key)
+      if (!row || !(await leave(connection, row, now, end)) || session === null) return undefined
+      if (row.open_messages) await continueWith(connection, row, parseJson<ChatRequest>(row.request) ?? emptyRequest, now)
       if (state?.active_run !== key.requestId) return undefined
       return handOver(connection, { tenant, owner, session, requestId: key.requestId, now })
     })
@@ -87,8 +91,9 @@ function queueMoves(
       await insertJobs(connection, end.jobs)
       return true
     }
-    // A run that was being resumed returns to its former state: failed, and resumable.
-    if (row.message_index !== null) return endWaiting(connection, row, { ...row, status: 'error', continuable: 1 }, now)
+    // A run that was being resumed returns to its former state: failed, and resumable. So does a run whose messages begin the next run.
+    if (row.message_index !== null || row.open_messages)
+      return endWaiting(connection, row, { ...row, status: 'error', continuable: 1 }, now)
     const { tenant, session, request_id: requestId } = row
     const isDeleted = (await sessionQueue.deleteRun(connection, { ...row, requestId })).rows.length > 0
     if (isDeleted && session !== null && hasMedia(row)) await media.deleteOfRun(connection, { tenant, session, requestId })
@@ -219,6 +224,8 @@ function hasMedia({ request }: RunRow): boolean {
   const { images = [], files = [] } = parseJson<ChatRequest>(request) ?? {}
   return images.length + files.length > 0
 }
+
+const emptyRequest: ChatRequest = { messages: [], filters: [], headers: {} }
 
 type WaitingEnd = Pick<RunRow, 'continuable' | 'request' | 'error' | 'log'> & { status: 'cancelled' | 'error' }
 

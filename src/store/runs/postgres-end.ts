@@ -88,12 +88,12 @@ export function endStatement(database: Kysely<Tables>, { settles } = { settles: 
         ctes
           .updateTable('runs')
           .from('session')
-          // A run with notifications, or taken over by another process, would get a null status: the constraint of the column fails the whole statement.
+          // A run with notifications or messages, or taken over by another process, would get a null status: the constraint of the column fails the whole statement.
           .set({
             ...endedRunValues(param),
             // A resumed run still has the error of its first end.
             error: null,
-            status: sql<string>`case when fence = ${param('fence')} and status = 'running' and has_notifications is null then ${param('status')} end`,
+            status: sql<string>`case when fence = ${param('fence')} and status = 'running' and has_notifications is null and open_messages is null then ${param('status')} end`,
           })
           .where((is) => is.and(whereRun(param)))
           .returning(['request_id as ended', 'created_at', 'sub', 'config_version']),
@@ -181,7 +181,7 @@ const added = Object.entries(metricsSums).map(([name, sum]) => `${name} = ${sum}
 
 /**
  * Ends runs with an answer whose session queue is empty: $1 is the tenant, $2 the JSON array of rows, $3 the number of the row of the hour. Leaves
- * out a run that another process has taken over, one with notifications, and one whose session or run is locked. A statement sees the rows of
+ * out a run that another process has taken over, one with notifications or messages, and one whose session or run is locked. A statement sees the rows of
  * its start, even after a lock, so a session counts only when its `xmin` is unchanged: every join of the queue and every move of a run updates
  * the session.
  *
@@ -217,6 +217,7 @@ with input as materialized (
       and sessions.active_run = input.request_id and sessions.xmin = seen.version
       and runs.tenant = input.tenant and runs.request_id = input.request_id and runs.owner = input.owner
       and runs.fence = input.fence and runs.status || '' = 'running' and runs.operation <> 'tool_execute' and runs.has_notifications is null
+      and runs.open_messages is null
       and not exists (
         select from runs as waiting where waiting.tenant = input.tenant and waiting.session = input.session and waiting.status = 'pending' offset 0)
     for update of sessions, runs skip locked) as found

@@ -6,6 +6,7 @@ import { isChat, parseJson, toStoredRun } from '../rows.ts'
 import { plainBox } from '../secrets/secret-box.ts'
 import { attempts, createSettle, type Settle } from '../budgets/settle.ts'
 import { runMedia } from './media.ts'
+import { createMessageStore, messageMoves, type MessageMoves } from './messages.ts'
 import { runMoves } from '../queue/moves.ts'
 import { createRounds, type NotificationStoreOptions } from './notifications.ts'
 import { createPostgresChat } from './postgres-chat.ts'
@@ -22,8 +23,9 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
   const rounds = createRounds(database, wake)
   const moves = runMoves(database, statements)
   const settle = createSettle(database)
+  const messages = messageMoves(database, statements, moves)
   const { find, findRequest } = createFind(database, statements)
-  const byStep = createStepByStep({ database, statements, moves, rounds, settle, box, findRequest })
+  const byStep = createStepByStep({ database, statements, moves, messages, rounds, settle, box, findRequest })
   const { db, postgres, embedded } = database
   const simple = postgres ? createPostgresChat(database, postgres, byStep, find) : embedded && createSqliteChat(db, embedded, byStep)
   const { begin, finish } = simple ?? byStep
@@ -33,11 +35,12 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
     find,
     findRequest,
     findEvent: ({ tenant, owner }, event) => events.find(database.forTenant(tenant).read, { tenant, owner, event }),
-    ...createTakeOver(database, statements, moves, rounds),
+    ...createTakeOver(database, statements, { ...moves, ...messages }, rounds),
     ...runApprovals(database, statements, { ...moves, settle }, rounds),
     ...runMedia(database, statements),
     ...runHistory(database, statements),
-    ...runSteps(database, statements, settle),
+    ...runSteps(database, statements, settle, messages),
+    ...createMessageStore(database, moves),
     ...runOwners(database),
     addMissingJobs: moves.requeue,
     countUnclaimed: () => countUnclaimed(database),
@@ -77,12 +80,15 @@ function runSteps(
   { forTenant }: Database,
   { keepStep, stepsOf }: RunStatements,
   settle: Settle,
+  { extendSession, markDelivered }: MessageMoves,
 ): Pick<RunStore, 'checkpoint' | 'checkpoints'> {
   return {
-    checkpoint: (key, fence, n, data, settlements) =>
+    checkpoint: (key, fence, n, data, settlements, delivery) =>
       forTenant(key.tenant).unit(async (connection) => {
+        if (delivery) await extendSession(connection, key, delivery)
         const { rows } = await keepStep(connection, { ...key, fence, n, data: JSON.stringify(data) })
         if (rows.length === 0) throw new FenceLost(key)
+        if (delivery) await markDelivered(connection, key, delivery)
         if (settlements) await settle(connection, attempts(key.tenant, settlements))
       }, runRetry),
 

@@ -89,7 +89,7 @@ export function createSqliteChat(db: Kysely<Tables>, { unit }: Pick<EmbeddedData
     const { tenant, requestId } = key
     const { session, message, messageCount, endedAt } = ended
     if (!message || statements.findWaiting(connection, { tenant, session }).length > 0) return false
-    // A run with notifications, taken over by another process, or ended with another version of the configuration than it began with.
+    // A run with notifications or messages, taken over by another process, or ended with another version of the configuration than it began with.
     if (statements.endRun(connection, { ...key, fence, ...toEndedRow(ended) }) === 0) return false
     // The session was deleted meanwhile.
     if (statements.leaveSession(connection, { ...ended, tenant, requestId, now: endedAt }) === 0) throw new NotSimple()
@@ -174,6 +174,7 @@ function endStatements(database: Kysely<Tables>) {
           .where(whereChat)
           .where(sql<boolean>`status = 'running'`)
           .where('has_notifications', 'is', null)
+          .where('open_messages', 'is', null)
       )
     }),
 

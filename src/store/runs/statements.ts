@@ -141,7 +141,7 @@ function rowStatements(database: Kysely<Tables>) {
         .where('fence', '=', param('fence'))
         .where(whereChat)
         .where('status', '=', 'running')
-        .returning('has_notifications'),
+        .returning(['has_notifications', 'open_messages']),
     ),
 
     /** Stores the calls of a tool in an ended run. A resumed run may have the tool already, of another version. */

@@ -22,6 +22,7 @@ import { json, keyColumns, toEndedRow, toMetrics, toNewRunRow, toText, toToolRow
 import { insertArtifacts } from '../sessions/artifacts.ts'
 import type { AsyncEventRow, CallbackRow, SessionRow, Tables } from '../tables.ts'
 import { mediaStatements } from './media.ts'
+import type { MessageMoves } from './messages.ts'
 import { addNotifications, type NotificationStoreOptions, type Rounds } from './notifications.ts'
 import { runRetry, type RunStatements } from './statements.ts'
 import { markUnstored } from './unstored.ts'
@@ -33,6 +34,7 @@ interface Parts {
   database: Database
   statements: RunStatements
   moves: RunMoves
+  messages: MessageMoves
   rounds: Rounds
   settle: Settle
   box: NonNullable<NotificationStoreOptions['box']>
@@ -219,8 +221,14 @@ export function asyncEvents(database: Kysely<Tables>) {
 }
 
 /** The unit of work that ends a run. */
-function createUpdate({ database: { db }, statements, moves, rounds, settle }: Parts) {
+function createUpdate({ database: { db }, statements, moves, messages, rounds, settle }: Parts) {
   const media = mediaStatements(db)
+
+  async function continueRun(connection: Connection, key: RunKey, { request, endedAt }: EndedRun): Promise<void> {
+    const run = await moves.find(connection, key)
+    if (run) await messages.continueWith(connection, run, request, endedAt)
+  }
+
   return async (connection: Connection, { key, fence, ended, hourRow }: Ending) => {
     const { tenant, requestId } = key
     const { session, message, messageCount, endedAt, continuable } = ended
@@ -236,6 +244,7 @@ function createUpdate({ database: { db }, statements, moves, rounds, settle }: P
     const isNotified = hasSession && endedRun.has_notifications !== null
     const artifacts = message?.data?.artifacts
     const origin = { tenant, owner: key.owner, session, session_id: session_id ?? '', request_id: requestId }
+    if (hasSession && endedRun.open_messages !== null) await continueRun(connection, key, ended)
     const [next] = await allSettledOrThrow([
       hasSession ? moves.handOver(connection, { tenant, owner, session, requestId, now: endedAt }) : undefined,
       ended.hadCheckpoints && !continuable ? statements.deleteSteps(connection, key) : undefined,

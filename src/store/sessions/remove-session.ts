@@ -128,6 +128,9 @@ export function toTombstone(db: Kysely<Tables>, now: number) {
     tool_errors: null,
     gone_at: now,
     unstored: null,
+    message_ranks: null,
+    open_messages: null,
+    continues: null,
   } satisfies Record<Exclude<keyof RunRow, KeptColumn>, string | number | null>
   return db.updateTable('runs').set(emptied)
 }

@@ -80,6 +80,8 @@ export class AgUiProjection implements Projection<AgUiEvent> {
       }
       case 'retrying':
         return messages.interrupt(event)
+      case 'user_message':
+        return [...messages.interrupt(event), ...toUserMessage(event)]
       case 'step_start':
         return [...messages.interrupt(event), ...plan.take(event), ...(event.step.type === 'planning' ? [] : calls.start(event.step))]
       case 'step_end':
@@ -134,6 +136,12 @@ function valueField(answer: string): { structured_output?: unknown } {
 
 function codeOf(details: { error_type: string } | undefined): { code?: string } {
   return details ? { code: details.error_type } : {}
+}
+
+/** A message of a person to the running agent. A page that has sent the message knows it by the id. */
+function toUserMessage({ id: messageId, text: delta }: Extract<LoggedEvent, { type: 'user_message' }>): AgUiEvent[] {
+  const opening = toEvent('TEXT_MESSAGE_START', { messageId, role: 'user' })
+  return [opening, toEvent('TEXT_MESSAGE_CONTENT', { messageId, delta }), toEvent('TEXT_MESSAGE_END', { messageId })]
 }
 
 /** The texts of a run as messages. */

@@ -135,6 +135,7 @@ data: {"id":"0199f3c2-7c1e-7d51-b0ab-3f6f1d0c8a11","token":"North","agent_step":
 | \`planning\` | text of a plan, or of one of its steps (\`workflow_type: plan_execute\`) |
 | \`tool:<name>\` | empty: a tool call begins, or ends. The chunk at its end has \`step\` |
 | \`sub_agent:<name>\` | empty: a task of a sub-agent begins, or ends. The chunk at its end has \`step\` |
+| \`user_message\` | empty: a message of \`POST /core/v1/runs/{request_id}/messages\` has reached the run. The chunk has \`user_message\` |
 | \`retrying\` | empty: the answer begins anew, because the stream of the model broke, or the answer does not fit its schema |
 
 \`finish_reason\` is the text \`"null"\` on each chunk except the last. The last chunk has an empty token, the \`usage\` of the whole run, and one of:
@@ -208,6 +209,10 @@ export function chunksOf(requestId: string): Projection<Chunk> {
           return [{ number, token: event.text, agent_step: event.label }]
         case 'retrying':
           return [{ number, token: '', agent_step: 'retrying' }]
+        case 'user_message': {
+          const user_message = { message_id: event.id, position: event.position, message: event.text }
+          return [{ number, token: '', agent_step: 'user_message', more: { ...passing, user_message } }]
+        }
         case 'step_start':
           return [{ number, token: '', agent_step: labelOf(event.step) }]
         case 'step_end':

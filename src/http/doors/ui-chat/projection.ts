@@ -99,6 +99,8 @@ export class UiMessageProjection implements Projection<UiPart> {
       }
       case 'retrying':
         return texts.interrupt(event)
+      case 'user_message':
+        return [...texts.interrupt(event), toPart('data-user-message', { id: event.id, data: { text: event.text } })]
       case 'step_start':
         return [...texts.interrupt(event), ...this.toPlan(event), ...(event.step.type === 'planning' ? [] : this.toInput(event.step))]
       case 'step_end':

@@ -1,4 +1,4 @@
-import { replies, route, ErrorReply, orNull, namedObject } from '../../schemas/shared.ts'
+import { replies, route, ErrorReply, orNull, namedObject, optionalText } from '../../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../../server/app.ts'
 import { accessTo, permits, type Principal } from '../../../access/permissions.ts'
@@ -32,6 +32,7 @@ export const Run = namedObject('Run', {
   ended_at: orNull(Type.String()),
   outcome: Type.Optional(ChainAnswer.properties.body),
   error: Type.Optional(ErrorReply),
+  continues: optionalText('The run whose undelivered message this run answers; absent for other runs.'),
   ...waitingFields,
   callback: Type.Optional(
     Type.Object({

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test, type TestContext } from 'node:test'
+import { callsIn, decide, sending, sendTo } from '../fixtures/approvals.ts'
+import { until } from '../fixtures/async-client.ts'
+import type { ModelServerRequest } from '../fixtures/model-server.ts'
+import type { Client, Reply } from '../fixtures/service-client.ts'
+import { startService, type ServiceOptions } from '../fixtures/service.ts'
+import { callOf, fakeTool } from '../fixtures/tools.ts'
+
+const ids = { 'request-id': 'r1', 'session-id': 's1' }
+
+function send(client: Client, message: string, { id = randomUUID() as string, to = 'r1', ...fields }: Record<string, any> = {}) {
+  return client.request('POST', `/core/v1/runs/${to}/messages`, { body: { message, ...fields }, headers: { 'request-id': id } })
+}
+
+/** A tool that waits until `open` is called. */
+function gate(name = 'look') {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const started = Promise.withResolvers<void>()
+  const tool = fakeTool(name, async () => {
+    started.resolve()
+    await promise
+    return 'seen'
+  })
+  return { tool, open: resolve, started: started.promise }
+}
+
+async function start(t: TestContext, options: ServiceOptions = {}) {
+  const look = gate()
+  const service = await startService(t, {
+    script: [callOf('look'), { text: 'Done.' }],
+    ...options,
+    tools: [look.tool, ...(options.tools ?? [])],
+  })
+  return { ...service, look, service }
+}
+
+const errorOf = ({ status, body }: Reply) => [status, body.details?.error_type]
+const rolesOf = ({ body }: ModelServerRequest) => body.messages.map(({ role, content }: any) => (role === 'user' ? content : role))
+const messagesOf = async (client: Client, id = 's1') =>
+  (await client.session(id)).body.messages.map(({ role, content }: any) => [role, content])
+const ended = (client: Client, id: string) =>
+  until(
+    () => client.run(id),
+    ({ body }) => body.ended_at !== null && body.ended_at !== undefined,
+  )
+
+test('a message that arrives in a tool call is read behind its result, once, and is in the session and the stream at its place', async (t) => {
+  const { client, look, model } = await start(t)
+  const stream = await client.stream('Go.', ids)
+  await look.started
+  const id = randomUUID()
+  const accepted = await send(client, 'Only the North.', { id })
+  assert.deepEqual([accepted.status, accepted.body], [202, { message_id: id, position: 1 }], accepted.text)
+  assert.deepEqual((await send(client, 'Only the North.', { id })).body, accepted.body)
+  assert.deepEqual(errorOf(await send(client, 'Another text.', { id })), [409, 'RequestIdReused'])
+  look.open()
+  const chunks = (await stream.rest()).map(({ chunk }) => chunk)
+  assert.deepEqual(
+    chunks.filter(({ agent_step }) => agent_step !== 'answer').map(({ agent_step }) => agent_step),
+    ['tool:look', 'tool:look', 'user_message'],
+  )
+  const user_message = { message_id: id, position: 1, message: 'Only the North.' }
+  assert.deepEqual((chunks.find(({ agent_step }) => agent_step === 'user_message') as any)?.user_message, user_message)
+  assert.deepEqual(rolesOf(model.requests[1]!), ['Go.', 'assistant', 'tool', 'Only the North.'])
+  assert.deepEqual(await messagesOf(client), [
+    ['human', 'Go.'],
+    ['ai', ''],
+    ['human', 'Only the North.'],
+    ['ai', 'Done.'],
+  ])
+  const [sent] = (await client.request('GET', '/core/v1/runs/r1/messages')).body.messages
+  assert.deepEqual([sent.message_id, sent.delivered_to, sent.delivered_at !== null], [id, 'r1', true])
+  assert.deepEqual(errorOf(await send(client, 'Late.')), [409, 'RunEnded'])
+  const next = await client.chat('And now?', { 'session-id': 's1' })
+  assert.equal(next.status, 200, next.text)
+  assert.deepEqual(rolesOf(model.requests[2]!), ['Go.', 'assistant', 'tool', 'Only the North.', 'assistant', 'And now?'])
+})
+
+test('a message that overtakes the last answer is answered in the same run, also past max_iterations', async (t) => {
+  let begin: () => void = () => undefined
+  const begins = new Promise<void>((resolve) => (begin = resolve))
+  const script = [{ text: 'First.', begins }, { text: 'Second.' }, { text: 'Third.' }]
+  const { client, model } = await startService(t, { script, config: { max_iterations: 1 } })
+  const reply = client.chat('Go.', ids)
+  await until(
+    async () => model.requests.length,
+    (count) => count === 1,
+  )
+  assert.equal((await send(client, 'Shorter.')).status, 202)
+  begin()
+  assert.equal((await reply).body.body.output, 'Second.')
+  assert.deepEqual(await messagesOf(client), [
+    ['human', 'Go.'],
+    ['ai', 'First.'],
+    ['human', 'Shorter.'],
+    ['ai', 'Second.'],
+  ])
+})
+
+test('follow-ups are answered one by one behind the run, with the ids of the messages as request ids', async (t) => {
+  const { client, look } = await start(t, { script: [callOf('look'), { text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }] })
+  const reply = client.chat('Go.', ids)
+  await look.started
+  const [first, second] = [randomUUID(), randomUUID()]
+  await send(client, 'Then this.', { id: first, mode: 'follow_up' })
+  await send(client, 'Then that.', { id: second, mode: 'follow_up' })
+  look.open()
+  assert.equal((await reply).body.body.output, 'One.')
+  const run = await ended(client, second)
+  assert.deepEqual([run.body.outcome.output, run.body.continues], ['Three.', first])
+  assert.equal((await client.run(first)).body.continues, 'r1')
+  assert.deepEqual(await messagesOf(client), [
+    ['human', 'Go.'],
+    ['ai', 'One.'],
+    ['human', 'Then this.'],
+    ['ai', 'Two.'],
+    ['human', 'Then that.'],
+    ['ai', 'Three.'],
+  ])
+})
+
+test('a message to a cancelled run begins the next one', async (t) => {
+  const { client, look } = await start(t, { script: [callOf('look'), { text: 'Two.' }] })
+  const reply = client.chat('Go.', ids)
+  await look.started
+  const id = randomUUID()
+  await send(client, 'Do this instead.', { id })
+  await client.request('DELETE', '/core/v1/runs/r1')
+  await reply
+  assert.equal((await ended(client, id)).body.outcome.output, 'Two.')
+})
+
+test('a message to a run that waits for an approval is read after the decision', async (t) => {
+  const { sent, tool } = sending()
+  const { client, model } = await startService(t, { tools: [tool], script: [sendTo('Bob'), { text: 'Done.' }] })
+  const waiting = await client.chat('Write to Bob.', ids)
+  assert.equal((await send(client, 'In French.')).status, 202)
+  await decide(client, 'r1', callsIn(waiting)[0]!)
+  assert.equal((await ended(client, 'r1')).body.outcome.output, 'Done.')
+  assert.deepEqual(sent, [{ to: 'Bob' }])
+  assert.deepEqual(rolesOf(model.requests[1]!), ['Write to Bob.', 'assistant', 'tool', 'In French.'])
+})
+
+test('messages are refused to others, beyond ten that wait, and beyond 16,000 characters', async (t) => {
+  const { client, look, as } = await start(t)
+  const reply = client.chat('Go.', ids)
+  await look.started
+  assert.deepEqual(errorOf(await send(await as({ sub: 'bob' }), 'x')), [404, 'NotFound'])
+  assert.deepEqual(errorOf(await send(await as({ sub: 'root', roles: ['admin'] }), 'x')), [404, 'NotFound'])
+  assert.deepEqual(errorOf(await send(await as({ tenant: 'other' }), 'x')), [404, 'NotFound'])
+  assert.deepEqual(errorOf(await send(await as({ roles: ['viewer'] }), 'x')), [403, 'Forbidden'])
+  assert.deepEqual(errorOf(await send(client, 'x', { to: 'r9' })), [404, 'NotFound'])
+  for (const body of [
+    {},
+    { message: '' },
+    { message: ' \n' },
+    { message: 'x'.repeat(16_001) },
+    { message: 'x', mode: 'now' },
+    { message: 'x', more: 1 },
+  ])
+    assert.equal((await client.request('POST', '/core/v1/runs/r1/messages', { body })).status, 422, JSON.stringify(body).slice(0, 80))
+  for (let n = 0; n < 10; n++) assert.equal((await send(client, `message ${n}`)).status, 202)
+  assert.deepEqual(errorOf(await send(client, 'one more')), [429, 'RateLimited'])
+  look.open()
+  await reply
+  assert.equal((await messagesOf(client)).filter(([role]: string[]) => role === 'human').length, 11)
+})
