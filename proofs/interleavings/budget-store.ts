@@ -1,4 +1,5 @@
 import type { Account, AccountState, Amount, BudgetStore, Reservation, Reserved, Settlement } from '../../src/budgets/budget.ts'
+import type { OverrideChange, OverrideStore } from '../../src/budgets/overrides.ts'
 import { canPay } from '../../src/budgets/refusal.ts'
 import type { RunKey } from '../../src/runs/run.ts'
 
@@ -34,8 +35,10 @@ export class SimulatedBudgets implements BudgetStore {
     if (!this.pays(windows, amount)) return { isHeld: false, states: structuredClone(windows) }
     if (this.held.has(id)) this.faults.push(`Reservation ${id} was held twice.`)
     this.held.set(id, reservation)
-    for (const window of windows) add(window.reserved, amount)
-    this.check()
+    for (const window of windows) {
+      add(window.reserved, amount)
+      this.checkLimit(window)
+    }
     return { isHeld: true, states: structuredClone(windows) }
   }
 
@@ -53,6 +56,16 @@ export class SimulatedBudgets implements BudgetStore {
   }
 
   warn = async (): Promise<boolean> => false
+
+  /** Changes the limit of a window, as a part of any transaction. */
+  override = async (_tenant: string, account: Account, change: OverrideChange): Promise<AccountState> => {
+    const window = this.windowOf(account)
+    window.override = change(structuredClone(window), this.now())
+    return structuredClone(this.windowOf(account))
+  }
+
+  /** The port of overrides. */
+  readonly overrides: OverrideStore = { look: this.look, override: this.override, now: async () => this.now() }
 
   /** A process takes the run over. */
   settleEarlier({ requestId }: RunKey, fence: number): void {
@@ -78,13 +91,16 @@ export class SimulatedBudgets implements BudgetStore {
     const { accounts, amount } = reservation
     this.held.delete(id)
     this.settled[cost ? 'known' : 'estimated'] += (cost ?? amount).nanoUsd
+    if (cost && (cost.nanoUsd > amount.nanoUsd || cost.tokens > amount.tokens))
+      this.faults.push(`A call cost ${JSON.stringify(cost)}, and ${JSON.stringify(amount)} was reserved.`)
     for (const account of accounts) {
       const window = this.windowOf(account)
       add(window.reserved, { nanoUsd: -amount.nanoUsd, tokens: -amount.tokens })
       add(window.spent, cost ?? amount)
       if (!cost) add(window.estimated, amount)
+      if (window.reserved.nanoUsd < 0 || window.reserved.tokens < 0)
+        this.faults.push(`Budget ${window.key.budget} has ${JSON.stringify(window.reserved)} reserved.`)
     }
-    this.check()
   }
 
   private windowOf({ budget, scope, subject, windowStart, limit }: Account): AccountState {
@@ -94,17 +110,18 @@ export class SimulatedBudgets implements BudgetStore {
     const empty = { key: { budget, scope, subject, windowStart }, ...amounts, limit, override: undefined, isWarned: false }
     const window = this.windows.get(name) ?? empty
     this.windows.set(name, window)
+    const { override } = window
+    window.limit = { ...limit, ...(override && override.until > this.now() && override.limit) }
     return window
   }
 
-  private check(): void {
-    for (const { key, spent, reserved, limit } of this.windows.values())
-      for (const part of ['nanoUsd', 'tokens'] as const) {
-        const committed = spent[part] + reserved[part]
-        const most = limit[part] ?? Infinity
-        if (committed > most) this.faults.push(`Budget ${key.budget} is committed to ${committed}, with a limit of ${most}.`)
-        if (reserved[part] < 0) this.faults.push(`Budget ${key.budget} has ${reserved[part]} reserved.`)
-      }
+  /** A limit may be lowered below what is spent, but then nothing more is held. */
+  private checkLimit({ key, spent, reserved, limit }: AccountState): void {
+    for (const part of ['nanoUsd', 'tokens'] as const) {
+      const committed = spent[part] + reserved[part]
+      const most = limit[part] ?? Infinity
+      if (committed > most) this.faults.push(`Budget ${key.budget} is committed to ${committed}, with a limit of ${most}.`)
+    }
   }
 }
 

@@ -1,5 +1,10 @@
-import type { Permission } from '../../src/access/permissions.ts'
+import type { Principal } from '../../src/access/permissions.ts'
+import type { PendingCall } from '../../src/agent/approval.ts'
+import { toAccount } from '../../src/budgets/accounts.ts'
 import { ServiceError } from '../../src/errors.ts'
+import type { Raise } from '../../src/runs/approvals/approval-store.ts'
+import type { StoredRun } from '../../src/runs/run-store.ts'
+import { budgetsOf } from './agent.ts'
 import type { Row } from '../../src/runs/memory-run-rows-fixture.ts'
 import type { NewChat } from '../../src/runs/new-chat.ts'
 import type { OpenRun } from '../../src/runs/open-run.ts'
@@ -25,7 +30,19 @@ interface SentChat {
 
 type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>
 
-const caller = { ...ann, permissions: new Set<Permission>() }
+/** Decisions at the end of a schedule that approve. */
+const maxLastApprovals = 20
+
+const caller: Principal = {
+  ...ann,
+  issuer: 'agent-core',
+  sub: 'ann',
+  roles: ['admin'],
+  permissions: new Set(),
+  keyId: undefined,
+  signingKeyId: undefined,
+  expiresAt: Infinity,
+}
 
 /** The clients of a schedule: they send what the steps of the plan say, and remember what was answered. */
 export class Clients {
@@ -38,6 +55,7 @@ export class Clients {
   private readonly requests: Request[] = []
   private readonly chats: SentChat[] = []
   private decisions = 0
+  private lastDecisions = 0
   /** The connection of a client that stays. */
   private readonly lasting = new AbortController().signal
 
@@ -76,6 +94,8 @@ export class Clients {
         return this.about(step)
       case 'leave':
         return this.leave(this.chats[step.run % this.chats.length]!)
+      case 'override':
+        return this.override(world.processes[step.process]!, step.nanoUsd)
       case 'kill':
         return world.kill(step.during === 'tool' && this.placeWithTool >= 0 ? this.placeWithTool : step.process)
       case 'stop': {
@@ -91,12 +111,25 @@ export class Clients {
     }
   }
 
-  /** Approves the open calls of the interrupted runs, so that every run can end. */
+  /** Approves the open calls of the interrupted runs, so that every run can end. A run that waits for a budget again and again is rejected. */
   decideRest(): void {
     if (this.decisions > 0) return
     const process = this.world.processes.find(({ isAlive }) => isAlive)
     const [row] = this.waiting
-    if (process && row) this.decide(process, row.requestId, 'approve')
+    if (process && row) this.decide(process, row.requestId, ++this.lastDecisions > maxLastApprovals ? 'reject' : 'approve')
+  }
+
+  /** Changes the limit of the caller in the present hour. */
+  private override(process: SimulatedProcess, nanoUsd: number | undefined): void {
+    const { budget } = this.world
+    if (!budget) return
+    this.send(process, async () => {
+      const now = await process.overrides.now()
+      const account = toAccount(budgetsOf(budget)[0]!, caller.owner, now)
+      const limit = { limit: { nanoUsd: nanoUsd ?? 0 }, until: account.resetsAt! }
+      const change = nanoUsd === undefined ? () => undefined : await process.rules.replace(caller, account, limit)
+      await process.overrides.override(caller.tenant, account, change)
+    })
   }
 
   private chat({ process, session, question, way }: StepOf<'chat'>): void {
@@ -155,12 +188,22 @@ export class Clients {
         const run = await process.store.find(keyOf(requestId))
         const [call] = this.world.store.openCallsOf(keyOf(requestId))
         if (run?.status !== 'interrupted' || !call) return
-        await process.runs.decide(run, (takeOver) => process.approvals.decide(run, call.callId, decision, takeOver))
+        const raise = decision === 'approve' ? await this.raiseOf(process, call, run) : undefined
+        const made = decision === 'approve' && call.by === 'budget' ? 'extend' : decision
+        await process.runs.decide(run, (takeOver) => process.approvals.decide(run, call.callId, made, takeOver, raise))
       } finally {
         this.decisions--
       }
     })
     if (!process.isAlive) this.decisions--
+  }
+
+  /** The higher limit of a budget that a run waits for; undefined where the run goes on with the limit as it is. */
+  private async raiseOf(process: SimulatedProcess, call: PendingCall, run: StoredRun): Promise<Raise | undefined> {
+    const more = this.world.budget?.raise
+    if (call.by !== 'budget' || !more) return undefined
+    const stored = { ...call, ...keyOf(run.requestId), sessionId: run.sessionId, place: 0, requestedAt: 0, expiresAt: 0 }
+    return process.toRaise(caller, stored, run, call.tool === 'hour' ? { usd: more / 1e9 } : { tokens: more })
   }
 
   private async read(run: OpenRun, requestId: string, disconnected: AbortSignal): Promise<void> {

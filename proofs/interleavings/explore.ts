@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import fc from 'fast-check'
 import { statesChannel } from '../../src/states.ts'
-import { plans, type Plan } from './plan.ts'
+import { plansWith, type Plan } from './plan.ts'
 import { simulate } from './simulate.ts'
 import type { SimulatedStore } from './store.ts'
 
@@ -26,17 +26,19 @@ export interface ExploreOptions {
   seed: number
   /** Makes the database of each schedule. */
   createStore?: () => SimulatedStore
+  /** How many schedules have budgets. Default: half of the schedules. */
+  budgets?: Parameters<typeof plansWith>[0]
   /** Most schedules that are executed to shrink a counterexample. Default: 2000. */
   maxShrinks?: number
 }
 
 /** Executes schedules until one breaks an invariant, and shrinks that one. The same seed makes the same schedules. */
-export async function explore({ schedules, seed, createStore, maxShrinks = 2000 }: ExploreOptions): Promise<Exploration> {
+export async function explore({ schedules, seed, createStore, budgets = 'half', maxShrinks = 2000 }: ExploreOptions): Promise<Exploration> {
   const exploration: Exploration = { schedules: 0, tasks: 0, states: new Map(), counterexample: undefined }
   const { states } = exploration
   const count = (name: unknown) => void states.set(String(name), (states.get(String(name)) ?? 0) + 1)
   let shrinks = 0
-  const property = fc.asyncProperty(plans, async (plan) => {
+  const property = fc.asyncProperty(plansWith(budgets), async (plan) => {
     // Later candidates count as schedules without a fault.
     if (exploration.counterexample && ++shrinks > maxShrinks) return
     const { faults, labels, tasks } = await simulate(plan, createStore)

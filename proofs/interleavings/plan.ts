@@ -6,6 +6,8 @@ export type Step =
   | { kind: 'repeat' | 'cancel' | 'follow'; process: number; run: number }
   | { kind: 'decide'; process: number; run: number; decision: 'approve' | 'reject' }
   | { kind: 'leave'; run: number }
+  /** Replaces the limit of the caller in this hour; undefined: clears what has replaced the limit. */
+  | { kind: 'override'; process: number; nanoUsd: number | undefined }
   | { kind: 'kill'; process: number; during: 'anything' | 'tool' }
   | { kind: 'stop' | 'stall'; process: number }
   | { kind: 'deafen'; process: number; messages: number }
@@ -19,11 +21,13 @@ export interface Plan {
   steps: Step[]
   /** After the last pick the tasks are executed in the order of their arrival. */
   picks: number[]
+  /** The calls of the model, by their number in the schedule, that break off. Default: none. */
+  broken?: readonly number[]
   /** What a caller may spend in an hour, and a run in tokens; undefined for no limits. */
   budget?: SimulatedBudget | undefined
 }
 
-interface SimulatedBudget {
+export interface SimulatedBudget {
   nanoUsd: number
   tokens: number
   /** Nano USD of a token of output. */
@@ -32,6 +36,10 @@ interface SimulatedBudget {
   reserved: number
   /** How much of it an answer uses. */
   share: number
+  /** What happens to a run for which a budget cannot pay. Default: `stop`. */
+  onExceeded?: Record<'hour' | 'run', 'stop' | 'pause'>
+  /** How much an approval of a run that waits for a budget raises the limit, in nano USD or tokens. Default: not at all. */
+  raise?: number
 }
 
 /** Number of places of processes. A process that was killed or stopped is replaced in its place. */
@@ -46,6 +54,8 @@ const chat = fc.record({
   question: fc.constantFrom<Question[]>('plain', 'write', 'approve'),
   way: fc.constantFrom<('waits' | 'async' | 'detached')[]>('waits', 'async', 'detached'),
 })
+
+const nanoUsd = fc.integer({ min: 0, max: 6000 })
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: chat },
@@ -63,6 +73,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('leave' as const), run }) },
   {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('override' as const), process, nanoUsd: fc.option(nanoUsd, { nil: undefined, freq: 3 }) }),
+  },
+  {
     weight: 3,
     arbitrary: fc.record({
       kind: fc.constant('kill' as const),
@@ -79,16 +93,24 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
+const onExceeded = fc.constantFrom<('stop' | 'pause')[]>('stop', 'pause')
 const budget = fc.record({
-  nanoUsd: fc.integer({ min: 0, max: 6000 }),
+  nanoUsd,
   tokens: fc.integer({ min: 100, max: 3000 }),
   price: fc.integer({ min: 1, max: 3 }),
   reserved: fc.integer({ min: 50, max: 900 }),
   share: fc.constantFrom(0.01, 0.5, 1),
+  onExceeded: fc.record({ hour: onExceeded, run: onExceeded }),
+  raise: fc.constantFrom(0, 300, 2000),
 })
 
-export const plans: fc.Arbitrary<Plan> = fc.record({
-  steps: fc.tuple(chat, fc.array(step, { minLength: 1, maxLength: 9, size: 'max' })).map(([first, others]) => [first, ...others] as Step[]),
-  picks: fc.array(fc.nat(63), { minLength: 0, maxLength: 160, size: 'max' }),
-  budget: fc.option(budget, { nil: undefined, freq: 2 }),
-})
+/** Schedules of which half have budgets, or all. */
+export const plansWith = (budgets: 'half' | 'all'): fc.Arbitrary<Plan> =>
+  fc.record({
+    steps: fc
+      .tuple(chat, fc.array(step, { minLength: 1, maxLength: 9, size: 'max' }))
+      .map(([first, others]) => [first, ...others] as Step[]),
+    picks: fc.array(fc.nat(63), { minLength: 0, maxLength: 160, size: 'max' }),
+    broken: fc.uniqueArray(fc.nat(15), { maxLength: 3 }),
+    budget: budgets === 'all' ? budget : fc.option(budget, { nil: undefined, freq: 2 }),
+  })

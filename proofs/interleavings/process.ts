@@ -1,10 +1,12 @@
 import type { Topic, Topics } from '../../src/replicas/bus.ts'
 import type { RunStore } from '../../src/runs/run-store.ts'
 import { createBudgets } from '../../src/budgets/budgets.ts'
+import { createOverrideRules, type OverrideRules, type OverrideStore } from '../../src/budgets/overrides.ts'
+import { createToRaise, type ToRaise } from '../../src/runs/approvals/raise-limit.ts'
 import { createRuns, type Runs } from '../../src/runs/runs.ts'
 import { portsOf } from '../../src/runs/process-fixture.ts'
 import { ServiceError } from '../../src/errors.ts'
-import { createSimulatedAgent } from './agent.ts'
+import { budgetsOf, createSimulatedAgent } from './agent.ts'
 import { currentActor, type Actor, type Clock } from './clock.ts'
 import type { World } from './world.ts'
 
@@ -30,6 +32,10 @@ export class SimulatedProcess implements Actor {
   private readonly listeners = new Map<Topic, Set<Listener>>()
   /** The part of the store of approvals that stores a decision. */
   readonly approvals: Pick<World['store'], 'decide'>
+  /** The rules of who may change a limit, and how the limit of a run that waits is raised. */
+  readonly rules: OverrideRules
+  readonly toRaise: ToRaise
+  readonly overrides: OverrideStore
   private readonly tails: World['store']['tailStore']
   private readonly jobs: Pick<World['store'], 'takeJob' | 'finishJob' | 'returnJob'>
 
@@ -42,6 +48,10 @@ export class SimulatedProcess implements Actor {
     this.tails = this.connect(world.store.tailStore, 'tails.')
     this.jobs = this.connect(world.store, '', (name) => name.endsWith('Job'))
     world.store.alive.add(holder)
+    this.overrides = this.connect(world.store.budgets.overrides, 'overrides.')
+    const budgets = () => (world.budget ? budgetsOf(world.budget) : [])
+    this.rules = createOverrideRules({ store: this.overrides, budgets, adminTenant: 'default' })
+    this.toRaise = createToRaise({ budgets, rules: this.rules, now: () => world.clock.now })
     this.runs = currentActor.run(this, () => this.start())
   }
 
@@ -57,7 +67,9 @@ export class SimulatedProcess implements Actor {
     const isInjected = (error: unknown) => error instanceof ServiceError
     const agent = createSimulatedAgent({
       point: this.point,
+      sleep,
       budget: world.budget,
+      beginModelCall: () => world.beginModelCall(),
       onCounted: (nanoUsd) => void (world.counted += nanoUsd),
       onTool: (change) => void (this.runningTools += change),
       onWrite: (requestId) => world.audit.onWrite(requestId),
@@ -89,7 +101,7 @@ export class SimulatedProcess implements Actor {
         onGap: () => () => undefined,
       },
       onEnd: () => undefined,
-      sleep: (ms, signal) => sleep(ms, signal),
+      sleep,
     })
     setInterval(() => this.renew(), heartbeatMs)
     return runs

@@ -12,19 +12,30 @@ const { values: options } = parseArgs({
     schedules: { type: 'string', default: '100000' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     threads: { type: 'string', default: '1' },
+    budgets: { type: 'string', default: 'half' },
   },
 })
 const schedules = Number(options.schedules)
 const seed = Number(options.seed)
 const threads = Number(options.threads)
-if (![schedules, seed, threads].every(Number.isSafeInteger) || schedules < 1 || schedules > 100_000_000 || threads < 1 || threads > 64) {
-  console.error('Usage: npm run interleavings -- [--schedules 1-100000000] [--seed N] [--threads 1-64]')
+const budgets = options.budgets === 'all' ? 'all' : 'half'
+if (
+  ![schedules, seed, threads].every(Number.isSafeInteger) ||
+  schedules < 1 ||
+  schedules > 100_000_000 ||
+  threads < 1 ||
+  threads > 64 ||
+  budgets !== options.budgets
+) {
+  console.error('Usage: npm run interleavings -- [--schedules 1-100000000] [--seed N] [--threads 1-64] [--budgets half|all]')
   process.exit(2)
 }
 const schedulesPerBatch = Math.min(1000, schedules)
 const seeds = Array.from({ length: Math.ceil(schedules / schedulesPerBatch) }, (_, batch) => seed + batch)
 
-console.log(`${seeds.length * schedulesPerBatch} schedules in ${threads === 1 ? '1 thread' : `${threads} threads`}, seed ${seed}.`)
+console.log(
+  `${seeds.length * schedulesPerBatch} schedules in ${threads === 1 ? '1 thread' : `${threads} threads`}, seed ${seed}${budgets === 'all' ? ', all with budgets' : ''}.`,
+)
 const startedAt = performance.now()
 const batches: Batch[] = []
 await Promise.all(Array.from({ length: threads }, (_, thread) => exploreShare(seeds.filter((_seed, index) => index % threads === thread))))
@@ -32,7 +43,7 @@ report((performance.now() - startedAt) / 1000)
 
 async function exploreShare(seeds: number[]): Promise<void> {
   if (seeds.length === 0) return
-  const worker = new Worker(new URL('worker.ts', import.meta.url), { workerData: { seeds, schedulesPerBatch } satisfies Share })
+  const worker = new Worker(new URL('worker.ts', import.meta.url), { workerData: { seeds, schedulesPerBatch, budgets } satisfies Share })
   worker.on('message', (batch: Batch) => {
     batches.push(batch)
     if (batches.length % 10 === 0) console.log(`  ${batches.length * schedulesPerBatch} schedules`)

@@ -1,5 +1,5 @@
 import type { PendingCall } from '../../src/agent/approval.ts'
-import type { DecisionResult } from '../../src/runs/approvals/approval-store.ts'
+import type { DecisionResult, Raise } from '../../src/runs/approvals/approval-store.ts'
 import type { Job, JobKind, NewJob } from '../../src/runs/jobs.ts'
 import { MemoryRunStore } from '../../src/runs/memory-run-store-fixture.ts'
 import type { Row, SessionRow } from '../../src/runs/memory-run-rows-fixture.ts'
@@ -42,12 +42,19 @@ export class SimulatedStore extends MemoryRunStore {
   }
 
   /** The approval of a call, as in the store of approvals: the last decision gives the run to the process, or to a job. */
-  decide = async (key: RunKey, callId: string, decision: 'approve' | 'reject', takeOver: TakeOver): Promise<DecisionResult | undefined> => {
+  decide = async (
+    key: RunKey,
+    callId: string,
+    decision: 'approve' | 'reject' | 'extend',
+    takeOver: TakeOver,
+    raise?: Raise,
+  ): Promise<DecisionResult | undefined> => {
     const row = this.rows.get(runKeyText(key))
     if (row?.status !== 'interrupted' || !this.openCallsOf(key).some((call) => call.callId === callId)) return undefined
     const decided = this.decided.get(runKeyText(key)) ?? new Map()
     this.decided.set(runKeyText(key), decided)
     decided.set(callId, decision === 'approve' ? { decision, isStarted: false } : { decision })
+    if (raise) await this.budgets.override(key.tenant, raise.account, raise.change)
     if (this.openCallsOf(key).length > 0) return {}
     if (row.operation !== 'chain_async') return { takenOver: this.take(row, takeOver) }
     const { fence } = row

@@ -19,19 +19,27 @@ export class World {
   readonly audit: Audit
   readonly processes: SimulatedProcess[] = []
   readonly budget: Plan['budget']
+  private readonly broken: readonly number[]
+  private modelCalls = 0
   /** Nano USD that the model has counted, also of calls that were cut off. */
   counted = 0
   private ids = 0
   private started = 0
 
-  constructor({ picks, budget }: Pick<Plan, 'picks' | 'budget'>, store: SimulatedStore) {
+  constructor({ picks, budget, broken = [] }: Omit<Plan, 'steps'>, store: SimulatedStore) {
     this.budget = budget
+    this.broken = broken
     store.budgets.now = () => this.clock.now + clockAheadMs
     this.schedule = new Schedule(picks)
     this.store = store
     this.audit = new Audit(store)
     for (let place = 0; place < places; place++) this.start(place)
     this.tick()
+  }
+
+  /** True for a call of the model that breaks off. */
+  beginModelCall(): boolean {
+    return this.broken.includes(this.modelCalls++)
   }
 
   newId(): string {
