@@ -177,6 +177,18 @@ const conflictErrors = {
     when: "The limit for a caller would be above the limit of the caller's tenant.",
     remedy: "Set a lower limit, or let an administrator of the service raise the tenant's limit.",
   },
+  schedule_limit: {
+    status: 409,
+    errorType: 'ScheduleLimit',
+    when: 'The caller or the tenant has as many schedules as `schedules` of agent.yaml allows.',
+    remedy: 'End a schedule that is no longer needed.',
+  },
+  schedule_ended: {
+    status: 409,
+    errorType: 'ScheduleEnded',
+    when: 'The schedule to change, resume or trigger has ended.',
+    remedy: 'Create a new schedule.',
+  },
   gone: {
     status: 410,
     errorType: 'Gone',
@@ -186,8 +198,8 @@ const conflictErrors = {
   precondition_failed: {
     status: 412,
     errorType: 'PreconditionFailed',
-    when: 'The configuration is not the one that `if-match` names.',
-    remedy: 'Read the configuration again, and repeat the change with its `etag`.',
+    when: 'The configuration, or the schedule, is not the one that `if-match` names.',
+    remedy: 'Read what is changed again, and repeat the change with its `etag`.',
   },
 } as const satisfies Record<string, ErrorType>
 

@@ -18,10 +18,12 @@ import { createNewId } from './service/new-id.ts'
 import { keepPruned, openSessions } from './service/sessions.ts'
 import { openCallbacks, openRecords } from './service/run-records.ts'
 import { openRuns } from './service/runs.ts'
+import { openSchedules } from './service/schedules.ts'
 import { createStatus } from './service/status.ts'
 import { openStorage } from './service/storage.ts'
 import { openToolParts } from './service/tool-parts.ts'
 import type { Settings } from './settings/settings.ts'
+import type { ScheduleClock } from './store/schedules/statements.ts'
 
 export interface Service {
   app: FastifyInstance
@@ -53,6 +55,8 @@ export interface ServiceOptions {
   documentationFolder?: string
   /** Milliseconds of silence after which a stream gets a comment; default 15 s. */
   streamKeepAliveMs?: number
+  /** The clock of schedules. Default: that of the database. */
+  scheduleClock?: ScheduleClock
 }
 
 /**
@@ -70,6 +74,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     streamKeepAliveMs,
     consoleFolder,
     documentationFolder,
+    scheduleClock,
   } = options
   // Closed in reverse order: at shutdown, and when the start fails half-way.
   await using stack = new AsyncDisposableStack()
@@ -86,7 +91,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const { agents, configuration, follow } = await openAgents(stack, configured)
   const agent = agents.current
   const access = await openAccess(stack, { agent, database, settings, secrets, bus, changes, now, log })
-  const { verifier, keyUse, signing, adminKeyFile } = access
+  const { verifier, keyUse, signing, principalNow, adminKeyFile } = access
   const signIn = openConsole(stack, { database, settings, bus, outbound, keys: access.keyRules, now, log })
 
   const publicUrl = () => settings.publicUrl ?? frontDoor?.url ?? boundAddress(app, settings.host)
@@ -140,6 +145,14 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     openCalls,
     toAnswerFiles: artifacts.toAnswerFiles,
   })
+  const scheduling = openSchedules(stack, {
+    ...common,
+    runs,
+    principalNow,
+    limits: limits.requests,
+    box: secrets.box,
+    clock: scheduleClock,
+  })
   const historyTokens = () => agent().config.memory.history_tokens
   const checks = checksOf({ ...common, environment, configuration, knowledge: knowledgeStore, search: tools.search, address: publicUrl })
   let isStopping = false
@@ -152,6 +165,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     metrics,
     pins: tools.pins,
     refusalOf: outbound.refusalOf,
+    schedules: scheduling.schedules,
     status: createStatus({ checks, database, jobs, process: storage.process, now, log }),
     ping: () => database.ping(),
     isStopping: () => isStopping,
@@ -169,7 +183,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     version,
     log,
     verifier,
-    keyUse,
+    keyUse: { record: keyUse.record, seen: scheduling.seen },
     consoleSessions: signIn.services.consoleSessions,
     limits: limits.requests,
     meter: metrics.requests,
@@ -185,7 +199,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     await executions.endLost(holder.id, graceMs, now())
     await runs.adopt(graceMs)
   })
-  await keepPruned({ ...common, expiring: [signIn.store, files.uploadStore, budgetStore] })
+  await keepPruned({ ...common, expiring: [signIn.store, files.uploadStore, budgetStore, scheduling.store] })
   follow()
 
   const resources = stack.move()
@@ -193,7 +207,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     isStopping = true
     // A service without a database must stop too: other processes take the runs over when the lease expires.
     const logFailure = (step: Promise<void>) => step.catch((err: unknown) => log.error({ err }, 'A step of the shutdown failed'))
-    await Promise.all([runs.drain(drainMs), running.tools.drain(drainMs), pause(noticeMs)].map(logFailure))
+    await Promise.all([scheduling.stop(), runs.drain(drainMs), running.tools.drain(drainMs), pause(noticeMs)].map(logFailure))
     database.postgres?.shortenRetries()
     await logFailure(holder.release())
     await logFailure(jobs.drain(jobDrainMs))

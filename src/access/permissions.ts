@@ -43,6 +43,8 @@ export const permissionMeanings = {
   'runs.approve': 'Read and decide on calls of other callers that wait for a role.',
   'tools.read': 'List the tools.',
   'tools.execute': 'Run a tool without a chat.',
+  'schedules.read': 'List and read own schedules, and preview the times of a schedule.',
+  'schedules.write': 'Create, change, pause, trigger and end own schedules.',
   'sub_agents.read': 'List and read own sub-agents.',
   'sub_agents.write': 'Create and delete own sub-agents.',
   'artifacts.read': 'List and download own files.',
@@ -67,6 +69,7 @@ const viewer = [
   'sessions.read',
   'runs.read',
   'tools.read',
+  'schedules.read',
   'sub_agents.read',
   'artifacts.read',
   'memories.read',
@@ -87,7 +90,20 @@ type BuiltInRole = keyof typeof roleMeanings
 /** The built-in roles; `access.roles` of the agent configuration adds custom roles. */
 const builtIn: ReadonlyMap<string, readonly Permission[]> = new Map<BuiltInRole, readonly Permission[]>([
   ['viewer', viewer],
-  ['user', [...viewer, 'chat', 'tools.execute', 'sessions.write', 'runs.write', 'sub_agents.write', 'memories.write', 'artifacts.share']],
+  [
+    'user',
+    [
+      ...viewer,
+      'chat',
+      'tools.execute',
+      'sessions.write',
+      'runs.write',
+      'schedules.write',
+      'sub_agents.write',
+      'memories.write',
+      'artifacts.share',
+    ],
+  ],
   ['operator', [...viewer, 'observability.read', 'config.read']],
   ['admin', permissions],
 ])

@@ -156,6 +156,21 @@ const Limits = Type.Object(
   { ...strict, default: {}, description: 'Limits for requests and runs.' },
 )
 
+const Schedules = Type.Object(
+  {
+    enabled: Type.Boolean({ default: true, description: 'Whether schedules fire, and may be created.' }),
+    max_per_caller: count(20, 'The number of schedules of one caller that have not ended.', { minimum: 0, maximum: 10_000 }),
+    max_per_tenant: count(200, 'The number of schedules of one tenant that have not ended.', { minimum: 0, maximum: 100_000 }),
+    min_interval: count(60, 'Seconds between two times of a schedule, at least.', { minimum: 60, maximum: 86_400 }),
+    offline_days: count(
+      30,
+      'Days since the last request of a caller of an identity provider, whose roles may have changed since: then the schedules of the caller pause.',
+      { minimum: 1, maximum: 3650 },
+    ),
+  },
+  { ...strict, default: {}, description: 'Questions that callers have asked again and again, or once at a time.' },
+)
+
 const OpenAi = Type.Object(
   {
     unknown_parameters: Type.Enum(['refuse', 'ignore'], {
@@ -250,6 +265,7 @@ export const AgentConfigSchema = Type.Object(
     max_iterations: count(25, 'The model calls of one chat. The last call is made without tools, so that it answers.'),
     openai: OpenAi,
     budgets: Budgets,
+    schedules: Schedules,
     limits: Limits,
     retention: Retention,
     access: Access,

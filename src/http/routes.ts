@@ -4,6 +4,7 @@ import { agUiRoutes } from './doors/ag-ui/routes.ts'
 import { asyncRoutes } from './doors/core/async.ts'
 import { chatRoutes } from './doors/core/chat.ts'
 import { runStreamRoute } from './doors/core/run-stream.ts'
+import { scheduleRoutes } from './doors/core/schedules.ts'
 import { toolExecutionRoute } from './doors/core/tool-execution.ts'
 import { resourceMetadataRoutes } from './doors/mcp/resource-metadata.ts'
 import { mcpRoutes } from './doors/mcp/routes.ts'
@@ -62,6 +63,7 @@ export const routes = [
   runTraceRoutes,
   callbackListRoute,
   approvalRoutes,
+  ...scheduleRoutes,
   ...knowledgeRoutes,
   ...memoryRoutes,
   ...subAgentRoutes,

@@ -30,6 +30,8 @@ export interface Topics {
   left: { holder: string }
   /** Jobs of the given kinds may be due. */
   jobs: { kinds: string[] }
+  /** A schedule may be due sooner than before. */
+  schedules: Record<string, never>
   /** Usage per caller id: requests since the last message, and current runs. Only changed values. */
   used: { process: string; requests: [id: string, count: number][]; runs: [id: string, count: number][] }
   /** A caller has a new sub-agent. */

@@ -85,6 +85,8 @@ export interface ListedRunView {
   issuer: string
   sub: string
   operation: Operation
+  /** Present for the run of a schedule. */
+  schedule_id?: string
   status: RunStatus
   created_at: string
   started_at: string | null
@@ -130,6 +132,7 @@ function toListedRunView(run: ListedRun, showsInput: boolean): ListedRunView {
     issuer: issuerOf(run),
     sub: subOf(run),
     operation: run.operation,
+    ...(run.operation === 'schedule' ? { schedule_id: run.requestId.split(':')[1] ?? '' } : {}),
     status: run.status,
     created_at: new Date(createdAt).toISOString(),
     started_at: run.status === 'pending' || startedAt === undefined ? null : new Date(startedAt).toISOString(),

@@ -16,7 +16,15 @@ export type RunStatus = 'pending' | 'running' | 'interrupted' | EndedStatus
 
 export type EndedStatus = 'success' | 'error' | 'timeout' | 'cancelled'
 
-export type Operation = 'chain' | 'chain_streaming' | 'chain_async' | 'tool_execute'
+/** `schedule`: the async run of a schedule's fire. */
+export type Operation = 'chain' | 'chain_streaming' | 'chain_async' | 'schedule' | 'tool_execute'
+
+/** The operations whose runs start in a job, in any process. Nobody waits for their answers. */
+export const asyncOperations = ['chain_async', 'schedule'] as const satisfies Operation[]
+
+export function isAsyncRun({ operation }: { operation: string }): boolean {
+  return asyncOperations.some((name) => name === operation)
+}
 
 /** Key of a run: a request id is unique per caller. */
 export interface RunKey extends Owner {

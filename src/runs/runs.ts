@@ -3,9 +3,9 @@ import type { CurrentAgent } from '../configuration/agent.ts'
 import type { Bus } from '../replicas/bus.ts'
 import { createInterruptedRuns, type InterruptedRuns } from './approvals/interrupted-runs.ts'
 import type { RunPorts } from './execution/ports.ts'
-import { createAcceptance, type Accept, createAsyncRuns, type AsyncRuns } from './ownership/async-runs.ts'
+import { createAcceptance, type Acceptance, createAsyncRuns, type AsyncRuns } from './ownership/async-runs.ts'
 import { createIntake, type Admission, type Load } from './intake/admission.ts'
-import { createBeginRun, createOpen, type Open } from './intake/open.ts'
+import { createToNewRun, createOpen, type Open } from './intake/open.ts'
 import { createAdoption } from './ownership/adopt.ts'
 import { createCancellation, type Cancellation } from './ownership/cancel.ts'
 import type { LiveRun } from './ownership/live-run.ts'
@@ -34,9 +34,8 @@ export interface RunsDependencies extends RunPorts {
 }
 
 /** The runs of the local process and, through the store, of all other processes. */
-export interface Runs extends Pick<InterruptedRuns, 'decide' | 'expire' | 'yieldWait'>, Cancellation {
+export interface Runs extends Pick<InterruptedRuns, 'decide' | 'expire' | 'yieldWait'>, Acceptance, Cancellation {
   open: Open
-  accept: Accept
   /** Executes an accepted run; called by the run's job. */
   work: AsyncRuns['work']
   follow: Readers['follow']
@@ -72,7 +71,7 @@ export function createRuns(dependencies: RunsDependencies): Runs {
   const readers = createReaders({ locate, registry, live, remote, intake })
   const interrupted = createInterruptedRuns({ store, adoption, mutex, intake, jobs })
   const asyncRuns = createAsyncRuns({ store, adoption, mutex, intake, jobs, agent, now, newId, onFault })
-  const beginRun = createBeginRun({ store, attachments, intake, holder, now, newId })
+  const toNewRun = createToNewRun({ attachments, intake, holder, now, newId })
   const steering = createSteering({ store, registry, mutex, bus, now })
   const cancellation = createCancellation({ store, locate, registry, mutex, adoption, asyncRuns, interrupted, bus, now, sleep })
 
@@ -97,21 +96,21 @@ export function createRuns(dependencies: RunsDependencies): Runs {
       live,
       readers,
       adoption,
-      beginRun,
+      toNewRun,
       clientTools,
       schemas,
       clientWaits,
       budgets,
       holder,
     }),
-    accept: createAcceptance({
+    ...createAcceptance({
       store,
       jobs,
       agent,
       admission,
       intake,
       mutex,
-      beginRun,
+      toNewRun,
       clientTools,
       clientWaits,
       budgets,

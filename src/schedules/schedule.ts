@@ -136,19 +136,28 @@ export interface Schedule extends ScheduleKey, ScheduleSettings {
   pauseReason: string | undefined
   /** The next occurrence; undefined where none follows. */
   nextAt: number | undefined
+  /** When the engine looks at the schedule: `nextAt` with its jitter, or sooner where an occurrence waits for a run. */
+  dueAt: number | undefined
   /** Occurrences up to this time have been evaluated. */
   watermark: number
   /** The one occurrence that waits for the end of the running fire. */
   queuedFor: number | undefined
   /** Started fires, without triggers. */
   fires: number
+  /** The last fire that has started a run. */
+  last: { scheduledFor: number; requestId: string } | undefined
   /** Failures of runs that were fired earlier do not count. */
   countsFrom: number
   /** Changes with each change by a caller, for `etag`. */
   version: string
+  /** Grows with every write. */
+  revision: number
   createdAt: number
   updatedAt: number
 }
+
+/** A schedule with the status of the run of its last fire; undefined for none, and where the run was removed. */
+export type ReadSchedule = Schedule & { lastStatus: RunStatus | undefined }
 
 /** The row of an occurrence, or of a trigger. */
 export interface Fire {
@@ -172,7 +181,7 @@ export function fireRequestId(id: string, scheduledFor: number): string {
   return `schedule:${id}:${scheduledFor}`
 }
 
-/** The schedule that a run's request id names; undefined for other runs. */
-export function scheduleIdOf(requestId: string): string | undefined {
-  return /^schedule:([0-9a-f-]{36}):\d+$/.exec(requestId)?.[1]
+/** True for the status of a run that has not ended. A run that waits for a decision has not. */
+export function scheduleIsBusy(lastStatus: RunStatus | undefined): boolean {
+  return lastStatus === 'pending' || lastStatus === 'running' || lastStatus === 'interrupted'
 }

@@ -7,7 +7,9 @@ import { createKeyUse, createRevocations } from '../access/keys/issued-keys.ts'
 import { openLiveSigningKeys } from '../access/keys/live-signing-keys.ts'
 import type { Owner } from '../access/owner.ts'
 import { shareUsage } from '../access/usage-elsewhere.ts'
-import { createVerifier } from '../access/verify.ts'
+import type { Identity } from '../access/identity.ts'
+import type { Principal } from '../access/permissions.ts'
+import { createLivePrincipals, createVerifier } from '../access/verify.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import type { Bus } from '../replicas/bus.ts'
 import type { AdmissionDependencies } from '../runs/intake/admission.ts'
@@ -64,7 +66,12 @@ export async function openAccess(stack: AsyncDisposableStack, options: AccessOpt
   signing.onChange(ensureInBackground)
   const keyUse = stack.adopt(createKeyUse({ store, now, onError: onError('last use of keys') }), (use) => use.close())
   const keys = createAccessKeys({ store, signing, adminTenant: tenant, maxDays, customRoles, flushUse: keyUse.flush, announceRevoked, now })
-  return { signing, verifier, keyRules, keys, keyUse, adminKeyFile: file.label }
+  const toLivePrincipal = createLivePrincipals(keyRules)
+  async function principalNow(identity: Identity): Promise<Principal | undefined> {
+    await revocations.freshen()
+    return toLivePrincipal(identity)()
+  }
+  return { signing, verifier, keyRules, keys, keyUse, principalNow, adminKeyFile: file.label }
 }
 
 interface LimitOptions {

@@ -42,6 +42,9 @@ export interface Tables {
   budget_windows: BudgetWindowRow
   budget_reservations: BudgetReservationRow
   run_messages: RunMessageRow
+  schedules: ScheduleRow
+  schedule_fires: ScheduleFireRow
+  schedule_media: ScheduleMediaRow
 }
 
 /** `owner` is `<issuer> <sub>` in every table: the owner of the row within the tenant. */
@@ -648,6 +651,66 @@ export interface RunMessageRow {
   content: string
   created_at: number
   delivered_at: number | null
+}
+
+export interface ScheduleRow {
+  tenant: string
+  owner: string
+  id: string
+  /** JSON `ScheduleSettings`. */
+  settings: string
+  /** JSON `ScheduledRequest`. */
+  request: string
+  /** JSON `Identity`. */
+  identity: string
+  issuer: string
+  seen_at: number
+  /** The request id of the request that has created the schedule: a repeat creates no other. */
+  created_by_request: string
+  body_hash: string
+  status: string
+  pause_reason: string | null
+  next_at: number | null
+  /** When the engine looks at the schedule: `next_at` with its jitter, or sooner where an occurrence waits for a run. */
+  due_at: number | null
+  watermark: number
+  queued_for: number | null
+  fires: number
+  /** The last fire with a run. */
+  last_for: number | null
+  last_request_id: string | null
+  counts_from: number
+  /** Changes by callers, for `etag`. */
+  version: string
+  /** Grows with every write: a firing that has read another revision changes nothing. */
+  revision: number
+  created_at: number
+  updated_at: number
+}
+
+export interface ScheduleFireRow {
+  tenant: string
+  schedule_id: string
+  scheduled_for: number
+  fired_at: number
+  outcome: string
+  reason: string | null
+  /** Number of occurrences that the row stands for. */
+  count: number
+  owner: string
+  /** The request id of the run; null without one. */
+  run_id: string | null
+}
+
+/** Bytes of an image (`part` images) or of a file that the model reads itself (`files`), as base64. */
+export interface ScheduleMediaRow {
+  tenant: string
+  schedule_id: string
+  part: string
+  n: number
+  owner: string
+  media_type: string
+  data: string
 }
 
 type TablesWith<Columns> = { [Table in keyof Tables]: Tables[Table] extends Columns ? Table : never }[keyof Tables]

@@ -5,6 +5,7 @@ export const operationLabels: Record<RunSummary['operation'], string> = {
   chain: 'JSON',
   chain_streaming: 'Stream',
   chain_async: 'Async',
+  schedule: 'Schedule',
 }
 
 /** The choice of the filter by status that selects runs with failed calls of tools. */

@@ -1,9 +1,10 @@
-import { replies, route, optionalText, orNull, namedObject, object, closed, toIso, pageLimit } from '../schemas/shared.ts'
+import { etag, replies, route, optionalText, orNull, namedObject, object, closed, toIso, pageLimit } from '../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import type { Configuration } from '../../configuration/configuration.ts'
 import type { PastConfiguration } from '../../configuration/configuration-store.ts'
-import { toUpdateReply, requesterOf, toExpectation, validateOnly, YamlText, etag, UpdatedConfiguration } from './configuration.ts'
+import { toExpectation } from '../server/request-headers.ts'
+import { toUpdateReply, requesterOf, validateOnly, YamlText, UpdatedConfiguration } from './configuration.ts'
 
 const HistoryQuery = Type.Object({
   limit: pageLimit,

@@ -1,4 +1,4 @@
-import { replies, route, optionalText, named, namedObject, toIso } from '../schemas/shared.ts'
+import { etag, replies, route, optionalText, named, namedObject, toIso } from '../schemas/shared.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
@@ -6,6 +6,7 @@ import type { Configuration, ConfigurationUpdate as Update, UpdatedConfiguration
 import { invalid } from '../../errors.ts'
 import { toJsonSchema } from '../../configuration/schema-walk.ts'
 import { principalOf } from '../server/authenticate.ts'
+import { toExpectation } from '../server/request-headers.ts'
 import { contentBytes } from '../server/read-bodies.ts'
 
 export const ShownConfiguration = namedObject('ShownConfiguration', 'The configuration in use.', {
@@ -164,8 +165,6 @@ function schemaRoute(app: App): void {
 
 /** Schemas of the agent configuration. */
 
-export const etag = { etag: { type: 'string', description: 'The version, for if-match.' } }
-
 const readReply = {
   description: 'The configuration in use.',
   headers: { ...etag, vary: { type: 'string', description: 'accept: the form of the answer depends on it.' } },
@@ -202,13 +201,6 @@ function toUpdate(request: FastifyRequest<{ Querystring: Type.Static<typeof Upda
 export function requesterOf(request: FastifyRequest): Pick<Update, 'actor' | 'permissions'> {
   const { tenant, issuer, sub, permissions } = principalOf(request)
   return { actor: { tenant, issuer, sub }, permissions }
-}
-
-/** Parses `if-match` (RFC 9110, 13.1.1). A version without quotes is accepted too. */
-export function toExpectation(header: string | undefined): (version: string) => boolean {
-  if (header === undefined) return () => true
-  const tags = header.split(',').map((tag) => tag.trim())
-  return (version) => tags.some((tag) => tag === '*' || tag === `"${version}"` || tag === version)
 }
 
 /** The reply to a change, or to a check of a change. */

@@ -165,6 +165,9 @@ export function replies(successes: Record<number, unknown>, ...statuses: number[
   return { ...successes, ...Object.fromEntries(errors), ...refusals }
 }
 
+/** The header of replies that `if-match` refers to. */
+export const etag = { etag: { type: 'string', description: 'The version, for if-match.' } }
+
 /** Epoch milliseconds as ISO 8601, UTC. */
 export function toIso(ms: number): string {
   return new Date(ms).toISOString()

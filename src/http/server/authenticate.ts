@@ -32,10 +32,16 @@ export function requireDeclaredAccess(app: FastifyInstance): void {
   })
 }
 
+/** Records that callers are there. */
+export interface CallerUse extends Pick<KeyUse, 'record'> {
+  /** Called with each caller of an identity provider. */
+  seen(principal: Principal): void
+}
+
 export interface AuthenticationOptions {
   verifier: Verifier
   limits: RequestLimits
-  keyUse: Pick<KeyUse, 'record'>
+  keyUse: CallerUse
   consoleSessions: Pick<ConsoleSessions, 'find' | 'findCached'>
 }
 
@@ -50,7 +56,8 @@ export function authenticate(app: FastifyInstance, { verifier, limits, keyUse, c
   /** Admits a caller, or returns the refusal. */
   function refusalOf(request: FastifyRequest, principal: Principal, isCounted: boolean): ServiceError | undefined {
     request.principal = principal
-    if (principal.issuer === ownIssuer && principal.keyId !== undefined) keyUse.record(principal.keyId)
+    if (principal.issuer !== ownIssuer) keyUse.seen(principal)
+    else if (principal.keyId !== undefined) keyUse.record(principal.keyId)
     const refusal = isCounted && Object.keys(limits.limits()).length > 0 ? limits.take(principal) : undefined
     if (refusal) return refusal
     const { access } = request.routeOptions.config

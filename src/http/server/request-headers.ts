@@ -76,3 +76,10 @@ export function contextHeaders({ headers }: FastifyRequest): Record<string, stri
   }
   return context
 }
+
+/** Parses `if-match` (RFC 9110, 13.1.1). A version without quotes is accepted too. */
+export function toExpectation(header: string | undefined): (version: string) => boolean {
+  if (header === undefined) return () => true
+  const tags = header.split(',').map((tag) => tag.trim())
+  return (version) => tags.some((tag) => tag === '*' || tag === `"${version}"` || tag === version)
+}

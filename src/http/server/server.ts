@@ -1,9 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto'
 import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { authenticate, requireDeclaredAccess } from './authenticate.ts'
+import { authenticate, requireDeclaredAccess, type CallerUse } from './authenticate.ts'
 import type { ConsoleSessions } from '../../access/console/console-sessions.ts'
-import type { KeyUse } from '../../access/keys/issued-keys.ts'
 import type { RequestLimits } from '../../access/rate-limits.ts'
 import type { Verifier } from '../../access/verify.ts'
 import { createDrain, drainBody, refuseBroken, type DrainLimits } from './connection.ts'
@@ -23,7 +22,7 @@ export interface ServerOptions {
   log: Logger
   verifier: Verifier
   limits: RequestLimits
-  keyUse: Pick<KeyUse, 'record'>
+  keyUse: CallerUse
   consoleSessions: Pick<ConsoleSessions, 'find' | 'findCached'>
   /** Records a finished request: method, route pattern, status, duration in seconds. */
   meter(method: string, route: string, status: number, seconds: number): void

@@ -12,7 +12,7 @@ import { LiveRun } from '../ownership/live-run.ts'
 import type { LiveRuns } from '../ownership/live-runs.ts'
 import { locationOf, type RunLocation, type Readers, type StoredLocation } from '../ownership/locate.ts'
 import type { RunMutex, RunRegistry } from '../ownership/run-registry.ts'
-import type { RunStore, Begun, NewRun, StoredRun, Turn } from '../run-store.ts'
+import type { RunStore, NewRun, StoredRun } from '../run-store.ts'
 import type { Admission, Intake } from './admission.ts'
 import { checkHints, checkSchemas } from './checks.ts'
 import { reachState } from '../../states.ts'
@@ -31,7 +31,7 @@ export type OnSession = (sessionId: string) => void
 export type Open = (caller: Caller, chat: NewChat, disconnected: AbortSignal, onSession?: OnSession) => Promise<OpenRun>
 
 interface OpenDependencies {
-  store: Pick<RunStore, 'findRequest'>
+  store: Pick<RunStore, 'findRequest' | 'begin'>
   agent: CurrentAgent
   admission: Pick<Admission, 'refuseRun'>
   intake: Pick<Intake, 'assertOpen'>
@@ -40,7 +40,7 @@ interface OpenDependencies {
   live: LiveRuns
   readers: Readers
   adoption: Pick<Adoption, 'takeOver'>
-  beginRun: BeginRun
+  toNewRun: ToNewRun
   clientTools: ClientTools
   clientWaits: Pick<ClientWaits, 'refuse'>
   budgets: Pick<Budgets, 'refusalOf'>
@@ -110,7 +110,7 @@ function reportStored({ kind }: StoredLocation): void {
 type FindOrBegin = (caller: Caller, chat: NewChat, target: OpenTarget) => Promise<RunLocation>
 
 function createFindOrBegin(dependencies: OpenDependencies): FindOrBegin {
-  const { store, admission, intake, mutex, registry, live, beginRun, clientWaits, budgets, holder } = dependencies
+  const { store, admission, intake, mutex, registry, live, toNewRun, clientWaits, budgets, holder } = dependencies
 
   return async (caller, chat, target) => {
     const { key, agent } = target
@@ -152,9 +152,13 @@ function createFindOrBegin(dependencies: OpenDependencies): FindOrBegin {
     if (hasSchemas) await checkSchemas(chat, { ...dependencies, own: target.agent.tools, caller: target.key })
     if (clientTools) await clientWaits.refuse(target.key, target.agent)
     let launched: LiveRun | undefined
-    const { run, stored } = await beginRun(chat, target, (begun, turn, storing) => {
-      launched = live.launchCommitted(begun, turn, storing)
-    })
+    const { run, newRun } = await toNewRun(chat, target)
+    const storing = chat.times.during('store', () =>
+      store.begin(newRun, (turn) => {
+        launched = live.launchCommitted(run, turn, storing)
+      }),
+    )
+    const stored = await storing
     switch (stored.kind) {
       case 'known':
         return locationOf(stored.run, holder)
@@ -191,8 +195,7 @@ function refuseOther(run: Pick<LiveRun, 'operation' | 'bodyHash' | 'sessionId'>,
   throw new ServiceError('request_id_reused', `The request id ${chat.requestId} was used for another request.`)
 }
 
-interface BeginRunDependencies {
-  store: Pick<RunStore, 'begin'>
+interface NewRunDependencies {
   attachments: Attachments
   intake: Pick<Intake, 'nextArrival'>
   /** Id of the local process. */
@@ -201,18 +204,11 @@ interface BeginRunDependencies {
   newId(): string
 }
 
-/**
- * Checks the attachments of a chat, then stores the run. `run` is to be launched where `stored` is `running` or `waiting`. `onCommitted` may be
- * called before the promise resolves, with the turn of a running run and the promise of `RunStore.begin`.
- */
-export type BeginRun = (
-  chat: NewChat,
-  target: OpenTarget,
-  onCommitted?: (run: LiveRun, turn: Turn, storing: Promise<unknown>) => void,
-) => Promise<{ run: LiveRun; stored: Begun }>
+/** Checks the attachments of a chat, and makes the run that is to be stored. `run` is to be launched where the store has begun the run. */
+export type ToNewRun = (chat: NewChat, target: OpenTarget) => Promise<{ run: LiveRun; newRun: NewRun }>
 
-export function createBeginRun({ store, attachments, intake, holder, now, newId }: BeginRunDependencies): BeginRun {
-  return async (chat, { key, sessionId, agent, event, roles }, onCommitted) => {
+export function createToNewRun({ attachments, intake, holder, now, newId }: NewRunDependencies): ToNewRun {
+  return async (chat, { key, sessionId, agent, event, roles }) => {
     const scope = { caller: key, agent, filters: chat.request.filters }
     const checked = chat.attachments && (await attachments.check(chat.attachments, scope, chat.at))
     // The schema of agent.yaml becomes a part of the request: a change of the configuration does not change the answer of a run.
@@ -244,8 +240,7 @@ export function createBeginRun({ store, attachments, intake, holder, now, newId 
       ...(chat.afterMessages === undefined ? {} : { afterMessages: chat.afterMessages }),
       ...(chat.unstored ? { unstored: chat.unstored } : {}),
     }
-    const storing = times.during('store', () => store.begin(newRun, (turn) => onCommitted?.(run, turn, storing)))
-    return { run, stored: await storing }
+    return { run, newRun }
   }
 }
 

@@ -3,7 +3,7 @@ import type { Jobs } from '../jobs.ts'
 import { stopSuperseded, type LiveRun } from './live-run.ts'
 import { createTakingOver, type TakingOver, type TakingOverDependencies } from './take-over.ts'
 import type { RunMutex, RunRegistry } from './run-registry.ts'
-import type { RunKey } from '../run.ts'
+import { isAsyncRun, type RunKey } from '../run.ts'
 import { runKeyText } from './run-registry.ts'
 import type { OrphanedRun, RunStore, RunVersion, StoredRun } from '../run-store.ts'
 import { reachState } from '../../states.ts'
@@ -118,7 +118,7 @@ async function adoptOne(
     reachState('run-hopeless')
     return takeOver(run, { from, ending: 'orphaned' })
   }
-  if (run.operation !== 'chain_async') return takeOver(run, { from, needsReader: true })
+  if (!isAsyncRun(run)) return takeOver(run, { from, needsReader: true })
   // Every process executes async runs, as its jobs.
   const isReleased = await store.release(run, from, now())
   if (isReleased) reachState('orphan-released')

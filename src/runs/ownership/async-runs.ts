@@ -6,7 +6,7 @@ import type { Intake, Admission } from '../intake/admission.ts'
 import type { LiveRun } from './live-run.ts'
 import type { RunMutex } from './run-registry.ts'
 import { leavingEnd } from './session-queue.ts'
-import type { RunStore, StoredRun, Accepted } from '../run-store.ts'
+import type { RunStore, StoredRun, Accepted, NewRun } from '../run-store.ts'
 import { reachState } from '../../states.ts'
 import { hash } from 'node:crypto'
 import type { Caller } from '../../access/rate-limits.ts'
@@ -17,7 +17,7 @@ import { checkHints, checkSchemas } from '../intake/checks.ts'
 import type { ClientWaits } from '../execution/client-waits.ts'
 import type { CallerSchemas, ClientTools } from '../execution/ports.ts'
 import type { Budgets } from '../../budgets/budgets.ts'
-import { payerOf, questionIn, type BeginRun } from '../intake/open.ts'
+import { payerOf, questionIn, type ToNewRun } from '../intake/open.ts'
 
 /** The event of an async chat. `source` and `id` identify the event; `callbackUrl` receives the end of the run. */
 export interface ChatEvent {
@@ -32,16 +32,29 @@ export interface ChatEvent {
  * Accepts an event. The run is stored when the promise resolves, and starts in any process when the session and a worker are free. A repeated
  * event gets the ids of the first event and starts no run; `toChat`, which may refuse the data of the event, is not called.
  */
-export type Accept = (caller: Caller & Pick<Principal, 'permissions'>, event: ChatEvent, toChat: () => NewChat) => Promise<Accepted>
+export type Accept = (caller: EventCaller, event: ChatEvent, toChat: () => NewChat) => Promise<Accepted>
+
+type EventCaller = Caller & Pick<Principal, 'permissions'>
+
+export interface Acceptance {
+  accept: Accept
+  /** The run of an event, checked and admitted as by `accept`, for a store that begins the run with other changes. */
+  prepare(caller: EventCaller, event: ChatEvent, chat: NewChat): Promise<NewRun>
+  /** Checks a chat as `accept` does, for runs that are made later, with the bytes of its images and files. Limits do not apply. */
+  check(caller: EventCaller, event: ChatEvent, chat: NewChat): Promise<CheckedChat>
+}
+
+/** The request of a chat with its checked attachments. */
+export type CheckedChat = Pick<NewRun, 'request' | 'images' | 'files'>
 
 interface AcceptanceDependencies {
-  store: Pick<RunStore, 'findEvent'>
+  store: Pick<RunStore, 'findEvent' | 'begin'>
   jobs: Pick<Jobs, 'wake'>
   agent: CurrentAgent
   admission: Pick<Admission, 'refuseEvent'>
   intake: Pick<Intake, 'assertOpen'>
   mutex: Pick<RunMutex, 'run'>
-  beginRun: BeginRun
+  toNewRun: ToNewRun
   clientTools: ClientTools
   clientWaits: Pick<ClientWaits, 'refuse'>
   budgets: Pick<Budgets, 'refusalOf'>
@@ -50,21 +63,23 @@ interface AcceptanceDependencies {
   refusalOf(url: string): Promise<string | undefined>
 }
 
-export function createAcceptance(dependencies: AcceptanceDependencies): Accept {
-  const { store, jobs, agent, admission, intake, mutex, beginRun, clientWaits, budgets, refusalOf } = dependencies
+type Use<T> = (chat: NewChat, target: OpenTarget) => Promise<T>
 
-  return async (caller, event, toChat) => {
-    const newEvent = { key: hash('sha256', JSON.stringify([event.source, event.id])), id: event.id, callbackUrl: event.callbackUrl }
-    // An accepted event is acknowledged again before its data is checked, whatever the state of the run.
-    const earlier = await store.findEvent(caller, newEvent.key)
-    if (earlier) {
-      reachState('event-known')
-      return earlier
-    }
+export function createAcceptance(dependencies: AcceptanceDependencies): Acceptance {
+  const { store, jobs, agent, admission, intake, mutex, toNewRun, clientWaits, budgets, refusalOf } = dependencies
+
+  async function admit<T>(caller: EventCaller, event: ChatEvent, toChat: () => NewChat, use: Use<T>): Promise<T> {
     intake.assertOpen()
     const overload = admission.refuseEvent()
     if (overload) throw overload
-    const chat = toChat()
+    return checked(caller, event, toChat(), async (chat, target) => {
+      const spent = target.agent.config.budgets && (await budgets.refusalOf(payerOf(chat, target), target.agent, questionIn(chat)))
+      if (spent) throw spent
+      return use(toAsync(chat, event, permits(caller, accessTo.linkArtifact)), target)
+    })
+  }
+
+  async function checked<T>(caller: EventCaller, event: ChatEvent, chat: NewChat, use: Use<T>): Promise<T> {
     const current = agent()
     const release = current.hold()
     try {
@@ -76,10 +91,8 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Accept {
       if (refusal !== undefined) throw invalid([...chat.at, 'callback_url'], refusal)
       const key = { tenant: caller.tenant, owner: caller.owner, requestId: chat.requestId }
       const sessionId = chat.sessionId ?? chat.newSessionId
-      const target = { key, sessionId, agent: current, event: newEvent, roles: caller.roles }
-      const spent = current.config.budgets && (await budgets.refusalOf(payerOf(chat, target), current, questionIn(chat)))
-      if (spent) throw spent
-      return await begin(toAsync(chat, event, permits(caller, accessTo.linkArtifact)), target)
+      const newEvent = { key: keyOf(event), id: event.id, callbackUrl: event.callbackUrl }
+      return await use(chat, { key, sessionId, agent: current, event: newEvent, roles: caller.roles })
     } finally {
       release()
     }
@@ -88,7 +101,8 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Accept {
   function begin(chat: NewChat, target: OpenTarget): Promise<Accepted> {
     const { key, sessionId } = target
     return mutex.run(key, async () => {
-      const { stored } = await beginRun(chat, target)
+      const { newRun } = await toNewRun(chat, target)
+      const stored = await chat.times.during('store', () => store.begin(newRun))
       if (stored.kind === 'accepted') return stored.as
       if (stored.kind === 'known')
         throw new ServiceError('request_id_reused', `The request id ${key.requestId} was used for another request.`)
@@ -96,6 +110,38 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Accept {
       return { requestId: key.requestId, sessionId }
     })
   }
+
+  return {
+    async accept(caller, event, toChat) {
+      // An accepted event is acknowledged again before its data is checked, whatever the state of the run.
+      const earlier = await store.findEvent(caller, keyOf(event))
+      if (!earlier) return admit(caller, event, toChat, begin)
+      reachState('event-known')
+      return earlier
+    },
+
+    prepare: (caller, event, chat) =>
+      admit(
+        caller,
+        event,
+        () => chat,
+        async (admitted, target) => (await toNewRun(admitted, target)).newRun,
+      ),
+
+    check: (caller, event, chat) =>
+      checked(caller, event, chat, async (_, target) => {
+        const { newRun } = await toNewRun(chat, target)
+        const { request, images = [], files = [] } = newRun
+        // The schema and the roles of a run are those of its own time.
+        const { roles: _roles, responseSchema: _schema, ...rest } = request
+        const { responseSchema } = chat.request
+        return { request: responseSchema === undefined ? rest : { ...rest, responseSchema }, images, files }
+      }),
+  }
+}
+
+function keyOf({ source, id }: ChatEvent): string {
+  return hash('sha256', JSON.stringify([source, id]))
 }
 
 /** No client waits for an async run, so a disconnect never cancels the run. */

@@ -116,7 +116,7 @@ export class LiveRun {
     this.bodyHash = options.bodyHash
     this.request = options.request
     this.input = options.request.messages.at(-1)?.content ?? ''
-    this.isAsync = options.operation === 'chain_async'
+    this.isAsync = options.operation === 'chain_async' || options.operation === 'schedule'
     this.agent = options.agent
     this.onDisconnect = options.onDisconnect
     this.fence = options.fence

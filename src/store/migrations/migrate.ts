@@ -9,6 +9,7 @@ import { adoptUnreleased } from './unreleased-builds.ts'
 const migrations: Record<string, () => Promise<Migration>> = {
   '0001-schema': () => import('./0001-schema.ts'),
   '0034-budgets': () => import('./0034-budgets.ts'),
+  '0035-schedules': () => import('./0035-schedules.ts'),
   '0036-steering': () => import('./0036-steering.ts'),
 }
 

@@ -1,5 +1,6 @@
 import { sql, type ExpressionBuilder } from 'kysely'
 import type { EndedRunRecord, RunReports } from '../../runs/reports/observability.ts'
+import { asyncOperations } from '../../runs/run.ts'
 import { query, type Database } from '../database.ts'
 import { countLogs, endedIn, narrowSpan } from './log-counts.ts'
 import { hourMs, hourOf, parseJson } from '../rows.ts'
@@ -123,7 +124,7 @@ export function createRunCount({ db, forTenant }: Database): (caller: Owner) => 
       // Literal, as in the condition of the index of unended runs.
       .where(sql<boolean>`status in ('pending', 'running')`)
       .where(whereChat)
-      .where(({ eb, or }) => or([eb('status', '=', 'running'), eb('operation', '!=', 'chain_async')]))
+      .where(({ eb, or }) => or([eb('status', '=', 'running'), eb('operation', 'not in', asyncOperations)]))
     return (await query(forTenant(tenant).read, activeRuns)).rows[0]?.count ?? 0
   }
 

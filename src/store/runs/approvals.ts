@@ -2,7 +2,7 @@ import { sql, type ExpressionBuilder } from 'kysely'
 import type { Owner } from '../../access/owner.ts'
 import type { PendingCall } from '../../agent/approval.ts'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
-import type { RunKey } from '../../runs/run.ts'
+import { isAsyncRun, type RunKey } from '../../runs/run.ts'
 import type { DecidedCall } from '../../runs/trace/span.ts'
 import type {
   ApprovableCall,
@@ -157,7 +157,7 @@ function callsOfRuns(database: Database): Pick<ApprovalStore, 'decide' | 'openOf
         if ((await query(connection, decided)).rows.length === 0) return undefined
         if (raise) await changeOverride(connection, key.tenant, raise.account, raise.change)
         if ((await query(connection, openOfRun(key).clearSelect().select('call_id').limit(1))).rows.length > 0) return {}
-        if (row.operation === 'chain_async') return { isReleased: await free(connection, row, state, takeOver.now) }
+        if (isAsyncRun(row)) return { isReleased: await free(connection, row, state, takeOver.now) }
         const takenOver = await take(connection, row, state, takeOver)
         if (!takenOver) throw new Error('A run whose session was locked has changed.')
         return { takenOver }

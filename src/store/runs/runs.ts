@@ -13,7 +13,7 @@ import { createPostgresChat } from './postgres-chat.ts'
 import { runApprovals } from './run-approvals.ts'
 import { createSqliteChat } from './sqlite-chat.ts'
 import { runRetry, runStatements, whereChat, type RunStatements } from './statements.ts'
-import { asyncEvents, createStepByStep } from './step-by-step.ts'
+import { asyncEvents, createRunInsert, createStepByStep, type RunInsert } from './step-by-step.ts'
 import { createTakeOver } from '../queue/take-over.ts'
 
 /** `RunStore` on either database. */
@@ -45,6 +45,12 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
     addMissingJobs: moves.requeue,
     countUnclaimed: () => countUnclaimed(database),
   }
+}
+
+/** Begins runs as a part of other units of work. */
+export function openRunInsert(database: Database, { box = plainBox }: NotificationStoreOptions = {}): RunInsert {
+  const statements = runStatements(database.db, database.isShared)
+  return createRunInsert({ database, statements, moves: runMoves(database, statements), box })
 }
 
 function createFind({ forTenant }: Database, { findRow }: RunStatements): Pick<RunStore, 'find' | 'findRequest'> {

@@ -42,7 +42,7 @@ interface Parts {
 }
 
 /** The request id is taken. Thrown inside of the unit to roll back its changes. */
-class RequestKnown extends Error {}
+export class RequestKnown extends Error {}
 
 /** The end of a run, and the row of its hour that counts the run. */
 export interface Ending {
@@ -54,12 +54,12 @@ export interface Ending {
 
 /** Begins and ends runs of all kinds, with a statement for each step. */
 export function createStepByStep(parts: Parts) {
-  const { database, moves, rounds, findRequest } = parts
-  const insert = createInsert(parts)
+  const { database, rounds, findRequest } = parts
+  const { insert, prepare } = createRunInsert(parts)
   const update = createUpdate(parts)
 
   async function begin(newRun: NewRun, onCommitted?: (turn: Turn) => void): Promise<Begun> {
-    if (newRun.event) await moves.prepare()
+    if (newRun.event) await prepare()
     try {
       return await database.forTenant(newRun.tenant).unit((connection) => insert(connection, newRun), {
         onCommitted: (begun) => begun.kind === 'running' && onCommitted?.(begun.turn),
@@ -82,8 +82,22 @@ export function createStepByStep(parts: Parts) {
   return { begin, end, finish }
 }
 
+/** The unit of work that begins a run, as a part of another one. */
+export interface RunInsert {
+  /** Called before the unit. */
+  prepare(): Promise<void>
+  /** Throws `RequestKnown` where the request id is taken. */
+  insert(connection: Connection, newRun: NewRun): Promise<Begun>
+}
+
+export function createRunInsert(parts: InsertParts): RunInsert {
+  return { prepare: parts.moves.prepare, insert: createInsert(parts) }
+}
+
+type InsertParts = Pick<Parts, 'database' | 'statements' | 'moves' | 'box'>
+
 /** The unit of work that begins a run. */
-function createInsert({ database: { db }, statements, moves, box }: Parts) {
+function createInsert({ database: { db }, statements, moves, box }: InsertParts): RunInsert['insert'] {
   const media = mediaStatements(db)
   const events = asyncEvents(db)
 

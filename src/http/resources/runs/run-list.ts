@@ -10,7 +10,7 @@ import { Run } from './runs.ts'
 import type { ListCallbacks } from '../../../runs/callbacks/callback-list.ts'
 import { InterruptedEvent } from '../../schemas/chat.ts'
 
-const Operation = Type.Enum(['chain', 'chain_streaming', 'chain_async'])
+const Operation = Type.Enum(['chain', 'chain_streaming', 'chain_async', 'schedule'])
 
 const Query = Type.Object({
   status: Type.Optional(Type.Index(Run, ['status'])),
@@ -34,6 +34,7 @@ const RunSummary = namedObject('RunSummary', {
   issuer: Type.String({ description: 'The issuer of the key that started the run.' }),
   sub: Type.String({ description: 'The caller of the run.' }),
   operation: Operation,
+  schedule_id: optionalText('The schedule that has started the run, with the operation `schedule`.'),
   status: Type.Index(Run, ['status']),
   created_at: Type.String({ format: 'date-time' }),
   started_at: orNull(Type.String({ format: 'date-time' }), 'Null while the run waits.'),

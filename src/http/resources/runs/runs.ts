@@ -6,7 +6,7 @@ import type { Artifacts } from '../../../artifacts/artifacts.ts'
 import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
 import { toForeignUrl, type Callbacks } from '../../../runs/callbacks/callbacks.ts'
 import type { Runs } from '../../../runs/runs.ts'
-import type { RunKey } from '../../../runs/run.ts'
+import { isAsyncRun, type RunKey } from '../../../runs/run.ts'
 import type { RunStore, StoredRun } from '../../../runs/run-store.ts'
 import { toRunView, toSharedView, type RunView } from '../../../runs/run-view.ts'
 import { keptFilesOf } from '../../../runs/log/outcome.ts'
@@ -68,7 +68,7 @@ async function viewRun(
 ): Promise<RunView> {
   const open = run.status === 'interrupted' ? await openCalls.openOf(run) : undefined
   if (!permits(principal, accessTo.readRun)) return toSharedView(run, open)
-  const callback = run.operation === 'chain_async' ? await callbacks.find(run) : undefined
+  const callback = isAsyncRun(run) ? await callbacks.find(run) : undefined
   const kept = run.endedAt === undefined ? undefined : keptFilesOf(run)
   const files = kept ? await artifacts.toAnswerFiles(kept, permits(principal, accessTo.linkArtifact)) : []
   const isOwn = run.owner === principal.owner

@@ -1,0 +1,100 @@
+import type { Owner } from '../access/owner.ts'
+import type { Identity } from '../access/identity.ts'
+import type { NewRun } from '../runs/run-store.ts'
+import type { RunStatus } from '../runs/run.ts'
+import type { Fire, ListedFire, ReadSchedule, Schedule, ScheduleAttachments, ScheduleKey } from './schedule.ts'
+
+/** A new schedule, and the request that creates it. */
+export interface NewSchedule {
+  schedule: Schedule
+  media: ScheduleAttachments
+  requestId: string
+  bodyHash: string
+}
+
+/** The most schedules that have not ended. */
+export interface ScheduleLimits {
+  perCaller: number
+  perTenant: number
+}
+
+/** Fields of a schedule that change. */
+export type ScheduleChanges = Partial<Omit<Schedule, keyof ScheduleKey | 'revision' | 'createdAt'>>
+
+export interface ScheduleChange {
+  changes: ScheduleChanges
+  /** Absent: the copied bytes stay. */
+  media?: ScheduleAttachments | undefined
+  /** Occurrences that the change drops. */
+  fires?: readonly Fire[]
+}
+
+export interface SchedulePage {
+  /** Undefined: the schedules of all owners in the tenant. */
+  owner: string | undefined
+  limit: number
+  /** The id of the last schedule of the page before. */
+  before: string | undefined
+}
+
+export interface FiresPage {
+  limit: number
+  /** `scheduledFor` of the last fire of the page before. */
+  before: number | undefined
+}
+
+/** What the transaction of a firing knows. */
+export interface FireState {
+  /** Epoch milliseconds of the database. */
+  now: number
+  /** The status of the last fire's run. */
+  lastStatus: RunStatus | undefined
+  /** Failed runs in a row, up to the last ended one. */
+  failures: number
+  /** True where the access key of the identity is revoked. */
+  isKeyRevoked: boolean
+}
+
+/** What a firing stores. */
+export interface Firing {
+  fires: readonly Fire[]
+  changes: ScheduleChanges
+  /** The run of the last of the fires. */
+  run?: NewRun | undefined
+}
+
+export interface DueSchedules {
+  /** Epoch milliseconds of the database. */
+  now: number
+  /** In order of their due times. */
+  schedules: ReadSchedule[]
+  /** When the next schedule is due; undefined where none is active. */
+  nextDueAt: number | undefined
+}
+
+/** Port: schedules and their fires. Times are those of the database. */
+export interface ScheduleStore {
+  now(): Promise<number>
+  /** The schedule that a request of the owner has created. */
+  findCreated(owner: Owner, requestId: string): Promise<{ schedule: ReadSchedule; bodyHash: string } | undefined>
+  /** `known`: the request has created a schedule already. `caller`, `tenant`: the limit that is reached. */
+  insert(schedule: NewSchedule, limits: ScheduleLimits): Promise<'added' | 'known' | 'caller' | 'tenant'>
+  find(tenant: string, id: string): Promise<ReadSchedule | undefined>
+  /** Newest first. */
+  list(tenant: string, page: SchedulePage): Promise<ReadSchedule[]>
+  media(key: ScheduleKey): Promise<ScheduleAttachments>
+  /** Changes a locked schedule. `change` may throw; then nothing changes. */
+  change(key: ScheduleKey, change: (schedule: ReadSchedule, now: number) => ScheduleChange): Promise<ReadSchedule>
+  /** The fires of a schedule, the newest time first. */
+  fires(key: ScheduleKey, page: FiresPage): Promise<ListedFire[]>
+  due(limit: number): Promise<DueSchedules>
+  /**
+   * Stores fires, the run of the last fire with its job, and the changes of the schedule, all or nothing. Undefined, and nothing is stored,
+   * where the schedule has changed since it was read, another process fires it now, or `decide` returns undefined.
+   */
+  fire(schedule: Schedule, decide: (state: FireState) => Firing | undefined): Promise<Firing | undefined>
+  /** Callers of identity providers who have active schedules. */
+  providerOwners(): Promise<Owner[]>
+  /** Stores the roles of a caller of an identity provider who was seen now. */
+  renew(identity: Identity): Promise<void>
+}
