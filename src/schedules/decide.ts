@@ -65,7 +65,7 @@ function paused(schedule: Schedule, attempt: Attempt, state: FireState, end: Pic
   const others = attempt.kind === 'queued' ? [] : droppedFires(schedule, state.now)
   const changes = { ...firing.changes, ...pausedBy(end.reason), updatedAt: state.now }
   // An ended schedule stays ended.
-  return { fires: [...others, ...firing.fires], changes: firing.changes.status === 'ended' ? firing.changes : changes }
+  return { ...firing, fires: [...others, ...firing.fires], changes: firing.changes.status === 'ended' ? firing.changes : changes }
 }
 
 /** The changes of a pause: nothing follows until the schedule is resumed. */
@@ -108,8 +108,9 @@ function moved(schedule: Schedule, attempt: Attempt, { now }: FireState, fires: 
   const next = kind === 'occurrence' ? attempt.next : toNext(schedule)
   const watermark = kind === 'occurrence' ? { watermark: scheduledFor } : {}
   const rows = [...missedFires(missed, now), ...fires]
-  if (schedule.status !== 'active') return { fires: rows, changes }
-  return { fires: rows, changes: { ...changes, ...watermark, queuedFor, ...following(next, queuedFor, now) } }
+  const mustBeNew = kind === 'trigger'
+  if (schedule.status !== 'active') return { fires: rows, changes, mustBeNew }
+  return { fires: rows, changes: { ...changes, ...watermark, queuedFor, ...following(next, queuedFor, now) }, mustBeNew }
 }
 
 function toNext({ nextAt, dueAt }: Schedule): Judgement['next'] {

@@ -29,8 +29,8 @@ export interface FiringDependencies {
 export interface FireSchedule {
   /** Fires what is due. False where nothing was stored: another process fires the schedule, or it waits for a run. */
   due(schedule: ReadSchedule, now: number): Promise<boolean>
-  /** Fires now, beside the times of the schedule. Undefined where the schedule has changed meanwhile. */
-  trigger(schedule: ReadSchedule, now: number): Promise<Firing | undefined>
+  /** Fires beside the times of the schedule. Undefined where the schedule has changed meanwhile, or has a fire of this time. */
+  trigger(schedule: ReadSchedule, at: number): Promise<Firing | undefined>
 }
 
 const dayMs = 86_400_000
@@ -82,7 +82,7 @@ export function createFireSchedule(dependencies: FiringDependencies): FireSchedu
     },
 
     // Occurrences are whole seconds: a trigger never takes the place of one.
-    trigger: (schedule, now) => fire(schedule, { kind: 'trigger', scheduledFor: now % 1000 === 0 ? now + 1 : now, missed: [] }),
+    trigger: (schedule, at) => fire(schedule, { kind: 'trigger', scheduledFor: at % 1000 === 0 ? at + 1 : at, missed: [] }),
   }
 }
 

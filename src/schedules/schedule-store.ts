@@ -61,6 +61,8 @@ export interface Firing {
   changes: ScheduleChanges
   /** The run of the last of the fires. */
   run?: NewRun | undefined
+  /** True where nothing is stored if the last of the fires has its row already. */
+  mustBeNew?: boolean
 }
 
 export interface DueSchedules {

@@ -238,7 +238,8 @@ function keptAttachments({ images, contextFiles, documents, files }: ScheduledRe
 function timesAfter(current: Schedule, settings: ScheduleSettings, { changesTimes, now }: { changesTimes: boolean; now: number }) {
   if (current.status !== 'active') return {}
   const jitter = { id: current.id, ms: settings.jitterMs }
-  if (changesTimes) return { watermark: now, ...following(nextAfter(settings.spec, now, jitter), current.queuedFor, now) }
+  const watermark = Math.max(now, current.watermark)
+  if (changesTimes) return { watermark, ...following(nextAfter(settings.spec, watermark, jitter), current.queuedFor, now) }
   if (settings.jitterMs === current.jitterMs || current.nextAt === undefined) return {}
   return following(nextAfter(settings.spec, current.nextAt - 1, jitter), current.queuedFor, now)
 }
@@ -300,6 +301,11 @@ function withoutBytes(request: ScheduledChatText): object {
   return images ? { ...request, images: images.map((image) => (image.type === 'base64' ? { ...image, content: '' } : image)) } : request
 }
 
+/** Two triggers of one millisecond are two fires. */
+function triggerTime({ last, queuedFor = 0 }: Schedule, now: number): number {
+  return Math.max(now, queuedFor + 1, (last?.scheduledFor ?? 0) + 1)
+}
+
 /** Repetitions of a trigger whose schedule changes meanwhile. */
 const maxTries = 5
 
@@ -331,8 +337,10 @@ function createStates(dependencies: SchedulesDependencies): Pick<Schedules, 'pau
       const resumed = await changeState(await findOwn(caller, id), (current, now) => {
         assertUnended(current)
         if (current.status === 'active') return undefined
-        const next = nextAfter(current.spec, now, { id, ms: current.jitterMs })
-        const active = { status: 'active', pauseReason: undefined, watermark: now, countsFrom: now } as const
+        // A clock that has gone back fires nothing again.
+        const watermark = Math.max(now, current.watermark)
+        const next = nextAfter(current.spec, watermark, { id, ms: current.jitterMs })
+        const active = { status: 'active', pauseReason: undefined, watermark, countsFrom: now } as const
         return { ...active, ...identityOf(caller, now), ...following(next, undefined, now) }
       })
       onChanged()
@@ -348,7 +356,7 @@ function createStates(dependencies: SchedulesDependencies): Pick<Schedules, 'pau
       for (let tries = 0; tries < maxTries; tries++) {
         const schedule = await findOwn(caller, id)
         assertUnended(schedule)
-        const firing = await fire.trigger(schedule, await store.now())
+        const firing = await fire.trigger(schedule, triggerTime(schedule, await store.now()) + 2 * tries)
         if (!firing) continue
         onChanged()
         return firing.fires.at(-1) ?? 'queued'

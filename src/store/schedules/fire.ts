@@ -35,9 +35,12 @@ export function createFire(database: Database, insertRun: RunInsert, clock: Sche
       const firing = decide({ now, lastStatus, failures, isKeyRevoked: await isKeyRevoked(db, connection, schedule) })
       if (!firing) return undefined
       const { fires, changes, run } = firing
-      let isNew = true
-      for (const fire of fires) isNew = await insertFire(db, connection, schedule, fire)
-      await updateSchedule(db, connection, changed(schedule, changes))
+      const [last, ...others] = fires.toReversed()
+      const isNew = !last || (await insertFire(db, connection, schedule, last))
+      if (!isNew && firing.mustBeNew) return undefined
+      for (const fire of others) await insertFire(db, connection, schedule, fire)
+      const { fires: _fires, last: _last, ...moves } = changes
+      await updateSchedule(db, connection, changed(schedule, isNew ? changes : moves))
       if (!run || !isNew) return { ...firing, run: undefined }
       const { chat } = schedule.request
       const media = chat.images || chat.files ? await readMedia(db, connection, schedule.tenant, schedule.id) : undefined

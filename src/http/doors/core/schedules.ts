@@ -219,17 +219,23 @@ function endRoute(app: App, { schedules }: ScheduleServices): void {
 function pauseRoute(app: App, { schedules }: ScheduleServices): void {
   app.post(
     `${path}/:id/pause`,
-    route('schedules.write', tag, {
-      summary: 'Pause a schedule',
-      description: 'No time fires until the schedule is resumed. Runs that have begun go on. A paused schedule stays as it is.',
-      text: `\`reason\` is shown as \`pause_reason\`. An administrator may pause schedules of the tenant. ${whereId}`,
-      examples: { holidays: { summary: 'With a reason', value: { reason: 'Holidays' } } },
-      params,
-      body: Type.Optional(PauseBody),
-      response: replies({ 200: reply }, 404, 409, 422),
-    }),
+    {
+      ...route('schedules.write', tag, {
+        summary: 'Pause a schedule',
+        description: 'No time fires until the schedule is resumed. Runs that have begun go on. A paused schedule stays as it is.',
+        text: `\`reason\` is shown as \`pause_reason\`. An administrator may pause schedules of the tenant. ${whereId}`,
+        examples: { holidays: { summary: 'With a reason', value: { reason: 'Holidays' } } },
+        params,
+        body: PauseBody,
+        response: replies({ 200: reply }, 404, 409, 422),
+      }),
+      preValidation(request, _reply, done) {
+        request.body ??= {}
+        done()
+      },
+    },
     async (request, answer) => {
-      const paused = await schedules.pause(principalOf(request), request.params.id, request.body?.reason ?? undefined)
+      const paused = await schedules.pause(principalOf(request), request.params.id, request.body.reason ?? undefined)
       logChange(request, paused, 'A schedule was paused')
       return sendSchedule(answer, paused)
     },
