@@ -64,6 +64,14 @@ const bySubAgent: Prepare = async ({ admin }) => {
   return { path: { sub_agent_id: id } }
 }
 
+/** A schedule that has a fire. */
+const bySchedule: Prepare = async ({ admin }) => {
+  const request = { messages: [{ role: 'user', content: 'What is 2 + 2?' }] }
+  const { body } = await admin.request('POST', '/core/v1/schedules', { body: { cron: '0 9 * * 1', timezone: 'Europe/Berlin', request } })
+  assert.equal((await admin.request('POST', `/core/v1/schedules/${body.id}/trigger`)).status, 200)
+  return { path: { id: body.id } }
+}
+
 async function requireApprovals({ admin }: Surroundings, effects: string[]): Promise<void> {
   const body = { configuration: { approvals: { effects } }, in_memory_only: true }
   const changed = await admin.request('PUT', '/core/v1/agent/config', { body })
@@ -203,6 +211,13 @@ export const preparations: Record<string, Prepare> = {
     await ask(all, 'My name is Ada.', { auto_memory_retain: true })
     return { path: { id: (await firstOf(all.admin, '/core/v1/memories', 'memories')).id } }
   },
+  getSchedulesById: bySchedule,
+  patchSchedulesById: bySchedule,
+  deleteSchedulesById: bySchedule,
+  postSchedulesByIdPause: bySchedule,
+  postSchedulesByIdResume: bySchedule,
+  postSchedulesByIdTrigger: bySchedule,
+  getSchedulesByIdFires: bySchedule,
   getChainSubAgentsBySubAgentId: bySubAgent,
   deleteChainSubAgentsBySubAgentId: bySubAgent,
   postToolsByNameAccept: async ({ admin }) => {

@@ -112,6 +112,7 @@ export const tags: readonly { name: string; description: string }[] = [
   { name: 'Chat', description: 'Ask the agent: with a JSON answer, as a stream, or in the background with a callback.' },
   { name: 'Sessions', description: 'Conversations with their messages: list, search, read, fork, delete.' },
   { name: 'Runs', description: 'What became of each chat: state, stream, trace, approvals, callbacks, feedback.' },
+  { name: 'Schedules', description: 'Chats that begin at their times: again and again, or once.' },
   { name: 'Tools', description: 'The tools of the agent: list, execute without a model, accept changed definitions.' },
   { name: 'Sub-agents', description: 'Specialised agents of a caller, to which the agent delegates tasks.' },
   { name: 'Knowledge', description: 'Documents of the tenant, which `knowledge_search` finds.' },
