@@ -38,6 +38,15 @@ browserTest('Run: the whole question of a failed run is asked again', async (t) 
   }
 })
 
+browserTest('Run: a run and its conversation open where their ids have colons', async (t) => {
+  const { page, open, service } = await openConsole(t, { script: { text: 'Four.' } })
+  await service.client.chat('2 + 2?', { 'session-id': 'a:1', 'request-id': 'r:1' })
+  await open('/runs')
+  await page.getByRole('link', { name: '2 + 2?' }).press('Enter')
+  await page.getByRole('main').getByRole('link', { name: 'Conversation' }).press('Enter')
+  await page.getByRole('article', { name: 'Question' }).getByText('2 + 2?').waitFor()
+})
+
 /** The text of the composer, once there is one. */
 async function valueOf(page: Page): Promise<string> {
   await page.locator('textarea[aria-label="Your question"]:not(:empty)').waitFor()

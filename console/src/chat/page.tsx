@@ -2,16 +2,16 @@ import { ActionIcon, Drawer } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { CommentDiscussionIcon } from '@primer/octicons-react'
 import { useEffect } from 'react'
-import { useParams } from 'wouter'
 import { useMay } from '../api/me.ts'
 import { usePageHeading } from '../parts/page-header.tsx'
+import { usePathId } from '../parts/use-path-id.ts'
 import { Conversation } from './conversation.tsx'
 import { SessionsPane } from './sessions-pane.tsx'
 import styles from './page.module.css'
 
 /** Sessions at the side, and the conversation of the session in the address; without one, a new conversation. */
 export function ChatPage() {
-  const { session } = useParams<{ session?: string }>()
+  const session = usePathId('session')
   const [isOpen, drawer] = useDisclosure(false)
   const heading = usePageHeading('Chat')
   const may = useMay()

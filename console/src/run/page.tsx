@@ -1,8 +1,9 @@
-import { useParams, useSearchParams } from 'wouter'
+import { useSearchParams } from 'wouter'
 import { statusOf } from '../api/errors.ts'
 import { PageHeader } from '../parts/page-header.tsx'
 import { PageSkeleton, RowsSkeleton } from '../parts/skeletons.tsx'
 import { FailedState } from '../parts/states.tsx'
+import { usePathId } from '../parts/use-path-id.ts'
 import { Actions } from './actions.tsx'
 import { Answer } from './answer.tsx'
 import { Delivery } from './delivery.tsx'
@@ -13,7 +14,7 @@ import styles from './run.module.css'
 
 /** A run: question and answer, timeline, and actions. Live until the end of the run. */
 export function RunPage() {
-  const { id } = useParams<{ id: string }>()
+  const id = usePathId('id') ?? ''
   const [search] = useSearchParams()
   const key: RunKey = { id, issuer: search.get('issuer') ?? undefined, sub: search.get('sub') ?? undefined }
   const run = useRun(key)
