@@ -119,7 +119,11 @@ export const Schedule = namedObject('Schedule', 'A question that is asked again 
   updated_at: dateTime('When a caller, or the service, has changed the schedule last.'),
 })
 
-export const SchedulePage = namedObject('SchedulePage', { schedules: Type.Array(Schedule), ...pageFields })
+export const SchedulePage = namedObject('SchedulePage', {
+  schedules: Type.Array(Schedule),
+  enabled: Type.Boolean({ description: '`schedules.enabled` of agent.yaml: false where no schedule fires, and none may be created.' }),
+  ...pageFields,
+})
 
 export const PreviewBody = closed({
   cron: Cron,

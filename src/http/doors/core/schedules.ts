@@ -61,7 +61,7 @@ const reply = { ...Schedule, headers: etag }
 
 const question = { messages: [{ role: 'user', content: 'What were the total sales by region?' }] }
 
-function listRoute(app: App, { schedules }: ScheduleServices): void {
+function listRoute(app: App, { schedules, agent }: ScheduleServices): void {
   app.get(
     path,
     route('schedules.read', tag, {
@@ -73,7 +73,7 @@ function listRoute(app: App, { schedules }: ScheduleServices): void {
     }),
     async (request) => {
       const { rows, offset, hasMore } = await schedules.list(principalOf(request), request.query as PageOf)
-      return { schedules: rows.map(toView), offset, has_more: hasMore }
+      return { schedules: rows.map(toView), enabled: agent().config.schedules.enabled, offset, has_more: hasMore }
     },
   )
 }
