@@ -6,6 +6,7 @@ import { createConfigurations, type Configurations } from './resources/configura
 import { createKeys, type Keys } from './resources/keys.ts'
 import { createMemories, type Memories } from './resources/memories.ts'
 import { createRuns, type Runs } from './resources/runs.ts'
+import { createSchedules, type Schedules } from './resources/schedules.ts'
 import { createServiceMethods, type ServiceMethods } from './resources/service.ts'
 import { createSessions, type Sessions } from './resources/sessions.ts'
 import { createSubAgents, type SubAgents } from './resources/sub-agents.ts'
@@ -24,6 +25,7 @@ export interface Client extends Transport, Chat, ServiceMethods {
   keys: Keys
   memories: Memories
   runs: Runs
+  schedules: Schedules
   sessions: Sessions
   subAgents: SubAgents
   tools: ToolMethods
@@ -43,6 +45,7 @@ export function createClient(options: ClientOptions = {}): Client {
     keys: createKeys(transport),
     memories: createMemories(transport),
     runs: createRuns(transport, options),
+    schedules: createSchedules(transport),
     sessions: createSessions(transport),
     subAgents: createSubAgents(transport),
     tools: createTools(transport),

@@ -14,6 +14,21 @@ export type { AccessKey, CreatedKey, KeyPage, KeyRequest, Keys } from './resourc
 export type { Memories, Memory, MemoryFilter, MemoryPage } from './resources/memories.ts'
 export type { Feedback, FollowOptions, OwnerOptions, Run, RunFilter, RunPage, Runs, RunTrace } from './resources/runs.ts'
 export type {
+  ChangeScheduleOptions,
+  CreateScheduleOptions,
+  Fire,
+  FirePage,
+  NewSchedule,
+  Schedule,
+  SchedulePage,
+  SchedulePatch,
+  SchedulePreview,
+  SchedulePreviewRequest,
+  Schedules,
+  TriggeredSchedule,
+  VersionedSchedule,
+} from './resources/schedules.ts'
+export type {
   CallbackPage,
   Caller,
   ContextFiles,

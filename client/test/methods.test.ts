@@ -342,3 +342,40 @@ test('budgets: what is spent is listed, a used-up budget is one request with the
     ['agent-core boss', 'agent-core ann'],
   )
 })
+
+test('schedules: one is previewed, created once, changed unless another change came first, triggered, paused, resumed and ended', async (t) => {
+  const { as } = await start(t, { script: { text: 'done' } })
+  const client = await as({ sub: 'ann' })
+  const times = { cron: '30 2 * * *', timezone: 'Europe/Berlin' }
+  const { occurrences } = await client.schedules.preview({ ...times, from: '2027-03-27T12:00:00Z', count: 2 })
+  assert.deepEqual(
+    occurrences.map(({ at, note }) => [at, note]),
+    [
+      ['2027-03-28T01:00:00Z', 'moved_by_dst'],
+      ['2027-03-29T00:30:00Z', undefined],
+    ],
+  )
+  const create = () => client.schedules.create({ name: 'Night', ...times, request: ask('Go.') }, { requestId: 'c1' })
+  const { id, etag } = await create()
+  assert.equal((await create()).id, id)
+  assert.equal(typeof etag, 'string')
+  const changed = await client.schedules.update(id, { name: 'Morning' }, { ifMatch: etag })
+  assert.equal(changed.name, 'Morning')
+  assert.equal(await typeOf(client.schedules.update(id, { name: 'Noon' }, { ifMatch: etag })), '412 PreconditionFailed')
+  assert.equal((await client.schedules.get(id)).etag, changed.etag)
+  const { outcome, request_id: run } = await client.schedules.trigger(id)
+  assert.equal(outcome, 'started')
+  assert.equal((await client.schedules.fires(id)).fires[0]!.request_id, run)
+  const paused = await client.schedules.pause(id, 'Holidays')
+  assert.deepEqual([paused.status, paused.pause_reason], ['paused', 'Holidays'])
+  assert.equal((await client.schedules.resume(id)).status, 'active')
+  const listed = await collect(client.schedules.all({ limit: 1 }))
+  assert.deepEqual(
+    listed.map((schedule) => schedule.name),
+    ['Morning'],
+  )
+  assert.equal((await client.schedules.delete(id)).status, 'ended')
+  assert.equal(await typeOf(client.schedules.resume(id)), '409 ScheduleEnded')
+  const error = await client.schedules.create({ cron: '@daily', request: ask('Go.') }).catch((reason: unknown) => reason)
+  assert.ok(error instanceof AgentCoreError && error.details.errors?.[0]?.loc.join('.') === 'body.timezone', String(error))
+})

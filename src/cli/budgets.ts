@@ -1,11 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { type Budget, type Client, createClient } from '../../client/src/index.ts'
+import type { Budget, Client } from '../../client/src/index.ts'
 import { nanoPerUsd } from '../budgets/accounts.ts'
 import { toDecimal } from '../budgets/refusal.ts'
 import { budgetScopes, type BudgetScope, maxBudgetTokens, maxUsd } from '../configuration/budget-schema.ts'
-import { toFailure } from './chat/service-client.ts'
-import { readSettings } from './prepare.ts'
-import { reachService, readKey, toUrl, type ServiceOptions } from './running-service.ts'
+import type { ServiceOptions } from './running-service.ts'
+import { addServiceCommand, ask } from './service-command.ts'
 import { CommandFailure, type CommandContext, formatTable, print, type Terminal } from './terminal.ts'
 
 /** Adds commands that ask a running service what is spent, and change limits of budgets there. */
@@ -20,15 +19,6 @@ export function addBudgets(program: Command, { terminal }: CommandContext): void
 
 const subjectText = 'what has the limit, as "budgets list" shows it (default: the caller or tenant of the key)'
 
-/** A command with the options that name the service. */
-function addCommand(budgets: Command, text: string, description: string): Command {
-  return budgets
-    .command(text)
-    .description(description)
-    .option('--url <url>', 'address of a service (default: the service of DATA_DIR)', toUrl)
-    .option('--key <key>', 'an access key, or @FILE with a key (default: admin.key in DATA_DIR)')
-}
-
 interface ListOptions extends ServiceOptions {
   name?: string
   scope?: BudgetScope
@@ -37,7 +27,7 @@ interface ListOptions extends ServiceOptions {
 }
 
 function addList(budgets: Command, terminal: Terminal): void {
-  addCommand(budgets, 'list', 'List the current windows that the key may read.')
+  addServiceCommand(budgets, 'list', 'List the current windows that the key may read.')
     .option('--name <name>', 'only windows of this budget')
     .addOption(new Option('--scope <scope>', 'only budgets of this scope').choices(budgetScopes))
     .option('--session <id>', 'only windows of this session')
@@ -61,7 +51,11 @@ interface OverrideOptions extends ServiceOptions {
 }
 
 function addOverride(budgets: Command, terminal: Terminal): void {
-  addCommand(budgets, 'override <name>', 'Replace the limit of a budget until a time. The next model call counts with the new limit.')
+  addServiceCommand(
+    budgets,
+    'override <name>',
+    'Replace the limit of a budget until a time. The next model call counts with the new limit.',
+  )
     .option('--usd <amount>', 'the limit in USD', toUsd)
     .option('--tokens <count>', 'the limit in tokens', toTokens)
     .option('--until <time>', 'an ISO 8601 time with its zone (default: the end of the window)')
@@ -79,20 +73,11 @@ function addOverride(budgets: Command, terminal: Terminal): void {
 }
 
 function addClear(budgets: Command, terminal: Terminal): void {
-  addCommand(budgets, 'clear <name>', 'Restore the limit of agent.yaml.')
+  addServiceCommand(budgets, 'clear <name>', 'Restore the limit of agent.yaml.')
     .option('--subject <subject>', subjectText)
     .action(async (name: string, { subject, ...service }: ServiceOptions & { subject?: string }) => {
       print(terminal, `${describe(await ask(terminal, service, (client) => client.budgets.clear(name, subject)))}.`)
     })
-}
-
-async function ask<T>(terminal: Terminal, options: ServiceOptions, work: (client: Client) => Promise<T>): Promise<T> {
-  const settings = readSettings(terminal)
-  const { url, isOwn } = await reachService(options, settings)
-  const client = createClient({ baseUrl: url, accessKey: await readKey(options, settings, { terminal, isOwn }) })
-  return work(client).catch((error: unknown) => {
-    throw toFailure(error)
-  })
 }
 
 /** The end of the current window of a budget: the windows of all subjects end together. */

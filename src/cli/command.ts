@@ -14,6 +14,7 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   chat: async () => (await import('./chat.ts')).addChat,
   console: async () => (await import('./console.ts')).addConsole,
   keys: async () => (await import('./keys.ts')).addKeys,
+  schedules: async () => (await import('./schedules.ts')).addSchedules,
   budgets: async () => (await import('./budgets.ts')).addBudgets,
   config: async () => (await import('./config.ts')).addConfig,
   db: async () => (await import('./db.ts')).addDb,
