@@ -1,4 +1,5 @@
 import {
+  ClockIcon,
   CommentDiscussionIcon,
   CreditCardIcon,
   DependabotIcon,
@@ -66,6 +67,19 @@ export const screens: readonly Screen[] = [
     permissions: ['runs.read', 'runs.write', 'runs.approve'],
     navigation: { icon: ShieldCheckIcon, group: 'Use' },
     load: () => import('./approvals/page.tsx').then((page) => page.ApprovalsPage),
+  },
+  {
+    path: '/schedules',
+    title: 'Schedules',
+    permissions: ['schedules.read'],
+    navigation: { icon: ClockIcon, group: 'Use' },
+    load: () => import('./schedules/page.tsx').then((page) => page.SchedulesPage),
+  },
+  {
+    path: '/schedules/:id',
+    title: 'Schedule',
+    permissions: ['schedules.read'],
+    load: () => import('./schedules/schedule-page.tsx').then((page) => page.SchedulePage),
   },
   {
     path: '/tools/:name?',

@@ -8,6 +8,8 @@ export const permissionTexts: Readonly<Record<string, string>> = {
   'runs.approve': "Decide on other callers' calls",
   'tools.read': 'See tools',
   'tools.execute': 'Run tools without a chat',
+  'schedules.read': 'See schedules',
+  'schedules.write': 'Create, change and end schedules',
   'sub_agents.read': 'See sub-agents',
   'sub_agents.write': 'Create and delete sub-agents',
   'artifacts.read': 'Download files of the agent',

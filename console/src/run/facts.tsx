@@ -29,6 +29,11 @@ export function Facts({ runKey, run, summary }: { runKey: RunKey; run: Run; summ
       <Link href={`/chat/${encodeURIComponent(session)}`} className={styles.link}>
         Conversation
       </Link>
+      {summary?.schedule_id !== undefined && (
+        <Link href={`/schedules/${encodeURIComponent(summary.schedule_id)}`} className={styles.link}>
+          Schedule
+        </Link>
+      )}
       {summary?.config_version && (
         <Link href={`/runs?version=${encodeURIComponent(summary.config_version)}`} className={styles.link}>
           Version {summary.config_version.slice(0, 8)}

@@ -6,6 +6,10 @@ import { hrefOf, type Screen } from '../screens.tsx'
 const contents: Record<string, (signal: AbortSignal) => Promise<boolean>> = {
   '/sub-agents': async (signal) => (await client.request('GET', '/core/v1/chain/sub_agents', { signal })).sub_agents.length > 0,
   '/memories': async (signal) => (await client.request('GET', '/core/v1/memories', { query: { limit: 1 }, signal })).memories.length > 0,
+  '/schedules': async (signal) => {
+    const { schedules, enabled } = await client.request('GET', '/core/v1/schedules', { query: { limit: 1 }, signal })
+    return enabled || schedules.length > 0
+  },
   '/budgets': async (signal) => (await client.request('GET', '/core/v1/budgets', { query: { limit: 1 }, signal })).budgets.length > 0,
   '/deliveries': async (signal) =>
     (await client.request('GET', '/core/v1/callbacks', { query: { limit: 1 }, signal })).callbacks.length > 0,

@@ -1,0 +1,114 @@
+import { noRepetition, toCron, toRepetition, type Repetition } from './pattern.ts'
+import type { NewSchedule, Schedule, SchedulePatch } from './queries.ts'
+
+/** The fields of the form. Texts are as they were typed. */
+export interface Draft extends Repetition {
+  question: string
+  name: string
+  timezone: string
+  /** `2027-01-31T09:00` on the clocks of the browser. */
+  once: string
+  session: 'new' | 'same' | 'other'
+  overlap: NonNullable<NewSchedule['overlap']>
+  catchUp: Schedule['catch_up']['policy']
+  callbackUrl: string
+  jitter: number
+  pauseAfterFailures: number
+}
+
+export const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone
+
+export const newDraft: Draft = {
+  ...noRepetition,
+  question: '',
+  name: '',
+  timezone: browserZone,
+  once: '',
+  session: 'new',
+  overlap: 'skip',
+  catchUp: 'latest',
+  callbackUrl: '',
+  jitter: 0,
+  pauseAfterFailures: 5,
+}
+
+interface Message {
+  role: 'user' | 'assistant' | 'system'
+  content: string
+}
+
+const messagesOf = ({ request }: Schedule) => (request['messages'] ?? []) as Message[]
+
+/** The question of a schedule: its last message. */
+export function questionOf(schedule: Schedule): string {
+  return messagesOf(schedule).at(-1)?.content ?? ''
+}
+
+export function toDraft(schedule: Schedule): Draft {
+  const { name, cron, timezone, at, session, overlap, catch_up: catchUp, jitter, pause_after_failures: pauseAfterFailures } = schedule
+  const callbackUrl = schedule.request['callback_url']
+  return {
+    ...(cron === undefined ? { ...noRepetition, kind: 'once' as const } : toRepetition(cron)),
+    question: questionOf(schedule),
+    name,
+    timezone: timezone ?? browserZone,
+    once: at === undefined ? '' : toLocal(new Date(at)),
+    session: typeof session === 'string' ? session : 'other',
+    overlap,
+    catchUp: catchUp.policy,
+    callbackUrl: typeof callbackUrl === 'string' ? callbackUrl : '',
+    jitter,
+    pauseAfterFailures,
+  }
+}
+
+function toLocal(time: Date): string {
+  const two = (part: number) => String(part).padStart(2, '0')
+  const date = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-')
+  return `${date}T${two(time.getHours())}:${two(time.getMinutes())}`
+}
+
+/** True when the form may be sent. */
+export function isComplete(draft: Draft): boolean {
+  const hasTimes = draft.kind === 'once' ? !Number.isNaN(Date.parse(draft.once)) : toCron(draft) !== undefined
+  return hasTimes && draft.question.trim() !== ''
+}
+
+/** The times of a draft, as requests have them. */
+function timesOf(draft: Draft): Pick<NewSchedule, 'cron' | 'timezone' | 'at'> {
+  return draft.kind === 'once' ? { at: new Date(draft.once).toISOString() } : { cron: toCron(draft), timezone: draft.timezone }
+}
+
+function settingsOf({ name, session, overlap, catchUp, jitter, pauseAfterFailures }: Draft) {
+  const kept = session === 'other' ? {} : { session }
+  return { name: name.trim() || null, ...kept, overlap, catch_up: { policy: catchUp }, jitter, pause_after_failures: pauseAfterFailures }
+}
+
+function requestOf({ question, callbackUrl }: Draft, earlier: readonly Message[] = []) {
+  return { messages: [...earlier, { role: 'user' as const, content: question }], callback_url: callbackUrl.trim() || null }
+}
+
+export function toNewSchedule(draft: Draft): NewSchedule {
+  return { ...timesOf(draft), ...settingsOf(draft), request: requestOf(draft) }
+}
+
+/** The fields that differ from the schedule. What the form does not show stays. */
+export function toPatch(schedule: Schedule, draft: Draft): SchedulePatch {
+  const before = toDraft(schedule)
+  const earlier = messagesOf(schedule).slice(0, -1)
+  const noTimes = { cron: null, timezone: null, at: null }
+  const times = changesOf(timesOf(before), timesOf(draft))
+  const request = changesOf(requestOf(before, earlier), requestOf(draft, earlier))
+  return {
+    ...(times && { ...noTimes, ...timesOf(draft) }),
+    ...changesOf(settingsOf(before), settingsOf(draft)),
+    ...(request && { request }),
+  }
+}
+
+/** The fields of `after` that differ; undefined for none. */
+function changesOf<Fields extends object>(before: Fields, after: Fields): Partial<Fields> | undefined {
+  const old = new Map(Object.entries(before))
+  const changed = Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(old.get(name)))
+  return changed.length === 0 ? undefined : (Object.fromEntries(changed) as Partial<Fields>)
+}

@@ -1,0 +1,80 @@
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import type { Fire, NewSchedule, Schedule, SchedulePatch, VersionedSchedule } from '../../../client/src/index.ts'
+import { client } from '../api/client.ts'
+import { statusOf } from '../api/errors.ts'
+import { live } from '../api/query-client.ts'
+import { usePages } from '../parts/pages/use-pages.ts'
+
+export type { Fire, NewSchedule, Schedule, SchedulePatch, VersionedSchedule }
+
+const listKey = ['schedules'] as const
+
+/** The schedules of the caller, newest first; those of the tenant for administrators. */
+export function useSchedules() {
+  return usePages<Schedule>({
+    queryKey: listKey,
+    load: async (before, signal) => {
+      const { schedules, offset, has_more } = await client.schedules.list({ before }, { signal })
+      return { rows: schedules, offset, has_more }
+    },
+    idOf: ({ id }) => id,
+    isLive: true,
+  })
+}
+
+/** A schedule with the version that a change is based on. */
+export function useSchedule(id: string) {
+  return useQuery({ queryKey: ['schedule', id], queryFn: ({ signal }) => client.schedules.get(id, { signal }), ...live })
+}
+
+/** What has become of the times of a schedule, the newest time first. */
+export function useFires(id: string) {
+  return usePages<Fire>({
+    queryKey: ['schedule', id, 'fires'],
+    load: async (before, signal) => {
+      const { fires, offset, has_more } = await client.schedules.fires(id, { before }, { signal })
+      return { rows: fires, offset, has_more }
+    },
+    idOf: ({ scheduled_for: time, request_id: run }) => `${time} ${run ?? ''}`,
+    isLive: true,
+  })
+}
+
+const previewed = 5
+
+/** The next times of a pattern. A pattern that the service refuses is an error at once. */
+export function usePreview(cron: string | undefined, timezone: string) {
+  return useQuery({
+    queryKey: ['schedule preview', cron, timezone],
+    queryFn: async ({ signal }) => (await client.schedules.preview({ cron: cron!, timezone, count: previewed }, { signal })).occurrences,
+    enabled: cron !== undefined,
+    placeholderData: keepPreviousData,
+    retry: (count, error) => statusOf(error) !== 422 && count < 2,
+    staleTime: 30_000,
+  })
+}
+
+export interface ScheduleChange {
+  id: string
+  patch: SchedulePatch
+  /** The version that the change is based on. */
+  etag: string | undefined
+}
+
+/** Changes and actions. Each reads the list, the schedule and its history anew. */
+export function useScheduleMutations() {
+  const queryClient = useQueryClient()
+  const onSuccess = () =>
+    Promise.all([listKey, ['schedule'], ['holds']].map((queryKey) => queryClient.invalidateQueries({ queryKey, exact: false })))
+  return {
+    create: useMutation({ mutationFn: (schedule: NewSchedule) => client.schedules.create(schedule), onSuccess }),
+    change: useMutation({
+      mutationFn: ({ id, patch, etag }: ScheduleChange) => client.schedules.update(id, patch, { ifMatch: etag }),
+      onSuccess,
+    }),
+    pause: useMutation({ mutationFn: ({ id }: Schedule) => client.schedules.pause(id), onSuccess }),
+    resume: useMutation({ mutationFn: ({ id }: Schedule) => client.schedules.resume(id), onSuccess }),
+    trigger: useMutation({ mutationFn: ({ id }: Schedule) => client.schedules.trigger(id), onSuccess }),
+    end: useMutation({ mutationFn: ({ id }: Schedule) => client.schedules.delete(id), onSuccess }),
+  }
+}
