@@ -16,7 +16,7 @@ export function checkLimits({ history }: Facts, concurrency: ConcurrencyLimits):
 
 /** A client of OpenAI's interface that a budget refuses must not try again at once. */
 function checkRefusals(history: Facts['history']): string[] {
-  const refused = ofKind(history, 'completion').filter(({ status }) => status === 429)
+  const refused = ofKind(history, 'completion').filter(({ result }) => result === 'fail')
   const wrong = refused.filter(({ error }) => error !== 'insufficient_quota budget_exceeded false')
   return wrong.map(({ client, error }) => `${client}: a completion was refused with ${error}`)
 }

@@ -3,7 +3,8 @@ import { follow, sendChat, type NewChat } from './chat.ts'
 import { readRun } from './reads.ts'
 import { send, untilKnown, type Load } from './service.ts'
 
-const tries = 200
+/** Runs that have lost two processes are executed one after the other. */
+const patienceMs = 300_000
 
 /** Decides on a call or cancels the run, and waits for the end. `waits`: the id of the call; undefined for an asynchronous chat. */
 export async function decideOrCancel(chat: NewChat, waits: string | undefined, load: Load): Promise<void> {
@@ -42,7 +43,7 @@ async function waitForEnd(chat: NewChat, load: Load): Promise<void> {
 
 /** Polls an asynchronous chat for a call without approval; undefined where the run ends before. */
 async function findCall({ client, requestId }: NewChat, { caller, random }: Load): Promise<string | undefined> {
-  for (let n = 0; n < tries; n++, await sleep(100 + random() * 200)) {
+  for (const until = Date.now() + patienceMs; Date.now() < until; await sleep(100 + random() * 200)) {
     const { reply, result } = await readRun(caller, client, requestId)
     if (reply?.waits) return reply.waits
     const isOpen = reply && ['pending', 'running', 'interrupted'].includes(reply.state)

@@ -6,6 +6,8 @@ import { send, untilKnown, type Caller, type Load } from './service.ts'
 
 const kinds: readonly ChatKind[] = ['talk', 'talk', 'read', 'write']
 const modes: readonly ChatMode[] = ['json', 'stream', 'async']
+/** USD that pay for no call of the full length. */
+const usedUp = 0.002
 /** USD by which limits are raised: enough for some twenty calls of a run that waits, and for some seconds of all spenders. */
 const more = { extend: 0.003, override: 0.01 }
 
@@ -30,13 +32,13 @@ export async function pause(client: string, load: Load, administrator: Caller): 
   }
 }
 
-/** Raises the limit of callers whose budget is used up. No other client changes these limits. */
+/** Raises the limit of the spender some seconds after its budget is used up. No other client changes these limits. */
 export async function raiseLimits(client: string, { caller, random, isActive }: Load): Promise<void> {
   const budget = 'spenders'
   while (isActive()) {
     const { reply } = await send(caller, [client, 'read budgets', { budget }], { path: `/core/v1/budgets?name=${budget}` }, toWindows)
     const window = reply?.windows.find(({ subject }) => subject.endsWith(' spender'))
-    if (window) {
+    if (window && window.remaining < usedUp) {
       const usd = Number((window.usd + more.override).toFixed(9))
       const body = { subject: window.subject, limit: { usd }, until: window.resetsAt }
       const request = { method: 'PUT', path: `/core/v1/budgets/${budget}/override`, body }
@@ -49,11 +51,15 @@ export async function raiseLimits(client: string, { caller, random, isActive }: 
 interface BudgetView {
   subject: string
   limit: { usd: number }
+  remaining: { usd: number }
   resets_at: string
 }
 
 function toWindows({ budgets }: { budgets: BudgetView[] }) {
-  return { windows: budgets.map(({ subject, limit, resets_at: resetsAt }) => ({ subject, usd: limit.usd, resetsAt })) }
+  const toWindow = ({ subject, limit, remaining, resets_at: resetsAt }: BudgetView) => {
+    return { subject, usd: limit.usd, remaining: remaining.usd, resetsAt }
+  }
+  return { windows: budgets.map(toWindow) }
 }
 
 function newChat(client: string, n: number, among: readonly ChatMode[], random: () => number): NewChat {
@@ -68,7 +74,7 @@ async function complete(client: string, { caller }: Load): Promise<void> {
     const response = await fetch(`${caller.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${caller.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'agent', messages: [{ role: 'user', content: 'hi' }] }),
+      body: JSON.stringify({ model: 'agent-core', messages: [{ role: 'user', content: 'hi' }] }),
       signal: AbortSignal.timeout(60_000),
     })
     const { error } = (await response.json()) as { error?: { type: string; code: string } }
@@ -78,7 +84,8 @@ async function complete(client: string, { caller }: Load): Promise<void> {
   })
 }
 
-const patienceMs = 120_000
+/** Runs that have lost two processes are executed one after the other. */
+const patienceMs = 300_000
 const unended = ['pending', 'running', 'interrupted']
 
 /** Follows a run to its end. Where the run waits for the budget, its limit is raised, or the wait is refused. */

@@ -47,7 +47,7 @@ export interface Kinds {
   cancel: { args: { requestId: string }; reply: { state: string } }
   decide: { args: { requestId: string; callId: string; decision: 'approve' | 'reject' }; reply: object }
   completion: { args: { caller: string }; reply: object }
-  'read budgets': { args: { budget: string }; reply: { windows: { subject: string; usd: number; resetsAt: string }[] } }
+  'read budgets': { args: { budget: string }; reply: { windows: { subject: string; usd: number; remaining: number; resetsAt: string }[] } }
   override: { args: { budget: string; usd: number }; reply: object }
   'decide budget': { args: { requestId: string; decision: 'extend' | 'reject' }; reply: object }
   'read configuration': { args: object; reply: { version: string; value: string } }
