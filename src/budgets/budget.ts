@@ -83,6 +83,12 @@ export interface Reservation {
   createdAt: number
 }
 
+/** A reservation that the begin of a run has made for the first model call of the run, and the windows with the reservation. */
+export interface HeldAhead {
+  reservation: Reservation
+  states: readonly AccountState[]
+}
+
 /** Replaces a reservation by what the attempt did cost. */
 export interface Settlement {
   /** The id of the reservation. */

@@ -1,10 +1,11 @@
 import { type BudgetSpent, metered, meteredEmbedder } from '../agent/meter.ts'
 import type { AgentParts } from '../configuration/agent.ts'
-import { accountsOf, nanoPerUsd } from './accounts.ts'
-import type { Account, AccountState, Amount, BudgetStore, Payer, Settlement } from './budget.ts'
+import { accountsOf } from './accounts.ts'
+import type { Account, AccountState, Amount, BudgetStore, HeldAhead, Payer, Reservation, Settlement } from './budget.ts'
 import { inputTokens, mostOf } from './estimate.ts'
+import { type BudgetFigures, KnownWindows } from './known-windows.ts'
 import { type Held, leastOutput, Meter, type MeterDeps, StoreClock } from './meter.ts'
-import { canPay, leftIn, refuse } from './refusal.ts'
+import { canPay, refuse } from './refusal.ts'
 import { reachState } from '../states.ts'
 
 /** The agent whose budgets and prices apply. */
@@ -15,10 +16,18 @@ type Helpers = Pick<AgentParts, 'small' | 'embedder'>
 
 /** The budgets of the service. Call none of these for an agent without `budgets`. */
 export interface Budgets {
-  /** The meter of a run under a fence; of work outside of runs with the fence 0, whose attempts are settled one by one. */
-  open(payer: Payer & { fence: number }, agent: Priced): Meter
-  /** Why a new run may not begin: a budget cannot pay a short answer to `question`. */
-  refusalOf(payer: Payer, agent: Priced, question: string): Promise<BudgetSpent | undefined>
+  /**
+   * The meter of a run under a fence; of work outside of runs with the fence 0, whose attempts are settled one by one. `held`: what the begin of
+   * the run has held for its first call.
+   */
+  open(payer: Payer & { fence: number }, agent: Priced, held?: HeldAhead): Meter
+  /** Why a new run may not begin: a budget cannot pay a short answer to `question`. A promise where the database has to be asked. */
+  refusalOf(payer: Payer, agent: Priced, question: string): Promise<BudgetSpent | undefined> | undefined
+  /**
+   * What the begin of a new run may hold for the first model call: as much as the first calls of earlier runs have held. Undefined where that
+   * would be a large part of what is left, or is not known: then the call itself holds what is needed.
+   */
+  reserveAhead(payer: Payer, agent: Priced): Reservation | undefined
   /** The models of an agent for work outside of runs, whose calls `payer` pays for. May be called for an agent without `budgets`. */
   modelsFor(payer: Payer, agent: Priced & Helpers): Helpers
 }
@@ -31,102 +40,64 @@ export interface MeasuredBudgets extends Budgets {
   readonly refusals: ReadonlyMap<string, number>
 }
 
-export interface BudgetsOptions extends Omit<MeterDeps, 'clock' | 'store' | 'keep' | 'keepCost' | 'find' | 'settle' | 'onRefused'> {
+export interface BudgetsOptions extends Pick<MeterDeps, 'holder' | 'newId' | 'adminTenant'> {
   store: BudgetStore
   now(): number
   /** Called when a warning could not be stored; the next call of the window tries again. */
   onFault(error: unknown): void
 }
 
-/** Spent and reserved amounts in the current windows of a budget, in one unit. */
-export interface BudgetFigures extends Record<'spent' | 'reserved', number> {
-  budget: string
-  unit: 'USD' | 'tokens'
-}
-
-/** Milliseconds for which a state from an answer of the database serves to admit a run. */
-const freshMs = 1000
-/** States of windows that are kept in memory. */
-const maxKnown = 10_000
-
 /** Most names in the counts: a configuration has at most 20, and may change without end. */
 const maxNames = 200
 
-/** A window with so much of its limit left admits a run without a question to the database: the run's first call asks anyhow. */
-const ampleShare = 0.1
+/** The part of a difference by which the amount of first calls becomes smaller, with each smaller call. */
+const forgetting = 1 / 16
 
 export function createBudgets({ store, now, onFault, ...deps }: BudgetsOptions): MeasuredBudgets {
   const clock = new StoreClock(now)
-  const known = new Map<string, KnownWindow>()
+  const known = new KnownWindows(now)
   const refusals = new Map<string, number>()
-  /** Settlements that failed without a database, by tenant: the next settlement of the tenant repeats these. */
-  const unpaid = new Map<string, Settlement[]>()
+  const settle = createRetriedSettle(store, onFault)
+  /** The most that the first model call of a run may cost, nearly the largest of the newest runs, by configuration. */
+  const firstCalls = new WeakMap<Priced['config'], Amount>()
 
   function keep({ tenant }: Payer, accounts: readonly Account[], states: readonly AccountState[]): void {
-    const at = now()
+    known.keep(tenant, accounts, states)
     for (const [index, state] of states.entries()) {
       const account = accounts[index]!
-      known.set(nameOf(tenant, account), { account, state, latest: state, at })
       // Warnings are stored beside the call, without a wait.
       if (isWarningDue(account, state)) store.warn(tenant, { account, state, at: clock.now() }).catch(onFault)
     }
-    for (const name of known.keys()) {
-      if (known.size <= maxKnown) break
-      known.delete(name)
-    }
   }
 
-  function keepCost(tenant: string, { accounts, amount }: Held, cost: Amount): void {
-    for (const account of accounts) {
-      const entry = known.get(nameOf(tenant, account))
-      if (!entry) continue
-      const { spent, reserved } = entry.latest
-      entry.latest = {
-        ...entry.latest,
-        spent: { nanoUsd: spent.nanoUsd + cost.nanoUsd, tokens: spent.tokens + cost.tokens },
-        reserved: { nanoUsd: reserved.nanoUsd - amount.nanoUsd, tokens: reserved.tokens - amount.tokens },
-      }
-    }
-  }
-
-  function open(payer: Payer & { fence: number }, agent: Priced): Meter {
+  function open(payer: Payer & { fence: number }, agent: Priced, held?: HeldAhead): Meter {
     const { tenant } = payer
+    if (held) keep(payer, held.reservation.accounts, held.states)
     const kept = {
       keep: (accounts: readonly Account[], states: readonly AccountState[]) => keep(payer, accounts, states),
-      keepCost: (held: Held, cost: Amount) => keepCost(tenant, held, cost),
-      find: (account: Account) => known.get(nameOf(tenant, account))?.latest,
+      keepCost: (one: Held, cost: Amount) => known.keepCost(tenant, one, cost),
+      find: (account: Account) => known.find(tenant, account),
       settle: (one: Settlement) => void settle(tenant, one),
+      learn: (amount: Amount) => firstCalls.set(agent.config, grow(firstCalls.get(agent.config), amount)),
       onRefused,
     }
-    return new Meter(payer, planOf(agent), { ...deps, store, clock, ...kept })
-  }
-
-  async function settle(tenant: string, settlement: Settlement): Promise<void> {
-    const due = [...(unpaid.get(tenant) ?? []), settlement]
-    unpaid.delete(tenant)
-    try {
-      await store.settle(tenant, due)
-    } catch (error) {
-      unpaid.set(tenant, [...(unpaid.get(tenant) ?? []), ...due])
-      reachState('budget-unpaid')
-      onFault(error)
-    }
-  }
-
-  function isAmple(tenant: string, account: Account, least: Amount): boolean {
-    const entry = known.get(nameOf(tenant, account))
-    if (!entry || entry.at < now() - freshMs) return false
-    const { state } = entry
-    const left = leftIn(state)
-    return (
-      canPay(state, least) &&
-      (['nanoUsd', 'tokens'] as const).every((part) => (left[part] ?? Infinity) > (state.limit[part] ?? 0) * ampleShare)
-    )
+    return new Meter(payer, planOf(agent), { ...deps, store, clock, ...kept }, held?.reservation)
   }
 
   function onRefused(budget: string): void {
     const name = refusals.has(budget) || refusals.size < maxNames ? budget : 'other'
     refusals.set(name, (refusals.get(name) ?? 0) + 1)
+  }
+
+  /** The answer of the database to a new run. */
+  async function ask(payer: Payer, accounts: readonly Account[], least: Amount): Promise<BudgetSpent | undefined> {
+    const states = await store.look(payer.tenant, accounts)
+    keep(payer, accounts, states)
+    const index = states.findIndex((state) => !canPay(state, least))
+    if (index === -1) return undefined
+    onRefused(accounts[index]!.budget)
+    reachState('budget-refused-run')
+    return refuse(accounts[index]!, states[index]!, least, clock.now())
   }
 
   return {
@@ -139,63 +110,61 @@ export function createBudgets({ store, now, onFault, ...deps }: BudgetsOptions):
       return { small: small && metered(small, meter), embedder: embedder && meteredEmbedder(embedder, meter) }
     },
 
-    async refusalOf(payer, agent, question) {
+    refusalOf(payer, agent, question) {
       const accounts = accountsOf(agent.config.budgets ?? [], payer, clock.now())
       const { config, model, findPrices } = agent
       // At least the question and the system prompt are sent; tools, memories and earlier turns come on top, and are known to the first call.
       const request = { system: config.instructions, messages: [{ role: 'user' as const, text: question }], tools: [] }
       const least = mostOf(inputTokens(request), leastOutput, findPrices(model.name))
-      if (accounts.every((account) => isAmple(payer.tenant, account, least))) return undefined
-      const states = await store.look(payer.tenant, accounts)
-      keep(payer, accounts, states)
-      const index = states.findIndex((state) => !canPay(state, least))
-      if (index === -1) return undefined
-      onRefused(accounts[index]!.budget)
-      reachState('budget-refused-run')
-      return refuse(accounts[index]!, states[index]!, least, clock.now())
+      return accounts.every((account) => known.isAmple(payer.tenant, account, least)) ? undefined : ask(payer, accounts, least)
     },
 
-    figures(names) {
-      const at = clock.now()
-      const current = [...known.values()].filter(({ account: { budget, resetsAt = Infinity } }) => at < resetsAt && names.includes(budget))
-      return [...Map.groupBy(current, ({ account }) => account.budget)].flatMap(([budget, windows]) => toFigures(budget, windows))
+    reserveAhead(payer, { config }) {
+      const { budgets = [] } = config
+      const amount = firstCalls.get(config)
+      // The session of a new run is not known yet.
+      if (!amount || budgets.some(({ scope }) => scope === 'session')) return undefined
+      const createdAt = clock.now()
+      const accounts = accountsOf(budgets, payer, createdAt)
+      const { tenant, owner = '', requestId = '' } = payer
+      const isSmall = accounts.length > 0 && accounts.every((account) => known.hasManyTimes(tenant, account, amount))
+      if (!isSmall) return undefined
+      return { id: deps.newId(), tenant, owner, requestId, fence: 1, holder: deps.holder, accounts, amount, createdAt }
     },
+
+    figures: (names) => known.figures(names, clock.now()),
 
     refusals,
   }
 }
 
-interface KnownWindow {
-  account: Account
-  /** An answer of the database, by which runs are admitted. */
-  state: AccountState
-  /** The answer with the costs of later attempts. */
-  latest: AccountState
-  /** Epoch milliseconds of the answer of the database. */
-  at: number
+/** Settles one by one. What failed without a database is repeated by the next settlement of the tenant. */
+function createRetriedSettle({ settle }: Pick<BudgetStore, 'settle'>, onFault: BudgetsOptions['onFault']) {
+  const unpaid = new Map<string, Settlement[]>()
+  return async (tenant: string, settlement: Settlement): Promise<void> => {
+    const due = [...(unpaid.get(tenant) ?? []), settlement]
+    unpaid.delete(tenant)
+    try {
+      await settle(tenant, due)
+    } catch (error) {
+      unpaid.set(tenant, [...(unpaid.get(tenant) ?? []), ...due])
+      reachState('budget-unpaid')
+      onFault(error)
+    }
+  }
 }
 
-function toFigures(budget: string, windows: readonly KnownWindow[]): BudgetFigures[] {
-  const sum = (part: 'spent' | 'reserved', unit: keyof Amount) => windows.reduce((total, { latest }) => total + latest[part][unit], 0)
-  const has = (unit: keyof Amount) => windows.some(({ state }) => state.limit[unit] !== undefined)
-  const usd = {
-    budget,
-    unit: 'USD' as const,
-    spent: sum('spent', 'nanoUsd') / nanoPerUsd,
-    reserved: sum('reserved', 'nanoUsd') / nanoPerUsd,
-  }
-  const tokens = { budget, unit: 'tokens' as const, spent: sum('spent', 'tokens'), reserved: sum('reserved', 'tokens') }
-  return [...(has('nanoUsd') ? [usd] : []), ...(has('tokens') ? [tokens] : [])]
+/** The larger of both, in each part, or a little less than before. */
+function grow(before: Amount | undefined, amount: Amount): Amount {
+  if (!before) return amount
+  const next = (old: number, newest: number) => (newest >= old ? newest : Math.ceil(old - (old - newest) * forgetting))
+  return { nanoUsd: next(before.nanoUsd, amount.nanoUsd), tokens: next(before.tokens, amount.tokens) }
 }
 
 function isWarningDue({ warnAt }: Account, { limit, spent, reserved, isWarned }: AccountState): boolean {
   if (warnAt === undefined || isWarned) return false
   const { nanoUsd = Infinity, tokens = Infinity } = limit
   return spent.nanoUsd + reserved.nanoUsd >= nanoUsd * warnAt || spent.tokens + reserved.tokens >= tokens * warnAt
-}
-
-function nameOf(tenant: string, { budget, subject, windowStart }: Pick<Account, 'budget' | 'subject' | 'windowStart'>): string {
-  return JSON.stringify([tenant, budget, subject, windowStart])
 }
 
 function planOf({ config, findPrices }: Priced) {

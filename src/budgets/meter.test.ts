@@ -103,8 +103,16 @@ function setUp({ budgets = [budget({ usd: 1 })], prices = () => cheap, clock = (
     adminTenant: 'default',
   })
   const config = { budgets, limits: { reserve_output_tokens: 8192 } }
-  const meter = opened.open(payer, { config, findPrices: prices, model } as unknown as Parameters<typeof opened.open>[1])
-  return { meter, held, settled, spent, warned }
+  const agent = { config, findPrices: prices, model } as unknown as Parameters<typeof opened.open>[1]
+  const meter = opened.open(payer, agent)
+  /** Begins another run, whose store holds the reservation of the begin. */
+  async function begin() {
+    const reservation = opened.reserveAhead(payer, agent)
+    const reserved = reservation && (await store.reserve(reservation))
+    const states = reserved && 'states' in reserved && reserved.isHeld ? reserved.states : undefined
+    return opened.open(payer, agent, reservation && states && { reservation, states })
+  }
+  return { meter, begin, held, settled, spent, warned }
 }
 
 test('the length of an answer that is sent is what was held: of the request, else of the model, else the default', async () => {
@@ -254,4 +262,46 @@ test('after a refused pause the meter stops instead of pausing again, and pays f
   const tools = [{ name: 'add', description: '', schema: {}, effect: 'read' as const }]
   await assert.rejects(rich.meter.hold(model, request({ tools })), meter.rejected)
   assert.ok(await rich.meter.hold(model, request()))
+})
+
+test('the begin of a run holds what first calls cost, and the first call holds nothing more', async () => {
+  const { meter, begin, held } = setUp({ budgets: [budget({ tokens: 1_000_000 })] })
+  await meter.hold(model, request())
+  const run = await begin()
+  assert.deepEqual([held.length, held[1]?.amount.tokens], [2, 8292])
+  const call = await run.hold(model, request({ options: { maxOutputTokens: 1000 } }))
+  assert.deepEqual([held.length, call.held.tokens, call.request.options?.maxOutputTokens], [2, 8292, 1000])
+  call.end({ reply: replyOf(used(100, 7)) }, 0)
+  await run.hold(model, request())
+  assert.deepEqual([held.length, run.due()], [3, [{ id: held[1]?.id, cost: { nanoUsd: 121_000, tokens: 107 } }]])
+})
+
+test('a first call that costs more than the begin has held holds its own amount, and the next commit releases the other', async () => {
+  const { meter, begin, held } = setUp({ budgets: [budget({ tokens: 1_000_000 })] })
+  await meter.hold(model, request())
+  const run = await begin()
+  const call = await run.hold(model, request({ options: { maxOutputTokens: 9000 } }))
+  assert.deepEqual([held.length, call.held.tokens], [3, 9100])
+  assert.deepEqual(run.due(), [{ id: held[1]?.id, cost: { nanoUsd: 0, tokens: 0 } }])
+})
+
+test('a commit before the first call releases what the begin has held, and the call holds its own amount', async () => {
+  const { meter, begin, held } = setUp({ budgets: [budget({ tokens: 1_000_000 })] })
+  await meter.hold(model, request())
+  const run = await begin()
+  assert.equal(run.due().length, 1)
+  await run.hold(model, request())
+  assert.equal(held.length, 3)
+})
+
+test('where much of the budget is used up, or the session has a budget, the begin of a run holds nothing', async () => {
+  for (const budgets of [
+    [budget({ tokens: 100_000 })],
+    [budget({ tokens: 1_000_000 }), budget({ tokens: 1 }, { name: 's', scope: 'session' })],
+  ]) {
+    const { meter, begin, held } = setUp({ budgets })
+    await meter.hold(model, request())
+    await begin()
+    assert.equal(held.length, 1)
+  }
 })

@@ -13,7 +13,7 @@ import type {
 import type { Budget } from '../configuration/budget-schema.ts'
 import type { FindPrices } from '../configuration/model-schema.ts'
 import { accountsOf, nanoPerUsd } from './accounts.ts'
-import type { Account, AccountState, Amount, BudgetStore, Limit, Payer, Settlement } from './budget.ts'
+import type { Account, AccountState, Amount, BudgetStore, Limit, Payer, Reservation, Settlement } from './budget.ts'
 import { amountOf, inputTokens, keepCount, mostOf, outputWithin, textTokens } from './estimate.ts'
 import { type BudgetReader, canPay, leftIn, mayRead, refuse, toDecimal } from './refusal.ts'
 import { reachState } from '../states.ts'
@@ -51,17 +51,16 @@ export interface MeterDeps {
   adminTenant: string
   /** Called when a budget cannot pay for a call. */
   onRefused(budget: string): void
+  /** Receives the most that the first model call of a new run may cost. */
+  learn(amount: Amount): void
   /** Settles an attempt that no commit of a run settles. Must not throw. */
   settle(settlement: Settlement): void
 }
 
 /** What is held for an attempt. */
-export interface Held {
-  /** The id of the reservation. */
-  id: string
-  accounts: readonly Account[]
-  amount: Amount
-}
+export type Held = Pick<Reservation, 'id' | 'accounts' | 'amount'>
+
+const nothing: Amount = { nanoUsd: 0, tokens: 0 }
 
 /** The clock of the database, as far as its answers have shown. */
 export class StoreClock {
@@ -90,11 +89,16 @@ export class Meter implements ModelMeter {
   private readonly payer: Payer & { fence: number }
   private readonly plan: MeterPlan
   private readonly deps: MeterDeps
+  /** What the begin of the run has held for the first model call. */
+  private ahead: Held | undefined
+  private isNew: boolean
 
-  constructor(payer: Payer & { fence: number }, plan: MeterPlan, deps: MeterDeps) {
+  constructor(payer: Payer & { fence: number }, plan: MeterPlan, deps: MeterDeps, ahead?: Held) {
     this.payer = payer
     this.plan = plan
     this.deps = deps
+    this.ahead = ahead
+    this.isNew = payer.fence === 1
   }
 
   async hold(model: Model, request: ModelRequest): Promise<PaidAttempt> {
@@ -103,22 +107,25 @@ export class Meter implements ModelMeter {
     const input = inputTokens(request)
     const { maxOutputTokens, reasoningTokens: asked = model.reasoningTokens ?? 0 } = request.options ?? {}
     const configured = model.maxOutputTokens ?? this.plan.reserveOutputTokens
-    const most = Math.max(mostOutput, configured)
-    const reasoningTokens = Math.min(most, model.reasoningBeside?.(request.options) ?? asked)
-    const wanted = Math.min(most, maxOutputTokens ?? configured)
+    const longest = Math.max(mostOutput, configured)
+    const reasoningTokens = Math.min(longest, model.reasoningBeside?.(request.options) ?? asked)
+    const wanted = Math.min(longest, maxOutputTokens ?? configured)
     const least = Math.min(wanted, leastOutput)
     let output = wanted
-    const held = await this.holdAmount({
-      most: () => mostOf(input, output + reasoningTokens, prices),
-      least: mostOf(input, least + reasoningTokens, prices),
-      shrink: (left) => {
-        output = Math.min(output, outputWithin(left, input, prices) - reasoningTokens)
-        return output >= least
-      },
-    })
+    const most = () => mostOf(input, output + reasoningTokens, prices)
+    const held =
+      this.takeAhead(most) ??
+      (await this.holdAmount({
+        most,
+        least: mostOf(input, least + reasoningTokens, prices),
+        shrink: (left) => {
+          output = Math.min(output, outputWithin(left, input, prices) - reasoningTokens)
+          return output >= least
+        },
+      }))
     return {
       request: { ...request, options: { ...request.options, maxOutputTokens: output } },
-      held: toPaid(mostOf(input, output + reasoningTokens, prices)),
+      held: toPaid(held.amount),
       end: ({ reply, error }, received) => {
         if (reply && reply.usage.input > 0) keepCount(request, reply.usage)
         const usage = usageOf({ reply, error, input, output: output + reasoningTokens, received })
@@ -129,6 +136,28 @@ export class Meter implements ModelMeter {
         return toPaid(settlement.cost)
       },
     }
+  }
+
+  /** The reservation of the begin, where it is enough for the first call. Otherwise the next commit releases that reservation. */
+  private takeAhead(most: () => Amount): Held | undefined {
+    if (!this.isNew) return undefined
+    this.isNew = false
+    const amount = most()
+    this.deps.learn(amount)
+    const { ahead } = this
+    if (!ahead || ahead.amount.nanoUsd < amount.nanoUsd || ahead.amount.tokens < amount.tokens) return undefined
+    this.ahead = undefined
+    return ahead
+  }
+
+  /** What the next commit settles. Nothing is held ahead from then on. */
+  due(): readonly Settlement[] {
+    if (this.ahead) {
+      this.deps.keepCost(this.ahead, nothing)
+      this.unsettled = [...this.unsettled, { id: this.ahead.id, cost: nothing }]
+      this.ahead = undefined
+    }
+    return this.unsettled
   }
 
   /** Forgets what is settled now. */
@@ -143,7 +172,7 @@ export class Meter implements ModelMeter {
     const held = await this.holdAmount({ most: () => amount, least: amount, shrink: () => false })
     return {
       end: (tokens, isFree = false) => {
-        const cost = tokens === undefined ? (isFree ? { nanoUsd: 0, tokens: 0 } : amount) : amountOf({ input: tokens, output: 0 }, prices)
+        const cost = tokens === undefined ? (isFree ? nothing : amount) : amountOf({ input: tokens, output: 0 }, prices)
         this.deps.keepCost(held, cost)
         this.deps.settle({ id: held.id, cost })
       },
@@ -152,7 +181,7 @@ export class Meter implements ModelMeter {
 
   /** Settles what no commit will settle: the run has gone to another process, or could not be stored. */
   settleRest(): void {
-    for (const settlement of this.unsettled) this.deps.settle(settlement)
+    for (const settlement of this.due()) this.deps.settle(settlement)
     this.unsettled = []
   }
 
@@ -168,7 +197,7 @@ export class Meter implements ModelMeter {
       const reservation = { id, tenant, owner, requestId, fence, holder, accounts, amount, createdAt }
       const reserved = await store.reserve(reservation).catch((error: unknown) => {
         // The answer of the database may be lost after the commit, and the call is not made.
-        this.deps.settle({ id, cost: { nanoUsd: 0, tokens: 0 } })
+        this.deps.settle({ id, cost: nothing })
         throw error
       })
       if ('now' in reserved) {
@@ -179,7 +208,7 @@ export class Meter implements ModelMeter {
       }
       this.deps.keep(accounts, reserved.states)
       if (reserved.isHeld) return { id, accounts, amount }
-      if (this.unsettled.length > 0) {
+      if (this.due().length > 0) {
         reachState('budget-settled-first')
         await this.settleNow()
         continue

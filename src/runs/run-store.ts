@@ -11,7 +11,7 @@ import type { TraceRecord } from './trace/recorder.ts'
 import type { ChatRequest, EndedStatus, Operation, RunKey, RunStatus, Unstored } from './run.ts'
 import type { MessageStore } from './steering/run-messages.ts'
 import { reachState } from '../states.ts'
-import type { Settlement } from '../budgets/budget.ts'
+import type { HeldAhead, Reservation, Settlement } from '../budgets/budget.ts'
 
 /**
  * Port: storage of runs and of the messages of sessions. Each function is one transaction, durable when the promise resolves. Direct tool
@@ -208,6 +208,8 @@ export interface NewRun extends RunKey {
   /** Number of messages, at least 1, that the session must have, without another run. Absent: any. */
   afterMessages?: number
   unstored?: Unstored
+  /** For the first model call. A store may begin the run without the reservation, and does so where an account cannot pay. */
+  reservation?: Reservation | undefined
 }
 
 /** The event of an async run. */
@@ -237,6 +239,8 @@ export interface Turn {
   windowStart: number
   /** Summary of the messages before `windowStart`. */
   summary?: RunningSummary
+  /** The reservation of the new run, where the begin has held it. */
+  held?: HeldAhead
 }
 
 /** Summary of the turns before the window of a session. */

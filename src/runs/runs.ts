@@ -71,7 +71,7 @@ export function createRuns(dependencies: RunsDependencies): Runs {
   const readers = createReaders({ locate, registry, live, remote, intake })
   const interrupted = createInterruptedRuns({ store, adoption, mutex, intake, jobs })
   const asyncRuns = createAsyncRuns({ store, adoption, mutex, intake, jobs, agent, now, newId, onFault })
-  const toNewRun = createToNewRun({ attachments, intake, holder, now, newId })
+  const toNewRun = createToNewRun({ attachments, budgets, intake, holder, now, newId })
   const steering = createSteering({ store, registry, mutex, bus, now })
   const cancellation = createCancellation({ store, locate, registry, mutex, adoption, asyncRuns, interrupted, bus, now, sleep })
 

@@ -149,6 +149,15 @@ export interface SyncConnection {
   rows<R>(sql: string, parameters: readonly unknown[]): R[]
   /** Executes a statement without `returning`, and returns the number of changed rows. `returning` costs as much as the insert of a row. */
   change(sql: string, parameters: readonly unknown[]): number
+  /** Defers changes of the open transaction to its end, or to its next statement by `execute`. */
+  defer(changes: Deferred): void
+}
+
+/** Changes that the statements of many units add up. */
+export interface Deferred {
+  write(): void
+  /** Called after `write`, and instead of `write` when the transaction is rolled back. */
+  forget(): void
 }
 
 /** Like `statement`, for `SyncConnection.rows`. */

@@ -198,7 +198,7 @@ test('series are read from covering indexes, newest first, without a sort', asyn
 
 test('the end of a simple chat writes no entry of the lists of runs', async () => {
   const updates: string[] = []
-  const connection: SyncConnection = { rows: () => [], change: (sql) => updates.push(sql) }
+  const connection: SyncConnection = { rows: () => [], change: (sql) => updates.push(sql), defer: () => assert.fail() }
   const byStep = { begin: () => assert.fail(), finish: () => assert.fail() }
   const chat = createSqliteChat(database.db, { unit: async (work) => work(connection) }, byStep)
   await chat.finish({ ...caller, requestId: 'r' }, 1, endOf({ session: 's', messageIndex: 0, messageCount: 1, windowStart: 0 }))

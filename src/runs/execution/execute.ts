@@ -27,7 +27,7 @@ export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise
   const progress = emptyProgress(turn)
   const begunAt = deps.now()
   deps.observer?.started(run)
-  if (run.agent.config.budgets) run.meter = deps.budgets.open(payerOf(run, turn), run.agent)
+  if (run.agent.config.budgets) run.meter = deps.budgets.open(payerOf(run, turn), run.agent, turn.held)
   let error: ErrorBody | undefined
   try {
     if (run.agent.tools.settling() || run.request.filters.length > 0) await requireTools(run)

@@ -117,8 +117,9 @@ export async function storeNext(
 }
 
 /** What model calls did cost since the last commit; undefined for nothing. */
-export function settlementsOf({ unsettled }: Meter): Settlements {
-  return unsettled.length > 0 ? unsettled : undefined
+export function settlementsOf(meter: Meter): Settlements {
+  const due = meter.due()
+  return due.length > 0 ? due : undefined
 }
 
 /** True where there is progress since the last checkpoint. */

@@ -139,10 +139,10 @@ function createFindOrBegin(dependencies: OpenDependencies): FindOrBegin {
     }
     const admitting = admission.refuseRun(caller, load)
     // A chat waits here only in the rare case of a question to the store.
-    const { budgets: limits } = target.agent.config
-    const refusal =
-      (admitting instanceof Promise ? await chat.times.during('queue', () => admitting) : admitting) ??
-      (limits && (await chat.times.during('store', () => budgets.refusalOf(payerOf(chat, target), target.agent, questionIn(chat)))))
+    const overload = admitting instanceof Promise ? await chat.times.during('queue', () => admitting) : admitting
+    const { agent } = target
+    const asking = agent.config.budgets && !overload && budgets.refusalOf(payerOf(chat, target), agent, questionIn(chat))
+    const refusal = overload ?? (asking ? await chat.times.during('store', () => asking) : undefined)
     // A repeat is never refused, and not checked again, because files and tools may have changed since.
     const { responseSchema, clientTools } = chat.request
     const hasSchemas = Boolean(responseSchema ?? clientTools)
@@ -197,6 +197,7 @@ function refuseOther(run: Pick<LiveRun, 'operation' | 'bodyHash' | 'sessionId'>,
 
 interface NewRunDependencies {
   attachments: Attachments
+  budgets: Pick<Budgets, 'reserveAhead'>
   intake: Pick<Intake, 'nextArrival'>
   /** Id of the local process. */
   holder: string
@@ -207,8 +208,9 @@ interface NewRunDependencies {
 /** Checks the attachments of a chat, and makes the run that is to be stored. `run` is to be launched where the store has begun the run. */
 export type ToNewRun = (chat: NewChat, target: OpenTarget) => Promise<{ run: LiveRun; newRun: NewRun }>
 
-export function createToNewRun({ attachments, intake, holder, now, newId }: NewRunDependencies): ToNewRun {
-  return async (chat, { key, sessionId, agent, event, roles }) => {
+export function createToNewRun({ attachments, budgets, intake, holder, now, newId }: NewRunDependencies): ToNewRun {
+  return async (chat, target) => {
+    const { key, sessionId, agent, event, roles } = target
     const scope = { caller: key, agent, filters: chat.request.filters }
     const checked = chat.attachments && (await attachments.check(chat.attachments, scope, chat.at))
     // The schema of agent.yaml becomes a part of the request: a change of the configuration does not change the answer of a run.
@@ -239,6 +241,7 @@ export function createToNewRun({ attachments, intake, holder, now, newId }: NewR
       ...(chat.notifications ? { notifications: chat.notifications } : {}),
       ...(chat.afterMessages === undefined ? {} : { afterMessages: chat.afterMessages }),
       ...(chat.unstored ? { unstored: chat.unstored } : {}),
+      ...(agent.config.budgets && !event ? { reservation: budgets.reserveAhead(payerOf(chat, target), agent) } : {}),
     }
     return { run, newRun }
   }

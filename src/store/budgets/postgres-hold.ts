@@ -1,5 +1,5 @@
 import type { Database } from '../database.ts'
-import { toColumns, type BudgetStateRow, type Hold } from './windows.ts'
+import { toColumns, toStates, type BudgetStateRow, type Hold } from './windows.ts'
 
 /** SQLSTATE of a division by zero, with which the statement undoes itself. */
 const divisionByZero = '22012'
@@ -26,7 +26,7 @@ export function holdOnServer({ forTenant }: Pick<Database, 'forTenant'>): Hold {
       ...[tenant, id, owner, requestId, fence, holder, createdAt],
     ]
     try {
-      return (await forTenant(tenant).write.execute<BudgetStateRow>(statement, values)).rows
+      return toStates(accounts, (await forTenant(tenant).write.execute<BudgetStateRow>(statement, values)).rows, createdAt)
     } catch (error) {
       if (error instanceof Error && (error as { code?: unknown }).code === divisionByZero) return undefined
       throw error

@@ -2,7 +2,7 @@ import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { Settlement } from '../../budgets/budget.ts'
 import { paramsOf, query, syncChange, syncRows, type Connection, type Database, type Param, type SyncConnection } from '../database.ts'
 import type { BudgetReservationRow, Tables } from '../tables.ts'
-import type { WindowKey } from './windows.ts'
+import { createOpenWindowAt } from './sqlite-windows.ts'
 
 /** Which reservations are settled, and at what cost each. */
 interface Closing {
@@ -125,28 +125,15 @@ function toJson(costs: readonly Settlement[]): string {
 }
 
 type Closed = Pick<BudgetReservationRow, 'tenant' | 'id'>
-type Counted = WindowKey & Record<'cost' | 'used' | 'held' | 'tokensHeld' | 'over' | 'tokensOver', number>
 
 /** Settles the attempts of a run on SQLite, for a unit of work that runs all of its statements at once. */
 export function createSettleAtOnce(database: Kysely<Tables>) {
+  const openWindowAt = createOpenWindowAt(database)
   const find = syncRows(database, (db, param: Param<Closed>) =>
     db
       .selectFrom('budget_reservations')
       .select(['window_tenant', 'budget', 'subject', 'window_start', 'amount', 'tokens'])
       .where((is) => is.and(paramsOf(param, ['tenant', 'id']))),
-  )
-  const count = syncChange(database, (db, param: Param<Counted>) =>
-    db
-      .updateTable('budget_windows')
-      .set(({ eb }) => ({
-        spent: eb('spent', '+', param('cost')),
-        tokens_spent: eb('tokens_spent', '+', param('used')),
-        reserved: eb('reserved', '-', param('held')),
-        tokens_reserved: eb('tokens_reserved', '-', param('tokensHeld')),
-        overrun: eb('overrun', '+', param('over')),
-        tokens_overrun: eb('tokens_overrun', '+', param('tokensOver')),
-      }))
-      .where((is) => is.and(paramsOf(param, ['tenant', 'budget', 'subject', 'window_start']))),
   )
   const remove = syncChange(database, (db, param: Param<Closed>) =>
     db.deleteFrom('budget_reservations').where((is) => is.and(paramsOf(param, ['tenant', 'id']))),
@@ -156,9 +143,14 @@ export function createSettleAtOnce(database: Kysely<Tables>) {
     for (const { id, cost } of settlements) {
       const rows = find(connection, { tenant, id })
       for (const { window_tenant, amount, tokens, ...window } of rows) {
-        const over = { over: Math.max(0, cost.nanoUsd - amount), tokensOver: Math.max(0, cost.tokens - tokens) }
-        const amounts = { cost: cost.nanoUsd, used: cost.tokens, held: amount, tokensHeld: tokens, ...over }
-        count(connection, { tenant: window_tenant, ...window, ...amounts })
+        openWindowAt(connection, { tenant: window_tenant, ...window }).add({
+          spent: cost.nanoUsd,
+          tokens_spent: cost.tokens,
+          reserved: -amount,
+          tokens_reserved: -tokens,
+          overrun: Math.max(0, cost.nanoUsd - amount),
+          tokens_overrun: Math.max(0, cost.tokens - tokens),
+        })
       }
       if (rows.length > 0) remove(connection, { tenant, id })
     }

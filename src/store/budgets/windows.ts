@@ -34,6 +34,14 @@ export function toState({ limit, ...account }: Account, row: BudgetStateRow | un
   }
 }
 
+/** The states of accounts in their order. */
+export function toStates(accounts: readonly Account[], rows: readonly BudgetStateRow[], now: number): AccountState[] {
+  return accounts.map((account) => {
+    const row = rows.find(({ budget, subject }) => budget === account.budget && subject === account.subject)
+    return toState(account, row, now)
+  })
+}
+
 export type BudgetStateRow = Selectable<BudgetWindowRow>
 
 function toOverride(row: BudgetStateRow, now: number): AccountState['override'] {
@@ -51,8 +59,8 @@ export function whereWindow({ tenant, budget, subject, window_start }: WindowKey
   return { tenant, budget, subject, window_start }
 }
 
-/** Holds an amount on all accounts. Resolves to the windows; undefined where an account cannot pay or has ended: then nothing has changed. */
-export type Hold = (reservation: Reservation) => Promise<BudgetStateRow[] | undefined>
+/** Holds an amount on all accounts. Resolves to their states; undefined where an account cannot pay or has ended: then nothing has changed. */
+export type Hold = (reservation: Reservation) => Promise<AccountState[] | undefined>
 
 /** A row for each account. */
 export function toReservationRows({ accounts, amount, createdAt, ...reservation }: Reservation): BudgetReservationRow[] {

@@ -2,6 +2,7 @@ import { sql, type Kysely } from 'kysely'
 import type { Begun, NewRun, RunStore, Turn } from '../../runs/run-store.ts'
 import { syncChange, syncRows, type EmbeddedDatabase, type Param, type SyncConnection } from '../database.ts'
 import { createSettleAtOnce } from '../budgets/settle.ts'
+import { createHoldAtOnce } from '../budgets/sqlite-hold.ts'
 import {
   endedRunValues,
   isSimpleBegin,
@@ -43,6 +44,7 @@ class NotSimple extends Error {}
 export function createSqliteChat(db: Kysely<Tables>, { unit }: Pick<EmbeddedDatabase, 'unit'>, byStep: ChatStore): ChatStore {
   const statements = { ...beginStatements(db), ...endStatements(db) }
   const settle = createSettleAtOnce(db)
+  const hold = createHoldAtOnce(db)
 
   async function begin(newRun: NewRun, onCommitted?: (turn: Turn) => void): Promise<Begun> {
     if (!isSimpleBegin(newRun)) return byStep.begin(newRun, onCommitted)
@@ -57,7 +59,7 @@ export function createSqliteChat(db: Kysely<Tables>, { unit }: Pick<EmbeddedData
 
   /** Inserts a run into a new session, or a free session that has messages. Undefined for any other session, which is not changed. */
   function insert(connection: SyncConnection, newRun: NewRun): Turn | undefined {
-    const { tenant, sessionKey, shortName, messages } = newRun
+    const { tenant, sessionKey, shortName, messages, reservation } = newRun
     let turn: Turn = { session: sessionKey, messageIndex: 0, messageCount: 1, windowStart: 0 }
     if (statements.insertSession(connection, { ...newRun, shortName: toText(shortName), messages: 1 }) === 0) {
       const [session] = statements.findSession(connection, newRun)
@@ -71,7 +73,8 @@ export function createSqliteChat(db: Kysely<Tables>, { unit }: Pick<EmbeddedData
     if (statements.insertRun(connection, { ...toNewRunRow(newRun), session, status: 'running', message_index: idx }) === 0)
       throw new NotSimple()
     statements.insertMessage(connection, { tenant, session, idx, ...toMessageRow(messages[0]!) })
-    return turn
+    const states = reservation && hold(connection, reservation)
+    return states ? { ...turn, held: { reservation, states } } : turn
   }
 
   async function finish(...end: Parameters<RunStore['finish']>) {

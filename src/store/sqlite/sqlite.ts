@@ -3,7 +3,8 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { Kysely, SqliteDialect } from 'kysely'
 import { waitForStore } from '../../concurrency/phase-times.ts'
 import { makeDataDir, makePrivate } from './data-dir.ts'
-import type { Database, Connection, SyncConnection } from '../database.ts'
+import type { Database, Connection, Deferred } from '../database.ts'
+import { type UnitConnection, writeDeferred } from './deferred.ts'
 import { tableJobs } from '../jobs/sqlite-jobs.ts'
 import { migrate } from '../migrations/migrate.ts'
 import { toStoreError } from './faults.ts'
@@ -82,7 +83,8 @@ interface PreparedStatement {
 }
 
 /** A connection with a cache of prepared statements, because preparing costs more than running. */
-function connect(database: DatabaseSync): Connection & SyncConnection {
+function connect(database: DatabaseSync): UnitConnection {
+  const pending: Deferred[] = []
   const prepared = new Map<string, PreparedStatement>()
   function prepare(sql: string): PreparedStatement {
     const statement = database.prepare(sql)
@@ -94,6 +96,7 @@ function connect(database: DatabaseSync): Connection & SyncConnection {
   return {
     // `async` turns throws into rejections, as with any other database.
     async execute(sql, parameters) {
+      if (pending.length > 0) writeDeferred(pending)
       const { statement, hasRows } = find(sql)
       const bound = parameters as SQLInputValue[]
       if (hasRows) return { rows: statement.all(...bound) as never, changes: 0 }
@@ -101,6 +104,8 @@ function connect(database: DatabaseSync): Connection & SyncConnection {
     },
     rows: (sql, parameters) => find(sql).statement.all(...(parameters as SQLInputValue[])) as never,
     change: (sql, parameters) => Number(find(sql).statement.run(...(parameters as SQLInputValue[])).changes),
+    defer: (changes) => void pending.push(changes),
+    pending,
   }
 }
 

@@ -6,14 +6,18 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createUnits } from './units.ts'
-import type { Connection, SyncConnection } from '../database.ts'
+import type { Deferred } from '../database.ts'
+import type { UnitConnection } from './deferred.ts'
 
-function connect(database: DatabaseSync): Connection & SyncConnection {
+function connect(database: DatabaseSync): UnitConnection {
+  const pending: Deferred[] = []
   const rows = (sql: string, parameters: readonly unknown[]) => database.prepare(sql).all(...(parameters as SQLInputValue[])) as never
   return {
     execute: async (sql, parameters) => ({ rows: rows(sql, parameters), changes: 0 }),
     rows,
     change: (sql, parameters) => Number(database.prepare(sql).run(...(parameters as SQLInputValue[])).changes),
+    defer: (changes) => void pending.push(changes),
+    pending,
   }
 }
 

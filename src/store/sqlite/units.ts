@@ -4,6 +4,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { waitForStore } from '../../concurrency/phase-times.ts'
+import { forgetDeferred, type UnitConnection, writeDeferred } from './deferred.ts'
 import { CommitUnknown, type Connection, type SyncConnection, type UnitOptions } from '../database.ts'
 import { isBusy, isDiskFault, toStoreError } from './faults.ts'
 
@@ -38,7 +39,8 @@ const gatherMs = 2
  * settles when its commit is durable. When the disk refuses a commit, its units are tried again, each alone. When that takes too long, a sync
  * fails, or another process holds the database for longer than `limitMs`, every unit of the group is rejected.
  */
-export function createUnits(database: DatabaseSync, connection: Connection & SyncConnection, { sync, limitMs }: Surroundings = {}) {
+export function createUnits(database: DatabaseSync, connection: UnitConnection, { sync, limitMs }: Surroundings = {}) {
+  const { pending } = connection
   const isLoopBusy = createLoopLoad()
   let waiting: PendingUnit[] = []
   let flushing: Promise<void> | undefined
@@ -96,10 +98,12 @@ export function createUnits(database: DatabaseSync, connection: Connection & Syn
           const result = hasSavepoints ? runUnderSavepoint(database, connection, work) : work(connection)
           results.push(result instanceof Promise ? await result : result)
         }
+        if (pending.length > 0) writeDeferred(pending)
       } catch (error) {
         // The rollback of the transaction undoes a single unit. When SQLite itself ended the transaction (disk full), the whole group is lost.
         if (group.length === 1 || !database.isTransaction) throw error
         database.exec('rollback')
+        forgetDeferred(pending)
         // Savepoints cost a fifth of a unit, and are needed only when a unit throws.
         return await commitAll(group, true)
       }
@@ -107,6 +111,7 @@ export function createUnits(database: DatabaseSync, connection: Connection & Syn
       syncing = sync?.()
       return results
     } finally {
+      if (pending.length > 0) forgetDeferred(pending)
       if (database.isOpen && database.isTransaction) rollBack(database)
     }
   }
@@ -141,13 +146,15 @@ class Undone {
   }
 }
 
-async function runUnderSavepoint(database: DatabaseSync, connection: Connection & SyncConnection, work: Work): Promise<unknown> {
+async function runUnderSavepoint(database: DatabaseSync, connection: UnitConnection, work: Work): Promise<unknown> {
   database.exec('savepoint unit')
   try {
     const result = await work(connection)
+    writeDeferred(connection.pending)
     database.exec('release unit')
     return result
   } catch (error) {
+    forgetDeferred(connection.pending)
     if (!database.isTransaction) throw error
     database.exec('rollback to unit; release unit')
     return new Undone(error)
