@@ -11,6 +11,7 @@ const migrations: Record<string, () => Promise<Migration>> = {
   '0034-budgets': () => import('./0034-budgets.ts'),
   '0035-schedules': () => import('./0035-schedules.ts'),
   '0036-steering': () => import('./0036-steering.ts'),
+  '0037-light-reservations': () => import('./0037-light-reservations.ts'),
 }
 
 export const migrationNames: readonly string[] = Object.keys(migrations)
