@@ -94,9 +94,13 @@ function watchOwners(stack: AsyncDisposableStack, { store, hasProvider, isEnable
     if (isEnabled()) owners = new Set((await store.providerOwners()).map(callerKey))
   }
 
-  const renewNow = () => void renew().catch((err: unknown) => log.warn({ err }, 'The roles of owners of schedules could not be renewed'))
-  renewNow()
-  stack.adopt(setInterval(renewNow, watchEveryMs).unref(), clearInterval)
+  const renewNow = () => renew().catch((err: unknown) => log.warn({ err }, 'The roles of owners of schedules could not be renewed'))
+  void renewNow()
+  const timer = setInterval(() => void renewNow(), watchEveryMs).unref()
+  stack.defer(async () => {
+    clearInterval(timer)
+    await renewNow()
+  })
   return {
     seen({ permissions: _, ...identity }) {
       if (identity.issuer !== ownIssuer && owners.has(callerKey(identity))) seen.set(callerKey(identity), identity)

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test, type TestContext } from 'node:test'
+import { openDatabase } from '../../src/store/open.ts'
+import { openRunInsert } from '../../src/store/runs/runs.ts'
+import { createScheduleStore } from '../../src/store/schedules/schedules.ts'
 import { until } from '../fixtures/async-client.ts'
+import { startIdentityProvider } from '../fixtures/identity-provider.ts'
 import { startClock } from '../fixtures/schedule-clock.ts'
 import { createClient, type Client, type Reply } from '../fixtures/service-client.ts'
 import { startService, type ServiceOptions } from '../fixtures/service.ts'
@@ -16,7 +20,8 @@ async function start(t: TestContext, options: ServiceOptions = {}) {
   const clock = startClock(beginning)
   const service = await startService(t, { script: { text: ['Four.'] }, scheduleClock: clock.clock, ...options })
   // The clock of the schedules is ahead of that of the keys.
-  const as: typeof service.as = (who) => service.as({ expiresInSeconds: 40_000_000, ...who })
+  const { as: withKey } = service
+  const as: typeof withKey = (who) => withKey({ expiresInSeconds: 40_000_000, ...who })
   const client = await as()
   const create = async (body: object, by = client) => {
     const reply = await by.request('POST', path, { body: { ...daily, ...body } })
@@ -28,7 +33,7 @@ async function start(t: TestContext, options: ServiceOptions = {}) {
     clock.set(time)
     await wake(client)
   }
-  return { ...service, client, as, clock, create, goTo }
+  return Object.assign(service, { client, as, clock, create, goTo })
 }
 
 /** A change of any schedule makes the engine look at all. */
@@ -366,7 +371,7 @@ test('a caller has no more schedules than the configuration allows; ended ones d
   await create({})
 })
 
-test('a role without `chat` fires nothing, and a rate limit or a used up budget refuses a time with its reason', async (t) => {
+test('a used up budget refuses a time with its reason, and the next time is tried', async (t) => {
   const budgets = [{ name: 'night', scope: 'caller', window: 'day', limit: { tokens: 0 }, match: { operations: ['schedule'] } }]
   const { client, create, goTo, model } = await start(t, { config: { budgets } })
   const { id } = await create({})
@@ -376,6 +381,63 @@ test('a role without `chat` fires nothing, and a rate limit or a used up budget 
   assert.equal((await read(client, id)).next_at, '2026-12-02T09:00:00Z')
   assert.equal(model.requests.length, 0)
   assert.equal((await client.chat('2 + 2?')).status, 200, 'the budget counts schedules alone')
+})
+
+test('a fire counts as a request of its owner: over the rate limit, its time is refused', async (t) => {
+  const { client, as, create, clock } = await start(t, { config: { access: { rate_limits: { user: { requests_per_minute: 2 } } } } })
+  const admin = await as({ sub: 'boss', roles: ['admin'] })
+  const { id } = await create({})
+  const fireAt = async (time: string, count: number) => {
+    clock.set(time)
+    await wake(admin)
+    return (await untilFires(admin, id, count))[0]
+  }
+  assert.equal((await fireAt('2026-12-01T09:00:00Z', 1)).outcome, 'started')
+  const { outcome, reason } = await fireAt('2026-12-02T09:00:00Z', 2)
+  assert.deepEqual([outcome, reason], ['refused', 'rate_limited'])
+  assert.equal((await client.request('GET', path)).status, 429)
+})
+
+test('a callback URL that is not permitted any more refuses the time', async (t) => {
+  const { create, client, settings, goTo, model } = await start(t)
+  const { id } = await create({})
+  const database = await openDatabase(settings)
+  const store = createScheduleStore(database, openRunInsert(database))
+  const schedule = (await store.find('default', id))!
+  await store.change(schedule, ({ request }) => ({ changes: { request: { ...request, callbackUrl: 'http://127.0.0.1:1/' } } }))
+  await database.close()
+  await goTo('2026-12-01T09:00:00Z')
+  const [{ outcome, reason }] = await untilFires(client, id, 1)
+  assert.deepEqual([outcome, reason, model.requests.length], ['refused', 'callback_url', 0])
+})
+
+test('runs have the roles that the identity provider has last stated for the owner, for 30 days', async (t) => {
+  const provider = await startIdentityProvider(t)
+  const service = await start(t, { environment: provider.environment })
+  const admin = await service.as({ sub: 'boss', roles: ['admin'] })
+  const eveWith = async (roles: string[]) => createClient(service.url, await provider.token({ sub: 'eve', tenant: 'default', roles }))
+  const ids = []
+  for (const name of ['first', 'second']) ids.push((await service.create({ name }, await eveWith(['user']))).id)
+  const [first, second] = ids as [string, string]
+  await admin.request('POST', `${path}/${second}/pause`)
+  const fireAt = async (time: string, count: number) => {
+    const boss = await service.as({ sub: 'boss', roles: ['admin'] })
+    service.clock.set(time)
+    await wake(boss)
+    return (await untilFires(boss, first, count))[0]
+  }
+  assert.equal((await fireAt('2026-12-01T09:00:00Z', 1)).outcome, 'started', 'the token may have expired since')
+  await service.restart()
+  const now = await eveWith(['viewer'])
+  assert.equal((await now.request('GET', path)).status, 200)
+  await service.restart()
+  const { outcome, reason } = await fireAt('2026-12-02T09:00:00Z', 2)
+  assert.deepEqual([outcome, reason], ['refused', 'forbidden'])
+  const away = await fireAt('2027-01-01T09:00:00Z', 3)
+  assert.deepEqual([away.outcome, away.reason], ['refused', 'owner_away'])
+  const boss = await service.as({ sub: 'boss', roles: ['admin'] })
+  const { status, pause_reason: why } = await read(boss, first)
+  assert.deepEqual([status, why], ['paused', 'owner_away'])
 })
 
 test('copied images reach the model, and headers of the creator do not', async (t) => {
