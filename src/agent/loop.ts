@@ -74,7 +74,7 @@ export async function answerTurns(loop: Loop): Promise<EndReason> {
  */
 export async function turns(loop: Loop, turnOptions: TurnOptions, upTo?: number): Promise<Turn | undefined> {
   const { inbox, maxIterations } = loop.options
-  const takesMessages = turnOptions.label === 'answer' && inbox !== undefined
+  const takesMessages = turnOptions.label === 'answer' && !turnOptions.isPlanned && inbox !== undefined
   for (;;) {
     if (takesMessages && inbox.isWaiting) await deliverWaiting(loop)
     if (loop.callsMade >= (upTo ?? loop.callLimit)) return undefined

@@ -24,6 +24,8 @@ export interface TurnOptions {
   mayCall: boolean
   /** True: the model is not told of tools at all, which makes the request shorter. */
   isBare?: true
+  /** True: messages of people are not delivered before the turn ends, because they change a plan. */
+  isPlanned?: true
 }
 
 export interface Turn {

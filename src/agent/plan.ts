@@ -116,7 +116,7 @@ async function close(loop: Loop, position: PlanPosition): Promise<EndReason> {
   const { options } = loop
   const isDone = position.plan !== undefined && (position.ended >= position.plan.length || position.hasFailed)
   if (position.ended === 0) return await answerTurns(loop)
-  const turn = await turns(loop, { label: 'answer', mayCall: false })
+  const turn = await turns(loop, { label: 'answer', mayCall: false, isPlanned: true })
   if (!turn) return 'max_iterations'
   return !isDone && loop.callsMade === options.maxIterations && turn.finish === 'stop' ? 'max_iterations' : turn.finish
 }
