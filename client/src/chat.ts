@@ -2,13 +2,13 @@ import { answerCalls, withTools, type ClientTools } from './client-tools.ts'
 import { AgentCoreError } from './error.ts'
 import { newId } from './ids.ts'
 import type { CallOptions, Reply, RequestOptions, Schema } from './operation.ts'
-import { createAttempts, withDefaults, type RetryOptions } from './retry.ts'
+import { repeat, withDefaults, type RetryOptions } from './retry.ts'
 import { resumeRun } from './stream/resume-run.ts'
 import { createRunStream, type RunStream, type StreamOptions } from './stream/run-stream.ts'
 import type { Transport } from './transport.ts'
 
-/** A chat. The last of its `messages` is the question. */
-export type ChatRequest = Schema<'ChatRequest'>
+/** A chat. The last of its `messages` is the question. A message to a run that goes on is sent with `runs.steer`. */
+export type ChatRequest = Omit<Schema<'ChatRequest'>, 'on_busy'> & { on_busy?: 'queue' | 'reject' | 'cancel_running' | null }
 
 /** The answer of a chat with the ids of run and session. If calls wait for approval, the answer is incomplete. */
 export type ChatAnswer = Reply<'POST', '/core/v1/chain'> & { request_id: string; session_id: string }
@@ -118,15 +118,4 @@ function callsIn(body: Reply<'POST', '/core/v1/chain'>): Schema<'ClientToolCalls
 function toHeaders({ requestId, sessionId }: ChatIds, { session_id: ownId }: { session_id?: string | null }) {
   const newSession = requestId === undefined ? newId() : undefined
   return { 'request-id': requestId ?? newId(), 'session-id': sessionId ?? ownId ?? newSession }
-}
-
-async function repeat<T>(send: () => Promise<T>, options: RetryOptions, signal: AbortSignal | undefined): Promise<T> {
-  const attempts = createAttempts(options, signal)
-  for (;;) {
-    try {
-      return await send()
-    } catch (error) {
-      await attempts.waitAfter(error)
-    }
-  }
 }

@@ -12,7 +12,19 @@ export type { Budget, BudgetFilter, BudgetOverride, BudgetPage, Budgets } from '
 export type { Configuration, ConfigurationFields, Configurations, ConfigurationUpdate, UpdateOptions } from './resources/configuration.ts'
 export type { AccessKey, CreatedKey, KeyPage, KeyRequest, Keys } from './resources/keys.ts'
 export type { Memories, Memory, MemoryFilter, MemoryPage } from './resources/memories.ts'
-export type { Feedback, FollowOptions, OwnerOptions, Run, RunFilter, RunPage, Runs, RunTrace } from './resources/runs.ts'
+export type {
+  AcceptedMessage,
+  Feedback,
+  FollowOptions,
+  OwnerOptions,
+  Run,
+  RunFilter,
+  RunMessages,
+  RunPage,
+  Runs,
+  RunTrace,
+  SteerOptions,
+} from './resources/runs.ts'
 export type {
   ChangeScheduleOptions,
   CreateScheduleOptions,

@@ -51,8 +51,8 @@ type ReplyOf<R> = R extends { content: infer C }
 
 type Replies<O> = O extends { responses: infer All } ? All[Extract<keyof All, 200 | 201 | 202 | 204 | 206>] : never
 
-/** Body of the 2xx replies of a path. */
-export type Reply<M extends Method, P extends PathOf<M>> = ReplyOf<Replies<Operation<M, P>>>
+/** Body of the 2xx replies of a path. A chat with `on_busy: 'steer'` may have the reply of `runs.steer` instead. */
+export type Reply<M extends Method, P extends PathOf<M>> = Exclude<ReplyOf<Replies<Operation<M, P>>>, Schema<'SteeredChat'>>
 
 /** The query of a path. */
 export type Query<M extends Method, P extends PathOf<M>> = Parameters<Operation<M, P>, 'query'>

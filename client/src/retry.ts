@@ -91,3 +91,15 @@ function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
     signal?.addEventListener('abort', stop, { once: true })
   })
 }
+
+/** Sends a request again after failures that may pass. */
+export async function repeat<T>(send: () => Promise<T>, options: RetryOptions, signal: AbortSignal | undefined): Promise<T> {
+  const attempts = createAttempts(options, signal)
+  for (;;) {
+    try {
+      return await send()
+    } catch (error) {
+      await attempts.waitAfter(error)
+    }
+  }
+}

@@ -379,3 +379,21 @@ test('schedules: one is previewed, created once, changed unless another change c
   const error = await client.schedules.create({ cron: '@daily', request: ask('Go.') }).catch((reason: unknown) => reason)
   assert.ok(error instanceof AgentCoreError && error.details.errors?.[0]?.loc.join('.') === 'body.timezone', String(error))
 })
+
+test('runs.steer: a message is sent once, and is listed with its delivery', async (t) => {
+  const look = gatedTool('look')
+  const { client } = await start(t, { tools: [look.tool], script: [callOf('look'), { text: 'Done.' }] })
+  const reply = client.chat(ask('Go.'), { requestId: 'r1' })
+  await look.entered
+  const accepted = await client.runs.steer('r1', 'Shorter.', { messageId: 'm1' })
+  assert.deepEqual(accepted, { message_id: 'm1', position: 1 })
+  assert.deepEqual(await client.runs.steer('r1', 'Shorter.', { messageId: 'm1' }), accepted)
+  look.open()
+  await reply
+  const { messages } = await client.runs.messages('r1')
+  assert.deepEqual(
+    messages.map(({ message, delivered_to }) => [message, delivered_to]),
+    [['Shorter.', 'r1']],
+  )
+  assert.equal(await typeOf(client.runs.steer('r1', 'Late.')), '409 RunEnded')
+})

@@ -11,6 +11,7 @@ import {
   FenceLost,
   SessionMoved,
   runGone,
+  sessionBusy,
   sessionInterrupted,
   type Accepted,
   type Begun,
@@ -57,6 +58,7 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
       throw sessionInterrupted(run.sessionId, session.activeRun)
     if (run.afterMessages !== undefined && (session.activeRun !== undefined || session.messages.length !== run.afterMessages))
       throw new SessionMoved(run.sessionId)
+    if (run.rejectsBusy && session.activeRun !== undefined) throw sessionBusy(run.sessionId)
     if (eventKey) this.events.set(eventKey, { requestId: run.requestId, sessionId: run.sessionId })
     const isFree = session.activeRun === undefined
     if (isFree) session.activeRun = run.requestId
@@ -184,6 +186,14 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
   }
 
   openMessages = async (key: RunKey): Promise<WaitingMessage[]> => structuredClone(this.openOf(key))
+
+  findMessage = async ({ tenant, owner }: Owner, id: string) =>
+    structuredClone(this.messages.find((sent) => sent.tenant === tenant && sent.owner === owner && sent.id === id))
+
+  activeRun = async ({ tenant, owner }: Owner, sessionId: string): Promise<RunKey | undefined> => {
+    const requestId = this.sessionOf({ tenant, owner, sessionId }).activeRun
+    return requestId === undefined ? undefined : { tenant, owner, requestId }
+  }
 
   messagesTo = async ({ tenant, owner, requestId }: RunKey): Promise<SentMessage[]> =>
     structuredClone(this.messages.filter((sent) => sent.tenant === tenant && sent.owner === owner && sent.requestId === requestId))

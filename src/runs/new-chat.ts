@@ -25,6 +25,8 @@ export interface NewChat {
   times: PhaseTimes
   /** Present where the chat continues a free session with this number of messages; otherwise `SessionMoved` is thrown. */
   afterMessages?: number
+  /** True where the chat is refused while another run has the session. */
+  rejectsBusy?: true
   /** Absent: the run is kept. */
   unstored?: Unstored
   /** Position of the chat in the HTTP request, for the `loc` of validation errors. */

@@ -51,6 +51,8 @@ export interface RunPage extends RunFilters {
 
 export interface ListedRun extends RunKey {
   sessionId: string
+  /** The run whose undelivered message this run answers. */
+  continues: string | undefined
   operation: Operation
   status: RunStatus
   /** Epoch milliseconds. */
@@ -98,6 +100,7 @@ export interface ListedRunView {
   tool_errors: number
   error_type: string | null
   config_version: string | null
+  continues?: string
 }
 
 export interface RunListView {
@@ -143,6 +146,7 @@ function toListedRunView(run: ListedRun, showsInput: boolean): ListedRunView {
     tool_errors: hasEnded ? run.toolErrors : 0,
     error_type: hasEnded ? (run.error?.details?.error_type ?? null) : null,
     config_version: run.configVersion ?? null,
+    ...(run.continues === undefined ? {} : { continues: run.continues }),
   }
 }
 

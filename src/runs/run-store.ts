@@ -171,6 +171,11 @@ export function sessionInterrupted(sessionId: string, requestId: string): Servic
   )
 }
 
+/** The error for a chat that does not wait for its session. */
+export function sessionBusy(sessionId: string): ServiceError {
+  return new ServiceError('session_busy', `Session ${sessionId} is busy with another request.`, { retryAfter: 1 })
+}
+
 export interface NewMessage {
   role: 'human' | 'ai'
   content: string
@@ -207,6 +212,8 @@ export interface NewRun extends RunKey {
   notifications?: readonly NotificationConfig[]
   /** Number of messages, at least 1, that the session must have, without another run. Absent: any. */
   afterMessages?: number
+  /** True where the run is refused while another run has the session. */
+  rejectsBusy?: true
   unstored?: Unstored
   /** For the first model call. A store may begin the run without the reservation, and does so where an account cannot pay. */
   reservation?: Reservation | undefined

@@ -19,6 +19,7 @@ import { createRemoteRuns, type RemoteRuns } from './ownership/remote/remote-run
 import type { TailStore } from './ownership/remote/tail.ts'
 import { createSessionQueue } from './ownership/session-queue.ts'
 import { createSteering, type Steering } from './steering/steering.ts'
+import { createWhenBusy, type WhenBusy } from './steering/when-busy.ts'
 
 export interface RunsDependencies extends RunPorts {
   agent: CurrentAgent
@@ -44,6 +45,8 @@ export interface Runs extends Pick<InterruptedRuns, 'decide' | 'expire' | 'yield
   observe: RemoteRuns['observe']
   /** Sends a message to a run that goes on. */
   steer: Steering['send']
+  /** Acts for a chat that does not want to wait for its session. */
+  whenBusy: WhenBusy
   /** Unended runs of the local process. */
   load(): Pick<Load, 'total' | 'countUnended'>
   /** Callers of the local unended runs, once for each run. */
@@ -129,6 +132,7 @@ export function createRuns(dependencies: RunsDependencies): Runs {
     yieldWait: interrupted.yieldWait,
     ...cancellation,
     steer: steering.send,
+    whenBusy: createWhenBusy({ store, steering, cancel: cancellation.cancel }),
     load: () => ({ total: registry.count(), countUnended: () => registry.unended().length }),
     running: () => registry.unended().map(({ key }) => key),
     counts() {

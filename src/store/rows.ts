@@ -149,8 +149,8 @@ export function newRunValues(param: Param<NewRunColumns>) {
 }
 
 /** True when a run has no event, images, files, notifications, condition or several messages, and is stored for longer than a retry. */
-export function isSimpleBegin({ messages, event, images, files, notifications, afterMessages, unstored }: NewRun): boolean {
-  return messages.length === 1 && !event && !images && !files && !notifications && afterMessages === undefined && !unstored
+export function isSimpleBegin({ messages, event, images, files, notifications, afterMessages, rejectsBusy, unstored }: NewRun): boolean {
+  return messages.length === 1 && !event && !images && !files && !notifications && afterMessages === undefined && !rejectsBusy && !unstored
 }
 
 /** The columns that the end of a run sets, beside `error`: the metrics of a run have a column of that name too. */

@@ -73,6 +73,16 @@ test('a message that arrives in a tool call is read behind its result, once, and
   const [sent] = (await client.request('GET', '/core/v1/runs/r1/messages')).body.messages
   assert.deepEqual([sent.message_id, sent.delivered_to, sent.delivered_at !== null], [id, 'r1', true])
   assert.deepEqual(errorOf(await send(client, 'Late.')), [409, 'RunEnded'])
+  const trace = async (query = '') => (await client.request('GET', `/core/v1/runs/r1/trace${query}`)).body.spans
+  const spans: any[] = await trace()
+  const part = spans.find(({ kind }) => kind === 'message')
+  assert.deepEqual([part.id, part.attributes.message], [`message:${id}`, 'Only the North.'])
+  const models = spans.filter(({ kind }) => kind === 'model')
+  const [asked] = (await trace(`?span=${models[1].id}`)).filter(({ messages }: any) => messages)
+  assert.deepEqual(
+    asked.messages.map(({ role, content }: any) => (role === 'user' ? content : role)),
+    ['Go.', 'assistant', 'tool', 'Only the North.'],
+  )
   const next = await client.chat('And now?', { 'session-id': 's1' })
   assert.equal(next.status, 200, next.text)
   assert.deepEqual(rolesOf(model.requests[2]!), ['Go.', 'assistant', 'tool', 'Only the North.', 'assistant', 'And now?'])
@@ -166,4 +176,43 @@ test('messages are refused to others, beyond ten that wait, and beyond 16,000 ch
   look.open()
   await reply
   assert.equal((await messagesOf(client)).filter(([role]: string[]) => role === 'human').length, 11)
+})
+
+test('a chat of a busy session waits, is refused, steers the run, or cancels it, as on_busy says', async (t) => {
+  const { client, look, as } = await start(t, { script: [callOf('look'), { text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }] })
+  const ask = (content: string, on_busy: string, id: string, more: object = {}, who = client) =>
+    who.chat({ messages: [{ role: 'user', content }], on_busy, ...more }, { 'session-id': 's1', 'request-id': id })
+  const reply = client.chat('Go.', ids)
+  await look.started
+  assert.deepEqual(errorOf(await ask('x', 'reject', 'r2')), [409, 'SessionBusy'])
+  const steered = await ask('Shorter.', 'steer', 'r3')
+  assert.deepEqual([steered.status, steered.body], [202, { request_id: 'r1', message_id: 'r3', position: 1 }])
+  const streamed = await client.stream(
+    { messages: [{ role: 'user', content: 'And in French.' }], on_busy: 'steer' },
+    { 'session-id': 's1', 'request-id': 'r4' },
+  )
+  assert.deepEqual([streamed.status, streamed.body.position], [202, 2])
+  const hints = [{ tool_name: 'look', filter_key: 'a', filter_type: 'equals', filter_value: 'b' }]
+  assert.equal((await ask('x', 'steer', 'r5', { data_filter_hints: hints })).status, 422)
+  // The session of another caller is another one.
+  const other = await ask('Hello.', 'reject', 'r6', {}, await as({ sub: 'bob' }))
+  assert.equal(other.status, 200, other.text)
+  look.open()
+  assert.equal((await reply).body.body.output, 'Two.')
+  assert.deepEqual((await ask('Shorter.', 'steer', 'r3')).body, steered.body)
+  assert.deepEqual(errorOf(await ask('Longer.', 'steer', 'r3')), [409, 'RequestIdReused'])
+  assert.equal((await ask('Free now?', 'steer', 'r7')).body.body.output, 'Three.')
+  assert.equal((await ask('Free now?', 'reject', 'r8')).status, 200)
+  assert.equal((await ask('Free now?', 'reject', 'r8')).status, 200)
+})
+
+test('on_busy cancel_running cancels the run of the session, and is answered next', async (t) => {
+  const { client, look } = await start(t, { script: [callOf('look'), { text: 'Two.' }] })
+  const reply = client.chat('Go.', ids)
+  await look.started
+  const body = { messages: [{ role: 'user', content: 'This instead.' }], on_busy: 'cancel_running' }
+  const answer = await client.chat(body, { 'session-id': 's1', 'request-id': 'r2' })
+  assert.deepEqual([answer.status, answer.body.body.output], [200, 'Two.'])
+  assert.deepEqual(errorOf(await reply), [409, 'Cancelled'])
+  assert.equal((await client.chat(body, { 'session-id': 's1', 'request-id': 'r2' })).body.body.output, 'Two.')
 })

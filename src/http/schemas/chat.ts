@@ -75,9 +75,20 @@ export const ChatBody = namedObject('ChatRequest', 'A chat. Fields that are not 
     Type.Enum(['cancel', 'continue']),
     'What becomes of the run when its client disconnects and does not come back. Default: cancel.',
   ),
+  on_busy: maybe(
+    Type.Enum(['queue', 'reject', 'steer', 'cancel_running']),
+    'What the chat does while the session has a run: wait for its end (`queue`, the default), be refused with 409 `SessionBusy` (`reject`), become a message to the run (`steer`: the reply is 202, and the text is all that is sent), or cancel the run first (`cancel_running`).',
+  ),
 })
 
 export type ChatBody = Type.Static<typeof ChatBody>
+
+/** The reply to a chat with `on_busy: steer` whose session had a run. */
+export const SteeredChat = namedObject('SteeredChat', 'The chat has become a message to the run that the session had.', {
+  request_id: Type.String({ description: 'The run that reads the message.' }),
+  message_id: Type.String({ description: 'The request id of the chat.' }),
+  position: Type.Integer({ minimum: 1, description: 'The number of the message in the run.' }),
+})
 
 /** A CloudEvents 1.0 envelope (structured mode) around a chat. Unknown attributes are ignored. */
 export const AsyncBody = namedObject('AsyncChat', 'A chat as an event. Fields that are not listed are ignored.', {
@@ -87,7 +98,7 @@ export const AsyncBody = namedObject('AsyncChat', 'A chat as an event. Fields th
   id: Type.String({ minLength: 1, maxLength: maxName, description: 'The id of the event, unique together with `source`.' }),
   time: maybe(Type.String({ maxLength: maxName })),
   data: Type.Object({
-    ...Type.Omit(ChatBody, ['on_disconnect']).properties,
+    ...Type.Omit(ChatBody, ['on_disconnect', 'on_busy']).properties,
     callback_url: maybe(Type.String({ maxLength: maxAddress, description: 'An http or https URL that receives the result.' })),
     callback_events: maybe(
       Type.Array(Type.Enum([...callbackTypes]), { maxItems: callbackTypes.length }),

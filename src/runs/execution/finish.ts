@@ -148,10 +148,8 @@ function toAiMessage(run: LiveRun, progress: Progress, { events, end, model, end
   const runMessages = hasInstructions ? withoutRepairs(valid) : valid
   // Later turns show the model a partial answer exactly as the reader received the answer.
   const last = runMessages.at(-1)
-  const complete =
-    last?.role === 'assistant' && last.text === content
-      ? runMessages
-      : [...runMessages, { role: 'assistant' as const, text: content, toolCalls: [] }]
+  const isComplete = (last?.role === 'assistant' && last.text === content) || (!end && content === '')
+  const complete = isComplete ? runMessages : [...runMessages, { role: 'assistant' as const, text: content, toolCalls: [] }]
   // Plans matter only within a run.
   const hasPlan = hasInstructions && runMessages.some(isOfPlan)
   const transcript = hasPlan ? undefined : toStoredTranscript(complete)

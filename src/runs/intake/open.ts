@@ -146,7 +146,9 @@ function createFindOrBegin(dependencies: OpenDependencies): FindOrBegin {
     // A repeat is never refused, and not checked again, because files and tools may have changed since.
     const { responseSchema, clientTools } = chat.request
     const hasSchemas = Boolean(responseSchema ?? clientTools)
-    const earlier = (refusal ?? chat.attachments ?? hasSchemas) && (await chat.times.during('store', () => store.findRequest(target.key)))
+    const earlier =
+      (refusal ?? chat.attachments ?? (hasSchemas || chat.rejectsBusy)) &&
+      (await chat.times.during('store', () => store.findRequest(target.key)))
     if (earlier) return locationOf(earlier, holder)
     if (refusal) throw refusal
     if (hasSchemas) await checkSchemas(chat, { ...dependencies, own: target.agent.tools, caller: target.key })
@@ -240,6 +242,7 @@ export function createToNewRun({ attachments, budgets, intake, holder, now, newI
       ...(event ? { event } : {}),
       ...(chat.notifications ? { notifications: chat.notifications } : {}),
       ...(chat.afterMessages === undefined ? {} : { afterMessages: chat.afterMessages }),
+      ...(chat.rejectsBusy ? { rejectsBusy: true } : {}),
       ...(chat.unstored ? { unstored: chat.unstored } : {}),
       ...(agent.config.budgets && !event ? { reservation: budgets.reserveAhead(payerOf(chat, target), agent) } : {}),
     }

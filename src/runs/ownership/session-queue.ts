@@ -6,7 +6,16 @@ import { processLost, serviceStopping } from '../log/outcome.ts'
 import type { LiveRun } from './live-run.ts'
 import type { ChatRequest, EndEvent } from '../run.ts'
 import { runKeyText } from './run-registry.ts'
-import { FenceLost, type HeldRun, type QueueEnd, type NewMessage, type NextRun, type RunStore, type Turn } from '../run-store.ts'
+import {
+  FenceLost,
+  sessionBusy,
+  type HeldRun,
+  type QueueEnd,
+  type NewMessage,
+  type NextRun,
+  type RunStore,
+  type Turn,
+} from '../run-store.ts'
 import { reachState } from '../../states.ts'
 
 /** A process that frees a session publishes the next turn, but messages on the bus may get lost: a waiting run asks the store at this interval. */
@@ -78,7 +87,7 @@ export function createSessionQueue({ store, jobs, bus, now, newId }: SessionQueu
         refuseStopped(run)
         if (now() >= until) {
           reachState('queue-left-busy')
-          throw busy(run)
+          throw sessionBusy(run.sessionId)
         }
         await bell.wait(Math.min(pollMs, until - now()))
       }
@@ -165,8 +174,4 @@ export function leavingEnd(cause: 'cancelled' | 'orphaned', input: string, { ech
 
 function heldOf({ key, fence }: LiveRun): HeldRun {
   return { ...key, fence }
-}
-
-function busy(run: LiveRun): ServiceError {
-  return new ServiceError('session_busy', `Session ${run.sessionId} is busy with another request.`, { retryAfter: 1 })
 }

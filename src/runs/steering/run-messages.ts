@@ -1,3 +1,4 @@
+import type { Owner } from '../../access/owner.ts'
 import type { ChatRequest, RunKey } from '../run.ts'
 
 /** Messages that a person sends to a run while the run goes on. */
@@ -65,6 +66,10 @@ export interface MessageStore {
   addMessage(key: RunKey, message: NewRunMessage): Promise<{ position: number } | undefined>
   /** The messages that a run is to deliver, in order. */
   openMessages(key: RunKey): Promise<WaitingMessage[]>
+  /** The message of a caller with an id. */
+  findMessage(owner: Owner, id: string): Promise<(Pick<SentMessage, 'text' | 'position'> & { requestId: string }) | undefined>
+  /** The unended run that has a session of the caller. */
+  activeRun(owner: Owner, sessionId: string): Promise<RunKey | undefined>
   /** The messages that were sent to a run, in order. */
   messagesTo(key: RunKey): Promise<SentMessage[]>
 }

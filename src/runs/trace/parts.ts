@@ -1,6 +1,7 @@
 import type { JsonValue } from '../../agent/messages.ts'
 import { errorOf, endWithoutSession } from '../log/outcome.ts'
 import { isLastEvent } from '../log/event-log.ts'
+import type { LoggedEvent } from '../run.ts'
 import type { BudgetRecord, ModelRecord, HeldRecord, WaitRecord } from './recorder.ts'
 import { type TraceSource, type DecidedCall, runSpanId, type SpanPart, type SpanStatus } from './span.ts'
 import { toModelPart, stepsIn, toStepPart, toTurnParts, type LoggedStep } from './turn-parts.ts'
@@ -47,6 +48,7 @@ export function toParts(source: TraceSource): SpanPart[] {
   })
   const inner = [
     ...toWaitParts(source),
+    ...events.flatMap(toMessagePart),
     ...toBudgetParts(records),
     ...groups,
     ...stepParts.filter(isPlan),
@@ -167,6 +169,16 @@ function toWaitParts({ run, records, approvals }: TraceSource): SpanPart[] {
     ...decisionWaits(approvals, holds, run.endedAt),
     ...readerWaits.map(({ startedAt, endedAt }, index) => wait(`reader:${index + 1}`, 'reader', startedAt, endedAt ?? run.endedAt)),
     ...holds.flatMap((hold, index) => toMove(hold, holds[index - 1])),
+  ]
+}
+
+/** A message of a person that has reached the run. */
+function toMessagePart(event: LoggedEvent): SpanPart[] {
+  if (event.type !== 'user_message') return []
+  const { id, text: message, at } = event
+  const name = 'Message'
+  return [
+    { id: `message:${id}`, parent: runSpanId, kind: 'message', name, status: 'success', started: at, ended: at, attributes: { message } },
   ]
 }
 

@@ -13,7 +13,7 @@ import type { ModelRecord, TraceRecord, HeldRecord } from './recorder.ts'
 import { withOpenCall, type TraceSource, bound, limitFor, toSpan, type RunTraceView, type Span, type SpanMessage } from './span.ts'
 import { modelId, stepsIn, textsOf, type LoggedStep } from './turn-parts.ts'
 import type { Message } from '../../agent/messages.ts'
-import { toTranscript } from '../window/window.ts'
+import { toMessages, toTranscript } from '../window/window.ts'
 
 interface RunTraceDependencies extends SessionReader {
   store: Pick<RunStore, 'find' | 'checkpoints' | 'history'>
@@ -179,7 +179,7 @@ function toSentMessages({ record, records, events, steps, before, transcript }: 
       other.type === 'model' && other.callId === record.callId && other.n < record.n && other.usage !== undefined,
   )
   const stored = beforeReply(transcript, turns.length)
-  const sent = stored ? withResults(stored, steps) : turns.flatMap((turn) => toMessages(turn, events, steps))
+  const sent = stored ? withResults(stored, steps) : turns.flatMap((turn) => toTurnMessages(turn, events, steps))
   return [...before, ...sent]
 }
 
@@ -211,7 +211,7 @@ function toSpanMessage(message: Message): SpanMessage {
 }
 
 /** A turn as the log shows it. */
-function toMessages(record: ModelRecord, events: readonly LoggedEvent[], steps: ReadonlyMap<string, LoggedStep>): SpanMessage[] {
+function toTurnMessages(record: ModelRecord, events: readonly LoggedEvent[], steps: ReadonlyMap<string, LoggedStep>): SpanMessage[] {
   const called = (record.calls ?? []).flatMap((id) => steps.get(id) ?? [])
   const toCall = ({ start }: LoggedStep) => ({ tool_call_id: start.id, tool: start.tool, arguments: JSON.stringify(start.input) })
   const reply: SpanMessage = { role: 'assistant', content: textsOf(record, events).output }
@@ -239,6 +239,8 @@ interface RunMessages {
 
 /** Most messages of a session that a run reads. */
 const maxRead = 320
+/** Most messages of a session from the question of a run on that may be of the run: people may have sent messages to the run. */
+const maxOwn = 64
 
 /** What the session tells of the messages of a run. Earlier turns are left out for a run with data filters, which may have hidden them. */
 async function messagesBefore(run: StoredRun, records: readonly TraceRecord[], deps: SessionReader): Promise<RunMessages> {
@@ -247,11 +249,15 @@ async function messagesBefore(run: StoredRun, records: readonly TraceRecord[], d
   if (session === undefined || messageIndex === undefined) return { before: [question], transcript: [] }
   const { window = 0 } = records.find((record): record is HeldRecord => record.type === 'held') ?? {}
   const from = Math.max(window, messageIndex - maxRead)
-  const history = await deps.store.history(tenant, session, from, messageIndex + 2 - from)
-  const answer = history.find(({ idx, role, data }) => idx > messageIndex && role === 'ai' && data?.requestId === requestId)
+  const history = await deps.store.history(tenant, session, from, messageIndex + maxOwn - from)
+  const own = history.filter(({ idx, data }) => idx > messageIndex && data?.requestId === requestId)
+  const answer = own.find(({ role }) => role === 'ai')
   const isFiltered = (request?.filters.length ?? 0) > 0 || answer?.data?.hints !== undefined
   const shown = history.filter(({ idx }) => idx <= messageIndex && (!isFiltered || idx === messageIndex))
-  return { before: toBefore(run, shown, question, deps), transcript: answer?.data?.transcript ?? [] }
+  return {
+    before: toBefore(run, shown, question, deps),
+    transcript: own.length > 1 ? own.flatMap((message) => toMessages(message)) : (answer?.data?.transcript ?? []),
+  }
 }
 
 function toBefore(

@@ -26,7 +26,7 @@ export interface DecidedCall extends PendingCall {
   newInput?: JsonObject
 }
 
-type SpanKind = 'run' | 'plan' | 'turn' | 'model' | 'tool' | 'sub_agent' | 'approval' | 'budget' | 'wait' | 'move'
+type SpanKind = 'run' | 'plan' | 'turn' | 'model' | 'tool' | 'sub_agent' | 'approval' | 'budget' | 'wait' | 'move' | 'message'
 
 /** `waiting`: for the session, a decision or a reader. */
 export type SpanStatus = 'waiting' | 'running' | 'success' | 'error' | 'timeout' | 'cancelled'
@@ -101,7 +101,7 @@ const maxTotal = 1_000_000
 const [leastCharacters, mostCharacters] = [80, 4000]
 
 /** Attributes whose values come from models, tools and callers, and may be long. */
-const longAttributes = ['tool_input', 'output', 'log', 'reasoning', 'new_input', 'error']
+const longAttributes = ['tool_input', 'output', 'log', 'reasoning', 'new_input', 'error', 'message']
 
 /** Characters that each long attribute of a trace with this number of parts may have. */
 export function limitFor(parts: number): number {

@@ -36,6 +36,7 @@ const columns = [
   'tool_errors',
   'error',
   'config_version',
+  'continues',
 ] as const satisfies (keyof RunRow)[]
 
 function pageOf(database: Pick<Database, 'db' | 'isShared'>, caller: Owner, page: RunPage, path: Path) {
@@ -160,5 +161,6 @@ function toListedRun(tenant: string, row: Pick<RunRow, (typeof columns)[number]>
     toolErrors: row.tool_errors ?? 0,
     error: parseJson(row.error),
     configVersion: row.config_version ?? undefined,
+    continues: row.continues ?? undefined,
   }
 }

@@ -82,6 +82,24 @@ export function createMessageStore(database: Database, { find, lock }: Pick<RunM
       return rows.map(({ message_id: id, mode, content: text, position, rank }) => ({ id, mode, text, position, rank }))
     },
 
+    async findMessage({ tenant, owner }, id) {
+      const found = db
+        .selectFrom('run_messages')
+        .select(['request_id', 'position', 'content'])
+        .where((is) => is.and({ tenant, owner, message_id: id }))
+      const [row] = (await query(forTenant(tenant).read, found)).rows
+      return row && { requestId: row.request_id, position: row.position, text: row.content }
+    },
+
+    async activeRun({ tenant, owner }, sessionId) {
+      const active = db
+        .selectFrom('sessions')
+        .select('active_run')
+        .where((is) => is.and({ tenant, owner, session_id: sessionId }))
+      const requestId = (await query(forTenant(tenant).read, active)).rows[0]?.active_run
+      return requestId ? { tenant, owner, requestId } : undefined
+    },
+
     async messagesTo(key) {
       const sent = db
         .selectFrom('run_messages')

@@ -4,6 +4,7 @@ import {
   FenceLost,
   runGone,
   SessionMoved,
+  sessionBusy,
   sessionInterrupted,
   type Accepted,
   type Begun,
@@ -132,6 +133,7 @@ function createInsert({ database: { db }, statements, moves, box }: InsertParts)
     const messages = event ? 0 : newRun.messages.length
     const { rows } = await statements.claimSession(connection, { ...newRun, shortName: toText(shortName), messages })
     const session = rows[0]!
+    if (newRun.rejectsBusy && session.active_run !== requestId) throw sessionBusy(sessionId)
     const expected = afterMessages === undefined ? session.message_count : afterMessages + (messages === 0 ? 0 : 1)
     const isMoved = afterMessages !== undefined && session.active_run !== requestId
     if (isMoved || session.message_count !== expected) throw new SessionMoved(sessionId)

@@ -49,6 +49,8 @@ function SpanFacts({ span }: { span: Span }) {
     case 'wait':
     case 'move':
       return <WaitDetails span={span} />
+    case 'message':
+      return <p className={styles.message}>{span.attributes.message}</p>
     default:
       return null
   }

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
 import type { App } from '../../server/app.ts'
 import { sendFailure } from '../../server/error-reply.ts'
-import { openChat, type ChatServices } from './open-chat.ts'
+import { openChat, whenBusy, type ChatServices } from './open-chat.ts'
 import { outcomeOf } from '../../reader.ts'
 import { toWaitingFields, interruptReason } from '../../../runs/approvals/approval-view.ts'
 import {
@@ -15,7 +15,7 @@ import {
   type Projection,
   type RunStream,
 } from '../../send-run.ts'
-import { eventStream, ClientToolAnswer, ChatBody, ChainAnswer, ApprovalAnswer, BudgetAnswer } from '../../schemas/chat.ts'
+import { eventStream, ClientToolAnswer, ChatBody, ChainAnswer, SteeredChat, ApprovalAnswer, BudgetAnswer } from '../../schemas/chat.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { toAnswerStep } from '../../../runs/log/outcome.ts'
 import type { LastEvent } from '../../../runs/run.ts'
@@ -95,8 +95,9 @@ ${chatErrors}
       response: replies(
         {
           200: ChainAnswer,
-          202: Type.Union([ApprovalAnswer, BudgetAnswer, ClientToolAnswer], {
-            description: 'Tool calls wait for approval, or for the client; or a budget is used up.',
+          202: Type.Union([ApprovalAnswer, BudgetAnswer, ClientToolAnswer, SteeredChat], {
+            description:
+              'Tool calls wait for approval, or for the client; or a budget is used up; or the chat has become a message to a run (`on_busy: steer`).',
           }),
         },
         400,
@@ -106,6 +107,8 @@ ${chatErrors}
       ),
     }),
     async (request, reply) => {
+      const steered = request.body.on_busy ? await whenBusy(services, request) : undefined
+      if (steered) return reply.code(202).send(steered)
       const chat = await openChat(services, { request, reply, operation: 'chain' }).chat
       const { body, end, error } = await outcomeOf(chat)
       if (error) return sendFailure(reply, error)
@@ -160,7 +163,11 @@ ${chatErrors}`,
         headers: Type.Object({ ...IdHeaders.properties, ...lastEventHeader }),
         body: ChatBody,
         response: replies(
-          { 200: eventStream, 204: Type.Null({ description: 'A repeat: the run has ended, and `last-event-id` is its last event.' }) },
+          {
+            200: eventStream,
+            202: SteeredChat,
+            204: Type.Null({ description: 'A repeat: the run has ended, and `last-event-id` is its last event.' }),
+          },
           400,
           409,
           410,
@@ -173,6 +180,8 @@ ${chatErrors}`,
       },
     },
     async (request, reply) => {
+      const steered = request.body.on_busy ? await whenBusy(services, request) : undefined
+      if (steered) return reply.code(202).send(steered)
       const after = lastEventNumber(request, request.id)
       const opening = openChat(services, { request, reply, operation: 'chain_streaming' })
       return sendRun(reply, opening, { after, render: () => streamChunks(request.id) })

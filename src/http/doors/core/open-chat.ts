@@ -7,6 +7,7 @@ import { openForReply, type Exchange, type OpenChat, type Opening, type ReaderSe
 import { isId, setSessionId, contextHeaders, traceparentOf } from '../../server/request-headers.ts'
 import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
 import { isDeeper, maxJsonDepth } from '../../../json/shape.ts'
 import type { JsonObject, JsonSchema } from '../../../agent/messages.ts'
 import { invalid, ServiceError, type Fault } from '../../../errors.ts'
@@ -16,7 +17,8 @@ import type { ClientTool } from '../../../agent/run-tool.ts'
 import type { ModelOptions } from '../../../agent/model.ts'
 import type { NewChat, ToolLoc } from '../../../runs/new-chat.ts'
 import { timesOfNewRun } from '../../server/server-timing.ts'
-import type { ChatBody } from '../../schemas/chat.ts'
+import type { ChatBody, SteeredChat } from '../../schemas/chat.ts'
+import { messageLimits } from '../../../runs/steering/run-messages.ts'
 
 /** Services of every route that starts chats. */
 export interface ChatServices extends ReaderServices {
@@ -49,6 +51,37 @@ async function open(
   if (chat.sessionId !== undefined || !isId(request.headers['request-id'])) settle()
   const onSession = settleWith({ request, reply, settle })
   return openForReply({ artifacts }, { request, reply }, (disconnected) => runs.open(principalOf(request), chat, disconnected, onSession))
+}
+
+/**
+ * Acts for a chat whose session may have a run, before the chat begins. Resolves to the reply to a chat that has become a message to this run.
+ */
+export async function whenBusy(
+  { runs }: Pick<ChatServices, 'runs'>,
+  request: FastifyRequest,
+): Promise<Static<typeof SteeredChat> | undefined> {
+  const body = request.body as ChatBody
+  const { on_busy: onBusy, messages } = body
+  const text = messages.at(-1)?.content ?? ''
+  if (onBusy === 'steer') refuseUnsteerable(body, text)
+  const { tenant, owner } = principalOf(request)
+  const chat = { tenant, owner, requestId: request.id, sessionId: request.sessionId, onBusy: onBusy ?? 'queue', text }
+  const steered = await runs.whenBusy(chat)
+  return steered && { request_id: steered.requestId, message_id: steered.messageId, position: steered.position }
+}
+
+/** A message to a run is a text: what else a chat may have would be lost. */
+function refuseUnsteerable(body: ChatBody, text: string): void {
+  const last = body.messages.length - 1
+  if (text.length > messageLimits.characters)
+    throw invalid(['body', 'messages', last, 'content'], `must NOT have more than ${messageLimits.characters} characters`, 'maxLength')
+  if (roles[body.messages[last]!.role] !== 'user')
+    throw invalid(['body', 'messages', last, 'role'], 'the last message must be of role user')
+  for (const field of ['images', 'context_files', 'client_tools', 'response_schema', 'data_filter_hints'] as const) {
+    const value = body[field]
+    if (value === undefined || value === null || (Array.isArray(value) && value.length === 0)) continue
+    throw invalid(['body', field], 'cannot be sent with on_busy `steer`: a message to a run is a text')
+  }
 }
 
 /** A top-level function, so that the closure does not keep the body alive. */
@@ -150,6 +183,7 @@ export function toNewChat(
     onDisconnect,
     times: timesOfNewRun(request),
     ...(afterMessages === undefined ? {} : { afterMessages }),
+    ...(body.on_busy === 'reject' ? { rejectsBusy: true } : {}),
     ...(unstored ? { unstored } : {}),
     at,
     ...(toolLoc ? { toolLoc } : {}),

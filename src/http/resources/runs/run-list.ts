@@ -45,6 +45,7 @@ const RunSummary = namedObject('RunSummary', {
   tool_errors: Type.Integer({ description: 'Failed tool calls; 0 until the end of the run.' }),
   error_type: orNull(Type.String(), '`details.error_type` of the error of a failed run.'),
   config_version: orNull(Type.String(), 'The version of the configuration that executed the run.'),
+  continues: optionalText('The run whose undelivered message this run answers; absent for other runs.'),
 })
 
 export const RunPage = namedObject('RunPage', {

@@ -55,6 +55,7 @@ const Timing = object(
 const Attributes = object('Attributes by the kind of the span. Further attributes may be added.', {
   truncated: Type.Optional(Type.Boolean({ description: 'Present if a value was cut; `?span=<id>` returns it whole.' })),
   error: Type.Optional(Type.String()),
+  message: optionalText('The text of a person, of a message to the run.'),
   error_type: optionalText('Of a run: as in `details.error_type` of an error.'),
   session_id: Type.Optional(Type.String()),
   finish_reason: optionalText('Of a run or a model call.'),
@@ -105,9 +106,9 @@ const Attributes = object('Attributes by the kind of the span. Further attribute
 export const Span = namedObject('Span', 'A part of a run.', {
   id: Type.String({ description: 'Unique within the run. The id of a tool call is the id of its span.' }),
   parent_id: orNull(Type.String(), 'Null for the run itself.'),
-  kind: Type.Enum(['run', 'plan', 'turn', 'model', 'tool', 'sub_agent', 'approval', 'budget', 'wait', 'move'], {
+  kind: Type.Enum(['run', 'plan', 'turn', 'model', 'tool', 'sub_agent', 'approval', 'budget', 'wait', 'move', 'message'], {
     description:
-      'plan: the making of a plan, or one of its steps. turn: a model call and the tool calls that it requested. sub_agent: a call of a sub-agent, which has turns of its own. budget: a model call that a budget could not pay for; it was not made, or waits for a higher limit. wait: time in the session queue, for an approval or a reader. move: another process goes on with the run.',
+      'plan: the making of a plan, or one of its steps. turn: a model call and the tool calls that it requested. sub_agent: a call of a sub-agent, which has turns of its own. budget: a model call that a budget could not pay for; it was not made, or waits for a higher limit. wait: time in the session queue, for an approval or a reader. move: another process goes on with the run. message: a message of a person has reached the run.',
   }),
   name: Type.String(),
   status: Type.Enum(['waiting', 'running', 'success', 'error', 'timeout', 'cancelled']),

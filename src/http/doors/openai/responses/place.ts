@@ -66,9 +66,10 @@ async function placeAfter(
   const { run } = response
   const session = await sessionStore.find(principal, run.sessionId, { anyOwner: false })
   if (!session || run.messageIndex === undefined) throw noResponse(previous, 'previous_response_id')
-  const next = run.messageIndex + 1
-  const answer = await sessionStore.message(principal.tenant, session.key, next)
-  const messages = answer?.role === 'ai' && answer.data?.requestId === run.requestId ? next + 1 : next
+  let messages = run.messageIndex + 1
+  // The answer, and what people have sent to the run while it went on.
+  const isOfRun = async () => (await sessionStore.message(principal.tenant, session.key, messages))?.data?.requestId === run.requestId
+  while (messages < session.messageCount && (await isOfRun())) messages++
   const fork = () => changes.fork(principal, session.sessionId, messages)
   const sessionId = store && session.messageCount === messages ? session.sessionId : await fork()
   return { sessionId, afterMessages: messages, fork }
