@@ -30,6 +30,7 @@ export const pageGroups: readonly PageGroup[] = [
       'streaming',
       'structured-output',
       'webhooks',
+      'schedules',
       'context-files',
       'data-filters',
       'long-conversations',

@@ -45,6 +45,7 @@ export async function startWithData(t: TestContext): Promise<TestService> {
     environment: { OUTBOUND_ALLOW: receiver.host },
   })
   const client = await service.as(ann)
+  await createSchedule(client)
   await Promise.all([askAll(client), callBack(client, receiver.url), createSubAgent(client)])
   await client.request('POST', '/core/v1/keys', { body: { sub: 'carol', roles: ['viewer'] } })
   await until(
@@ -72,4 +73,11 @@ async function callBack(client: Client, callback_url: string): Promise<void> {
 async function createSubAgent(client: Client): Promise<void> {
   const researcher = { name: 'researcher', description: 'Finds things.', objective: 'Find what is asked.', tools: ['calculator'] }
   await client.request('POST', '/core/v1/chain/sub_agents', { body: { ...researcher, workflow_type: 'react' } })
+}
+
+async function createSchedule(client: Client): Promise<void> {
+  const request = { messages: [{ role: 'user', content: 'Write the report.' }] }
+  const body = { name: 'Morning report', cron: '0 8 * * 1-5', timezone: 'Asia/Kolkata', request }
+  const { body: created } = await client.request('POST', '/core/v1/schedules', { body })
+  await client.request('POST', `/core/v1/schedules/${created.id}/trigger`)
 }

@@ -22,6 +22,8 @@ const rowTexts: Record<string, string> = {
   Runs: 'Do the impossible.',
   Run: 'look',
   Approvals: 'Bob',
+  Schedules: 'Morning report',
+  Schedule: 'success',
   Tools: 'calculator',
   'Sub-agents': 'researcher',
   Memories: 'The user lives in Rome.',
@@ -34,6 +36,8 @@ const rowTexts: Record<string, string> = {
 browserTest('Every screen: no violation of its policy, no error, no foreign request, accessible, at any size, by keyboard', async (t) => {
   assert.ok(screens.length >= 8, 'the screens are read from their table')
   const service = await startWithData(t)
+  const { schedules } = (await (await service.as(ann)).request('GET', '/core/v1/schedules')).body
+  addresses['/schedules/:id'] = `/schedules/${schedules[0].id}`
   for (const { pattern, title } of screens) {
     await t.test(title, async (t) => {
       const { page, open, checkAccessibility } = await openConsole(t, { service, who: ann })
