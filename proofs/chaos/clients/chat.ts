@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient, type Reply } from '../../../test/fixtures/service-client.ts'
 import type { Answer } from '../history/history.ts'
-import type { ChatKind, ChatMode, OperationOf, SeenEvent } from '../history/operations.ts'
+import type { ChatKind, ChatMode, Kind, OperationOf, SeenEvent } from '../history/operations.ts'
 import { readEvents, send, toAnswer, waitOf, type Load } from './service.ts'
 
 export interface NewChat {
@@ -81,8 +81,11 @@ export function toJsonAnswer(reply: Reply): Answer<'chat'> {
   return answer.error === 'Cancelled' ? { ...answer, result: 'unknown', reply: { finish: 'cancelled' } } : withDoubt(answer)
 }
 
-/** A run that a budget has refused in the middle, before its first text, is stored; a run that was refused at its begin is not. */
-function withDoubt(answer: Answer<'chat'>): Answer<'chat'> {
+/**
+ * A run that a budget has refused in the middle, before its first text, is stored; a run that was refused at its begin is not. A repeat that is refused
+ * in the middle removes the events of the attempt before.
+ */
+function withDoubt<K extends Kind>(answer: Answer<K>): Answer<K> {
   return answer.error === 'BudgetExceeded' ? { ...answer, result: 'unknown' } : answer
 }
 
@@ -142,7 +145,7 @@ export async function follow(
   for (const until = Date.now() + patienceMs; Date.now() < until; await sleep(50 + random() * 100)) {
     const operation = await history.record(client, 'follow', { requestId, reader, after: at }, async () => {
       const stream = await createClient(url, key).follow(requestId, at === 0 ? undefined : `${requestId}:${at}`)
-      const answer = toAnswer<'follow'>(stream)
+      const answer = withDoubt(toAnswer<'follow'>(stream))
       if (stream.status === 204) return { ...answer, reply: { events: [] } }
       return stream.status === 200 ? withEnd(answer, await readEvents(stream, { requestId, after: at })) : answer
     })
