@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { BudgetSpent } from './meter.ts'
 import type { AssistantMessage, Message, UserMessage } from './messages.ts'
 import { positionIn, planExecute } from './plan.ts'
 import { eventsOf, fakeTool, optionsOf, story, type Traits, type StoryEvent } from './react-fixture.ts'
@@ -250,6 +251,28 @@ test('a run resumes from every position without repeating finished work', async 
       `from ${length}`,
     )
     assert.equal(rest.filter((line) => line.startsWith('answer: ')).length, 1, `from ${length}`)
+  }
+})
+
+test('a plan for which a budget cannot pay is a step that has failed, whether the run waits or ends', async () => {
+  for (const onExceeded of ['pause', 'stop'] as const) {
+    const details = { budget: 'day', scope: 'caller' }
+    const spent = new BudgetSpent('Budget day is used up.', {
+      budget: 'day',
+      onExceeded,
+      needed: { usd: 0.1 },
+      resetsAt: undefined,
+      details,
+    })
+    const { lines, events } = await run([fail(spent), say('It is 1.')])
+    assert.deepEqual(lines, [
+      'told: plan',
+      'c1 starts: plan {}',
+      'c1 ends: error',
+      ...(onExceeded === 'pause' ? ['interrupt: c2 day'] : ['answer: It is 1.', 'turn', 'end: budget_exceeded']),
+    ])
+    const end = events.find((event) => event.type === 'step_end')
+    assert.deepEqual(end?.type === 'step_end' && end.step.output, { error: 'Budget day is used up.' })
   }
 })
 

@@ -1,6 +1,7 @@
-import type { EndReason } from './events.ts'
+import type { EndReason, Step } from './events.ts'
 import { deliverWaiting, isQuestion, isSteer } from './inbox.ts'
 import { answerTurns, isAnswered, lastText, resumeCalls, turns } from './loop.ts'
+import { BudgetSpent } from './meter.ts'
 import type { JsonObject, Instruction, Message } from './messages.ts'
 import { offersOf } from './model-call.ts'
 import type { Loop, LoopOptions } from './options.ts'
@@ -89,14 +90,19 @@ async function makePlan(loop: Loop, kind: 'plan' | 'change' | 'adapt', { plan = 
     startedAt: options.now(),
     ...bySubAgent(options),
   }
+  const end = async (made: Pick<Step, 'log' | 'output' | 'status'>) =>
+    emit({ type: 'step_end', step: { ...start, ...made, durationMs: options.now() - start.startedAt } })
   await emit({ type: 'step_start', step: start })
-  const turn = await turns(loop, { label: undefined, mayCall: false }, loop.callLimit - 1)
+  const turn = await turns(loop, { label: undefined, mayCall: false }, loop.callLimit - 1).catch(async (error: unknown) => {
+    // A run that goes on later plans in another step.
+    if (error instanceof BudgetSpent) await end({ log: error.message, output: { error: error.message }, status: 'error' })
+    throw error
+  })
   const text = turn?.message.text ?? ''
   const output = kind === 'plan' ? planFrom(text) : (parsePlan(text) ?? [])
   const log = output.length > 0 ? toList(output) : 'Nothing is left to be done.'
   void emit(answer.add('planning', `${log}\n`))
-  const status = turn ? 'success' : 'error'
-  await emit({ type: 'step_end', step: { ...start, log, output, status, durationMs: options.now() - start.startedAt } })
+  await end({ log, output, status: turn ? 'success' : 'error' })
 }
 
 function bySubAgent({ subAgent }: LoopOptions): { subAgent?: string } {
