@@ -1,7 +1,7 @@
 import { isAdmin, type Principal } from '../access/permissions.ts'
-import type { Budget, BudgetScope, BudgetWindow } from '../configuration/budget-schema.ts'
+import { type Budget, type BudgetScope, type BudgetWindow, maxBudgetTokens, maxUsd } from '../configuration/budget-schema.ts'
 import { invalid, ServiceError } from '../errors.ts'
-import { isFor, toAccount } from './accounts.ts'
+import { isFor, nanoPerUsd, toAccount } from './accounts.ts'
 import { type Account, type AccountState, type BudgetStore, type Limit, type Override } from './budget.ts'
 import { toLimitView } from './refusal.ts'
 
@@ -83,6 +83,7 @@ export function createOverrideRules({ store, budgets, adminTenant }: OverrideOpt
     raise: (caller, account, more) =>
       checked(caller, account, ({ limit, override }) => {
         assertParts(account, more)
+        assertRaisable(account, limit, more)
         const raised = parts.flatMap((part) => (more[part] === undefined ? [] : [[part, (limit[part] ?? 0) + more[part]] as const]))
         return { limit: { ...override?.limit, ...Object.fromEntries(raised) }, until: account.resetsAt ?? endOfTime, by: caller.sub }
       }),
@@ -115,6 +116,17 @@ function assertParts({ budget, limit }: Account, override: Limit): void {
   for (const part of parts) {
     if (override[part] === undefined || limit[part] !== undefined) continue
     throw invalid(['body', 'limit', nameOf[part]], `budget ${budget} has no limit of ${nameOf[part]}`)
+  }
+}
+
+/** The highest limits of agent.yaml. */
+const highest = { nanoUsd: maxUsd * nanoPerUsd, tokens: maxBudgetTokens }
+
+function assertRaisable({ budget }: Account, limit: Limit, more: Limit): void {
+  for (const part of parts) {
+    if ((limit[part] ?? 0) + (more[part] ?? 0) <= highest[part]) continue
+    const most = part === 'nanoUsd' ? maxUsd : maxBudgetTokens
+    throw invalid(['body', 'limit', nameOf[part]], `raises the limit of budget ${budget} above ${most} ${nameOf[part]}`)
   }
 }
 

@@ -171,6 +171,18 @@ test('Pause: a decision is checked before anything changes, and may be sent twic
   assert.equal((await client.chat('Refund order 7.', ids)).status, 200)
 })
 
+test('Pause: no sum of extensions raises a limit above the highest that agent.yaml may have', async (t) => {
+  const run = { name: 'run', scope: 'run', limit: { usd: 0.0015 }, on_exceeded: 'pause' }
+  const { client, admin } = await start(t, [run], { script: [refund, refund, answer] })
+  await client.chat('Refund order 7.', ids)
+  const { status, body } = await extend(admin, 1_000_000)
+  assert.deepEqual([status, body.detail?.[0].loc], [422, ['body', 'limit', 'usd']])
+  assert.match(body.detail[0].msg, /^raises the limit of budget run above 1000000 usd/)
+  const [window] = (await client.request('GET', '/core/v1/budgets?request_id=r1')).body.budgets
+  assert.deepEqual([window.limit, window.override, (await client.run('r1')).body.status], [{ usd: 0.0015 }, undefined, 'interrupted'])
+  assert.equal((await extend(admin, 999_999)).status, 200)
+})
+
 test('Pause: a caller gets no more than the tenant has, and limits of the tenant are raised by the service alone', async (t) => {
   const tenant = { name: 'tenant-day', scope: 'tenant', window: 'day', limit: { usd: 0.002 } }
   const { client, admin } = await start(t, [daily, tenant])
