@@ -27,8 +27,9 @@ export class BudgetSpent extends ServiceError {
 }
 
 /** The wait of a paused run for a higher limit. */
-export function toBudgetCall({ budget, needed, resetsAt }: BudgetSpent, callId: string): PendingCall {
-  const resets = resetsAt === undefined ? undefined : { resets_at: new Date(resetsAt).toISOString() }
+export function toBudgetCall({ budget, needed, details }: BudgetSpent, callId: string): PendingCall {
+  const { resets_at: at } = details
+  const resets = typeof at === 'string' ? { resets_at: at } : undefined
   return { callId, tool: budget, input: { budget, needed: { ...needed }, ...resets }, by: 'budget' }
 }
 

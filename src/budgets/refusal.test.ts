@@ -66,3 +66,15 @@ test('a window that never ends has no time to try again; one that ends at once h
   assert.deepEqual([endless.resetsAt, endless.retryAfter, endless.message], [undefined, undefined, 'Budget b is used up.'])
   assert.equal(refuse(account('caller'), state(), zero, 10_499.9).retryAfter, 1)
 })
+
+test('a limit below what the shortest answer costs never pays: no time is named, and no amount of a tenant', () => {
+  const needed = { nanoUsd: 2_000_001, tokens: 300 }
+  const never = refuse(account('caller'), state(), needed, 1_000)
+  const text = 'Budget b can never pay for this call, whose shortest answer costs more than the limit.'
+  assert.deepEqual([never.retryAfter, never.details['resets_at'], never.message], [undefined, undefined, text])
+  assert.deepEqual(never.details['limit'], { usd: 0.002 })
+  assert.equal(refuse(account('tenant'), state(), needed, 1_000).details['limit'], undefined)
+  // An override that is lower than agent.yaml has an end.
+  const lowered = state({ limit: { nanoUsd: 1_000_000 }, override: { limit: { nanoUsd: 1_000_000 }, until: 9_000, by: 'ann' } })
+  assert.equal(refuse(account('caller'), lowered, { nanoUsd: 1_500_000, tokens: 300 }, 1_000).retryAfter, 10)
+})

@@ -49,14 +49,22 @@ export function toDecimal(nanoUsd: number): string {
 export function refuse(account: Account, state: AccountState, needed: Amount, now: number): BudgetSpent {
   const { budget, scope, resetsAt, onExceeded } = account
   const { limit } = state
-  const resets = resetsAt === undefined ? undefined : new Date(resetsAt).toISOString()
+  const isNever = isAbove(needed, limit) && isAbove(needed, account.limit)
+  const resets = resetsAt === undefined || isNever ? undefined : new Date(resetsAt).toISOString()
   const amounts = ownScopes.has(scope) && {
     limit: toLimitView(limit),
     spent: toAmountView(state.spent, limit),
     reserved: toAmountView(state.reserved, limit),
   }
   const details = { budget, scope, ...(account.window && { window: account.window }), ...amounts, ...(resets && { resets_at: resets }) }
-  const message = `Budget ${budget} is used up${resets === undefined ? '' : ` until ${resets}`}.`
-  const retryAfter = resetsAt === undefined ? undefined : Math.max(1, Math.ceil((resetsAt - now) / 1000))
+  const message = isNever
+    ? `Budget ${budget} can never pay for this call, whose shortest answer costs more than the limit.`
+    : `Budget ${budget} is used up${resets === undefined ? '' : ` until ${resets}`}.`
+  const retryAfter = resetsAt === undefined || isNever ? undefined : Math.max(1, Math.ceil((resetsAt - now) / 1000))
   return new BudgetSpent(message, { budget, onExceeded, needed: toAmountView(needed, limit), resetsAt, details }, retryAfter)
+}
+
+/** True where no window of the limit pays the amount, however little is spent. */
+function isAbove({ nanoUsd, tokens }: Amount, limit: Limit): boolean {
+  return nanoUsd > (limit.nanoUsd ?? Infinity) || tokens > (limit.tokens ?? Infinity)
 }

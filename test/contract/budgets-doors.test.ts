@@ -294,10 +294,13 @@ test('a task of MCP and a response in the background are refused before they are
   const { text } = await client.request('POST', '/mcp', { headers, body: newTask })
   const { error } = lastOf({ text, status: 200, headers: new Headers() })
   assert.deepEqual([error.code, error.data.budget, error.data.error_type], [-32000, 'day', 'BudgetExceeded'])
-  assert.match(error.message, sentence)
+  // No window of this limit pays for an answer.
+  const never = 'Budget day can never pay for this call, whose shortest answer costs more than the limit.'
+  assert.deepEqual([error.message, error.data.resets_at], [never, undefined])
   const body = { model: 'agent-core', input: 'Add.', background: true }
   const background = await client.request('POST', '/v1/responses', { body })
-  assert.deepEqual([background.status, background.body.error.type], [429, 'insufficient_quota'])
+  assert.deepEqual([background.status, background.body.error.type, background.body.error.message], [429, 'insufficient_quota', never])
+  assert.deepEqual([background.headers.get('retry-after'), background.headers.get('x-should-retry')], [null, 'false'])
   assert.deepEqual((await client.request('GET', '/core/v1/runs')).body.runs, [])
 })
 

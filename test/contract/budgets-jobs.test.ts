@@ -101,7 +101,7 @@ test('a summary that no budget can pay is made without a model, and only once', 
     () => waiting().length > 0,
     () => service.log.slice(-5),
   )
-  assert.match(waiting()[0]!, /Budget summaries is used up until/)
+  assert.match(waiting()[0]!, /Budget summaries can never pay for this call/)
   const database = new DatabaseSync(`${service.settings.dataDir}/agent-core.db`, { readOnly: true })
   t.after(() => database.close())
   const summaryOf = () => String(database.prepare('select summary from sessions where session_id = ?').get('s')?.['summary'])
