@@ -3,7 +3,7 @@ import { installed, serve } from '../fixtures/process.ts'
 import { freePort } from '../fixtures/postgres-server.ts'
 import { copyExample, exampleTest, makeCheckout, runReadme } from './example.ts'
 
-const clients = ['curl', 'typescript-client', 'openai-sdk', 'langchain', 'mcp-client', 'webhook-receiver', 'approval-bot']
+const clients = ['curl', 'typescript-client', 'openai-sdk', 'langchain', 'mcp-client', 'webhook-receiver', 'morning-report', 'approval-bot']
 
 exampleTest('clients: the commands of each README print what the page shows', async (t) => {
   const checkout = await makeCheckout(t)
