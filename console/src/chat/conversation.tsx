@@ -12,6 +12,7 @@ import type { Message } from './queries.ts'
 import { Starters } from './starters.tsx'
 import { useConversation, type ConversationState } from './use-conversation.ts'
 import { useStickToEnd } from './use-stick-to-end.ts'
+import { WaitingMessages } from './waiting-messages.tsx'
 import styles from './conversation.module.css'
 
 /** Messages that are rendered at first, and in addition each time. */
@@ -55,6 +56,10 @@ export function Conversation({ session }: { session: string | undefined }) {
               send(question)
               scrollToEnd()
             }}
+            onSendToRun={async (text, mode) => {
+              scrollToEnd()
+              await conversation.sendToRun(text, mode)
+            }}
           />
         )}
       </div>
@@ -63,10 +68,13 @@ export function Conversation({ session }: { session: string | undefined }) {
 }
 
 function Messages({ conversation, session }: { conversation: ConversationState; session: string | undefined }) {
-  const { messages, run, askAnew, send } = conversation
+  const { run, askAnew, send } = conversation
   const [count, setCount] = useState(messagesPerStep)
-  const first = Math.max(0, messages.length - count)
   const isOpen = run === undefined || conversation.status === 'ended' || conversation.status === 'refused'
+  // What the session has of a run that goes on, the live answer shows.
+  const messages = isOpen ? conversation.messages : conversation.messages.slice(0, run.messagesBefore + 1)
+  const first = Math.max(0, messages.length - count)
+  const isSteered = run !== undefined && messages.some(({ message_id: id }, index) => id !== undefined && index > run.messagesBefore)
   const edit = isOpen && session !== undefined ? askAnew : undefined
   return (
     <>
@@ -87,12 +95,17 @@ function Messages({ conversation, session }: { conversation: ConversationState; 
             />
           )
         const requestId = message.response_metadata?.request_id
-        return <AnswerItem key={requestId ?? `a${index}`} message={message} run={requestId === run?.requestId ? run : undefined} />
+        const isLive = requestId === run?.requestId && !isSteered
+        // The parts of an answer between messages of people have one request id.
+        const isEnd = message.response_metadata?.finish_reason !== undefined
+        const key = isEnd && requestId ? requestId : `a${index}`
+        return <AnswerItem key={key} message={message} run={isLive ? run : undefined} />
       })}
       {run && messages.length <= run.messagesBefore && <QuestionItem key={`q${messages.length}`} message={toMessage(run)} />}
       {run && !hasAnswerOf(messages, run) && (
         <AnswerItem key={run.requestId} run={run} onAskAgain={isOpen ? () => send(run.question) : undefined} />
       )}
+      {run && <WaitingMessages run={run} />}
     </>
   )
 }
@@ -104,7 +117,8 @@ function hasAnswerOf(messages: readonly Message[], run: LiveRun): boolean {
 
 /** True if a stored question has no answer and no running run: the run of the question failed. */
 function isUnanswered(messages: readonly Message[], index: number, run: LiveRun | undefined): boolean {
-  const next = messages[index + 1]
+  if (messages[index]?.message_id !== undefined) return false
+  const next = messages.slice(index + 1).find(({ message_id: id }) => id === undefined)
   return next ? next.role === 'human' : run === undefined || index < run.messagesBefore
 }
 

@@ -4,6 +4,7 @@ import { useLocation } from 'wouter'
 import { newId } from '../api/ids.ts'
 import { createStore, useStore } from '../api/store.ts'
 import { ask, attach, currentRun, type LiveRun, type Question, type RunStatus } from './live/live-run.ts'
+import { steer, waitingOf, type MessageMode } from './live/sent-messages.ts'
 import { forkSession } from './fork.ts'
 import { useActiveRun, useSession, type Message } from './queries.ts'
 
@@ -16,6 +17,8 @@ export interface ConversationState {
   error: Error | null
   retry: () => void
   send: (question: Question) => void
+  /** Sends a message to the run that goes on; a run that has ended meanwhile makes it a question. */
+  sendToRun: (text: string, mode: MessageMode) => Promise<void>
   /** Asks an earlier question anew, with another text, in a copy of the conversation before it. */
   askAnew: (messageIndex: number, question: Question) => Promise<void>
 }
@@ -37,7 +40,8 @@ export function useConversation(session: string | undefined): ConversationState 
   useFollowing(session, run, active.data ?? undefined, stored.data === undefined ? undefined : messages)
   useEffect(() => {
     if (!run || status !== 'ended') return
-    void queryClient.invalidateQueries({ queryKey: ['session', session] })
+    const stored = queryClient.invalidateQueries({ queryKey: ['session', session] })
+    void stored.then(() => followNext(run, queryClient.getQueryData<{ messages: Message[] }>(['session', session])?.messages))
     void queryClient.invalidateQueries({ queryKey: ['sessions'] })
   }, [run, status, session, queryClient])
 
@@ -53,10 +57,22 @@ export function useConversation(session: string | undefined): ConversationState 
     error: run ? null : stored.error,
     retry: () => void stored.refetch(),
     send: (question) => start(session ?? newId(), question, messages.length),
+    async sendToRun(text, mode) {
+      if (run && !(await steer(run, text, mode))) start(run.sessionId, { text }, messages.length)
+    },
     async askAnew(messageIndex, question) {
       start(await forkSession(session!, messageIndex), question, messageIndex)
     },
   }
+}
+
+/** Follows the run that answers the messages which an ended run has not read. Its request id is the id of the first message. */
+function followNext(run: LiveRun, messages: readonly Message[] = []): void {
+  const [first, ...others] = waitingOf(run.sent.get(), run.answer.get())
+  if (!first || currentRun.get() !== run) return
+  const isQuestion = ({ role, content, message_id: id }: Message) => role === 'human' && content === first.text && id === undefined
+  const place = messages.findLastIndex((message, index) => index > run.messagesBefore && isQuestion(message))
+  attach(run.sessionId, first.id, { text: first.text }, place === -1 ? Math.max(messages.length, run.messagesBefore + 1) : place, others)
 }
 
 const noMessages: readonly Message[] = []
@@ -78,8 +94,11 @@ function useFollowing(
   }, [session])
   useEffect(() => {
     if (session === undefined || run || !active || !messages) return
-    const isStored = messages.at(-1)?.role === 'human'
-    const text = isStored ? messages.at(-1)!.content : (active.input ?? '')
-    attach(session, active.request_id, { text }, isStored ? messages.length - 1 : messages.length)
+    // Behind its question, a run has the messages that were sent to it, and the answers before these.
+    const asked = messages.findLastIndex(({ role, message_id: id }) => role === 'human' && id === undefined)
+    const behind = messages.slice(asked + 1)
+    const isStored = asked !== -1 && behind.every((message) => message.message_id ?? message.response_metadata?.finish_reason === undefined)
+    const text = isStored ? messages[asked]!.content : (active.input ?? '')
+    attach(session, active.request_id, { text }, isStored ? asked : messages.length)
   }, [session, run, active, messages])
 }

@@ -34,6 +34,8 @@ export function AnswerItem({ message, run, onAskAgain }: AnswerItemProps) {
   const metadata = message?.response_metadata
   const artifacts = metadata?.generated_artifacts ?? answer.artifacts
   const requestId = run?.requestId ?? metadata?.request_id
+  // The answer before a message of a person: the end of the run is with its last part.
+  const isPart = !run && metadata?.request_id !== undefined && metadata.finish_reason === undefined
   return (
     <article className={styles.item} aria-label="Answer" aria-busy={answer.status === 'running'}>
       {answer.parts.map((part, index) => (
@@ -46,7 +48,7 @@ export function AnswerItem({ message, run, onAskAgain }: AnswerItemProps) {
         {artifacts.length > 0 && <Artifacts artifacts={artifacts} />}
       </Suspense>
       {answer.sources.length > 0 && <Sources sources={answer.sources} />}
-      {answer.status === 'ended' && (
+      {answer.status === 'ended' && !isPart && (
         <>
           <AnswerEnd answer={answer} onAskAgain={onAskAgain} />
           <AnswerActions answer={answer} requestId={requestId} model={metadata?.model} />
@@ -64,6 +66,12 @@ interface PartViewProps {
 
 const PartView = memo(function PartView({ part, isLast, isRunning }: PartViewProps) {
   if (part.type === 'step') return <StepCard part={part} isRunning={isRunning} />
+  if (part.type === 'message')
+    return (
+      <article className={styles.message} aria-label="Message">
+        {part.text}
+      </article>
+    )
   if (part.type === 'thought') return <Thought part={part} isThinking={isRunning && isLast} />
   return (
     <div className={isLast ? undefined : styles.interim}>

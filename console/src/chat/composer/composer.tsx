@@ -1,4 +1,4 @@
-import { ActionIcon, Loader, Menu, Textarea, Tooltip } from '@mantine/core'
+import { ActionIcon, Button, Loader, Menu, Textarea, Tooltip } from '@mantine/core'
 import { FileDirectoryIcon, FilterIcon, PaperAirplaneIcon, PlusIcon, SquareFillIcon, UploadIcon } from '@primer/octicons-react'
 import { lazy, Suspense, useRef, useState, type ClipboardEvent, type KeyboardEvent } from 'react'
 import { client } from '../../api/client.ts'
@@ -7,6 +7,7 @@ import { documentEndings } from '../../parts/files/document-types.ts'
 import { useFileDrop } from '../../parts/files/use-file-drop.ts'
 import { notifyFailure } from '../../parts/notify.ts'
 import type { LiveRun, Question } from '../live/live-run.ts'
+import type { MessageMode } from '../live/sent-messages.ts'
 import { AttachedItems } from './attached-items.tsx'
 import { pictureTypes } from './pictures.ts'
 import { useQuestionOfAddress } from './question-of-address.ts'
@@ -22,17 +23,22 @@ interface ComposerProps {
   /** The run that goes on, which the button stops. */
   run: LiveRun | undefined
   onSend: (question: Question) => void
+  /** Sends a message to the run. */
+  onSendToRun: (text: string, mode: MessageMode) => Promise<void>
 }
 
 /** The field for a question, with pictures, documents, files of the agent and data filter hints. */
-export function Composer({ session, run, onSend }: ComposerProps) {
+export function Composer({ session, run, onSend, onSendToRun }: ComposerProps) {
   const [text, setText, forgetDraft] = useDraft(session ?? 'new')
   useQuestionOfAddress(setText)
   const { attached, change, addFiles, isUploading, clear } = useAttachments()
   const [dialog, setDialog] = useState<'files' | 'hints'>()
   const { isOver, ...drop } = useFileDrop((files) => void addFiles(files))
   const fileInput = useRef<HTMLInputElement>(null)
-  const canSend = text.trim() !== '' && run === undefined && !isUploading
+  const hasText = text.trim() !== ''
+  const canSend = hasText && run === undefined && !isUploading
+  // A message to a run is a text.
+  const canSteer = hasText && run !== undefined && Object.values(attached).every((items) => items.length === 0)
 
   function send() {
     if (!canSend) return
@@ -40,10 +46,21 @@ export function Composer({ session, run, onSend }: ComposerProps) {
     forgetDraft()
     clear()
   }
+  async function sendToRun(mode: MessageMode) {
+    const message = text.trim()
+    forgetDraft()
+    try {
+      await onSendToRun(message, mode)
+    } catch (error) {
+      setText(message)
+      notifyFailure('The message could not be sent', error)
+    }
+  }
   function onKeyDown(event: KeyboardEvent) {
     if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return
     event.preventDefault()
-    send()
+    if (canSteer) void sendToRun('steer')
+    else send()
   }
   function onPaste(event: ClipboardEvent) {
     const files = [...event.clipboardData.files]
@@ -72,7 +89,17 @@ export function Composer({ session, run, onSend }: ComposerProps) {
       <div className={styles.bar}>
         <AddMenu onFile={() => fileInput.current?.click()} onDialog={setDialog} />
         {isUploading && <Loader size="xs" aria-label="Uploading" role="status" />}
-        <span className={styles.keys}>Enter sends, Shift+Enter begins a line</span>
+        <span className={styles.keys}>{run ? 'Enter sends now' : 'Enter sends, Shift+Enter begins a line'}</span>
+        {canSteer && (
+          <>
+            <Button size="compact-sm" radius="xl" variant="default" onClick={() => void sendToRun('follow_up')}>
+              Send after
+            </Button>
+            <Button size="compact-sm" radius="xl" onClick={() => void sendToRun('steer')}>
+              Send now
+            </Button>
+          </>
+        )}
         {run ? <StopButton run={run} /> : <SendButton isDisabled={!canSend} onClick={send} />}
       </div>
       <input

@@ -4,7 +4,7 @@ type Step = Schema<'IntermediateStep'>
 export type Artifact = Schema<'GeneratedArtifact'>
 
 /** A part of an answer; parts are in order of arrival. An unchanged part keeps its identity. */
-export type Part = TextPart | ThoughtPart | StepPart
+export type Part = TextPart | ThoughtPart | StepPart | MessagePart
 
 export interface TextPart {
   type: 'text'
@@ -26,6 +26,13 @@ export interface StepPart {
   step?: Step
   /** Steps of the sub-agent. */
   inner: StepPart[]
+}
+
+/** A message of a person that has reached the run. */
+export interface MessagePart {
+  type: 'message'
+  id: string
+  text: string
 }
 
 export interface Source {
@@ -71,8 +78,9 @@ export function addChunks(answer: Answer, chunks: readonly Chunk[]): Answer {
   return next
 }
 
-function addToParts(parts: Part[], { agent_step: label, token, step }: Chunk): void {
+function addToParts(parts: Part[], { agent_step: label, token, step, user_message: message }: Chunk): void {
   if (label === 'retrying') return dropUnfinished(parts)
+  if (message) return void parts.push({ type: 'message', id: message.message_id, text: message.message })
   if (label === 'answer') return token === '' ? undefined : addText(parts, token)
   if (label === 'reasoning' || label === 'planning') return token === '' ? undefined : addThought(parts, label, token)
   if (step) endStep(parts, label, step)
@@ -85,7 +93,8 @@ function addText(parts: Part[], token: string): void {
   else {
     // After a call of the provider, the answer begins with the text before the call once more.
     const earlier = parts.findLastIndex((part) => part.type === 'text')
-    const isRepeated = earlier !== -1 && (parts[earlier] as TextPart).text === token
+    const isBehind = earlier > parts.findLastIndex((part) => part.type === 'message')
+    const isRepeated = earlier !== -1 && isBehind && (parts[earlier] as TextPart).text === token
     if (isRepeated) parts.splice(earlier, 1)
     parts.push({ type: 'text', text: token })
   }
@@ -97,10 +106,9 @@ function addThought(parts: Part[], kind: ThoughtPart['kind'], token: string): vo
   else parts.push({ type: 'thought', kind, text: token })
 }
 
-/** The model's stream broke: the text since the last finished step arrives again. */
+/** The model's stream broke: the text since the last finished step, or the last message of a person, arrives again. */
 function dropUnfinished(parts: Part[]): void {
-  const lastStep = parts.findLastIndex((part) => part.type === 'step')
-  parts.length = lastStep + 1
+  parts.length = parts.findLastIndex((part) => part.type === 'step' || part.type === 'message') + 1
 }
 
 function endStep(parts: Part[], label: string, step: Step): void {

@@ -3,6 +3,7 @@ import { detailsOf, messageOf, statusOf } from '../../api/errors.ts'
 import { newId } from '../../api/ids.ts'
 import { createStore, type Store } from '../../api/store.ts'
 import { addChunks, emptyAnswer, type Answer } from './answer.ts'
+import { loadSent, type SentMessage } from './sent-messages.ts'
 import { createRewindLog } from './rewind-log.ts'
 
 /** A question of the user: the fields of a chat. */
@@ -26,6 +27,8 @@ export interface LiveRun {
   messagesBefore: number
   answer: Store<Answer>
   status: Store<RunStatus>
+  /** Messages to the run, in order; those that have reached the run are parts of the answer, too. */
+  sent: Store<readonly SentMessage[]>
   /** Stops following. The run goes on. */
   leave: () => void
 }
@@ -50,10 +53,19 @@ export function ask(sessionId: string, question: Question, messagesBefore: numbe
 }
 
 /** Follows a run that goes on already: after a reload, from another page, or after the death of a replica. */
-export function attach(sessionId: string, requestId: string, question: Question, messagesBefore: number): LiveRun {
+export function attach(
+  sessionId: string,
+  requestId: string,
+  question: Question,
+  messagesBefore: number,
+  sent: readonly SentMessage[] = [],
+): LiveRun {
   const leaving = new AbortController()
   const chunks = client.runs.stream(requestId, { signal: leaving.signal, throughApprovals: true, retries: 1000 })
-  return follow({ sessionId, requestId, question, messagesBefore }, chunks, leaving, 'running')
+  const run = follow({ sessionId, requestId, question, messagesBefore }, chunks, leaving, 'running')
+  if (sent.length > 0) run.sent.set(sent)
+  else void loadSent(run)
+  return run
 }
 
 type RunDescription = Pick<LiveRun, 'sessionId' | 'requestId' | 'question' | 'messagesBefore'>
@@ -65,7 +77,13 @@ function follow(
   initial: RunStatus = 'sending',
 ): LiveRun {
   currentRun.get()?.leave()
-  const run: LiveRun = { ...description, answer: createStore(emptyAnswer), status: createStore(initial), leave: () => leaving.abort() }
+  const run: LiveRun = {
+    ...description,
+    answer: createStore(emptyAnswer),
+    status: createStore(initial),
+    sent: createStore<readonly SentMessage[]>([]),
+    leave: () => leaving.abort(),
+  }
   currentRun.set(run)
   void read(chunks, run, leaving.signal)
   return run
