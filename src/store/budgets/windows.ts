@@ -37,7 +37,8 @@ export function toState({ limit, ...account }: Account, row: BudgetStateRow | un
 /** The states of accounts in their order. */
 export function toStates(accounts: readonly Account[], rows: readonly BudgetStateRow[], now: number): AccountState[] {
   return accounts.map((account) => {
-    const row = rows.find(({ budget, subject }) => budget === account.budget && subject === account.subject)
+    const { budget, subject, windowStart } = account
+    const row = rows.find((window) => window.budget === budget && window.subject === subject && window.window_start === windowStart)
     return toState(account, row, now)
   })
 }

@@ -7,10 +7,10 @@ import { maxRowLength, toRowJson } from './chat-groups.ts'
 function setup(store: StoreGroup<string>) {
   const groups: string[][] = []
   const alone: string[] = []
-  const join = createChatGroups<string>(async (tenant, rows) => {
+  const join = createChatGroups<string>(async (tenant, rows, size) => {
     const texts = (JSON.parse(rows) as { text: string }[]).map(({ text }) => text)
     groups.push(texts)
-    return store(tenant, rows)
+    return store(tenant, rows, size)
   })
   const add = (text: string, { tenant = 't', key = text } = {}) =>
     join(tenant, {
@@ -33,9 +33,9 @@ test('chats with a common key are in different groups, and a single chat is stor
 
 test('chats that arrive while a group is stored form the next group', async () => {
   const stored = Promise.withResolvers<void>()
-  const { groups, add } = setup(async (tenant, rows) => {
+  const { groups, add } = setup(async (tenant, rows, size) => {
     if (groups.length === 1) await stored.promise
-    return storeAll(tenant, rows)
+    return storeAll(tenant, rows, size)
   })
   const first = [add('a'), add('b')]
   await new Promise((resolve) => setImmediate(resolve))
@@ -50,9 +50,9 @@ test('chats that arrive while a group is stored form the next group', async () =
 
 test('a group that is not stored for long holds up neither the next group nor another tenant', async () => {
   const stored = Promise.withResolvers<void>()
-  const { add } = setup(async (tenant, rows) => {
+  const { add } = setup(async (tenant, rows, size) => {
     if (rows.includes('slow')) await stored.promise
-    return storeAll(tenant, rows)
+    return storeAll(tenant, rows, size)
   })
   const slow = [add('slow 1'), add('slow 2')]
   await new Promise((resolve) => setImmediate(resolve))

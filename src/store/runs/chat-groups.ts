@@ -20,7 +20,7 @@ export interface GroupedChat<R> {
 }
 
 /** Stores the chats of a JSON array in one transaction. Resolves to the results by position; chats without a result are unchanged. */
-export type StoreGroup<R> = (tenant: string, rows: string) => Promise<ReadonlyMap<number, R>>
+export type StoreGroup<R> = (tenant: string, rows: string, size: number) => Promise<ReadonlyMap<number, R>>
 
 interface WaitingChat<R> extends GroupedChat<R> {
   resolve(attempt: Attempt<R>): void
@@ -56,7 +56,7 @@ export function createChatGroups<R>(store: StoreGroup<R>): (tenant: string, chat
   async function storeGroup(tenant: string, group: readonly WaitingChat<R>[]): Promise<void> {
     if (group.length === 1) return storeAlone(group[0]!)
     try {
-      const results = await store(tenant, `[${group.map(({ row }) => row).join(',')}]`)
+      const results = await store(tenant, `[${group.map(({ row }) => row).join(',')}]`, group.length)
       reachState(results.size < group.length ? 'group-left-chats-out' : 'group-stored')
       for (const [position, { resolve }] of group.entries()) {
         const result = results.get(position)

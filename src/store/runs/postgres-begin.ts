@@ -1,5 +1,8 @@
-import { sql, type Kysely } from 'kysely'
+import { sql, type Kysely, type QueryCreator } from 'kysely'
 import type { Begun, NewRun } from '../../runs/run-store.ts'
+import { reservationColumns, stepsOfHold, toReservationJson } from '../budgets/postgres-hold.ts'
+import { listSteps } from '../budgets/settle.ts'
+import { toStates, type BudgetStateRow } from '../budgets/windows.ts'
 import {
   toText,
   toWindow,
@@ -9,6 +12,7 @@ import {
   newRunValues,
   toMessageRow,
   toNewRunRow,
+  type ColumnType,
   type MessageColumns,
   type NewRunColumns,
 } from '../rows.ts'
@@ -19,46 +23,75 @@ import { claimSession, insertFrom, messageValues, type SessionClaim } from './st
 
 /** The begin of a simple chat on Postgres: one statement for a single chat, and one for a group. See `postgres-chat.ts`. */
 
-/** The session of a begun run, whose message is the last. */
-export type BegunRow = Pick<SessionRow, 'key' | 'message_count' | 'window_start' | 'summary'>
+/** The session of a begun run, whose message is the last. `windows` is present where the reservation of the run is held. */
+export type BegunRow = Pick<SessionRow, 'key' | 'message_count' | 'window_start' | 'summary'> & { windows?: BudgetStateRow[] | null }
 
-export function toBegun(session: BegunRow): Begun {
-  const { key, message_count: messageCount } = session
-  return { kind: 'running', fence: 1, turn: { session: key, messageIndex: messageCount - 1, messageCount, ...toWindow(session) } }
+export function toBegun(session: BegunRow, { reservation }: Pick<NewRun, 'reservation'>): Begun {
+  const { key, message_count: messageCount, windows } = session
+  const turn = { session: key, messageIndex: messageCount - 1, messageCount, ...toWindow(session) }
+  if (!reservation || !windows) return { kind: 'running', fence: 1, turn }
+  const states = toStates(reservation.accounts, windows, reservation.createdAt)
+  return { kind: 'running', fence: 1, turn: { ...turn, held: { reservation, states } } }
 }
 
 type Message = NewRun['messages'][number]
-type BeginValues = SessionClaim & NewRunColumns & MessageColumns
+type BeginValues = SessionClaim & NewRunColumns & MessageColumns & { reservation: string | null }
 
 export function toBeginValues(newRun: NewRun, message: Message): BeginValues {
-  return { ...newRun, shortName: toText(newRun.shortName), messages: 1, ...toNewRunRow(newRun), ...toMessageRow(message) }
+  const { shortName, reservation } = newRun
+  const held = { reservation: reservation ? toReservationJson(reservation) : null }
+  return { ...newRun, ...held, shortName: toText(shortName), messages: 1, ...toNewRunRow(newRun), ...toMessageRow(message) }
 }
 
 /**
  * Begins a run with one message in a free session. Does everything, or changes nothing: then the statement returns no row, or a known request id
- * violates the primary key.
+ * violates the primary key. With `holds`, the statement undoes itself where a window cannot pay.
  */
-export function beginStatement(database: Kysely<Tables>) {
+export function beginStatement(database: Kysely<Tables>, { holds } = { holds: false }) {
   return statement(database, (db, param: Param<BeginValues>) => {
     const fromSession = sql`from session where active_run = ${param('requestId')}`
     const [key, index] = [sql`session.key`, sql`session.message_count - 1`]
-    return db
+    const begun = db
       .with('session', (ctes) => claimSession(ctes, param))
-      .with('run', (ctes) =>
-        insertFrom(ctes, 'runs', { ...newRunValues(param), session: key, status: sql.lit('running'), message_index: index }, fromSession),
-      )
+      .with('run', (ctes) => {
+        const row = { ...newRunValues(param), session: key, status: sql.lit('running'), message_index: index }
+        const run = insertFrom(ctes, 'runs', row, fromSession)
+        return holds ? run.returning('request_id as begun') : run
+      })
       .with('message', (ctes) => insertFrom(ctes, 'messages', { ...messageValues(param), session: key, idx: index }, fromSession))
-      .selectFrom('session')
-      .selectAll()
-      .where('active_run', '=', param('requestId'))
+    const selected = (holds ? withHold(begun, param) : begun).selectFrom('session').selectAll()
+    const row = selected.where('active_run', '=', param('requestId'))
+    return holds ? row.select(sql<BudgetStateRow[]>`(select json_agg(paid) from paid)`.as('windows')) : row
   })
 }
 
+/** True when the rows of runs are locked. */
+const areInserted = '(select count(*) from run) >= 0'
+
+/** Holds the reservation of the run, when all other rows are locked. */
+function withHold<T>(begun: QueryCreator<T>, param: Param<BeginValues>): QueryCreator<T> {
+  const given = sql`json_to_record(cast(${param('reservation')} as json)) as given (${sql.raw(reservationColumns)})`
+  const asked = sql<object>`(select cast(${param('tenant')} as text) as tenant, given.* from session, ${given} where active_run = ${param('requestId')})`
+  const { wanted, summed, paid, kept } = stepsOfHold('', areInserted)
+  const step = (text: string) => sql.raw<object>(`(${text})`)
+  return begun
+    .with('asked', asked)
+    .with('wanted', step(wanted))
+    .with('summed', step(summed))
+    .with('paid', step(paid))
+    .with('kept', step(kept)) as never
+}
+
+const selectWithWindows = `select *, null::json as windows from begun
+union all select null, null, null, null, null, (select json_agg(paid) from paid)`
+
 const columns = { ...newRunColumns, ...messageColumns, session_key: 'text', short_name: 'text' } as const
 
-export function toBeginRow(newRun: NewRun, message: Message): RowOf<typeof columns> {
+export function toBeginRow(newRun: NewRun, message: Message): RowOf<typeof columns> & { reservation?: string } {
   const { tenant: _, ...row } = { ...toNewRunRow(newRun), ...toMessageRow(message) }
-  return { ...row, session_key: newRun.sessionKey, short_name: toText(newRun.shortName) }
+  const { sessionKey, shortName, reservation } = newRun
+  const held = reservation ? { reservation: toReservationJson(reservation) } : {}
+  return { ...row, ...held, session_key: sessionKey, short_name: toText(shortName) }
 }
 
 /**
@@ -69,9 +102,24 @@ export function toBeginRow(newRun: NewRun, message: Message): RowOf<typeof colum
  * The tenant is a column of the input, and each lookup is a subquery with an offset or a lock: without statistics, Postgres would otherwise read
  * all sessions and runs of the tenant. The owner is compared in a form that leaves the primary key as the only index for the id of a session.
  */
-export const beginGroup = `
+export const beginGroup = beginGroupOf(columns)
+
+/** Also holds the reservations of the runs that begin. The row without a position has the windows. */
+export const beginGroupWithHolds = beginGroupOf(
+  { ...columns, reservation: 'text' },
+  listSteps(
+    stepsOfHold(
+      `select input.tenant, given.* from begun join unknown as input using (n)
+        cross join lateral json_to_record(cast(input.reservation as json)) as given (${reservationColumns})`,
+      areInserted,
+    ),
+  ),
+)
+
+function beginGroupOf(of: Readonly<Record<string, ColumnType>>, steps = ''): string {
+  return `
 with input as materialized (
-  select cast($1 as text) as tenant, chat.* from ${recordset(columns)}
+  select cast($1 as text) as tenant, chat.* from ${recordset(of)}
 ), unknown as materialized (
   select input.* from input where not exists (
     select from runs where runs.tenant = input.tenant and runs.request_id = input.request_id and runs.owner = input.owner offset 0)
@@ -104,9 +152,10 @@ with input as materialized (
   select input.n, key, 1, 0, null from created join unknown as input on session_key = key
 ), run as (
   insert into runs (tenant, session, status, message_index, ${namesOf(newRunColumns)}, ${namesOf(newRunConstants)})
-  select tenant, key, 'running', message_count - 1, ${namesOf(newRunColumns)}, ${literalsOf(newRunConstants)} from begun join unknown as input using (n)
+  select tenant, key, 'running', message_count - 1, ${namesOf(newRunColumns)}, ${literalsOf(newRunConstants)} from begun join unknown as input using (n)${steps && ' returning request_id'}
 ), message as (
   insert into messages (tenant, session, idx, role, content, created_at, data)
   select tenant, key, message_count - 1, role, content, message_at, data from begun join unknown as input using (n)
-)
-select * from begun`
+)${steps && `, ${steps}`}
+${steps ? selectWithWindows : 'select * from begun'}`
+}

@@ -1,10 +1,20 @@
 import { ServiceError } from '../../errors.ts'
-import { FenceLost, type Begun, type NewRun, type NextRun, type RunStore, type StoredRun, type Turn } from '../../runs/run-store.ts'
+import {
+  FenceLost,
+  type Begun,
+  type NewMessage,
+  type NewRun,
+  type NextRun,
+  type RunStore,
+  type StoredRun,
+  type Turn,
+} from '../../runs/run-store.ts'
 import { reachState } from '../../states.ts'
 import { CommitUnknown, query, type Database, type PostgresServer, type Result } from '../database.ts'
 import { isSimpleBegin, rowsPerHour, simpleAnswer } from '../rows.ts'
 import { createChatGroups, toRowJson, type Attempt } from './chat-groups.ts'
-import { beginGroup, beginStatement, toBegun, toBeginRow, toBeginValues, type BegunRow } from './postgres-begin.ts'
+import { isUnpaid } from '../budgets/postgres-hold.ts'
+import { beginGroup, beginGroupWithHolds, beginStatement, toBegun, toBeginRow, toBeginValues, type BegunRow } from './postgres-begin.ts'
 import { endGroup, endGroupWithSettlements, endStatement, toEndRow, toEndValues } from './postgres-end.ts'
 import type { ChatStore, Ending } from './step-by-step.ts'
 
@@ -29,14 +39,20 @@ export function createPostgresChat(
 ): ChatStore {
   const { db, forTenant } = database
   const beginAlone = beginStatement(db)
+  const beginAloneWithHold = beginStatement(db, { holds: true })
   const endAlone = endStatement(db)
   const endAloneWithSettlements = endStatement(db, { settles: true })
   /** Number of runs of this process that are storing their end. */
   let endingRuns = 0
 
-  const joinBegin = createChatGroups<Begun>(async (tenant, rows) => {
+  const joinBegin = createChatGroups<BegunRow>(async (tenant, rows) => {
     const begun = await writeGroup(tenant).execute<BegunRow & { n: number }>(beginGroup, [tenant, rows])
-    return new Map(begun.rows.map((row) => [row.n - 1, toBegun(row)]))
+    return new Map(begun.rows.map((row) => [row.n - 1, row]))
+  })
+  const joinBeginWithHold = createChatGroups<BegunRow>(async (tenant, rows) => {
+    const { rows: begun } = await writeGroup(tenant).execute<BegunRow & { n: number | null }>(beginGroupWithHolds, [tenant, rows])
+    const { windows } = begun.pop()!
+    return new Map(begun.map((row) => [row.n! - 1, { ...row, windows }]))
   })
 
   const endsOf = (group: string) =>
@@ -51,7 +67,7 @@ export function createPostgresChat(
 
   async function begin(newRun: NewRun, onCommitted?: (turn: Turn) => void): Promise<Begun> {
     const attempt = await tryBegin(newRun)
-    if (attempt.kind === 'done') return attempt.result
+    if (attempt.kind === 'done') return toBegun(attempt.result, newRun)
     const begun = await byStep.begin(newRun, onCommitted)
     const begunBefore = attempt.kind === 'unknown' && begun.kind === 'known' && (await findBegun(newRun, begun.run))
     if (!begunBefore) return begun
@@ -60,25 +76,40 @@ export function createPostgresChat(
   }
 
   /** `unchanged` when the run is not simple, or when the session is busy. */
-  function tryBegin(newRun: NewRun): Promise<Attempt<Begun>> {
+  function tryBegin(newRun: NewRun): Promise<Attempt<BegunRow>> {
     const [message] = newRun.messages
     if (!message || !isSimpleBegin(newRun)) return unchanged
-    const { tenant, owner, requestId, sessionId } = newRun
-    const alone = async (): Promise<Attempt<Begun>> => {
-      const attempt = await firstRow(beginAlone(forTenant(tenant).write, toBeginValues(newRun, message)))
-      return attempt.kind === 'done' ? { kind: 'done', result: toBegun(attempt.result) } : attempt
-    }
+    const { tenant, owner, requestId, sessionId, reservation } = newRun
+    const alone = () => tryAlone(newRun, message)
     const row = toRowJson(toBeginRow(newRun, message))
     const keys = [`run ${requestId} ${owner}`, `session ${sessionId} ${owner}`]
-    return row === undefined ? alone() : joinBegin(tenant, { row, keys, alone })
+    return row === undefined ? alone() : (reservation ? joinBeginWithHold : joinBegin)(tenant, { row, keys, alone })
+  }
+
+  /** A run whose reservation a budget cannot pay begins without the reservation. */
+  async function tryAlone(newRun: NewRun, message: NewMessage): Promise<Attempt<BegunRow>> {
+    const { write } = forTenant(newRun.tenant)
+    const values = toBeginValues(newRun, message)
+    try {
+      return await firstRow((newRun.reservation ? beginAloneWithHold : beginAlone)(write, values))
+    } catch (error) {
+      if (!isUnpaid(error)) throw error
+      return firstRow(beginAlone(write, values))
+    }
   }
 
   /** Resolves an `unknown` begin: the run stored with the request id is the begun one when this process holds it. */
-  async function findBegun({ tenant, holder }: NewRun, { session: key, ...run }: StoredRun): Promise<Begun | undefined> {
+  async function findBegun(newRun: NewRun, { session: key, ...run }: StoredRun): Promise<Begun | undefined> {
+    const { tenant, holder, reservation } = newRun
     if (run.holder !== holder || run.fence !== 1 || run.status !== 'running' || key === undefined) return undefined
+    const { read } = forTenant(tenant)
     const session = db.selectFrom('sessions').select(['key', 'message_count', 'window_start', 'summary']).where('key', '=', key)
-    const { rows } = await query(forTenant(tenant).read, session.where('tenant', '=', tenant))
-    return rows[0] && toBegun(rows[0])
+    const { rows } = await query(read, session.where('tenant', '=', tenant))
+    const begun = rows[0] && toBegun(rows[0], newRun)
+    if (!reservation || begun?.kind !== 'running') return begun
+    const held = db.selectFrom('budget_reservations').select('id').where('tenant', '=', tenant).where('id', '=', reservation.id)
+    const isHeld = (await query(read, held)).rows.length > 0
+    return isHeld ? { ...begun, turn: { ...begun.turn, held: { reservation, states: [] } } } : begun
   }
 
   async function finish(...[key, fence, ended]: Parameters<RunStore['finish']>) {
