@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { startService } from '../fixtures/service.ts'
+import { fakeTool } from '../fixtures/tools.ts'
 import type { Client } from '../fixtures/service-client.ts'
 
 /** An answer costs 0.001 USD and 400 tokens. */
@@ -111,6 +112,20 @@ test('filters select the windows of a session or run, and pages follow each othe
     }
     assert.deepEqual(seen, all)
   }
+})
+
+test('the windows of a run and its session are listed although the first call was refused', async (t) => {
+  const small = [
+    { name: 'session', scope: 'session', limit: { usd: 0.002 }, on_exceeded: 'pause' },
+    { name: 'run', scope: 'run', limit: { usd: 0.5 } },
+  ]
+  // The run is admitted for its question, and its tools are too dear.
+  const tool = fakeTool('long', async () => 1, { description: 'x'.repeat(5000) })
+  const { client } = await startService(t, { script: dollar, modelFields, tools: [tool], config: { budgets: small } })
+  assert.equal((await client.chat('2 + 2?', { 'request-id': 'r1', 'session-id': 's1' })).status, 202)
+  const spentOf = async (query: string) => (await list(client, query)).budgets.map(({ name, spent }: any) => [name, spent])
+  assert.deepEqual(await spentOf('?session_id=s1'), [['session', { usd: 0 }]])
+  assert.deepEqual(await spentOf('?request_id=r1'), [['run', { usd: 0 }]])
 })
 
 test('an override applies to the next chat, and ends when it is cleared', async (t) => {

@@ -18,7 +18,20 @@ export function createReserve(database: Database): Pick<BudgetStore, 'reserve' |
     const held = await hold(reservation)
     if (held) return { isHeld: true, states: held }
     const { now, states } = await look(tenant, accounts)
-    return isCurrent(accounts, now) ? { isHeld: false, states } : { isHeld: false, now }
+    if (!isCurrent(accounts, now)) return { isHeld: false, now }
+    await enterLives(tenant, accounts)
+    return { isHeld: false, states }
+  }
+
+  /** The window of a run or session is listed by its row, also when its first call is refused. */
+  async function enterLives(tenant: string, accounts: readonly Account[]): Promise<void> {
+    const lives = accounts.filter(({ window }) => window === undefined).map((account) => toColumns(tenant, account))
+    if (lives.length === 0) return
+    const entered = database.db.insertInto('budget_windows').values(lives)
+    await query(
+      database.forTenant(tenant).write,
+      entered.onConflict((conflict) => conflict.doNothing()),
+    )
   }
 
   return { reserve, look: async (tenant, accounts) => (await look(tenant, accounts)).states }
