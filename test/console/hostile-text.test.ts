@@ -30,6 +30,14 @@ browserTest('Hostile text of models, tools, files and callers is text on every s
   const client = await service.as(ann)
   const question = { messages: [{ role: 'user', content: attack + 'q'.repeat(10_000) }], auto_memory_retain: true }
   await client.chat(question, { 'request-id': 'r1', 'session-id': 's1' })
+  const schedule = {
+    name: attack + 'n'.repeat(200 - attack.length),
+    cron: '@daily',
+    timezone: 'UTC',
+    request: { messages: question.messages },
+  }
+  const { body: scheduled } = await client.request('POST', '/core/v1/schedules', { body: schedule })
+  await client.request('POST', `/core/v1/schedules/${scheduled.id}/pause`, { body: { reason: attack } })
   const { body: files } = await client.request('GET', '/core/v1/artifacts')
   assert.equal(files.artifacts.length, 1)
   await until(
@@ -43,13 +51,15 @@ browserTest('Hostile text of models, tools, files and callers is text on every s
     viewport: { width: 375, height: 800 },
     allowed: [/Blocked script execution in 'blob:/],
   })
-  for (const path of ['/chat', '/chat/s1', '/runs', '/files', '/memories', '/tools/look', '/runs?tab=log', '/runs/r1']) {
+  const ofSchedules = ['/schedules', `/schedules/${scheduled.id}`]
+  for (const path of ['/chat', '/chat/s1', '/runs', '/files', '/memories', '/tools/look', '/runs?tab=log', '/runs/r1', ...ofSchedules]) {
     await open(path)
     await page.getByText('onerror').first().waitFor({ state: 'attached' })
     assert.equal(await page.evaluate('window.broken'), undefined, path)
     assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 375, `${path} does not become wider`)
   }
 
+  await open('/runs/r1')
   await page.getByRole('region', { name: 'Timeline' }).getByRole('button', { name: /look/ }).first().click()
   const startedAt = performance.now()
   await page.getByRole('button', { name: 'Show whole values' }).click()

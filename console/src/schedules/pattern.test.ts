@@ -26,6 +26,7 @@ test('a repetition without a complete time makes no pattern', () => {
 })
 
 test('patterns are told in words', () => {
+  assert.deepEqual(['*/15 * * * *', '*/7 * * * *', '*/0 * * * *'].map(describeCron), ['Every 15 minutes', '*/7 * * * *', '*/0 * * * *'])
   assert.deepEqual(['30 * * * *', '0 8 * * *', '0 8 * * 1-5', '5 9 * * 0', '0 0 1 * *', '0 0 L * *'].map(describeCron), [
     'Every hour, at minute 30',
     'Every day at 08:00',

@@ -53,6 +53,9 @@ export function toRepetition(cron: string): Repetition {
 
 /** A pattern in words; patterns without words stay. */
 export function describeCron(cron: string): string {
+  const [, minutes] = /^\*\/(\d{1,2}) \* \* \* \*$/.exec(cron) ?? []
+  // Other steps begin anew with each hour.
+  if (minutes !== undefined && 60 % Number(minutes) === 0) return `Every ${minutes} minutes`
   const { kind, time, weekday, day } = toRepetition(cron)
   switch (kind) {
     case 'hourly':

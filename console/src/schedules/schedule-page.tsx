@@ -64,7 +64,6 @@ function Facts({ schedule }: { schedule: Schedule }) {
       {reason !== undefined && <span>{pauseTexts[reason] ?? reason.slice(0, 200)}</span>}
       <span>
         <When schedule={schedule} />
-        {timezone !== undefined && ` (${timezone})`}
       </span>
       {next !== null && status === 'active' && (
         <span>

@@ -4,7 +4,14 @@ import type { Schedule } from './queries.ts'
 
 /** When a schedule fires, in words where there are some. */
 export function When({ schedule: { cron, timezone, at } }: { schedule: Schedule }) {
-  if (cron !== undefined) return <span title={`${cron} in ${timezone ?? ''}`}>{describeCron(cron)}</span>
+  if (cron !== undefined) {
+    const words = describeCron(cron)
+    return (
+      <span title={words === cron ? undefined : cron}>
+        {words} ({timezone})
+      </span>
+    )
+  }
   return at === undefined ? null : (
     <>
       Once, <Timestamp at={at} isExact />
