@@ -28,6 +28,7 @@ export const pageGroups: readonly PageGroup[] = [
     title: 'Chat',
     pages: inFolder('guides', [
       'streaming',
+      'steering',
       'structured-output',
       'webhooks',
       'schedules',
