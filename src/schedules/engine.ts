@@ -44,9 +44,9 @@ export function createEngine({ store, fire, config, bus, onFault }: EngineDepend
   /** Fires what is due, and returns how long nothing more is. */
   async function look(): Promise<number> {
     try {
-      const { now, schedules, nextDueAt } = await store.due(maxRead)
+      const { now, schedules, nextDueAt, hasWaiting } = await store.due(maxRead)
       for (const schedule of schedules) start(schedule, now)
-      if (schedules.length > 0) return pollMs
+      if (schedules.length > 0 || hasWaiting) return pollMs
       return nextDueAt === undefined ? idleMs : Math.max(0, Math.min(nextDueAt - now, idleMs))
     } catch (error) {
       onFault(error)

@@ -72,6 +72,8 @@ export interface DueSchedules {
   schedules: ReadSchedule[]
   /** When the next schedule is due; undefined where none is active. */
   nextDueAt: number | undefined
+  /** True where an occurrence waits for a run, whose end wakes nobody. */
+  hasWaiting: boolean
 }
 
 /** Port: schedules and their fires. Times are those of the database. */

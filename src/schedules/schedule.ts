@@ -181,7 +181,9 @@ export function fireRequestId(id: string, scheduledFor: number): string {
   return `schedule:${id}:${scheduledFor}`
 }
 
-/** True for the status of a run that has not ended. A run that waits for a decision has not. */
+/** Statuses of a run that has not ended. A run that waits for a decision has not. */
+export const busyStatuses: readonly RunStatus[] = ['pending', 'running', 'interrupted']
+
 export function scheduleIsBusy(lastStatus: RunStatus | undefined): boolean {
-  return lastStatus === 'pending' || lastStatus === 'running' || lastStatus === 'interrupted'
+  return lastStatus !== undefined && busyStatuses.includes(lastStatus)
 }

@@ -166,6 +166,20 @@ test('one occurrence waits for the run before, and a second one is left out', as
   )
 })
 
+test('schedules that wait for a run, as many as fire at once, delay no other tenant', async (t) => {
+  const { client, as, create, clock } = await start(t, { script: () => ({ text: ['Four.'], begins: new Promise(() => undefined) }) })
+  for (let n = 0; n < 17; n++) {
+    const { id } = await create({ overlap: 'queue' })
+    await trigger(client, id)
+    assert.equal((await trigger(client, id)).body.outcome, 'queued')
+  }
+  const bea = await as({ tenant: 'beta', sub: 'bea' })
+  const { id } = await create({}, bea)
+  clock.set('2026-12-01T09:00:00Z')
+  await wake(bea)
+  assert.deepEqual(outcomes(await untilFires(bea, id, 1)), ['started'])
+})
+
 test('the run before is cancelled, or both run, as the policy says', async (t) => {
   const { client, create } = await start(t, { script: () => ({ text: ['Four.'], begins: new Promise(() => undefined) }) })
   const { id } = await create({ overlap: 'cancel_running' })

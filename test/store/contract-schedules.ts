@@ -242,6 +242,32 @@ function registerScheduleContract(database: () => Database): void {
     for (const { id, owner } of [first, second, later]) await store.change({ tenant, owner, id }, () => ({ changes: { status: 'ended' } }))
   })
 
+  test('any number of schedules that wait for a run delays no other schedule', async () => {
+    const { store, tenant, add, startingAt, setStatus, setNow } = setUp(database())
+    const early = Date.parse('2020-01-01T00:00:00Z')
+    setNow(early)
+    const due = { nextAt: early + minute, dueAt: early }
+    const waiting: Schedule[] = []
+    for (let n = 0; n < 4; n++) {
+      const schedule = await add({ overlap: 'queue' })
+      const firing = startingAt(schedule, early - minute)
+      await store.fire(schedule, () => firing)
+      waiting.push(await store.change(schedule, () => ({ changes: { ...due, queuedFor: early } })))
+    }
+    const other = await add({ ...due, dueAt: early + 1 })
+    setNow(early + 1)
+    const idsOf = async () => {
+      const { schedules, hasWaiting } = await store.due(2)
+      return [schedules.map(({ id }) => id), hasWaiting]
+    }
+    assert.deepEqual(await idsOf(), [[other.id], true])
+    await setStatus(waiting[2]!.last!.requestId, 'success')
+    assert.deepEqual(await idsOf(), [[waiting[2]!.id, other.id], true])
+    setNow(early + minute)
+    assert.deepEqual(await idsOf(), [[waiting[2]!.id, other.id], true], 'those that still wait come last')
+    for (const { id, owner } of [...waiting, other]) await store.change({ tenant, owner, id }, () => ({ changes: { status: 'ended' } }))
+  })
+
   test('concurrent requests create no more schedules than the limits, and one for a request id', async () => {
     const { store, scheduleOf } = setUp(database())
     const insert = (owner: string, requestId = randomUUID()) =>

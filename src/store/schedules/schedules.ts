@@ -1,7 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 import { ownIssuer } from '../../access/permissions.ts'
 import { ServiceError } from '../../errors.ts'
-import type { ReadSchedule, ScheduleAttachments, ScheduleKey } from '../../schedules/schedule.ts'
+import { busyStatuses, type ReadSchedule, type ScheduleAttachments, type ScheduleKey } from '../../schedules/schedule.ts'
 import type { ScheduleStore } from '../../schedules/schedule-store.ts'
 import { query, type Connection, type Database } from '../database.ts'
 import { clockOf } from '../leases/processes.ts'
@@ -156,13 +156,25 @@ async function insertMedia(db: Kysely<Tables>, connection: Connection, { tenant,
 const isActive = sql<boolean>`schedules.status = 'active'`
 
 function createDue({ db, all }: Database, clock: ScheduleClock): Pick<ScheduleStore, 'due'> {
-  const key = ['tenant', 'owner', 'id', 'due_at as dueAt'] as const
+  const key = ['tenant', 'owner', 'id', 'due_at as dueAt', 'queued_for as queuedFor'] as const
 
   async function read(keys: readonly ScheduleKey[]): Promise<ReadSchedule[]> {
     if (keys.length === 0) return []
     const named = withLastStatus(db).where((is) => is.or(keys.map((each) => is.and(whereKey(each)))))
     const { rows } = await query(all.read, named.where(isActive))
     return rows.map(toSchedule).sort((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0))
+  }
+
+  /** Schedules whose waiting occurrence cannot start yet are left out, or come last: any number of them delays no other schedule. */
+  async function readReady(now: number, limit: number): Promise<ReadSchedule[]> {
+    const isBlocked = sql<boolean>`(queued_for is not null and coalesce(runs.status, '') in (${sql.join(busyStatuses)}))`
+    const due = withLastStatus(db)
+      .where(isActive)
+      .where('due_at', '<=', now)
+      .where(sql<boolean>`(not ${isBlocked} or next_at <= ${now})`)
+      .orderBy(sql`case when ${isBlocked} then 1 else 0 end`)
+      .orderBy('due_at')
+    return (await query(all.read, due.limit(limit))).rows.map(toSchedule)
   }
 
   return {
@@ -178,7 +190,9 @@ function createDue({ db, all }: Database, clock: ScheduleClock): Pick<ScheduleSt
       )
       const now = rows[0]?.now ?? 0
       const due = rows.slice(0, limit).filter(({ dueAt }) => dueAt !== null && dueAt <= now)
-      return { now, schedules: await read(due), nextDueAt: rows[due.length]?.dueAt ?? undefined }
+      const hasWaiting = due.some(({ queuedFor }) => queuedFor !== null)
+      const schedules = hasWaiting ? await readReady(now, limit) : await read(due)
+      return { now, schedules, nextDueAt: rows[due.length]?.dueAt ?? undefined, hasWaiting }
     },
   }
 }
