@@ -4,7 +4,15 @@ import { canonicalZone, isTimeZone, parseTime, toLocalTime } from './time.ts'
 
 test('a time needs its zone, and a date that exists', () => {
   assert.equal(parseTime('2027-01-01T01:00:00.5+01:00'), Date.UTC(2027, 0, 1, 0, 0, 0, 500))
-  for (const text of ['2027-01-01T00:00:00', '2027-01-01', '2027-13-01T00:00Z', '2027-01-01T25:00Z', '', '1'.repeat(10_000)]) {
+  for (const text of [
+    '2027-01-01T00:00:00',
+    '2027-01-01',
+    '2027-13-01T00:00Z',
+    '2027-02-30T00:00Z',
+    '2027-01-01T25:00Z',
+    '',
+    '1'.repeat(10_000),
+  ]) {
     assert.equal(parseTime(text), undefined, text)
   }
 })

@@ -1,7 +1,14 @@
 /** Epoch milliseconds of an ISO 8601 time, or undefined. A time without a zone would be one of the host, so none is accepted. */
 export function parseTime(text: string): number | undefined {
-  const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : NaN
+  const [, date] = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/.exec(text) ?? []
+  const time = date !== undefined && isDate(date) ? Date.parse(text) : NaN
   return Number.isNaN(time) ? undefined : time
+}
+
+/** False for a day that its month does not have: `Date.parse` takes `2027-02-30` for a day of March. */
+function isDate(date: string): boolean {
+  const time = Date.parse(date)
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(date)
 }
 
 /** The fault of a text that `parseTime` refuses. */
