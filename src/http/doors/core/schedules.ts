@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { issuerOf, subOf } from '../../../access/owner.ts'
-import { accessTo, requireAccess } from '../../../access/permissions.ts'
+import { accessTo, requireAccess, type Principal } from '../../../access/permissions.ts'
 import type { CurrentAgent } from '../../../configuration/agent.ts'
 import { mergePatch } from '../../../configuration/change/merge.ts'
 import { invalid } from '../../../errors.ts'
@@ -72,8 +72,9 @@ function listRoute(app: App, { schedules, agent }: ScheduleServices): void {
       response: replies({ 200: SchedulePage }, 422),
     }),
     async (request) => {
-      const { rows, offset, hasMore } = await schedules.list(principalOf(request), request.query as PageOf)
-      return { schedules: rows.map(toView), enabled: agent().config.schedules.enabled, offset, has_more: hasMore }
+      const caller = principalOf(request)
+      const { rows, offset, hasMore } = await schedules.list(caller, request.query as PageOf)
+      return { schedules: rows.map((row) => toView(row, caller)), enabled: agent().config.schedules.enabled, offset, has_more: hasMore }
     },
   )
 }
@@ -294,17 +295,18 @@ function logChange({ log, ...request }: FastifyRequest, { id, owner, tenant }: R
 
 function sendSchedule(answer: FastifyReply, schedule: ReadSchedule) {
   void answer.header('etag', `"${schedule.version}"`)
-  return answer.send(toView(schedule))
+  return answer.send(toView(schedule, principalOf(answer.request)))
 }
 
-function toView(schedule: ReadSchedule): Type.Static<typeof Schedule> {
+/** Administrators read of the schedules of others when they fire, not what they ask. */
+function toView(schedule: ReadSchedule, caller: Principal): Type.Static<typeof Schedule> {
   const { id, last, status, pauseReason, nextAt, createdAt, updatedAt, lastStatus } = schedule
   return {
     id,
     issuer: issuerOf(schedule),
     sub: subOf(schedule),
     ...toText(schedule),
-    request: schedule.request.body as Record<string, unknown>,
+    request: (schedule.owner === caller.owner ? schedule.request.body : {}) as Record<string, unknown>,
     status,
     ...(pauseReason === undefined ? {} : { pause_reason: pauseReason }),
     next_at: nextAt === undefined ? null : isoOf(nextAt),
