@@ -23,7 +23,7 @@ interface Rules {
   offlineMs: number
 }
 
-/** Decides in the transaction of a firing. Undefined: prepare again, because the run before has ended meanwhile. */
+/** Decides in the transaction of a firing. Undefined: prepare again, because the run before has ended meanwhile, or cancel the run before. */
 export function decide(schedule: Schedule, attempt: Attempt, state: FireState, rules: Rules): Firing | undefined {
   const { kind, scheduledFor, prepared } = attempt
   const { pauseAfterFailures, overlap, queuedFor } = schedule
@@ -31,8 +31,9 @@ export function decide(schedule: Schedule, attempt: Attempt, state: FireState, r
   if (refusal !== undefined) return paused(schedule, attempt, state, { outcome: 'refused', reason: refusal })
   const hasFailed = pauseAfterFailures > 0 && state.failures >= pauseAfterFailures
   if (hasFailed && kind !== 'trigger') return paused(schedule, attempt, state, { outcome: 'skipped', reason: 'failures' })
-  if (scheduleIsBusy(state.lastStatus) && overlap !== 'allow') {
-    if (kind === 'queued' || overlap === 'cancel_running') return undefined
+  const isBusy = scheduleIsBusy(state.lastStatus) && overlap !== 'allow'
+  if (isBusy && kind === 'queued') return undefined
+  if (isBusy && overlap !== 'cancel_running') {
     const mayWait = overlap === 'queue' && queuedFor === undefined && schedule.status === 'active'
     if (mayWait) return moved(schedule, attempt, state, [], { queuedFor: scheduledFor })
     return moved(schedule, attempt, state, [fireOf(attempt, state, { outcome: 'skipped', reason: 'overlap' })])
@@ -41,7 +42,7 @@ export function decide(schedule: Schedule, attempt: Attempt, state: FireState, r
   const reason = 'refused' in prepared ? prepared.refused : prepared.refuse?.()
   if (reason !== undefined || !('run' in prepared))
     return moved(schedule, attempt, state, [fireOf(attempt, state, { outcome: 'refused', reason })])
-  return started(schedule, attempt, state, prepared.run)
+  return isBusy ? undefined : started(schedule, attempt, state, prepared.run)
 }
 
 /** Why the owner may not run anything now; undefined where the owner may. */

@@ -41,24 +41,26 @@ export function createFireSchedule(dependencies: FiringDependencies): FireSchedu
 
   /** Throws where the attempt has to be repeated later. */
   async function fire(schedule: ReadSchedule, attempt: Omit<Attempt, 'prepared'>): Promise<Firing | undefined> {
-    const prepared = await prepareWhereFree(schedule, attempt.scheduledFor)
-    const rules = { offlineMs: config().offline_days * dayMs }
-    const store_ = (as: Prepared | undefined) =>
-      store.fire(schedule, (state) => decide(schedule, { ...attempt, prepared: as }, state, rules))
-    const firing = await store_(prepared).catch((error: unknown) => store_({ refused: reasonOf(error) }))
+    const prepared = mayStart(schedule) ? await prepare(schedule, attempt.scheduledFor) : undefined
+    const firing = (await store_(schedule, { ...attempt, prepared })) ?? (await storeAfterCancel(schedule, { ...attempt, prepared }))
     if (firing?.run) onStarted()
     if (firing) onFired(firing)
     return firing
   }
 
-  /** Undefined where the run before has not ended, and the schedule waits for it or leaves the occurrence out. */
-  async function prepareWhereFree(schedule: ReadSchedule, scheduledFor: number): Promise<Prepared | undefined> {
+  function store_(schedule: ReadSchedule, attempt: Attempt): Promise<Firing | undefined> {
+    const rules = { offlineMs: config().offline_days * dayMs }
+    const storeAs = (prepared: Prepared | undefined) =>
+      store.fire(schedule, (state) => decide(schedule, { ...attempt, prepared }, state, rules))
+    return storeAs(attempt.prepared).catch((error: unknown) => storeAs({ refused: reasonOf(error) }))
+  }
+
+  /** Cancels the run before, for an attempt that is not refused. */
+  async function storeAfterCancel(schedule: ReadSchedule, attempt: Attempt): Promise<Firing | undefined> {
     const { tenant, owner, overlap, last, lastStatus } = schedule
-    if (scheduleIsBusy(lastStatus) && overlap !== 'allow') {
-      if (overlap !== 'cancel_running' || !last) return undefined
-      await runs.cancel({ tenant, owner, requestId: last.requestId }).catch(ignoreEnded)
-    }
-    return prepare(schedule, scheduledFor)
+    if (overlap !== 'cancel_running' || !last || !scheduleIsBusy(lastStatus)) return undefined
+    await runs.cancel({ tenant, owner, requestId: last.requestId }).catch(ignoreEnded)
+    return store_(schedule, attempt)
   }
 
   return {
@@ -84,6 +86,11 @@ export function createFireSchedule(dependencies: FiringDependencies): FireSchedu
     // Occurrences are whole seconds: a trigger never takes the place of one.
     trigger: (schedule, at) => fire(schedule, { kind: 'trigger', scheduledFor: at % 1000 === 0 ? at + 1 : at, missed: [] }),
   }
+}
+
+/** False where the run before has not ended, and the schedule waits for it or leaves the occurrence out. */
+function mayStart({ lastStatus, overlap }: ReadSchedule): boolean {
+  return !scheduleIsBusy(lastStatus) || overlap === 'allow' || overlap === 'cancel_running'
 }
 
 function createPrepare({ runs, principalNow, limits, newId }: FiringDependencies) {
