@@ -210,11 +210,13 @@ function createChanges(dependencies: SchedulesDependencies): Pick<Schedules, 'cr
       assertUnended(current)
       assertVersion(current, patch)
       if (changesTimes) assertTimes(settings, now)
-      const times = timesAfter(current, settings, { changesTimes, now })
+      const isOver = settings.maxFires !== undefined && current.fires >= settings.maxFires
+      const times = isOver ? ended : timesAfter(current, settings, { changesTimes, now })
       const version = { version: newId(), updatedAt: now }
       return {
         changes: { ...settings, request: scheduled, ...identityOf(caller, now), ...times, ...version },
         media: changesAttachments ? media : undefined,
+        fires: isOver ? droppedFires(current, now) : [],
       }
     })
     onChanged()
