@@ -335,8 +335,10 @@ function registerScheduleContract(database: () => Database): void {
     setNow(noon + minute)
     await store.renew({ ...active.identity, roles: ['viewer'] })
     const { identity, seenAt, revision } = await read(active.id)
-    assert.deepEqual([identity.roles, seenAt, revision], [['viewer'], noon + minute, 0])
+    assert.deepEqual([identity.roles, seenAt, revision], [['viewer'], noon + minute, 1])
     assert.deepEqual([await read(old.id), await read(own.id)], [old, own])
+    const fired = await store.fire(active, () => ({ fires: [], changes: { watermark: noon + 1 } }))
+    assert.deepEqual([fired, (await read(active.id)).identity.roles], [undefined, ['viewer']], 'a firing with the roles of before')
   })
 
   test('fires are removed after 90 days, and ended schedules with all of their rows', async () => {

@@ -206,7 +206,9 @@ function createOwners({ db, all, forTenant }: Database, clock: ScheduleClock): P
 
     async renew(identity) {
       const { tenant, owner } = identity
-      const update = db.updateTable('schedules').set({ identity: JSON.stringify(identity), seen_at: clock() })
+      // A firing that has read the roles of before stores nothing.
+      const revision = sql<number>`revision + 1`
+      const update = db.updateTable('schedules').set({ identity: JSON.stringify(identity), seen_at: clock(), revision })
       const renewed = update.where((is) => is.and({ tenant, owner })).where('status', '!=', 'ended')
       await forTenant(tenant).unit((connection) => query(connection, renewed))
     },
