@@ -252,7 +252,7 @@ test('a change needs the version that it was based on, and is a merge patch', as
 })
 
 test('schedules of another tenant and of another caller are not found in any route; administrators read, pause and end', async (t) => {
-  const { as, create } = await start(t)
+  const { as, client, create } = await start(t)
   const { id } = await create({})
   const strangers = [await as({ tenant: 'beta', roles: ['admin'] }), await as({ sub: 'bob' })]
   const requests: [string, string, object?][] = [
@@ -280,7 +280,10 @@ test('schedules of another tenant and of another caller are not found in any rou
   ]
   for (const [method, below, status] of answers)
     assert.equal((await admin.request(method, `${path}/${id}${below}`)).status, status, `${method} ${below}`)
-  assert.equal((await admin.request('GET', path)).body.schedules.length, 1)
+  const [listed, ...others] = (await admin.request('GET', path)).body.schedules
+  const { body: read } = await admin.request('GET', `${path}/${id}`)
+  assert.deepEqual([listed.request, read.request, others], [{}, {}, []], 'what the owner asks is for the owner alone')
+  assert.deepEqual((await client.request('GET', `${path}/${id}`)).body.request, question)
 })
 
 test('two schedules of the same second both fire, and a schedule with one time ends with it', async (t) => {
@@ -309,6 +312,15 @@ test('max_fires counts runs, and neither skipped times nor triggers', async (t) 
   await goTo('2026-12-02T09:00:00Z')
   await untilFires(client, id, 3)
   assert.equal((await read(client, id)).status, 'ended')
+})
+
+test('a schedule that a change leaves no run to fire ends', async (t) => {
+  const { client, create, goTo } = await start(t)
+  const { id } = await create({})
+  await goTo('2026-12-01T09:00:00Z')
+  await untilFires(client, id, 1)
+  const { body } = await client.request('PATCH', `${path}/${id}`, { body: { max_fires: 1 } })
+  assert.deepEqual([body.status, body.next_at], ['ended', null])
 })
 
 test('failed runs in a row pause the schedule, and none of them is fired again', async (t) => {
@@ -410,6 +422,20 @@ test('a fire counts as a request of its owner: over the rate limit, its time is 
   const { outcome, reason } = await fireAt('2026-12-02T09:00:00Z', 2)
   assert.deepEqual([outcome, reason], ['refused', 'rate_limited'])
   assert.equal((await client.request('GET', path)).status, 429)
+})
+
+test('a refused time cancels no running fire', async (t) => {
+  const rateLimits = { user: { requests_per_minute: 3 } }
+  const script = () => ({ text: ['Four.'], begins: new Promise<void>(() => undefined) })
+  const { client, as, create, clock } = await start(t, { script, config: { access: { rate_limits: rateLimits } } })
+  const admin = await as({ sub: 'boss', roles: ['admin'] })
+  const { id } = await create({ overlap: 'cancel_running' })
+  await trigger(client, id)
+  clock.set('2026-12-01T09:00:00Z')
+  await wake(admin)
+  const fires = await untilFires(admin, id, 2)
+  assert.deepEqual([fires[0].reason, fires[1].outcome], ['rate_limited', 'started'])
+  assert.match(fires[1].status, /pending|running/)
 })
 
 test('a callback URL that is not permitted any more refuses the time', async (t) => {
