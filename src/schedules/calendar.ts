@@ -74,8 +74,8 @@ function faultOfCron(cron: string): string | undefined {
  * croner takes hours for fixed only where the minutes have no `*` and no step, so these minutes are written out.
  */
 function createCron(cron: string, zone: string): Cron {
-  const [minutes = '', ...others] = cron.split(/\s+/)
-  const pattern = isFixed(cron) && others.length === 4 ? [writeOut(minutes), ...others].join(' ') : cron
+  const [minutes = '', ...otherFields] = cron.split(/\s+/)
+  const pattern = isFixed(cron) && otherFields.length === 4 ? [writeOut(minutes), ...otherFields].join(' ') : cron
   return new Cron(pattern, { timezone: zone, mode: '5-part', fixedTimeRule: 'no-wildcard', paused: true })
 }
 
@@ -89,9 +89,9 @@ export function isFixed(cron: string): boolean {
 function writeOut(minutes: string): string {
   const parts = minutes.split(',').map((part) => {
     const match = /^(?:\*|(\d{1,2})-(\d{1,2}))(?:\/(\d{1,2}))?$/.exec(part)
-    const [from, to, step] = [Number(match?.[1] ?? 0), Number(match?.[2] ?? 59), Number(match?.[3] ?? 1)]
-    if (!match || step < 1 || from > to || to > 59) return part
-    return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, index) => from + index * step).join(',')
+    const [start, end, step] = [Number(match?.[1] ?? 0), Number(match?.[2] ?? 59), Number(match?.[3] ?? 1)]
+    if (!match || step < 1 || start > end || end > 59) return part
+    return Array.from({ length: Math.floor((end - start) / step) + 1 }, (_, index) => start + index * step).join(',')
   })
   return parts.join(',')
 }
@@ -116,12 +116,12 @@ export function occurrencesUntil(spec: Spec, after: number, until: number, count
   const cron = cronOf(spec)
   const times: number[] = []
   // croner counts in whole seconds, and its search backwards leaves out the second in which the search begins.
-  let from = Math.floor(Math.min(until, endsAt) / 1000) * 1000 + 1000
+  let cursor = Math.floor(Math.min(until, endsAt) / 1000) * 1000 + 1000
   while (times.length < count) {
-    const time = cron.previousRuns(1, new Date(from))[0]?.getTime() ?? -Infinity
+    const time = cron.previousRuns(1, new Date(cursor))[0]?.getTime() ?? -Infinity
     if (time <= after || time < startsAt) break
     times.push(time)
-    from = time
+    cursor = time
   }
   return times.toReversed()
 }

@@ -23,8 +23,8 @@ export function judge(spec: Spec, watermark: number, now: number, { policy, wind
   const isEarly = newest !== undefined && newestDueAt > now
   const due = isEarly ? past.slice(0, -1) : past
   const lateness = (index: number) => now - (index === past.length - 1 ? newestDueAt : delayed(due[index]!, past[index + 1], jitter))
-  const most = policy === 'all' ? maxCaughtUp : policy === 'latest' ? 1 : 0
-  const isFired = due.map((_, index) => lateness(index) < onTimeMs || (index >= due.length - most && lateness(index) <= windowMs))
+  const maxFires = policy === 'all' ? maxCaughtUp : policy === 'latest' ? 1 : 0
+  const isFired = due.map((_, index) => lateness(index) < onTimeMs || (index >= due.length - maxFires && lateness(index) <= windowMs))
   return {
     fires: due.filter((_, index) => isFired[index]),
     missed: toRows(due.filter((_, index) => !isFired[index])),
@@ -51,7 +51,7 @@ function delayed(at: number, following: number | undefined, { id, ms }: Jitter):
 
 function toRows(missed: number[]): Missed[] {
   const rows = missed.slice(-maxMissedRows).map((scheduledFor) => ({ scheduledFor }))
-  const others = missed.slice(0, -maxMissedRows)
-  const last = others.at(-1)
-  return last === undefined ? rows : [{ scheduledFor: last, count: others.length }, ...rows]
+  const older = missed.slice(0, -maxMissedRows)
+  const last = older.at(-1)
+  return last === undefined ? rows : [{ scheduledFor: last, count: older.length }, ...rows]
 }

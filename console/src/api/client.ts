@@ -1,8 +1,13 @@
-import { createClient } from '../../../client/src/index.ts'
+import { createChat } from '../../../client/src/chat.ts'
+import { createRuns } from '../../../client/src/resources/runs.ts'
+import { createTransport } from '../../../client/src/transport.ts'
 import { serviceAddress } from './address.ts'
 import { serviceFetch } from './service-fetch.ts'
 
 export type { Chunk, PathOf, Reply, RequestOptions, Schema } from '../../../client/src/index.ts'
 
-/** The typed client of the service, with the console's session. */
-export const client = createClient({ baseUrl: serviceAddress, fetch: serviceFetch })
+const options = { baseUrl: serviceAddress, fetch: serviceFetch }
+const transport = createTransport(options)
+
+/** The typed client of the service, with the console's session: the parts that the first screen needs. */
+export const client = { ...transport, ...createChat(transport, options), runs: createRuns(transport, options) }

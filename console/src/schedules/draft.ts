@@ -80,8 +80,15 @@ function timesOf(draft: Draft): Pick<NewSchedule, 'cron' | 'timezone' | 'at'> {
 }
 
 function settingsOf({ name, session, overlap, catchUp, jitter, pauseAfterFailures }: Draft) {
-  const kept = session === 'other' ? {} : { session }
-  return { name: name.trim() || null, ...kept, overlap, catch_up: { policy: catchUp }, jitter, pause_after_failures: pauseAfterFailures }
+  const sessionField = session === 'other' ? {} : { session }
+  return {
+    name: name.trim() || null,
+    ...sessionField,
+    overlap,
+    catch_up: { policy: catchUp },
+    jitter,
+    pause_after_failures: pauseAfterFailures,
+  }
 }
 
 function requestOf({ question, callbackUrl }: Draft, earlier: readonly Message[] = []) {

@@ -34,7 +34,7 @@ export function SchedulesPage() {
       <PagedTable
         label="Schedules"
         pages={schedules}
-        columns={hasOthers ? [name, caller, ...others] : [name, ...others]}
+        columns={hasOthers ? [name, caller, ...details] : [name, ...details]}
         idOf={({ id }) => id}
         hrefOf={({ id }) => `/schedules/${encodeURIComponent(id)}`}
         empty={
@@ -57,7 +57,7 @@ const caller: Column<Schedule> = {
   cell: ({ sub, issuer }) => <span title={`${sub} (${issuer})`}>{sub}</span>,
 }
 
-const others: readonly Column<Schedule>[] = [
+const details: readonly Column<Schedule>[] = [
   { header: 'When', width: 'minmax(160px, 2fr)', cell: (schedule) => <When schedule={schedule} /> },
   {
     header: 'State',

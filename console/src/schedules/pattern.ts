@@ -46,8 +46,8 @@ export function toRepetition(cron: string): Repetition {
   const time = `${(hour === '*' ? '0' : hour).padStart(2, '0')}:${minute.padStart(2, '0')}`
   const [day = '1', , weekday = '1'] = days.split(' ')
   const candidates = kinds.map(({ value }) => ({ ...pattern, kind: value, time, day, weekday: weekday === '7' ? '0' : weekday }))
-  const isOffered = ({ kind, weekday: chosen, day: of }: Repetition) =>
-    kind !== 'cron' && (kind !== 'weekly' || weekdays[Number(chosen)] !== undefined) && (kind !== 'monthly' || /^(\d{1,2}|L)$/.test(of))
+  const isOffered = ({ kind, weekday: chosen, day: date }: Repetition) =>
+    kind !== 'cron' && (kind !== 'weekly' || weekdays[Number(chosen)] !== undefined) && (kind !== 'monthly' || /^(\d{1,2}|L)$/.test(date))
   return candidates.find((candidate) => isOffered(candidate) && toCron(candidate) === cron) ?? pattern
 }
 

@@ -1,11 +1,14 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { Fire, NewSchedule, Schedule, SchedulePatch, VersionedSchedule } from '../../../client/src/index.ts'
+import { createSchedules } from '../../../client/src/resources/schedules.ts'
 import { client } from '../api/client.ts'
 import { statusOf } from '../api/errors.ts'
 import { live } from '../api/query-client.ts'
 import { usePages } from '../parts/pages/use-pages.ts'
 
 export type { Fire, NewSchedule, Schedule, SchedulePatch, VersionedSchedule }
+
+const schedules = createSchedules(client)
 
 const listKey = ['schedules'] as const
 
@@ -14,8 +17,8 @@ export function useSchedules() {
   return usePages<Schedule>({
     queryKey: listKey,
     load: async (before, signal) => {
-      const { schedules, offset, has_more } = await client.schedules.list({ before }, { signal })
-      return { rows: schedules, offset, has_more }
+      const page = await schedules.list({ before }, { signal })
+      return { rows: page.schedules, offset: page.offset, has_more: page.has_more }
     },
     idOf: ({ id }) => id,
     isLive: true,
@@ -24,7 +27,7 @@ export function useSchedules() {
 
 /** A schedule with the version that a change is based on. */
 export function useSchedule(id: string) {
-  return useQuery({ queryKey: ['schedule', id], queryFn: ({ signal }) => client.schedules.get(id, { signal }), ...live })
+  return useQuery({ queryKey: ['schedule', id], queryFn: ({ signal }) => schedules.get(id, { signal }), ...live })
 }
 
 /** What has become of the times of a schedule, the newest time first. */
@@ -32,7 +35,7 @@ export function useFires(id: string) {
   return usePages<Fire>({
     queryKey: ['schedule', id, 'fires'],
     load: async (before, signal) => {
-      const { fires, offset, has_more } = await client.schedules.fires(id, { before }, { signal })
+      const { fires, offset, has_more } = await schedules.fires(id, { before }, { signal })
       return { rows: fires, offset, has_more }
     },
     idOf: ({ scheduled_for: time, request_id: run }) => `${time} ${run ?? ''}`,
@@ -46,7 +49,7 @@ const previewed = 5
 export function usePreview(cron: string | undefined, timezone: string) {
   return useQuery({
     queryKey: ['schedule preview', cron, timezone],
-    queryFn: async ({ signal }) => (await client.schedules.preview({ cron: cron!, timezone, count: previewed }, { signal })).occurrences,
+    queryFn: async ({ signal }) => (await schedules.preview({ cron: cron!, timezone, count: previewed }, { signal })).occurrences,
     enabled: cron !== undefined,
     placeholderData: keepPreviousData,
     retry: (count, error) => statusOf(error) !== 422 && count < 2,
@@ -67,14 +70,14 @@ export function useScheduleMutations() {
   const onSuccess = () =>
     Promise.all([listKey, ['schedule'], ['holds']].map((queryKey) => queryClient.invalidateQueries({ queryKey, exact: false })))
   return {
-    create: useMutation({ mutationFn: (schedule: NewSchedule) => client.schedules.create(schedule), onSuccess }),
+    create: useMutation({ mutationFn: (schedule: NewSchedule) => schedules.create(schedule), onSuccess }),
     change: useMutation({
-      mutationFn: ({ id, patch, etag }: ScheduleChange) => client.schedules.update(id, patch, { ifMatch: etag }),
+      mutationFn: ({ id, patch, etag }: ScheduleChange) => schedules.update(id, patch, { ifMatch: etag }),
       onSuccess,
     }),
-    pause: useMutation({ mutationFn: ({ id }: Schedule) => client.schedules.pause(id), onSuccess }),
-    resume: useMutation({ mutationFn: ({ id }: Schedule) => client.schedules.resume(id), onSuccess }),
-    trigger: useMutation({ mutationFn: ({ id }: Schedule) => client.schedules.trigger(id), onSuccess }),
-    end: useMutation({ mutationFn: ({ id }: Schedule) => client.schedules.delete(id), onSuccess }),
+    pause: useMutation({ mutationFn: ({ id }: Schedule) => schedules.pause(id), onSuccess }),
+    resume: useMutation({ mutationFn: ({ id }: Schedule) => schedules.resume(id), onSuccess }),
+    trigger: useMutation({ mutationFn: ({ id }: Schedule) => schedules.trigger(id), onSuccess }),
+    end: useMutation({ mutationFn: ({ id }: Schedule) => schedules.delete(id), onSuccess }),
   }
 }

@@ -56,7 +56,7 @@ const overlapTexts: Record<Schedule['overlap'], string> = {
 }
 
 function Facts({ schedule }: { schedule: Schedule }) {
-  const { status, pause_reason: reason, next_at: next, timezone, overlap, sub, issuer, max_fires: most } = schedule
+  const { status, pause_reason: reason, next_at: next, timezone, overlap, sub, issuer, max_fires: maxFires } = schedule
   const callbackUrl = schedule.request['callback_url']
   return (
     <div className={styles.facts}>
@@ -73,7 +73,7 @@ function Facts({ schedule }: { schedule: Schedule }) {
       )}
       <span title={issuer}>{sub}</span>
       <span>{overlapTexts[overlap]}</span>
-      {most !== undefined && <span>Ends after {most} runs</span>}
+      {maxFires !== undefined && <span>Ends after {maxFires} runs</span>}
       {typeof callbackUrl === 'string' && <span title={callbackUrl.slice(0, 500)}>Answers go to {callbackUrl.slice(0, 200)}</span>}
     </div>
   )
