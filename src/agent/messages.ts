@@ -64,6 +64,8 @@ export interface MessageFile {
   mediaType: string
   /** Base64, without a `data:` prefix. */
   data: string
+  /** Pages of a document, each of which the model sees as a picture too; absent where their number is unknown. */
+  pages?: number
   /** The text of a document, for a model that does not read files of this type; absent: such a model cannot answer the question. */
   text?: string
   /** True for a file of an earlier turn: a model that does not read files of this type gets the name instead. */

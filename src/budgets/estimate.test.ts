@@ -56,6 +56,9 @@ test('images, files, tools, schemas, calls, reasoning and data of the provider h
     files: [{ data: 'A'.repeat(1600), mediaType: 'application/pdf', name: 'a.pdf' }],
   } as unknown as Message
   assert.equal(inputTokens(requestOf([file])), plain + 100)
+  // A hundred pages may be compressed into a few bytes.
+  const paged = { ...file, files: [{ data: 'A'.repeat(1600), mediaType: 'application/pdf', name: 'a.pdf', pages: 100 }] } as Message
+  assert.equal(inputTokens(requestOf([paged])), plain + 100 + 200_000)
   const offer = { name: 'look', description: 'y'.repeat(72), schema: { type: 'object' }, effect: 'read' as const }
   const schemaBytes = JSON.stringify(offer.schema).length
   const framed = { system: 'z'.repeat(40), tools: [offer], idleTools: [offer], responseSchema: offer.schema }

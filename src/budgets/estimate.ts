@@ -1,4 +1,4 @@
-import type { Message } from '../agent/messages.ts'
+import type { Message, MessageFile } from '../agent/messages.ts'
 import type { ModelRequest, ModelUsage } from '../agent/model.ts'
 import { costOf, type ModelPrices } from '../configuration/model-schema.ts'
 import { nanoPerUsd } from './accounts.ts'
@@ -71,12 +71,17 @@ function bytesOf(message: Message): number {
     )
     return text + calls + Buffer.byteLength(message.reasoning ?? '') + (message.vendor ? bytesOfJson(message.vendor) : 0)
   }
-  const files = message.role === 'user' ? (message.files ?? []) : []
-  return text + files.reduce((sum, { data }) => sum + (data.length * bytesPerToken) / charactersPerFileToken, 0)
+  return text + filesOf(message).reduce((sum, { data }) => sum + (data.length * bytesPerToken) / charactersPerFileToken, 0)
 }
 
+function filesOf(message: Message): readonly MessageFile[] {
+  return message.role === 'user' ? (message.files ?? []) : []
+}
+
+/** Images, and pages of files, which a model sees as images whatever the number of their bytes. */
 function imagesOf(message: Message): number {
-  return message.role === 'assistant' ? 0 : (message.images?.length ?? 0)
+  const pages = filesOf(message).reduce((sum, file) => sum + (file.pages ?? 0), 0)
+  return pages + (message.role === 'assistant' ? 0 : (message.images?.length ?? 0))
 }
 
 /** What a model call costs. A model without a price costs tokens alone. */

@@ -50,9 +50,10 @@ export async function readDocumentBytes(bytes: Buffer, kind: DocumentKind, calle
   }
 }
 
-/** True for the fault of a PDF document without text, which has pictures of its pages. */
-export function isScan(error: unknown): boolean {
-  return error instanceof DocumentFault && error.message.includes(noTextInPdf)
+/** The number of pages of a PDF document without text, which has pictures of its pages; undefined for any other fault. */
+export function pagesOfScan(error: unknown): number | undefined {
+  if (!(error instanceof DocumentFault) || !error.message.includes(noTextInPdf)) return undefined
+  return Number(/\((\d{1,9}) pages\)/.exec(error.message)?.[1] ?? 0)
 }
 
 function isTemporary(error: unknown): boolean {

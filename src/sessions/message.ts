@@ -52,6 +52,8 @@ export interface FileReference {
   size: number
   /** Estimate of what the file takes of a request to a model. */
   tokens: number
+  /** Pages of a document; absent where their number is unknown. */
+  pages?: number
 }
 
 /** Usage of a run: tokens or USD per model, seconds per tool. */

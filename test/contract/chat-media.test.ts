@@ -65,6 +65,19 @@ test('Files: a model that reads PDF reads scanned ones too', async (t) => {
   assert.deepEqual(shownTo(model), [{ text: 'What is this?', files: ['scan.pdf application/pdf'] }])
 })
 
+test('Files: the pages of a PDF are known, with text or scanned, also in later turns', async (t) => {
+  const files = { 'two.pdf': makePdf(['The pump needs oil.', 'The belt does not.']), 'scans.pdf': makePdf(['', '', '']) }
+  const { client, model } = await withMedia(t, ['application/pdf'], { files })
+  const headers = { 'session-id': 's' }
+  assert.equal((await client.chat(asking({ context_files: ['two.pdf', 'scans.pdf'] }), headers)).status, 200)
+  assert.equal((await client.chat(asking({}), headers)).status, 200)
+  const pages = model.requests.map(({ messages: [first] }) => (first?.role === 'user' ? first.files?.map((file) => file.pages) : undefined))
+  assert.deepEqual(pages, [
+    [2, 3],
+    [2, 3],
+  ])
+})
+
 test('Files: audio and videos go to a model that takes them; another model refuses them by field', async (t) => {
   const hears = await withMedia(t, ['audio/wav', 'audio/mpeg', 'video/mp4'])
   assert.equal((await hears.client.chat(asking({ context_files: ['a.wav', 'a.mp3', 'a.mp4'] }))).status, 200)

@@ -81,12 +81,11 @@ export function createContextReader({ documents, parsing }: { documents: Documen
       await reading
       return undefined
     }
-    const document = reading && (await textOrScan(reading))
+    const { document, pages } = reading ? await textOrScan(reading) : {}
     const bytes = await readBounded(absolute)
     // A document that is too large for the model goes as text.
     if (!bytes && document) return undefined
     if (!bytes) throw new Error(tooMuchMedia)
-    const pages = Number(document?.metadata['pages'] ?? 0)
     return toCheckedFile({
       name,
       mediaType,

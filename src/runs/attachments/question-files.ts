@@ -1,4 +1,4 @@
-import { isScan } from '../../files/document-text.ts'
+import { pagesOfScan } from '../../files/document-text.ts'
 import { type Document } from '../../files/document.ts'
 import type { Model } from '../../agent/model.ts'
 import { mediaKindOf } from '../../files/media.ts'
@@ -71,7 +71,7 @@ export function toCheckedFile({
 }: FileSource): CheckedFile {
   const tokens = estimateTokens(mediaType, bytes.length, document?.text.length, pages)
   const text = document && document.text.length <= maxTextCharacters ? { document } : {}
-  const file = { name, mediaType, size: bytes.length, tokens, ...(isContextFile && { isContextFile }), ...text }
+  const file = { name, mediaType, size: bytes.length, tokens, ...(pages && { pages }), ...(isContextFile && { isContextFile }), ...text }
   const hasText = isContextFile ? document !== undefined : 'document' in text
   return { file, data: bytes.toString('base64'), label, isEarlier, hasText }
 }
@@ -158,13 +158,15 @@ export function toDocument({ text, sections }: SentDocument): Document {
   }
 }
 
-/** A document; undefined for a scanned one, which only a model can read. */
-export async function textOrScan(reading: Promise<Document>): Promise<Document | undefined> {
+/** A document with the number of its pages; a scanned one, which only a model can read, has no text. */
+export async function textOrScan(reading: Promise<Document>): Promise<{ document?: Document; pages: number }> {
   try {
-    return await reading
+    const document = await reading
+    return { document, pages: Number(document.metadata['pages'] ?? 0) }
   } catch (error) {
-    if (isScan(error)) return undefined
-    throw error
+    const pages = pagesOfScan(error)
+    if (pages === undefined) throw error
+    return { pages }
   }
 }
 

@@ -79,8 +79,7 @@ export function createSentFileReader({ uploads, images, parsing }: SentFileDepen
       if (mediaType === undefined) return { document: toSentDocument(name, await readDocumentBytes(bytes, kindOf(name, bytes), caller)) }
       const isDocument = mediaKindOf(mediaType) === 'document'
       if (isRead(model, mediaType)) {
-        const document = isDocument ? await textOrScan(readDocumentBytes(bytes, 'pdf', caller)) : undefined
-        const pages = Number(document?.metadata['pages'] ?? 0)
+        const { document, pages } = isDocument ? await textOrScan(readDocumentBytes(bytes, 'pdf', caller)) : {}
         const { label, isEarlier } = file
         return {
           file: toCheckedFile({ label, isEarlier, name, mediaType, bytes, document: document && toSentDocument(name, document), pages }),

@@ -49,9 +49,16 @@ export async function loadMedia(
   for (const place of places) {
     const data = bytes.get(imageKey(place))
     if (data === undefined) continue
-    const { name, mediaType } = place.file
+    const { name, mediaType, pages } = place.file
     const text = texts.get(place.file)?.text
-    const file = { name, mediaType, data, ...(text !== undefined && { text }), ...(place.isEarlier && { isEarlier: true as const }) }
+    const file = {
+      name,
+      mediaType,
+      data,
+      ...(pages && { pages }),
+      ...(text !== undefined && { text }),
+      ...(place.isEarlier && { isEarlier: true as const }),
+    }
     files.set(place.requestId, [...(files.get(place.requestId) ?? []), file])
   }
   return { images, files, texts: [...texts.values()].map(({ file }) => file), results }

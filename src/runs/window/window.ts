@@ -3,7 +3,7 @@ import type { LiveRun } from '../ownership/live-run.ts'
 import type { HistoryMessage, RunStore, Turn, NewMessage, RunningSummary } from '../run-store.ts'
 import type { Message } from '../../agent/messages.ts'
 import { fitName } from '../../agent/tool-names.ts'
-import type { MessageData } from '../../sessions/message.ts'
+import type { FileReference, MessageData } from '../../sessions/message.ts'
 import { toEarlierMessage, toMedia, type RequestContent, type ShownAttachments } from '../attachments/result-images.ts'
 import { contextOpening, fromContextText, type ArrangedFile } from '../../files/context-text.ts'
 import type { ChatMessage } from '../run.ts'
@@ -210,8 +210,12 @@ export function humanMessageData(request: RequestContent, requestId: string): Me
     ...(images || files.length > 0 ? { requestId } : {}),
     ...(images ? { images } : {}),
     ...(contextFiles.length > 0 ? { contextFiles } : {}),
-    ...(files.length > 0 ? { files: files.map(({ name, mediaType, size, tokens }) => ({ name, mediaType, size, tokens })) } : {}),
+    ...(files.length > 0 ? { files: files.map(toReference) } : {}),
   }
+}
+
+function toReference({ name, mediaType, size, tokens, pages }: FileReference): FileReference {
+  return { name, mediaType, size, tokens, ...(pages && { pages }) }
 }
 
 /**
