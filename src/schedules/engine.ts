@@ -5,7 +5,7 @@ import type { ReadSchedule } from './schedule.ts'
 import type { ScheduleStore } from './schedule-store.ts'
 
 interface EngineDependencies {
-  store: Pick<ScheduleStore, 'due'>
+  store: Pick<ScheduleStore, 'due' | 'postpone'>
   fire: Pick<FireSchedule, 'due'>
   config(): AgentConfig['schedules']
   bus: Pick<Bus, 'subscribe' | 'publish' | 'onGap'>
@@ -24,6 +24,8 @@ export interface Engine {
 const idleMs = 30_000
 /** Between two looks at schedules that are due, and that could not be fired at once. */
 const pollMs = 1000
+/** Until a schedule that could not be fired because of a fault is looked at again: meanwhile others come first. */
+const faultMs = 5000
 const maxRead = 100
 /** Firings on their way; each waits for its owner's rights, its attachments and a transaction. */
 const maxInFlight = 16
@@ -58,8 +60,9 @@ export function createEngine({ store, fire, config, bus, onFault }: EngineDepend
     if (inFlight.size >= maxInFlight || inFlight.has(schedule.id)) return
     const firing = fire
       .due(schedule, now)
-      .catch((error: unknown) => {
+      .catch(async (error: unknown) => {
         onFault(error, schedule)
+        await store.postpone(schedule, faultMs).catch(onFault)
         return false
       })
       .then((isStored) => {

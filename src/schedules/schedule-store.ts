@@ -97,6 +97,8 @@ export interface ScheduleStore {
    * where the schedule has changed since it was read, another process fires it now, or `decide` returns undefined.
    */
   fire(schedule: Schedule, decide: (state: FireState) => Firing | undefined): Promise<Firing | undefined>
+  /** The schedule is due again after `waitMs`, unless it has changed since it was read, so that others are due before. */
+  postpone(schedule: Schedule, waitMs: number): Promise<void>
   /** Callers of identity providers who have active schedules. */
   providerOwners(): Promise<Owner[]>
   /** Stores the roles of a caller of an identity provider who was seen now. */

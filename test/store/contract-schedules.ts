@@ -268,6 +268,17 @@ function registerScheduleContract(database: () => Database): void {
     for (const { id, owner } of [...waiting, other]) await store.change({ tenant, owner, id }, () => ({ changes: { status: 'ended' } }))
   })
 
+  test('a schedule that could not be fired is due later, and one that has changed since stays', async () => {
+    const { store, add, read, tenant } = setUp(database())
+    const [failing, changing] = [await add(), await add()]
+    await store.change(changing, () => ({ changes: { name: 'Other' } }))
+    for (const schedule of [failing, changing]) await store.postpone(schedule, 3000)
+    assert.equal((await read(failing.id)).dueAt, noon + 3000)
+    assert.equal((await read(failing.id)).revision, failing.revision)
+    assert.equal((await read(changing.id)).dueAt, noon + minute)
+    assert.equal((await store.find(tenant, failing.id))?.nextAt, failing.nextAt)
+  })
+
   test('concurrent requests create no more schedules than the limits, and one for a request id', async () => {
     const { store, scheduleOf } = setUp(database())
     const insert = (owner: string, requestId = randomUUID()) =>

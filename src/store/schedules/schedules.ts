@@ -155,7 +155,7 @@ async function insertMedia(db: Kysely<Tables>, connection: Connection, { tenant,
 /** A literal value, because the index of active schedules is not used with a parameter. */
 const isActive = sql<boolean>`schedules.status = 'active'`
 
-function createDue({ db, all }: Database, clock: ScheduleClock): Pick<ScheduleStore, 'due'> {
+function createDue({ db, all, forTenant }: Database, clock: ScheduleClock): Pick<ScheduleStore, 'due' | 'postpone'> {
   const key = ['tenant', 'owner', 'id', 'due_at as dueAt', 'queued_for as queuedFor'] as const
 
   async function read(keys: readonly ScheduleKey[]): Promise<ReadSchedule[]> {
@@ -193,6 +193,15 @@ function createDue({ db, all }: Database, clock: ScheduleClock): Pick<ScheduleSt
       const hasWaiting = due.some(({ queuedFor }) => queuedFor !== null)
       const schedules = hasWaiting ? await readReady(now, limit) : await read(due)
       return { now, schedules, nextDueAt: rows[due.length]?.dueAt ?? undefined, hasWaiting }
+    },
+
+    async postpone(schedule, waitMs) {
+      const later = db
+        .updateTable('schedules')
+        .set({ due_at: sql`${clock()} + ${waitMs}` })
+        .where((is) => is.and({ ...whereKey(schedule), revision: schedule.revision }))
+        .where(isActive)
+      await forTenant(schedule.tenant).unit((connection) => query(connection, later))
     },
   }
 }
