@@ -5,7 +5,7 @@ import { readSettings } from './prepare.ts'
 import { reachService, readKey, toUrl, type ServiceOptions } from './running-service.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Adds a command with the options that name the service. */
+/** Adds a command with the options of the service. */
 export function addServiceCommand(parent: Command, text: string, description: string): Command {
   return parent
     .command(text)
@@ -14,7 +14,7 @@ export function addServiceCommand(parent: Command, text: string, description: st
     .option('--key <key>', 'an access key, or @FILE with a key (default: admin.key in DATA_DIR)')
 }
 
-/** Calls the service that the options name. Refusals end the command with their message. */
+/** Calls the service of the options. The message of a refusal ends the command. */
 export async function ask<T>(terminal: Terminal, options: ServiceOptions, work: (client: Client) => Promise<T>): Promise<T> {
   const settings = readSettings(terminal)
   const { url, isOwn } = await reachService(options, settings)

@@ -11,7 +11,7 @@ function isDate(date: string): boolean {
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(date)
 }
 
-/** The fault of a text that `parseTime` refuses. */
+/** The message for a text without a time. */
 export const timeFault = 'must be an ISO 8601 time with its zone, such as 2026-12-31T23:59:59Z'
 
 /** True for the name of an IANA time zone. Fixed offsets, such as `+02:00`, do not follow the clocks of any place. */

@@ -7,7 +7,7 @@ const maxCronLength = 200
 
 const nicknames = ['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly']
 
-/** Patterns are judged from the same time on, so that a pattern is always judged alike. */
+/** The start of the search for the first time of a pattern: the same pattern always has the same verdict. */
 const referenceTime = Date.UTC(2026, 0, 1)
 
 /** Throws a `validation` error with a fault for each wrong field, below `body`. */
@@ -70,8 +70,8 @@ function faultOfCron(cron: string): string | undefined {
 }
 
 /**
- * A fixed time that does not exist is the first instant after the gap; a fixed time that exists twice is the first of both.
- * croner takes hours for fixed only where the minutes have no `*` and no step, so these minutes are written out.
+ * Fixed times inside of a gap become the first instant after the gap; repeated fixed times count once, the first time. croner treats hours
+ * as fixed only without a `*` or a step in the minutes, so such minutes are written out.
  */
 function createCron(cron: string, zone: string): Cron {
   const [minutes = '', ...otherFields] = cron.split(/\s+/)
@@ -85,7 +85,7 @@ export function isFixed(cron: string): boolean {
   return !/[*/]/.test(cron.split(/\s+/)[1] ?? '')
 }
 
-/** `0,20,40` for a step of 20 minutes. Parts without a step, and wrong ones, stay. */
+/** `0,20,40` for a step of 20 minutes. Parts without a step and wrong parts stay. */
 function writeOut(minutes: string): string {
   const parts = minutes.split(',').map((part) => {
     const match = /^(?:\*|(\d{1,2})-(\d{1,2}))(?:\/(\d{1,2}))?$/.exec(part)
@@ -96,7 +96,7 @@ function writeOut(minutes: string): string {
   return parts.join(',')
 }
 
-/** croner for the pattern of the spec, and in its zone. */
+/** croner with the pattern and the zone of the spec. */
 export function cronOf({ cron = '', timezone = 'UTC' }: Spec): Cron {
   return createCron(cron, canonicalZone(timezone))
 }

@@ -2,18 +2,18 @@ import { createHash } from 'node:crypto'
 import { occurrencesAfter, occurrencesUntil } from './calendar.ts'
 import { maxCaughtUp, type CatchUp, type Jitter, type Judgement, type Missed, type Spec } from './schedule.ts'
 
-/** An occurrence that is evaluated sooner than this after its time is fired by each policy: deploys and busy processes lose none. */
+/** Any policy fires an occurrence up to this delay: deploys and busy processes lose no occurrence. */
 export const onTimeMs = 60_000
 
-/** The newest missed occurrences have a row each. */
+/** The number of missed occurrences with rows of their own. */
 const maxMissedRows = 50
 
-/** The most occurrences that one look evaluates one by one. Those before them are counted no more. */
+/** The limit of evaluated occurrences in a look. Older occurrences are not counted. */
 const maxEvaluated = 1000
 
 /**
- * Which occurrences after the watermark fire now, and which are missed. After years without a process the work is the same as after
- * 1,000 occurrences: the newest 50 missed ones have a row each, the row before them stands for the others, of which at most 1,000 are counted.
+ * Separates the occurrences after the watermark into fires and missed times. Years without a process cost as much as 1,000 occurrences:
+ * the newest 50 missed times have rows of their own, and one row counts older times, up to the 1,000th.
  */
 export function judge(spec: Spec, watermark: number, now: number, { policy, windowMs }: CatchUp, jitter: Jitter): Judgement {
   const [next, following] = occurrencesAfter(spec, now, 2)
@@ -32,7 +32,7 @@ export function judge(spec: Spec, watermark: number, now: number, { policy, wind
   }
 }
 
-/** The first occurrence after `after`, and when its jitter lets it fire. */
+/** The first occurrence after `after`, with the end of the jitter. */
 export function nextAfter(spec: Spec, after: number, jitter: Jitter): Judgement['next'] {
   const [at, following] = occurrencesAfter(spec, after, 2)
   return toNext(at, following, jitter)
@@ -42,7 +42,7 @@ function toNext(at: number | undefined, following: number | undefined, jitter: J
   return at === undefined ? undefined : { at, dueAt: delayed(at, following, jitter) }
 }
 
-/** The same delay each time for the same schedule and occurrence, and never up to the following occurrence. */
+/** The end of the jitter: constant for a schedule and an occurrence, and always before the following occurrence. */
 function delayed(at: number, following: number | undefined, { id, ms }: Jitter): number {
   if (ms <= 0) return at
   const share = createHash('sha256').update(`${id}:${at}`).digest().readUInt32BE() / 2 ** 32

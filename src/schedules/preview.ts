@@ -2,7 +2,7 @@ import { toLocalTime } from '../json/time.ts'
 import { cronOf, isFixed, occurrencesAfter } from './calendar.ts'
 import type { OccurrenceNote, Spec } from './schedule.ts'
 
-/** A time as callers see it. */
+/** A time for callers. */
 export interface PreviewedTime {
   /** ISO 8601 in UTC. */
   at: string

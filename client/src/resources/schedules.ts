@@ -14,7 +14,7 @@ export type Fire = FirePage['fires'][number]
 
 type ListQuery = Query<'GET', '/core/v1/schedules'>
 
-/** A schedule with the version that a change can be based on. */
+/** A schedule with the version for conditional changes. */
 export type VersionedSchedule = Schedule & { etag: string | undefined }
 
 export interface CreateScheduleOptions extends CallOptions {
@@ -23,13 +23,13 @@ export interface CreateScheduleOptions extends CallOptions {
 }
 
 export interface ChangeScheduleOptions extends CallOptions {
-  /** The `etag` that the change is based on. Throws 412 if the schedule was changed meanwhile. */
+  /** The `etag` before the change. Throws 412 if the schedule was changed meanwhile. */
   ifMatch?: string | undefined
 }
 
-/** Chats at their times. */
+/** Chats at given times. */
 export interface Schedules {
-  /** Lists a page of the caller's schedules, newest first; those of the tenant with the role `admin`. */
+  /** Lists a page of the caller's schedules, newest first; with the role `admin`, the schedules of the tenant. */
   list(query?: ListQuery, options?: CallOptions): Promise<SchedulePage>
   /** Yields all schedules, page by page. */
   all(query?: ListQuery, options?: CallOptions): AsyncGenerator<Schedule, void>
@@ -37,15 +37,15 @@ export interface Schedules {
   create(schedule: NewSchedule, options?: CreateScheduleOptions): Promise<VersionedSchedule>
   /** Merges fields into a schedule (RFC 7396). A change of `cron`, `timezone` or `at` moves the next time, no other change does. */
   update(id: string, fields: SchedulePatch, options?: ChangeScheduleOptions): Promise<VersionedSchedule>
-  /** Ends a schedule. Its runs go on. */
+  /** Ends a schedule. Running chats go on. */
   delete(id: string, options?: CallOptions): Promise<Schedule>
   /** Fires no more times until the schedule is resumed. */
   pause(id: string, reason?: string, options?: CallOptions): Promise<Schedule>
   /** Fires the next time again. The times of the pause are dropped. */
   resume(id: string, options?: CallOptions): Promise<Schedule>
-  /** Fires now, and leaves the next time as it is. */
+  /** Fires now. The next time stays. */
   trigger(id: string, options?: CallOptions): Promise<TriggeredSchedule>
-  /** Lists a page of what has become of the times, the newest time first. */
+  /** Lists a page of the history, the newest time first. */
   fires(id: string, query?: Query<'GET', '/core/v1/schedules/{id}/fires'>, options?: CallOptions): Promise<FirePage>
   /** Returns the next times of a pattern. Nothing is stored. */
   preview(request: SchedulePreviewRequest, options?: CallOptions): Promise<SchedulePreview>

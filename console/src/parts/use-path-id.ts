@@ -1,6 +1,6 @@
 import { useParams } from 'wouter'
 
-/** An id in the address. The router leaves some escaped characters as they are, such as the colon that ids may have. */
+/** An id in the address. The router keeps some escaped characters, such as the colon of ids. */
 export function usePathId(name: string): string | undefined {
   const value = useParams<Record<string, string | undefined>>()[name]
   try {

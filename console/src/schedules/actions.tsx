@@ -9,7 +9,7 @@ import { notify, notifyFailure } from '../parts/notify.ts'
 import { EditDialog } from './dialogs.tsx'
 import { useScheduleMutations, type Schedule, type VersionedSchedule } from './queries.ts'
 
-/** What the caller may do with a schedule. Administrators pause and end those of others, and do not ask in their names. */
+/** Actions on a schedule. Administrators pause and end the schedules of other callers, and never ask in the name of another caller. */
 export function Actions({ schedule }: { schedule: VersionedSchedule }) {
   const { status, sub, issuer } = schedule
   const mayWrite = useMay()('schedules.write')

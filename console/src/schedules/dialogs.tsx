@@ -14,7 +14,7 @@ interface CreateDialogProps {
   onCreated: (id: string) => void
 }
 
-/** Form of a new schedule. What was typed stays when the dialog is closed without creating. */
+/** Form of a new schedule. Typed texts stay after a close without creation. */
 export function CreateDialog({ isOpen, onClose, onCreated }: CreateDialogProps) {
   const [draft, setDraft] = useState(newDraft)
   const { create } = useScheduleMutations()
@@ -53,7 +53,7 @@ interface EditDialogProps {
   onClose: () => void
 }
 
-/** Form of a schedule that exists. A change of somebody else is not overwritten. */
+/** Form of an existing schedule. A concurrent change is never overwritten. */
 export function EditDialog({ schedule, isOpen, onClose }: EditDialogProps) {
   return (
     <FormDialog title="Edit schedule" isOpen={isOpen} onClose={onClose}>

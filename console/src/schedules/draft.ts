@@ -1,7 +1,7 @@
 import { noRepetition, toCron, toRepetition, type Repetition } from './pattern.ts'
 import type { NewSchedule, Schedule, SchedulePatch } from './queries.ts'
 
-/** The fields of the form. Texts are as they were typed. */
+/** The fields of the form, with typed texts unchanged. */
 export interface Draft extends Repetition {
   question: string
   name: string
@@ -39,7 +39,7 @@ interface Message {
 
 const messagesOf = ({ request }: Schedule) => (request['messages'] ?? []) as Message[]
 
-/** The question of a schedule: its last message. */
+/** The question of a schedule: the last message. */
 export function questionOf(schedule: Schedule): string {
   return messagesOf(schedule).at(-1)?.content ?? ''
 }
@@ -74,7 +74,7 @@ export function isComplete(draft: Draft): boolean {
   return hasTimes && draft.question.trim() !== ''
 }
 
-/** The times of a draft, as requests have them. */
+/** The times of a draft for requests. */
 function timesOf(draft: Draft): Pick<NewSchedule, 'cron' | 'timezone' | 'at'> {
   return draft.kind === 'once' ? { at: new Date(draft.once).toISOString() } : { cron: toCron(draft), timezone: draft.timezone }
 }
@@ -99,7 +99,7 @@ export function toNewSchedule(draft: Draft): NewSchedule {
   return { ...timesOf(draft), ...settingsOf(draft), request: requestOf(draft) }
 }
 
-/** The fields that differ from the schedule. What the form does not show stays. */
+/** The changed fields. Fields outside of the form stay. */
 export function toPatch(schedule: Schedule, draft: Draft): SchedulePatch {
   const before = toDraft(schedule)
   const earlier = messagesOf(schedule).slice(0, -1)
@@ -113,7 +113,7 @@ export function toPatch(schedule: Schedule, draft: Draft): SchedulePatch {
   }
 }
 
-/** The fields of `after` that differ; undefined for none. */
+/** The changed fields of `after`; undefined without a change. */
 function changesOf<Fields extends object>(before: Fields, after: Fields): Partial<Fields> | undefined {
   const old = new Map(Object.entries(before))
   const changed = Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(old.get(name)))

@@ -9,7 +9,7 @@ interface FieldsProps {
   onChange: (draft: Draft) => void
 }
 
-/** The fields of a schedule: question, times with a preview, and what is seldom changed. */
+/** The fields of a schedule: question, times with a preview, and rare settings. */
 export function ScheduleFields({ draft, onChange }: FieldsProps) {
   const set = (changed: Partial<Draft>): void => onChange({ ...draft, ...changed })
   return (
@@ -52,7 +52,7 @@ const days = [
   ...Array.from({ length: 31 }, (_, index) => ({ value: `${index + 1}`, label: `${index + 1}` })),
   { value: 'L', label: 'last' },
 ]
-/** Browsers list these zones by their former names alone. */
+/** Zones with former names in the lists of browsers. */
 const renamed = ['Asia/Ho_Chi_Minh', 'Asia/Kathmandu', 'Asia/Kolkata', 'Asia/Yangon', 'Europe/Kyiv', 'America/Argentina/Buenos_Aires']
 const zones = [...new Set([browserZone, 'UTC', ...[...Intl.supportedValuesOf('timeZone'), ...renamed].toSorted()])]
 

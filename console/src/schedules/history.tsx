@@ -11,7 +11,7 @@ import styles from './schedules.module.css'
 
 const maxDots = 60
 
-/** What has become of the times of a schedule: a row of dots, oldest first, and the list. */
+/** The history of a schedule: a row of dots, oldest first, and a list. */
 export function History({ id }: { id: string }) {
   const fires = useFires(id)
   return (
@@ -46,7 +46,7 @@ export function History({ id }: { id: string }) {
   )
 }
 
-/** The state of a run that was started, otherwise what has become of the time. */
+/** The state of the run, or the outcome of a time without a run. */
 function stateOf({ outcome, status }: Fire): string {
   return outcome === 'started' ? (status ?? 'removed') : outcome
 }

@@ -13,7 +13,7 @@ import { useSchedules, type Schedule } from './queries.ts'
 import { When } from './when.tsx'
 import styles from './schedules.module.css'
 
-/** The schedules that the caller may see: when each fires, and how its last run has ended. */
+/** The visible schedules: times, state, and the end of the last run. */
 export function SchedulesPage() {
   const may = useMay()
   const me = useMe().data

@@ -1,14 +1,14 @@
-/** How often a schedule fires, as the form offers it. */
+/** The repetitions in the form. */
 export type Kind = 'hourly' | 'daily' | 'weekdays' | 'weekly' | 'monthly' | 'once' | 'cron'
 
-/** The fields of the form that make a pattern. Fields that a kind does not need keep their values. */
+/** The fields of the form for a pattern. A change of the kind keeps the values of hidden fields. */
 export interface Repetition {
   kind: Kind
   /** `08:30` on the clocks of the zone. */
   time: string
   /** 0 is Sunday. */
   weekday: string
-  /** Day of the month; `L` is the last one. */
+  /** Day of the month; `L` is the last day. */
   day: string
   cron: string
 }
@@ -38,7 +38,7 @@ export function toCron({ kind, time, weekday, day, cron }: Repetition): string |
   return `${minute} ${hour} ${days[kind]}`
 }
 
-/** The repetition of a pattern: the kind that makes the same pattern, otherwise the pattern itself. */
+/** The repetition of a pattern: the kind with the same pattern, or the pattern itself. */
 export function toRepetition(cron: string): Repetition {
   const pattern = { ...noRepetition, kind: 'cron', cron } as const
   const [, minute, hour, days] = /^(\d{1,2}) (\d{1,2}|\*) (\S+ \S+ \S+)$/.exec(cron) ?? []
@@ -54,7 +54,7 @@ export function toRepetition(cron: string): Repetition {
 /** A pattern in words; patterns without words stay. */
 export function describeCron(cron: string): string {
   const [, minutes] = /^\*\/(\d{1,2}) \* \* \* \*$/.exec(cron) ?? []
-  // Other steps begin anew with each hour.
+  // Other steps begin anew with the hour.
   if (minutes !== undefined && 60 % Number(minutes) === 0) return `Every ${minutes} minutes`
   const { kind, time, weekday, day } = toRepetition(cron)
   switch (kind) {

@@ -12,7 +12,7 @@ const schedules = createSchedules(client)
 
 const listKey = ['schedules'] as const
 
-/** The schedules of the caller, newest first; those of the tenant for administrators. */
+/** The schedules of the caller, newest first; for administrators, the schedules of the tenant. */
 export function useSchedules() {
   return usePages<Schedule>({
     queryKey: listKey,
@@ -25,12 +25,12 @@ export function useSchedules() {
   })
 }
 
-/** A schedule with the version that a change is based on. */
+/** A schedule with the version for conditional changes. */
 export function useSchedule(id: string) {
   return useQuery({ queryKey: ['schedule', id], queryFn: ({ signal }) => schedules.get(id, { signal }), ...live })
 }
 
-/** What has become of the times of a schedule, the newest time first. */
+/** The history of a schedule, the newest time first. */
 export function useFires(id: string) {
   return usePages<Fire>({
     queryKey: ['schedule', id, 'fires'],
@@ -45,7 +45,7 @@ export function useFires(id: string) {
 
 const previewed = 5
 
-/** The next times of a pattern. A pattern that the service refuses is an error at once. */
+/** The next times of a pattern. A refused pattern is an error at once. */
 export function usePreview(cron: string | undefined, timezone: string) {
   return useQuery({
     queryKey: ['schedule preview', cron, timezone],
@@ -60,7 +60,7 @@ export function usePreview(cron: string | undefined, timezone: string) {
 export interface ScheduleChange {
   id: string
   patch: SchedulePatch
-  /** The version that the change is based on. */
+  /** The version before the change. */
   etag: string | undefined
 }
 

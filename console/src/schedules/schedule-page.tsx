@@ -15,7 +15,7 @@ import { NextTimes } from './times.tsx'
 import { When } from './when.tsx'
 import styles from './schedules.module.css'
 
-/** A schedule: its times, its question, what has become of each time, and actions. */
+/** A schedule: times, question, history and actions. */
 export function SchedulePage() {
   const id = usePathId('id') ?? ''
   const schedule = useSchedule(id)

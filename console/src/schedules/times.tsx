@@ -14,7 +14,7 @@ function formatIn(at: string, timeZone: string): string {
   return new Intl.DateTimeFormat('en-GB', { ...dateAndTime, timeZone }).format(new Date(at))
 }
 
-/** The next times of a pattern, on the clocks of its zone and on those of the browser. */
+/** The next times of a pattern, in the zone of the schedule and in the zone of the browser. */
 export function NextTimes({ cron, timezone }: { cron: string | undefined; timezone: string }) {
   const preview = usePreview(cron, timezone)
   if (cron === undefined) return null

@@ -2,7 +2,7 @@ import { Timestamp } from '../parts/timestamp.tsx'
 import { describeCron } from './pattern.ts'
 import type { Schedule } from './queries.ts'
 
-/** When a schedule fires, in words where there are some. */
+/** The times of a schedule in words, or as a pattern. */
 export function When({ schedule: { cron, timezone, at } }: { schedule: Schedule }) {
   if (cron !== undefined) {
     const words = describeCron(cron)
