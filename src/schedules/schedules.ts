@@ -268,7 +268,7 @@ function limitReached(whose: 'caller' | 'tenant', limit: number): ServiceError {
 }
 
 /** Runs have the rights of the caller who has decided last what is asked. */
-function identityOf({ permissions: _, ...identity }: Principal, now: number): Pick<Schedule, 'identity' | 'seenAt'> {
+function identityOf({ permissions: _permissions, ...identity }: Principal, now: number): Pick<Schedule, 'identity' | 'seenAt'> {
   return { identity, seenAt: now }
 }
 
@@ -281,7 +281,12 @@ function newSchedule(caller: Principal, { id, settings, request, version, now }:
   const next = nextAfter(settings.spec, now, { id, ms: settings.jitterMs })
   const { tenant, owner } = caller
   return {
-    ...{ tenant, owner, id, ...settings, request, ...identityOf(caller, now) },
+    tenant,
+    owner,
+    id,
+    ...settings,
+    request,
+    ...identityOf(caller, now),
     status: 'active',
     pauseReason: undefined,
     nextAt: next?.at,

@@ -46,7 +46,12 @@ export function openSchedules(stack: AsyncDisposableStack, options: SchedulesOpt
   const store = createScheduleStore(database, openRunInsert(database, { box }), clock)
   const config = () => agent().config.schedules
   const fire = createFireSchedule({
-    ...{ store, runs, principalNow, limits, config, newId },
+    store,
+    runs,
+    principalNow,
+    limits,
+    config,
+    newId,
     onStarted: () => jobs.wake('run'),
     onFired({ fires }) {
       for (const { outcome, reason, scheduledFor } of fires)
@@ -54,7 +59,10 @@ export function openSchedules(stack: AsyncDisposableStack, options: SchedulesOpt
     },
   })
   const engine = createEngine({
-    ...{ store, fire, config, bus },
+    store,
+    fire,
+    config,
+    bus,
     onFault: (err, schedule) => log.error({ err, schedule: schedule?.id, tenant: schedule?.tenant }, 'Schedules could not be fired'),
   })
   stack.adopt(engine, (opened) => opened.stop())
@@ -102,7 +110,7 @@ function watchOwners(stack: AsyncDisposableStack, { store, hasProvider, isEnable
     await renewNow()
   })
   return {
-    seen({ permissions: _, ...identity }) {
+    seen({ permissions: _permissions, ...identity }) {
       if (identity.issuer !== ownIssuer && owners.has(callerKey(identity))) seen.set(callerKey(identity), identity)
     },
   }

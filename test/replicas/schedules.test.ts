@@ -58,8 +58,8 @@ async function startReplicas(t: TestContext) {
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     const replica: Replica = { child, url: undefined }
-    child.stdout!.setEncoding('utf8').on('data', (text: string) => (replica.url = text.trim()))
-    child.stderr!.setEncoding('utf8').on('data', (text: string) => errors.push(text))
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (replica.url = text.trim()))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => errors.push(text))
     t.after(() => child.kill('SIGKILL'))
     return replica
   }
@@ -132,7 +132,7 @@ test(`of three replicas one is killed every 2 s for ${seconds} s: each occurrenc
       assert.equal(at, expected, `${id} at ${new Date(at).toISOString()}`)
     }
   }
-  const started = fires.filter(({ outcome }) => outcome === 'started').map(({ run_id: run }) => run)
+  const started = fires.filter(({ outcome }) => outcome === 'started').map(({ run_id: run }) => String(run))
   assert.deepEqual(runs.map(({ request_id: id }) => id).toSorted(), started.toSorted())
   assert.equal(new Set(started).size, started.length)
   const counts = Map.groupBy(fires, ({ outcome }) => outcome)
