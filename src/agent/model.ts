@@ -115,6 +115,8 @@ export interface ModelRequest {
   meter?: ModelMeter
   /** W3C `traceparent` for the model's server. */
   traceparent?: string
+  /** Receives, when a call breaks off, the number of characters that have arrived: those of tool calls too, which are no events. Absent: nothing pays. */
+  onBroken?: (characters: number) => void
 }
 
 /** How the caller of a run wants its model calls. An adapter gives each option its effect. */

@@ -99,11 +99,11 @@ async function tryOnce(
     paid.end({ error: new ModelError('unavailable', 'The request was not sent.', { isFree: true }) }, 0)
     signal.throwIfAborted()
   }
-  const plain = paid?.request ?? asked
+  let received = 0
+  const plain = paid ? { ...paid.request, onBroken: (characters: number) => (received = Math.max(received, characters)) } : asked
   const attempt = trace?.attempt(model, plain, paid?.held)
   let outcome: Parameters<ModelAttempt['end']>[0] = {}
   let hasProviderCalls = false
-  let received = 0
   const pass: ModelSink = (event) => {
     hasProviderCalls ||= event.type === 'call_start'
     if (paid && 'text' in event) received += Buffer.byteLength(event.text)

@@ -88,6 +88,24 @@ test('a cancelled run pays for its input and what arrived, and holds nothing', a
   assert.ok(spent > input && spent <= input + Math.ceil('Half of it'.length / 2) * outputPrice, String(spent))
 })
 
+test('the arguments of a tool call that breaks off are paid like text', async (t) => {
+  const piece = 'x'.repeat(500)
+  let calls = 0
+  const broken = { calls: [{ name: 'look', arguments: ['{"a":"', piece, piece, '"}'] }], breakAfter: 5 }
+  const service = await startCounted(t, [ample('caller', 'caller')], {
+    script: () => (++calls === 1 ? broken : undefined),
+    tools: [fakeTool('look', async () => 1)],
+  })
+  assert.equal((await service.client.chat('Look.')).status, 200)
+  assert.equal(calls, 2)
+  await until(
+    () => windowOf(service, 'caller').reserved === 0,
+    () => windowOf(service, 'caller'),
+  )
+  const uncounted = windowOf(service, 'caller').spent - service.counts.nanoUsd
+  assert.ok(uncounted >= 500 * outputPrice, String(uncounted))
+})
+
 test('the configured length of answers is what is held and sent', async (t) => {
   const service = await startCounted(t, [ample('caller', 'caller')], { primary: { max_output_tokens: 500 } })
   await service.client.chat('2 + 2?')

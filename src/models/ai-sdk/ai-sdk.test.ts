@@ -337,3 +337,18 @@ test('google: an answer that a filter of the project stops is filtered', async (
   const { ask } = await setUp('google', { raw })
   assert.equal((await ask()).reply.finish, 'content_filter')
 })
+
+test('anthropic: a call that breaks off reports what has arrived of the arguments of a tool', async () => {
+  const raw = anthropicWire(
+    {
+      type: 'message_start',
+      message: { id: 'm', type: 'message', role: 'assistant', content: [], model: 'c', usage: { input_tokens: 3, output_tokens: 1 } },
+    },
+    { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: 'toolu_1', name: 'add', input: {} } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'input_json_delta', partial_json: 'x'.repeat(400) } },
+  )
+  const { ask } = await setUp('anthropic', { raw, breakAfter: 3 })
+  let broken = 0
+  await assert.rejects(ask({ ...question, onBroken: (characters) => (broken = characters) }), ModelError)
+  assert.ok(broken >= 400, String(broken))
+})

@@ -63,7 +63,12 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
     const collector = new PartCollector(origin, provider, askable.tools)
     const call = toCall(options, askable)
     for (let turn = 1; ; turn++) {
-      await read(language, call, collector, sink, signal)
+      try {
+        await read(language, call, collector, sink, signal)
+      } catch (error) {
+        request.onBroken?.(collector.size)
+        throw error
+      }
       const paused = turn < maxTurns ? collector.resume() : undefined
       if (!paused) return withRealNames(collector.toReply(model), request.tools)
       // All turns of a reply share the length that the reply may have.

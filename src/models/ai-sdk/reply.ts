@@ -44,7 +44,8 @@ export class PartCollector {
   private textLength = 0
   private readonly files: ModelFile[] = []
   private fileSize = 0
-  private size = 0
+  /** Characters that have arrived. */
+  size = 0
   private readonly ofProvider: ProviderCalls
   /** Usage of the parts of a reply that the provider paused. */
   private readonly earlier: LanguageModelV4Usage[] = []

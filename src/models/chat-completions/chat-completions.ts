@@ -112,6 +112,7 @@ export function createChatCompletionsModel(options: ChatCompletionsOptions): Mod
         return sent.quirks.needsPlainNames ? withRealNames(builder.toReply(), request.tools) : builder.toReply()
       } finally {
         signal.removeEventListener('abort', leave)
+        if (!builder.isWhole) request.onBroken?.(builder.size)
         if (builder.isDone) stream.drain()
         else stream.leave()
       }

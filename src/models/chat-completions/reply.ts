@@ -41,7 +41,8 @@ export class ReplyBuilder {
   private usage: WireUsage | undefined
   /** True after a chunk with nothing but the usage. */
   private hasClosingUsage = false
-  private size = 0
+  /** Characters that have arrived. */
+  size = 0
   /** True after an error that belongs to the answer itself. */
   private isBroken = false
 
