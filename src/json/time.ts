@@ -44,18 +44,19 @@ export function toLocalTime(at: number, zone: string): LocalTime | undefined {
   return { time, date, weekday: parts['weekday'] ?? '' }
 }
 
-/** Creating an `Intl.DateTimeFormat` costs a hundred times as much as a call of `formatToParts`. */
+/**
+ * Creating an `Intl.DateTimeFormat` costs a hundred times as much as a call of `formatToParts`. There are about 600 names of zones, in
+ * any case of letters; offsets have too many spellings for a cache.
+ */
 const formats = new Map<string, Intl.DateTimeFormat>()
-
-/** There are about 600 time zones, plus offsets. */
-const maxFormats = 1000
 
 const maxZoneLength = 100
 
 function formatOf(zone: string): Intl.DateTimeFormat | undefined {
   if (zone.length > maxZoneLength) return undefined
-  const format = formats.get(zone) ?? createFormat(zone)
-  if (format && formats.size < maxFormats) formats.set(zone, format)
+  const name = zone.toLowerCase()
+  const format = formats.get(name) ?? createFormat(name)
+  if (format && !/^[+-]/.test(name)) formats.set(name, format)
   return format
 }
 
