@@ -50,6 +50,8 @@ export interface BudgetsOptions extends Pick<MeterDeps, 'holder' | 'newId' | 'ad
 /** Most names in the counts: a configuration has at most 20, and may change without end. */
 const maxNames = 200
 
+/** A question that is a little longer than the newest ones is paid for too. */
+const margin = 1.25
 /** The part of a difference by which the amount of first calls becomes smaller, with each smaller call. */
 const forgetting = 1 / 16
 
@@ -121,9 +123,10 @@ export function createBudgets({ store, now, onFault, ...deps }: BudgetsOptions):
 
     reserveAhead(payer, { config }) {
       const { budgets = [] } = config
-      const amount = firstCalls.get(config)
+      const most = firstCalls.get(config)
       // The session of a new run is not known yet.
-      if (!amount || budgets.some(({ scope }) => scope === 'session')) return undefined
+      if (!most || budgets.some(({ scope }) => scope === 'session')) return undefined
+      const amount = { nanoUsd: Math.ceil(most.nanoUsd * margin), tokens: Math.ceil(most.tokens * margin) }
       const createdAt = clock.now()
       const accounts = accountsOf(budgets, payer, createdAt)
       const { tenant, owner = '', requestId = '' } = payer

@@ -268,21 +268,22 @@ test('the begin of a run holds what first calls cost, and the first call holds n
   const { meter, begin, held } = setUp({ budgets: [budget({ tokens: 1_000_000 })] })
   await meter.hold(model, request())
   const run = await begin()
-  assert.deepEqual([held.length, held[1]?.amount.tokens], [2, 8292])
+  assert.deepEqual([held.length, held[1]?.amount.tokens], [2, 10_365])
   const call = await run.hold(model, request({ options: { maxOutputTokens: 1000 } }))
-  assert.deepEqual([held.length, call.held.tokens, call.request.options?.maxOutputTokens], [2, 8292, 1000])
+  assert.deepEqual([held.length, call.held.tokens, call.request.options?.maxOutputTokens], [2, 10_365, 1000])
   call.end({ reply: replyOf(used(100, 7)) }, 0)
   await run.hold(model, request())
   assert.deepEqual([held.length, run.due()], [3, [{ id: held[1]?.id, cost: { nanoUsd: 121_000, tokens: 107 } }]])
 })
 
-test('a first call that costs more than the begin has held holds its own amount, and the next commit releases the other', async () => {
-  const { meter, begin, held } = setUp({ budgets: [budget({ tokens: 1_000_000 })] })
+test('a first call that costs more than the begin has held holds its own amount instead', async () => {
+  const { meter, begin, held, settled } = setUp({ budgets: [budget({ tokens: 1_000_000 })] })
   await meter.hold(model, request())
   const run = await begin()
-  const call = await run.hold(model, request({ options: { maxOutputTokens: 9000 } }))
-  assert.deepEqual([held.length, call.held.tokens], [3, 9100])
-  assert.deepEqual(run.due(), [{ id: held[1]?.id, cost: { nanoUsd: 0, tokens: 0 } }])
+  const ahead = held[1]?.id
+  const call = await run.hold(model, request({ options: { maxOutputTokens: 90_000 } }))
+  assert.deepEqual([held.length, call.held.tokens, run.due()], [2, 90_100, []])
+  assert.deepEqual(settled, [{ id: ahead, cost: { nanoUsd: 0, tokens: 0 } }])
 })
 
 test('a commit before the first call releases what the begin has held, and the call holds its own amount', async () => {

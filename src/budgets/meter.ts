@@ -113,16 +113,18 @@ export class Meter implements ModelMeter {
     const least = Math.min(wanted, leastOutput)
     let output = wanted
     const most = () => mostOf(input, output + reasoningTokens, prices)
-    const held =
-      this.takeAhead(most) ??
-      (await this.holdAmount({
+    let held = this.takeAhead(most)
+    if (!held) {
+      if (this.ahead) await this.settleNow()
+      held = await this.holdAmount({
         most,
         least: mostOf(input, least + reasoningTokens, prices),
         shrink: (left) => {
           output = Math.min(output, outputWithin(left, input, prices) - reasoningTokens)
           return output >= least
         },
-      }))
+      })
+    }
     return {
       request: { ...request, options: { ...request.options, maxOutputTokens: output } },
       held: toPaid(held.amount),
@@ -138,7 +140,7 @@ export class Meter implements ModelMeter {
     }
   }
 
-  /** The reservation of the begin, where it is enough for the first call. Otherwise the next commit releases that reservation. */
+  /** The reservation of the begin, where the amount is enough for the first call. */
   private takeAhead(most: () => Amount): Held | undefined {
     if (!this.isNew) return undefined
     this.isNew = false
@@ -230,7 +232,7 @@ export class Meter implements ModelMeter {
 
   /** Attempts that are over hold more than they did cost, until the next commit of the run settles them. */
   private async settleNow(): Promise<void> {
-    const settlements = this.unsettled
+    const settlements = this.due()
     await this.deps.store.settle(this.payer.tenant, settlements)
     this.settled(settlements)
   }

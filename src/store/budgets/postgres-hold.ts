@@ -1,7 +1,7 @@
 import type { AccountState, Reservation } from '../../budgets/budget.ts'
 import { CommitUnknown, type Database } from '../database.ts'
 import { toText } from '../rows.ts'
-import { createChatGroups, definitionsOf, namesOf, type Attempt } from '../runs/chat-groups.ts'
+import { createChatGroups, definitionsOf, namesOf, refusedEscape, type Attempt } from '../runs/chat-groups.ts'
 import { listSteps } from './settle.ts'
 import { toColumns, toStates, type BudgetStateRow, type Hold } from './windows.ts'
 
@@ -52,8 +52,10 @@ export function toReservationJson({ tenant, accounts, amount, createdAt, ...rese
   return toValidJson({ id, owner, request_id: requestId, fence, holder, ...amounts, accounts: windows })
 }
 
-/** Postgres refuses NUL and half a surrogate pair. */
+/** Postgres refuses the escapes of NUL and of half a surrogate pair. */
 function toValidJson(value: object): string {
+  const text = JSON.stringify(value)
+  if (!refusedEscape.test(text)) return text
   return JSON.stringify(value, (_, field: unknown) => (typeof field === 'string' ? toText(field).toWellFormed() : field))
 }
 

@@ -132,4 +132,4 @@ export function toRowJson(row: object): string | undefined {
   return text.length > maxRowLength || refusedEscape.test(text) ? undefined : text
 }
 
-const refusedEscape = /\\u(?:0000|d[89a-f])/
+export const refusedEscape = /\\u(?:0000|d[89a-f])/
