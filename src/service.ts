@@ -152,6 +152,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     limits: limits.requests,
     box: secrets.box,
     clock: scheduleClock,
+    onFired: metrics.fired,
   })
   const historyTokens = () => agent().config.memory.history_tokens
   const checks = checksOf({ ...common, environment, configuration, knowledge: knowledgeStore, search: tools.search, address: publicUrl })

@@ -37,7 +37,7 @@ interface Metric {
 
 /** The values of each label. */
 const labels: Readonly<Record<string, string>> = {
-  operation: 'How the run was started: `chain`, `chain_streaming` or `chain_async`; other protocols count as the first two.',
+  operation: 'How the run was started: `chain`, `chain_streaming`, `chain_async` or `schedule`; other protocols count as the first two.',
   status:
     'The end of a run (`success`, `error`, `cancelled`, `timeout`), of a tool call (`success`, `error`), or the status code of an HTTP request.',
   state: '`pending`: the run waits for its session. `running`: it is executed.',
@@ -50,6 +50,7 @@ const labels: Readonly<Record<string, string>> = {
     '`queue`: waiting for the turn in the session, for admission or for a worker. `store`: waiting for the database. `model`: model calls of the agent. `tools`: tool calls, with those of sub-agents and their model calls; overlapping calls count once. `own`: the rest.',
   method: 'The HTTP method.',
   route: 'The pattern of the route, without ids.',
+  outcome: 'Of a time of a schedule: `started`, `skipped`, `missed` or `refused`, as in `GET /core/v1/schedules/{id}/fires`.',
   budget: 'The name of a budget of agent.yaml.',
   unit: '`USD` or `tokens`, as far as the budget limits them.',
 }

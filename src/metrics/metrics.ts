@@ -9,6 +9,8 @@ export interface Metrics {
   requests: RequestMeter
   /** Records a tool executed outside of a run. */
   executed(tool: string, status: 'success' | 'error', seconds: number): void
+  /** Counts what became of the times of schedules. */
+  fired(outcomes: readonly { outcome: string; count: number }[]): void
   read(): Promise<{ contentType: string; text: string }>
 }
 
@@ -83,7 +85,20 @@ export function createMetrics({ runs, waiting, jobs, now, sharing, ...budgets }:
     observer: meter.observer,
     executed: meter.executed,
     requests: createRequestMeter(registers),
+    fired: createFireMeter(registers),
     read: async () => ({ contentType: registry.contentType, text: await (await current()).metrics() }),
+  }
+}
+
+function createFireMeter(registers: Registry[]): Metrics['fired'] {
+  const fires = new Counter({
+    name: 'agent_core_schedule_fires_total',
+    help: 'Times of schedules, and triggers, that this process has evaluated, by what became of them.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  return (outcomes) => {
+    for (const { outcome, count } of outcomes) fires.inc({ outcome }, count)
   }
 }
 

@@ -80,7 +80,9 @@ export function createFireSchedule(dependencies: FiringDependencies): FireSchedu
         fires: missedFires(missed, state.now),
         changes: { watermark: evaluated, ...following(next, queuedFor, state.now) },
       })
-      return (await store.fire(schedule, pass)) !== undefined
+      const passed = await store.fire(schedule, pass)
+      if (passed) onFired(passed)
+      return passed !== undefined
     },
 
     // Occurrences are whole seconds: a trigger never takes the place of one.

@@ -9,6 +9,7 @@ import type { Jobs } from '../runs/jobs.ts'
 import type { Runs } from '../runs/runs.ts'
 import { createEngine } from '../schedules/engine.ts'
 import { createFireSchedule } from '../schedules/firing.ts'
+import type { Fire } from '../schedules/schedule.ts'
 import { createSchedules, type Schedules } from '../schedules/schedules.ts'
 import type { ScheduleStore } from '../schedules/schedule-store.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -29,6 +30,8 @@ interface SchedulesOptions {
   bus: Bus
   box: SecretBox | undefined
   clock: ScheduleClock | undefined
+  /** Called with what became of times and triggers. */
+  onFired(fires: readonly Fire[]): void
   newId(): string
   log: Logger
 }
@@ -42,7 +45,7 @@ interface OpenSchedules extends OwnerWatch {
 
 /** Wires schedules, and starts to fire. */
 export function openSchedules(stack: AsyncDisposableStack, options: SchedulesOptions): OpenSchedules {
-  const { database, settings, agent, runs, principalNow, limits, jobs, bus, box, clock, newId, log } = options
+  const { database, settings, agent, runs, principalNow, limits, jobs, bus, box, clock, onFired, newId, log } = options
   const store = createScheduleStore(database, openRunInsert(database, { box }), clock)
   const config = () => agent().config.schedules
   const fire = createFireSchedule({
@@ -54,6 +57,7 @@ export function openSchedules(stack: AsyncDisposableStack, options: SchedulesOpt
     newId,
     onStarted: () => jobs.wake('run'),
     onFired({ fires }) {
+      onFired(fires)
       for (const { outcome, reason, scheduledFor } of fires)
         if (outcome === 'refused') log.warn({ outcome, reason, scheduledFor }, 'A schedule could not start a run')
     },

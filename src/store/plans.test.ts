@@ -18,7 +18,8 @@ import { createRunListStore } from './reports/run-list.ts'
 import { noFilters, type RunPage } from '../runs/run-list.ts'
 import { createRunReports } from './reports/run-reports.ts'
 import { runStatements } from './runs/statements.ts'
-import { createRunStore } from './runs/runs.ts'
+import { createRunStore, openRunInsert } from './runs/runs.ts'
+import { createScheduleStore } from './schedules/schedules.ts'
 import { createSqliteChat } from './runs/sqlite-chat.ts'
 import { createArtifactStore } from './sessions/artifacts.ts'
 import { createSeriesStore } from './reports/series.ts'
@@ -112,6 +113,23 @@ test('a due job is found by its kind and time, however many jobs wait', async ()
   const claim = await plansOf(({ all, db }) => jobStatements(db).claim(all.read, { kind: 'callback', now: 0, until: 1, limit: 1 }))
   assert.match(claim, /INDEX jobs_ranked \(kind=\?\)/)
   assert.doesNotMatch(claim, /SCAN jobs|TEMP/)
+})
+
+test('the next due schedules are read from their index, in order, and nothing else is read where none is due', async () => {
+  const due = await plansOf((on) => createScheduleStore(on, openRunInsert(on)).due(100))
+  assert.equal(due, 'SCAN schedules USING INDEX schedules_due')
+})
+
+test('the fires of a schedule, and their runs, are found by keys', async () => {
+  const key = { ...caller, id: 's' }
+  const store = (on: Database) => createScheduleStore(on, openRunInsert(on))
+  const fires = await plansOf((on) => store(on).fires(key, { limit: 10, before: 5 }))
+  assert.match(fires, /SEARCH schedule_fires [^;]+\(tenant=\? AND schedule_id=\? AND scheduled_for<\?\); SEARCH runs [^;]+request_id=\?/)
+  assert.doesNotMatch(fires, /SCAN|TEMP/)
+  const found = await plansOf((on) => store(on).find('t', 's'))
+  assert.match(found, /SEARCH schedules [^;]+\(tenant=\? AND id=\?\)/)
+  const removed = await plansOf((on) => store(on).removeExpired(0, 10))
+  assert.doesNotMatch(removed, /SCAN (?!schedules USING INDEX schedules_ended)/)
 })
 
 test('the rank of an async run is read from the ends of partial indexes', async () => {
@@ -237,7 +255,8 @@ function withoutProbe(plan: string): string {
 /** The plan of a page of runs of all operations: parts of an index in the order of the list, merged without a sort. */
 function merged(index: string, columns: string): RegExp {
   const part = `SEARCH runs USING INDEX ${index} \\(${columns}[^;]*\\)`
-  return new RegExp(`^MERGE \\(UNION ALL\\); LEFT; MERGE \\(UNION ALL\\); LEFT; ${part}; RIGHT; ${part}; RIGHT; ${part}$`)
+  const two = `MERGE \\(UNION ALL\\); LEFT; ${part}; RIGHT; ${part}`
+  return new RegExp(`^MERGE \\(UNION ALL\\); LEFT; ${two}; RIGHT; ${two}$`)
 }
 
 test('a page of runs is read from the index of its first filter, in order, at any position', async () => {

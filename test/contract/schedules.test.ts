@@ -61,7 +61,7 @@ const untilEnded = (client: Client, requestId: string) =>
   )
 
 test('a schedule fires at its time as an asynchronous run of its owner', async (t) => {
-  const { client, create, goTo, model } = await start(t)
+  const { client, as, create, goTo, model } = await start(t)
   const { id, next_at: nextAt, status } = await create({ name: 'Sales' })
   assert.deepEqual([nextAt, status], ['2026-12-01T09:00:00Z', 'active'])
   await goTo('2026-12-01T09:00:02Z')
@@ -83,6 +83,9 @@ test('a schedule fires at its time as an asynchronous run of its owner', async (
     ['2026-12-02T09:00:00Z', { scheduled_for: '2026-12-01T09:00:00Z', request_id: requestId, status: 'success' }],
   )
   assert.equal(model.requests.length, 1)
+  const { text } = await (await as({ roles: ['admin'] })).request('GET', '/metrics')
+  assert.match(text, /agent_core_schedule_fires_total\{outcome="started"\} 1/)
+  assert.match(text, /agent_core_run_duration_seconds_count\{operation="schedule",status="success"\} 1/)
 })
 
 test('what is not a schedule is refused with the path of the fault, and stores nothing', async (t) => {
