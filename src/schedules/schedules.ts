@@ -111,7 +111,8 @@ interface Types {
 function positionOf<Type extends keyof Types>(before: string | undefined, type: Type): Types[Type] | undefined {
   if (before === undefined) return undefined
   const [position, ...more] = parsePosition(before) ?? []
-  if (typeof position === type && more.length === 0) return position as Types[Type]
+  const isTime = type === 'string' || Number.isSafeInteger(position)
+  if (typeof position === type && isTime && more.length === 0) return position as Types[Type]
   throw invalid(['query', 'before'], 'is not the offset of a page of this list')
 }
 

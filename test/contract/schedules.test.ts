@@ -504,6 +504,15 @@ test('copied images reach the model, and headers of the creator do not', async (
   assert.match(JSON.stringify(model.requests[1]?.body), /image_url/)
 })
 
+test('a page of fires begins behind a time, which is a whole number', async (t) => {
+  const { client, create } = await start(t)
+  const { id } = await create({})
+  for (const position of ['1.5', '1e99', '-1e400', '"x"', '1,2']) {
+    const before = Buffer.from(`[${position}]`).toString('base64url')
+    assert.equal((await client.request('GET', `${path}/${id}/fires?before=${before}`)).status, 422, position)
+  }
+})
+
 test('an unknown schedule is 404, and schedules can be switched off', async (t) => {
   const { client } = await start(t, { config: { schedules: { enabled: false } } })
   assert.equal((await client.request('GET', `${path}/${unknownId}`)).status, 404)
