@@ -194,6 +194,9 @@ test('a chat of a busy session waits, is refused, steers the run, or cancels it,
   assert.deepEqual([streamed.status, streamed.body.position], [202, 2])
   const hints = [{ tool_name: 'look', filter_key: 'a', filter_type: 'equals', filter_value: 'b' }]
   assert.equal((await ask('x', 'steer', 'r5', { data_filter_hints: hints })).status, 422)
+  assert.equal((await ask(' \n', 'steer', 'r5')).status, 422)
+  assert.equal((await ask('😀'.repeat(16_001), 'steer', 'r5')).status, 422)
+  assert.equal((await ask('😀'.repeat(16_000), 'steer', 'r9')).status, 202)
   // The session of another caller is another one.
   const other = await ask('Hello.', 'reject', 'r6', {}, await as({ sub: 'bob' }))
   assert.equal(other.status, 200, other.text)

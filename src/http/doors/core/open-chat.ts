@@ -73,8 +73,11 @@ export async function whenBusy(
 /** A message to a run is a text: what else a chat may have would be lost. */
 function refuseUnsteerable(body: ChatBody, text: string): void {
   const last = body.messages.length - 1
-  if (text.length > messageLimits.characters)
-    throw invalid(['body', 'messages', last, 'content'], `must NOT have more than ${messageLimits.characters} characters`, 'maxLength')
+  const at = ['body', 'messages', last, 'content']
+  if (text.trim() === '') throw invalid(at, 'must have a text: a message to a run is a text')
+  // Characters are code points, as in the schema of messages to runs.
+  if (text.length > 2 * messageLimits.characters || [...text].length > messageLimits.characters)
+    throw invalid(at, `must NOT have more than ${messageLimits.characters} characters`, 'maxLength')
   if (roles[body.messages[last]!.role] !== 'user')
     throw invalid(['body', 'messages', last, 'role'], 'the last message must be of role user')
   for (const field of ['images', 'context_files', 'client_tools', 'response_schema', 'data_filter_hints'] as const) {
