@@ -29,6 +29,8 @@ export const stepEnd = (id: string, tool: string, more: Partial<Step> = {}): Log
   return { type: 'step_end', step: { ...ended(id, tool), ...more } }
 }
 
+export const userMessage: LoggedEvent = { type: 'user_message', id: 'm1', position: 1, rank: 1, text: 'Shorter.', at: 2000 }
+
 export const end = (more: Partial<EndEvent> = {}): EndEvent => ({
   type: 'end',
   at: 5000,

@@ -3,7 +3,20 @@ import { test } from 'node:test'
 import { stepOpening } from '../../../agent/plan.ts'
 import type { LoggedEvent } from '../../../runs/run.ts'
 import { toData, toStream } from '../../send-run.ts'
-import { approval, end, failed, interrupt, picture, project, recorded, stepEnd, stepStart, text, waiting } from '../events-fixture.ts'
+import {
+  approval,
+  end,
+  failed,
+  interrupt,
+  picture,
+  project,
+  recorded,
+  stepEnd,
+  stepStart,
+  text,
+  userMessage,
+  waiting,
+} from '../events-fixture.ts'
 import { AgUiProjection } from './projection.ts'
 import type { AgUiEvent } from './steps.ts'
 
@@ -163,4 +176,14 @@ test('each event is the data of one server-sent event', () => {
       .map((event) => `data: ${JSON.stringify(event)}\n\n`)
       .join(''),
   )
+})
+
+test('a message of a person stands between two messages of the agent, with its own id', () => {
+  const events = eventsOf([text('Long.'), userMessage, text('Short.'), end()])
+  assert.deepEqual(events.slice(3, 6), [
+    { type: 'TEXT_MESSAGE_START', messageId: 'm1', role: 'user' },
+    { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: 'Shorter.' },
+    { type: 'TEXT_MESSAGE_END', messageId: 'm1' },
+  ])
+  assert.deepEqual(events[6], { type: 'TEXT_MESSAGE_START', messageId: 'msg_r_1', role: 'assistant' })
 })

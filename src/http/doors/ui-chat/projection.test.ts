@@ -3,7 +3,21 @@ import { test } from 'node:test'
 import type { LoggedEvent } from '../../../runs/run.ts'
 import type { Citation } from '../../../sessions/message.ts'
 import { toStream } from '../../send-run.ts'
-import { end, failed, file, interrupt, picture, project, recorded, stepEnd, stepStart, text, unlinked, waiting } from '../events-fixture.ts'
+import {
+  end,
+  failed,
+  file,
+  interrupt,
+  picture,
+  project,
+  recorded,
+  stepEnd,
+  stepStart,
+  text,
+  unlinked,
+  userMessage,
+  waiting,
+} from '../events-fixture.ts'
 import { frameUiPart, UiMessageProjection, type UiPart } from './projection.ts'
 
 const run = { requestId: 'r', hasSchema: false }
@@ -159,4 +173,10 @@ test('each part is the data of one server-sent event, and a word ends the stream
   const { last } = toStream(new UiMessageProjection(run), frameUiPart)
   const parts = [{ type: 'start', messageId: 'msg_r' }, finish('stop', 'stop')]
   assert.equal(last(end(), 1, []), `${parts.map((part) => `data: ${JSON.stringify(part)}\n\n`).join('')}data: [DONE]\n\n`)
+})
+
+test('a message of a person is a part of its own between two texts', () => {
+  const parts = partsOf([text('Long.'), userMessage, text('Short.'), end()])
+  assert.deepEqual(parts[4], { type: 'data-user-message', id: 'm1', data: { text: 'Shorter.' } })
+  assert.deepEqual(typesOf(parts).slice(5, 7), ['text-start', 'text-delta'])
 })
