@@ -13,7 +13,9 @@ export function checkEnd({ store, audit }: World, clients: Clients): void {
   for (const { requestId, status, session, messageIndex, fence } of store.allRows()) {
     const messages = store.allSessions().find(({ key }) => key === session)!.messages
     // The partial answer of a client that left stays where other runs came before the run was continued.
-    const isOwn = ({ role, data }: HistoryMessage) => role === 'ai' && data?.requestId === requestId && data.finishReason !== 'cancelled'
+    // The part of an answer before a message of a person has no finish reason.
+    const isOwn = ({ role, data }: HistoryMessage) =>
+      role === 'ai' && data?.requestId === requestId && data.finishReason !== undefined && data.finishReason !== 'cancelled'
     const answers = messages.filter(isOwn)
     const questions = messages.filter(({ role, content }) => role === 'human' && content.endsWith(` ${requestId}`))
     if (answers.length > 1) audit.fault(`Run ${requestId} has ${answers.length} answers in its session.`)
@@ -22,9 +24,27 @@ export function checkEnd({ store, audit }: World, clients: Clients): void {
     const answer = answers[0]
     if (!answer) audit.fault(`Run ${requestId} has ended without an answer in its session.`)
     // A run that failed is continued behind the runs that came meanwhile.
-    else if (fence === 1 && answer.idx !== messageIndex! + 1) audit.fault(`The answer of run ${requestId} does not follow its question.`)
+    else if (fence === 1 && messages.slice(messageIndex! + 1, answer.idx).some(({ data }) => data?.requestId !== requestId))
+      audit.fault(`The answer of run ${requestId} does not follow its question.`)
   }
+  checkMessages(store, audit, clients)
   for (const reader of clients.readers) checkReader(reader, audit)
+}
+
+/** A message that was acknowledged is in its session once, and behind the messages of its kind that were acknowledged before. */
+function checkMessages(store: World['store'], audit: World['audit'], { messages }: Clients): void {
+  for (const { requestId, text, mode, position } of messages) {
+    const row = store.rowOf(requestId)
+    const texts = store
+      .allSessions()
+      .find(({ key }) => key === row?.session)
+      ?.messages.flatMap(({ role, content }) => (role === 'human' ? [content] : []))
+    const count = texts?.filter((content) => content === text).length
+    if (count !== 1) audit.fault(`The message "${text}" to run ${requestId} is ${count} times in its session.`)
+    const earlier = messages.filter((other) => other.requestId === requestId && other.mode === mode && other.position < position)
+    const isBehind = earlier.every((other) => texts && texts.indexOf(other.text) < texts.indexOf(text))
+    if (!isBehind) audit.fault(`The message "${text}" to run ${requestId} is before an earlier one.`)
+  }
 }
 
 /** A reader that got the last event has read a log with which the run has ended or was interrupted. */

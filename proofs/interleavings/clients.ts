@@ -51,6 +51,9 @@ export class Clients {
   readonly accepted = new Set<string>()
   /** Request ids of runs whose cancellation was answered without an error. */
   readonly cancelled = new Set<string>()
+  /** Messages to runs that were acknowledged, in order, by the run that they were sent to. */
+  readonly messages: { requestId: string; text: string; mode: 'steer' | 'follow_up'; position: number }[] = []
+  private messageCount = 0
   private readonly world: World
   private readonly requests: Request[] = []
   private readonly chats: SentChat[] = []
@@ -91,6 +94,7 @@ export class Clients {
       case 'cancel':
       case 'follow':
       case 'decide':
+      case 'message':
         return this.about(step)
       case 'leave':
         return this.leave(this.chats[step.run % this.chats.length]!)
@@ -151,7 +155,7 @@ export class Clients {
     currentActor.run(process, () => client.abort())
   }
 
-  private about(step: StepOf<'repeat' | 'follow' | 'cancel' | 'decide'>): void {
+  private about(step: StepOf<'repeat' | 'follow' | 'cancel' | 'decide' | 'message'>): void {
     const process = this.world.processes[step.process]!
     const sent = this.chats[step.run % this.chats.length]!
     const { requestId } = sent.chat
@@ -167,9 +171,20 @@ export class Clients {
           const status = this.world.store.rowOf(requestId)?.status
           if (status !== 'cancelled') this.world.audit.fault(`The cancellation of run ${requestId} was answered, but the run is ${status}.`)
         })
+      case 'message':
+        return this.message(process, requestId, step.mode)
       case 'decide':
         return this.decide(process, this.waiting[step.run % this.waiting.length]?.requestId ?? requestId, step.decision)
     }
+  }
+
+  private message(process: SimulatedProcess, requestId: string, mode: 'steer' | 'follow_up'): void {
+    const id = `m${this.messageCount++}`
+    const text = `plain ${id}`
+    this.send(process, async () => {
+      const { position } = await process.runs.steer(keyOf(requestId), { id, text, mode })
+      this.messages.push({ requestId, text, mode, position })
+    })
   }
 
   private ask(process: SimulatedProcess, { chat, isAsync }: SentChat, disconnected: AbortSignal): void {

@@ -1,6 +1,7 @@
 import type { AccountState, Amount } from '../../src/budgets/budget.ts'
 import type { RunKey } from '../../src/runs/run.ts'
 import type { Row } from '../../src/runs/memory-run-rows-fixture.ts'
+import type { Delivery } from '../../src/runs/run-store.ts'
 import { SimulatedBudgets } from './budget-store.ts'
 import { SimulatedStore } from './store.ts'
 
@@ -39,6 +40,19 @@ export class WithoutAnswers extends SimulatedStore {
     super()
     const { finish } = this
     this.finish = async (key, fence, ended) => finish(key, fence, { ...ended, message: undefined })
+  }
+}
+
+/** Ends runs without the run that answers their undelivered messages. */
+export class WithoutContinuations extends SimulatedStore {
+  protected override continueWith(): void {}
+}
+
+/** Forgets that a message was delivered. */
+export class WithoutDeliveries extends SimulatedStore {
+  protected override deliver(row: Row, delivery: Delivery): void {
+    super.deliver(row, delivery)
+    for (const message of this.messages) if (message.rank > 0) message.deliveredAt = undefined
   }
 }
 

@@ -5,6 +5,7 @@ export type Step =
   | { kind: 'chat'; process: number; session: number; question: Question; way: 'waits' | 'async' | 'detached' }
   | { kind: 'repeat' | 'cancel' | 'follow'; process: number; run: number }
   | { kind: 'decide'; process: number; run: number; decision: 'approve' | 'reject' }
+  | { kind: 'message'; process: number; run: number; mode: 'steer' | 'follow_up' }
   | { kind: 'leave'; run: number }
   /** Replaces the limit of the caller in this hour; undefined: clears what has replaced the limit. */
   | { kind: 'override'; process: number; nanoUsd: number | undefined }
@@ -69,6 +70,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       process,
       run,
       decision: fc.constantFrom<('approve' | 'reject')[]>('approve', 'reject'),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('message' as const),
+      process,
+      run,
+      mode: fc.constantFrom<('steer' | 'follow_up')[]>('steer', 'follow_up'),
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('leave' as const), run }) },

@@ -25,8 +25,8 @@ export class SimulatedStore extends MemoryRunStore {
     // SQLite tells of a commit before it is durable, Postgres does not: every second begin is of one kind.
     this.begin = (run, onCommitted) => begin(run, ++begins % 2 === 0 ? onCommitted : undefined)
     // What calls did cost is settled in the same transaction.
-    this.checkpoint = async (key, fence, n, data, settlements) => {
-      await checkpoint(key, fence, n, data, settlements)
+    this.checkpoint = async (key, fence, n, data, settlements, delivery) => {
+      await checkpoint(key, fence, n, data, settlements, delivery)
       await this.budgets.settle(key.tenant, settlements ?? [])
     }
     this.finish = async (key, fence, ended) => {

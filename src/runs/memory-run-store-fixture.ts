@@ -98,7 +98,7 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
       const { status, continuable, error, log } = end
       Object.assign(row, { status, continuable, error, log, endedAt: now, request: continuable ? row.request : undefined })
       this.jobs.push(...end.jobs)
-    } else if (row.messageIndex !== undefined || this.openOf(row).length > 0)
+    } else if (row.messageIndex !== undefined || (await this.messagesTo(row)).length > 0)
       Object.assign(row, { status: 'error', continuable: true, endedAt: now })
     else this.rows.delete(runKeyText(run))
     this.continueWith(row, request, now)

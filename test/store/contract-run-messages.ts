@@ -115,6 +115,11 @@ function registerMessageContract(database: () => Database): void {
     await store.leaveQueue(queued, hour + 5)
     assert.deepEqual([(await store.find(queued))?.continuable, (await store.find(next(run, id)))?.status], [true, 'pending'])
     assert.deepEqual(await textsOf(queued), [])
+    // The repeat leaves the queue as well, and keeps the positions of its messages.
+    const by = { holder: 'process-2', queueOrder: queued.queueOrder + 1, now: hour + 6, messages: queued.messages }
+    assert.equal((await store.takeOver(queued, { fence: 1, status: 'error' }, by))?.kind, 'waiting')
+    await store.leaveQueue({ ...queued, fence: 2 }, hour + 7)
+    assert.deepEqual([(await store.find(queued))?.continuable, (await store.messagesTo(queued)).length], [true, 1])
   })
 
   test('a chat that has taken the request id of a message does not stop the end of the run', async () => {

@@ -91,8 +91,8 @@ function queueMoves(
       await insertJobs(connection, end.jobs)
       return true
     }
-    // A run that was being resumed returns to its former state: failed, and resumable. So does a run whose messages begin the next run.
-    if (row.message_index !== null || row.open_messages)
+    // A run that was being resumed returns to its former state: failed, and resumable. So does a run that has had messages.
+    if (row.message_index !== null || row.message_ranks)
       return endWaiting(connection, row, { ...row, status: 'error', continuable: 1 }, now)
     const { tenant, session, request_id: requestId } = row
     const isDeleted = (await sessionQueue.deleteRun(connection, { ...row, requestId })).rows.length > 0
