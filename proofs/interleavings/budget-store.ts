@@ -27,7 +27,10 @@ export class SimulatedBudgets implements BudgetStore {
     this.store = store
   }
 
-  reserve = async (reservation: Reservation): Promise<Reserved> => {
+  reserve = async (reservation: Reservation): Promise<Reserved> => this.hold(reservation)
+
+  /** Holds an amount, as a part of any transaction. */
+  hold(reservation: Reservation): Reserved {
     const { accounts, amount, id } = reservation
     const now = this.now()
     if (accounts.some(({ windowStart, resetsAt = Infinity }) => windowStart > now || now >= resetsAt)) return { isHeld: false, now }

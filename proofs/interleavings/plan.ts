@@ -104,15 +104,20 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 )
 
 const onExceeded = fc.constantFrom<('stop' | 'pause')[]>('stop', 'pause')
-const budget = fc.record({
-  nanoUsd,
-  tokens: fc.integer({ min: 100, max: 3000 }),
+/** Limits that are used up, or of which the begin of a run holds a small part. */
+const limits = fc.oneof(
+  { weight: 1, arbitrary: fc.record({ nanoUsd, tokens: fc.integer({ min: 100, max: 3000 }) }) },
+  { weight: 1, arbitrary: fc.record({ nanoUsd: fc.integer({ min: 20_000, max: 100_000 }), tokens: fc.constant(30_000) }) },
+)
+const parts = fc.record({
   price: fc.integer({ min: 1, max: 3 }),
   reserved: fc.integer({ min: 50, max: 900 }),
   share: fc.constantFrom(0.01, 0.5, 1),
   onExceeded: fc.record({ hour: onExceeded, run: onExceeded }),
   raise: fc.constantFrom(0, 300, 2000),
 })
+
+const budget = fc.tuple(limits, parts).map(([limit, part]) => ({ ...limit, ...part }))
 
 /** Schedules of which half have budgets, or all. */
 export const plansWith = (budgets: 'half' | 'all'): fc.Arbitrary<Plan> =>

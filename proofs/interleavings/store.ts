@@ -5,7 +5,9 @@ import { MemoryRunStore } from '../../src/runs/memory-run-store-fixture.ts'
 import type { Row, SessionRow } from '../../src/runs/memory-run-rows-fixture.ts'
 import type { TailBatch } from '../../src/runs/ownership/remote/tail.ts'
 import type { RunKey } from '../../src/runs/run.ts'
-import type { TakenOver, TakeOver } from '../../src/runs/run-store.ts'
+import type { TakenOver, TakeOver, Turn } from '../../src/runs/run-store.ts'
+import type { HeldAhead } from '../../src/budgets/budget.ts'
+import { reachState } from '../../src/states.ts'
 import { SimulatedBudgets } from './budget-store.ts'
 import { runKeyText } from '../../src/runs/ownership/run-registry.ts'
 
@@ -23,7 +25,20 @@ export class SimulatedStore extends MemoryRunStore {
     const { interrupt, begin, checkpoint, finish } = this
     let begins = 0
     // SQLite tells of a commit before it is durable, Postgres does not: every second begin is of one kind.
-    this.begin = (run, onCommitted) => begin(run, ++begins % 2 === 0 ? onCommitted : undefined)
+    this.begin = async (run, onCommitted) => {
+      const { reservation } = run
+      const isNew = !this.rows.has(runKeyText(run))
+      let held: HeldAhead | undefined
+      const withHeld = (turn: Turn): Turn => ({ ...turn, ...(held && { held }) })
+      const beginning = begin(run, ++begins % 2 === 0 && onCommitted ? (turn) => onCommitted(withHeld(turn)) : undefined)
+      // The run has begun by now, if at all, and nothing else was executed meanwhile: its first model call is held in the same transaction.
+      const isActive = this.allSessions().some(({ activeRun }) => activeRun === run.requestId)
+      const reserved = reservation && isNew && isActive ? this.budgets.hold(reservation) : undefined
+      if (reserved && 'states' in reserved && reserved.isHeld) held = { reservation: reservation!, states: reserved.states }
+      if (held) reachState('budget-held-ahead')
+      const begun = await beginning
+      return begun.kind === 'running' ? { ...begun, turn: withHeld(begun.turn) } : begun
+    }
     // What calls did cost is settled in the same transaction.
     this.checkpoint = async (key, fence, n, data, settlements, delivery) => {
       await checkpoint(key, fence, n, data, settlements, delivery)
