@@ -15,7 +15,7 @@ import { createRandomOf } from '../random.ts'
 import { countStates, findUnreached, printStates } from './reached-states.ts'
 import { printReport } from './report.ts'
 import { openService } from './service.ts'
-import { checkBudgets, checkStore } from './store-checks.ts'
+import { checkBudgets, checkMessages, checkSchedules, checkStore } from './store-checks.ts'
 import { upgrade } from './upgrade.ts'
 
 /**
@@ -66,6 +66,8 @@ try {
     ...check(history.operations, concurrencyLimits),
     ['processes and database are in order', violations],
     ['budgets pay what was counted', await checkBudgets(service.query, outside.costs, limits)],
+    ['schedules fire each time once', await checkSchedules(service.query)],
+    ['messages to runs are delivered once', await checkMessages(service.query, history.operations)],
     ['rare states are reached', isRolling || from ? [] : findUnreached(states, seconds, faultCount)],
   ])
   printStates(states)

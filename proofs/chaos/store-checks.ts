@@ -1,3 +1,4 @@
+import { ofKind, type Operation } from './history/operations.ts'
 import type { Query } from './last-reads.ts'
 import type { Costs } from './outside.ts'
 
@@ -49,6 +50,70 @@ export async function checkBudgets(query: Query, costs: Costs, limits: ReadonlyM
   console.log(`\nBudgets: ${text}`)
   if (spent < whole) anomalies.push(`Spent is below what was counted: ${text}`)
   if (spent - estimated > whole + cut) anomalies.push(`Spent is above what was counted: ${text}`)
+  return anomalies
+}
+
+/** The longest time in which no process may fire: all of the processes are lost, or cut off from the database. */
+const longestQuietMs = 120_000
+
+/** Checks of schedules at the end: each minute of a schedule has one row, up to the end of the schedule, and each started row one run. */
+export async function checkSchedules(query: Query): Promise<string[]> {
+  const { anomalies, expectNone } = createExpectations(query)
+  await expectNone('Schedules that have not ended', "select id, status, pause_reason from schedules where status <> 'ended'")
+  await expectNone(
+    'Fires without their run, and runs without their fire',
+    `select schedule_id, scheduled_for, request_id from (select * from schedule_fires where outcome = 'started') as fires
+      full join (select * from runs where operation = 'schedule') as scheduled on request_id = run_id
+      where request_id is null or run_id is null`,
+  )
+  const first = '(created_at / 60000 + 1) * 60000'
+  await expectNone(
+    'Minutes of a schedule that have no row, or more than one',
+    `select id, created_at, watermark, rows from schedules, lateral (select coalesce(sum(count), 0) as rows from schedule_fires
+        where schedule_id = id and scheduled_for % 60000 = 0) as fires
+      where rows <> greatest(0, (watermark - ${first}) / 60000 + 1)`,
+  )
+  await expectNone(
+    'Schedules that have not fired for long',
+    `select id, created_at, watermark, updated_at from schedules where updated_at - watermark > ${60_000 + longestQuietMs}`,
+  )
+  const [sums] = await query(
+    "select count(*)::int as fires, count(*) filter (where outcome = 'started')::int as started, sum(count)::int as times from schedule_fires",
+  )
+  console.log(`\nSchedules: ${String(sums!['times'])} times in ${String(sums!['fires'])} rows, ${String(sums!['started'])} runs`)
+  return anomalies
+}
+
+/**
+ * Checks of messages to runs: what was acknowledged is in its session once, and what was refused is not. Steering messages to a run keep their
+ * order.
+ */
+export async function checkMessages(query: Query, history: readonly Operation[]): Promise<string[]> {
+  const rows = await query("select content from messages where role = 'human' and content like 'steerer%-m%' order by session, idx")
+  const found = Map.groupBy(
+    rows.map(({ content }) => String(content)),
+    (id) => id,
+  )
+  const anomalies: string[] = []
+  const sent = Map.groupBy(ofKind(history, 'steer'), ({ args }) => args.id)
+  let delivered = 0
+  for (const [id, operations] of sent) {
+    const count = found.get(id)?.length ?? 0
+    const isStored = operations.some(({ result }) => result === 'ok')
+    const isRefused = operations.every(({ result }) => result === 'fail')
+    if (isStored) delivered++
+    if (count > 1 || (isStored && count === 0) || (isRefused && count > 0))
+      anomalies.push(`Message ${id} is ${count} times in its session: ${operations.map(({ result, error }) => error ?? result).join(', ')}`)
+  }
+  const [open] = await query('select count(*)::int as n from run_messages where delivered_at is null')
+  if (open?.['n'] !== 0) anomalies.push(`${String(open?.['n'])} messages wait for a run that has ended`)
+  const places = new Map([...found.keys()].map((id, place) => [id, place]))
+  for (const operations of Map.groupBy(ofKind(history, 'steer'), ({ args }) => args.requestId).values()) {
+    const steers = operations.filter(({ args, result }) => args.mode === 'steer' && result === 'ok').map(({ args }) => args.id)
+    const order = steers.map((id) => places.get(id) ?? -1)
+    if (order.some((place, index) => index > 0 && place < order[index - 1]!)) anomalies.push(`Out of order: ${steers.join(', ')}`)
+  }
+  console.log(`\nMessages to runs: ${delivered} of ${sent.size} were accepted`)
   return anomalies
 }
 

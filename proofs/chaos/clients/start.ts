@@ -4,6 +4,8 @@ import { leave } from './leaver.ts'
 import { remember } from './memories.ts'
 import { pause, raiseLimits, spend } from './budgets.ts'
 import { rush } from './rusher.ts'
+import { schedule } from './scheduler.ts'
+import { steer } from './steerer.ts'
 import { talk } from './talker.ts'
 import { send, type Caller, type Load } from './service.ts'
 
@@ -45,12 +47,14 @@ export async function runClients({
   msLeft,
 }: ClientsOptions): Promise<Map<string, Caller>> {
   const loadOf = (client: string, caller = administrator): Load => ({ caller, callbackUrl, isActive, msLeft, random: randomOf(client) })
-  const [viewer, narrow, user, spender, pauser] = await Promise.all([
+  const [viewer, narrow, user, spender, pauser, scheduler, steerer] = await Promise.all([
     createCaller(administrator, 'viewer', 'viewer'),
     createCaller(administrator, 'narrow', 'narrow'),
     createCaller(administrator, 'rememberer', 'user'),
     createCaller(administrator, 'spender', 'spender'),
     createCaller(administrator, 'pauser', 'pauser'),
+    createCaller(administrator, 'scheduler', 'user'),
+    createCaller(administrator, 'steerer', 'user'),
   ])
   const clients: Client[] = [
     ...named('c', count, (client) => talk(client, loadOf(client))),
@@ -63,10 +67,12 @@ export async function runClients({
     ...named('rememberer', 1, (client) => remember(client, loadOf(client, user))),
     ...named('spender', crowd, (client) => spend(client, loadOf(client, spender))),
     ...named('pauser', crowd, (client) => pause(client, loadOf(client, pauser), administrator)),
+    ...named('scheduler', 2, (client) => schedule(client, loadOf(client, scheduler))),
+    ...named('steerer', crowd, (client) => steer(client, loadOf(client, steerer))),
     ...named('raiser', 1, (client) => raiseLimits(client, loadOf(client))),
   ]
   await Promise.all(clients.map(([name, work]) => work(name)))
-  return new Map([administrator, viewer, narrow, user, spender, pauser].map((caller) => [caller.name, caller]))
+  return new Map([administrator, viewer, narrow, user, spender, pauser, scheduler, steerer].map((caller) => [caller.name, caller]))
 }
 
 type Client = [name: string, work: (client: string) => Promise<void>]

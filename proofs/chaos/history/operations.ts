@@ -50,6 +50,12 @@ export interface Kinds {
   'read budgets': { args: { budget: string }; reply: { windows: { subject: string; usd: number; remaining: number; resetsAt: string }[] } }
   override: { args: { budget: string; usd: number }; reply: object }
   'decide budget': { args: { requestId: string; decision: 'extend' | 'reject' }; reply: object }
+  'create schedule': { args: { name: string }; reply: { id: string } }
+  trigger: { args: { id: string }; reply: { outcome: string; requestId?: string } }
+  'rename schedule': { args: { id: string }; reply: object }
+  'end schedule': { args: { id: string }; reply: object }
+  'steered chat': { args: { requestId: string }; reply: object }
+  steer: { args: { requestId: string; id: string; mode: 'steer' | 'follow_up' }; reply: { position: number } }
   'read configuration': { args: object; reply: { version: string; value: string } }
   'write configuration': { args: { ifMatch: string; value: string }; reply: { version: string } }
   'create key': { args: { caller: string }; reply: { key: string } }
