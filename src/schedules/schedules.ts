@@ -328,7 +328,9 @@ function createStates(dependencies: SchedulesDependencies): Pick<Schedules, 'pau
       const changes = toChanges(current, now)
       if (!changes) return { changes: {} }
       const fires = 'queuedFor' in changes ? droppedFires(current, now) : []
-      return { changes: { ...changes, version: newId(), updatedAt: now }, fires }
+      // Nothing more is asked of a schedule that has ended.
+      const media = changes.status === 'ended' ? { images: [], files: [] } : undefined
+      return { changes: { ...changes, version: newId(), updatedAt: now }, fires, media }
     })
   }
 

@@ -415,7 +415,7 @@ test('a used up budget refuses a time with its reason, and the next time is trie
 test('a fire counts as a request of its owner: over the rate limit, its time is refused', async (t) => {
   const { client, as, create, clock } = await start(t, { config: { access: { rate_limits: { user: { requests_per_minute: 2 } } } } })
   const admin = await as({ sub: 'boss', roles: ['admin'] })
-  const { id } = await create({})
+  const { id } = await create({ overlap: 'allow' })
   const fireAt = async (time: string, count: number) => {
     clock.set(time)
     await wake(admin)
@@ -460,7 +460,7 @@ test('runs have the roles that the identity provider has last stated for the own
   const admin = await service.as({ sub: 'boss', roles: ['admin'] })
   const eveWith = async (roles: string[]) => createClient(service.url, await provider.token({ sub: 'eve', tenant: 'default', roles }))
   const ids = []
-  for (const name of ['first', 'second']) ids.push((await service.create({ name }, await eveWith(['user']))).id)
+  for (const name of ['first', 'second']) ids.push((await service.create({ name, overlap: 'allow' }, await eveWith(['user']))).id)
   const [first, second] = ids as [string, string]
   await admin.request('POST', `${path}/${second}/pause`)
   const fireAt = async (time: string, count: number) => {
@@ -485,7 +485,7 @@ test('runs have the roles that the identity provider has last stated for the own
 
 test('copied images reach the model, and headers of the creator do not', async (t) => {
   const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-  const { client, model } = await start(t, { modelFields: { images: true } })
+  const { client, model, settings } = await start(t, { modelFields: { images: true } })
   const request = { ...question, images: [{ type: 'base64', content: pixel }] }
   const created = await client.request('POST', path, { body: { ...daily, request }, headers: { 'stix-token': 'secret-of-ann' } })
   assert.equal(created.status, 201, created.text)
@@ -502,6 +502,25 @@ test('copied images reach the model, and headers of the creator do not', async (
   const again = (await trigger(client, id)).body
   await untilEnded(client, again.request_id)
   assert.match(JSON.stringify(model.requests[1]?.body), /image_url/)
+  await client.request('DELETE', `${path}/${id}`)
+  const database = await openDatabase(settings)
+  const media = await createScheduleStore(database, openRunInsert(database)).media({ tenant: 'default', owner: 'agent-core ann', id })
+  await database.close()
+  assert.deepEqual(media, { images: [], files: [] }, 'an ended schedule has no bytes')
+})
+
+test('an uploaded file is copied: the run has the text after the upload was deleted', async (t) => {
+  const { client, as, key, url, create, model } = await start(t)
+  const form = new FormData()
+  form.set('purpose', 'user_data')
+  form.set('file', new Blob(['The North sold 42 chairs.'], { type: 'text/plain' }), 'north.txt')
+  const headers = { 'x-service-access': (await key()).key }
+  const upload = (await (await fetch(`${url}/v1/files`, { method: 'POST', headers, body: form })).json()) as { id: string }
+  const { id } = await create({ request: { ...question, context_files: [upload.id] } })
+  assert.equal((await (await as()).request('DELETE', `/v1/files/${upload.id}`)).status, 200)
+  const { body } = await trigger(client, id)
+  assert.equal((await untilEnded(client, body.request_id)).body.status, 'success')
+  assert.match(JSON.stringify(model.requests[0]?.body), /The North sold 42 chairs/)
 })
 
 test('a page of fires begins behind a time, which is a whole number', async (t) => {
