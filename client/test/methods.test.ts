@@ -324,11 +324,11 @@ test('budgets: what is spent is listed, a used-up budget is one request with the
   let requests = 0
   const counting: typeof fetch = (...request) => (requests++, fetch(...request))
   const eager = createClient({ baseUrl: service.url, accessKey: key, fetch: counting, retryDelayMs: 1 })
-  const error = await eager.chat(ask('Go '.repeat(300))).catch((reason: unknown) => reason)
+  const error = await eager.chat(ask('Go '.repeat(50))).catch((reason: unknown) => reason)
   assert.ok(error instanceof BudgetExceededError && error instanceof AgentCoreError, String(error))
   assert.deepEqual([error.name, error.status, error.errorType, error.budget], ['BudgetExceededError', 429, 'BudgetExceeded', 'caller-day'])
   assert.equal(error.resetsAt!.toISOString(), budget!.resets_at)
-  const stream = eager.stream(ask('Go '.repeat(300)))
+  const stream = eager.stream(ask('Go '.repeat(50)))
   await assert.rejects(collect(stream), BudgetExceededError)
   assert.equal(requests, 2)
   const until = budget!.resets_at!
