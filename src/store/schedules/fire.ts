@@ -44,10 +44,12 @@ export function createFire(database: Database, insertRun: RunInsert, clock: Sche
       if (!run || !isNew) return { ...firing, run: undefined }
       const { chat } = schedule.request
       const media = chat.images || chat.files ? await readMedia(db, connection, schedule.tenant, schedule.id) : undefined
-      await insertRun.insert(connection, { ...run, ...media }).catch((error: unknown) => {
+      const begun = await insertRun.insert(connection, { ...run, ...media }).catch((error: unknown) => {
         if (!(error instanceof RequestKnown)) throw error
-        throw new ServiceError('request_id_reused', `The request id ${run.requestId} was used for another request.`)
       })
+      // `accepted`: the caller has sent an event with the ids of the fire.
+      if (!begun || begun.kind === 'accepted')
+        throw new ServiceError('request_id_reused', `The request id ${run.requestId} was used for another request.`)
       return firing
     })
   }
