@@ -523,6 +523,25 @@ test('an uploaded file is copied: the run has the text after the upload was dele
   assert.match(JSON.stringify(model.requests[0]?.body), /The North sold 42 chairs/)
 })
 
+test('a key that may not chat triggers nothing, whatever the key of the schedule may do', async (t) => {
+  const roles = { scheduler: ['schedules.read', 'schedules.write'] }
+  const { as, create, model } = await start(t, { config: { access: { roles } } })
+  const { id } = await create({})
+  const refused = await trigger(await as({ roles: ['scheduler'] }), id)
+  assert.deepEqual([refused.status, refused.body.details.error_type, model.requests.length], [403, 'Forbidden', 0])
+})
+
+test('an event with the ids of a fire is refused to the fire, which names no run of its own', async (t) => {
+  const { client, create, goTo } = await start(t)
+  const { id } = await create({})
+  const eventId = `schedule:${id}:${Date.parse('2026-12-01T09:00:00Z')}`
+  const body = { specversion: '1.0', type: 'ai.service.agent.chain', source: `schedule:${id}`, id: eventId, data: question }
+  assert.equal((await client.request('POST', '/core/v1/chain_async', { body })).status, 200)
+  await goTo('2026-12-01T09:00:00Z')
+  const [{ outcome, reason, request_id: requestId }] = await untilFires(client, id, 1)
+  assert.deepEqual([outcome, reason, requestId], ['refused', 'request_id_reused', undefined])
+})
+
 test('a page of fires begins behind a time, which is a whole number', async (t) => {
   const { client, create } = await start(t)
   const { id } = await create({})

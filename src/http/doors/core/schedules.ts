@@ -263,11 +263,15 @@ function triggerRoute(app: App, { schedules }: ScheduleServices): void {
     route('schedules.write', tag, {
       summary: 'Fire a schedule now',
       description: 'Starts a run beside the times of the schedule: the next time stays. `overlap` and all limits apply.',
-      text: `Use it to try a schedule. A paused schedule can be triggered too. ${whereId}`,
+      text: `Use it to try a schedule. A paused schedule can be triggered too. The key needs the permission \`chat\` too. ${whereId}`,
       params,
       response: replies({ 200: Triggered }, 403, 404, 409, 422),
     }),
-    async (request) => toTriggered(await schedules.trigger(principalOf(request), request.params.id)),
+    async (request) => {
+      const caller = principalOf(request)
+      requireAccess(caller, accessTo.chat)
+      return toTriggered(await schedules.trigger(caller, request.params.id))
+    },
   )
 }
 
