@@ -94,6 +94,8 @@ export interface Settlement {
   /** The id of the reservation. */
   id: string
   cost: Amount
+  /** The reservation, where the process has it: a store need not read what it removes. */
+  held?: Pick<Reservation, 'accounts' | 'amount'>
 }
 
 export type Reserved =

@@ -131,7 +131,7 @@ export class Meter implements ModelMeter {
       end: ({ reply, error }, received) => {
         if (reply && reply.usage.input > 0) keepCount(request, reply.usage)
         const usage = usageOf({ reply, error, input, output: output + reasoningTokens, received })
-        const settlement = { id: held.id, cost: amountOf(usage, prices) }
+        const settlement = { id: held.id, cost: amountOf(usage, prices), held }
         this.deps.keepCost(held, settlement.cost)
         if (this.payer.fence > 0) this.unsettled = [...this.unsettled, settlement]
         else this.deps.settle(settlement)

@@ -74,7 +74,7 @@ function registerBeginContract(database: () => Database): void {
     const held = turns.filter((turn) => turn.held)
     assert.deepEqual([held.length, await sums()], [11, [0, 990]])
     const ends = turns.map((turn, n) => {
-      const settlements = turn.held ? [{ id: runs[n]!.reservation.id, cost: usd(1) }] : []
+      const settlements = turn.held ? [{ id: runs[n]!.reservation.id, cost: usd(1), held: runs[n]!.reservation }] : []
       return store.finish(runs[n]!, 1, endOf(turn, { settlements }))
     })
     await Promise.all(ends)

@@ -1,8 +1,9 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely'
-import type { Settlement } from '../../budgets/budget.ts'
+import type { Account, Amount, Settlement } from '../../budgets/budget.ts'
 import { paramsOf, query, syncChange, syncRows, type Connection, type Database, type Param, type SyncConnection } from '../database.ts'
 import type { BudgetReservationRow, Tables } from '../tables.ts'
 import { createOpenWindowAt } from './sqlite-windows.ts'
+import { toColumns } from './windows.ts'
 
 /** Which reservations are settled, and at what cost each. */
 interface Closing {
@@ -124,25 +125,32 @@ function toJson(costs: readonly Settlement[]): string {
   return JSON.stringify(costs.map(({ id, cost }) => [id, cost.nanoUsd, cost.tokens]))
 }
 
-type Closed = Pick<BudgetReservationRow, 'tenant' | 'id'>
+type ReservationKey = Pick<BudgetReservationRow, 'tenant' | 'id'>
+type Closed = Pick<BudgetReservationRow, 'window_tenant' | 'budget' | 'subject' | 'window_start' | 'amount' | 'tokens'>
 
 /** Settles the attempts of a run on SQLite, for a unit of work that runs all of its statements at once. */
 export function createSettleAtOnce(database: Kysely<Tables>) {
   const openWindowAt = createOpenWindowAt(database)
-  const find = syncRows(database, (db, param: Param<Closed>) =>
+  const find = syncRows(database, (db, param: Param<ReservationKey>) =>
     db
       .selectFrom('budget_reservations')
       .select(['window_tenant', 'budget', 'subject', 'window_start', 'amount', 'tokens'])
       .where((is) => is.and(paramsOf(param, ['tenant', 'id']))),
   )
-  const remove = syncChange(database, (db, param: Param<Closed>) =>
+  const remove = syncChange(database, (db, param: Param<ReservationKey>) =>
     db.deleteFrom('budget_reservations').where((is) => is.and(paramsOf(param, ['tenant', 'id']))),
   )
 
+  /** The windows of a reservation, which is removed. Empty where the reservation was settled before. */
+  function close(connection: SyncConnection, tenant: string, { id, held }: Settlement): Closed[] {
+    const rows = held ? held.accounts.map((account) => toClosed(tenant, account, held.amount)) : find(connection, { tenant, id })
+    return rows.length > 0 && remove(connection, { tenant, id }) > 0 ? rows : []
+  }
+
   return (connection: SyncConnection, tenant: string, settlements: readonly Settlement[]): void => {
-    for (const { id, cost } of settlements) {
-      const rows = find(connection, { tenant, id })
-      for (const { window_tenant, amount, tokens, ...window } of rows) {
+    for (const settlement of settlements) {
+      const { cost } = settlement
+      for (const { window_tenant, amount, tokens, ...window } of close(connection, tenant, settlement)) {
         openWindowAt(connection, { tenant: window_tenant, ...window }).add({
           spent: cost.nanoUsd,
           tokens_spent: cost.tokens,
@@ -152,7 +160,11 @@ export function createSettleAtOnce(database: Kysely<Tables>) {
           tokens_overrun: Math.max(0, cost.tokens - tokens),
         })
       }
-      if (rows.length > 0) remove(connection, { tenant, id })
     }
   }
+}
+
+function toClosed(tenant: string, account: Account, { nanoUsd: amount, tokens }: Amount): Closed {
+  const { tenant: window_tenant, budget, subject, window_start } = toColumns(tenant, account)
+  return { window_tenant, budget, subject, window_start, amount, tokens }
 }
