@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue, ToolCall } from './messages.ts'
+import type { JsonObject, JsonValue, TaintSource, ToolCall } from './messages.ts'
 import { isObject, fieldsOf } from '../json/shape.ts'
 
 /**
@@ -18,6 +18,8 @@ export interface PendingCall {
   /** The model's arguments, valid by the tool's schema. */
   input: JsonObject
   by: WaitsFor
+  /** Present when containment holds the call: where the text of strangers came from. */
+  sources?: readonly TaintSource[]
 }
 
 export type Decision =

@@ -9,13 +9,15 @@ import {
   type Suspended,
   type Suspension,
 } from './approval.ts'
+import { equalCalls, humanTextsIn, refusalText, shownBefore, stricterHold, toHold, toReachCheck, toSink, type Sink } from './containment.ts'
 import { type CallOptions, scopeOf, wholeScope } from './options.ts'
 import { isDeeper, maxJsonDepth, isObject, parseJson } from '../json/shape.ts'
-import type { JsonObject, ToolCall, JsonValue, ToolImage, AssistantMessage } from './messages.ts'
-import type { Tool, InnerAgent, SampleRequest } from './tool.ts'
+import type { JsonObject, ToolCall, JsonValue, ToolImage, AssistantMessage, Taint } from './messages.ts'
+import { joinTaints, marksOf, taintOfCall } from './taint.ts'
+import type { Tool, InnerAgent, SampleRequest, ToolContext } from './tool.ts'
 import { runTool, type ToolOutcome, toClientOutcome } from './run-tool.ts'
 import { findTool } from './tool-names.ts'
-import type { Step, StepStart, Emit } from './events.ts'
+import type { Step, StepContainment, StepStart, Emit } from './events.ts'
 import { outcomeUnknown } from './history.ts'
 import { reachState } from '../states.ts'
 import { ignoreEvents, type Model, type ModelReply, type RunTrace } from './model.ts'
@@ -29,16 +31,22 @@ export interface PreparedCall {
   /** The result for the model when the call cannot run. */
   fault: string | undefined
   decision: Decision | undefined
+  /** Set on a call that containment looks at. */
+  sink?: Sink | undefined
 }
 
 /** Finds the tool of a call, and checks its arguments and what the caller has decided. */
 export async function prepare(call: ToolCall, toolsByName: ReadonlyMap<string, Tool>, options: CallOptions): Promise<PreparedCall> {
-  const decision = call.approval && options.decisionFor?.(call.id)
-  const approved = decision?.decision === 'approve' ? decision.input : undefined
   const tool = findTool(toolsByName, call.name)
+  const decision =
+    call.approval && (options.decisionFor?.(call.id) ?? (call.held && !tool?.approval ? decisionOnEqual(call, options) : undefined))
+  const approved = decision?.decision === 'approve' ? decision.input : undefined
   const input = approved ?? parseArguments(call.arguments)
   const effect = tool?.effect ?? 'read'
   const prepared: PreparedCall = { call, tool, effect, input: typeof input === 'string' ? {} : input, fault: undefined, decision }
+  if (options.containment && tool) prepared.sink = toSink(tool, prepared.input, shownBefore(options, placeOf(call, options)), options)
+  const hold = call.held || prepared.sink ? stricterHold(call.held, toHold(prepared.sink)) : undefined
+  if (hold?.verdict === 'refuse') return { ...prepared, fault: refusalText(hold.sources) }
   if (decision?.decision === 'reject') return { ...prepared, fault: rejectionText(decision.reason) }
   if (decision && decision.decision !== 'approve') return prepared
   if (!tool) return { ...prepared, fault: toUnknown(call.name, toolsByName, options) }
@@ -48,10 +56,25 @@ export async function prepare(call: ToolCall, toolsByName: ReadonlyMap<string, T
     return { ...prepared, fault: `${call.name} can't be used here: its data is to be filtered, and it has no filters.` }
   }
   // The model asked when the tool was absent or needed no approval, and another process resumes the run.
-  if (tool.approval && !call.approval) return { ...prepared, fault: `${call.name} needs the approval of a person. Ask for the call again.` }
+  if ((tool.approval || hold) && !call.approval)
+    return { ...prepared, fault: `${call.name} needs the approval of a person. Ask for the call again.` }
   if (typeof input === 'string') return { ...prepared, fault: `The arguments of ${call.name} are ${input}.` }
   const fault = await tool.check(input)
   return fault ? { ...prepared, fault: `The arguments of ${call.name} do not fit: ${fault}.` } : prepared
+}
+
+/** The index of the message that requests a call. */
+function placeOf({ id }: ToolCall, { messages }: CallOptions): number {
+  return messages.findLastIndex((message) => message.role === 'assistant' && message.toolCalls.some((call) => call.id === id))
+}
+
+/**
+ * The decision on an equal call that only containment holds: a person is asked once in a run. Arguments that a person has changed
+ * were for one call.
+ */
+function decisionOnEqual(call: ToolCall, { decisionFor, messages }: CallOptions): Decision | undefined {
+  const decisions = equalCalls(call, messages).map(({ id }) => decisionFor?.(id))
+  return decisions.find((decision) => decision && !(decision.decision === 'approve' && decision.input))
 }
 
 function toUnknown(name: string, toolsByName: ReadonlyMap<string, Tool>, { isDown }: CallOptions): string {
@@ -70,6 +93,12 @@ function toList(names: readonly string[]): string {
   return names.length <= maxListed ? names.join(', ') : `${names.slice(0, maxListed).join(', ')} and ${names.length - maxListed} others`
 }
 
+/** The arguments of a call; empty for malformed ones. */
+export function argumentsOf(text: string): JsonObject {
+  const input = parseArguments(text)
+  return typeof input === 'string' ? {} : input
+}
+
 /** Parses the arguments of a call; returns the fault for malformed ones. */
 function parseArguments(text: string): JsonObject | 'not a JSON object' | 'nested too deeply' {
   const value = parseJson(text.trim() === '' ? '{}' : text)
@@ -82,12 +111,15 @@ export interface EndedCall {
   step: Step
   text: string
   images: readonly ToolImage[]
+  /** What the result may carry; absent: containment is not configured. */
+  taint?: Taint | undefined
   pendingCalls?: readonly PendingCall[]
   suspended?: Suspended
 }
 
 /** The start of a call, as a caller sees it. */
-export function stepOf({ call, tool, effect, input, decision }: PreparedCall, { now, subAgent }: CallOptions): StepStart {
+export function stepOf(prepared: PreparedCall, { now, subAgent, containment }: CallOptions): StepStart {
+  const { call, tool, effect, input, decision } = prepared
   const shownAs = tool?.shownAs ?? { type: 'tool_call', tool: tool?.name ?? call.name }
   return {
     id: call.id,
@@ -96,7 +128,16 @@ export function stepOf({ call, tool, effect, input, decision }: PreparedCall, { 
     startedAt: (decision && clientAnswerIn(decision)?.requestedAt) ?? now(),
     ...(subAgent === undefined ? {} : { subAgent }),
     ...(effect === 'write' ? { effect } : {}),
+    ...(containment && { containment: toStepContainment(prepared) }),
   }
+}
+
+function toStepContainment({ call, tool, sink }: PreparedCall): StepContainment {
+  const { trust, private: isPrivate, outbound } = marksOf(tool ?? {})
+  const held = call.held ?? toHold(sink)
+  const sources = sink?.sources ?? call.held?.sources
+  const taintedBy = sources?.flatMap(({ callId }) => (callId === undefined ? [] : [callId]))
+  return { trust, private: isPrivate, outbound, ...(taintedBy && { taintedBy }), ...(held && { decision: held.verdict }) }
 }
 
 /** Runs a call; a call that cannot run, and one whose client has answered, ends at once. Faults of the tool are results. */
@@ -109,11 +150,13 @@ export async function execute(
 ): Promise<EndedCall> {
   const { call, tool, input, fault, decision } = prepared
   const answer = decision && clientAnswerIn(decision)
-  if (answer) return ended(prepared, step, toClientOutcome(answer))
+  const taint = options.containment && toTaint(prepared)
+  if (answer) return { ...ended(prepared, step, toClientOutcome(answer)), taint }
   if (!tool || fault) return ended(prepared, step, refused(fault ?? ''))
   const { headers, caller, session, sessionId, contextFiles, latestOutput = noOutput, keepArtifact, showImage, signal, now } = options
   const { filters, model, meter, trace, suspensionOf } = options
   const traceparent = trace?.traceparentOf(call.id)
+  let inside: Taint | undefined
   const callContext = {
     callId: call.id,
     inner,
@@ -127,9 +170,29 @@ export async function execute(
     ...(suspensionOf && { maySuspend: true }),
     ...(suspension && { resumed: toResumed(suspension, options) }),
     ...(filters.length === 0 ? wholeScope : scopeOf(tool, options.allTools ?? options.tools(), filters)),
+    ...(options.containment && toContained(prepared, options, (more) => (inside = joinTaints(inside, more)))),
   }
   const context = { ...callContext, caller, headers, session, sessionId, contextFiles, latestOutput }
-  return ended(prepared, step, await runTool(tool, input, { context, keepArtifact, showImage, signal, now }))
+  const outcome = await runTool(tool, input, { context, keepArtifact, showImage, signal, now })
+  return { ...ended(prepared, step, outcome), ...(taint && { taint: joinTaints(taint, inside) }) }
+}
+
+/** What the output of a call may carry. Errors count too: a server writes the texts of its errors. */
+function toTaint({ call, tool, input }: PreparedCall): Taint {
+  const url = tool?.destinationOf?.(input).url
+  const host = url !== undefined && URL.canParse(url) ? new URL(url).host : undefined
+  return taintOfCall(tool?.name ?? call.name, marksOf(tool ?? {}), call.id, host)
+}
+
+/** What a call is given where containment is configured. */
+function toContained({ call, sink }: PreparedCall, options: CallOptions, addTaint: (taint: Taint) => void): Partial<ToolContext> {
+  const { policy } = options.containment!
+  return {
+    shown: shownBefore(options, placeOf(call, options)),
+    humanTexts: options.containment!.humanTexts ?? humanTextsIn(options.messages),
+    addTaint,
+    ...(sink?.staysInside && { assertReachable: toReachCheck(policy.outboundHosts, sink.sources) }),
+  }
 }
 
 function toResumed({ callId, state }: Suspension, { decisionFor }: CallOptions): ResumedCall {

@@ -109,8 +109,20 @@ export interface StepStart {
   subAgent?: string
   /** Present on calls of tools that change something. */
   effect?: 'write'
+  /** Present where containment is configured. */
+  containment?: StepContainment
   /** Present on calls that the provider of the model runs, during a model call. Such a call has no `result`. */
   isOfProvider?: true
+}
+
+export interface StepContainment {
+  trust: 'trusted' | 'untrusted'
+  private: boolean
+  outbound: boolean
+  /** Ids of the calls that have brought text of strangers, on a call that changes something or carries text outside. */
+  taintedBy?: string[]
+  /** What containment did with the call. */
+  decision?: 'approve' | 'refuse'
 }
 
 export interface Step extends StepStart {

@@ -15,6 +15,31 @@ export interface UserMessage {
   parts?: MessageParts
 }
 
+/** What a text may carry. Recorded where containment is configured. */
+export interface Taint {
+  /** Where text of strangers came from; empty for none. */
+  sources: readonly TaintSource[]
+  /** True when data of the tenant may be in the text. */
+  isPrivate: boolean
+}
+
+export interface TaintSource {
+  /** The tool; `summary`, `memory` or `upload` for text that no call has brought. */
+  tool: string
+  /** Absent where no call has brought the text. */
+  callId?: string
+  /** The host of a web address. */
+  host?: string
+  /** The entry of a server that describes its own tools: such a text is no reason to hold calls of the same server. */
+  entry?: string
+}
+
+/** Why a call is held: the model was shown text of strangers before the request. */
+export interface Hold {
+  verdict: 'approve' | 'refuse'
+  sources: readonly TaintSource[]
+}
+
 /** A message of a person to a running agent. */
 export interface Steer {
   id: string
@@ -86,6 +111,8 @@ export interface AssistantMessage {
   sources?: ModelSource[]
   /** Files that the model made with this message. */
   artifacts?: Artifact[]
+  /** What calls of the provider have brought during this reply. */
+  taint?: Taint
 }
 
 /** A source of an answer, as the provider names it. */
@@ -111,6 +138,8 @@ export interface ToolCall {
    * `role` approve the call; `client` runs the call and sends its output. Absent: the call runs without a decision.
    */
   approval?: 'caller' | 'role' | 'client'
+  /** Fixed when the model asked, by the containment of that moment. */
+  held?: Hold
 }
 
 export interface ToolMessage {
@@ -121,6 +150,8 @@ export interface ToolMessage {
   isError: boolean
   /** Returned pictures for the model. */
   images?: ToolImage[]
+  /** Absent: the containment of the run was not configured. */
+  taint?: Taint
 }
 
 /** A picture in a tool's result. In a stored message `data` is empty until the bytes are loaded. */

@@ -1,7 +1,9 @@
+import { argumentsOf } from './call.ts'
+import { shownBefore, toHold, toSink } from './containment.ts'
 import type { EndReason, TextLabel } from './events.ts'
 import { fitTranscript } from './history.ts'
 import { isQuestion } from './inbox.ts'
-import type { AssistantMessage, Message, ToolCall } from './messages.ts'
+import type { AssistantMessage, Message, Taint, ToolCall } from './messages.ts'
 import {
   isDemand,
   type ModelOptions,
@@ -14,6 +16,7 @@ import {
 import { scopeOf, type Loop, type LoopOptions } from './options.ts'
 import { brokenOff, keepFiles, ProviderSteps, toSources, withoutOutput } from './provider-steps.ts'
 import { CodeFence, schemaInstructions } from './structured-answer.ts'
+import { joinTaints, marksOf, taintOfCall } from './taint.ts'
 import { findTool, fitName, nameTools } from './tool-names.ts'
 import type { Tool } from './tool.ts'
 
@@ -61,15 +64,17 @@ export async function callModel(
   const { text, reasoning, vendor, toolCalls: requested } = faults === '' ? reply : withText(reply, reply.text + faults)
   // Tool calls are taken only when tools were offered. Data of the provider holds the other calls too, and is dropped with them.
   const mayCall = request.tools.length > 0
+  const taint = options.containment && relay.steps?.taint
   const sources = reply.sources && toSources({ text, sources: reply.sources })
   const message: AssistantMessage = {
     role: 'assistant',
     text,
-    toolCalls: mayCall && requested.length > 0 ? toCalls(requested, options) : [],
+    toolCalls: mayCall && requested.length > 0 ? toCalls(requested, options, taint) : [],
     ...(reasoning ? { reasoning } : {}),
     ...(vendor && (mayCall || requested.length === 0) ? { vendor } : {}),
     ...(sources ? { sources } : {}),
     ...(files && files.artifacts.length > 0 ? { artifacts: files.artifacts } : {}),
+    ...(taint ? { taint } : {}),
   }
   for (const held of answer.heldReasoning.splice(0)) void emit(answer.add('reasoning', held))
   if (turn.label !== undefined && faults !== '') void emit(answer.add(turn.label, faults))
@@ -146,14 +151,19 @@ function withText(reply: ModelReply, text: string): ModelReply {
   return { ...rest, text }
 }
 
-function toCalls(requested: ModelReply['toolCalls'], { tools, modelOptions, newId }: LoopOptions): ToolCall[] {
+/** The calls that the model requests, each with who decides. `taint`: what calls of the provider have brought during the reply. */
+function toCalls(requested: ModelReply['toolCalls'], options: LoopOptions, taint: Taint | undefined): ToolCall[] {
+  const { tools, modelOptions, newId } = options
   const toolsByName = nameTools(tools())
+  const shown = options.containment && joinTaints(shownBefore(options, options.messages.length), taint)
   // Not every provider can be told to make a single call.
   const taken = modelOptions?.parallelToolCalls === false ? requested.slice(0, 1) : requested
   return taken.map(({ name: requestedName, arguments: input }) => {
     const name = toolsByName.has(requestedName) ? requestedName : fitName(requestedName)
-    const approval = findTool(toolsByName, name)?.approval
-    return { id: newId(), name, arguments: input, ...(approval && { approval: approval.by }) }
+    const tool = findTool(toolsByName, name)
+    const held = shown && tool && toHold(toSink(tool, argumentsOf(input), shown, options))
+    const by = tool?.approval?.by ?? (held?.verdict === 'approve' ? (tool?.decider ?? 'caller') : undefined)
+    return { id: newId(), name, arguments: input, ...(by && { approval: by }), ...(held && { held }) }
   })
 }
 
@@ -199,7 +209,8 @@ export function offersOf(options: LoopOptions, choice?: ToolChoice): ToolOffer[]
   const tools = options.tools()
   if (tools.length === 0) return []
   const toolsByName = nameTools(tools)
-  const entries = options.offered ? entriesOf(options.offered(tools, messages), toolsByName) : [...toolsByName]
+  const selected = options.offered ? entriesOf(options.offered(tools, messages), toolsByName) : [...toolsByName]
+  const entries = options.containment ? withoutHeld(selected, options) : selected
   const chosen = choice === undefined ? entries : entries.filter(([, tool]) => isChosen(tool, choice))
   return chosen.map(([name, tool]) => {
     const { schema, provider, approval } = tool
@@ -208,6 +219,17 @@ export function offersOf(options: LoopOptions, choice?: ToolChoice): ToolOffer[]
     const description =
       filters.length > 0 && tool.describe ? tool.describe(scopeOf(tool, options.allTools ?? tools, filters)) : tool.description
     return { name, description, schema, effect, ...(approval && { isHeld: true as const }), ...(provider && { provider }) }
+  })
+}
+
+/** Without the tools of the provider whose calls would be held: nobody can be asked in the middle of a reply. */
+function withoutHeld(entries: readonly [string, Tool][], options: LoopOptions): [string, Tool][] {
+  const shown = shownBefore(options, options.messages.length)
+  return entries.filter(([, tool]) => {
+    if (!tool.provider) return true
+    // The provider makes several calls in a reply: what the first one brings, the next one may carry outside.
+    const own = tool.effect === 'read' ? { ...taintOfCall(tool.name, marksOf(tool), tool.name), isPrivate: false } : undefined
+    return !toHold(toSink(tool, {}, joinTaints(shown, own), options))
   })
 }
 

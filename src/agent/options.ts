@@ -1,5 +1,6 @@
 import type { Answer } from './answer.ts'
 import type { Decision, Suspension } from './approval.ts'
+import type { Containment } from './taint.ts'
 import type { Caller, DataFilter, DataScope, ShowImage, Tool } from './tool.ts'
 import type { Inbox, KeepArtifact, JsonSchema, JsonValue, Message, Steer } from './messages.ts'
 import type { Emit, EndReason } from './events.ts'
@@ -88,6 +89,8 @@ export interface CallOptions {
   suspensionOf?(callId: string): Suspension | undefined
   /** The model of the agent, for servers that may ask it during a call. */
   model?: Model
+  /** Absent: containment is not configured. */
+  containment?: Containment
   /** Pays for what tools ask of models; absent: no budget is configured. */
   meter?: ModelMeter
   caller: Caller

@@ -1,10 +1,11 @@
 import { isDeeper, maxJsonDepth } from '../json/shape.ts'
 import type { Emit, Step, StepStart } from './events.ts'
 import type { Loop, LoopOptions } from './options.ts'
-import type { JsonObject, JsonValue, Artifact } from './messages.ts'
+import type { JsonObject, JsonValue, Artifact, Taint } from './messages.ts'
 import type { ModelEvent, ProviderCall, ModelFile, ModelReply, ModelSource } from './model.ts'
 import type { Tool } from './tool.ts'
 import { cut, maxStoredOutput } from './run-tool.ts'
+import { joinTaints, marksOf, taintOfCall } from './taint.ts'
 import { findTool, nameTools } from './tool-names.ts'
 
 type CallEnd = Extract<ModelEvent, { type: 'call_end' }>
@@ -21,6 +22,7 @@ export class ProviderSteps {
   private readonly emit: Emit
   private open: Map<string, StepStart> | undefined
   private count = 0
+  private brought: Taint | undefined
 
   constructor({ options, emit }: Loop) {
     this.options = options
@@ -30,6 +32,11 @@ export class ProviderSteps {
   /** True while steps have no end. */
   get areOpen(): boolean {
     return this.open !== undefined && this.open.size > 0
+  }
+
+  /** What the calls have brought into the reply. */
+  get taint(): Taint | undefined {
+    return this.brought
   }
 
   start({ id, name, input }: ProviderCall): Promise<void> | undefined {
@@ -49,6 +56,7 @@ export class ProviderSteps {
       isOfProvider: true,
     }
     this.open.set(id, step)
+    this.brought = joinTaints(this.brought, taintOfCall(step.tool, marksOf(tool ?? {}), step.id))
     return this.emit({ type: 'step_start', step })
   }
 

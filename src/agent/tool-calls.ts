@@ -2,8 +2,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Interrupted, type PendingCall, toQuestionId, type Suspended, type Suspension } from './approval.ts'
 import type { Emit, StepStart } from './events.ts'
 import { execute, stepOf, unknownEnd, type EndedCall, prepare, type PreparedCall } from './call.ts'
-import type { Message, ToolCall } from './messages.ts'
+import { equalCalls } from './containment.ts'
+import type { Message, Taint, ToolCall, ToolMessage } from './messages.ts'
 import type { CallOptions, Loop } from './options.ts'
+import { cleanTaint } from './taint.ts'
 import { nameTools } from './tool-names.ts'
 import { reachState } from '../states.ts'
 
@@ -24,8 +26,16 @@ export async function runCalls(calls: readonly ToolCall[], loop: Pick<Loop, 'opt
   await running.finish()
   options.messages.push(...calls.flatMap(({ id }) => running.results.get(id) ?? []))
   options.signal.throwIfAborted()
-  const open = [...waiting.map(toPending), ...running.pending]
+  const open = [...withoutEquals(waiting, options.messages).map(toPending), ...running.pending]
   if (open.length > 0) throw new Interrupted(open)
+}
+
+/** Of equal calls that only containment holds, the first: a person is asked once. */
+function withoutEquals(waiting: readonly PreparedCall[], messages: readonly Message[]): readonly PreparedCall[] {
+  const ids = new Set(waiting.map(({ call }) => call.id))
+  return waiting.filter(
+    ({ call, tool }) => !call.held || tool?.approval !== undefined || !equalCalls(call, messages).some(({ id }) => ids.has(id)),
+  )
 }
 
 /** A call whose start is emitted. */
@@ -119,7 +129,7 @@ class RunningCalls {
     return { call: { prepared, step, isUnknown, suspension }, storing: this.emit({ type: 'step_start', step }) }
   }
 
-  private end({ call, step, text, images, pendingCalls, suspended }: EndedCall): Promise<void> | undefined {
+  private end({ call, step, text, images, taint, pendingCalls, suspended }: EndedCall): Promise<void> | undefined {
     const { id: callId, name } = call.call
     const { effect } = call
     const storing = suspended && this.emit({ type: 'suspension', suspension: toSuspension(callId, suspended), effect })
@@ -128,9 +138,22 @@ class RunningCalls {
       return storing
     }
     const isError = step.status === 'error'
-    const message: Message = { role: 'tool', callId, name, text, isError, ...(images.length > 0 && { images: [...images] }) }
+    const message: Message = {
+      role: 'tool',
+      callId,
+      name,
+      text,
+      isError,
+      ...(images.length > 0 && { images: [...images] }),
+      ...this.taintOf(taint),
+    }
     this.results.set(callId, message)
     return this.emit({ type: 'result', message, effect, step })
+  }
+
+  /** A result that no tool has made, such as a refusal, is clean. */
+  private taintOf(taint: Taint | undefined): Pick<ToolMessage, 'taint'> {
+    return this.options.containment ? { taint: taint ?? cleanTaint } : {}
   }
 
   private readonly earlierMessages = (callId: string): readonly Message[] => this.options.earlierMessages?.(callId) ?? []
@@ -158,7 +181,8 @@ function suspensionToResume({ call, fault }: PreparedCall, { suspensionOf, decis
 }
 
 function toPending({ call, tool, input }: PreparedCall): PendingCall {
-  return { callId: call.id, tool: tool?.name ?? call.name, input, by: call.approval ?? 'caller' }
+  const sources = call.held?.sources
+  return { callId: call.id, tool: tool?.name ?? call.name, input, by: call.approval ?? 'caller', ...(sources && { sources }) }
 }
 
 function toSuspension(callId: string, { state, questions }: Suspended): Suspension {

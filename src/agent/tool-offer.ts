@@ -2,6 +2,7 @@ import { isQuestion } from './inbox.ts'
 import type { JsonObject, JsonValue, Message } from './messages.ts'
 import type { DataFilter, Tool, ToolFinder, ToolSearch } from './tool.ts'
 import { scopeOf, type LoopOptions } from './options.ts'
+import { ownMarks } from './taint.ts'
 import { findTool, nameTools } from './tool-names.ts'
 import { fieldsOf } from '../json/shape.ts'
 
@@ -119,6 +120,7 @@ function createFindTools(options: ToolOfferOptions): Tool {
       additionalProperties: false,
     },
     effect: 'read',
+    marks: ownMarks,
     filters: false,
     timeoutMs: 10_000,
     maxOutputCharacters: 40_000,

@@ -10,6 +10,7 @@ import type {
   ArtifactUse,
   AssistantMessage,
   UserMessage,
+  Taint,
 } from './messages.ts'
 import type { ModelMeter, ModelReply, ProviderTool } from './model.ts'
 
@@ -28,6 +29,10 @@ export interface Tool {
   readonly maxOutputCharacters: number
   /** Calls run only after an approval, or are run by the client. Absent: no decision is needed. */
   readonly approval?: { by: Decider }
+  /** What the output and the calls of the tool mean for containment. Absent: the strictest. */
+  readonly marks?: ToolMarks
+  /** Who decides on calls that containment holds; default: the caller. */
+  readonly decider?: Decider
   /** How steps of this tool are shown; default: as a call of a tool of this name. */
   readonly shownAs?: Pick<StepStart, 'type' | 'tool'>
   /**
@@ -40,6 +45,8 @@ export interface Tool {
    * tool by its name is an error.
    */
   readonly provider?: ProviderTool
+  /** The address that an input names, for a tool whose model chooses the address. */
+  destinationOf?(input: JsonObject): Destination
   /** True when this tool reads the file, given relative to the files root; withholds the file from other tools. */
   readsFile?(path: string): boolean
   /** The state of data that the tool prepares in the background. */
@@ -50,6 +57,25 @@ export interface Tool {
   describe?(scope: DataScope): string
   /** Runs the tool. A thrown error is a failure whose message is written for the model. */
   execute(input: JsonObject, context: ToolContext): Promise<JsonValue>
+}
+
+export interface ToolMarks {
+  /** `untrusted`: strangers can write the output. */
+  trust: 'trusted' | 'untrusted'
+  /** True when the output is data of the tenant. */
+  private: boolean
+  /** True when a call carries text of the model outside. */
+  outbound: boolean
+  /** Set on the tools of a server that writes their descriptions: the name of the entry. */
+  describedBy?: string
+}
+
+export interface Destination {
+  url: string
+  /** True for a request that only reads, such as GET. */
+  isSafe: boolean
+  /** True when the request holds nothing of the model beside the address. */
+  isBare: boolean
 }
 
 export interface ToolState {
@@ -111,6 +137,14 @@ export interface ToolContext {
   sample?: Sample
   /** Pays for what the tool asks of a model, such as the vector of a query; absent: the search decides who pays. */
   meter?: ModelMeter
+  /** What the model was shown before the call, for an agent inside of the call. Absent: containment is not configured. */
+  shown?: Taint
+  /** The words of the persons of the run, for an agent inside of the call. */
+  humanTexts?: readonly string[]
+  /** Adds what the output of an agent inside of the call may carry. */
+  addTaint?(taint: Taint): void
+  /** The addresses that the call may reach, redirects included; absent: every address. Throws for another address. */
+  assertReachable?(url: URL): void
   /** True when the tool may throw `Suspended`, because the run can wait for its caller. */
   maySuspend?: boolean
   /** Present when the call goes on after it was suspended. */

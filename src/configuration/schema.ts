@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { Budgets } from './budget-schema.ts'
+import { ContainmentConfig } from './containment-schema.ts'
 import { Models } from './model-schema.ts'
 import {
   maxEntries,
@@ -9,6 +10,7 @@ import {
   Effect,
   count,
   optionalChoice,
+  optionalFlag,
   optionalInteger,
   optionalNumber,
   optionalText,
@@ -51,6 +53,16 @@ export const ToolConfig = Type.Object(
     by: optionalChoice(
       ['caller', 'role'],
       'Who approves calls: the caller of the run, or another caller whose role permits `runs.approve`. Default: `approvals.by`.',
+    ),
+    trust: optionalChoice(
+      ['trusted', 'untrusted'],
+      'Whether strangers can write the output of calls, for `containment`. Default: `untrusted` for `web_page`, `http_request`, `mcp`, `openapi` and `provider`.',
+    ),
+    private: optionalFlag(
+      "Whether the output of calls is the tenant's data, for `containment`. Default: true for `data_query`, `knowledge_search`, `read_file`, `mcp` and `openapi`.",
+    ),
+    outbound: optionalFlag(
+      'Whether calls carry text of the model outside, for `containment`. Default: true for `web_page`, `http_request`, `mcp`, `openapi` and `provider`; false for a tool of an MCP server whose `openWorldHint` is false.',
     ),
     config: optional(Type.Record(Type.String(), Type.Unknown(), { description: 'The fields of the type.' })),
   },
@@ -244,6 +256,7 @@ export const AgentConfigSchema = Type.Object(
     llms: Models,
     tools: Type.Array(ToolConfig, { default: [], maxItems: maxTools, description: 'The tools of the agent.' }),
     approvals: Approvals,
+    containment: optional(ContainmentConfig),
     workflow_type: Type.Enum([...workflowTypes], {
       default: 'react',
       description: '`react`: step by step. `plan_execute`: a plan first, which is revised when a step fails.',

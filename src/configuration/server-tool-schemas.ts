@@ -32,7 +32,7 @@ function selectors(description: string) {
   return optional(Type.Array(Selector, { maxItems: maxEntries, description }))
 }
 
-const Host = Type.String({
+export const Host = Type.String({
   pattern: '^(\\*\\.)?[A-Za-z0-9.-]+(:[0-9]+)?$|^\\[[0-9a-fA-F:.]+\\](:[0-9]+)?$',
   description: 'A host without scheme and path: "example.com", "*.example.com" for all under it, "example.com:8443".',
 })

@@ -1,5 +1,6 @@
 import { Type, type Static, type TObject } from 'typebox'
 import { checkMcp, Hosts, HttpRequestConfig, McpConfig, OpenApiConfig, strictObject, checkSpec } from './server-tool-schemas.ts'
+import type { ToolMarks } from '../agent/tool.ts'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
 import { checkProviderSettings, ProviderToolConfig } from './provider-tool-schema.ts'
 import { maxEntries, optional, optionalFlag, optionalInteger, optionalNumber } from './schema-parts.ts'
@@ -13,6 +14,8 @@ export interface ToolTypeTraits {
   skill: string
   /** The schema of `config`. */
   config: TObject
+  /** What the tools of the type mean for containment, where an entry says nothing else. */
+  marks: ToolMarks
   /** Rules for `config` beyond the schema. */
   check?(config: Readonly<Record<string, unknown>>, at: Path): ConfigProblem[]
   /** An entry stands for several tools, each named `<entry>__<tool>`. */
@@ -25,6 +28,15 @@ export interface ToolTypeTraits {
   protocol?: 'mcp'
 }
 
+/** A tool whose output only the operator, the caller or the program writes, and that sends nothing. */
+const own = { trust: 'trusted', private: false, outbound: false } as const satisfies ToolMarks
+/** The same, with data of the tenant. */
+const ofTenant = { ...own, private: true } as const satisfies ToolMarks
+/** Public texts of strangers, by an address that the model names. */
+const ofStrangers = { trust: 'untrusted', private: false, outbound: true } as const satisfies ToolMarks
+/** A server of others, with data of the tenant. */
+const ofServer = { trust: 'untrusted', private: true, outbound: true } as const satisfies ToolMarks
+
 function patterns(description: string) {
   return Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: maxEntries, description })
 }
@@ -35,14 +47,17 @@ const readablePaths = 'Files under FILES_ROOT that the tool may read: paths, or 
 export const toolTypes = {
   calculator: {
     skill: 'Evaluates expressions and converts units.',
+    marks: own,
     config: Type.Object({}, strictObject('Calculates exactly, with units and dates.')),
   },
   current_time: {
     skill: 'Looks up the current date and time.',
+    marks: own,
     config: Type.Object({}, strictObject('Returns the time in a time zone.')),
   },
   list_files: {
     skill: 'Lists the files that the agent can read.',
+    marks: own,
     config: Type.Object(
       { paths: optional(patterns(readablePaths)) },
       strictObject('Lists files under FILES_ROOT, all or the files of `paths`.'),
@@ -50,6 +65,7 @@ export const toolTypes = {
   },
   read_file: {
     skill: 'Reads files.',
+    marks: ofTenant,
     config: Type.Object(
       { paths: optional(patterns(readablePaths)) },
       strictObject('Reads files under FILES_ROOT, all or the files of `paths`.'),
@@ -57,10 +73,12 @@ export const toolTypes = {
   },
   write_file: {
     skill: 'Writes text files for download.',
+    marks: own,
     config: Type.Object({}, strictObject('Writes files, which are attached to the answer.')),
   },
   knowledge_search: {
     skill: 'Searches documents.',
+    marks: ofTenant,
     config: Type.Object(
       {
         paths: optional(patterns('The documents under FILES_ROOT: paths, or patterns such as `handbook/**`. Default: none.')),
@@ -75,6 +93,7 @@ export const toolTypes = {
   },
   data_query: {
     skill: 'Queries tables of data.',
+    marks: ofTenant,
     config: Type.Object(
       {
         tables: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String({ minLength: 1 }), {
@@ -89,6 +108,7 @@ export const toolTypes = {
   },
   mcp: {
     skill: 'Calls a tool of an MCP server.',
+    marks: ofServer,
     isGroup: true,
     codeFields: ['command', 'args', 'env', 'cwd'],
     protocol: 'mcp',
@@ -97,12 +117,14 @@ export const toolTypes = {
   },
   openapi: {
     skill: 'Calls an operation of an HTTP API.',
+    marks: ofServer,
     isGroup: true,
     check: ({ spec }, at) => checkSpec(spec, [...at, 'spec']),
     config: OpenApiConfig,
   },
   module: {
     skill: 'Calls a custom tool.',
+    marks: own,
     codeFields: ['path'],
     config: Type.Object(
       { path: Type.String({ minLength: 1, description: 'The TypeScript or JavaScript file, relative to agent.yaml.' }) },
@@ -111,6 +133,7 @@ export const toolTypes = {
   },
   run_python: {
     skill: 'Runs Python code.',
+    marks: own,
     config: Type.Object(
       {
         memory_mb: optionalInteger('The memory of one process, in MiB. Default: 512.', { minimum: 256, maximum: 4096 }),
@@ -125,19 +148,23 @@ export const toolTypes = {
   },
   chart: {
     skill: 'Draws charts.',
+    marks: own,
     config: Type.Object({}, strictObject('Draws charts as SVG or PNG, by Vega-Lite.')),
   },
   web_page: {
     skill: 'Reads web pages.',
+    marks: ofStrangers,
     config: Type.Object({ allowed_hosts: optional(Hosts) }, strictObject('Reads pages of the web as text.')),
   },
   http_request: {
     skill: 'Makes HTTP requests.',
+    marks: ofStrangers,
     hasSecretsByHost: true,
     config: HttpRequestConfig,
   },
   provider: {
     skill: 'Uses a tool of the model provider.',
+    marks: ofStrangers,
     check: checkProviderSettings,
     config: ProviderToolConfig,
   },

@@ -3,6 +3,8 @@ import { BudgetSpent } from '../agent/meter.ts'
 import type { AgentEvent, LoopOutcome } from '../agent/events.ts'
 import type { Message } from '../agent/messages.ts'
 import { ModelError } from '../agent/model.ts'
+import { shownBefore } from '../agent/containment.ts'
+import { joinTaints, ownMarks, type Containment } from '../agent/taint.ts'
 import { planExecute } from '../agent/plan.ts'
 import { react, runAgent } from '../agent/loop.ts'
 import type { LoopOptions } from '../agent/options.ts'
@@ -34,6 +36,7 @@ type CommonOptions = Pick<
   | 'stopReason'
   | 'windowTokens'
   | 'trace'
+  | 'containment'
   | 'now'
   | 'newId'
 >
@@ -82,6 +85,8 @@ export function createDelegate(subAgent: SubAgent, parent: ParentRun, withSlot: 
     timeoutMs: parent.agent.config.max_execution_time * 1000,
     maxOutputCharacters,
     shownAs: { type: 'sub_agent_call', tool: name },
+    // What the sub-agent was shown is added to the result of each call.
+    marks: ownMarks,
     isAgent: true,
     check: checkTask,
     async execute({ task }, context) {
@@ -122,8 +127,9 @@ async function doTask(work: DelegatedTask, task: string): Promise<string> {
   let output = ''
   const files: string[] = []
   let outcome: LoopOutcome
+  const options = optionsFor(work, task)
   try {
-    outcome = await runAgent(optionsFor(work, task), (event) => {
+    outcome = await runAgent(options, (event) => {
       if (event.type === 'turn') files.push(...(event.message.artifacts ?? []).map(({ name }) => name))
       output = outputAfter(output, event)
       const runEvent = toRunEvent(event, subAgent, context)
@@ -135,6 +141,8 @@ async function doTask(work: DelegatedTask, task: string): Promise<string> {
     if (error instanceof ModelError) throw new Error(`No model could answer: ${error.message}`, { cause: error })
     parent.onFault(error)
     throw new Error('The sub-agent failed.', { cause: error })
+  } finally {
+    if (options.containment) context.addTaint?.(shownBefore(options, options.messages.length))
   }
   if (outcome.type === 'interrupt') throw new Interrupted(outcome.calls)
   if (output === '' && files.length > 0) return `Made ${files.join(', ')}.`
@@ -167,11 +175,17 @@ function optionsFor({ subAgent, parent, below, context, inner, terminated }: Del
     maxIterations: agent.config.max_iterations,
     iterations: earlier.filter((message) => message.role === 'assistant').length,
     ...common,
+    ...(common.containment && { containment: containmentBelow(common.containment, context) }),
     earlierMessages: inner.earlierMessages,
     subAgent: subAgent.name,
     parentCallId: context.callId,
     signal: AbortSignal.any([context.signal, terminated]),
   }
+}
+
+/** A sub-agent has the taint of the agent above. The task is the text of that agent, so the words of persons come from the run. */
+function containmentBelow(containment: Containment, { shown, humanTexts = [] }: ToolContext): Containment {
+  return { ...containment, inherited: joinTaints(containment.inherited, shown), humanTexts }
 }
 
 /** The answer so far: any other visible event voids the text before the event. */

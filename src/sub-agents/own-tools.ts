@@ -1,4 +1,5 @@
 import type { JsonObject, JsonSchema } from '../agent/messages.ts'
+import { ownMarks } from '../agent/taint.ts'
 import type { Tool } from '../agent/tool.ts'
 import { findTool, fitName, nameTools } from '../agent/tool-names.ts'
 import { groupsOf, maxOffered } from '../agent/tool-offer.ts'
@@ -27,7 +28,7 @@ export function createSubAgentTools(parent: ParentRun, list: readonly SubAgent[]
   }
 }
 
-const traits = { effect: 'write', filters: false, timeoutMs: 30_000, maxOutputCharacters: 2000 } as const
+const traits = { effect: 'write', filters: false, timeoutMs: 30_000, maxOutputCharacters: 2000, marks: ownMarks } as const
 
 const text = (description: string, maxLength: number) => ({ type: 'string', description, maxLength })
 

@@ -2,7 +2,7 @@ import type { Ajv, ErrorObject } from 'ajv'
 import type { Logger } from 'pino'
 import type { RequestInit, Response } from 'undici'
 import type { JsonSchema } from '../agent/messages.ts'
-import type { Tool, ToolListing } from '../agent/tool.ts'
+import type { Tool, ToolListing, ToolMarks } from '../agent/tool.ts'
 import type { LoginStore } from '../configuration/mcp/login-store.ts'
 import type { Environment } from '../configuration/references.ts'
 import type { PinStore } from '../configuration/mcp/pin-store.ts'
@@ -63,6 +63,8 @@ export interface ToolSpec {
   maxOutputCharacters: number
   /** Replaces the tool's own effect. */
   effect?: Tool['effect']
+  /** What the entry says of its tools, and its type otherwise. Absent: the strictest. */
+  marks?: ToolMarks
   config: Record<string, unknown>
 }
 
@@ -104,6 +106,7 @@ export function createTool(spec: ToolSpec, traits: ToolTraits): Tool {
   let check: Tool['check'] | undefined
   return {
     filters: false,
+    ...(spec.marks && { marks: spec.marks }),
     ...traits,
     name: spec.name,
     description: spec.description ?? traits.description,

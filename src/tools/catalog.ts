@@ -133,8 +133,9 @@ function createGate(approvals: AgentConfig['approvals'] | undefined) {
   return (listing: ToolListing, entry: ToolConfig): ToolListing => {
     const { tool } = listing
     const isGated = tool && (entry.approval === undefined ? approvals?.effects.includes(tool.effect) : entry.approval === 'required')
-    if (!tool || !isGated) return listing
-    const gatedTool = gated.get(tool) ?? { ...tool, approval: { by: entry.by ?? approvals?.by ?? 'caller' } }
+    const by = entry.by ?? approvals?.by ?? 'caller'
+    if (!tool || !(isGated || (by !== 'caller' && !('provider' in tool)))) return listing
+    const gatedTool = gated.get(tool) ?? { ...tool, decider: by, ...(isGated && { approval: { by } }) }
     gated.set(tool, gatedTool)
     return { ...listing, tool: gatedTool }
   }

@@ -1,6 +1,8 @@
-import type { Tool, ToolListing } from '../agent/tool.ts'
+import { marksOf } from '../agent/taint.ts'
+import type { Tool, ToolListing, ToolMarks } from '../agent/tool.ts'
 import { hideUrlSecrets } from '../configuration/redact.ts'
 import type { ToolConfig } from '../configuration/schema.ts'
+import { findToolType } from '../configuration/tool-types.ts'
 import { toolDefaults, type ToolBuild, type ToolBuilder, type ToolDependencies, type ToolGroup, type ToolSpec } from './builder.ts'
 
 export type BuilderLoader = () => Promise<ToolBuilder>
@@ -68,15 +70,23 @@ export function createToolEntry(config: ToolConfig, deps: ToolDependencies, { bu
   }
 }
 
-function toSpec({ name, description, timeout, max_output_characters, effect, config }: ToolConfig): ToolSpec {
+function toSpec(entry: ToolConfig): ToolSpec {
+  const { name, description, timeout, max_output_characters, effect, config } = entry
   return {
     name,
     ...(description !== undefined && { description }),
     timeoutMs: timeout === undefined ? toolDefaults.timeoutMs : timeout * 1000,
     maxOutputCharacters: max_output_characters ?? toolDefaults.maxOutputCharacters,
     ...(effect !== undefined && { effect }),
+    marks: toMarks(entry),
     config: config ?? {},
   }
+}
+
+/** A type that the program does not know has the strictest marks. */
+function toMarks({ name, type = name, trust, private: isPrivate, outbound }: ToolConfig): ToolMarks {
+  const marks = marksOf(findToolType(type) ?? {})
+  return { trust: trust ?? marks.trust, private: isPrivate ?? marks.private, outbound: outbound ?? marks.outbound }
 }
 
 interface BuildState {

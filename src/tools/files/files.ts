@@ -110,10 +110,11 @@ interface NamedText {
   text: string
 }
 
-/** Returns a factory of tools like `read_file`, each of which reads only the files and texts named. */
+/** Returns a factory of tools like `read_file`, each of which reads only the files and texts named. Texts are uploads of callers. */
 export function createReadOf({ files, documents }: { files: FilesRoot; documents: DocumentCache }) {
   return (name: string, names: readonly string[], texts: readonly NamedText[] = []): Tool => {
-    const spec = { name, ...toolDefaults, config: {} }
+    const trust = texts.length > 0 ? 'untrusted' : 'trusted'
+    const spec = { name, ...toolDefaults, marks: { trust, private: true, outbound: false } as const, config: {} }
     const access = createFileAccess(files, { globs: [], matches: (relative) => names.includes(relative) })
     return readTool(spec, { access, documents, texts })
   }

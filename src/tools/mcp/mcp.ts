@@ -176,8 +176,8 @@ function createResourceTools({ spec, connection, secrets }: ResourceToolOptions)
 }
 
 /** The effect of the entry describes the tools of the server, and its description all of them. */
-function withoutTraits({ name, timeoutMs, maxOutputCharacters, config }: ToolSpec): ToolSpec {
-  return { name, timeoutMs, maxOutputCharacters, config }
+function withoutTraits({ name, timeoutMs, maxOutputCharacters, marks, config }: ToolSpec): ToolSpec {
+  return { name, timeoutMs, maxOutputCharacters, ...(marks && { marks }), config }
 }
 
 const maxText = 300

@@ -17,6 +17,8 @@ export interface ServerTool {
   check(input: unknown): string | undefined
   /** The server declares the tool as read-only (`readOnlyHint`). */
   readsOnly: boolean
+  /** The server declares that calls reach nothing outside (`openWorldHint` false). */
+  closedWorld?: true
   /** The listing of the server; parts are sent back with a call. */
   listed: ListedTool
   /** Hash of the description, schema, annotations and execution of the listing: 16 hex digits. */
@@ -47,6 +49,7 @@ export function toServerTool(listed: unknown, { makeCheck, previousTools, mirror
     name,
     description: description || `The tool ${name} of the server.`,
     readsOnly: isObject(annotations) && annotations['readOnlyHint'] === true,
+    ...(isObject(annotations) && annotations['openWorldHint'] === false && { closedWorld: true as const }),
     listed: listed as unknown as ListedTool,
     hash: digest,
   }

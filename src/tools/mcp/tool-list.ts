@@ -1,7 +1,8 @@
 import { setImmediate as tick } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
-import type { Tool, ToolContext } from '../../agent/tool.ts'
+import { marksOf } from '../../agent/taint.ts'
+import type { Tool, ToolContext, ToolMarks } from '../../agent/tool.ts'
 import type { Definition } from '../../configuration/mcp/pin-store.ts'
 import type { RefusedTool, ToolSpec } from '../builder.ts'
 import { matchesAny } from '../plain-text.ts'
@@ -143,6 +144,7 @@ export class ToolList {
       schema: tool.schema,
       effect: configuredEffect ?? spec.effect ?? (tool.readsOnly ? 'read' : 'write'),
       filters: false,
+      marks: marksOfServerTool(tool, spec),
       timeoutMs: spec.timeoutMs,
       maxOutputCharacters: spec.maxOutputCharacters,
       check: tool.check,
@@ -158,4 +160,11 @@ export class ToolList {
     this.serverToolOf.set(agentTool, tool)
     return agentTool
   }
+}
+
+/** What a tool means for containment. A server whose definitions a person accepts (`pin`) does not write the descriptions alone. */
+function marksOfServerTool({ closedWorld }: ServerTool, { name, config, ...spec }: ToolSpec): ToolMarks {
+  const marks = marksOf(spec)
+  const isDescribed = marks.trust === 'untrusted' && config['pin'] !== true
+  return { ...marks, outbound: marks.outbound && !closedWorld, ...(isDescribed && { describedBy: name }) }
 }

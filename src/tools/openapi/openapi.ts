@@ -103,7 +103,7 @@ class OpenApiEntry {
   }
 
   private toTool(operation: Operation, { schemes }: Api): Tool {
-    const { name, description, effect, maxOutputCharacters, timeoutMs } = this.spec
+    const { name, description, effect, marks, maxOutputCharacters, timeoutMs } = this.spec
     const { effects = {} } = this.config
     const { id, method, schema } = operation
     const callOptions = {
@@ -122,6 +122,7 @@ class OpenApiEntry {
       timeoutMs,
       maxOutputCharacters,
       filters: false,
+      ...(marks && { marks }),
       effect: (Object.hasOwn(effects, id) ? effects[id] : undefined) ?? effect ?? (safeMethods.has(method) ? 'read' : 'write'),
       // Compiled at the first use: compiling a thousand schemas at once would block the event loop.
       check: (input) => (check ??= createCheck(schema))(input),

@@ -1,4 +1,5 @@
 import type { Response } from 'undici'
+import { messageOf } from '../../errors.ts'
 import type { Outbound } from '../builder.ts'
 
 export interface AddressRequest {
@@ -14,6 +15,8 @@ export interface AddressRequest {
    * another origin. From then on no address gets such headers, so that a page cannot redirect an authenticated request.
    */
   headersFor?(url: URL): Readonly<Record<string, string>>
+  /** Throws for an address that the call must not reach, at every redirect. */
+  assertReachable?: ((url: URL) => void) | undefined
   /** Maximum bytes of the decompressed body; the rest is cut off. */
   maxBytes: number
   /** Aborts the request and the reading of the body. */
@@ -37,11 +40,12 @@ export class FetchRefused extends Error {
 
 /** Fetches an address named by a model. Only public addresses and allowed hosts are fetched, at every redirect. Throws `FetchRefused`. */
 export async function fetchAddress({ fetch }: Pick<Outbound, 'fetch'>, request: AddressRequest): Promise<FetchedResponse> {
-  const { method = 'GET', body, headers, allowedHosts, headersFor, maxBytes, signal } = request
+  const { method = 'GET', body, headers, allowedHosts, headersFor, maxBytes, signal, assertReachable } = request
   const url = toAddress(request.url)
   const checkedHeadersFor = (next: URL, hasLeft: boolean) => {
     if (allowedHosts && !matchesAnyHost(allowedHosts, next))
       throw new FetchRefused(`${next.host} is not one of the hosts that may be fetched from.`)
+    assertAllowed(next, assertReachable)
     if (next.username !== '' || next.password !== '') throw new FetchRefused('An address with a user or password in it is not fetched.')
     return hasLeft ? {} : (headersFor?.(next) ?? {})
   }
@@ -58,6 +62,14 @@ export async function fetchAddress({ fetch }: Pick<Outbound, 'fetch'>, request: 
   } catch (error) {
     signal.throwIfAborted()
     throw error instanceof FetchRefused ? error : new FetchRefused(toSentence(error, new URL(url).host), { cause: error })
+  }
+}
+
+function assertAllowed(url: URL, assertReachable: AddressRequest['assertReachable']): void {
+  try {
+    assertReachable?.(url)
+  } catch (error) {
+    throw new FetchRefused(messageOf(error), { cause: error })
   }
 }
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../agent/messages.ts'
-import type { ToolContext } from '../../agent/tool.ts'
+import type { Destination, ToolContext } from '../../agent/tool.ts'
 import { resolveReferences, type Environment } from '../../configuration/references.ts'
 import type { ToolConfigOf } from '../../configuration/tool-types.ts'
 import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
@@ -34,7 +34,14 @@ export function createHttpRequest(spec: ToolSpec, deps: ToolDependencies): ToolB
       return { ...(hasContext && { ...toTraceHeaders(context), ...toContextHeaders(context.headers) }), ...hostHeaders }
     }
     const { signal } = context
-    const response = await fetchAddress(deps.outbound, { ...request, allowedHosts, headersFor, maxBytes: maxBodyBytes, signal })
+    const response = await fetchAddress(deps.outbound, {
+      ...request,
+      allowedHosts,
+      headersFor,
+      maxBytes: maxBodyBytes,
+      signal,
+      assertReachable: context.assertReachable,
+    })
     context.log(`${request.method} ${new URL(response.url).host}: ${response.status}`)
     const mask = createMask(usedSecrets)
     const redirected: JsonObject = response.url === withoutHash(request.url) ? {} : { url: mask(response.url) }
@@ -45,6 +52,7 @@ export function createHttpRequest(spec: ToolSpec, deps: ToolDependencies): ToolB
     description: 'Makes one HTTP request and returns the response.',
     schema: toSchema(methods),
     effect: methods.every((method) => safe.has(method)) ? 'read' : 'write',
+    destinationOf: (input) => toDestination(input, spec),
     execute,
   })
   return { tool }
@@ -74,6 +82,11 @@ function toRequest(input: JsonObject, { callId }: ToolContext): { method: string
   if (!safe.has(method)) headers['idempotency-key'] ??= callId
   if (body !== undefined) headers['content-type'] ??= typeof parseJson(body) === 'object' ? 'application/json' : 'text/plain;charset=utf-8'
   return { method, url, headers, ...(body !== undefined && { body }) }
+}
+
+/** An entry with the effect `write` has said so of its GET requests too. */
+function toDestination({ method, url, headers, body }: JsonObject, { effect }: ToolSpec): Destination {
+  return { url: String(url), isSafe: effect !== 'write' && safe.has(String(method)), isBare: headers === undefined && body === undefined }
 }
 
 interface HostSecrets {

@@ -32,7 +32,14 @@ export function createWebPage(spec: ToolSpec, deps: ToolDependencies, limits: Pa
 
   async function execute(input: JsonObject, context: ToolContext): Promise<JsonObject> {
     const { signal } = context
-    const response = await fetchAddress(deps.outbound, { url: String(input['url']), headers, allowedHosts, maxBytes, signal })
+    const response = await fetchAddress(deps.outbound, {
+      url: String(input['url']),
+      headers,
+      allowedHosts,
+      maxBytes,
+      signal,
+      assertReachable: context.assertReachable,
+    })
     const { host } = new URL(response.url)
     context.log(`${host}: ${response.status}, ${response.bytes.byteLength} bytes${response.isCut ? ', cut' : ''}`)
     assertSuccess(response, host)
@@ -42,7 +49,13 @@ export function createWebPage(spec: ToolSpec, deps: ToolDependencies, limits: Pa
     return { note, url: response.url, ...metadata, text: shownText, ...(!isWhole && { total_characters: text.length, is_cut: true }) }
   }
 
-  const tool = createTool(spec, { description, schema, effect: 'read', execute })
+  const tool = createTool(spec, {
+    description,
+    schema,
+    effect: 'read',
+    destinationOf: ({ url }) => ({ url: String(url), isSafe: true, isBare: true }),
+    execute,
+  })
   return { tool, close: reader.close }
 }
 
