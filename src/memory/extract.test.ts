@@ -57,7 +57,7 @@ test('a call that succeeds after failures teaches a lesson of origin tool', asyn
   const fine: MaterialStep = { tool: 'sales', input: { sql: 'b' }, status: 'success', output: 'SECRET ROWS' }
   const model = new ScriptedModel(say('[]'), say('[{"content": "sales has the column b."}]'))
   assert.deepEqual(await extract(material('q', [failed, fine]), model, signal), [
-    { kind: 'lesson', origin: 'tool', content: 'sales has the column b.' },
+    { kind: 'lesson', origin: 'tool', trust: 'untrusted', content: 'sales has the column b.' },
   ])
   const shown = model.requests[1]!.messages[0]!.text
   assert.match(shown, /sales \{"sql":"a"\} failed: \{"error":"no column a"\}\nsales \{"sql":"b"\} went well/)

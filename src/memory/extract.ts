@@ -53,11 +53,16 @@ async function extractStatements(question: string, model: Model | undefined, sig
  * Extracts how to use a tool, when a run found out by failing first. The source is tool input and output, so the origin
  * is `tool`.
  */
-async function extractToolLessons({ question, steps }: Material, model: Model | undefined, signal: AbortSignal): Promise<NewMemory[]> {
+async function extractToolLessons(
+  { question, steps, isClean }: Material,
+  model: Model | undefined,
+  signal: AbortSignal,
+): Promise<NewMemory[]> {
   if (!model || !hasRecovered(steps)) return []
   const text = `${framed('request', question)}\n\n${framed('calls', steps.slice(0, 20).map(toLine).join('\n'))}`
   const lessons = await askForList(model, { system: aboutCalls, text, item: Lesson }, signal)
-  return (lessons ?? []).map(({ content }) => ({ kind: 'lesson', content, origin: 'tool' }))
+  const marks = isClean ? {} : { trust: 'untrusted' as const }
+  return (lessons ?? []).map(({ content }) => ({ kind: 'lesson', content, origin: 'tool', ...marks }))
 }
 
 function hasRecovered(steps: readonly MaterialStep[]): boolean {

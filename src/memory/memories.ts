@@ -9,6 +9,8 @@ export interface MemoryView {
   kind: MemoryKind
   /** `tool`: taken from tool output, not from the caller's own words. */
   origin: Origin
+  /** `untrusted`: learned from text that strangers may have written. */
+  trust: 'trusted' | 'untrusted'
   /** The message of the last statement. */
   source: { session_id: string; message_index: number }
   created_at: string
@@ -76,9 +78,9 @@ export function createMemories({ store, feedback, cache, now, newId, wake }: Mem
   }
 }
 
-function toView({ id, content, kind, origin, sources, createdAt }: StoredMemory): MemoryView {
+function toView({ id, content, kind, origin, trust, sources, createdAt }: StoredMemory): MemoryView {
   // Every memory has a source; a memory is deleted with its last source.
   const { sessionId = '', messageIndex = 0 } = sources[0] ?? {}
   const source = { session_id: sessionId, message_index: messageIndex }
-  return { id, content, kind, origin, source, created_at: new Date(createdAt).toISOString() }
+  return { id, content, kind, origin, trust: trust ?? 'trusted', source, created_at: new Date(createdAt).toISOString() }
 }

@@ -14,6 +14,8 @@ export interface NewMemory {
   kind: MemoryKind
   origin: Origin
   content: string
+  /** Set on what was learned from text that strangers may have written. */
+  trust?: 'untrusted'
 }
 
 /** `preference`: a wish of the caller; `lesson`: advice for the next time. */
@@ -95,6 +97,8 @@ export interface Material {
   question: string
   /** Tool calls, in order of start. */
   steps: MaterialStep[]
+  /** True when the run is known to have read no text of strangers. */
+  isClean?: boolean
 }
 
 export interface MaterialStep {

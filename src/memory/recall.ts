@@ -164,11 +164,15 @@ const labels = { fact: '', preference: 'Preference: ', lesson: 'Lesson: ' } as c
 export interface RecalledMemories {
   text: string
   statements: string[]
+  /** True when strangers may have written a part of the text. */
+  isUntrusted: boolean
 }
 
 export function toRecalled(memories: readonly Memory[]): RecalledMemories | undefined {
   const text = render(memories)
-  return text === '' ? undefined : { text, statements: memories.flatMap(({ origin, content }) => (origin === 'user' ? [content] : [])) }
+  if (text === '') return undefined
+  const statements = memories.flatMap(({ origin, content }) => (origin === 'user' ? [content] : []))
+  return { text, statements, isUntrusted: memories.some(({ trust }) => trust === 'untrusted') }
 }
 
 function render(memories: readonly Memory[]): string {

@@ -1,6 +1,7 @@
 import type { Decision, PendingCall, Suspension } from '../agent/approval.ts'
 import type { Step } from '../agent/events.ts'
-import type { Image, Message, ToolImage } from '../agent/messages.ts'
+import type { ContainmentPolicy } from '../agent/taint.ts'
+import type { Image, Message, Taint, ToolImage } from '../agent/messages.ts'
 import type { Owner } from '../access/owner.ts'
 import { ServiceError, type ErrorBody } from '../errors.ts'
 import type { CompactLog } from './log/compact-log.ts'
@@ -257,6 +258,8 @@ export interface RunningSummary {
   system?: string
   /** Names of the data filter hints that were in force for all summarized answers. */
   hints?: string[]
+  /** What the text may carry; absent: made while containment was not configured. */
+  taint?: Taint
 }
 
 export type Begun =
@@ -318,6 +321,8 @@ export interface Checkpoint {
   suspensions?: Suspension[]
   /** Absent for none. */
   trace?: TraceRecord[]
+  /** The policy under which the run has worked; absent: containment is not configured. */
+  containment?: ContainmentPolicy
   /** `EventLog.restoredAt` of the attempt that stored this; absent for none, and in checkpoints of earlier versions. */
   restoredAt?: number
 }

@@ -1,4 +1,4 @@
-import type { Artifact, Message } from '../agent/messages.ts'
+import type { Artifact, Message, Taint } from '../agent/messages.ts'
 
 /** Data of a message beside the text. */
 export interface MessageData {
@@ -21,6 +21,8 @@ export interface MessageData {
   citations?: Citation[]
   /** ai: the transcript of model and tools, when more than the text. */
   transcript?: Message[]
+  /** ai: what the model was shown; absent: containment is not configured. */
+  taint?: Taint
   /** ai: files made by tools, in the order of creation. */
   artifacts?: Artifact[]
   /** human: pictures, whose bytes are in the store, and files, by name. */

@@ -401,6 +401,8 @@ export interface MemoryRow {
   kind: string
   /** Source of the statement: `user` or `tool`. */
   origin: string
+  /** `untrusted`: strangers may have written the text that the memory was learned from. */
+  trust: 'trusted' | 'untrusted'
   content: string
   created_at: number
   updated_at: number
@@ -485,6 +487,8 @@ export interface ApprovalRow {
   /** JSON. */
   input: string
   by: WaitsFor
+  /** JSON: where the text of strangers came from that holds the call; null for any other call. */
+  sources: string | null
   requested_at: number
   expires_at: number
   /** `lapsed`: the run ended before a decision. */

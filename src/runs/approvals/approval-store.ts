@@ -1,6 +1,6 @@
 import type { Owner } from '../../access/owner.ts'
 import type { DecisionKind, PendingCall, WaitsFor } from '../../agent/approval.ts'
-import type { JsonObject, JsonValue } from '../../agent/messages.ts'
+import type { JsonObject, JsonValue, TaintSource } from '../../agent/messages.ts'
 import type { Account } from '../../budgets/budget.ts'
 import type { OverrideChange } from '../../budgets/overrides.ts'
 import type { RunKey } from '../run.ts'
@@ -99,6 +99,8 @@ export interface StoredCall extends CallKey {
   /** The model's arguments. */
   input: JsonObject
   by: WaitsFor
+  /** Present when containment holds the call. */
+  sources?: readonly TaintSource[]
   /** Epoch milliseconds. */
   requestedAt: number
   expiresAt: number

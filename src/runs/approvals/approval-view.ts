@@ -6,7 +6,19 @@ import type { ApprovableCall, Excerpt } from './approval-store.ts'
 /** JSON view of calls that a run waits for. */
 export interface WaitingCalls {
   request_id: string
-  calls: { tool_call_id: string; tool: string; tool_input: JsonObject }[]
+  calls: ({ tool_call_id: string; tool: string; tool_input: JsonObject } & HoldView)[]
+}
+
+/** Why containment holds a call, as JSON; empty for any other call. */
+interface HoldView {
+  reason?: 'untrusted_content'
+  sources?: { tool: string; tool_call_id: string | null; host?: string }[]
+}
+
+function toHoldView({ sources }: Pick<PendingCall, 'sources'>): HoldView {
+  if (!sources) return {}
+  const views = sources.map(({ tool, callId, host }) => ({ tool, tool_call_id: callId ?? null, ...(host !== undefined && { host }) }))
+  return { reason: 'untrusted_content', sources: views }
 }
 
 /** The budget that a run waits for, as JSON. */
@@ -45,7 +57,7 @@ function toWaitingCalls(requestId: string, calls: readonly PendingCall[]): Waiti
   if (calls.length === 0) return undefined
   return {
     request_id: requestId,
-    calls: calls.map(({ callId, tool, input }) => ({ tool_call_id: callId, tool, tool_input: input })),
+    calls: calls.map((call) => ({ tool_call_id: call.callId, tool: call.tool, tool_input: call.input, ...toHoldView(call) })),
   }
 }
 
@@ -103,7 +115,7 @@ function toQuestionText(requestId: string, { callId, tool, input }: PendingCall)
 }
 
 /** JSON view of a call that waits for approval. */
-export interface CallView {
+export interface CallView extends HoldView {
   request_id: string
   session_id: string
   tool_call_id: string
@@ -136,6 +148,7 @@ export function toCallView(call: ApprovableCall, mayDecide: boolean, excerpt: Ex
     tool,
     tool_input: input,
     by: call.by,
+    ...toHoldView(call),
     requested_by: subOf(call),
     issuer: issuerOf(call),
     sub: subOf(call),

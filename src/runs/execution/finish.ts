@@ -18,7 +18,9 @@ import { statusOfEnd } from '../log/outcome.ts'
 import { FenceLost, type EndedRun, type NewMessage, type NextRun } from '../run-store.ts'
 import { hintNames } from '../window/filters.ts'
 import { nextWindowStart, toSizedMessage } from '../window/window.ts'
-import type { AssistantMessage, Message, Artifact } from '../../agent/messages.ts'
+import type { AssistantMessage, Message, Artifact, Taint } from '../../agent/messages.ts'
+import { joinTaints, taintOfMessages } from '../../agent/taint.ts'
+import { nameTools } from '../../agent/tool-names.ts'
 import { addUsage, type ModelUsage } from '../../agent/model.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { costOf } from '../../configuration/model-schema.ts'
@@ -166,8 +168,15 @@ function toAiMessage(run: LiveRun, progress: Progress, { events, end, model, end
     ...(end && planning.length > 0 ? { planning } : {}),
     ...(end?.citations ? { citations: end.citations } : {}),
     ...(transcript ? { transcript } : {}),
+    ...(progress.containment ? { taint: taintOfRun(run, progress) } : {}),
   }
   return { role: 'ai', content, createdAt: endedAt, data }
+}
+
+/** Everything that the model was shown: an answer may carry any of it. */
+function taintOfRun({ agent }: LiveRun, { containment, messages }: Progress): Taint | undefined {
+  const tools = agent.tools.list().flatMap(({ tool }) => tool ?? [])
+  return containment && joinTaints(containment.inherited, taintOfMessages(messages, nameTools(tools)))
 }
 
 /** What the session keeps when a message of a person reaches the run: the answer since the message before, if there is any, and the message. */

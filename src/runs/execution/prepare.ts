@@ -9,16 +9,20 @@ import type { HistoryMessage, RunStore, Turn } from '../run-store.ts'
 import { loadContext } from '../attachments/context-files.ts'
 import { loadMedia, loadResultImages } from '../attachments/window-media.ts'
 import { summaryUnder, underFilters } from '../window/filters.ts'
+import { taintOfHistory, taintOfMemories, taintOfRequest, taintOfSummary } from '../window/taint.ts'
 import { readWindow, humanMessageData, toBroughtMessages, toTranscript } from '../window/window.ts'
 import { reachState } from '../../states.ts'
 import type { ShowImage, Tool } from '../../agent/tool.ts'
 import type { KeepArtifact } from '../../agent/messages.ts'
 import { forwardTrace } from '../../agent/model.ts'
+import { stricterPolicy } from '../../agent/containment.ts'
 import { react } from '../../agent/loop.ts'
 import type { LoopOptions } from '../../agent/options.ts'
 import { planExecute } from '../../agent/plan.ts'
 import { maxOffered, offerTools } from '../../agent/tool-offer.ts'
-import { fitName } from '../../agent/tool-names.ts'
+import { joinTaints, unknownTaint, type Containment, type ContainmentPolicy } from '../../agent/taint.ts'
+import { fitName, nameTools } from '../../agent/tool-names.ts'
+import { toPolicy } from '../../configuration/containment-schema.ts'
 import type { WorkflowType } from '../../configuration/schema.ts'
 import { createSubAgentTools } from '../../sub-agents/own-tools.ts'
 import type { SubAgent } from '../../sub-agents/sub-agent-store.ts'
@@ -88,6 +92,7 @@ export async function loadProgress(run: LiveRun, progress: Progress, deps: RunPo
     ...(media ? { images: media.images, files: media.files, fileTexts: media.texts } : {}),
     ...(context ? { context } : {}),
   })
+  if (config.containment) progress.containment = containmentOf(run, progress, toPolicy(config.containment))
   progress.system = [config.instructions, system].filter((text) => text !== '').join('\n\n')
   progress.ownFrom = messages.length
   progress.messages = request.continuation ? [...messages, ...request.continuation.flatMap(toBroughtMessages)] : messages
@@ -99,6 +104,7 @@ export async function loadProgress(run: LiveRun, progress: Progress, deps: RunPo
 async function loadCheckpoints(run: LiveRun, progress: Progress, store: RunStore): Promise<void> {
   const checkpoints = await run.times.during('store', () => store.checkpoints(run.key))
   restore(run, progress, checkpoints)
+  for (const { containment } of checkpoints) if (containment) holdTo(progress, containment)
   reachState(checkpoints.length > 0 ? 'resumed-with-progress' : 'resumed-without-progress')
   if (callsWithoutResult(progress.messages).length > 0) reachState('resumed-in-tool')
   // An interruption stores a checkpoint.
@@ -113,6 +119,19 @@ function refusalIn({ log }: LiveRun, { decisions }: Progress): BudgetSpent | und
   return rejected && toRefusal(rejected)
 }
 
+/** The containment of the agent, with what the model is shown beside the transcript of the run. */
+function containmentOf({ agent, request }: LiveRun, { history, turn }: Progress, policy: ContainmentPolicy): Containment {
+  const tools = agent.tools.list().flatMap(({ tool }) => tool ?? [])
+  const inherited = joinTaints(taintOfSummary(turn.summary), taintOfHistory(history, nameTools(tools)), taintOfRequest(request))
+  return { policy, inherited }
+}
+
+/** The configuration may have changed since the run began: the stricter of both holds. */
+function holdTo(progress: Progress, policy: ContainmentPolicy): void {
+  const { policy: current, inherited = unknownTaint } = progress.containment ?? {}
+  progress.containment = { policy: stricterPolicy(current, policy)!, inherited }
+}
+
 /** False for a new run without images and files, in a session whose window has no attachments and no tool results. */
 function mayHaveMedia({ fence, request }: LiveRun, history: readonly HistoryMessage[]): boolean {
   const { images, files } = request
@@ -120,7 +139,9 @@ function mayHaveMedia({ fence, request }: LiveRun, history: readonly HistoryMess
 }
 
 /** Puts memories before the question of the current run only, so that the beginning of the prompt stays the same and provider caches hit. */
-export function addMemories({ messages, ownFrom }: Progress, memories: RecalledMemories | undefined): void {
+export function addMemories(progress: Progress, memories: RecalledMemories | undefined): void {
+  const { messages, ownFrom, containment } = progress
+  if (containment) containment.inherited = joinTaints(containment.inherited, taintOfMemories(memories))
   const question = messages[ownFrom - 1]
   if (!memories || question?.role !== 'user') return
   const parts = { question: question.text, ...question.parts, memories: memories.statements }
@@ -148,6 +169,7 @@ export function agentOptions(
   const common = {
     trace: run.trace.over(tracer, now),
     ...(run.meter && { meter: run.meter }),
+    ...(progress.containment && { containment: progress.containment }),
     headers: request.headers,
     filters: request.filters,
     caller: { tenant: key.tenant, owner: key.owner },

@@ -1,5 +1,6 @@
 import type { Meter } from '../../budgets/meter.ts'
 import type { Decision, Suspension } from '../../agent/approval.ts'
+import type { Containment } from '../../agent/taint.ts'
 import type { Tool } from '../../agent/tool.ts'
 import type { LoopEnd, Step } from '../../agent/events.ts'
 import type { Message, ToolMessage } from '../../agent/messages.ts'
@@ -41,6 +42,8 @@ export interface Progress {
   /** Number of messages that were delivered to the run. */
   deliveries: number
   end: LoopEnd
+  /** Absent: containment is not configured. */
+  containment?: Containment
   /** Decisions by call id. */
   decisions: ReadonlyMap<string, Decision>
   // Watermarks of the checkpoints.
@@ -94,6 +97,7 @@ export async function storeNext(
       ? { suspensions: progress.suspensions.slice(progress.storedSuspensions) }
       : {}),
     ...(trace.length > 0 ? { trace } : {}),
+    ...(progress.containment ? { containment: progress.containment.policy } : {}),
     ...(run.log.restoredAt === undefined ? {} : { restoredAt: run.log.restoredAt }),
   }
   const upTo = {

@@ -266,7 +266,7 @@ function callStatusOf({ decision }: DecidedCall, endedAt: number | undefined): S
 
 /** The span of a call that waits, or has waited, for approval. */
 function toApprovalPart(call: DecidedCall, parent: string, endedAt: number | undefined): SpanPart {
-  const { callId, tool, input, decision, decidedBy, decidedAt, by, reason, newInput, expiresAt, requestedAt } = call
+  const { callId, tool, input, decision, decidedBy, decidedAt, by, reason, newInput, expiresAt, requestedAt, sources } = call
   const status = callStatusOf(call, endedAt)
   const blank = decidedBy?.indexOf(' ') ?? -1
   return {
@@ -284,6 +284,7 @@ function toApprovalPart(call: DecidedCall, parent: string, endedAt: number | und
       by,
       decision: decision ?? null,
       decided_by: decidedBy === undefined ? null : { issuer: decidedBy.slice(0, blank), sub: decidedBy.slice(blank + 1) },
+      ...(sources && { tainted_by: sources.flatMap(({ callId: source }) => source ?? []) }),
       reason,
       new_input: newInput,
       expires_at: new Date(expiresAt).toISOString(),

@@ -1,4 +1,4 @@
-import type { Step, StepStart } from '../../agent/events.ts'
+import type { Step, StepContainment, StepStart } from '../../agent/events.ts'
 import type { JsonValue } from '../../agent/messages.ts'
 import { planFrom } from '../../agent/plan.ts'
 import type { LoggedEvent } from '../run.ts'
@@ -204,7 +204,7 @@ interface StepOptions {
 
 /** The span of a tool call, of a sub-agent's call, or of the making of a plan. */
 export function toStepPart({ start, end }: LoggedStep, { parent, endedAt, isWaiting, isCutOff, hasEffect }: StepOptions): SpanPart {
-  const { id, type, tool, input, startedAt, subAgent, effect } = start
+  const { id, type, tool, input, startedAt, subAgent, effect, containment } = start
   const isPlan = type === 'planning'
   const artifacts = end?.artifacts?.map(({ id: artifact_id, name: file_name }) => ({ artifact_id, file_name }))
   return {
@@ -221,10 +221,15 @@ export function toStepPart({ start, end }: LoggedStep, { parent, endedAt, isWait
       output: end?.output,
       effect: isPlan ? undefined : hasEffect ? (effect ?? 'read') : null,
       log: end?.log,
+      ...(containment && toContainment(containment)),
       sub_agent: subAgent,
       artifacts,
     },
   }
+}
+
+function toContainment({ trust, private: isPrivate, outbound, taintedBy, decision }: StepContainment): SpanPart['attributes'] {
+  return { trust, private: isPrivate, outbound, ...(taintedBy && { tainted_by: taintedBy }), ...(decision && { containment: decision }) }
 }
 
 const planNames = { plan: 'Plan', change: 'Change of the plan' }

@@ -1,5 +1,8 @@
 import { charactersPerToken } from '../../agent/history.ts'
 import { BudgetSpent } from '../../agent/meter.ts'
+import { cleanTaint, joinTaints } from '../../agent/taint.ts'
+import { nameTools } from '../../agent/tool-names.ts'
+import { taintOfHistory, taintOfSummary } from './taint.ts'
 import { ignoreEvents, ModelError, type Model } from '../../agent/model.ts'
 import type { Budgets } from '../../budgets/budgets.ts'
 import type { Agent, CurrentAgent } from '../../configuration/agent.ts'
@@ -38,7 +41,7 @@ export function createSummaries({ store, agent, budgets, now, onFailure }: Summa
     const release = current.hold()
     const models = budgets.modelsFor({ tenant: job.tenant, owner: window.owner, session, operation: 'summary' }, current)
     try {
-      const summary = await extendSummary(job, window, createExtend({ ...current, ...models }, job, onFailure), signal)
+      const summary = await extendSummary(job, window, current, createExtend({ ...current, ...models }, job, onFailure), signal)
       await store.moveWindow(job.tenant, session, { start: window.start, end: upTo, summary })
       return { kind: 'done' }
     } catch (error) {
@@ -53,6 +56,7 @@ export function createSummaries({ store, agent, budgets, now, onFailure }: Summa
   async function extendSummary(
     { tenant, data: { session, upTo } }: Job<'summary'>,
     window: { start: number; summary: RunningSummary | undefined },
+    { config, tools }: Pick<Agent, 'config' | 'tools'>,
     extend: Extend,
     signal: AbortSignal,
   ): Promise<RunningSummary> {
@@ -61,20 +65,25 @@ export function createSummaries({ store, agent, budgets, now, onFailure }: Summa
     let hints = window.summary && (window.summary.hints ?? [])
     // The first summary also covers messages that left the window before summaries existed.
     let at = window.summary ? window.start : 0
+    const toolsByName = config.containment && nameTools(tools.list().flatMap(({ tool }) => tool ?? []))
+    let taint = toolsByName && (taintOfSummary(window.summary) ?? cleanTaint)
     while (at < upTo) {
       const messages = await store.history(tenant, session, at, Math.min(page, upTo - at))
       if (messages.length === 0) break
       const [system] = systemOf(messages)
       summary = { ...summary, ...(system === undefined ? {} : { system }), text: await extend(summary.text, messages, signal) }
       hints = commonHints(hints, messages)
+      if (toolsByName) taint = joinTaints(taint, taintOfHistory(messages, toolsByName))
       at = messages.at(-1)!.idx + 1
     }
-    return hints && hints.length > 0 ? { ...summary, hints } : withoutHints(summary)
+    const { text, system } = summary
+    return {
+      text,
+      ...(system === undefined ? {} : { system }),
+      ...(hints && hints.length > 0 ? { hints } : {}),
+      ...(taint ? { taint } : {}),
+    }
   }
-}
-
-function withoutHints({ text, system }: RunningSummary): RunningSummary {
-  return system === undefined ? { text } : { text, system }
 }
 
 type Extend = (earlier: string, messages: Awaited<ReturnType<SummaryStore['history']>>, signal: AbortSignal) => Promise<string>

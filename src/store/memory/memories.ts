@@ -236,12 +236,13 @@ function materialOf(db: Kysely<Tables>, { tenant, owner }: Owner, requestId: str
 }
 
 function toMaterial({ session, session_id: sessionId, message_index: messageIndex, question, data }: MaterialRow): Material {
-  const steps = parseJson<MessageData>(data)?.steps ?? []
+  const { steps = [], taint } = parseJson<MessageData>(data) ?? {}
   return {
     session,
     sessionId,
     messageIndex,
     question,
+    isClean: taint?.sources.length === 0,
     steps: steps
       .filter(({ type }) => type === 'tool_call' || type === 'sub_agent_call')
       .map(({ tool, tool_input: input, status, output }) => ({ tool, input, status, output })),
@@ -249,9 +250,9 @@ function toMaterial({ session, session_id: sessionId, message_index: messageInde
 }
 
 function toRow({ tenant, owner }: Owner, memory: Memory): MemoryRow {
-  const { id, kind, origin, content, createdAt, updatedAt, vector } = memory
+  const { id, kind, origin, trust = 'trusted', content, createdAt, updatedAt, vector } = memory
   const columns = vector ? toVectorColumns(vector) : { embedding_model: null, embedding: null }
-  return { tenant, owner, id, kind, origin, content: toText(content), created_at: createdAt, updated_at: updatedAt, ...columns }
+  return { tenant, owner, id, kind, origin, trust, content: toText(content), created_at: createdAt, updated_at: updatedAt, ...columns }
 }
 
 function toVectorColumns({ model, values }: Vector) {
@@ -264,6 +265,7 @@ function toMemory(row: MemoryRow): Memory {
     id: row.id,
     kind: row.kind as MemoryKind,
     origin: row.origin as Origin,
+    ...(row.trust === 'untrusted' && { trust: row.trust }),
     content: row.content,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -12,6 +12,7 @@ const migrations: Record<string, () => Promise<Migration>> = {
   '0035-schedules': () => import('./0035-schedules.ts'),
   '0036-steering': () => import('./0036-steering.ts'),
   '0037-light-reservations': () => import('./0037-light-reservations.ts'),
+  '0038-containment': () => import('./0038-containment.ts'),
 }
 
 export const migrationNames: readonly string[] = Object.keys(migrations)

@@ -1,7 +1,7 @@
 import { sql, type ExpressionBuilder } from 'kysely'
 import type { Owner } from '../../access/owner.ts'
 import type { PendingCall } from '../../agent/approval.ts'
-import type { JsonObject, JsonValue } from '../../agent/messages.ts'
+import type { JsonObject, JsonValue, TaintSource } from '../../agent/messages.ts'
 import { isAsyncRun, type RunKey } from '../../runs/run.ts'
 import type { DecidedCall } from '../../runs/trace/span.ts'
 import type {
@@ -205,8 +205,9 @@ function changedInputOf({ decision, new_input }: ApprovalRow): JsonObject | unde
   return decision === 'output' ? undefined : parseJson<JsonObject>(new_input)
 }
 
-function toPending({ call_id, tool, input, by }: ApprovalRow): PendingCall {
-  return { callId: call_id, tool, input: JSON.parse(input) as JsonObject, by }
+function toPending({ call_id, tool, input, by, sources }: ApprovalRow): PendingCall {
+  const call = { callId: call_id, tool, input: JSON.parse(input) as JsonObject, by }
+  return sources === null ? call : { ...call, sources: JSON.parse(sources) as TaintSource[] }
 }
 
 function toDecided(row: ApprovalRow): DecidedCall {

@@ -5,7 +5,7 @@ import { FenceLost, type Interruption, type RunStore } from '../../runs/run-stor
 import { query, type Database, type Connection } from '../database.ts'
 import type { RunMoves } from '../queue/moves.ts'
 import type { Rounds } from './notifications.ts'
-import { keyColumns, parseJson } from '../rows.ts'
+import { json, keyColumns, parseJson } from '../rows.ts'
 import { type RunStatements, whereChat } from './statements.ts'
 import { attempts, type Settle } from '../budgets/settle.ts'
 import type { ApprovalRow } from '../tables.ts'
@@ -26,13 +26,14 @@ export function runApprovals(
       await lock(connection, key.tenant, interruption.session)
       const hasConfigs = await markInterrupted(connection, key, fence, interruption)
       await statements.insertStep(connection, { ...key, n: interruption.step, data: JSON.stringify(interruption.data) })
-      const rows = interruption.calls.map(({ callId: call_id, tool, input, by }, place) => ({
+      const rows = interruption.calls.map(({ callId: call_id, tool, input, by, sources }, place) => ({
         ...keyColumns(key),
         call_id,
         place,
         tool,
         by,
         input: JSON.stringify(input),
+        sources: json(sources),
         session_id: interruption.sessionId,
         requested_at: interruption.now,
         expires_at: interruption.expiresAt,

@@ -1,0 +1,55 @@
+import type { Taint } from '../../agent/messages.ts'
+import { joinTaints, marksOf, taintOfCall, taintOfMessages } from '../../agent/taint.ts'
+import type { Tool } from '../../agent/tool.ts'
+import { findTool } from '../../agent/tool-names.ts'
+import type { RecalledMemories } from '../../memory/recall.ts'
+import type { HistoryMessage, RunningSummary } from '../run-store.ts'
+import type { ChatRequest } from '../run.ts'
+
+/** What a model is shown beside the transcript of its run, for containment: earlier turns, their summary, attachments and memories. */
+
+const uploaded: Taint = { sources: [{ tool: 'upload' }], isPrivate: true }
+
+/**
+ * What the messages of a session carry. The taint of an answer is stored with the answer, and is that of everything its model was shown.
+ * Answers of a time without containment are judged by their tool calls, and questions by their attachments.
+ */
+export function taintOfHistory(history: readonly HistoryMessage[], toolsByName: ReadonlyMap<string, Tool>): Taint {
+  return joinTaints(
+    ...history.map(({ role, data }, at) => {
+      if (role === 'ai') return data?.taint ?? taintOfAnswer(data, toolsByName)
+      const hasFiles = data?.images ?? data?.files ?? data?.contextFiles
+      return hasFiles && !history[at + 1]?.data?.taint ? uploaded : undefined
+    }),
+  )
+}
+
+function taintOfAnswer(data: HistoryMessage['data'], toolsByName: ReadonlyMap<string, Tool>): Taint {
+  const calls = data?.steps?.filter(({ type }) => type === 'tool_call') ?? []
+  const ofSteps = calls.map(({ tool: name }) => taintOfCall(name, marksOf(findTool(toolsByName, name) ?? {}), `step ${name}`))
+  return withoutIds(joinTaints(...ofSteps, taintOfMessages(data?.transcript ?? [], toolsByName)))
+}
+
+/** Steps of answers have no ids of calls. */
+function withoutIds({ sources, isPrivate }: Taint): Taint {
+  return {
+    isPrivate,
+    sources: sources.map(({ callId, ...source }) => (callId?.startsWith('step ') ? source : { ...source, callId: callId! })),
+  }
+}
+
+/** What a summary carries. A summary of a time without containment may carry anything. */
+export function taintOfSummary(summary: RunningSummary | undefined): Taint | undefined {
+  return summary && summary.text !== '' ? (summary.taint ?? { sources: [{ tool: 'summary' }], isPrivate: true }) : undefined
+}
+
+/** What comes with a question. Callers upload files that strangers have written; files under FILES_ROOT are the operator's. */
+export function taintOfRequest({ documents, images, files, contextFiles }: ChatRequest): Taint | undefined {
+  const hasUploads = (documents ?? images) !== undefined || files?.some(({ isContextFile }) => !isContextFile)
+  if (hasUploads) return uploaded
+  return contextFiles || files ? { sources: [], isPrivate: true } : undefined
+}
+
+export function taintOfMemories(memories: RecalledMemories | undefined): Taint | undefined {
+  return memories && { sources: memories.isUntrusted ? [{ tool: 'memory' }] : [], isPrivate: true }
+}
