@@ -23,6 +23,11 @@ tools:
     config: { paths: ["handbook/**"] }
   - name: write_file
     approval: required`,
+  containment: `
+containment:
+  after_untrusted: approve
+  outbound: refuse
+  outbound_hosts: [api.example.com]`,
   approvals: `
 approvals:
   effects: [write]

@@ -51,6 +51,7 @@ const labels: Readonly<Record<string, string>> = {
   method: 'The HTTP method.',
   route: 'The pattern of the route, without ids.',
   outcome: 'Of a time of a schedule: `started`, `skipped`, `missed` or `refused`, as in `GET /core/v1/schedules/{id}/fires`.',
+  decision: '`approve`: a person was asked. `refuse`: the call failed.',
   budget: 'The name of a budget of agent.yaml.',
   unit: '`USD` or `tokens`, as far as the budget limits them.',
 }

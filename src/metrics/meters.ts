@@ -54,6 +54,13 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
     registers,
   })
 
+  const held = new Counter({
+    name: 'agent_core_containment_total',
+    help: 'Calls that containment held: those that were asked for (approve), and those that were refused (refuse).',
+    labelNames: ['decision'],
+    registers,
+  })
+
   function countTokens({ model, input, output, cachedInput, cacheWrite = 0 }: ModelUsage): void {
     tokens.inc({ model, direction: 'input' }, input)
     tokens.inc({ model, direction: 'output' }, output)
@@ -80,7 +87,8 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
     tools.observe({ tool: labelled.has(tool) ? tool : 'other', status }, seconds)
   }
 
-  function countCall(run: LiveRun, { tool, type, status, durationMs }: Step): void {
+  function countCall(run: LiveRun, { tool, type, status, durationMs, containment }: Step): void {
+    if (containment?.decision) held.inc({ decision: containment.decision })
     observeCall(type === 'sub_agent_call' ? 'sub_agent' : labelOf(run, tool), status, durationMs / 1000)
   }
 

@@ -76,6 +76,7 @@ test('Memory: a fact that a caller states in a session is recalled in another se
     content: "The user's name is Ada.",
     kind: 'fact',
     origin: 'user',
+    trust: 'trusted',
     source: { session_id: 's1', message_index: 0 },
   })
   assert.match(created_at, /^\d{4}-\d\d-\d\dT/)

@@ -129,7 +129,7 @@ function registerRetention(database: () => Database): void {
     const old = (await ended('old', hour)).turn.session
     const young = (await ended('young', now)).turn.session
     const memory = async (id: string, updated_at: number, ...sessions: string[]) => {
-      const rest = { embedding: null, embedding_model: null, created_at: hour, updated_at }
+      const rest = { trust: 'trusted' as const, embedding: null, embedding_model: null, created_at: hour, updated_at }
       await add('memories', { tenant, owner, id: `${tenant} ${id}`, kind: 'fact', origin: 'user', content: id, ...rest })
       for (const session of sessions) {
         const made = { made_by: 'retain r', created_at: hour }

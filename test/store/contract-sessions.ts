@@ -152,7 +152,7 @@ function registerSessionChanges(database: () => Database): void {
     const { tenant, start, remove, rows, add } = sessionsOf()
     const keys = [(await start({ sessionId: 'a' })).turn.session, (await start({ sessionId: 'b' })).turn.session]
     for (const id of ['own', 'shared']) {
-      const rest = { embedding: null, embedding_model: null, created_at: hour, updated_at: hour }
+      const rest = { trust: 'trusted' as const, embedding: null, embedding_model: null, created_at: hour, updated_at: hour }
       await add('memories', { tenant, owner, id: `${tenant} ${id}`, kind: 'fact', origin: 'user', content: id, ...rest })
     }
     const source = (memory: string, session: string) =>

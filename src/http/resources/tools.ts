@@ -2,6 +2,7 @@ import { replies, route, namedObject } from '../schemas/shared.ts'
 import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import { accessTo, permits } from '../../access/permissions.ts'
+import { marksOf } from '../../agent/taint.ts'
 import type { DataScope, ToolListing, ToolState } from '../../agent/tool.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { principalOf } from '../server/authenticate.ts'
@@ -10,6 +11,14 @@ export const ListedTool = namedObject('Tool', {
   name: Type.String(),
   description: Type.String(),
   status: Type.Enum(['ready', 'initializing', 'error']),
+  effect: Type.Optional(
+    Type.Enum(['read', 'write'], { description: 'Whether calls change something. Absent while the tool is not ready.' }),
+  ),
+  trust: Type.Optional(
+    Type.Enum(['trusted', 'untrusted'], {
+      description: 'Whether strangers can write the output, for `containment`. Absent while the tool is not ready.',
+    }),
+  ),
   schema: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of the tool's input." }),
 })
 
@@ -47,7 +56,8 @@ function remarkOf({ progress, faults }: ToolState = { faults: [] }): string | un
 
 /** A tool in the list. Descriptions and failure reasons may quote data, so callers without `tools.execute` get a description without data. */
 function toListed({ name, description, status, reason, schema, tool }: ToolListing, mayExecute: boolean) {
-  if (!mayExecute) return { name, description: tool?.describe?.(emptyScope) ?? description, status, schema }
+  const marks = tool && { effect: tool.effect, trust: marksOf(tool).trust }
+  if (!mayExecute) return { name, description: tool?.describe?.(emptyScope) ?? description, status, ...marks, schema }
   const remark = status === 'error' ? reason : tool && remarkOf(tool.state?.())
-  return { name, description: remark === undefined ? description : `${description} (${remark})`.trim(), status, schema }
+  return { name, description: remark === undefined ? description : `${description} (${remark})`.trim(), status, ...marks, schema }
 }

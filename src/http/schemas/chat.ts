@@ -1,4 +1,4 @@
-import { namedObject, ErrorReply, maxListed, maybe, optionalText } from './shared.ts'
+import { namedObject, ErrorReply, maxListed, maybe, optionalText, orNull } from './shared.ts'
 import { Type } from 'typebox'
 import { hintLimits } from '../../runs/intake/checks.ts'
 import { schemaLimits } from '../../json/schema/answer-schema.ts'
@@ -195,11 +195,23 @@ export const ChainAnswer = namedObject('ChainAnswer', {
   }),
 })
 
+/** Why containment holds a call. */
+export const holdFields = {
+  reason: Type.Optional(
+    Type.Enum(['untrusted_content'], { description: 'Present on a call that waits because the model was shown text of strangers.' }),
+  ),
+  sources: Type.Optional(
+    Type.Array(Type.Object({ tool: Type.String(), tool_call_id: orNull(Type.String()), host: Type.Optional(Type.String()) }), {
+      description: 'Where that text came from. `tool_call_id` is null for a summary, memories, uploads and descriptions of tools.',
+    }),
+  ),
+}
+
 /** The tool calls of an interrupted run that wait for a decision. */
 export const ApprovalRequired = namedObject('ApprovalRequired', 'The tool calls that wait for a decision.', {
   request_id: Type.String({ description: 'The id of the run.' }),
-  calls: Type.Array(Type.Object({ tool_call_id: Type.String(), tool: Type.String(), tool_input: Type.Unknown() }), {
-    description: 'The calls: `tool_call_id`, `tool` and `tool_input` of each.',
+  calls: Type.Array(Type.Object({ tool_call_id: Type.String(), tool: Type.String(), tool_input: Type.Unknown(), ...holdFields }), {
+    description: 'The calls: `tool_call_id`, `tool` and `tool_input` of each, and why `containment` holds the call.',
   }),
 })
 

@@ -1,4 +1,5 @@
 import { replies, route, Id, pageLimit, maybe, optionalText, named, namedObject, object, pageFields } from '../../schemas/shared.ts'
+import { holdFields } from '../../schemas/chat.ts'
 import { Type } from 'typebox'
 import { accessTo, permits } from '../../../access/permissions.ts'
 import type { PendingCall } from '../../../agent/approval.ts'
@@ -70,6 +71,7 @@ export const WaitingCall = namedObject('WaitingCall', {
     description:
       'Who may decide: the caller of the run, or another caller with the permission runs.approve. `budget`: no call, but a budget that is used up, whose limit a caller with the permission budgets.write raises.',
   }),
+  ...holdFields,
   requested_by: Type.String({ description: 'The `sub` of the caller of the run.' }),
   issuer: Type.String({ description: 'The issuer of the caller of the run.' }),
   sub: Type.String({ description: 'The caller of the run, as `requested_by`.' }),

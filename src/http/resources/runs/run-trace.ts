@@ -81,6 +81,16 @@ const Attributes = object('Attributes by the kind of the span. Further attribute
   tool_input: Type.Optional(Type.Unknown()),
   output: Type.Optional(Type.Unknown({ description: 'The output of a tool, or the text of a model. Texts of sub-agents are not kept.' })),
   effect: maybe(Type.Enum(['read', 'write'])),
+  trust: Type.Optional(Type.Enum(['trusted', 'untrusted'], { description: 'Of a tool call, where `containment` is configured.' })),
+  private: Type.Optional(Type.Boolean({ description: "Whether the output is the tenant's data." })),
+  outbound: Type.Optional(Type.Boolean({ description: 'Whether the call carries text of the model outside.' })),
+  tainted_by: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'On a call that changes something or carries text outside: the ids of the calls whose text of strangers the model was shown before.',
+    }),
+  ),
+  containment: Type.Optional(Type.Enum(['approve', 'refuse'], { description: 'What `containment` did with the call.' })),
   log: Type.Optional(Type.String()),
   sub_agent: optionalText('The sub-agent that took the step.'),
   artifacts: Type.Optional(Type.Array(Type.Object({ artifact_id: Type.String(), file_name: Type.String() }))),
