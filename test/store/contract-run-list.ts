@@ -36,7 +36,16 @@ storeContract('the list of runs', (database) => {
     const { list, ann, add, store, tenant } = listOf(database())
     const { run, turn } = await add('r1', { input: 'How?', configVersion: 'v1' }, false)
     const page = { ...noFilters, limit: 9, anyOwner: false, before: undefined }
-    const base = { ...ann, requestId: 'r1', sessionId: 'r1', operation: 'chain', createdAt: hour, startedAt: hour, input: 'How?' }
+    const base = {
+      ...ann,
+      requestId: 'r1',
+      sessionId: 'r1',
+      operation: 'chain',
+      createdAt: hour,
+      startedAt: hour,
+      input: 'How?',
+      continues: undefined,
+    }
     assert.deepEqual(await list.list(ann, page), [
       { ...base, status: 'running', endedAt: undefined, tokens: 0, cost: undefined, toolErrors: 0, error: undefined, configVersion: 'v1' },
     ])
