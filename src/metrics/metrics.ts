@@ -9,7 +9,7 @@ export interface Metrics {
   requests: RequestMeter
   /** Records a tool executed outside of a run. */
   executed(tool: string, status: 'success' | 'error', seconds: number): void
-  /** Counts what became of the times of schedules. */
+  /** Counts fires of schedules by outcome. */
   fired(outcomes: readonly { outcome: string; count: number }[]): void
   read(): Promise<{ contentType: string; text: string }>
 }

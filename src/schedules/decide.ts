@@ -4,12 +4,12 @@ import type { Fire, Judgement, Missed, Schedule } from './schedule.ts'
 import { scheduleIsBusy } from './schedule.ts'
 import type { FireState, Firing, ScheduleChanges } from './schedule-store.ts'
 
-/** What is to be fired: an occurrence, the occurrence that has waited for a run, or a trigger of the owner. */
+/** A possible fire: an occurrence, the waiting occurrence, or a trigger of the owner. */
 export interface Attempt {
   kind: 'occurrence' | 'queued' | 'trigger'
   scheduledFor: number
   missed: readonly Missed[]
-  /** What follows; absent where the attempt does not move the schedule on. */
+  /** The next occurrence; absent for an attempt beside the times of the schedule. */
   next?: Judgement['next']
   /** Undefined: nothing was prepared, because the run before had not ended. */
   prepared: Prepared | undefined
@@ -90,7 +90,7 @@ function fireOf(
   return { scheduledFor, firedAt: now, outcome, reason, count: 1, requestId: undefined }
 }
 
-/** Rows of occurrences that nobody could fire in time. */
+/** Rows of missed occurrences. */
 export function missedFires(missed: readonly Missed[], now: number): Fire[] {
   return missed.map(({ scheduledFor, count = 1 }) => ({
     scheduledFor,

@@ -23,12 +23,12 @@ export interface Engine {
 
 /** The longest sleep: messages of other processes may get lost. */
 const idleMs = 30_000
-/** Between two looks at schedules that are due, and that could not be fired at once. */
+/** Interval of looks at due schedules without a firing. */
 const pollMs = 1000
-/** Until a schedule that could not be fired because of a fault is looked at again: meanwhile others come first. */
+/** Delay of a schedule after a fault: other schedules come first. */
 const faultMs = 5000
 const maxRead = 100
-/** Firings on their way; each waits for its owner's rights, its attachments and a transaction. */
+/** Concurrent firings. A firing waits for the rights of the owner, attachments and a transaction. */
 const maxInFlight = 16
 
 export function createEngine({ store, fire, config, bus, onFault }: EngineDependencies): Engine {

@@ -139,7 +139,7 @@ function toChat(schedule: Schedule, scheduledFor: number, newSessionId: string):
 /** The reason of a refusal. Faults of the service, which pass, are thrown again. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof ServiceError) || statusOf(error.code) >= 500) throw error
-  // What was right when the schedule was created may be wrong now: the reason is the name of the field.
+  // A field of the request may have become invalid since the creation: the reason is the name of the field.
   return error.faults[0]?.loc.findLast((step) => typeof step === 'string') ?? error.code
 }
 

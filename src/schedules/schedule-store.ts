@@ -4,7 +4,7 @@ import type { NewRun } from '../runs/run-store.ts'
 import type { RunStatus } from '../runs/run.ts'
 import type { Fire, ListedFire, ReadSchedule, Schedule, ScheduleAttachments, ScheduleKey } from './schedule.ts'
 
-/** A new schedule, and the request that creates it. */
+/** A new schedule, and the creating request. */
 export interface NewSchedule {
   schedule: Schedule
   media: ScheduleAttachments
@@ -12,20 +12,20 @@ export interface NewSchedule {
   bodyHash: string
 }
 
-/** The most schedules that have not ended. */
+/** The most unended schedules. */
 export interface ScheduleLimits {
   perCaller: number
   perTenant: number
 }
 
-/** Fields of a schedule that change. */
+/** Changed fields of a schedule. */
 export type ScheduleChanges = Partial<Omit<Schedule, keyof ScheduleKey | 'revision' | 'createdAt'>>
 
 export interface ScheduleChange {
   changes: ScheduleChanges
   /** Absent: the copied bytes stay. */
   media?: ScheduleAttachments | undefined
-  /** Occurrences that the change drops. */
+  /** Occurrences dropped by the change. */
   fires?: readonly Fire[]
 }
 
@@ -43,7 +43,7 @@ export interface FiresPage {
   before: number | undefined
 }
 
-/** What the transaction of a firing knows. */
+/** Facts read in the transaction of a firing. */
 export interface FireState {
   /** Epoch milliseconds of the database. */
   now: number
@@ -55,7 +55,7 @@ export interface FireState {
   isKeyRevoked: boolean
 }
 
-/** What a firing stores. */
+/** The rows of a firing. */
 export interface Firing {
   fires: readonly Fire[]
   changes: ScheduleChanges
@@ -68,7 +68,7 @@ export interface Firing {
 export interface DueSchedules {
   /** Epoch milliseconds of the database. */
   now: number
-  /** In order of their due times. */
+  /** In order of due times. */
   schedules: ReadSchedule[]
   /** When the next schedule is due; undefined where none is active. */
   nextDueAt: number | undefined
@@ -76,7 +76,7 @@ export interface DueSchedules {
   hasWaiting: boolean
 }
 
-/** Port: schedules and their fires. Times are those of the database. */
+/** Port: schedules and fires. The clock is the clock of the database. */
 export interface ScheduleStore {
   now(): Promise<number>
   /** The schedule that a request of the owner has created. */
@@ -99,7 +99,7 @@ export interface ScheduleStore {
   fire(schedule: Schedule, decide: (state: FireState) => Firing | undefined): Promise<Firing | undefined>
   /** The schedule is due again after `waitMs`, unless it has changed since it was read, so that others are due before. */
   postpone(schedule: Schedule, waitMs: number): Promise<void>
-  /** Callers of identity providers who have active schedules. */
+  /** Callers of identity providers with active schedules. */
   providerOwners(): Promise<Owner[]>
   /** Stores the roles of a caller of an identity provider who was seen now. */
   renew(identity: Identity): Promise<void>

@@ -42,7 +42,7 @@ export type OverlapPolicy = (typeof overlapPolicies)[number]
 export const catchUpPolicies = ['latest', 'skip', 'all'] as const
 export type CatchUpPolicy = (typeof catchUpPolicies)[number]
 
-/** What happens to occurrences that nobody could fire in time. */
+/** The treatment of occurrences without a process at the time. */
 export interface CatchUp {
   policy: CatchUpPolicy
   windowMs: number
@@ -58,14 +58,14 @@ export interface Jitter {
   ms: number
 }
 
-/** An evaluated occurrence that is not fired. */
+/** An evaluated occurrence without a fire. */
 export interface Missed {
   scheduledFor: number
   /** Number of occurrences that the row stands for, up to `scheduledFor`; absent: one. */
   count?: number
 }
 
-/** What a look at a schedule finds: occurrences behind the watermark whose time, with jitter, has come. */
+/** The result of a look at a schedule: due occurrences behind the watermark, with jitter. */
 export interface Judgement {
   /** To fire, oldest first. */
   fires: number[]
@@ -83,7 +83,7 @@ export type FireOutcome = (typeof fireOutcomes)[number]
 /** Where the runs of a schedule go: each into a new session, all into one that the schedule has alone, or into a session of the owner. */
 export type ScheduleSession = { kind: 'new' } | { kind: 'same' | 'named'; sessionId: string }
 
-/** What the owner decides about a schedule. */
+/** The decisions of the owner about a schedule. */
 export interface ScheduleSettings {
   name: string
   spec: Spec
@@ -98,12 +98,12 @@ export interface ScheduleSettings {
   pauseAfterFailures: number
 }
 
-/** What is asked at each firing, and where the answer is sent. */
+/** The question of each firing, and the address of the answer. */
 export interface ScheduledRequest {
   /** The checked request of a run, without headers of the caller. */
   chat: ChatRequest
   bodyHash: string
-  /** The request as its owner sees it: images without their bytes. */
+  /** The request as shown to the owner: images without bytes. */
   body: object
   callbackUrl: string | undefined
   reportsInterruptions: boolean
@@ -128,7 +128,7 @@ export interface ScheduleKey extends Owner {
 /** A stored schedule. Times in epoch milliseconds. */
 export interface Schedule extends ScheduleKey, ScheduleSettings {
   request: ScheduledRequest
-  /** Who has created, changed or resumed the schedule last: runs have what this caller may do at the firing. */
+  /** The last caller to create, change or resume the schedule. Runs have the permissions of this caller at the firing. */
   identity: Identity
   /** When a caller of an identity provider was last seen. */
   seenAt: number
@@ -140,11 +140,11 @@ export interface Schedule extends ScheduleKey, ScheduleSettings {
   dueAt: number | undefined
   /** Occurrences up to this time have been evaluated. */
   watermark: number
-  /** The one occurrence that waits for the end of the running fire. */
+  /** The waiting occurrence: due at the end of the running fire. */
   queuedFor: number | undefined
   /** Started fires, without triggers. */
   fires: number
-  /** The last fire that has started a run. */
+  /** The last fire with a run. */
   last: { scheduledFor: number; requestId: string } | undefined
   /** Failures of runs that were fired earlier do not count. */
   countsFrom: number

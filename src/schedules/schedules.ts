@@ -13,7 +13,7 @@ import type { Fire, ListedFire, ReadSchedule, Schedule, ScheduledRequest, Schedu
 import type { ScheduleChanges, ScheduleStore } from './schedule-store.ts'
 import { isOther, refuseFrequent, toSettings, toText, type SettingsText } from './settings.ts'
 
-/** The chat of a schedule as its owner has sent it. */
+/** The chat of a schedule, as sent by the owner. */
 export interface ScheduledChatText {
   readonly [field: string]: unknown
   images?: { content: string; type: 'base64' | 'file_path' }[] | null | undefined
@@ -37,7 +37,7 @@ export interface SchedulePatchRequest {
   expects(version: string): boolean
   /** RFC 7396 on the whole schedule as it is shown. */
   merge(shown: object): { settings: SettingsText; request: ScheduledChatText }
-  /** True where the patch has attachments, or what decides about them. */
+  /** True where the patch has attachments or data filter hints. */
   changesAttachments: boolean
   /** True where the patch has images: those before are not kept. */
   changesImages: boolean
@@ -227,7 +227,7 @@ function createChanges(dependencies: SchedulesDependencies): Pick<Schedules, 'cr
   return { create, change }
 }
 
-/** What the checked attachments of before have left in the request. */
+/** The checked attachments of the request before. */
 function keptAttachments({ images, contextFiles, documents, files }: ScheduledRequest['chat']) {
   return {
     ...(images ? { images } : {}),
@@ -268,7 +268,7 @@ function limitReached(whose: 'caller' | 'tenant', limit: number): ServiceError {
   return new ServiceError('schedule_limit', `The ${whose} has ${limit} schedules; no more are taken.`)
 }
 
-/** Runs have the rights of the caller who has decided last what is asked. */
+/** Runs have the rights of the last caller to change the schedule. */
 function identityOf({ permissions: _permissions, ...identity }: Principal, now: number): Pick<Schedule, 'identity' | 'seenAt'> {
   return { identity, seenAt: now }
 }
@@ -328,7 +328,7 @@ function createStates(dependencies: SchedulesDependencies): Pick<Schedules, 'pau
       const changes = toChanges(current, now)
       if (!changes) return { changes: {} }
       const fires = 'queuedFor' in changes ? droppedFires(current, now) : []
-      // Nothing more is asked of a schedule that has ended.
+      // An ended schedule fires no more.
       const media = changes.status === 'ended' ? { images: [], files: [] } : undefined
       return { changes: { ...changes, version: newId(), updatedAt: now }, fires, media }
     })

@@ -16,7 +16,7 @@ export interface SettingsText extends SpecText {
 interface SettingsRules {
   /** The name of a schedule without one. */
   defaultName: string
-  /** The session of a schedule that has one alone. */
+  /** The session of a schedule with `same`. */
   ownSessionId: string
 }
 
@@ -70,7 +70,7 @@ export function isOther(before: Spec, after: Spec): boolean {
   return (['cron', 'timezone', 'at', 'startsAt', 'endsAt'] as const).some((field) => before[field] !== after[field])
 }
 
-/** Times that are compared for `schedules.min_interval`. */
+/** Number of compared times for `schedules.min_interval`. */
 const compared = 50
 
 export function refuseFrequent(spec: Spec, now: number, minIntervalMs: number): void {

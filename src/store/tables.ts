@@ -669,7 +669,7 @@ export interface ScheduleRow {
   identity: string
   issuer: string
   seen_at: number
-  /** The request id of the request that has created the schedule: a repeat creates no other. */
+  /** The request id of the creation: a repeat creates no other schedule. */
   created_by_request: string
   body_hash: string
   status: string

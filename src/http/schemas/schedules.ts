@@ -13,7 +13,7 @@ const time = (description: string) => maybe(Type.String({ minLength: 1, maxLengt
 const { messages, data_filter_hints, auto_memory_retain, context_files, images, response_schema, reasoning_effort } = ChatBody.properties
 const { callback_url, callback_events } = AsyncBody.properties.data.properties
 
-/** A chat that nobody waits for: its client can run no tools. */
+/** A chat without a waiting client, and so without client tools. */
 export const ScheduledChat = closed({
   messages,
   data_filter_hints,

@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 
-/** Schedules, what happened at their times, and the bytes of images and files that their questions have. */
+/** Schedules, fires, and the copied bytes of images and files. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   for (const statement of statements) await sql.raw(statement).execute(db)
 }

@@ -98,7 +98,7 @@ function isFailure(status: string): boolean {
   return status === 'error' || status === 'timeout'
 }
 
-/** Other keys than those of the service are not in the register. */
+/** The register has keys of the service alone. */
 async function isKeyRevoked(db: Kysely<Tables>, connection: Connection, { tenant, identity }: Schedule): Promise<boolean> {
   const { issuer, keyId } = identity
   if (issuer !== ownIssuer || keyId === undefined) return false

@@ -179,7 +179,7 @@ function createDue({ db, all, forTenant }: Database, clock: ScheduleClock): Pick
 
   return {
     async due(limit) {
-      // The one statement of a service that has nothing to fire.
+      // The only statement of an idle service.
       const first = db.selectFrom('schedules').select(key).select(clock().as('now'))
       const { rows } = await query(
         all.read,
