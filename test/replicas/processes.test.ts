@@ -101,6 +101,18 @@ test('a run of one replica is read from the second, from its start and from its 
   assert.equal(told.at(-1)!.chunk.finish_reason, 'cancelled')
 })
 
+test('a message that another replica has accepted reaches the run', async () => {
+  const stream = await a.client.stream('count 40 every 30', ids('steered'))
+  await stream.next()
+  const sent = await b.client.request('POST', '/core/v1/runs/steered/messages', { body: { message: 'count 3 every 1' } })
+  assert.equal(sent.status, 202, sent.text)
+  const chunks = (await stream.rest()).map(({ chunk }) => chunk)
+  const place = chunks.findIndex(({ agent_step }) => agent_step === 'user_message')
+  assert.equal(textOf(chunks.slice(place)), counted(3))
+  const { messages } = (await c.client.request('GET', '/core/v1/runs/steered/messages')).body
+  assert.deepEqual([place > 0, messages.length, messages[0].delivered_to], [true, 1, 'steered'])
+})
+
 test('fifty streams continue on another replica when their readers reconnect there', async () => {
   const names = Array.from({ length: 50 }, (_, n) => `many-${n}`)
   const read = await Promise.all(
