@@ -12,13 +12,13 @@ import { useScheduleMutations, type Schedule, type VersionedSchedule } from './q
 /** Actions on a schedule. Administrators pause and end the schedules of other callers, and never ask in the name of another caller. */
 export function Actions({ schedule }: { schedule: VersionedSchedule }) {
   const { status, sub, issuer } = schedule
-  const mayWrite = useMay()('schedules.write')
+  const may = useMay()
   const me = useMe().data
   const { pause, resume, trigger, end } = useScheduleMutations()
   const [isEditing, edit] = useDisclosure(false)
   const [ending, setEnding] = useState<Schedule>()
   const isOwn = me?.sub === sub && me.issuer === issuer
-  if (!mayWrite || status === 'ended') return null
+  if (!may('schedules.write') || status === 'ended') return null
   const run = (mutation: UseMutationResult<unknown, Error, Schedule>, done: string): void =>
     mutation.mutate(schedule, {
       onSuccess: () => notify(`The schedule was ${done}.`),
@@ -31,7 +31,7 @@ export function Actions({ schedule }: { schedule: VersionedSchedule }) {
     })
   return (
     <>
-      {isOwn && (
+      {isOwn && may('chat') && (
         <Button variant="default" size="sm" leftSection={<ZapIcon />} loading={trigger.isPending} onClick={fire}>
           Run now
         </Button>
