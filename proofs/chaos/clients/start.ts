@@ -7,7 +7,7 @@ import { rush } from './rusher.ts'
 import { schedule } from './scheduler.ts'
 import { steer } from './steerer.ts'
 import { talk } from './talker.ts'
-import { send, type Caller, type Load } from './service.ts'
+import { send, untilKnown, type Caller, type Load } from './service.ts'
 
 const chatting = ['chat', 'sessions.read', 'runs.read']
 
@@ -81,13 +81,16 @@ function named(name: string, count: number, work: (client: string, index: number
   return Array.from({ length: count }, (_, index) => [`${name}${index + 1}`, (client) => work(client, index)])
 }
 
+/** Faults may begin before the callers are made. */
 async function createCaller(administrator: Caller, name: string, role: string): Promise<Caller> {
   let key = ''
   const request = { method: 'POST', path: '/core/v1/keys', body: { sub: name, roles: [role] } }
-  const { reply } = await send(administrator, ['setup', 'create key', { caller: name }], request, (body) => {
-    key = body.key
-    return { key: body.jti }
-  })
+  const { reply } = await untilKnown({ random: Math.random }, () =>
+    send(administrator, ['setup', 'create key', { caller: name }], request, (body) => {
+      key = body.key
+      return { key: body.jti }
+    }),
+  )
   if (!reply) throw new Error(`The key of ${name} could not be created.`)
   return { ...administrator, name, key }
 }
