@@ -39,7 +39,7 @@ test('the run that answers a message of a run with a callback reports to the sam
   const id = await send(client, 'And then?', { mode: 'follow_up' })
   look.open()
   await receiver.reaches(2)
-  const told = receiver.received.map(({ body }) => body as any)
+  const told = receiver.received.map(({ body }) => body)
   assert.deepEqual(
     told.map(({ id: name, data: { event_id, request_id, body } }) => [name, event_id, request_id, body.output]),
     [

@@ -76,7 +76,7 @@ function refuseUnsteerable(body: ChatBody, text: string): void {
   const at = ['body', 'messages', last, 'content']
   if (text.trim() === '') throw invalid(at, 'must have a text: a message to a run is a text')
   // Characters are code points, as in the schema of messages to runs.
-  if (text.length > 2 * messageLimits.characters || [...text].length > messageLimits.characters)
+  if (text.length > 2 * messageLimits.characters || Array.from(text).length > messageLimits.characters)
     throw invalid(at, `must NOT have more than ${messageLimits.characters} characters`, 'maxLength')
   if (roles[body.messages[last]!.role] !== 'user')
     throw invalid(['body', 'messages', last, 'role'], 'the last message must be of role user')
