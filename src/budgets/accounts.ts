@@ -10,12 +10,11 @@ export const nanoPerUsd = 1_000_000_000
  * payer does not have, such as `session` for a call outside of sessions, does not count the call.
  */
 export function accountsOf(budgets: readonly Budget[], payer: Payer, at: number): Account[] {
-  return budgets
-    .flatMap((budget): Account[] => {
-      const subject = subjectOf(budget, payer)
-      return subject === undefined || !matches(budget, payer) ? [] : [toAccount(budget, subject, at)]
-    })
-    .sort(byKey)
+  const accounts = budgets.flatMap((budget): Account[] => {
+    const subject = subjectOf(budget, payer)
+    return subject === undefined || !matches(budget, payer) ? [] : [toAccount(budget, subject, at)]
+  })
+  return accounts.length > 1 ? accounts.sort(byKey) : accounts
 }
 
 /** The window of a subject at the time `at`. */
@@ -73,10 +72,19 @@ export function isFor({ match = {} }: Budget, { tenant, roles }: Pick<Payer, 'te
   return (tenants?.includes(tenant) ?? true) && (wanted === undefined || roles === undefined || roles.some((role) => wanted.includes(role)))
 }
 
+/** Limits by the configured ones: each call asks for the same. */
+const limits = new WeakMap<object, Limit>()
+
 /** Parts of 10^-9 USD are cut off: a limit is never above what is configured. */
-export function toLimit({ usd, tokens }: { usd?: number; tokens?: number }): Limit {
-  return {
-    ...(usd !== undefined && { nanoUsd: Math.floor(Number((usd * nanoPerUsd).toPrecision(15))) }),
-    ...(tokens !== undefined && { tokens }),
+export function toLimit(configured: { usd?: number; tokens?: number }): Limit {
+  let limit = limits.get(configured)
+  if (!limit) {
+    const { usd, tokens } = configured
+    limit = {
+      ...(usd !== undefined && { nanoUsd: Math.floor(Number((usd * nanoPerUsd).toPrecision(15))) }),
+      ...(tokens !== undefined && { tokens }),
+    }
+    limits.set(configured, limit)
   }
+  return limit
 }
