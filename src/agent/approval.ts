@@ -18,7 +18,7 @@ export interface PendingCall {
   /** The model's arguments, valid by the tool's schema. */
   input: JsonObject
   by: WaitsFor
-  /** Present when containment holds the call: where the text of strangers came from. */
+  /** Present on a call held by containment: the origins of text of strangers. */
   sources?: readonly TaintSource[]
 }
 

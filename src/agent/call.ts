@@ -31,7 +31,7 @@ export interface PreparedCall {
   /** The result for the model when the call cannot run. */
   fault: string | undefined
   decision: Decision | undefined
-  /** Set on a call that containment looks at. */
+  /** Set on a call with an effect outside, after text of strangers. */
   sink?: Sink | undefined
 }
 
@@ -69,8 +69,8 @@ function placeOf({ id }: ToolCall, { messages }: CallOptions): number {
 }
 
 /**
- * The decision on an equal call that only containment holds: a person is asked once in a run. Arguments that a person has changed
- * were for one call.
+ * The decision on an equal call held by containment alone: a person is asked once in a run. Arguments changed by a person
+ * are for one call.
  */
 function decisionOnEqual(call: ToolCall, { decisionFor, messages }: CallOptions): Decision | undefined {
   const decisions = equalCalls(call, messages).map(({ id }) => decisionFor?.(id))
@@ -111,7 +111,7 @@ export interface EndedCall {
   step: Step
   text: string
   images: readonly ToolImage[]
-  /** What the result may carry; absent: containment is not configured. */
+  /** The taint of the result; absent: containment is not configured. */
   taint?: Taint | undefined
   pendingCalls?: readonly PendingCall[]
   suspended?: Suspended
@@ -177,14 +177,14 @@ export async function execute(
   return { ...ended(prepared, step, outcome), ...(taint && { taint: joinTaints(taint, inside) }) }
 }
 
-/** What the output of a call may carry. Errors count too: a server writes the texts of its errors. */
+/** The taint of the output of a call. Errors count too: servers write the texts of errors. */
 function toTaint({ call, tool, input }: PreparedCall): Taint {
   const url = tool?.destinationOf?.(input).url
   const host = url !== undefined && URL.canParse(url) ? new URL(url).host : undefined
   return taintOfCall(tool?.name ?? call.name, marksOf(tool ?? {}), call.id, host)
 }
 
-/** What a call is given where containment is configured. */
+/** Fields of the context of a call under containment. */
 function toContained({ call, sink }: PreparedCall, options: CallOptions, addTaint: (taint: Taint) => void): Partial<ToolContext> {
   const { policy } = options.containment!
   return {

@@ -10,7 +10,7 @@ import { nameTools } from './tool-names.ts'
  * outside, are held. The rule is a function of what the model was shown, and of the call. No model judges, and no flag can be lost.
  */
 
-/** A call that containment looks at. */
+/** A call with an effect outside, after text of strangers. */
 export interface Sink {
   verdict: Verdict
   sources: readonly TaintSource[]
@@ -34,7 +34,7 @@ export function stricterPolicy(a: ContainmentPolicy | undefined, b: ContainmentP
   }
 }
 
-/** What the model was shown before the message at `end`. Clean where containment is not configured. */
+/** Taint of everything shown to the model before the message at `end`. Clean without containment. */
 export function shownBefore(options: Pick<CallOptions, 'containment' | 'messages' | 'tools'>, end: number): Taint {
   const { containment, messages } = options
   if (!containment) return cleanTaint

@@ -119,9 +119,9 @@ export interface StepContainment {
   trust: 'trusted' | 'untrusted'
   private: boolean
   outbound: boolean
-  /** Ids of the calls that have brought text of strangers, on a call that changes something or carries text outside. */
+  /** Ids of the calls with text of strangers, on a call with an effect outside. */
   taintedBy?: string[]
-  /** What containment did with the call. */
+  /** The verdict of containment. */
   decision?: 'approve' | 'refuse'
 }
 

@@ -15,9 +15,9 @@ export interface UserMessage {
   parts?: MessageParts
 }
 
-/** What a text may carry. Recorded where containment is configured. */
+/** Origin of a text. Recorded where containment is configured. */
 export interface Taint {
-  /** Where text of strangers came from; empty for none. */
+  /** Origins of text of strangers; empty for none. */
   sources: readonly TaintSource[]
   /** True when data of the tenant may be in the text. */
   isPrivate: boolean
@@ -111,7 +111,7 @@ export interface AssistantMessage {
   sources?: ModelSource[]
   /** Files that the model made with this message. */
   artifacts?: Artifact[]
-  /** What calls of the provider have brought during this reply. */
+  /** Taint from calls of the provider during this reply. */
   taint?: Taint
 }
 

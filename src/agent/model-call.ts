@@ -151,7 +151,7 @@ function withText(reply: ModelReply, text: string): ModelReply {
   return { ...rest, text }
 }
 
-/** The calls that the model requests, each with who decides. `taint`: what calls of the provider have brought during the reply. */
+/** The calls of a reply, each with its decider. `taint`: from calls of the provider during the reply. */
 function toCalls(requested: ModelReply['toolCalls'], options: LoopOptions, taint: Taint | undefined): ToolCall[] {
   const { tools, modelOptions, newId } = options
   const toolsByName = nameTools(tools())
@@ -210,7 +210,9 @@ export function offersOf(options: LoopOptions, choice?: ToolChoice): ToolOffer[]
   if (tools.length === 0) return []
   const toolsByName = nameTools(tools)
   const selected = options.offered ? entriesOf(options.offered(tools, messages), toolsByName) : [...toolsByName]
-  const entries = options.containment ? withoutHeld(selected, options) : selected
+  const isHeldNow = options.containment && heldNow(options)
+  // Calls of the provider cannot wait for a decision in the middle of a reply.
+  const entries = isHeldNow ? selected.filter(([, tool]) => !tool.provider || !isHeldNow(tool)) : selected
   const chosen = choice === undefined ? entries : entries.filter(([, tool]) => isChosen(tool, choice))
   return chosen.map(([name, tool]) => {
     const { schema, provider, approval } = tool
@@ -218,19 +220,26 @@ export function offersOf(options: LoopOptions, choice?: ToolChoice): ToolOffer[]
     const effect = approval?.by === 'client' ? 'read' : tool.effect
     const description =
       filters.length > 0 && tool.describe ? tool.describe(scopeOf(tool, options.allTools ?? tools, filters)) : tool.description
-    return { name, description, schema, effect, ...(approval && { isHeld: true as const }), ...(provider && { provider }) }
+    return {
+      name,
+      description,
+      schema,
+      effect,
+      ...((approval || isHeldNow?.(tool)) && { isHeld: true as const }),
+      ...(provider && { provider }),
+    }
   })
 }
 
-/** Without the tools of the provider whose calls would be held: nobody can be asked in the middle of a reply. */
-function withoutHeld(entries: readonly [string, Tool][], options: LoopOptions): [string, Tool][] {
+/** Returns whether containment would hold a call of a tool. */
+function heldNow(options: LoopOptions): (tool: Tool) => boolean {
   const shown = shownBefore(options, options.messages.length)
-  return entries.filter(([, tool]) => {
-    if (!tool.provider) return true
-    // The provider makes several calls in a reply: what the first one brings, the next one may carry outside.
-    const own = tool.effect === 'read' ? { ...taintOfCall(tool.name, marksOf(tool), tool.name), isPrivate: false } : undefined
-    return !toHold(toSink(tool, {}, joinTaints(shown, own), options))
-  })
+  return (tool) => {
+    // Of several calls in a reply, the second may carry outside the output of the first.
+    const isReader = tool.provider && tool.effect === 'read'
+    const own = isReader ? { ...taintOfCall(tool.name, marksOf(tool), tool.name), isPrivate: false } : undefined
+    return toHold(toSink(tool, {}, joinTaints(shown, own), options)) !== undefined
+  }
 }
 
 function entriesOf(selection: readonly Tool[], toolsByName: ReadonlyMap<string, Tool>): [string, Tool][] {

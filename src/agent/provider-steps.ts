@@ -34,7 +34,7 @@ export class ProviderSteps {
     return this.open !== undefined && this.open.size > 0
   }
 
-  /** What the calls have brought into the reply. */
+  /** Taint of the output of the calls. */
   get taint(): Taint | undefined {
     return this.brought
   }

@@ -170,7 +170,7 @@ export function toTool({ name, description, schema }: ClientTool, check: Tool['c
     timeoutMs: 0,
     maxOutputCharacters,
     approval: { by: 'client' },
-    // Nobody knows what the client returns. The text goes to the caller, who is no stranger.
+    // The client may return text of strangers. The arguments go to the caller alone.
     marks: { trust: 'untrusted', private: false, outbound: false },
     check,
     execute: () => Promise.reject(new Error('The client runs this tool.')),

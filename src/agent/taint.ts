@@ -16,22 +16,22 @@ export interface ContainmentPolicy {
 /** The containment of an agent. */
 export interface Containment {
   policy: ContainmentPolicy
-  /** What the model is shown beside the transcript: a summary, memories, and what the agent above was shown. */
+  /** Taint from beside the transcript: a summary, memories, and the agent above. */
   inherited: Taint
-  /** The words of the persons, for an agent whose question is the text of another agent; default: the transcript has them. */
+  /** The words of the persons, for an agent with a question of another agent; default: from the transcript. */
   humanTexts?: readonly string[]
 }
 
-/** Text that no stranger has written, and that holds no data of the tenant. */
+/** Text without words of strangers and without data of the tenant. */
 export const cleanTaint: Taint = { sources: [], isPrivate: false }
 
 /** Text of which nothing is known. */
 export const unknownTaint: Taint = { sources: [{ tool: 'unknown' }], isPrivate: true }
 
-/** The marks of a tool that declares none. */
+/** The marks of a tool without marks. */
 const strictest: ToolMarks = { trust: 'untrusted', private: true, outbound: true }
 
-/** The marks of the tools of the loop itself: nobody else writes their output. */
+/** The marks of the tools of the loop itself. */
 export const ownMarks: ToolMarks = { trust: 'trusted', private: false, outbound: false }
 
 /** Sources that are listed of each taint: a long run reads hundreds of pages. */
@@ -52,15 +52,15 @@ export function joinTaints(...taints: readonly (Taint | undefined)[]): Taint {
   return { sources: [...sources.values()].slice(0, maxSources), isPrivate }
 }
 
-/** What the output of a call may carry; `host` is the host that the input names. */
+/** The taint of the output of a call; `host` is the host in the input. */
 export function taintOfCall(name: string, marks: ToolMarks, callId: string, host?: string): Taint {
   const source = { tool: name, callId, ...(host !== undefined && { host }) }
   return { sources: marks.trust === 'untrusted' ? [source] : [], isPrivate: marks.private }
 }
 
 /**
- * What the messages of a transcript carry, by the taint that is stored with each. A result without one is of a time without containment:
- * the marks of the tool count, and the strictest for a tool that does not exist any more.
+ * The taint of a transcript, by the taint stored with each message. A result without stored taint is from before containment:
+ * the marks of the tool count, and the strictest marks for a missing tool.
  */
 export function taintOfMessages(messages: readonly Message[], toolsByName: ReadonlyMap<string, Tool>): Taint {
   return joinTaints(
@@ -73,7 +73,7 @@ export function taintOfMessages(messages: readonly Message[], toolsByName: Reado
   )
 }
 
-/** What the descriptions of tools carry: a server that writes the descriptions can write anything into them. */
+/** The taint of the descriptions of tools: a server with own descriptions can write anything there. */
 export function taintOfDescriptions(tools: readonly Tool[]): Taint {
   const entries = new Set(tools.flatMap(({ marks }) => (marks?.describedBy === undefined ? [] : [marks.describedBy])))
   return { sources: [...entries].slice(0, maxSources).map((entry) => ({ tool: entry, entry })), isPrivate: false }

@@ -30,7 +30,7 @@ export async function runCalls(calls: readonly ToolCall[], loop: Pick<Loop, 'opt
   if (open.length > 0) throw new Interrupted(open)
 }
 
-/** Of equal calls that only containment holds, the first: a person is asked once. */
+/** Keeps the first of equal calls held by containment alone: a person is asked once. */
 function withoutEquals(waiting: readonly PreparedCall[], messages: readonly Message[]): readonly PreparedCall[] {
   const ids = new Set(waiting.map(({ call }) => call.id))
   return waiting.filter(

@@ -29,9 +29,9 @@ export interface Tool {
   readonly maxOutputCharacters: number
   /** Calls run only after an approval, or are run by the client. Absent: no decision is needed. */
   readonly approval?: { by: Decider }
-  /** What the output and the calls of the tool mean for containment. Absent: the strictest. */
+  /** Marks for containment. Absent: the strictest. */
   readonly marks?: ToolMarks
-  /** Who decides on calls that containment holds; default: the caller. */
+  /** The decider on calls held by containment; default: the caller. */
   readonly decider?: Decider
   /** How steps of this tool are shown; default: as a call of a tool of this name. */
   readonly shownAs?: Pick<StepStart, 'type' | 'tool'>
@@ -45,7 +45,7 @@ export interface Tool {
    * tool by its name is an error.
    */
   readonly provider?: ProviderTool
-  /** The address that an input names, for a tool whose model chooses the address. */
+  /** The address in an input, for a tool with addresses chosen by the model. */
   destinationOf?(input: JsonObject): Destination
   /** True when this tool reads the file, given relative to the files root; withholds the file from other tools. */
   readsFile?(path: string): boolean
@@ -66,7 +66,7 @@ export interface ToolMarks {
   private: boolean
   /** True when a call carries text of the model outside. */
   outbound: boolean
-  /** Set on the tools of a server that writes their descriptions: the name of the entry. */
+  /** Set on the tools of a server with own descriptions: the name of the entry. */
   describedBy?: string
 }
 
@@ -137,11 +137,11 @@ export interface ToolContext {
   sample?: Sample
   /** Pays for what the tool asks of a model, such as the vector of a query; absent: the search decides who pays. */
   meter?: ModelMeter
-  /** What the model was shown before the call, for an agent inside of the call. Absent: containment is not configured. */
+  /** Taint of everything shown to the model before the call, for an agent inside of the call. Absent: no containment. */
   shown?: Taint
   /** The words of the persons of the run, for an agent inside of the call. */
   humanTexts?: readonly string[]
-  /** Adds what the output of an agent inside of the call may carry. */
+  /** Adds the taint of an agent inside of the call. */
   addTaint?(taint: Taint): void
   /** The addresses that the call may reach, redirects included; absent: every address. Throws for another address. */
   assertReachable?(url: URL): void

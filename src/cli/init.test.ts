@@ -47,6 +47,8 @@ test('a new project is complete and valid, and names nothing of this machine', a
   const { name, dependencies } = JSON.parse(await readText(folder, 'package.json')) as { name: string; dependencies: object }
   assert.deepEqual({ name, dependencies }, { name: 'shop-support', dependencies: { 'agent-core': `file:${tarball}` } })
   assert.equal((await runIn(folder, ['config', 'check'])).code, 0)
+  const { containment } = parse(await readText(folder, 'agent.yaml')) as { containment: object }
+  assert.deepEqual(containment, { after_untrusted: 'approve', outbound: 'approve' })
   const called = await runIn(folder, ['tool', 'check', 'tools/due_date.ts', '--input', '{"date":"2026-12-01","working_days":10}'])
   assert.match(called.out, /"due_date": "2026-12-15"/)
   await checkCompose(folder)

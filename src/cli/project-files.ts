@@ -61,8 +61,17 @@ export function projectFiles(folder: string, program: ProgramPackage): ProjectFi
 
 /** The sample agent.yaml with the sample tool. */
 async function sampleAgent(): Promise<string> {
-  return withEntry(await readFile(path.join(samples, 'agent.yaml'), 'utf8'), sampleEntry)
+  const text = await readFile(path.join(samples, 'agent.yaml'), 'utf8')
+  return withEntry(text.replace('\nmemory:\n', `\n${containment}\nmemory:\n`), sampleEntry)
 }
+
+/** A new agent asks a person. Agents that exist keep what they have. */
+const containment = `# After the model has read text that strangers can write, such as a web page: what happens to calls that change something, and, once
+# private data was read too, to calls that carry text outside. allow, approve (a person is asked) or refuse.
+containment:
+  after_untrusted: approve
+  outbound: approve
+`
 
 async function copyFiles(target: string): Promise<boolean> {
   // A link that leads nowhere exists too.

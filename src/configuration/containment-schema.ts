@@ -5,7 +5,7 @@ import { Host } from './server-tool-schemas.ts'
 
 const verdicts = ['allow', 'approve', 'refuse'] as const
 
-/** What happens to calls once the model has read text that strangers can write. */
+/** Rules for calls after the model has read text of strangers. */
 export const ContainmentConfig = Type.Object(
   {
     after_untrusted: Type.Enum([...verdicts], {

@@ -14,7 +14,7 @@ export interface ToolTypeTraits {
   skill: string
   /** The schema of `config`. */
   config: TObject
-  /** What the tools of the type mean for containment, where an entry says nothing else. */
+  /** Marks for containment of the tools of the type; an entry may replace each. */
   marks: ToolMarks
   /** Rules for `config` beyond the schema. */
   check?(config: Readonly<Record<string, unknown>>, at: Path): ConfigProblem[]
@@ -28,7 +28,7 @@ export interface ToolTypeTraits {
   protocol?: 'mcp'
 }
 
-/** A tool whose output only the operator, the caller or the program writes, and that sends nothing. */
+/** A tool without output of strangers, private output or a way out. */
 const own = { trust: 'trusted', private: false, outbound: false } as const satisfies ToolMarks
 /** The same, with data of the tenant. */
 const ofTenant = { ...own, private: true } as const satisfies ToolMarks

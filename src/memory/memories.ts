@@ -9,7 +9,7 @@ export interface MemoryView {
   kind: MemoryKind
   /** `tool`: taken from tool output, not from the caller's own words. */
   origin: Origin
-  /** `untrusted`: learned from text that strangers may have written. */
+  /** `untrusted`: learned from text of strangers. */
   trust: 'trusted' | 'untrusted'
   /** The message of the last statement. */
   source: { session_id: string; message_index: number }

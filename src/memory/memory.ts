@@ -14,7 +14,7 @@ export interface NewMemory {
   kind: MemoryKind
   origin: Origin
   content: string
-  /** Set on what was learned from text that strangers may have written. */
+  /** Set on a memory learned from text of strangers. */
   trust?: 'untrusted'
 }
 
@@ -97,7 +97,7 @@ export interface Material {
   question: string
   /** Tool calls, in order of start. */
   steps: MaterialStep[]
-  /** True when the run is known to have read no text of strangers. */
+  /** True for a run without text of strangers. */
   isClean?: boolean
 }
 

@@ -164,7 +164,7 @@ const labels = { fact: '', preference: 'Preference: ', lesson: 'Lesson: ' } as c
 export interface RecalledMemories {
   text: string
   statements: string[]
-  /** True when strangers may have written a part of the text. */
+  /** True with text of strangers in a part. */
   isUntrusted: boolean
 }
 

@@ -258,7 +258,7 @@ export interface RunningSummary {
   system?: string
   /** Names of the data filter hints that were in force for all summarized answers. */
   hints?: string[]
-  /** What the text may carry; absent: made while containment was not configured. */
+  /** Taint of the text; absent: made without containment. */
   taint?: Taint
 }
 

@@ -21,7 +21,7 @@ export interface MessageData {
   citations?: Citation[]
   /** ai: the transcript of model and tools, when more than the text. */
   transcript?: Message[]
-  /** ai: what the model was shown; absent: containment is not configured. */
+  /** ai: taint of everything shown to the model; absent: no containment. */
   taint?: Taint
   /** ai: files made by tools, in the order of creation. */
   artifacts?: Artifact[]

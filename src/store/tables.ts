@@ -401,7 +401,7 @@ export interface MemoryRow {
   kind: string
   /** Source of the statement: `user` or `tool`. */
   origin: string
-  /** `untrusted`: strangers may have written the text that the memory was learned from. */
+  /** `untrusted`: learned from text of strangers. */
   trust: 'trusted' | 'untrusted'
   content: string
   created_at: number
@@ -487,7 +487,7 @@ export interface ApprovalRow {
   /** JSON. */
   input: string
   by: WaitsFor
-  /** JSON: where the text of strangers came from that holds the call; null for any other call. */
+  /** JSON: the origins of text of strangers, on a call held by containment; else null. */
   sources: string | null
   requested_at: number
   expires_at: number

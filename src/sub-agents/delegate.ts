@@ -85,7 +85,7 @@ export function createDelegate(subAgent: SubAgent, parent: ParentRun, withSlot: 
     timeoutMs: parent.agent.config.max_execution_time * 1000,
     maxOutputCharacters,
     shownAs: { type: 'sub_agent_call', tool: name },
-    // What the sub-agent was shown is added to the result of each call.
+    // The taint of the sub-agent is added to the result of each call.
     marks: ownMarks,
     isAgent: true,
     check: checkTask,
@@ -183,7 +183,7 @@ function optionsFor({ subAgent, parent, below, context, inner, terminated }: Del
   }
 }
 
-/** A sub-agent has the taint of the agent above. The task is the text of that agent, so the words of persons come from the run. */
+/** A sub-agent has the taint of the agent above. The task is text of the agent above, so words of persons come from the run. */
 function containmentBelow(containment: Containment, { shown, humanTexts = [] }: ToolContext): Containment {
   return { ...containment, inherited: joinTaints(containment.inherited, shown), humanTexts }
 }

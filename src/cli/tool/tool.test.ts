@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { parse } from 'yaml'
 import { packageRoot } from '../../package-root.ts'
 import { findEditorOptions } from '../project-files.ts'
+import { startService } from '../../../test/fixtures/service.ts'
 import { createFolder, runIn } from '../terminal-fixture.ts'
 
 const input = JSON.stringify({ query: 'hello' })
@@ -184,4 +185,22 @@ test('errors of a file are reported with their line, and its output is shown', a
   assert.equal(failed.code, 1)
   assert.match(failed.err, /no \(b\.ts:3\)\n/)
   assert.equal((await runIn(folder, ['tool', 'check', 'b.ts', '--input', '[1]'])).code, 2)
+})
+
+test('tool list shows the effect, the trust, and whether tools read private data or send text outside', async (t) => {
+  const tools = [{ name: 'web_page' }, { name: 'write_file' }, { name: 'read_file', trust: 'untrusted' }]
+  const service = await startService(t, { config: { tools } })
+  const { key } = await service.key({ sub: 'boss', roles: ['admin'] })
+  const { code, out, err } = await runIn(await createFolder(t), ['tool', 'list', '--url', service.url, '--key', key])
+  assert.equal(code, 0, err)
+  const rows = out
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split(/ {2,}/))
+  assert.deepEqual(rows, [
+    ['tool', 'status', 'effect', 'trust', 'private', 'outbound'],
+    ['web_page', 'ready', 'read', 'untrusted', 'no', 'yes'],
+    ['write_file', 'ready', 'write', 'trusted', 'no', 'no'],
+    ['read_file', 'ready', 'read', 'untrusted', 'yes', 'no'],
+  ])
 })

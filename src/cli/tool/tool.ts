@@ -8,7 +8,9 @@ import { toolDefaults } from '../../tools/builder.ts'
 import { createModule } from '../../tools/module/module.ts'
 import { addAddTool } from './add-tool.ts'
 import { addNewTool } from './new-tool.ts'
-import { CommandFailure, type CommandContext, type Terminal } from '../terminal.ts'
+import type { ServiceOptions } from '../running-service.ts'
+import { addServiceCommand, ask } from '../service-command.ts'
+import { CommandFailure, type CommandContext, formatTable, print, type Terminal } from '../terminal.ts'
 import { isObject, parseJson } from '../../json/shape.ts'
 import { acceptChangedTools, listChangedTools } from '../../configuration/mcp/changed-tools.ts'
 import type { Definition, PinStore } from '../../configuration/mcp/pin-store.ts'
@@ -22,6 +24,8 @@ export function addTool(program: Command, context: CommandContext): void {
   const tool = program
     .command('tool')
     .description('Create and check your own tools; accept changed tools of MCP servers, and log in at them.')
+  addList(tool, context)
+
   addChangedTools(tool, context)
 
   addLogin(tool, context)
@@ -36,6 +40,22 @@ export function addTool(program: Command, context: CommandContext): void {
     .option('--input <json>', 'call the tool once with this input')
     .addHelpText('after', '\nFiles created by the tool are listed, but not stored.')
     .action(async (file: string, { input }: { input?: string }) => checkTool(terminal, path.resolve(terminal.cwd, file), input))
+}
+
+/** Adds the command that lists the tools of a running service, with what each means for approvals and containment. */
+function addList(tool: Command, { terminal }: CommandContext): void {
+  addServiceCommand(
+    tool,
+    'list',
+    'List the tools of a running service: effect, trust, and whether each reads private data or sends text outside.',
+  ).action(async (service: ServiceOptions) => {
+    const { tools } = await ask(terminal, service, (client) => client.tools.list())
+    const rows = tools.map(({ name, status, effect = '', trust = '', private: isPrivate, outbound }) => {
+      const flags = [isPrivate, outbound].map((flag) => (flag === undefined ? '' : flag ? 'yes' : 'no'))
+      return [name, status, effect, trust, ...flags]
+    })
+    print(terminal, ...formatTable([['tool', 'status', 'effect', 'trust', 'private', 'outbound'], ...rows]))
+  })
 }
 
 async function checkTool(terminal: Terminal, file: string, input: string | undefined): Promise<void> {

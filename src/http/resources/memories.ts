@@ -16,7 +16,7 @@ export const Memory = namedObject('Memory', {
   kind: Type.Enum(['fact', 'preference', 'lesson']),
   origin: Type.Enum(['user', 'tool'], { description: "`tool`: learned from the output of a tool, not from the caller's own words." }),
   trust: Type.Enum(['trusted', 'untrusted'], {
-    description: '`untrusted`: learned from text that strangers may have written. `containment` holds calls of chats that recall it.',
+    description: '`untrusted`: learned from text of strangers. `containment` holds calls of chats that recall it.',
   }),
   source: object('The message that confirmed the memory last.', { session_id: Type.String(), message_index: Type.Integer() }),
   created_at: Type.String(),

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { App } from '../server/app.ts'
 import { accessTo, permits } from '../../access/permissions.ts'
 import { marksOf } from '../../agent/taint.ts'
-import type { DataScope, ToolListing, ToolState } from '../../agent/tool.ts'
+import type { DataScope, Tool, ToolListing, ToolState } from '../../agent/tool.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { principalOf } from '../server/authenticate.ts'
 
@@ -19,6 +19,8 @@ export const ListedTool = namedObject('Tool', {
       description: 'Whether strangers can write the output, for `containment`. Absent while the tool is not ready.',
     }),
   ),
+  private: Type.Optional(Type.Boolean({ description: "Whether the output is the tenant's data." })),
+  outbound: Type.Optional(Type.Boolean({ description: 'Whether calls carry text of the model outside.' })),
   schema: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of the tool's input." }),
 })
 
@@ -56,8 +58,13 @@ function remarkOf({ progress, faults }: ToolState = { faults: [] }): string | un
 
 /** A tool in the list. Descriptions and failure reasons may quote data, so callers without `tools.execute` get a description without data. */
 function toListed({ name, description, status, reason, schema, tool }: ToolListing, mayExecute: boolean) {
-  const marks = tool && { effect: tool.effect, trust: marksOf(tool).trust }
+  const marks = tool && toMarks(tool)
   if (!mayExecute) return { name, description: tool?.describe?.(emptyScope) ?? description, status, ...marks, schema }
   const remark = status === 'error' ? reason : tool && remarkOf(tool.state?.())
   return { name, description: remark === undefined ? description : `${description} (${remark})`.trim(), status, ...marks, schema }
+}
+
+function toMarks(tool: Tool) {
+  const { trust, private: isPrivate, outbound } = marksOf(tool)
+  return { effect: tool.effect, trust, private: isPrivate, outbound }
 }

@@ -173,7 +173,7 @@ function toAiMessage(run: LiveRun, progress: Progress, { events, end, model, end
   return { role: 'ai', content, createdAt: endedAt, data }
 }
 
-/** Everything that the model was shown: an answer may carry any of it. */
+/** Taint of everything shown to the model: an answer may repeat any part. */
 function taintOfRun({ agent }: LiveRun, { containment, messages }: Progress): Taint | undefined {
   const tools = agent.tools.list().flatMap(({ tool }) => tool ?? [])
   return containment && joinTaints(containment.inherited, taintOfMessages(messages, nameTools(tools)))

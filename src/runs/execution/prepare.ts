@@ -119,7 +119,7 @@ function refusalIn({ log }: LiveRun, { decisions }: Progress): BudgetSpent | und
   return rejected && toRefusal(rejected)
 }
 
-/** The containment of the agent, with what the model is shown beside the transcript of the run. */
+/** The containment of the agent, with the taint from beside the transcript of the run. */
 function containmentOf({ agent, request }: LiveRun, { history, turn }: Progress, policy: ContainmentPolicy): Containment {
   const tools = agent.tools.list().flatMap(({ tool }) => tool ?? [])
   const inherited = joinTaints(taintOfSummary(turn.summary), taintOfHistory(history, nameTools(tools)), taintOfRequest(request))

@@ -6,13 +6,13 @@ import type { RecalledMemories } from '../../memory/recall.ts'
 import type { HistoryMessage, RunningSummary } from '../run-store.ts'
 import type { ChatRequest } from '../run.ts'
 
-/** What a model is shown beside the transcript of its run, for containment: earlier turns, their summary, attachments and memories. */
+/** Taint from beside the transcript of a run: earlier turns, the summary, attachments and memories. */
 
 const uploaded: Taint = { sources: [{ tool: 'upload' }], isPrivate: true }
 
 /**
- * What the messages of a session carry. The taint of an answer is stored with the answer, and is that of everything its model was shown.
- * Answers of a time without containment are judged by their tool calls, and questions by their attachments.
+ * The taint of the messages of a session. Each answer is stored with the taint of everything shown to its model. Answers from before
+ * containment are judged by their tool calls, and questions by their attachments.
  */
 export function taintOfHistory(history: readonly HistoryMessage[], toolsByName: ReadonlyMap<string, Tool>): Taint {
   return joinTaints(
@@ -38,12 +38,12 @@ function withoutIds({ sources, isPrivate }: Taint): Taint {
   }
 }
 
-/** What a summary carries. A summary of a time without containment may carry anything. */
+/** The taint of a summary. A summary from before containment may hold anything. */
 export function taintOfSummary(summary: RunningSummary | undefined): Taint | undefined {
   return summary && summary.text !== '' ? (summary.taint ?? { sources: [{ tool: 'summary' }], isPrivate: true }) : undefined
 }
 
-/** What comes with a question. Callers upload files that strangers have written; files under FILES_ROOT are the operator's. */
+/** The taint of attachments. Uploads may be of strangers; files under FILES_ROOT are the operator's. */
 export function taintOfRequest({ documents, images, files, contextFiles }: ChatRequest): Taint | undefined {
   const hasUploads = (documents ?? images) !== undefined || files?.some(({ isContextFile }) => !isContextFile)
   if (hasUploads) return uploaded

@@ -17,7 +17,8 @@ import type { Settings } from '../../settings/settings.ts'
 import { createToolCatalog, type ToolCatalog } from '../../tools/catalog.ts'
 import { findKnowledgeFault } from '../../tools/knowledge/document-store.ts'
 import { exists } from './installation.ts'
-import type { ToolListing, ToolState } from '../../agent/tool.ts'
+import { marksOf } from '../../agent/taint.ts'
+import type { Tool, ToolListing, ToolState } from '../../agent/tool.ts'
 
 interface ToolTrial {
   environment: Environment
@@ -63,12 +64,31 @@ export async function checkTools(
         : undefined
       return empty ?? toToolFindings(entry, listed, timeoutMs)
     })
-    return (await Promise.all(findings)).flat()
+    const unheld = toContainmentFindings(config, catalog.list())
+    return [...(await Promise.all(findings)).flat(), ...unheld]
   } finally {
     await catalog.close()
     await outbound.close()
     await rm(cacheDir, { recursive: true, force: true })
   }
+}
+
+/** Warns of an agent that reads text of strangers and private data, has a way out, and holds no call. */
+export function toContainmentFindings({ containment }: Pick<AgentConfig, 'containment'>, listings: readonly ToolListing[]): Finding[] {
+  const { after_untrusted: afterUntrusted = 'allow', outbound = 'allow' } = containment ?? {}
+  const tools = listings.flatMap(({ tool }) => tool ?? [])
+  const nameOf = (isKind: (tool: Tool) => boolean) => tools.find(isKind)?.name
+  const stranger = nameOf((tool) => marksOf(tool).trust === 'untrusted')
+  const secret = nameOf((tool) => marksOf(tool).private)
+  const exit = nameOf((tool) => marksOf(tool).outbound)
+  if ((afterUntrusted !== 'allow' && outbound !== 'allow') || !stranger || !secret || !exit) return []
+  return [
+    {
+      state: 'warn',
+      text: `text of strangers (${stranger}) can make the agent send private data (${secret}) outside (${exit}), or change something`,
+      advice: 'Set "containment" in agent.yaml: after_untrusted and outbound to approve or refuse.',
+    },
+  ]
 }
 
 /** Resolves when no tool prepares data in the background any more. */

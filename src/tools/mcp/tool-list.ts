@@ -162,7 +162,7 @@ export class ToolList {
   }
 }
 
-/** What a tool means for containment. A server whose definitions a person accepts (`pin`) does not write the descriptions alone. */
+/** The marks of a tool of a server. With `pin`, a person has accepted the descriptions. */
 function marksOfServerTool({ closedWorld }: ServerTool, { name, config, ...spec }: ToolSpec): ToolMarks {
   const marks = marksOf(spec)
   const isDescribed = marks.trust === 'untrusted' && config['pin'] !== true
