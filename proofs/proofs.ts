@@ -1,4 +1,4 @@
-/** A program that tries to break a guarantee. It exits with 1 when it has found a fault. */
+/** A program that tries to break a guarantee. The exit code is 1 when the program has found a fault. */
 export interface Proof {
   name: string
   /** Path from the root of the repository. */

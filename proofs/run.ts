@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { formatReport, runProofs } from './run-proofs.ts'
 import { proofs, selectProofs } from './proofs.ts'
 
-/** Runs the proofs one after the other and prints one report. The exit code is 1 when a proof has failed. */
+/** Runs the proofs in turn and prints a common report. The exit code is 1 when a proof has failed. */
 const { values, positionals } = parseArgs({
   options: { scale: { type: 'string', default: '1' }, seed: { type: 'string', default: String(Date.now() % 1_000_000) } },
   allowPositionals: true,

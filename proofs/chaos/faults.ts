@@ -118,7 +118,7 @@ export async function makeFaults(scene: Scene, until: number): Promise<Map<strin
   return faultCounts
 }
 
-/** Injects one fault, and records its duration. `index`: the replica of a fault of one replica. */
+/** Injects a fault, and records the duration. `index`: the replica, for a fault of a single replica. */
 export async function injectFault(name: string, index: number | undefined, scene: Scene): Promise<void> {
   const replica = index === undefined ? undefined : scene.replicas[index]!.name
   await scene.history.record('faults', 'fault', { name, replica }, async () => {

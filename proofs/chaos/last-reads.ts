@@ -8,7 +8,10 @@ import { ofKind } from './history/operations.ts'
 /** Queries the database directly. */
 export type Query = (sql: string) => Promise<Record<string, unknown>[]>
 
-/** Runs that have lost two processes are executed one after the other, and some of them are long. Retention settles lost reservations every five minutes. */
+/**
+ * Runs that have lost two processes are executed in turn, and some of these runs are long. Retention settles lost reservations every
+ * five minutes.
+ */
 const settleMs = 360_000
 /** Concurrent reads. */
 const readers = 12

@@ -12,7 +12,7 @@ export async function countStates(files: readonly string[]): Promise<Map<string,
 /** A busy machine injects fewer than a fault in this time: the run counts as a shorter run. */
 const secondsPerFault = 4
 
-/** States that a chaos run of this length and with this number of faults must reach, but has not reached, as texts. */
+/** States that a chaos run of the given length and number of faults must reach, but has not reached, as texts. */
 export function findUnreached(counts: ReadonlyMap<string, number>, seconds: number, faultCount: number): string[] {
   const effectiveSeconds = Math.min(seconds, faultCount * secondsPerFault)
   return states

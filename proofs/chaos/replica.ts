@@ -20,7 +20,7 @@ export interface ReplicaOptions {
   /** Folder of `agent.yaml`, with a separate data directory for each replica. */
   folder: string
   environment: Record<string, string>
-  /** Checkout whose program runs until `upgrade`. Default: this one. */
+  /** Checkout whose program runs until `upgrade`. Default: the current checkout. */
   checkout?: string | undefined
 }
 

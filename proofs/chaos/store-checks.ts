@@ -18,8 +18,9 @@ export async function checkStore(query: Query, replicas: number): Promise<string
 }
 
 /**
- * Checks of what budgets have paid, at the end: no window is spent beyond its limit, nothing is reserved, and what is spent is what the model has
- * counted, with the full amounts of calls whose outcome no process knows. `limits`: the highest limit in USD that was set for a budget.
+ * Checks the payments of budgets, at the end: no window is spent beyond the limit, nothing is reserved, and the spent amounts equal the
+ * amounts that the model has counted, with the full amounts of calls with an unknown outcome. `limits`: the highest limit in USD that
+ * was set for a budget.
  */
 export async function checkBudgets(query: Query, costs: Costs, limits: ReadonlyMap<string, number>): Promise<string[]> {
   const { anomalies, expectNone } = createExpectations(query)
@@ -85,8 +86,8 @@ export async function checkSchedules(query: Query): Promise<string[]> {
 }
 
 /**
- * Checks of messages to runs: what was acknowledged is in its session once, and what was refused is not. Steering messages to a run keep their
- * order.
+ * Checks messages to runs: an acknowledged message is in the session once, and a refused message is not. Steering messages to a run
+ * stay in order.
  */
 export async function checkMessages(query: Query, history: readonly Operation[]): Promise<string[]> {
   const rows = await query("select content from messages where role = 'human' and content like 'steerer%-m%' order by session, idx")

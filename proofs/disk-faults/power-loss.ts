@@ -102,12 +102,12 @@ async function faultsOfImage(image: string, ledger: Ledger): Promise<string[]> {
 }
 
 /**
- * The writes of a log of `strace -f -y` that no sync of their file has covered. A sync covers the writes before its start. Only `pwrite64`, which
- * databases use: the other files are written, synced and renamed as a whole.
+ * The writes in a log of `strace -f -y` without a sync of the file. A sync covers the writes before the start of the sync. Only
+ * `pwrite64`, which databases use: all further files are written, synced and renamed as a whole.
  */
 export function unsyncedWrites(log: string): UnsyncedWrite[] {
   const unsynced = new Map<string, UnsyncedWrite[]>()
-  /** Syncs that have begun, by thread: the file, and the number of its writes at that time. */
+  /** Syncs that have begun, by thread: the file, and the number of writes to the file at the begin. */
   const begun = new Map<string, { file: string; count: number }>()
   const covered = ({ file, count }: { file: string; count: number }) => unsynced.get(file)?.splice(0, count)
   for (const line of log.split('\n')) {

@@ -10,9 +10,9 @@ import { attach, diskCalls, type DiskFault } from './trace.ts'
 import { verify } from './verify.ts'
 
 /**
- * Runs a fixed script against the service on its embedded database while one call of the operating system fails: the first, the second, and so
- * on. After each ten scripts the process is ended, started again without faults, and what it has is compared with what it acknowledged. The
- * exit code is 1 when something was lost, or an error was unclear.
+ * Runs a fixed script against the service on the embedded database while a call of the operating system fails: the first, the second,
+ * and so on. After each ten scripts the process is ended and started again without faults, and the stored data are compared with the
+ * acknowledged data. The exit code is 1 when data were lost, or an error was unclear.
  */
 const { values: options } = parseArgs({
   options: {

@@ -1,6 +1,6 @@
 import type { Client, Reply } from '../../test/fixtures/service-client.ts'
 
-/** What the service has acknowledged, or may have stored: what must, and what may be found afterwards. */
+/** Data that the service has acknowledged and must have, and data that the service may have stored. */
 export interface Ledger {
   chats: Chat[]
   uploads: { id: string; text: string }[]
@@ -63,7 +63,7 @@ export async function runChats(client: Client, name: string, ledger: Ledger): Pr
   await twice(ledger, () => upload(client, name, ledger))
 }
 
-/** One chat, or for a file its order and the yes that the embedded model asks for, in a session of their own. */
+/** A new session with one chat, or for a file with the order and the yes that the embedded model asks for. */
 function newChats(name: string, index: number): Chat[] {
   const mode = modes[index % modes.length]!
   const ids = { requestId: `${name}-${index}`, sessionId: `${name}-s${index % 3}`, mode, isAcknowledged: false }

@@ -15,7 +15,7 @@ export interface DiskFault {
 
 /** A running `strace` of a process. */
 export interface Trace {
-  /** Ends the trace; the process runs on. Resolves with the calls that were seen, and with those that failed on purpose. */
+  /** Ends the trace; the process runs on. Resolves with the seen calls, and with the calls that failed on purpose. */
   end(): Promise<{ calls: string[]; injected: string[] }>
 }
 

@@ -10,7 +10,7 @@ interface Message {
 /** Time in which accepted runs must end after a start. */
 const settleMs = 60_000
 
-/** Compares what the service has with what it acknowledged. Returns the differences in words. */
+/** Compares the stored data of the service with the acknowledged data. Returns the differences in words. */
 export async function verify(client: Client, { chats, uploads, descriptions }: Ledger): Promise<string[]> {
   const wrong: string[] = []
   await settled(client, wrong)
@@ -48,7 +48,7 @@ async function settled(client: Client, wrong: string[]): Promise<void> {
   }
 }
 
-/** An acknowledged chat is there once, with its answer; any other at most once. An accepted async chat has ended with its answer. */
+/** An acknowledged chat is there once, with the answer; any further chat at most once. An accepted async chat has ended with an answer. */
 function faultsOf({ question, answer, isAcknowledged }: Chat, messages: readonly Message[]): string[] {
   const places = messages.flatMap(({ role, content }, index) => (role === 'human' && content === question ? [index] : []))
   if (places.length > 1) return ['a message is there twice']
@@ -72,5 +72,5 @@ async function hasFile(client: Client, { requestId, file }: Chat): Promise<boole
   return (await client.request('GET', pathname + search)).text.includes(file!)
 }
 
-/** What an answer says when its tool failed, or was cut off in its work. */
+/** The text of an answer whose tool failed or was cut off. */
 const honestFailure = /could not be kept|outcome of this call is unknown/

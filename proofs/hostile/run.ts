@@ -132,7 +132,7 @@ async function prepare(operations: readonly DocumentedOperation[], surroundings:
   return all
 }
 
-/** The agent must stay as it is, so that its chats go on: a change of the configuration is checked only. */
+/** The agent must stay unchanged, so that the chats go on: a change of the configuration is checked only. */
 function withoutEffect(request: ServiceRequest): ServiceRequest {
   if (!request.template.startsWith('/core/v1/agent/config') || request.method === 'GET') return request
   const query = request.query.filter(([name]) => name !== 'validate_only')

@@ -6,7 +6,7 @@ export type Random = () => number
 
 type Spoiler = (request: ServiceRequest, random: Random) => ServiceRequest | undefined
 
-/** Returns the request with one or two of its parts spoiled; rarely unchanged, so that valid requests run between bad ones. */
+/** Returns the request with one or two spoiled parts; rarely unchanged, so that valid requests run between bad requests. */
 export function spoil(request: ServiceRequest, random: Random): ServiceRequest {
   let spoiled = request
   const times = random() < 0.05 ? 0 : random() < 0.75 ? 1 : 2

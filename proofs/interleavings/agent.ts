@@ -70,7 +70,7 @@ function toolsOf(tools: readonly Tool[]): Agent['tools'] {
   return { ...base.tools, list: () => tools.map((tool) => ({ ...tool, status: 'ready' as const, schema: {}, tool })) }
 }
 
-/** Calls the tool that the question names, once, and answers in two pieces. Counts what each call costs, also of calls that are cut off. */
+/** Calls the tool that the question names, once, and answers in two pieces. Counts the cost of each call, also of interrupted calls. */
 function createModel({ point, budget, beginModelCall, onCounted }: AgentPorts): Model {
   const count = (tokens: number) => onCounted(tokens * (budget?.price ?? 0))
   async function answer({ messages, options }: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {

@@ -4,7 +4,10 @@ import type { World } from './world.ts'
 /** Steps after which the outcome of a call may be unknown, so that its reservation is settled in full. */
 const faults: ReadonlySet<Step['kind']> = new Set(['kill', 'stop', 'stall', 'deafen', 'fail'])
 
-/** Checks, when every run has ended, that each reservation was settled, and that what is spent is what the model has counted. */
+/**
+ * Checks, when every run has ended, that each reservation was settled, and that the spent amounts are the amounts that the model has
+ * counted.
+ */
 export async function checkBudgets({ store: { budgets }, audit, counted }: World, steps: readonly Step[]): Promise<void> {
   for (const fault of budgets.faults) audit.fault(fault)
   const isQuiet = !steps.some(({ kind }) => faults.has(kind))

@@ -31,7 +31,7 @@ export function checkEnd({ store, audit }: World, clients: Clients): void {
   for (const reader of clients.readers) checkReader(reader, audit)
 }
 
-/** A message that was acknowledged is in its session once, and behind the messages of its kind that were acknowledged before. */
+/** An acknowledged message is in the session of the run once, and behind messages of the same kind with an earlier acknowledgement. */
 function checkMessages(store: World['store'], audit: World['audit'], { messages }: Clients): void {
   for (const { requestId, text, mode, position } of messages) {
     const row = store.rowOf(requestId)

@@ -44,14 +44,14 @@ const caller: Principal = {
   expiresAt: Infinity,
 }
 
-/** The clients of a schedule: they send what the steps of the plan say, and remember what was answered. */
+/** The clients of a schedule: clients send the steps of the plan, and remember the answers. */
 export class Clients {
   readonly readers: Reader[] = []
   /** Request ids of async chats that were accepted. */
   readonly accepted = new Set<string>()
   /** Request ids of runs whose cancellation was answered without an error. */
   readonly cancelled = new Set<string>()
-  /** Messages to runs that were acknowledged, in order, by the run that they were sent to. */
+  /** Acknowledged messages to runs, in order, by the addressed run. */
   readonly messages: { requestId: string; text: string; mode: 'steer' | 'follow_up'; position: number }[] = []
   private messageCount = 0
   private readonly world: World
@@ -71,7 +71,7 @@ export class Clients {
     return this.requests.every(({ process, isAnswered }) => isAnswered || !process.isAlive)
   }
 
-  /** True where there is what the step is about: a call that waits for a decision, or a tool that is being executed. */
+  /** True where the subject of the step exists: a call that waits for a decision, or a tool in execution. */
   isReadyFor(step: Step): boolean {
     if (step.kind === 'decide') return this.waiting.length > 0
     return step.kind !== 'kill' || step.during === 'anything' || this.placeWithTool >= 0

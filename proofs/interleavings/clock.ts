@@ -82,8 +82,8 @@ function fire(timer: SimulatedTimer): void {
 type Callback = (...args: unknown[]) => void
 
 /**
- * Gives simulated processes the simulated time: replaces the global timers, `performance.now` and `Math.random` for the code of actors, and
- * leaves them as they are for all other code. Returns a function that restores the globals.
+ * Gives simulated processes the simulated time: replaces the global timers, `performance.now` and `Math.random` for the code of actors,
+ * and changes nothing for all further code. Returns a function that restores the globals.
  */
 export function installClock(random: () => number): () => void {
   const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate } = globalThis
@@ -136,7 +136,10 @@ export function installClock(random: () => number): () => void {
   }
 }
 
-/** Node keeps a combined signal as long as it has listeners, and with it the code of processes that have died while they listened. */
+/**
+ * Node keeps a combined signal while the signal has listeners, and with the signal the code of processes that have died while
+ * listening.
+ */
 function release(signal: AbortSignal): void {
   for (const listener of getEventListeners(signal, 'abort')) signal.removeEventListener('abort', listener as () => void)
 }

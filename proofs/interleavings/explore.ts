@@ -32,7 +32,7 @@ export interface ExploreOptions {
   maxShrinks?: number
 }
 
-/** Executes schedules until one breaks an invariant, and shrinks that one. The same seed makes the same schedules. */
+/** Executes schedules until a schedule breaks an invariant, and shrinks the found schedule. The same seed makes the same schedules. */
 export async function explore({ schedules, seed, createStore, budgets = 'half', maxShrinks = 2000 }: ExploreOptions): Promise<Exploration> {
   const exploration: Exploration = { schedules: 0, tasks: 0, states: new Map(), counterexample: undefined }
   const { states } = exploration

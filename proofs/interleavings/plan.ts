@@ -17,7 +17,10 @@ export type Step =
 /** `plain`: answered at once. `write`: calls a tool that changes something. `approve`: the same tool, after an approval. */
 export type Question = 'plain' | 'write' | 'approve'
 
-/** One schedule: the steps, which begin in this order, and which of the waiting tasks is executed next, as a number modulo their count. */
+/**
+ * One schedule: the steps, in the order of begin, and the index of the waiting task that is executed next, modulo the number of waiting
+ * tasks.
+ */
 export interface Plan {
   steps: Step[]
   /** After the last pick the tasks are executed in the order of their arrival. */

@@ -22,7 +22,7 @@ export class SimulatedProcess implements Actor {
   isAlive = true
   /** Messages from the bus that this process will not get. */
   deafTo = 0
-  /** The call of the database that will fail: after this many calls, before or after it is stored. */
+  /** The call of the database that will fail: `after` calls later, before or after the write is stored. */
   failure: { after: number; isStored: boolean } | undefined
   /** Number of tools that are being executed. */
   runningTools = 0

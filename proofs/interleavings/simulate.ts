@@ -17,7 +17,7 @@ export interface Outcome {
   labels: string[]
 }
 
-/** A schedule that needs more tasks than this does not end. The longest ones end within a third of it. */
+/** A schedule that needs more tasks does not end. The longest schedules end within a third of the number. */
 const maxTasks = 6000
 
 /** Executes one schedule. `createStore` makes the database; the tests of the invariants give one with a fault. */
@@ -44,10 +44,10 @@ export async function simulate({ steps, ...plan }: Plan, createStore = () => new
   }
 }
 
-/** A step waits this many times for what it is about. */
+/** Number of times that a step waits for the subject of the step. */
 const maxLooks = 15
 
-/** Lets the steps begin one after the other, when the schedule says so. Returns the steps that have not begun. */
+/** Lets the steps begin in turn, when the schedule says so. Returns the steps that have not begun. */
 function begin(world: World, clients: Clients, steps: readonly Plan['steps'][number][]): Plan['steps'] {
   const rest = [...steps]
   const beginNext = (looks: number) => {

@@ -72,7 +72,7 @@ export class World {
     for (const process of this.processes) if (process.isAlive) void process.lookForJobs()
   }
 
-  /** Kills a process: nothing that it waits for goes on. Its lease runs out later, and another process starts in its place. */
+  /** Kills a process: no wait of the process goes on. The lease runs out later, and a new process starts in place of the old process. */
   kill(place: number): void {
     const process = this.processes[place]!
     if (!process.isAlive) return
@@ -81,7 +81,7 @@ export class World {
     this.replace(place)
   }
 
-  /** Ends a process as a deployment does: it hands its runs over, and gives up its lease. */
+  /** Ends a process as a deployment does: the process hands over the runs, and gives up the lease. */
   async stop(place: number): Promise<void> {
     const process = this.processes[place]!
     await process.runs.drain(1000)

@@ -39,8 +39,8 @@ const limits = { reconnect_grace: 1 }
 const patienceMs = 400_000
 
 /**
- * Kills a service again and again while the model holds requests back, and compares what the budgets have paid with what the model has counted
- * and with what was reserved for the calls that were cut off. `scope` removes what was made.
+ * Kills a service again and again while the model holds requests back, and compares the payments of the budgets with the amounts that
+ * the model has counted and the amounts reserved for interrupted calls. `scope` removes the created data.
  */
 export async function killBetweenRequestAndReply(scope: Pick<TestContext, 'after'>, options: KillOptions): Promise<KillReport> {
   const { kills, chats, random, onKill } = options
@@ -93,7 +93,10 @@ export async function killBetweenRequestAndReply(scope: Pick<TestContext, 'after
   return { ...report, ...sums, faults }
 }
 
-/** Sends a chat of one of four kinds that the model holds, at its first call or behind a tool call. Resolves when its client is answered or cut off. */
+/**
+ * Sends a chat of one of four kinds. The model holds the chat at the first call or behind a tool call. Resolves when the client is
+ * answered or cut off.
+ */
 async function ask({ client }: RunningService, id: string, n: number, random: () => number): Promise<unknown> {
   const text = `${id} ${random() < 0.3 ? 'tool' : 'plain'}`
   const headers = { 'request-id': id, 'session-id': id }

@@ -4,8 +4,8 @@ import { databases } from './databases.ts'
 import { killBetweenRequestAndReply, type KillReport } from './kills.ts'
 
 /**
- * Kills a service with budgets between the requests and the replies of its model, many times, on each database. The exit code is 1 when what was
- * spent is not what the model has counted and what was reserved for the calls that were cut off.
+ * Kills a service with budgets between the requests and the replies of the model, many times, on each database. The exit code is 1 when
+ * the spent amounts differ from the amounts that the model has counted and the amounts reserved for interrupted calls.
  */
 const { values: options } = parseArgs({
   options: {

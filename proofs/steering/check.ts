@@ -67,7 +67,7 @@ interface Listed {
   delivered_to: string
 }
 
-/** The log of the run has the message once; the log of a run that it begins has it as the question. */
+/** The log of the run has the message once; a run that begins with the message has the message as the question. */
 async function checkEvents({ id, text, deliveredTo }: SentMessage, client: () => Client): Promise<string[]> {
   const run = (await client().run(deliveredTo!)).body
   const events = await (await client().follow(deliveredTo!)).rest().catch(() => [])

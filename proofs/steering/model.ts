@@ -10,8 +10,8 @@ interface WireMessage {
 }
 
 /**
- * A model that takes some time, and checks each request: every tool call has its result directly behind it. The words `tool` and `ask` in the
- * last message of a person make a call of the tool `slow`, and one that waits for an approval.
+ * A model that takes some time, and checks each request: every tool call has a result directly behind the call. The word `tool` in the
+ * last message of a person makes a call of the tool `slow`, and `ask` makes a call that waits for an approval.
  */
 export async function startSlowModel(scope: Pick<TestContext, 'after'>, random: () => number) {
   const state = { requests: 0, faults: [] as string[] }

@@ -19,7 +19,7 @@ export interface SteerOptions {
 }
 
 export interface SteerReport {
-  /** Messages that were acknowledged, those that reached their run, and those that began another run. */
+  /** Counts of messages: acknowledged, delivered to the addressed run, and answered by a new run. */
   accepted: number
   delivered: number
   continued: number
@@ -37,8 +37,8 @@ const slowTool = `export default {
 const parallel = 16
 
 /**
- * Sends messages to runs at random moments, while the service is killed again and again, and then looks for each message that was acknowledged:
- * it is in its session once, and in order, whether its run has read it or the next run answers it.
+ * Sends messages to runs at random moments, while the service is killed again and again. Then looks for each acknowledged message: the
+ * message is in the session once, and in order, whether the run has read the message or the next run answers.
  */
 export async function steerWhileKilling(scope: Pick<TestContext, 'after'>, options: SteerOptions): Promise<SteerReport> {
   const { runs, kills, random } = options

@@ -2,7 +2,10 @@ import type { Operation } from '../history/operations.ts'
 
 /** Errors that the clients themselves caused: by leaving, and by cancelling the run. */
 const ownErrors: ReadonlySet<string | undefined> = new Set(['Left', 'Cancelled'])
-/** Operations without the load balancer: they are sent to a process that may be restarting, or record what the service asked for. */
+/**
+ * Operations without the load balancer: the operations go to a process that may be restarting, or record the calls that the service has
+ * made.
+ */
 const directKinds: ReadonlySet<string> = new Set(['use key', 'model call', 'fault'])
 
 /** Operations that failed although processes were only restarted one at a time, as texts. */

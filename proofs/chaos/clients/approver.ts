@@ -3,7 +3,7 @@ import { follow, sendChat, type NewChat } from './chat.ts'
 import { readRun } from './reads.ts'
 import { send, untilKnown, type Load } from './service.ts'
 
-/** Runs that have lost two processes are executed one after the other. */
+/** Runs that have lost two processes are executed in turn. */
 const patienceMs = 300_000
 
 /** Decides on a call or cancels the run, and waits for the end. `waits`: the id of the call; undefined for an asynchronous chat. */

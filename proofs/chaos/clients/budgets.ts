@@ -32,7 +32,7 @@ export async function pause(client: string, load: Load, administrator: Caller): 
   }
 }
 
-/** Raises the limit of the spender some seconds after its budget is used up. No other client changes these limits. */
+/** Raises the limit of the spender some seconds after the budget is used up. No further client changes limits. */
 export async function raiseLimits(client: string, { caller, random, isActive }: Load): Promise<void> {
   const budget = 'spenders'
   while (isActive()) {
@@ -84,7 +84,7 @@ async function complete(client: string, { caller }: Load): Promise<void> {
   })
 }
 
-/** Runs that have lost two processes are executed one after the other. */
+/** Runs that have lost two processes are executed in turn. */
 const patienceMs = 300_000
 const unended = ['pending', 'running', 'interrupted']
 

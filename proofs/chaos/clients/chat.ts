@@ -82,8 +82,8 @@ export function toJsonAnswer(reply: Reply): Answer<'chat'> {
 }
 
 /**
- * A run that a budget has refused in the middle, before its first text, is stored; a run that was refused at its begin is not. A repeat that is refused
- * in the middle removes the events of the attempt before.
+ * A run that a budget has refused in the middle, before the first text, is stored; a run that was refused at the begin is not. A repeat
+ * with a refusal in the middle removes the events of the attempt before.
  */
 function withDoubt<K extends Kind>(answer: Answer<K>): Answer<K> {
   return answer.error === 'BudgetExceeded' ? { ...answer, result: 'unknown' } : answer

@@ -8,7 +8,7 @@ import { send, toAnswer, toSeen, untilKnown, type Load } from './service.ts'
 /** Longer than `limits.reconnect_grace`, after which a run without its client is cancelled. */
 const longestAwayMs = 4000
 
-/** Leaves its chats in the middle, and sends them again sooner or later. Deletes some sessions while their runs are executed. */
+/** Leaves chats in the middle, and sends the chats again sooner or later. Deletes some sessions with runs in execution. */
 export async function leave(client: string, load: Load): Promise<void> {
   for (let n = 0; load.isActive(); n++) {
     const session = `own-${client}-${n}`

@@ -6,7 +6,7 @@ import type { Load } from './service.ts'
 /** Chats of one client in a session before the next session. */
 const chatsPerSession = 6
 
-/** Sends chats into a session that the clients of a group use at the same time: slow ones, the same one twice, and some that are cancelled at once. */
+/** Sends chats into a session that the clients of a group share: slow chats, repeated chats, and some chats that are cancelled at once. */
 export async function rush(client: string, group: number, load: Load): Promise<void> {
   const { random } = load
   for (let n = 0; load.isActive(); n++) {
