@@ -7,7 +7,7 @@ import { isObject, fieldsOf } from '../json/shape.ts'
  */
 export type Decider = NonNullable<ToolCall['approval']>
 
-/** Who decides on what a run waits for. `budget`: no call, but a limit that somebody with the permission may raise. */
+/** The decider of a waiting run. `budget`: no call, but a limit that a caller with the permission may raise. */
 export type WaitsFor = Decider | 'budget'
 
 /** A tool call waiting for a decision, or a budget that is used up. */

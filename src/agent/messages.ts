@@ -103,8 +103,8 @@ export interface AssistantMessage {
   reasoning?: string
   toolCalls: ToolCall[]
   /**
-   * Data that the provider wants back unchanged in later requests, such as signed reasoning. Read only by the adapter
-   * that made it, and sent only to the model that made it. Stored with the session.
+   * Data such as signed reasoning, which the provider wants back unchanged in later requests. Only the adapter that made the data reads
+   * them, and only the model that made them gets them. Stored with the session.
    */
   vendor?: { provider: string; model?: string; data: JsonValue }
   /** What the provider names as sources of the text. Kept within the run, for the citations of its answer. */

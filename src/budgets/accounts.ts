@@ -64,8 +64,8 @@ function matches(budget: Budget, payer: Payer): boolean {
 }
 
 /**
- * True for a budget that counts calls of these callers, of some operation at least. A call whose roles are unknown counts: a limit that a call
- * could pass by namelessness would be none.
+ * True for a budget that counts calls of these callers, for some operation at least. A call with unknown roles counts, so that
+ * missing roles are no way around a limit.
  */
 export function isFor({ match = {} }: Budget, { tenant, roles }: Pick<Payer, 'tenant' | 'roles'>): boolean {
   const { tenants, roles: wanted } = match

@@ -94,7 +94,7 @@ export interface Settlement {
   /** The id of the reservation. */
   id: string
   cost: Amount
-  /** The reservation, where the process has it: a store need not read what it removes. */
+  /** The copy of the reservation in the process, if any: a store with the copy need not read the row before the removal. */
   held?: Pick<Reservation, 'accounts' | 'amount'>
 }
 

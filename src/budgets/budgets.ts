@@ -17,8 +17,8 @@ type Helpers = Pick<AgentParts, 'small' | 'embedder'>
 /** The budgets of the service. Call none of these for an agent without `budgets`. */
 export interface Budgets {
   /**
-   * The meter of a run under a fence; of work outside of runs with the fence 0, whose attempts are settled one by one. `held`: what the begin of
-   * the run has held for its first call.
+   * The meter of a run under a fence. Work outside of runs has the fence 0, and each attempt is settled alone. `held`: the amount that
+   * the begin of the run has held for the first call.
    */
   open(payer: Payer & { fence: number }, agent: Priced, held?: HeldAhead): Meter
   /** Why a new run may not begin: a budget cannot pay a short answer to `question`. A promise where the database has to be asked. */
@@ -141,7 +141,7 @@ export function createBudgets({ store, now, onFault, ...deps }: BudgetsOptions):
   }
 }
 
-/** Settles one by one. What failed without a database is repeated by the next settlement of the tenant. */
+/** Settles each reservation alone. The next settlement of the tenant repeats a settlement that failed without a database. */
 function createRetriedSettle({ settle }: Pick<BudgetStore, 'settle'>, onFault: BudgetsOptions['onFault']) {
   const unpaid = new Map<string, Settlement[]>()
   return async (tenant: string, settlement: Settlement): Promise<void> => {

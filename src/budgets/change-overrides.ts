@@ -7,7 +7,7 @@ import { serviceSubject } from './budget.ts'
 import type { OverrideRules, OverrideStore } from './overrides.ts'
 import { type BudgetView, type ListedWindow, toBudgetView } from './windows-list.ts'
 
-/** Whose window a request names: the subject as `GET /core/v1/budgets` shows it, or with its owner behind. */
+/** The window that a request names. `subject`: as `GET /core/v1/budgets` shows the subject, with or without the owner behind. */
 interface Target {
   name: string
   subject: string | undefined

@@ -92,7 +92,7 @@ export function amountOf(usage: Pick<ModelUsage, 'input' | 'output'> & Partial<M
   return { nanoUsd: Math.ceil(Number((usd * nanoPerUsd).toPrecision(15))), tokens: input + output }
 }
 
-/** The most that a call with these tokens may cost: its input may be written to the cache of the provider, where that costs more. */
+/** The greatest cost of a call with these tokens: the provider may write the input to the cache, at a higher price. */
 export function mostOf(input: number, output: number, prices: ModelPrices | undefined): Amount {
   const plain = amountOf({ input, output }, prices)
   const written = amountOf({ input, output, cacheWrite: input }, prices)

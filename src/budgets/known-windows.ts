@@ -9,7 +9,7 @@ const freshMs = 1000
 const maxKnown = 10_000
 /** A window with so much of its limit left admits a run without a question to the database: the run's first call asks anyhow. */
 const ampleShare = 0.1
-/** The largest part of what is left that the begin of a run holds: runs that begin together leave enough to each other. */
+/** The largest part of the rest of a limit that the begin of a run holds, so that runs that begin together leave enough to each run. */
 const aheadShare = 0.05
 
 const units = ['nanoUsd', 'tokens'] as const

@@ -21,7 +21,7 @@ import { reachState } from '../states.ts'
 /** A shorter answer is not worth its input. */
 export const leastOutput = 256
 
-/** The longest answer that a caller may wish for, unless agent.yaml has a longer one: a single call must not hold the budget of all others. */
+/** The longest answer that a caller may wish for, unless agent.yaml has a longer answer: a single call must not hold the whole budget. */
 const mostOutput = 131_072
 
 /** Attempts to hold an amount while other calls take what was left. */
@@ -43,7 +43,7 @@ export interface MeterDeps {
   newId(): string
   /** Receives the states of windows, as each reservation shows them. */
   keep(accounts: readonly Account[], states: readonly AccountState[]): void
-  /** Replaces what is held for an attempt by its cost, in the states that are kept. */
+  /** Replaces the held amount of an attempt by the cost, in the stored states. */
   keepCost(held: Held, cost: Amount): void
   /** The newest state of a window that was kept. */
   find(account: Account): AccountState | undefined
@@ -167,7 +167,7 @@ export class Meter implements ModelMeter {
     this.unsettled = this.unsettled.filter((settlement) => !settlements.includes(settlement))
   }
 
-  /** Vectors may arrive after the end of the run that asked for them, so their attempts are settled on their own. */
+  /** Vectors may arrive after the end of their run, so attempts for vectors are settled alone. */
   async holdTexts({ name, place }: Pick<Model, 'name' | 'place'>, texts: readonly string[]): Promise<PaidTexts> {
     const prices = this.plan.findPrices(name, place)
     const amount = amountOf({ input: textTokens(texts), output: 0 }, prices)
@@ -230,7 +230,7 @@ export class Meter implements ModelMeter {
     return parts.filter((part) => part !== false).join(', ') || undefined
   }
 
-  /** Attempts that are over hold more than they did cost, until the next commit of the run settles them. */
+  /** Ended attempts hold more than the cost until the next commit of the run settles the attempts. */
   private async settleNow(): Promise<void> {
     const settlements = this.due()
     await this.deps.store.settle(this.payer.tenant, settlements)

@@ -12,7 +12,7 @@ export type OverrideChange = (state: AccountState, now: number) => Override | un
 export interface OverrideStore extends Pick<BudgetStore, 'look'> {
   /** Epoch milliseconds of the database. */
   now(): Promise<number>
-  /** Changes the override of a window in one transaction, also of a window that nobody has entered. */
+  /** Changes the override of a window in one transaction, also of a window without a row. */
   override(tenant: string, account: Account, change: OverrideChange): Promise<AccountState>
 }
 

@@ -97,7 +97,10 @@ export interface ScheduleStore {
    * where the schedule has changed since it was read, another process fires it now, or `decide` returns undefined.
    */
   fire(schedule: Schedule, decide: (state: FireState) => Firing | undefined): Promise<Firing | undefined>
-  /** The schedule is due again after `waitMs`, unless it has changed since it was read, so that others are due before. */
+  /**
+   * The schedule is due again after `waitMs`, so that the rest of the due schedules comes first. A schedule that has changed since the
+   * read stays unchanged.
+   */
   postpone(schedule: Schedule, waitMs: number): Promise<void>
   /** Callers of identity providers with active schedules. */
   providerOwners(): Promise<Owner[]>

@@ -55,7 +55,10 @@ export interface Page<Row> {
   hasMore: boolean
 }
 
-/** Schedules of callers. Those of another caller are not found, except by administrators of the tenant, who read, pause and end them. */
+/**
+ * Schedules of callers. Schedules of another caller are found only by administrators of the tenant, with the right to read, pause and
+ * end schedules.
+ */
 export interface Schedules {
   create(caller: Principal, request: NewScheduleRequest): Promise<ReadSchedule>
   list(caller: Principal, page: PageQuery): Promise<Page<ReadSchedule>>

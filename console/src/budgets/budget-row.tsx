@@ -14,7 +14,7 @@ interface BudgetRowProps {
   onRestore: () => void
 }
 
-/** A window of a budget: for whom, its bars, its end, its override, and the buttons to change the limit. */
+/** A window of a budget: subject, bars, end, override, and the buttons to change the limit. */
 export function BudgetRow({ budget, onChange, onRestore }: BudgetRowProps) {
   const mayWrite = useMay()('budgets.write')
   const { name, scope, window, limit, override, resets_at: resetsAt, on_exceeded: onExceeded, timezone } = budget

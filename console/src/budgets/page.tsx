@@ -14,7 +14,7 @@ import { LimitDialog } from './limit-dialog.tsx'
 import { filterNames, idOf, useBudgets, useRestoreLimit, type Budget, type BudgetFilters } from './queries.ts'
 import { scopeLabels, subjectOf } from './scopes.ts'
 
-/** Budgets that the caller may see: what is spent and reserved of each limit, when it is whole again, and who has changed it. */
+/** Budgets that the caller may see: the spent and the reserved part of each limit, the time of the reset, and the author of a change. */
 export function BudgetsPage() {
   const [filters, setFilter] = useFilters(filterNames)
   const budgets = useBudgets(filters)

@@ -9,7 +9,7 @@ export const scopeLabels = {
   service: 'The service',
 } as const
 
-/** Who or what has the limit: a text, and a longer one for the title. */
+/** The subject of the limit: a text, and a longer text for the title. */
 export function subjectOf({ scope, subject, sub, issuer }: Budget): { text: string; title: string } {
   const caller = sub === undefined ? '' : ` of ${sub}`
   const title = issuer === undefined ? subject : `${sub} (${issuer})`
@@ -25,7 +25,7 @@ export function subjectOf({ scope, subject, sub, issuer }: Budget): { text: stri
   }
 }
 
-/** What names the window for a change of its limit: ids of runs and sessions are unique among those of a caller. */
+/** The name of the window for a change of the limit: ids of runs and sessions are unique within a caller. */
 export function subjectKeyOf({ scope, subject, sub, issuer }: Budget): string {
   return (scope === 'run' || scope === 'session') && sub !== undefined ? `${subject} ${issuer} ${sub}` : subject
 }

@@ -30,13 +30,16 @@ export interface SentMessage extends Omit<WaitingMessage, 'rank'> {
   createdAt: number
   /** Epoch milliseconds; undefined while the message waits. */
   deliveredAt: number | undefined
-  /** The run that delivers the message: another one than the message was sent to when that one has ended before. */
+  /** The run that delivers the message. Differs from the addressed run when the addressed run has ended before. */
   deliveredTo: string
 }
 
 export const messageLimits = { open: 10, characters: 16_000 } as const
 
-/** The request of the run that answers an undelivered message of another run: with the rights and wishes of that run, without what came with its question. */
+/**
+ * The request of the run that answers an undelivered message of an earlier run: with the rights and wishes of the earlier run, without
+ * the attachments of the earlier question.
+ */
 export function nextRequest(earlier: ChatRequest, text: string): ChatRequest {
   const { filters, headers, roles, retain, instructions, clientTools, modelOptions, responseSchema } = earlier
   const { hasCallback, callbackLinks, reportsInterruptions } = earlier

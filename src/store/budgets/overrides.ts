@@ -4,7 +4,7 @@ import { query, type Connection, type Database } from '../database.ts'
 import { clockOf } from '../leases/processes.ts'
 import { toColumns, toState, whereWindow } from './windows.ts'
 
-/** Changes the override of a window as a part of a unit of work of the tenant; a window that nobody has entered gets its row. */
+/** Changes the override of a window as a part of a unit of work of the tenant. A window without a row gets a row. */
 export type ChangeOverride = (connection: Connection, tenant: string, account: Account, change: OverrideChange) => Promise<AccountState>
 
 export function createChangeOverride(database: Pick<Database, 'db' | 'isShared'>): ChangeOverride {

@@ -14,8 +14,8 @@ export function isUnpaid(error: unknown): boolean {
 }
 
 /**
- * Holds amounts on a server, each on all of its windows or on none. Reservations that arrive while others are being stored share one statement.
- * Where a window cannot pay all of them, each is stored alone.
+ * Holds amounts on a server, each on all of the amount's windows or on none. Reservations that arrive during a statement share the next
+ * statement. Where a window cannot pay a whole group, each reservation is stored alone.
  */
 export function holdOnServer({ forTenant }: Pick<Database, 'forTenant'>): Hold {
   const store = async (tenant: string, rows: string) =>

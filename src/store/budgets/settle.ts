@@ -13,7 +13,10 @@ interface Closing {
   costs: readonly Settlement[]
 }
 
-/** Settles reservations as a part of a unit of work, and resolves to their number. One that was settled before is not there any more, and does not count. */
+/**
+ * Settles reservations as a part of a unit of work, and resolves to the number of settled reservations. A reservation that was settled
+ * before is gone, and does not count.
+ */
 export type Settle = (connection: Connection, closing: Closing) => Promise<number>
 
 /** The reservations of these attempts. */
@@ -58,8 +61,8 @@ const isSame = `budget_windows.tenant = settled.window_tenant and budget_windows
   and budget_windows.subject = settled.subject and budget_windows.window_start = settled.window_start`
 
 /**
- * The steps of a statement on a server that settle the reservations of `closed`. The windows are locked in the order of their keys before they
- * are changed, and when `isReady` is true: transactions that lock other rows too lock the windows last.
+ * The steps of a statement on a server that settle the reservations of `closed`. The windows are locked in the order of the keys before
+ * the change, and when `isReady` is true: transactions that also lock further rows lock the windows last.
  */
 function stepsOn({ isReady = 'true' } = {}) {
   return {

@@ -11,7 +11,7 @@ const sumColumns = Object.keys(none) as (keyof WindowSums)[]
 const windowKey = ['tenant', 'budget', 'subject', 'window_start'] as const
 const windowColumns = [...windowKey, 'scope', 'usd_limit', 'tokens_limit'] as const
 
-/** A window in the open transaction: all chats that begin and end in one commit read and change its row once. */
+/** A window in the open transaction: chats that begin and end in one commit share a single read and a single change of the row. */
 export class OpenWindow {
   /** What the row in the database does not have yet. */
   private readonly added: WindowSums = { ...none }
@@ -27,7 +27,7 @@ export class OpenWindow {
     this.statements = statements
   }
 
-  /** The row, with the changes of this transaction; undefined for a window that nobody has entered. */
+  /** The row, with the changes of the transaction; undefined for a window without a row. */
   find(): BudgetStateRow | undefined {
     if (!this.row && (this.row = this.statements.find(this.connection, this.key)[0])) increase(this.row, this.added)
     return this.row

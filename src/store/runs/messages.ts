@@ -161,8 +161,8 @@ export function messageMoves({ db }: Database, statements: RunStatements, { inse
   }
 
   /**
-   * Stores the run that answers the undelivered messages of a run that has ended: the first message is its question, the others wait for it. The
-   * run is next in the queue of the session. Its request id is the id of the first message.
+   * Stores the run that answers the undelivered messages of an ended run: the first message is the question, further messages wait for
+   * the new run. The run is next in the queue of the session. The request id is the id of the first message.
    */
   async function continueWith(connection: Connection, ended: RunRow, request: ChatRequest, now: number): Promise<void> {
     const { tenant, owner } = ended

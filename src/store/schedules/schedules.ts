@@ -165,7 +165,10 @@ function createDue({ db, all, forTenant }: Database, clock: ScheduleClock): Pick
     return rows.map(toSchedule).sort((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0))
   }
 
-  /** Schedules whose waiting occurrence cannot start yet are left out, or come last: any number of them delays no other schedule. */
+  /**
+   * Schedules with a waiting occurrence that cannot start yet are left out, or come last: any number of such schedules delays no ready
+   * schedule.
+   */
   async function readReady(now: number, limit: number): Promise<ReadSchedule[]> {
     const isBlocked = sql<boolean>`(queued_for is not null and coalesce(runs.status, '') in (${sql.join(busyStatuses)}))`
     const due = withLastStatus(db)

@@ -302,7 +302,7 @@ function sendSchedule(answer: FastifyReply, schedule: ReadSchedule) {
   return answer.send(toView(schedule, principalOf(answer.request)))
 }
 
-/** Administrators read of the schedules of others when they fire, not what they ask. */
+/** Administrators read the times of other callers' schedules, but not the questions. */
 function toView(schedule: ReadSchedule, caller: Principal): Type.Static<typeof Schedule> {
   const { id, last, status, pauseReason, nextAt, createdAt, updatedAt, lastStatus } = schedule
   return {
