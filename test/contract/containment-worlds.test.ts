@@ -197,3 +197,56 @@ test('Containment: a memory that a tool of strangers has taught holds the calls 
   assert.deepEqual(tuesday.body.approval_required.calls[0].sources, [{ tool: 'memory', tool_call_id: null }])
   assert.deepEqual(refunds, [])
 })
+
+test('Containment: an upload of the caller, and what a sub-agent has read, hold the calls of the run', async (t) => {
+  const site = await startSite(t)
+  const service = await startContained(t, { after_untrusted: 'refuse' }, { tools: strangers })
+  const { client, refunds, url } = service
+  hidden = order('refund', { order: '9' })
+  const body = new FormData()
+  body.set('file', new File([hidden], 'mail.txt', { type: 'text/plain' }))
+  const { key } = await service.key({ sub: 'ann' })
+  const uploaded = await fetch(`${url}/core/v1/context_files`, { method: 'POST', headers: { 'x-service-access': key }, body })
+  const file = (await uploaded.json()) as { path: string }
+  const own = await ask({ client: await service.as({ sub: 'ann' }), site, text: '', id: 'upload' }, 'What is in the file?', {
+    context_files: [file.path],
+  })
+  assert.match(own.text, /refused, because the run has read untrusted content: upload/)
+
+  const draft = { name: 'helper', description: 'Reads mail.', objective: order('mail__read'), tools: ['mail__read', 'refund'] }
+  const created = await client.request('POST', '/core/v1/chain/sub_agents', { body: draft })
+  assert.equal(created.status, 200, created.text)
+  const question = `Ask the helper ${order('sub_agent_helper', { task: 'Read the mail.' })} ${order('refund', { order: '7' })}`
+  const above = await ask({ client, site, text: '', id: 'above' }, question)
+  const steps = above.body.body.intermediate_steps as { tool: string; status: string; sub_agent?: string; output: { error?: string } }[]
+  const refusedSteps = steps.filter(({ tool }) => tool === 'refund')
+  assert.deepEqual(
+    refusedSteps.map(({ sub_agent: subAgent, output }) => [subAgent, output.error]),
+    [
+      ['helper', 'refused, because the run has read untrusted content: mail__read'],
+      [undefined, 'refused, because the run has read untrusted content: mail__read'],
+    ],
+    above.text,
+  )
+  assert.deepEqual(refunds, [])
+})
+
+test('Containment: a summary of turns that are not shown any more keeps their taint', async (t) => {
+  const site = await startSite(t, { '/page': 'Plain text.' })
+  const asked: string[] = []
+  const script = (request: ModelServerRequest) => {
+    asked.push(String(request.body.messages[0]?.content))
+    return obey(request)
+  }
+  const config = { tools: [{ name: 'web_page' }], memory: { history_tokens: 500 } }
+  const { client, refunds } = await startContained(t, { after_untrusted: 'refuse' }, { sites: [site], config, script })
+  const headers = { 'session-id': 's1' }
+  await client.chat(order('web_page', { url: site.url('/page') }), headers)
+  await until(
+    () => client.chat(`Tell me more. ${'A long sentence of a person. '.repeat(12)}`, headers),
+    () => asked.at(-1)?.includes('# Earlier in this conversation') === true,
+  )
+  const answer = await client.chat(order('refund', { order: '9' }), headers)
+  assert.match(answer.text, /refused, because the run has read untrusted content: web_page/)
+  assert.deepEqual(refunds, [])
+})

@@ -125,3 +125,22 @@ test('Containment: `by: role` of a tool decides who is asked', async (t) => {
   const [listed] = (await client.request('GET', '/core/v1/approvals')).body.approvals
   assert.deepEqual([listed.tool, listed.by, listed.may_decide], ['write_file', 'role', false])
 })
+
+test('Containment: a run that goes on after a change of the configuration has the stricter of both', async (t) => {
+  const files = [order('write_file', { file_name: 'a.txt', content: '1' }), order('write_file', { file_name: 'b.txt', content: '2' })]
+  const site = await startSite(t, { '/page': files.join(' ') })
+  const service = await startContained(t, policy, { sites: [site], config: { tools: [{ name: 'web_page' }, { name: 'write_file' }] } })
+  const { client } = service
+  const [first] = callsIn(await client.chat(order('web_page', { url: site.url('/page') }), ids('r1')))
+  const admin = await service.as({ sub: 'boss', roles: ['admin'] })
+  const changed = await admin.request('PUT', '/core/v1/agent/config', {
+    body: { configuration: { containment: { after_untrusted: 'allow' } } },
+  })
+  assert.equal(changed.status, 200, changed.text)
+  await decide(client, 'r1', first!)
+  const again = await client.chat(order('web_page', { url: site.url('/page') }), ids('r1'))
+  assert.equal(again.status, 202, again.text)
+  assert.deepEqual(again.body.approval_required.calls[0].tool_input, { file_name: 'b.txt', content: '2' })
+  const answer = await client.chat(order('write_file', { file_name: 'c.txt', content: '3' }), ids('r2', 's2'))
+  assert.equal(answer.status, 200, answer.text)
+})

@@ -29,9 +29,14 @@ function sessionOf(turns: number, start = 0, summary?: RunningSummary) {
 
 const failures: string[] = []
 
-function workWith(store: SummaryStore, small: Model | undefined) {
+function workWith(store: SummaryStore, small: Model | undefined, parts: object = {}) {
   let holds = 0
-  const agent = { small, config: toAgentConfig({ memory: { history_tokens: 4000 } }), hold: () => (holds++, () => void holds--) }
+  const agent = {
+    small,
+    config: toAgentConfig({ memory: { history_tokens: 4000 }, ...parts }),
+    tools: { list: () => [] },
+    hold: () => (holds++, () => void holds--),
+  }
   const work = createSummaries({
     store,
     agent: () => agent as unknown as Agent,
@@ -54,6 +59,18 @@ test('without a small model the summary is a digest, with the system messages at
   assert.deepEqual(await workWith(store, undefined)(4), { kind: 'done' })
   const text = '- User: Question 0?\n- Assistant: Answer 0.\n- User: Question 1?\n- Assistant: Answer 1.'
   assert.deepEqual(moves, [{ start: 0, end: 4, summary: { text, system: 'Speak French.' } }])
+})
+
+test('with containment a summary keeps the taint of its turns, and one of an earlier time may hold anything', async () => {
+  const taint = { sources: [{ tool: 'web_page', callId: 'c' }], isPrivate: false }
+  const { store, moves, messages } = sessionOf(10)
+  messages[1]!.data = { ...messages[1]!.data, taint }
+  messages[3]!.data = { ...messages[3]!.data, taint: { sources: [], isPrivate: true } }
+  await workWith(store, undefined, { containment: {} })(4)
+  assert.deepEqual(moves[0]!.summary.taint, { ...taint, isPrivate: true })
+  const later = sessionOf(10, 2, { text: 'Earlier.' })
+  await workWith(later.store, undefined, { containment: {} })(4)
+  assert.deepEqual(later.moves[0]!.summary.taint, { sources: [{ tool: 'summary' }], isPrivate: true })
 })
 
 test('the small model gets the earlier summary and the leaving turns as data, and writes the new summary', async () => {
