@@ -26,8 +26,9 @@ interface Document extends Fields {
 }
 
 /**
- * Adds descriptions and examples to the OpenAPI document of the routes: they are as long as the service's own schemas, and only readers of the
- * document need them. The document stays as it is; the result is a new one. `publicUrl` becomes its second server.
+ * Adds descriptions and examples to the OpenAPI document of the routes. The texts are as long as the service's own schemas, and only
+ * readers of the document need the texts. The document stays unchanged; the result is a new document. `publicUrl` becomes the second
+ * server.
  */
 export function addTexts(plain: object, publicUrl?: string): object {
   const document = plain as Document

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** A page of HTML and its headers, among them its policy. */
+/** A page of HTML with the headers of the page, including the policy. */
 export interface RenderedPage {
   html: string
   headers: Record<string, string>

@@ -30,7 +30,7 @@ interface AccessRouteOptions {
 
 const tag = 'Access'
 
-/** Routes that tell a caller who it is, and which roles there are. */
+/** Routes that return the identity of the caller, and the roles. */
 export function accessRoutes(app: App, { agent, adminTenant }: AccessRouteOptions): void {
   app.get(
     '/core/v1/me',

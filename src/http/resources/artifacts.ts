@@ -13,7 +13,7 @@ import { principalOf } from '../server/authenticate.ts'
 import { fileReplies, refuseAsCode, sendFile } from '../server/send-file.ts'
 import { GeneratedArtifact } from '../schemas/chat.ts'
 
-/** Schemas of files: those that tools created, and those that a chat may name. */
+/** Schemas of files: files created by tools, and files that a chat may name. */
 
 /** A file with its origin and a link. */
 export const ListedArtifact = namedObject('ListedArtifact', {

@@ -133,11 +133,11 @@ type RequestExamples = Record<string, { summary: string; value: unknown }>
 
 /** What the OpenAPI document says about an operation beside its schemas. */
 export interface OperationText {
-  /** Markdown: what the operation does, when to use it, what can go wrong. It follows the description of the route. */
+  /** Markdown: the operation's work, when to use the operation, and possible errors. The text follows the description of the route. */
   text?: string
   /** Example values of parameters, by name. They replace those of `openapi/texts.ts`. */
   parameters?: Record<string, unknown>
-  /** Parameters whose example "Try it out" fills in although they are optional. */
+  /** Optional parameters that "Try it out" fills in with the example. */
   prefilled?: readonly string[]
   /** Examples of the body by name. "Try it out" sends the first one. */
   examples?: RequestExamples
@@ -159,7 +159,7 @@ export function route<const S extends FastifySchema>(
   return { config: config as FastifyContextConfig, schema: { tags: [tag], ...schema } }
 }
 
-/** The replies of a route that needs a key: its successes, and errors with these statuses beside those of every route. */
+/** The replies of a route that needs a key: the successes, and errors with the given statuses beside the errors of every route. */
 export function replies(successes: Record<number, unknown>, ...statuses: number[]): Record<number, unknown> {
   const errors = statuses.map((status): [number, TSchema] => [status, status === 422 ? ValidationReply : ErrorReply])
   return { ...successes, ...Object.fromEntries(errors), ...refusals }

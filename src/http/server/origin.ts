@@ -50,7 +50,10 @@ export function prefixOf({
   return server.configuredPrefix || forwardedPrefix(headers)
 }
 
-/** Returns a function for Fastify's `rewriteUrl`: removes the prefix of a proxy that forwards paths with it. Other paths stay as they are. */
+/**
+ * Returns a function for Fastify's `rewriteUrl`: removes the prefix of a proxy that forwards paths with the prefix. Paths without the
+ * prefix stay unchanged.
+ */
 export function prefixStripper(publicUrl: string | undefined): (request: IncomingMessage) => string {
   const configured = toPrefix(publicUrl)
   return ({ url = '/', headers }) => {

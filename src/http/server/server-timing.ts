@@ -24,7 +24,7 @@ interface RequestTiming {
   /** The times of the request and of the runs that it has started. The first run shares the times of the request. */
   created: PhaseTimes[]
   hasRun: boolean
-  /** Runs that other requests have started, with their times when this request came. */
+  /** Runs started by earlier requests, with the times of the runs when the request came. */
   joined: { times: PhaseTimes; before: PhaseSums }[]
   /** True where another process executes the run: the phases are known there. */
   isElsewhere: boolean

@@ -36,7 +36,7 @@ function textCheck(schema: AnySchema): Check {
   }
 }
 
-/** A body is validated up to its first fault; only a small body that has one is validated again, for all of its faults. */
+/** A body is validated up to the first fault; only a small body with a fault is validated again, for all faults. */
 export function bodyCheck(schema: AnySchema): Check {
   let findFirst: ValidateFunction | undefined
   return (body) => {

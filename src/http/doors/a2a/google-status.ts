@@ -67,7 +67,7 @@ function budgetIn(error: ErrorBody): { metadata?: Record<string, unknown> } {
   return { metadata: Object.fromEntries(Object.entries(fields).filter(([, value]) => typeof value === 'string')) }
 }
 
-/** Reasons of the specification have its domain, the other errors that of this service. */
+/** Reasons of the specification have the specification's domain, all other errors the service's domain. */
 function reasonOf(code: number, errorType = 'Exception'): { reason: string; domain: string } {
   if (code === 400) return { reason: 'INVALID_PARAMS', domain: 'a2a-protocol.org' }
   if (code === 415) return { reason: 'CONTENT_TYPE_NOT_SUPPORTED', domain: 'a2a-protocol.org' }

@@ -158,7 +158,7 @@ async function* updatesOf({ log }: OpenRun, projection: TaskProjection, after: n
   return received
 }
 
-/** Joins pieces of the answer that arrive together, so that they are one update. */
+/** Joins pieces of the answer that arrive together into a single update. */
 function withJoinedTexts(events: readonly LoggedEvent[]): LoggedEvent[] {
   const joined: LoggedEvent[] = []
   for (const event of events) {

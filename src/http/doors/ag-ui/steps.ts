@@ -8,7 +8,7 @@ import { PlanProgress } from '../plan-progress.ts'
 /** The fields of each event by its name. */
 type Events = { [E in AGUIEvent as `${E['type']}`]: Omit<E, 'type'> }
 
-/** An event of AG-UI, whose other fields depend on its type. */
+/** An event of AG-UI, with further fields that depend on the type. */
 export interface AgUiEvent {
   type: keyof Events
 }

@@ -195,7 +195,7 @@ export interface Chunk {
   number: number
   token: string
   agent_step: string
-  /** The fields behind `agent_step`, where they are others than those of a token. */
+  /** The fields behind `agent_step`, where the fields differ from the fields of a token. */
   more?: object
 }
 

@@ -72,8 +72,8 @@ export const tasksExtension = 'io.modelcontextprotocol/tasks'
 const formsMark = '-forms'
 
 /**
- * The id of a new MCP session. Only `initialize` states what a legacy client can do, and its next request may reach another process; so the id
- * itself carries the ability that matters. A client that changes its id changes only its own answers.
+ * The id of a new MCP session. Only `initialize` states the abilities of a legacy client, and the next request may reach another
+ * process; so the id carries the ability that matters. A client that changes the id changes only the client's own answers.
  */
 export function createSessionId(initialize: unknown): string {
   const { capabilities } = fieldsOf(fieldsOf(initialize)['params'])

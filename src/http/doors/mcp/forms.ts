@@ -76,7 +76,7 @@ export function toFormId(requestId: string, callId: string): string {
   return `${formPrefix} ${requestId} ${callId}`
 }
 
-/** The call that an answer with this message id decides; undefined for other ids. */
+/** The call that an answer with the given message id decides; undefined for an unrelated id. */
 export function parseFormId(id: unknown): { requestId: string; callId: string } | undefined {
   if (typeof id !== 'string') return undefined
   const [prefix, requestId, ...rest] = id.split(' ')

@@ -18,7 +18,7 @@ export function checkBatch(messages: readonly unknown[], { headers }: Pick<Fasti
   }
 }
 
-/** The request as one message of a batch sees it: with a request id of its own, so that each call is a run of its own. */
+/** The request as a message of a batch sees it: with a separate request id, so that each call is a separate run. */
 export function requestOf(request: FastifyRequest, index: number): FastifyRequest {
   if (index === 0) return request
   return Object.create(request, { id: { value: `${request.id}:${index}` } }) as FastifyRequest

@@ -18,7 +18,10 @@ import type { Knowledge } from '../../../knowledge/knowledge.ts'
 import { isId } from '../../server/request-headers.ts'
 import { toResourceContents } from './results.ts'
 
-/** The caller's files, and the tenant's documents, as MCP resources. A resource is named by its id, so that its address works as long as it exists. */
+/**
+ * The caller's files, and the tenant's documents, as MCP resources. A resource is named by id, so that the address works as long as the
+ * resource exists.
+ */
 
 export interface ResourceServices {
   artifacts: Pick<Artifacts, 'list' | 'content'>

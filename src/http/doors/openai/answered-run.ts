@@ -14,7 +14,7 @@ export interface OutputServices extends AnswerServices {
   runStore: Pick<RunStore, 'find'>
 }
 
-/** The output of a call that this service, or another one, has requested. */
+/** The output of a call that the service, or another service, has requested. */
 export interface ToolOutput {
   /** Id without the prefix of OpenAI's API. */
   callId: string

@@ -56,8 +56,8 @@ function escapeMarkdown(name: string): string {
 const link = /\]\((https?:\/\/[^\s()]+)\)/gi
 
 /**
- * An earlier answer, as a client sends it again, with the names of files but without their links. A link opens its file without a key, so
- * no model and no store gets one.
+ * An earlier answer, as a client sends the answer again, with the names of files but without the links. A link opens a file without a
+ * key, so no model and no store gets a link.
  */
 export function withoutFileLinks(text: string): string {
   return text.replace(link, (whole, url: string) => (isSigned(url) ? ']' : whole))

@@ -80,7 +80,7 @@ export class UiMessageProjection implements Projection<UiPart> {
     return [toPart('start', { messageId: `msg_${this.requestId}` }), ...parts]
   }
 
-  /** Takes an event that the page has: its calls are started, and those of the page have their output. */
+  /** Takes an event that the page has: the calls are started, and calls of the page have the output. */
   private pass(event: LoggedEvent): void {
     this.toParts(event)
     for (const { callId, by } of event.type === 'interrupt' ? event.calls : []) {

@@ -7,7 +7,7 @@ import { Effort, InputAudio, Reasoning, sampling, Verbosity } from '../parameter
 
 const maxMessages = 2000
 
-/** A parameter whose values are refused, but for those that ask for nothing. */
+/** A parameter that is refused, except with values that ask for nothing. */
 const refused = (description: string) => Type.Optional(Type.Unknown({ description }))
 
 /** A parameter for the operation of OpenAI's own service, which asks for nothing here. */

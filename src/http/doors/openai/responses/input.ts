@@ -87,7 +87,7 @@ function required(value: string | null | undefined, at: Fault['loc']): string {
   return value
 }
 
-/** The outputs at the end of the input, with the calls that they answer: a client sends them when it has run its tools. */
+/** The outputs at the end of the input, with the answered calls: a client sends outputs after running the client's tools. */
 export function finalOutputs(items: readonly Item[]): OutputItem[] {
   const last = items.findLastIndex((item) => item.type !== 'function_call_output')
   return items.slice(last + 1) as OutputItem[]

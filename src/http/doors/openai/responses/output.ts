@@ -73,7 +73,7 @@ export class ResponseOutput {
     this.addText(piece.text)
   }
 
-  /** Takes the interruption that ended an earlier part, and returns its items: those that follow belong to the next part. */
+  /** Takes the interruption that ended an earlier part, and returns the items: later items belong to the next part. */
   skip(event: LastEvent): OutputItem[] {
     const items = this.finish(event)
     this.earlierItems += this.items.length

@@ -88,7 +88,7 @@ function toToolChoice(choice: ResponseBody['tool_choice'], tools: ResponseBody['
   return { name }
 }
 
-/** The parameters of a request that its response repeats, with their defaults. */
+/** The parameters of a request that the response repeats, with the defaults. */
 export type ResponseFields = ReturnType<typeof toResponseFields>
 
 /** The fields that the response repeats. `conversation` is present where the request names one. */

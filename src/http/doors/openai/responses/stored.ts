@@ -90,7 +90,7 @@ interface ResponseEcho extends PartEcho {
   parts?: Record<string, PartEcho>
 }
 
-/** One request: its parameters, and its input items. */
+/** A single request: the parameters, and the input items. */
 export interface PartEcho {
   /** Epoch seconds. */
   created: number
@@ -129,8 +129,8 @@ interface DeleteServices {
 }
 
 /**
- * Cancels and deletes a response. The session is deleted with its only response; a session with other turns, or one that the caller made as a
- * conversation, keeps its messages.
+ * Cancels and deletes a response. The session is deleted with the only response; a session with further turns, or a session that the
+ * caller made as a conversation, keeps the messages.
  */
 export async function deleteResponse(services: DeleteServices, principal: Principal, { run, echo }: StoredResponse): Promise<void> {
   const { runs, echoes, changes } = services
