@@ -85,7 +85,7 @@ const requestErrors = {
   },
 } as const satisfies Record<string, ErrorType>
 
-/** Requests that do not fit the current state of what they name. */
+/** Requests that do not fit the current state of the named object. */
 const conflictErrors = {
   session_busy: {
     status: 409,
@@ -203,7 +203,7 @@ const conflictErrors = {
   },
 } as const satisfies Record<string, ErrorType>
 
-/** Faults of the service, of its models, and of what it needs. */
+/** Faults of the service, of the models, and of the servers behind the service. */
 const serviceErrors = {
   copy_failed: {
     status: 500,

@@ -156,7 +156,7 @@ export interface Role {
   permissions: Permission[]
 }
 
-/** The built-in roles, then the custom ones, each with its permissions in this tenant. */
+/** The built-in roles, then the custom roles, each with the permissions of the role in the tenant. */
 export function listRoles(customRoles: CustomRoles, scope: PermissionScope): Role[] {
   return [...builtIn.keys(), ...Object.keys(customRoles)].map((name) => {
     const granted = permissionsOf([name], customRoles, scope)

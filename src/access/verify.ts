@@ -20,7 +20,7 @@ const leewaySeconds = 60
 
 export interface AccessProvider extends ProviderClaims {
   jwksUrl: string
-  /** A token must have one of these as its `aud`. */
+  /** Accepted values of a token's `aud`. */
   audience: readonly string[]
   /** OAuth scopes that clients request; empty for none configured. */
   scopes: readonly string[]

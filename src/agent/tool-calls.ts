@@ -173,7 +173,7 @@ function toMaybeDone(writes: readonly PreparedCall[], options: CallOptions): Set
   return new Set(started.filter((write) => suspensionToResume(write, options) === undefined))
 }
 
-/** The suspension that a call continues, now that its questions have answers. */
+/** The suspension that a call continues when all questions have answers. */
 function suspensionToResume({ call, fault }: PreparedCall, { suspensionOf, decisionFor }: CallOptions): Suspension | undefined {
   const suspension = fault === undefined ? suspensionOf?.(call.id) : undefined
   const mayResume = suspension && !suspension.isOver && suspension.questionIds.every((id) => decisionFor?.(id) !== undefined)

@@ -87,7 +87,7 @@ function isStep(message: Message): message is Message & { role: 'user' } {
   return message.role === 'user' && message.instruction === 'step'
 }
 
-/** Names of the tools that a message calls, or that `find_tools` returned in it. */
+/** Names of the tools that a message calls, or that a `find_tools` call in the message returned. */
 function namesIn(message: Message): string[] {
   if (message.role === 'assistant') return message.toolCalls.map(({ name }) => name)
   if (message.role !== 'tool' || message.name !== findToolsName || message.isError) return []

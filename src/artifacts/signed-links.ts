@@ -18,7 +18,7 @@ export interface LinkQuery {
 /** A link's query parameters as received, not verified. */
 export type UntrustedQuery = Readonly<{ [K in keyof LinkQuery]?: unknown }>
 
-/** URLs that serve one file without a key until they expire. */
+/** URLs that each serve a file without a key until the expiry. */
 interface SignedLinks {
   /** Path and query. */
   sign(file: LinkedArtifact, seconds: number): string

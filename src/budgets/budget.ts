@@ -94,7 +94,7 @@ export interface Settlement {
   /** The id of the reservation. */
   id: string
   cost: Amount
-  /** The copy of the reservation in the process, if any: a store with the copy need not read the row before the removal. */
+  /** The reservation, if the process has it: the store then need not read the row before the removal. */
   held?: Pick<Reservation, 'accounts' | 'amount'>
 }
 

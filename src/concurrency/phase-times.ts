@@ -2,8 +2,9 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { performance } from 'node:perf_hooks'
 
 /**
- * What a run or a request can wait for. `queue`: its turn in the session, or its admission. `store`: the database. `model`: a call of the run's
- * own agent. `tools`: tool calls, with everything inside of them. `people`: a reader or a decision, which is nobody's work.
+ * Reasons for a run or a request to wait. `queue`: the turn in the session, or the admission. `store`: the database. `model`: a call of
+ * the run's own agent. `tools`: tool calls, with all work inside of the calls. `people`: a reader or a decision, while the service has
+ * no work.
  */
 export type Phase = 'queue' | 'store' | 'model' | 'tools' | 'people'
 

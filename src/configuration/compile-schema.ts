@@ -6,8 +6,8 @@ import { toClosed, type Schema } from './schema-walk.ts'
 const compiled = new Map<string, ValidateFunction>()
 
 /**
- * The function that checks a value by a schema, and fills in its defaults. `name`: a name from `configurationSchemas`. The build replaces
- * this module by functions that it has compiled, because every start would wait 80 ms for Ajv.
+ * The function that checks a value by a schema, and fills in the defaults. `name`: a name from `configurationSchemas`. The build
+ * replaces the module by compiled functions, because every start would wait 80 ms for Ajv.
  */
 export function compileSchema(name: string, schema: Schema): ValidateFunction {
   const known = compiled.get(name)

@@ -25,7 +25,10 @@ const names = {
   eml: 'e-mail',
 } satisfies Record<DocumentKind, string>
 
-/** A document that cannot be read, now or later, unless it changes. Other errors concern the machine: a full pool, a process that cannot start. */
+/**
+ * A document that cannot be read, now or later, unless the document changes. All other errors concern the machine: a full pool, or a
+ * process that cannot start.
+ */
 export class DocumentFault extends Error {}
 
 /**

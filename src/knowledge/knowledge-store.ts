@@ -36,8 +36,8 @@ export interface Changes {
 }
 
 /**
- * Port: the states of the documents that tenants have uploaded. `UploadStore` adds a document, with a job, when its upload is complete, and
- * removes it with its upload.
+ * Port: the states of the documents uploaded by tenants. `UploadStore` adds a document, with a job, when the upload is complete, and
+ * removes the document with the upload.
  */
 export interface KnowledgeStore {
   statesOf(tenant: string, ids: readonly string[]): Promise<Map<string, DocumentStatus>>

@@ -25,7 +25,10 @@ interface TenantIndexesOptions {
   onFault(error: unknown): void
 }
 
-/** The indexes of tenants in this process. An index is opened by the first search of its tenant; the ones that were used last stay open. */
+/**
+ * The indexes of tenants in the process. The first search of a tenant opens the tenant's index; the most recently used indexes stay
+ * open.
+ */
 export function createTenantIndexes(options: TenantIndexesOptions): TenantDocuments & { close(): Promise<void> } {
   const { store, passages, search, maxOpen = 32, maxWaitMs = 2_000, onFault } = options
   /** A Map keeps insertion order, so the first tenant is the least recently used. */
@@ -105,7 +108,7 @@ const concurrency = 4
 /** Documents whose rows are read at a time. */
 const pageSize = 200
 
-/** The index of one tenant's documents in this process. It follows the changes that all processes make. */
+/** The index of a tenant's documents in the process. The index follows the changes of all processes. */
 class TenantIndex {
   private readonly documents = new Map<string, ReadyDocument>()
   /** Documents that the loader has read of the store and not added yet. */

@@ -124,8 +124,8 @@ function rank({ memories, index }: CallerMemories, question: string, vector: Vec
 }
 
 /**
- * Unit vectors, so that their dot product is the cosine of the angle between them. A text in a language that the embedder does not know gets
- * an empty vector, which is like no other.
+ * Unit vectors: the dot product of two vectors is the cosine of the angle between the vectors. A text in a language unknown to the
+ * embedder gets an empty vector, which is like no text.
  */
 export async function toVectors(embedder: Embedder, texts: readonly string[], signal: AbortSignal): Promise<Vector[]> {
   const isKnown = (text: string) => embedder.knows?.(text) !== false

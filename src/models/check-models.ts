@@ -143,7 +143,7 @@ async function askTiny(model: Model, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** What the service believes that a model can do, as one line. */
+/** The abilities that the service assumes for a model, as a line. */
 export function describeAbilities({ wire, abilities, source }: ListedModel): string {
   const parts = [
     `wire ${wire}`,

@@ -62,7 +62,10 @@ export function createSmallModel(llms: AgentConfig['llms'], deps: ModelDependenc
   )
 }
 
-/** Lets a model whose name belongs to a model before it in agent.yaml state its place in its usage: the two may have different prices. */
+/**
+ * Lets a model whose name belongs to an earlier model in agent.yaml state the place of the model in the usage: the two may have
+ * different prices.
+ */
 function placed({ primary, fallback, small }: AgentConfig['llms'], at: Path, config: ModelConfig, model: Model): Model {
   const first = [primary, ...fallback, small].find((other) => other?.model === config.model)
   if (first === config) return model

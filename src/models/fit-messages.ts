@@ -68,8 +68,9 @@ function withText(texts: readonly string[], question: string): [string, ...strin
 /** Requests in which the model may call nothing, such as the last of a run. */
 
 /**
- * Offers the tools that the model may not use now, with the choice `none`, so that the request begins as those before and hits their prompt
- * cache. `hasFormat` tells whether the schema of the answer is enforced beside such tools; a schema that only goes without tools wins.
+ * Offers the tools that the model may not use now, with the choice `none`, so that the request begins as earlier requests and hits the
+ * prompt cache. `hasFormat` tells whether the schema of the answer is enforced beside such tools; a schema that only goes without tools
+ * wins.
  */
 export function withIdleTools(request: ModelRequest, hasFormat: (tools: readonly ToolOffer[]) => boolean): ModelRequest {
   const { idleTools = [], tools, options } = request

@@ -27,7 +27,10 @@ export interface OpenQuestion {
 interface ServeOptions {
   /** Value for the service when the process is ready. */
   ready?: unknown
-  /** Confirms each cancellation, which shows that the process is responsive. Only a process that stays usable despite a question that ignores its signal confirms. */
+  /**
+   * Confirms each cancellation, which shows that the process is responsive. Only for a process that stays usable despite a question that
+   * ignores the signal.
+   */
   confirmsCancel?: boolean
   /** Called when the service has closed the channel. Default: exit. */
   onDisconnect?(): void

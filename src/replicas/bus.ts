@@ -89,8 +89,8 @@ export const localBus: Bus = {
 }
 
 /**
- * Calls `refresh` soon after data has changed that other processes change too, whether or not their messages arrive. When `refresh`
- * rejects, it is called again. Returns a function to stop.
+ * Calls `refresh` soon after a change of data that several processes change, even when the messages get lost. A `refresh` that rejects
+ * is called again. Returns a function to stop.
  */
 export type Watch = (refresh: () => Promise<void>) => () => void
 

@@ -100,7 +100,7 @@ export interface RunStore extends MessageStore {
   ownUnended(holder: string): Promise<RunKey[]>
 }
 
-/** Names the bytes of a picture or file in a session: the run that stores them, and their number in that run. */
+/** Names the bytes of a picture or file in a session: the run that stores the bytes, and the number within the run. */
 export type MediaPlace = Pick<ToolImage, 'requestId' | 'n'>
 
 /** Expected state of a run: a change applies only if the stored run still has this state. */

@@ -20,7 +20,7 @@ export interface RunView extends WaitingFields {
   outcome?: AnswerBody
   error?: ErrorBody
   callback?: CallbackView
-  /** The run whose undelivered message this run answers; absent for other runs. */
+  /** The run whose undelivered message the run answers; absent without such a message. */
   continues?: string
 }
 

@@ -32,9 +32,9 @@ export interface RunKey extends Owner {
 }
 
 /**
- * What of a chat is not kept. An unstored run exists for its recovery and for repeats of its request id: lists leave the run out, readers
- * do not find the run after its end, and a job removes the run soon after. `session`: its session too, which the run has alone. A later chat
- * that names the session keeps the session.
+ * The parts of a chat that are not kept. An unstored run exists for the recovery and for repeats of the request id: lists leave the run
+ * out, readers do not find the run after the end, and a job removes the run soon after. `session`: also the session, which the run has
+ * alone. A later chat that names the session keeps the session.
  */
 export type Unstored = 'run' | 'session'
 

@@ -50,7 +50,10 @@ export class Indexer {
   private readonly options: IndexerOptions
   private readonly tasks = new Map<Tier, Task>()
   private readonly closing = new AbortController()
-  /** Aborted by a tier that comes while the others wait: the failure of one tier, such as a budget that is used up, holds up no other. */
+  /**
+   * Aborted by a tier that comes while the remaining tiers wait: the failure of a tier, such as a used-up budget, holds up no other
+   * tier.
+   */
   private wake = new AbortController()
   private running: Promise<void> | undefined
   private isSwept = false

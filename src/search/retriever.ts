@@ -79,7 +79,10 @@ export interface SearchProgress {
 
 /** Opens the retrievers of a service. */
 export interface Search {
-  /** Opens the retriever of this name, which identifies what is kept on disk. Users of one name share the retriever until the last closes it. */
+  /**
+   * Opens the retriever with the given name, which identifies the data on disk. Users of a name share the retriever until the last user
+   * closes the retriever.
+   */
   open(name: string, options?: OpenOptions): Promise<Retriever>
   progress(): SearchProgress[]
   close(): Promise<void>
@@ -90,7 +93,7 @@ export interface OpenOptions {
   isTransient?: boolean
   /** What people call the index at the moment. */
   label?(): string
-  /** The tenant whose documents these are, and who pays for their vectors; absent: the service. */
+  /** The tenant that owns the documents and pays for the vectors; absent: the service. */
   tenant?: string
 }
 

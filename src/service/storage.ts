@@ -26,7 +26,7 @@ export async function openStorage(stack: AsyncDisposableStack, { settings, versi
   for (const line of [...renewed, ...secrets.notices]) log.info(line)
   const id = newId()
   const bus = stack.adopt(await openBus(database, { id, log }), (opened) => opened.close())
-  /** This process, as others see it. */
+  /** The process, as other processes see the process. */
   const self = { startedAt: now(), host: hostname(), version }
   const holder = stack.adopt(await keepHolder(database, { id, bus, log, process: self }), (lease) => lease.release())
   const jobs = stack.adopt(createJobs(database, { now, log, bus }), (workers) => workers.drain(0))

@@ -243,8 +243,8 @@ export const metricsColumns = {
 export type NewMetrics = Record<'hour' | keyof typeof metricsColumns, number> & { tenant: string }
 
 /**
- * The amounts that an ended run adds to its hour, in the row with this number. A run that can be resumed is counted in the first row, where
- * a resume subtracts its amounts again.
+ * The amounts that an ended run adds to the hour, in row number `row`. A run that can be resumed is counted in the first row, where a
+ * resume subtracts the amounts again.
  */
 export function toMetrics(tenant: string, ended: EndedRun, row: number): NewMetrics {
   return {

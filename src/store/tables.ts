@@ -139,7 +139,7 @@ export interface RunRow {
   has_notifications: number | null
   /** 1: the run is not listed, and removed soon after the end; null otherwise. */
   unstored: number | null
-  /** Number of `run_messages` that have had this run as their target, and of those that wait; null for none. */
+  /** Number of `run_messages` addressed to the run so far, and number of waiting messages; null for none. */
   message_ranks?: number | null
   open_messages?: number | null
   /** Request id of the run whose undelivered message is the question of this run; null for other runs. */
@@ -335,7 +335,7 @@ export interface UploadRow {
   expires_at: number | null
 }
 
-/** Bytes of uploads, those that are arriving and those that have expired included. Kept by triggers of `uploads`. */
+/** Bytes of uploads, including arriving and expired uploads. Kept by triggers of `uploads`. */
 export interface UploadUsageRow {
   tenant: string
   /** Empty: all uploads of the tenant. Otherwise the uploads of the owner, without documents of the tenant. */

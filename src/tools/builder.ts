@@ -63,7 +63,7 @@ export interface ToolSpec {
   maxOutputCharacters: number
   /** Replaces the tool's own effect. */
   effect?: Tool['effect']
-  /** What the entry says of its tools, and its type otherwise. Absent: the strictest. */
+  /** The marks of the tools: from the entry, otherwise from the type. Absent: the strictest marks. */
   marks?: ToolMarks
   config: Record<string, unknown>
 }

@@ -2,7 +2,7 @@ import { parseJson } from '../json/shape.ts'
 
 /** The client credentials grant (RFC 6749, 4.4): requests, answers, and a token that is kept. */
 
-/** A token is renewed this long before its expiry, so that it stays valid for the whole request. */
+/** Time between the renewal and the expiry of a token, so that the token stays valid for the whole request. */
 export const leewayMs = 30_000
 
 export interface TokenClient {

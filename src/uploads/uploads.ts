@@ -11,7 +11,7 @@ export interface NewUpload {
   isKnowledge: boolean
   /** Upper bound of the file's size in bytes, where the client has stated one. */
   maxBytes?: number | undefined
-  /** The bytes as they arrive. A `ServiceError` that it throws reaches the caller. */
+  /** The bytes, as the client sends them. A thrown `ServiceError` reaches the caller. */
   content: AsyncIterable<Uint8Array>
   /** Describes the file, once all bytes have arrived: clients may send the description behind the file. A throw discards the file. */
   describe(): Promise<UploadDescription>
@@ -26,7 +26,7 @@ export interface UploadDescription {
   type: string
   /** Epoch milliseconds. */
   expiresAt?: number | undefined
-  /** True for a document that replaces earlier ones of its name, once it can be searched. */
+  /** True for a document that replaces earlier documents of the same name, once the new document can be searched. */
   replaces?: boolean | undefined
 }
 
@@ -71,7 +71,7 @@ export function uploadFolderOf(id: string): string {
   return folderPrefix + id
 }
 
-/** The id of the upload whose folder this is; undefined for other folders. */
+/** The id of the upload with the given folder; undefined for folders without an upload. */
 export function uploadIdOf(folder: string): string | undefined {
   return folder.startsWith(folderPrefix) ? folder.slice(folderPrefix.length) : undefined
 }

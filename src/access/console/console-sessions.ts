@@ -163,8 +163,8 @@ function csrfTokenOf(cookieValue: string): string {
 }
 
 /**
- * A session is read from the store again after this time, so that a session that another process ended stops working within 5 s, even when
- * the message about its end is lost.
+ * The greatest age of a cached session before the next read from the store: a session that another process ended stops working within 5
+ * s, even when the message about the end is lost.
  */
 const cacheMs = 3000
 

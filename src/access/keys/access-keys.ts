@@ -32,8 +32,8 @@ export interface AccessKeys {
   /** Revokes a key of the caller's tenant, on this process at once. Throws `not_found`, and `forbidden` for a key that permits more than the caller's. */
   revoke(caller: Principal, jti: string): Promise<Revocation>
   /**
-   * Revokes the keys that a caller (`<issuer> <sub>`) created, with the keys that were created with them, and returns the ids. Throws
-   * `forbidden`, and revokes none, when one permits more than the caller's key.
+   * Revokes the keys that a caller (`<issuer> <sub>`) created, with all keys created by means of these keys, and returns the ids.
+   * Throws `forbidden`, and revokes none, when a key permits more than the caller's key.
    */
   revokeCreatedBy(caller: Principal, owner: string): Promise<{ revoked: string[]; revokedAt: number }>
 }

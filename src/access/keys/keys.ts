@@ -120,7 +120,7 @@ export interface AccessKeyStore {
   /** Revokes a key, and removes the console's sessions and codes of the key. Undefined when there is no such key. */
   revoke(jti: string, at: number, bounds?: RevocationBounds): Promise<Revocation | undefined>
   /**
-   * Revokes the keys that the caller `<issuer> <sub>` created, the keys that were created with these keys, and so on, as `revoke` does. Returns
+   * Revokes the keys that the caller `<issuer> <sub>` created, the keys created with revoked keys, and so on, as `revoke` does. Returns
    * the ids of keys that were not revoked before.
    */
   revokeCreatedBy(owner: string, at: number, bounds?: RevocationBounds): Promise<string[]>

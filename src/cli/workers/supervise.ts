@@ -27,7 +27,7 @@ interface Supervision {
 
 const defaultPauses = { first: 250, longest: 30_000 }
 
-/** A worker that ran this long did not fail because of its start, so its failures are counted from 0 again. */
+/** Uptime after which a failure of a worker is not a failed start: the count of failures begins again at 0. */
 const stableMs = 60_000
 
 /**

@@ -22,9 +22,9 @@ interface Unmasking {
 }
 
 /**
- * A text that a caller sent back, with the secrets in place of their masks, and the comments of `original` in place of their masked form. Each
- * comment is used once, in order. A comment stays masked where its secret would be shown from now on: outside of its block, or without the
- * value of the configuration that it repeats.
+ * A text from a caller, with the secrets in place of the masks, and the comments of `original` in place of the masked comments. Each
+ * comment is used once, in order. A comment stays masked where the comment's secret would be shown from now on: outside of the
+ * comment's block, or without the configuration's value that the comment repeats.
  */
 export function unmaskText(text: string, { before, after, original }: Unmasking): string {
   const unmasked = isDeepStrictEqual(before, after) ? text : editYaml(text, before, after)
@@ -43,7 +43,7 @@ export function unmaskText(text: string, { before, after, original }: Unmasking)
   })
 }
 
-/** An edited text whose comments do not repeat secrets that the edit has removed: nothing else would tell that they are secrets. */
+/** An edited text without comments that repeat secrets removed by the edit: nothing else would mark the words as secret. */
 export function maskRemoved(text: string, before: ConfigData, after: ConfigData): string {
   const current = secretsIn(after)
   const former = secretsIn(before).filter((secret) => !current.includes(secret))

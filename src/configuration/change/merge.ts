@@ -7,7 +7,7 @@ export interface ConfigData {
   readonly [key: string]: unknown
 }
 
-/** Fields that are replaced whole: half of one JSON Schema in another is a schema that nobody wrote, and `null` is a value in it. */
+/** Fields that are replaced whole: a merge of two JSON Schemas is a schema without an author, and `null` is a value in a JSON Schema. */
 const wholeKeys: ReadonlySet<string> = new Set(['response_schema'])
 
 /**

@@ -49,7 +49,7 @@ export const withoutReasoning: Partial<ModelAbilities> = { efforts: [], reasonin
 
 export const lowToHigh: readonly ReasoningEffort[] = ['low', 'medium', 'high']
 
-/** A model that turns texts into vectors has nothing of what other models have. */
+/** A model that turns texts into vectors has no ability of a chat model. */
 export const noAbilities: ModelAbilities = {
   tools: false,
   parallelTools: false,

@@ -53,8 +53,8 @@ const loaders: Record<Dialect, () => new (options: Options) => Ajv> = {
 }
 
 /**
- * Creates a compiler. `extra` options are Ajv's. The function that it returns throws `UnusableSchema` for a schema that is not valid, and
- * `SchemaTimeout` for one whose compilation takes too long.
+ * Creates a compiler. `extra` options are Ajv's. The returned function throws `UnusableSchema` for an invalid schema, and
+ * `SchemaTimeout` for a schema that takes too long to compile.
  */
 export function createGuardedCompiler({ compileMs, checkMs }: GuardLimits, extra: Options = {}): (schema: Schema) => GuardedCheck {
   // Creating an Ajv instance takes much longer than compiling a schema.

@@ -6,7 +6,7 @@ import { SourceCollector } from '../chat-completions/made-files.ts'
 /** Supports of Gemini's search that are looked at. */
 const maxSupports = 200
 
-/** The sources of one reply, with their places in its text as far as the provider tells them. */
+/** The sources of a reply, with the places of the sources in the text as far as the provider reports places. */
 export class PlacedSources {
   private readonly collector = new SourceCollector()
   /** Where each text began, by its id in the SDK. */

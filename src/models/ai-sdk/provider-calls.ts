@@ -4,7 +4,7 @@ import type { ModelEvent, ModelFile, ProviderCall, ToolOffer } from '../../agent
 import { fieldsOf, isDeeper, isObject, maxJsonDepth } from '../../json/shape.ts'
 import type { VendorPart } from './kept-parts.ts'
 
-/** Steps that stand for the searches of a reply whose calls the provider does not report one by one. */
+/** Steps for the searches of a reply, for a provider that does not report the single calls. */
 const maxQueries = 20
 
 type CallPart = Extract<VendorPart, { type: 'provider-call' }>

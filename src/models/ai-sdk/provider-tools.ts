@@ -36,7 +36,7 @@ export function toProviderTools(provider: Provider, offers: readonly ToolOffer[]
   return { tools, ...(servers.length > 0 && { options: { anthropic: { mcpServers: servers } } }) }
 }
 
-/** The package recognises what this tool sent by this name only. */
+/** The only name by which the package recognises results of the tool. */
 const nameAtProvider: Readonly<Record<string, string>> = { 'google.code_execution': 'code_execution' }
 
 const asTheyAre = (settings: Settings): Settings => settings

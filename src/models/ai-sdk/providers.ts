@@ -67,7 +67,7 @@ async function loadGoogle({ baseUrl: baseURL, headers, apiKey = '' }: ProviderAc
   return createGoogle({ apiKey, baseURL, headers, fetch: mendEvents(withSentItems(fetch), createCountMender) })
 }
 
-/** Gemini gets what it has run as it was. */
+/** Gemini gets the executed calls back unchanged. */
 function withSentItems(fetch: Fetch): Fetch {
   return (input, init) => fetch(input, { ...init, body: withItems(init?.body) })
 }

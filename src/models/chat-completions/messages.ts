@@ -163,8 +163,8 @@ function toReasoning(message: AssistantMessage, { reasoning, details }: VendorDa
 }
 
 /**
- * Reasoning for a message that came without: of another model, or of this model while it did not think. The text differs from message to message,
- * because a model that reads the same text in each of its turns begins to repeat it.
+ * Reasoning for a message without reasoning: from another model, or from the same model while thinking was off. The text differs from
+ * message to message, because a model that reads the same text in each turn begins to repeat the text.
  */
 function substituteFor({ reasoning = '', text, toolCalls }: AssistantMessage): string {
   if (!isBlank(reasoning)) return reasoning

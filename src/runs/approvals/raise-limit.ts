@@ -26,7 +26,7 @@ export function createToRaise({ budgets, rules, now }: RaiseOptions): ToRaise {
   }
 }
 
-/** The window of a budget that was used up: that which ends when the run was told, so that no other window gets the limit. */
+/** The used-up window of a budget: the window that ends at `resets_at` of the run, so that no later window gets the limit. */
 function accountOf({ tool: name, input }: StoredCall, run: StoredRun, budgets: readonly Budget[], now: number): Account | undefined {
   const { tenant, owner, requestId, session, operation, request } = run
   const { resets_at: resets } = input

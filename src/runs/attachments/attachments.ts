@@ -139,7 +139,7 @@ export function createAttachments({ files, documents, images, uploads }: Attachm
   }
 }
 
-/** Divides documents, audio and videos into those that the model reads itself, and those that go as text. */
+/** Divides documents, audio and videos into files that the model reads, and files that go as text. */
 function select(
   sent: readonly ReadFile[],
   contextFiles: readonly CheckedFile[],

@@ -6,15 +6,16 @@ import type { ClientWait } from '../approvals/approval-store.ts'
 import type { RunKey } from '../run.ts'
 
 /**
- * Limits the chats of a caller that wait for the output of client tools: abandoned waits cannot be told from others. A chat of an OpenAI client
- * makes room, because outputs that no run waits for are history there; chats of other clients wait for their outputs alone.
+ * Limits the chats of a caller that wait for the output of client tools, because abandoned waits look like live waits. A chat of an
+ * OpenAI client makes room, because outputs without a waiting run are history there; chats of other clients wait for the outputs
+ * alone.
  */
 export interface ClientWaits {
   /** Throws `rate_limited` for a caller with as many waiting chats as `limits.max_client_tool_waits` allows, of which none makes room. */
   refuse(caller: Owner, agent: Agent): Promise<void>
   /**
-   * Stores one more waiting chat by `store`. At the limit, the oldest chat that makes room is ended first; throws as `refuse` does where there is
-   * none. Chats of a caller that end their turns together are counted one by one.
+   * Stores an additional waiting chat by `store`. At the limit, the oldest chat that makes room is ended first; throws as `refuse` does
+   * where no chat makes room. Chats of a caller that end a turn together are counted in turn.
    */
   add(caller: Owner, agent: Agent, store: () => Promise<void>): Promise<void>
 }

@@ -72,7 +72,7 @@ function payerOf({ key, operation, request, fence }: LiveRun, { session }: Turn)
   return { ...key, session, operation, roles: request.roles, fence }
 }
 
-/** Records that this process executes the run, and that a run which has moved has waited for its client to connect again. */
+/** Records that the process executes the run, and that a moved run has waited for the client to connect again. */
 function recordHolder(run: LiveRun, { windowStart }: Turn, begunAt: number, { holder }: RunPorts): void {
   const { trace, fence, startedAt = begunAt, isQueued, moved } = run
   const window = windowStart > 0 ? { window: windowStart } : {}

@@ -26,7 +26,7 @@ export interface RunPorts {
   attachments: Attachments
   /** Scales pictures that tools return to a size that models accept. */
   images: Pick<Images, 'fromBytes'>
-  /** A tool of this name that reads these files and no others. */
+  /** A tool of the given name that reads only the given files. */
   readTool(name: string, files: readonly string[]): Tool
   clientTools: ClientTools
   schemas: CallerSchemas

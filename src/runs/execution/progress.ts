@@ -174,7 +174,7 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
 }
 
 /**
- * The smallest number at which this attempt or an earlier one went on from checkpoints. `count`: number of events that this attempt restores.
+ * The smallest number at which an attempt so far went on from checkpoints. `count`: number of events that the current attempt restores.
  * Undefined where no reader can know events that were made again.
  */
 function restoredAtOf({ earlier }: LiveRun, checkpoints: readonly Checkpoint[], count: number): number | undefined {

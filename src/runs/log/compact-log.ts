@@ -77,7 +77,7 @@ export function fromCompact(compact: CompactLog['events']): LoggedEvent[] {
 
 /** Events of a pack. Smaller packs take more memory, larger ones more time for a reader that is behind. */
 const eventsPerPack = 16
-/** Events that are kept as they are, for readers that keep up. */
+/** Events that stay uncompacted, for readers that keep up. */
 const maxRecent = 24
 
 interface Pack {

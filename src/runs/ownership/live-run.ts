@@ -17,7 +17,7 @@ import { ServiceError } from '../../errors.ts'
  */
 export type StopCause = 'timeout' | 'cancelled' | 'disconnected' | 'orphaned' | 'handed_over' | 'superseded' | 'unstored'
 
-/** What readers may know from the attempts before this one. */
+/** The state that readers may know from earlier attempts. */
 export interface EarlierAttempts {
   /** As `EventLog.restoredAt`. */
   restoredAt: number | undefined

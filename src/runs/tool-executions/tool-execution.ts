@@ -18,7 +18,7 @@ export interface ExecutionStore {
   takeOver(key: RunKey, fence: number, holder: string): Promise<boolean>
   /** Keeps the first result; undefined for an execution that was cut off. Nothing after the deletion of the session, or under another process. */
   finish(key: RunKey, fence: number, result: ExecutionResult | undefined, now: number): Promise<void>
-  /** Ends those whose process is lost for more than `graceMs`; they have no result. */
+  /** Ends executions whose process is lost for more than `graceMs`; ended executions have no result. */
   endLost(holder: string, graceMs: number, now: number): Promise<void>
 }
 

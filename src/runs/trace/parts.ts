@@ -7,8 +7,8 @@ import { type TraceSource, type DecidedCall, runSpanId, type SpanPart, type Span
 import { toModelPart, stepsIn, toStepPart, toTurnParts, type LoggedStep } from './turn-parts.ts'
 
 /**
- * Derives the parts of a run from its numbered events and its trace records, ordered by their start; a part comes behind its parent. A log of
- * an earlier version has no records: its steps are parts of the run itself.
+ * Derives the parts of a run from the numbered events and the trace records, in order of the start; a part comes behind the parent
+ * part. A log of an earlier version has no records: the steps are parts of the run itself.
  */
 export function toParts(source: TraceSource): SpanPart[] {
   const { run, events, records, approvals } = source

@@ -18,7 +18,7 @@ import { toMessages, toTranscript } from '../window/window.ts'
 interface RunTraceDependencies extends SessionReader {
   store: Pick<RunStore, 'find' | 'checkpoints' | 'history'>
   approvals: Pick<ApprovalStore, 'ofRun'>
-  /** The progress of a run that this process holds; undefined for all other runs. */
+  /** The progress of a run that the process holds; undefined for all other runs. */
   progressOf(key: RunKey): Progress | undefined
   /** The copy of the log of a run that another process executes. */
   observed: ObservedRuns
@@ -34,7 +34,7 @@ export interface RunTraces {
   findSpan(key: RunKey, spanId: string): Promise<RunTraceView>
 }
 
-/** Spans that are made before other requests get their turn. */
+/** Spans that are made before waiting requests get a turn. */
 const batchSize = 500
 
 export function createRunTraces(deps: RunTraceDependencies): RunTraces {
@@ -120,7 +120,7 @@ const idleMs = 10_000
 /** How long the first answer waits for the events of the other process. */
 const firstWaitMs = 300
 
-/** Copies the logs of runs of other processes while somebody looks at their traces. */
+/** Copies the logs of remote runs while a reader looks at the traces. */
 export function createObservedRuns(observe: (run: StoredRun) => ObservedRun): ObservedRuns {
   const copies = new Map<string, { copy: ObservedRun; idle: NodeJS.Timeout }>()
 

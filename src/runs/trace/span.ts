@@ -127,8 +127,8 @@ function textOver(value: JsonValue, limit: number): string | undefined {
 }
 
 /**
- * Adds the model call that another process is making: its record is stored only when the call has ended. The run's own agent asks its model
- * whenever none of its steps is open.
+ * Adds the model call that a remote process is making: the record is stored only when the call has ended. The run's own agent asks the
+ * model whenever no step of the agent is open.
  */
 export function withOpenCall(
   events: readonly LoggedEvent[],

@@ -65,7 +65,7 @@ export interface Replica {
   /** The last renewal of the lease. */
   lastSeenAt: number
   isAlive: boolean
-  /** Runs that the process executes, or that wait to be taken over from it. */
+  /** Runs that the process executes, or that wait for a takeover from the process. */
   runs: number
 }
 

@@ -10,7 +10,7 @@ const maxNames = 500
 const retryForMs = 10_000
 /** Time to find the outcome of a commit: the server keeps the transaction of a lost connection for `idle_in_transaction_session_timeout`. */
 const outcomeMs = 15_000
-/** Time of retries in a process that stops: what it leaves undone, other processes take over. */
+/** Time of retries in a stopping process: the remaining work is left to other processes. */
 const stoppingRetryForMs = 1000
 
 /** Stands for all tenants in row-level security. No tenant has this name, because names contain no control characters. */

@@ -7,7 +7,7 @@ import { parseJson } from '../rows.ts'
 import { choosePath, hasToolErrors, indexes, isListed, isUnsuccessful, type Path } from './run-list-paths.ts'
 import type { RunRow, RunToolRow, Tables } from '../tables.ts'
 
-/** `RunListStore` on either database. A page reads at most `fewRuns` runs one by one if one of its filters selects no more. */
+/** `RunListStore` on either database. A page reads at most `fewRuns` runs singly if a filter selects no more. */
 export function createRunListStore(database: Database, fewRuns = 2000): RunListStore {
   return {
     async list(caller, page) {

@@ -36,9 +36,9 @@ const maxChats = 64
 const maxDelayMs = 25
 
 /**
- * Groups the chats of a tenant (group commit): those that arrive while a group is being stored form the next group. A single chat is stored
- * alone. When a group fails, nothing of it is stored, and each of its chats is stored alone, so that a failure concerns its own chat only.
- * When the outcome of a group is unknown, the outcome of each of its chats is.
+ * Groups the chats of a tenant (group commit): chats that arrive during the store of a group form the next group. A single chat is
+ * stored alone. When a group fails, nothing of the group is stored, and each chat is then stored alone, so that a failure concerns a
+ * single chat only. When the outcome of a group is unknown, the outcome of each chat is unknown.
  */
 export function createChatGroups<R>(store: StoreGroup<R>): (tenant: string, chat: GroupedChat<R>) => Promise<Attempt<R>> {
   /** The chats that wait, of each tenant for which groups are being stored. */

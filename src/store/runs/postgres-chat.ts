@@ -42,7 +42,7 @@ export function createPostgresChat(
   const beginAloneWithHold = beginStatement(db, { holds: true })
   const endAlone = endStatement(db)
   const endAloneWithSettlements = endStatement(db, { settles: true })
-  /** Number of runs of this process that are storing their end. */
+  /** Number of local runs that are storing the end. */
   let endingRuns = 0
 
   const joinBegin = createChatGroups<BegunRow>(async (tenant, rows) => {

@@ -19,7 +19,7 @@ export async function markUnstored(
   if (unstored === 'session') await query(connection, ofRun)
 }
 
-/** Sessions that one transaction removes: on SQLite, every other write waits for it. */
+/** Sessions that one transaction removes: on SQLite, every other write waits for the transaction. */
 const sessionsPerUnit = 50
 
 /** Removes unstored runs some time after their end. */
@@ -34,7 +34,7 @@ export function createUnstoredRuns(database: Database) {
       .where('ended_at', '<', before)
       .orderBy('ended_at')
 
-  /** The runs whose session is kept. Removes the other runs with their sessions, except those that another transaction has locked. */
+  /** The runs with a kept session. Removes the remaining runs with the sessions, except runs that another transaction has locked. */
   async function removeWithSessions(
     connection: Connection,
     tenant: string,

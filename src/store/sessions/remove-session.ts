@@ -35,8 +35,8 @@ export async function removeSession(
 type RemovedSession = Pick<SessionRow, 'owner' | 'session_id' | 'key'>
 
 /**
- * Removes sessions that the unit of work has locked. Adds a job that deletes the files of each session whose messages mention artifacts; a
- * sweep finds other files.
+ * Removes sessions that the unit of work has locked. Adds a job that deletes the files of each session with artifacts in the messages;
+ * a sweep finds the remaining files.
  */
 export async function removeSessions(
   { db, jobs }: Pick<Database, 'db' | 'jobs'>,

@@ -53,13 +53,13 @@ function openLock(dataDir: string): DatabaseSync {
   return new DatabaseSync(file, { timeout: 0 })
 }
 
-/** Names that this service uses in its data directory. */
+/** Names that the service uses in the data directory. */
 const ownFiles =
   /^(\.gitignore|(lock|agent-core)\.db|(signing-key|service)\.json|admin\.key|callback-secret|(cache|artifacts|config-backups)$)/
 
 /**
- * Creates the folder with mode 0700. An existing folder gets the mode only when all its files are the service's: other folders may be
- * shared. Such a folder also keeps its keys and its database out of a git repository around it.
+ * Creates the folder with mode 0700. An existing folder gets the mode only when all files in the folder are the service's: a foreign
+ * folder may be shared. Such a folder also keeps the keys and the database out of a surrounding git repository.
  */
 export function makeDataDir(dataDir: string): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })

@@ -13,7 +13,7 @@ interface RemoteRunsDependencies extends RemoteRunDependencies {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** Runs of other processes that have local readers. The readers of one run share one copy of the log. */
+/** Remote runs that have local readers. The readers of a run share a copy of the log. */
 export interface RemoteRuns {
   /** Opens an unended run of another process. */
   open(run: StoredRun, disconnected: AbortSignal): OpenRun

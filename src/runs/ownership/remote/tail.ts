@@ -23,7 +23,7 @@ export interface TailBatch extends RunKey {
   events: CompactLog['events']
 }
 
-/** A reader publishes its position every few seconds; without that it is removed after this time. */
+/** Time until a reader without a new position is removed. Readers publish a position every few seconds. */
 const readerExpiryMs = 10_000
 
 /** Writing pauses while the tail is further ahead of its fastest reader than this. */

@@ -34,8 +34,8 @@ export interface Search {
 }
 
 /**
- * Finds sessions whose short name or one of whose messages contains all words, latest activity first. The search reads all sessions that are not
- * indexed, then those that the index names, until the page is full. Words of fewer than three characters are not indexed.
+ * Finds sessions whose short name or a single message contains all words, latest activity first. The search reads all sessions that are
+ * not indexed, then the sessions that the index names, until the page is full. Words of fewer than three characters are not indexed.
  */
 export async function searchSessions(database: Database, search: Search): Promise<SessionMatches> {
   const { scope, words, before, list } = search

@@ -53,9 +53,9 @@ const renewalMs = oauthMs + 5000
 const pollMs = 200
 
 /**
- * Renews a login whose access token is `refused`, and returns the stored login afterwards; undefined when there is none any more. One
- * process renews, all others wait for its result: authorization servers revoke a login whose refresh token is used twice. A login that
- * cannot be renewed is stored as over. Rejects when the authorization server cannot be reached.
+ * Renews a login whose access token is `refused`, and returns the stored login afterwards; undefined when the login is gone. A single
+ * process renews, and the rest wait for the result: authorization servers revoke a login whose refresh token is used twice. A login
+ * that cannot be renewed is stored as over. Rejects when the authorization server cannot be reached.
  */
 export async function renewLogin(refused: string, options: RenewOptions): Promise<Login | undefined> {
   const { logins, now } = options
