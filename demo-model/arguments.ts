@@ -28,7 +28,7 @@ import { findTimeZone } from './time-zones.ts'
 
 export interface FilledArguments {
   input: JsonObject
-  /** Parameters whose value the request states: by the parameter's name, its unit, its pattern or its form. The others are guessed. */
+  /** Parameters with a value in the request: by the parameter's name, unit, pattern or form. All other parameters are guessed. */
   stated: string[]
   /** Required parameters without a value. */
   missing: string[]

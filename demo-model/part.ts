@@ -58,8 +58,8 @@ export function toPart(part: Omit<Part, 'profiles'>): Part {
 }
 
 /**
- * Work on a part of a question: yields the calls that it needs, one after another, is given their results, and returns the answer. The model
- * keeps no state, so each turn runs the work again from its start, with the results so far. Undefined: the work has no answer.
+ * Work on a part of a question: yields the needed calls in turn, is given the results, and returns the answer. The model keeps no
+ * state, so each turn runs the work again from the start, with the results so far. Undefined: the work has no answer.
  */
 export type Work = Generator<Call, Answer | undefined, ToolMessage>
 
@@ -86,8 +86,9 @@ export interface CompletedCall {
 }
 
 /**
- * Runs work until it needs the result of a call that reads, or ends. Adds the calls with results to `used`, and returns those without.
- * Calls that change something are collected: the work goes on as if their results were empty, so that all can be proposed at once.
+ * Runs work until the work needs the result of a call that reads, or ends. Adds the calls with results to `used`, and returns the calls
+ * without results. Calls that change something are collected: the work goes on as if the results were empty, so that all such calls can
+ * be proposed at once.
  */
 export function replay(
   work: Work,

@@ -35,7 +35,7 @@ export async function installPeer(name: string): Promise<Installed> {
   return measure(installedFolder(name))
 }
 
-/** Installs the packages of Agent Core as its users get them, in order to measure them. The service itself runs from this checkout. */
+/** Installs the packages of Agent Core as users get them, to measure the installation. The service itself runs from the checkout. */
 export async function installAgentCore(): Promise<Installed> {
   const folder = installedFolder('agent-core')
   await install(root, folder, ['--omit=dev'])

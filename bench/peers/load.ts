@@ -57,7 +57,7 @@ export async function loadProduct(product: Product, kind: Kind, running: Running
   return { perSecond: (answered * 1000) / tookMs, cpuUs, mb }
 }
 
-/** Sends `count` chats one after the other. Returns their times. */
+/** Sends `count` chats in turn. Returns the times of the chats. */
 export async function sampleProduct(
   product: Product,
   kind: Kind,

@@ -39,7 +39,7 @@ export async function startProduct(product: Product, folder: string, modelPort: 
   return { part, access, startMs: performance.now() - startedAt, startCpuMs: treeCpuMs(part.pid) }
 }
 
-/** Sends one chat on a connection of its own. Returns the whole answer. Rejects unless its text is the one of the model. */
+/** Sends a chat on a new connection. Returns the whole answer. Rejects unless the text is the model's text. */
 export async function ask(product: Product, kind: Kind, sessionId: string, access: Access): Promise<string> {
   const request = await product.request(kind, sessionId, access)
   const client = new Client(access.port, '')

@@ -10,7 +10,7 @@ const readingTokensPerSecond = 5
 const maxTokensPerSecond = 10_000
 /** How long all streams are open together. */
 const togetherMs = 10_000
-/** Streams that are opened at once; further ones follow in groups of this size. */
+/** Streams that are opened at once; further streams follow in groups of the same size. */
 const groupSize = 2000
 const groupEveryMs = 1000
 /** Allowed delay of the end of an answer, including the time to open a group at once. */

@@ -29,7 +29,7 @@ function lastOf({ answer }: Turn): string {
   return answer.split('\n\n').at(-1) ?? ''
 }
 
-/** The orders of a sentence. What it lacks may be in the order before that was not complete, or, for "it", in the question before. */
+/** The orders of a sentence. Missing words may be in the incomplete order before, or, for "it", in the question before. */
 function ordersOf(text: string, turns: readonly Turn[], tools: readonly ToolOffer[]): Order[] {
   const open = turns.slice(turns.findLastIndex((turn) => !asksForMore(lastOf(turn))) + 1).map(({ question }) => question)
   const before = turns.at(-1)?.question
@@ -88,7 +88,7 @@ function several(text: string, order: Order | undefined, tools: readonly ToolOff
   return all.every((candidate) => candidate?.tool === order.tool) ? all.map((each) => each!) : [order]
 }
 
-/** The identifiers of the same form, if there are several: that of the input, and those that it leaves out. */
+/** The identifiers of the same form, if there are several: the identifier of the input, and the identifiers that the input leaves out. */
 function alike({ input, unused }: Order): string[] {
   const formOf = (id: JsonValue) => String(id).replace(/\d/g, '0')
   const value = Object.values(input).find((identifier) =>

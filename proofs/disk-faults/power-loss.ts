@@ -103,7 +103,7 @@ async function faultsOfImage(image: string, ledger: Ledger): Promise<string[]> {
 
 /**
  * The writes in a log of `strace -f -y` without a sync of the file. A sync covers the writes before the start of the sync. Only
- * `pwrite64`, which databases use: all further files are written, synced and renamed as a whole.
+ * `pwrite64`, which databases use: all other files are written, synced and renamed as a whole.
  */
 export function unsyncedWrites(log: string): UnsyncedWrite[] {
   const unsynced = new Map<string, UnsyncedWrite[]>()

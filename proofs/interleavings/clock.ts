@@ -83,7 +83,7 @@ type Callback = (...args: unknown[]) => void
 
 /**
  * Gives simulated processes the simulated time: replaces the global timers, `performance.now` and `Math.random` for the code of actors,
- * and changes nothing for all further code. Returns a function that restores the globals.
+ * and changes nothing for all other code. Returns a function that restores the globals.
  */
 export function installClock(random: () => number): () => void {
   const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate } = globalThis
@@ -137,7 +137,7 @@ export function installClock(random: () => number): () => void {
 }
 
 /**
- * Node keeps a combined signal while the signal has listeners, and with the signal the code of processes that have died while
+ * Node keeps a combined signal while the signal has listeners, and with it the code of processes that have died while
  * listening.
  */
 function release(signal: AbortSignal): void {

@@ -54,8 +54,8 @@ export async function readDocument(): Promise<OpenApiDocument> {
 }
 
 /**
- * Leaves out what the client's types do not state: other protocols, error replies (all of them become one error class), headers of
- * replies, and examples.
+ * Leaves out the parts that the client's types do not state: all other protocols, error replies (all become one error class), headers
+ * of replies, and examples.
  */
 function selectForClient({ openapi, paths, components }: OpenApiDocument): object {
   const ownPaths = Object.keys(paths).filter((path) => !otherProtocols.test(path))

@@ -5,8 +5,8 @@ import { createServer } from 'node:net'
 const servicePort = '8080'
 
 /**
- * Returns a function that replaces every port of an address on this machine, but for the service's, by a free one: two runs of the
- * documentation on one machine do not meet.
+ * Returns a function that replaces every port of a local address, except the service's, by a free port: two runs of the documentation
+ * on one machine do not meet.
  */
 export async function mapPorts(texts: string[]): Promise<(text: string) => string> {
   const named = texts.flatMap((text) => [...text.matchAll(/\b(?:127\.0\.0\.1|localhost):(\d{4,5})\b/g)].map(([, port]) => port!))
@@ -22,7 +22,7 @@ export function mapServicePort(text: string, port: string): string {
   return text.replace(new RegExp(`\\b(127\\.0\\.0\\.1|localhost):${servicePort}\\b`, 'g'), `$1:${port}`)
 }
 
-/** Below the ports that systems give to outgoing connections, so that none of these takes one before the page does. */
+/** Below the ports that systems give to outgoing connections, so that no connection takes a port before the page does. */
 async function findFreePorts(count: number): Promise<string[]> {
   const found = new Set<number>()
   while (found.size < count) {

@@ -57,7 +57,7 @@ async function writeModule(folder: string, { file, text }: Module): Promise<void
   await writeFile(target, text)
 }
 
-/** Blocks with a file name keep it, so that they can import each other. */
+/** Blocks with a file name keep the name, so that blocks can import each other. */
 function toModules({ name, blocks }: Page, folder: string): Module[] {
   const modules: Module[] = []
   for (const [index, block] of blocks.filter((block) => isTypeScript(block) && !block.skip && block.action !== 'compare').entries()) {

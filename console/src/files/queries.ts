@@ -33,7 +33,7 @@ export function useDocuments() {
   })
 }
 
-/** Adds documents one after the other. A refused document does not stop the others. */
+/** Adds documents in turn. A refused document does not stop the following documents. */
 export function useAddDocuments() {
   const queryClient = useQueryClient()
   return useMutation({
