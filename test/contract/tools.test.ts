@@ -30,7 +30,7 @@ function execute(client: Client, tool_name: string, tool_input: object, more: ob
   return client.request('POST', '/core/v1/tool/execute', { body: { tool_name, tool_input, ...more } })
 }
 
-test('Tools: the list has name, description, status and schema of each tool', async (t) => {
+test('Tools: the list has name, description, status, marks and schema of each tool', async (t) => {
   const { client } = await startService(t, withFiles)
   const { status, body } = await client.request('GET', '/core/v1/tools')
   assert.deepEqual({ status, count: body.count }, { status: 200, count: 5 })
@@ -39,7 +39,7 @@ test('Tools: the list has name, description, status and schema of each tool', as
     tools.map((tool) => tool.name),
   )
   for (const tool of body.tools) {
-    assert.deepEqual(Object.keys(tool), ['name', 'description', 'status', 'schema'])
+    assert.deepEqual(Object.keys(tool), ['name', 'description', 'status', 'effect', 'trust', 'private', 'outbound', 'schema'])
     assert.deepEqual([tool.status, tool.schema.type, typeof tool.schema.properties], ['ready', 'object', 'object'])
     assert.notEqual(tool.description, '')
   }

@@ -242,7 +242,7 @@ function toMaterial({ session, session_id: sessionId, message_index: messageInde
     sessionId,
     messageIndex,
     question,
-    isClean: taint?.sources.length === 0,
+    ...(taint?.sources.length === 0 && { isClean: true }),
     steps: steps
       .filter(({ type }) => type === 'tool_call' || type === 'sub_agent_call')
       .map(({ tool, tool_input: input, status, output }) => ({ tool, input, status, output })),
