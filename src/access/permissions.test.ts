@@ -12,8 +12,8 @@ test('a viewer reads everything but observability and configuration', () => {
 
 test('a user chats, runs tools, shares artifacts and writes everything but configuration, and decides no approvals', () => {
   const added = sorted(['user']).filter((name) => !sorted(['viewer']).includes(name))
-  const expected = ['artifacts.share', 'chat', 'memories.write', 'runs.write', 'sessions.write', 'sub_agents.write', 'tools.execute']
-  assert.deepEqual(added, expected)
+  const writes = ['memories', 'runs', 'schedules', 'sessions', 'sub_agents'].map((noun) => `${noun}.write`)
+  assert.deepEqual(added, ['artifacts.share', 'chat', ...writes, 'tools.execute'])
   assert.ok(sorted(['viewer']).every((name) => sorted(['user']).includes(name)))
 })
 

@@ -269,8 +269,9 @@ function triggerRoute(app: App, { schedules }: ScheduleServices): void {
     }),
     async (request) => {
       const caller = principalOf(request)
+      const { id } = await schedules.find(caller, request.params.id)
       requireAccess(caller, accessTo.chat)
-      return toTriggered(await schedules.trigger(caller, request.params.id))
+      return toTriggered(await schedules.trigger(caller, id))
     },
   )
 }
