@@ -129,11 +129,17 @@ function humanAddresses({ containment, messages }: Pick<CallOptions, 'containmen
 /** The addresses in a text of a person. Punctuation behind an address may belong to the sentence, so both readings count. */
 function addressesIn(text: string): string[] {
   const found = text.slice(0, maxText).match(/https?:\/\/[^\s<>"'`]+/gi) ?? []
-  return found.slice(0, maxAddresses).flatMap((word) => [toAddress(word), toAddress(word.replace(/[.,;:!?)\]}]+$/, ''))])
+  return found.slice(0, maxAddresses).flatMap((word) => [toAddress(word), toAddress(withoutPunctuation(word))])
 }
 
 const maxText = 200_000
 const maxAddresses = 200
+
+function withoutPunctuation(word: string): string {
+  let end = word.length
+  while (end > 0 && '.,;:!?)]}'.includes(word[end - 1]!)) end--
+  return word.slice(0, end)
+}
 
 /** The address as `URL` writes it, without the fragment, which is never sent. */
 function toAddress(text: string): string {
