@@ -6,7 +6,7 @@ import { createRandom } from '../../proofs/random.ts'
 
 // A process takes runs over one at a time once they have been lost several times.
 const kills = 2
-const chats = 50
+const chats = 24
 
 for (const database of Object.keys(databases) as (keyof typeof databases)[])
   test(`${kills * chats} calls whose process is killed before the answer are paid in full, on ${database}`, async (t) => {

@@ -51,6 +51,7 @@ test('a chat uses a module whose file is edited, broken and repaired while the s
     name: 'weather',
     description: 'Tells of the weather.',
     status: 'ready',
+    ...{ effect: 'write', trust: 'trusted', private: false, outbound: false },
     schema: ((await listed()) as any).schema,
   })
 
