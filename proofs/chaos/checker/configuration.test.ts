@@ -97,3 +97,17 @@ test('configuration: a replica that is frozen or cut off may show an old version
   })
   assert.deepEqual(checkConfiguration(toFacts(history)), [])
 })
+
+test('configuration: the first process after all had stopped may return to an earlier value', () => {
+  const drop = (restarted: readonly string[]) => {
+    const history = structuredClone(simulate(1))
+    const writes = history.filter((operation) => operation.kind === 'write configuration' && operation.result === 'ok')
+    const at = writes.at(-1)!.endedAt + 10_000
+    const read = { client: 'a', kind: 'read configuration', args: {}, result: 'ok', status: 200 } as const
+    for (const [n, process] of restarted.entries())
+      history.push({ ...read, process, invokedAt: at + n, endedAt: at + n, reply: { version: 'dropped', value: 'value 3' } })
+    return checkConfiguration(toFacts(history))
+  }
+  assert.deepEqual(drop(['replica-1#2', 'replica-2#2']), [])
+  assert.deepEqual(drop(['replica-1#2', 'replica-1#1']), ['configuration: nobody wrote dropped'])
+})

@@ -4,7 +4,7 @@ import type { Facts } from './facts.ts'
 type Read = OperationOf<'read configuration'>
 type Write = OperationOf<'write configuration'>
 
-/** A version with its write; the first version has no write. */
+/** A version with its write; the first version and dropping ones have no write. */
 interface Version {
   version: string
   write: Write | undefined
@@ -35,9 +35,12 @@ export function checkConfiguration({ history }: Facts): string[] {
   ]
 }
 
-/** The line of versions, from the version without a write. A write without an answer counts as applied where a read shows its value. */
+/**
+ * The line of versions, from the version without a write. A write without an answer counts as applied where a read shows its value. A version
+ * that drops changes follows the version that was shown last.
+ */
 function toLine(writes: readonly Write[], reads: readonly Read[]): { versions: Version[]; faults: string[] } {
-  const byValue = new Map(reads.map(({ reply }) => [reply!.value, reply!.version]))
+  const byValue = new Map(reads.toReversed().map(({ reply }) => [reply!.value, reply!.version]))
   const versionOf = (write: Write) =>
     write.result === 'ok' ? write.reply?.version : write.result === 'unknown' ? byValue.get(write.args.value) : undefined
   const applied = writes.flatMap((write): { version: string; write: Write }[] => {
@@ -45,7 +48,7 @@ function toLine(writes: readonly Write[], reads: readonly Read[]): { versions: V
     return version === undefined ? [] : [{ version, write }]
   })
   const faults: string[] = []
-  const next = new Map<string, { version: string; write: Write }>()
+  const next = new Map<string, Version>()
   for (const entry of applied) {
     const sibling = next.get(entry.write.args.ifMatch)
     if (sibling) faults.push(`configuration: ${sibling.version} and ${entry.version} both follow ${entry.write.args.ifMatch}`)
@@ -53,12 +56,35 @@ function toLine(writes: readonly Write[], reads: readonly Read[]): { versions: V
   }
   const writtenVersions = new Set(applied.map(({ version }) => version))
   const firsts = new Set([...reads.map(({ reply }) => reply!.version), ...next.keys()].filter((version) => !writtenVersions.has(version)))
-  if (firsts.size > 1) faults.push(`configuration: nobody wrote ${[...firsts].slice(1).join(', ')}`)
-  const versions: Version[] = [...firsts].map((version) => ({ version, write: undefined }))
+  const [first, ...others] = firsts
+  const versions: Version[] = first === undefined ? [] : [{ version: first, write: undefined }]
+  const unwritten = others.filter((version) => {
+    const before = versionBefore(version, reads, writes)
+    if (before === undefined || next.has(before)) return true
+    next.set(before, { version, write: undefined })
+    return false
+  })
+  if (unwritten.length > 0) faults.push(`configuration: nobody wrote ${unwritten.join(', ')}`)
   for (let entry = versions[0] && next.get(versions[0].version); entry; entry = next.get(entry.version)) versions.push(entry)
-  if (applied.length > 0 && versions.length <= applied.length && faults.length === 0)
+  if (applied.length > 0 && versions.length < firsts.size + applied.length && faults.length === 0)
     faults.push('configuration: the versions do not form one line')
   return { versions, faults }
+}
+
+/**
+ * The version before one that dropped changes: the first process after all had stopped returns to an earlier value. Undefined where a process has
+ * gone on meanwhile, or where no earlier version has the value.
+ */
+function versionBefore(version: string, reads: readonly Read[], writes: readonly Write[]): string | undefined {
+  const shown = reads.find(({ reply }) => reply!.version === version)
+  if (!shown) return undefined
+  const before = reads.filter(({ endedAt }) => endedAt < shown.endedAt)
+  const processes = new Set(before.map(({ process }) => process))
+  const hasGoneOn = reads.some(({ endedAt, process }) => endedAt >= shown.endedAt && processes.has(process))
+  if (hasGoneOn || !before.some(({ reply }) => reply!.value === shown.reply!.value)) return undefined
+  const written = writes.filter(({ result, endedAt }) => result === 'ok' && endedAt < shown.endedAt)
+  const last = [...before, ...written].reduce((latest, operation) => (operation.endedAt > latest.endedAt ? operation : latest))
+  return last.reply!.version
 }
 
 /** No write ends before a write of an earlier version begins. */
@@ -82,6 +108,8 @@ function checkRefusals(versions: readonly Version[], writes: readonly Write[]): 
     if (status !== 412 || index === undefined) return []
     const { write } = versions[index]!
     const following = versions[index + 1]?.write
+    // Nobody knows when changes were dropped.
+    if (versions[index + 1] && !following) return []
     // A write without an answer may have been applied without a read of its version.
     const mayBePast = writes.some(
       (otherWrite) => otherWrite.result === 'unknown' && otherWrite.args.ifMatch === args.ifMatch && otherWrite.invokedAt < endedAt,
