@@ -16,7 +16,7 @@ interface Measure {
 
 const paragraph = 'Some **words** of an answer, with `code` and [links](https://example.org).\n\n'
 /** Factor on budgets of time: on a machine that does other work, times are printed only. */
-const slack = loadavg()[0]! > availableParallelism() ? Infinity : 3
+const slackNow = () => (loadavg()[0]! > availableParallelism() ? Infinity : 3)
 
 /** An answer of 100 KB whose last 1,000 tokens arrive at 200 tokens per second. */
 const longAnswer = [paragraph.repeat(1250), ...Array.from({ length: 1000 }, (_, index) => (index % 20 === 19 ? '.\n\n' : `word${index} `))]
@@ -28,7 +28,9 @@ browserTest('Budgets of the console', async (t) => {
   const measures: Measure[] = []
   for (const measure of [measureLoad, measureTrace, measureSessions, measureStream])
     await t.test(measure.name, async (t) => {
+      const slackBefore = slackNow()
       const found = await measure(t, service)
+      const slack = Math.max(slackBefore, slackNow())
       measures.push(...found)
       for (const { name, value, budget, unit } of found)
         assert.ok(value <= budget * (unit === 'ms' ? slack : 1), `${name}: ${value} ${unit} instead of ${budget} ${unit}`)
