@@ -200,6 +200,8 @@ async function viewerSeesLess(t: TestContext, service: TestService): Promise<voi
     await open('/chat')
     const links = page.getByRole('navigation', { name: 'Screens' }).getByRole('link')
     await links.first().waitFor()
+    // Some screens are listed when the page knows that they are in use.
+    await page.waitForLoadState('networkidle')
     return { page, open, names: await links.allTextContents() }
   }
   const admin = await linksFor(bob)
