@@ -23,11 +23,6 @@ export interface SpecText {
   ends_at?: string | null | undefined
 }
 
-export interface SpecFault {
-  field: keyof SpecText
-  message: string
-}
-
 export type OccurrenceNote = 'moved_by_dst' | 'second_of_two_skipped'
 
 /** A time of a schedule, in epoch milliseconds. */

@@ -132,8 +132,8 @@ function openOf(db: Kysely<Tables>, { tenant, owner, requestId }: RunKey) {
 /** Parts of units of work: the delivery of a message, and the run that answers the messages that were not delivered. */
 export function messageMoves({ db }: Database, statements: RunStatements, { insertMessages }: Pick<RunMoves, 'insertMessages'>) {
   /**
-   * The first part of a delivery, before the run is locked: every unit locks the session first. False for a session that was deleted, whose run
-   * accepts no checkpoint any more.
+   * The first part of a delivery, before the run is locked: every unit locks the session first. Changes nothing where the session was deleted:
+   * the run accepts no checkpoint any more.
    */
   async function extendSession(connection: Connection, { tenant, requestId }: RunKey, { session, messages, messageCount, now }: Delivery) {
     const extended = db
