@@ -67,12 +67,11 @@ export async function checkSchedules(query: Query): Promise<string[]> {
       full join (select * from runs where operation = 'schedule') as scheduled on request_id = run_id
       where request_id is null or run_id is null`,
   )
-  const first = '(created_at / 60000 + 1) * 60000'
   await expectNone(
     'Minutes of a schedule that have no row, or more than one',
     `select id, created_at, watermark, rows from schedules, lateral (select coalesce(sum(count), 0) as rows from schedule_fires
         where schedule_id = id and scheduled_for % 60000 = 0) as fires
-      where rows <> greatest(0, (watermark - ${first}) / 60000 + 1)`,
+      where rows <> watermark / 60000 - created_at / 60000`,
   )
   await expectNone(
     'Schedules that have not fired for long',
