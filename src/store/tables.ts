@@ -45,6 +45,8 @@ export interface Tables {
   schedules: ScheduleRow
   schedule_fires: ScheduleFireRow
   schedule_media: ScheduleMediaRow
+  audit_events: AuditEventRow
+  audit_heads: AuditHeadRow
 }
 
 /** `owner` is `<issuer> <sub>` in every table: the owner of the row within the tenant. */
@@ -502,6 +504,8 @@ export interface ApprovalRow {
   decided_at: number | null
   /** Epoch milliseconds when a process began the call. */
   started_at: number | null
+  /** Of the hashes of the call in the ledger; null: not recorded. */
+  salt: string | null
 }
 
 /** Configurations in order; the highest number is in use. On SQLite the file is authoritative, and this is its history. */
@@ -750,4 +754,42 @@ export const removedWithSession = tablesOf(rowsOfSession, 'removed')
 
 function tablesOf<Fates extends Record<string, string>, Fate extends Fates[keyof Fates]>(fates: Fates, fate: Fate): Named<Fates, Fate>[] {
   return Object.keys(fates).filter((table) => fates[table] === fate) as Named<Fates, Fate>[]
+}
+
+/** An act. Nothing but the seal and the removal of the salt changes a row. */
+export interface AuditEventRow {
+  tenant: string
+  id: string
+  at: number
+  issuer: string
+  sub: string
+  jti: string | null
+  via: string
+  action: string
+  target: string
+  outcome: string
+  /** Owner of the run that the act belongs to; with `request_id`. */
+  owner: string | null
+  request_id: string | null
+  config_version: string | null
+  /** JSON. */
+  data: string | null
+  salt: string | null
+  /** Null until the event is sealed, as the two hashes. */
+  seq: number | null
+  prev_hash: string | null
+  hash: string | null
+}
+
+/** A signed position in the chain of a tenant. */
+export interface AuditHeadRow {
+  tenant: string
+  seq: number
+  /** `cut`: the last event that retention has removed. */
+  kind: 'head' | 'cut'
+  hash: string
+  at: number
+  /** The signing key. */
+  kid: string
+  jws: string
 }

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { parseSync } from 'oxc-parser'
 
 const ground = ['package-root', 'errors', 'concurrency', 'json', 'states']
-const core = [...ground, 'replicas', 'agent', 'access', 'configuration']
+const core = [...ground, 'replicas', 'agent', 'audit', 'access', 'configuration']
 const nouns = ['files', 'sessions', 'artifacts', 'memory', 'sub-agents', 'uploads', 'knowledge', 'budgets']
 const belowRuns = [...core, 'processes', 'search', ...nouns]
 const edges = ['http', 'store', 'models', 'tools', 'outbound', 'metrics', 'tracing']
@@ -25,8 +25,9 @@ const allowed: Record<string, readonly string[]> = {
     replicas: ground,
     agent: ground,
   },
-  access: [...ground, 'replicas', 'agent'],
-  configuration: [...ground, 'replicas', 'agent', 'access'],
+  audit: [...ground, 'agent'],
+  access: [...ground, 'replicas', 'agent', 'audit'],
+  configuration: [...ground, 'replicas', 'agent', 'audit', 'access'],
   settings: [...ground, 'configuration'],
   processes: [...ground, 'agent', 'access'],
   search: [...ground, 'agent', 'access', 'processes'],

@@ -7,9 +7,9 @@ import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
 
 /** Removes what migrations after `0001-schema` have made: an unreleased build had none of them. */
 const laterTables = `drop table budget_windows; drop table budget_reservations; drop table run_messages;
-  drop table schedules; drop table schedule_fires; drop table schedule_media;
+  drop table schedules; drop table schedule_fires; drop table schedule_media; drop table audit_events; drop table audit_heads;
   alter table runs drop column message_ranks; alter table runs drop column open_messages; alter table runs drop column continues;
-  alter table memories drop column trust; alter table approvals drop column sources;`
+  alter table memories drop column trust; alter table approvals drop column sources; alter table approvals drop column salt;`
 
 /** Names of migrations as a build before the first release has left them. */
 function record(names: readonly string[]): string {

@@ -13,6 +13,7 @@ const migrations: Record<string, () => Promise<Migration>> = {
   '0036-steering': () => import('./0036-steering.ts'),
   '0037-light-reservations': () => import('./0037-light-reservations.ts'),
   '0038-containment': () => import('./0038-containment.ts'),
+  '0039-audit': () => import('./0039-audit.ts'),
 }
 
 export const migrationNames: readonly string[] = Object.keys(migrations)
