@@ -17,7 +17,7 @@ browserTest(
   'Chat: the composer stays open while a run works; messages wait, are delivered at their place, and survive a reload',
   async (t) => {
     const { script, open: letGo } = gated(call, { text: 'Shorter it is.' }, { text: 'And the year before.' })
-    const { page, open, checkAccessibility } = await openConsole(t, { config: { tools: [{ name: 'calculator' }] }, script })
+    const { page, open, service, checkAccessibility } = await openConsole(t, { config: { tools: [{ name: 'calculator' }] }, script })
     await open('/chat')
     const question = page.getByRole('textbox', { name: 'Your question' })
     await question.fill('Tell me all.')
@@ -49,5 +49,10 @@ browserTest(
     assert.match(again, /Tell me all\..*calculator.*Shorter, please\..*Shorter it is\..*And before\?.*And the year before\./)
     for (const text of ['Tell me all.', 'Shorter, please.', 'And before?']) assert.equal(await messages.getByText(text).count(), 1, text)
     assert.equal(await page.getByText('This question got no answer.').count(), 0)
+
+    const { runs } = (await service.client.request('GET', '/core/v1/runs')).body
+    await open(`/runs/${runs.at(-1).request_id}`)
+    await page.getByRole('button', { name: /^Message/ }).click()
+    await page.getByLabel('Timeline').getByText('Shorter, please.').waitFor()
   },
 )

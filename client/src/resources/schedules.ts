@@ -5,7 +5,7 @@ import { nextPage, readPages } from './pages.ts'
 export type SchedulePage = Reply<'GET', '/core/v1/schedules'>
 export type Schedule = SchedulePage['schedules'][number]
 export type NewSchedule = RequestOptions<'POST', '/core/v1/schedules'>['body']
-export type SchedulePatch = RequestOptions<'PATCH', '/core/v1/schedules/{id}'>['body']
+export type SchedulePatch = NonNullable<RequestOptions<'PATCH', '/core/v1/schedules/{id}'>['body']>
 export type SchedulePreviewRequest = RequestOptions<'POST', '/core/v1/schedules/preview'>['body']
 export type SchedulePreview = Reply<'POST', '/core/v1/schedules/preview'>
 export type TriggeredSchedule = Reply<'POST', '/core/v1/schedules/{id}/trigger'>

@@ -2,6 +2,7 @@ import {
   ArrowSwitchIcon,
   ChevronDownIcon,
   ChevronRightIcon,
+  CommentIcon,
   CpuIcon,
   CreditCardIcon,
   DependabotIcon,
@@ -31,6 +32,7 @@ const icons: Record<Span['kind'], Icon> = {
   budget: CreditCardIcon,
   wait: HourglassIcon,
   move: ArrowSwitchIcon,
+  message: CommentIcon,
 }
 
 /** Deeper rows are not indented further: the name needs the room. */
