@@ -7,6 +7,7 @@ import { JsonView } from '../json/json-view.tsx'
 import { SchemaForm } from '../schema-form/schema-form.tsx'
 import { useDecide, type Decision } from './queries.ts'
 import { toQuestion, type Question } from './question.ts'
+import { UntrustedNotice, type Source } from './untrusted-notice.tsx'
 import styles from './call-decision.module.css'
 
 /** A call that waits for approval. */
@@ -14,6 +15,9 @@ export interface PendingCall {
   tool_call_id: string
   tool: string
   tool_input?: unknown
+  /** Present on a call that containment holds. */
+  reason?: 'untrusted_content' | undefined
+  sources?: readonly Source[] | undefined
 }
 
 interface CallDecisionProps {
@@ -33,6 +37,7 @@ export function CallDecision({ requestId, call, isDecided = false, mayDecide, on
     decide.mutate({ tool_call_id: call.tool_call_id, decision, ...rest })
   return (
     <>
+      {call.reason === 'untrusted_content' && <UntrustedNotice sources={call.sources ?? []} />}
       {question && <QuestionText question={question} />}
       {mode === 'edit' ? (
         <EditedInput

@@ -3,14 +3,25 @@ import { useState } from 'react'
 import { messageOf } from '../../api/errors.ts'
 import { Timestamp } from '../../parts/timestamp.tsx'
 import { useWholeSpan, type RunKey, type Span } from '../queries.ts'
+import type { TaintedSpan } from '../timeline/taint.ts'
 import { ApprovalDetails, WaitDetails } from './wait-details.tsx'
 import { ModelDetails } from './model-details.tsx'
 import { RefusalDetails } from './refusal-details.tsx'
+import { TaintDetails } from './taint-details.tsx'
 import { ToolDetails } from './tool-details.tsx'
 import styles from './details.module.css'
 
+interface SpanDetailsProps {
+  run: RunKey
+  span: Span
+  /** Present for a call after text of strangers. */
+  tainted: TaintedSpan | undefined
+  /** Opens the row of another span. */
+  show: (span: Span) => void
+}
+
 /** Details of a span, below the row. Long values and the messages sent to a model are loaded on demand. */
-export function SpanDetails({ run, span }: { run: RunKey; span: Span }) {
+export function SpanDetails({ run, span, tainted, show }: SpanDetailsProps) {
   const [isWhole, setWhole] = useState(false)
   const whole = useWholeSpan(run, span.id, isWhole)
   const details = whole.data ?? span
@@ -18,6 +29,7 @@ export function SpanDetails({ run, span }: { run: RunKey; span: Span }) {
   return (
     <div className={styles.details}>
       {error && <p className={styles.error}>{error}</p>}
+      {tainted && <TaintDetails tainted={tainted} show={show} />}
       <SpanFacts span={details} />
       <Group gap="sm" className={styles.foot}>
         <span>

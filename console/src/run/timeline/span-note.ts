@@ -11,6 +11,7 @@ export function noteOf({ kind, status, attributes }: Pick<Span, 'kind' | 'status
   const parts = kind === 'model' ? modelNotes(attributes) : kind === 'approval' || kind === 'wait' ? waitNotes(attributes) : []
   if (kind === 'move') parts.push(attributes.cause?.replace('_', ' ') ?? '')
   if (kind === 'tool' && attributes.effect === 'write') parts.push('write')
+  if (attributes.containment) parts.push(attributes.containment === 'refuse' ? 'refused by containment' : 'held by containment')
   if (status !== 'success' && status !== 'running') parts.push(attributes.error_type ?? status)
   return parts.filter((part) => part !== '').join(' · ')
 }

@@ -1,4 +1,5 @@
 import {
+  AlertIcon,
   ArrowSwitchIcon,
   ChevronDownIcon,
   ChevronRightIcon,
@@ -72,6 +73,11 @@ export function SpanRow({ span, depth, scale, interval, isOpen, onOpen, isClosed
         <button type="button" className={styles.open} onClick={onOpen} aria-expanded={isOpen}>
           <KindIcon size={14} className={styles.icon} />
           <span className={styles.title}>{span.name}</span>
+          {span.attributes.trust === 'untrusted' && (
+            <span className={styles.untrusted} title="Strangers can write the output">
+              <AlertIcon size={12} aria-label="text of strangers" />
+            </span>
+          )}
           <span className={styles.note}>{noteOf(span)}</span>
           <span className="visually-hidden">{span.status}</span>
         </button>
