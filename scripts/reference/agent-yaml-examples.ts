@@ -57,10 +57,12 @@ retention:
   access: `
 access:
   roles:
-    auditor: [runs.read, observability.read]
+    reviewer: [runs.read, observability.read]
   rate_limits:
     default: { requests_per_minute: 60, concurrent_runs: 4 }
     admin: {}`,
+  audit: `
+audit: { enabled: true, reads: true }`,
 }
 
 /** The entry of `tools` for each tool type with fields of its own. */

@@ -6,7 +6,7 @@ const home = { tenant: 'default', adminTenant: 'default' }
 const sorted = (roles: string[], custom = {}, scope = home) => [...permissionsOf(roles, custom, scope)].sort()
 
 test('a viewer reads everything but observability and configuration', () => {
-  const expected = permissions.filter((name) => name.endsWith('.read') && !/^(observability|config)\./.test(name))
+  const expected = permissions.filter((name) => name.endsWith('.read') && !/^(observability|config|audit)\./.test(name))
   assert.deepEqual(sorted(['viewer']), [...expected].sort())
 })
 
@@ -30,6 +30,17 @@ test("configuration permissions are granted in the administrators' tenant only, 
   const custom = { setup: ['config.read', 'config.write', 'chat'] }
   assert.deepEqual(sorted(['setup'], custom, away), ['chat'])
   assert.ok(!sorted(['admin', 'operator'], {}, away).some((name) => name.startsWith('config.')))
+})
+
+test('an auditor reads the ledger alone, unless the configuration has a role of this name', () => {
+  assert.deepEqual(sorted(['auditor']), ['audit.read'])
+  const custom = { auditor: ['runs.read'] }
+  assert.deepEqual(sorted(['auditor'], custom), ['runs.read'])
+  assert.deepEqual(checkCustomRoles(custom), [])
+  assert.deepEqual(
+    listRoles(custom, home).filter(({ name }) => name === 'auditor'),
+    [{ name: 'auditor', permissions: ['runs.read'] }],
+  )
 })
 
 test('several roles add up, and a custom role grants its configured permissions', () => {
@@ -56,10 +67,10 @@ test('faults of custom roles are reported with their path', () => {
 })
 
 test('the list of roles has the built-in ones, then the custom ones, with what each grants in the tenant', () => {
-  const custom = { auditor: ['runs.read', 'chat', 'config.read'] }
+  const custom = { reviewer: ['runs.read', 'chat', 'config.read'] }
   const names = listRoles(custom, home).map(({ name }) => name)
-  assert.deepEqual(names, ['viewer', 'user', 'operator', 'admin', 'auditor'])
-  const permissionsOfAuditor = (tenant: string) => listRoles(custom, { ...home, tenant }).at(-1)?.permissions
-  assert.deepEqual(permissionsOfAuditor('default'), ['chat', 'runs.read', 'config.read'])
-  assert.deepEqual(permissionsOfAuditor('acme'), ['chat', 'runs.read'])
+  assert.deepEqual(names, ['viewer', 'user', 'operator', 'admin', 'auditor', 'reviewer'])
+  const permissionsOfReviewer = (tenant: string) => listRoles(custom, { ...home, tenant }).at(-1)?.permissions
+  assert.deepEqual(permissionsOfReviewer('default'), ['chat', 'runs.read', 'config.read'])
+  assert.deepEqual(permissionsOfReviewer('acme'), ['chat', 'runs.read'])
 })

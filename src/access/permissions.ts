@@ -59,6 +59,7 @@ export const permissionMeanings = {
   'config.write': "Change the configuration. Only in the administrators' tenant.",
   'budgets.write': 'Raise and restore limits of budgets, and let runs go on that a budget has paused.',
   'keys.manage': 'List, create and revoke the access keys of the tenant.',
+  'audit.read': 'Read and export who did what in the tenant.',
 } as const
 
 export type Permission = keyof typeof permissionMeanings
@@ -83,6 +84,7 @@ export const roleMeanings = {
   user: 'Chats and uses everything for callers. The default of `keys create`.',
   operator: 'Reads own data, metrics, logs and the configuration, and does not chat.',
   admin: 'Has every permission in its tenant, and reads every session and run of it.',
+  auditor: 'Reads who did what in its tenant, and nothing else. A role of this name in `access.roles` replaces it.',
 } as const
 
 type BuiltInRole = keyof typeof roleMeanings
@@ -106,7 +108,11 @@ const builtIn: ReadonlyMap<string, readonly Permission[]> = new Map<BuiltInRole,
   ],
   ['operator', [...viewer, 'observability.read', 'config.read']],
   ['admin', permissions],
+  ['auditor', ['audit.read']],
 ])
+
+/** Built-in roles that `access.roles` may replace: configurations had roles of these names before. */
+const replaceable: ReadonlySet<string> = new Set<BuiltInRole>(['auditor'])
 
 /** `access.roles` of the agent configuration. */
 export type CustomRoles = Readonly<Record<string, readonly string[]>>
@@ -147,7 +153,8 @@ export function permissionsOf(roles: readonly string[], customRoles: CustomRoles
 
 function grantsOf(role: string, customRoles: CustomRoles): readonly string[] {
   // `hasOwn`: a role called `constructor` must not find what every object inherits.
-  return builtIn.get(role) ?? (Object.hasOwn(customRoles, role) ? (customRoles[role] ?? []) : [])
+  const custom = Object.hasOwn(customRoles, role) ? customRoles[role] : undefined
+  return (replaceable.has(role) ? (custom ?? builtIn.get(role)) : (builtIn.get(role) ?? custom)) ?? []
 }
 
 /** A role, and the permissions that it grants in a tenant. */
@@ -158,7 +165,7 @@ export interface Role {
 
 /** The built-in roles, then the custom roles, each with the permissions of the role in the tenant. */
 export function listRoles(customRoles: CustomRoles, scope: PermissionScope): Role[] {
-  return [...builtIn.keys(), ...Object.keys(customRoles)].map((name) => {
+  return [...new Set([...builtIn.keys(), ...Object.keys(customRoles)])].map((name) => {
     const granted = permissionsOf([name], customRoles, scope)
     return { name, permissions: permissions.filter((permission) => granted.has(permission)) }
   })
@@ -167,7 +174,9 @@ export function listRoles(customRoles: CustomRoles, scope: PermissionScope): Rol
 /** The faults of `access.roles`, each with its path below `roles`; empty for a valid configuration. */
 export function checkCustomRoles(customRoles: CustomRoles): { at: (string | number)[]; message: string }[] {
   return Object.entries(customRoles).flatMap(([role, granted]) => [
-    ...(isBuiltInRole(role) ? [{ at: [role], message: `"${role}" is built in and cannot be changed; choose another name` }] : []),
+    ...(isBuiltInRole(role) && !replaceable.has(role)
+      ? [{ at: [role], message: `"${role}" is built in and cannot be changed; choose another name` }]
+      : []),
     // `access.rate_limits.default` applies to every caller: as a role the word would have two meanings.
     ...(role === 'default' ? [{ at: [role], message: '"default" cannot be the name of a role; choose another name' }] : []),
     ...granted.flatMap((permission, index) =>

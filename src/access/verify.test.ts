@@ -224,11 +224,11 @@ test('an unknown signing key is looked up; an unreadable store is no refusal', a
 
 test('a change of the configured roles takes effect at once, also for cached keys', async () => {
   const { make, state, verify, verifyCached } = await setUp()
-  const { key } = await make({ roles: ['auditor'] })
+  const { key } = await make({ roles: ['reviewer'] })
   assert.deepEqual([...(await verify(key)).permissions], [])
-  state.customRoles = { auditor: ['runs.read'] }
+  state.customRoles = { reviewer: ['runs.read'] }
   assert.deepEqual([...(verifyCached(key)?.permissions ?? [])], ['runs.read'])
-  state.customRoles = { auditor: ['chat'] }
+  state.customRoles = { reviewer: ['chat'] }
   assert.deepEqual([...(await verify(key)).permissions], ['chat'])
 })
 

@@ -205,8 +205,23 @@ const Retention = Type.Object(
     access_keys: days(30, 'Days since the expiry of the key.'),
     uploads: days(30, 'Days since the upload of a file. Documents of `knowledge_search` stay until they are deleted.'),
     metrics: days(0, 'Days for which hourly metrics are kept.'),
+    audit: days(400, 'Days for which the ledger keeps events. What follows the removed events can still be verified.'),
   },
   { ...strict, default: {}, description: 'Days after which data is deleted; 0: never.' },
+)
+
+const Audit = Type.Object(
+  {
+    enabled: Type.Boolean({
+      default: true,
+      description: 'Whether acts are recorded. A change of this field is recorded always.',
+    }),
+    reads: Type.Boolean({
+      default: false,
+      description: "Whether reads of the ledger, and of other callers' sessions and runs, are recorded too. Exports are recorded always.",
+    }),
+  },
+  { ...strict, default: {}, description: 'The ledger of acts: who did what. Chats and reads of own data are no acts.' },
 )
 
 const RateLimit = Type.Object(
@@ -226,7 +241,7 @@ const Access = Type.Object(
     roles: Type.Record(Name, Type.Array(Type.String(), { maxItems: 100, description: 'The permissions of the role.' }), {
       default: {},
       maxProperties: maxEntries,
-      description: 'Roles beside `viewer`, `user`, `operator` and `admin`: the name of the role, and a list of its permissions.',
+      description: 'Roles beside `viewer`, `user`, `operator`, `admin` and `auditor`: the name of the role, and a list of its permissions.',
     }),
     rate_limits: Type.Record(Name, RateLimit, {
       default: {},
@@ -282,6 +297,7 @@ export const AgentConfigSchema = Type.Object(
     limits: Limits,
     retention: Retention,
     access: Access,
+    audit: Audit,
   },
   { ...strict, $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'Agent configuration' },
 )

@@ -1,5 +1,3 @@
-import type { AgentConfig } from '../configuration/schema.ts'
-
 /** Number of expired items of one kind and tenant. */
 export interface ExpiredItems {
   kind: RetentionKind
@@ -10,7 +8,7 @@ export interface ExpiredItems {
 interface RetentionDependencies {
   store: RetentionStore
   /** Limit per kind in days; 0 means no limit. */
-  retention: AgentConfig['retention']
+  retention: Readonly<Record<RetentionKind, number>>
   /** Epoch milliseconds. */
   now(): number
 }
@@ -71,7 +69,7 @@ export async function prune(options: PruneOptions): Promise<boolean> {
 }
 
 /** Kinds with a limit, each with the time (epoch milliseconds) before which items are expired. */
-function limitsOf(retention: AgentConfig['retention'], now: number): [RetentionKind, number][] {
+function limitsOf(retention: RetentionDependencies['retention'], now: number): [RetentionKind, number][] {
   return retentionKinds.filter((kind) => retention[kind] > 0).map((kind) => [kind, now - retention[kind] * dayMs])
 }
 

@@ -24,6 +24,7 @@ export const permissionTexts: Readonly<Record<string, string>> = {
   'config.write': 'Change the configuration',
   'budgets.write': 'Raise limits of budgets, and let paused runs go on',
   'keys.manage': 'Create and revoke keys',
+  'audit.read': 'See and export who did what',
 }
 
 /** Purposes of the built-in roles. */
@@ -32,6 +33,7 @@ export const roleTexts: Readonly<Record<string, string>> = {
   user: 'Chats, and uses everything that belongs to a chat.',
   operator: 'Sees how the service does: metrics, logs, all runs, the configuration. Does not chat.',
   admin: 'May do everything, in this tenant.',
+  auditor: 'Sees who did what in this tenant, and nothing else.',
 }
 
 /** All permissions of all roles: described permissions in order, then undescribed permissions by name. */
