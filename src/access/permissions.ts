@@ -21,6 +21,8 @@ export interface Principal {
   readonly signingKeyId: string | undefined
   /** Expiry of the key, in epoch milliseconds. */
   readonly expiresAt: number
+  /** Present for a request with the cookie of the console. */
+  readonly via?: 'console'
 }
 
 /** Administrators read all sessions and runs of the tenant, and cancel runs. */

@@ -10,6 +10,7 @@ import { openSecrets, type OpenSecrets } from '../service/secrets.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createAccessKeyStore } from '../store/secrets/access-keys.ts'
 import { publishOnce } from '../store/postgres/bus.ts'
+import { commandActing } from './acting.ts'
 import { CommandFailure, type CommandContext, type Terminal, formatTable, print } from './terminal.ts'
 import { readSettings } from './prepare.ts'
 import { loadUsedConfiguration, withDatabase } from './used-configuration.ts'
@@ -54,10 +55,11 @@ function addCreate(keys: Command, terminal: Terminal): void {
         terminal.stderr.write(`There is no role ${JSON.stringify(role)} in the configuration: it grants nothing.\n`)
       }
       const claims = newClaims({ sub, tenant, roles, expiresInSeconds, now: Date.now() })
+      const acting = await commandActing(settings)
       const key = await use(terminal, settings, async ({ register, secrets }) => {
         const { signingKeys } = await secrets()
         // The key is registered before it is signed: a working key outside the register could not be revoked, and a rotation would not know its expiry.
-        await register.insert(toRecord(claims))
+        await register.insert(toRecord(claims), acting)
         return signClaims((await openSigningKeys(signingKeys, Date.now)).newest(), claims)
       })
       print(terminal, key)
@@ -86,8 +88,10 @@ function addRevoke(keys: Command, terminal: Terminal): void {
       if ((jti === undefined) === (createdBy === undefined))
         throw new CommandFailure(2, ['error: keys revoke needs the id of a key or --created-by.'])
       if (jti === undefined) return revokeCreatedBy(terminal, createdBy!, tenant)
-      const revoked = await use(terminal, readSettings(terminal), async ({ register, publish }) => {
-        const revocation = await register.revoke(jti, Date.now())
+      const settings = readSettings(terminal)
+      const acting = await commandActing(settings)
+      const revoked = await use(terminal, settings, async ({ register, publish }) => {
+        const revocation = await register.revoke(jti, Date.now(), { acting })
         if (revocation?.isNew) await publish('revoked', { jti })
         return revocation
       })
@@ -98,8 +102,10 @@ function addRevoke(keys: Command, terminal: Terminal): void {
 
 async function revokeCreatedBy(terminal: Terminal, caller: string, tenant: string | undefined): Promise<void> {
   const owner = caller.includes(' ') ? caller : ownerOf(ownIssuer, caller)
-  const revoked = await use(terminal, readSettings(terminal), async ({ register, publish }) => {
-    const jtis = await register.revokeCreatedBy(owner, Date.now(), tenant === undefined ? {} : { tenant })
+  const settings = readSettings(terminal)
+  const acting = await commandActing(settings)
+  const revoked = await use(terminal, settings, async ({ register, publish }) => {
+    const jtis = await register.revokeCreatedBy(owner, Date.now(), { acting, ...(tenant !== undefined && { tenant }) })
     for (const revokedJti of jtis) await publish('revoked', { jti: revokedJti })
     return jtis
   })

@@ -1,5 +1,6 @@
 import type { Compilable, CompiledQuery, Kysely } from 'kysely'
 import type pg from 'pg'
+import type { Act, Acting, LedgerRules } from '../audit/acts.ts'
 import { ServiceError } from '../errors.ts'
 import type { Tables } from './tables.ts'
 import type { Job, JobKind, NewJob } from '../runs/jobs.ts'
@@ -17,6 +18,8 @@ export interface Database {
   /** Reads and writes the rows of all tenants: for sweeps, jobs and keys. */
   readonly all: Scope
   readonly jobs: JobStore
+  /** Records who did what, within units of work. */
+  readonly ledger: Ledger
   /** Present when the database is a Postgres server. */
   readonly postgres?: PostgresServer
   /** Present when the database is embedded in this process. */
@@ -51,6 +54,14 @@ export interface UnitOptions<T> {
    * database whose commits are durable at once. Must not throw.
    */
   onCommitted?(result: T): void
+}
+
+/** The ledger: records acts within the units of work that make the changes. */
+export interface Ledger {
+  /** Stores an event for each act. Nothing is recorded where nobody acts, or the ledger is off. */
+  record(connection: Connection, tenant: string, acting: Acting | undefined, acts: Act | readonly Act[]): Promise<void>
+  /** From now on `rules` decide. Before, acts are recorded without a version. */
+  follow(rules: LedgerRules): void
 }
 
 /** Access that only a Postgres server offers. */

@@ -1,4 +1,5 @@
 import { decodeJwt } from 'jose'
+import { serviceActing } from '../../audit/acts.ts'
 import { ServiceError } from '../../errors.ts'
 import { toRecord, type AccessKeyStore, createKey, type KeyClaims } from './keys.ts'
 import type { SharedSecret } from './shared-secret.ts'
@@ -35,7 +36,7 @@ export async function ensureAdminKey(options: AdminKeyOptions): Promise<{ renewe
   })
   if (key === fileKey) return { renewed: false }
   // Register the key before writing the file: a working key that is not listed could not be revoked.
-  await store.insert(toRecord(decodeJwt<KeyClaims>(key)))
+  await store.insert(toRecord(decodeJwt<KeyClaims>(key)), serviceActing)
   await file.change(() => key)
   return { renewed: true }
 }

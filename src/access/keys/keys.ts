@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { SignJWT } from 'jose'
+import type { Acting } from '../../audit/acts.ts'
 import { ServiceError } from '../../errors.ts'
 import { ownIssuer } from '../permissions.ts'
 import type { SigningKey } from './signing-keys.ts'
@@ -97,6 +98,8 @@ export interface RevocationBounds {
   tenant?: string
   /** Throws when the keys may not be revoked; then none is. */
   check?(keys: readonly AccessKeyRecord[]): void
+  /** Who revokes, for the ledger. */
+  acting?: Acting | undefined
 }
 
 /** A page of keys. */
@@ -112,7 +115,7 @@ export interface KeyPage {
  */
 export interface AccessKeyStore {
   /** Adds a record; an existing record stays as it is. False, and nothing is added, when the key of the creator is revoked. */
-  insert(record: AccessKeyRecord): Promise<boolean>
+  insert(record: AccessKeyRecord, acting?: Acting): Promise<boolean>
   /** Lists records newest first; of all tenants without `tenant`. */
   list(tenant?: string): Promise<AccessKeyRecord[]>
   /** A page of a tenant's records, newest first. */

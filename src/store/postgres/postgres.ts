@@ -1,5 +1,6 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
+import { createLedger } from '../audit/ledger.ts'
 import type { Database } from '../database.ts'
 import { openBossJobs } from '../jobs/pg-boss.ts'
 import { connectPostgres } from './connect.ts'
@@ -61,6 +62,7 @@ export async function openPostgres(url: string, { connections = 20, answerMs = m
     all,
     db,
     jobs,
+    ledger: createLedger(db),
     isShared: true,
     migrated,
     forTenant,

@@ -1,5 +1,6 @@
 import type { SelectQueryBuilder } from 'kysely'
 import type { AccessKeyRecord, AccessKeyStore } from '../../access/keys/keys.ts'
+import type { Act, Acting } from '../../audit/acts.ts'
 import { ownIssuer } from '../../access/permissions.ts'
 import { query, type Database, type Connection } from '../database.ts'
 import type { AccessKeyRow, Tables } from '../tables.ts'
@@ -11,9 +12,9 @@ export function createAccessKeyStore(database: Database): AccessKeyStore {
 
 /** Creates keys, and marks their use. */
 function keyUses(database: Database): Pick<AccessKeyStore, 'insert' | 'markUsed'> {
-  const { db, all } = database
+  const { db, all, ledger } = database
   return {
-    async insert({ jti, tenant, sub, roles, createdAt, expiresAt, revokedAt, lastUsedAt, creator }) {
+    async insert({ jti, tenant, sub, roles, createdAt, expiresAt, revokedAt, lastUsedAt, creator }, acting) {
       const times = { created_at: createdAt, expires_at: expiresAt, revoked_at: revokedAt ?? null, last_used_at: lastUsedAt ?? null }
       const createdBy = { created_by: creator?.owner ?? null, created_by_key: creator?.keyId ?? null }
       const row = { jti, tenant, sub, roles: JSON.stringify(roles), ...times, ...createdBy }
@@ -30,7 +31,8 @@ function keyUses(database: Database): Pick<AccessKeyStore, 'insert' | 'markUsed'
         // The lock makes a revocation of the creator's key wait, which then finds the new key.
         const locked = database.isShared ? ofCreator.forShare() : ofCreator
         if (creator?.keyId !== undefined && (await query(connection, locked)).rows.some((key) => key.revoked_at !== null)) return false
-        await query(connection, insert)
+        const { changes } = await query<unknown>(connection, insert)
+        if (changes > 0) await ledger.record(connection, tenant, acting, toAct('key.created', { jti, sub, roles, expiresAt }))
         return true
       })
     },
@@ -93,7 +95,7 @@ function keyLists(database: Database): Pick<AccessKeyStore, 'list' | 'page' | 'l
 
 /** Revokes keys, and the keys that were created with them. */
 function keyEnds(database: Database): Pick<AccessKeyStore, 'revoke' | 'revokeCreatedBy'> {
-  const { db, all } = database
+  const { db, all, ledger } = database
   const scopeOf = (tenant: string | undefined) => (tenant === undefined ? all : database.forTenant(tenant))
 
   /** Finds keys, and locks them until the end of the unit. */
@@ -104,10 +106,13 @@ function keyEnds(database: Database): Pick<AccessKeyStore, 'revoke' | 'revokeCre
   }
 
   /** Marks keys as revoked, and removes their sessions and codes of the console. */
-  async function endKeys(connection: Connection, keys: readonly AccessKeyRecord[], at: number): Promise<void> {
-    for (const { jti, tenant, revokedAt } of keys) {
+  async function endKeys(connection: Connection, keys: readonly AccessKeyRecord[], at: number, acting: Acting | undefined): Promise<void> {
+    for (const { jti, tenant, revokedAt, ...key } of keys) {
       const revoked = db.updateTable('access_keys').set({ revoked_at: at }).where('tenant', '=', tenant).where('jti', '=', jti)
-      if (revokedAt === undefined) await query(connection, revoked)
+      if (revokedAt === undefined) {
+        await query(connection, revoked)
+        await ledger.record(connection, tenant, acting, toAct('key.revoked', { jti, ...key }))
+      }
       for (const table of ['console_sessions', 'console_codes'] as const) {
         await query(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('issuer', '=', ownIssuer).where('key_id', '=', jti))
       }
@@ -115,16 +120,16 @@ function keyEnds(database: Database): Pick<AccessKeyStore, 'revoke' | 'revokeCre
   }
 
   return {
-    revoke: (jti, at, { tenant, check } = {}) =>
+    revoke: (jti, at, { tenant, check, acting } = {}) =>
       scopeOf(tenant).unit(async (connection) => {
         const [key] = await findKeys(connection, tenant, (keys) => keys.where('jti', '=', jti))
         if (!key) return undefined
         check?.([key])
-        await endKeys(connection, [key], at)
+        await endKeys(connection, [key], at, acting)
         return { jti, revokedAt: key.revokedAt ?? at, isNew: key.revokedAt === undefined }
       }),
 
-    revokeCreatedBy: (owner, at, { tenant, check } = {}) =>
+    revokeCreatedBy: (owner, at, { tenant, check, acting } = {}) =>
       scopeOf(tenant).unit(async (connection) => {
         const created = new Map<string, AccessKeyRecord>()
         let generation = await findKeys(connection, tenant, (keys) => keys.where('created_by', '=', owner))
@@ -138,7 +143,7 @@ function keyEnds(database: Database): Pick<AccessKeyStore, 'revoke' | 'revokeCre
         }
         const active = [...created.values()].filter(({ revokedAt }) => revokedAt === undefined)
         check?.(active)
-        await endKeys(connection, active, at)
+        await endKeys(connection, active, at, acting)
         return active.map(({ jti }) => jti)
       }),
   }
@@ -153,6 +158,12 @@ async function inChunks<T>(jtis: readonly string[], find: (chunk: string[]) => P
   const records: T[] = []
   for (let start = 0; start < jtis.length; start += chunkSize) records.push(...(await find(jtis.slice(start, start + chunkSize))))
   return records
+}
+
+type Granted = Pick<AccessKeyRecord, 'jti' | 'sub' | 'roles' | 'expiresAt'>
+
+function toAct(action: 'key.created' | 'key.revoked', { jti, sub, roles, expiresAt }: Granted): Act {
+  return { action, target: `key:${jti}`, data: { sub, roles: [...roles], expires_at: new Date(expiresAt).toISOString() } }
 }
 
 function toRecord(row: AccessKeyRow): AccessKeyRecord {

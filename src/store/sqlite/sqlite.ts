@@ -3,6 +3,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { Kysely, SqliteDialect } from 'kysely'
 import { waitForStore } from '../../concurrency/phase-times.ts'
 import { makeDataDir, makePrivate } from './data-dir.ts'
+import { createLedger } from '../audit/ledger.ts'
 import type { Database, Connection, Deferred } from '../database.ts'
 import { type UnitConnection, writeDeferred } from './deferred.ts'
 import { tableJobs } from '../jobs/sqlite-jobs.ts'
@@ -45,6 +46,7 @@ export async function openSqlite(dataDir: string): Promise<Database> {
     migrated,
     embedded: { unit: units.unit, readCommitted },
     jobs: tableJobs({ db, all: scope }),
+    ledger: createLedger(db),
     // SQLite has no row-level security; every query names its tenant.
     forTenant: () => scope,
     ping: async () => void (await read.execute('select 1', [])),
