@@ -201,7 +201,12 @@ function createSessionCache({ load, toLivePrincipal, now }: SessionCacheOptions)
 
   async function read(hash: string): Promise<CachedSession | undefined> {
     const session = await load(hash)
-    return session && { until: Math.min(now() + cacheMs, session.expiresAt), principal: toLivePrincipal({ ...session.identity, via: 'console' }) }
+    return (
+      session && {
+        until: Math.min(now() + cacheMs, session.expiresAt),
+        principal: toLivePrincipal({ ...session.identity, via: 'console' }),
+      }
+    )
   }
 
   function find(hash: string): FoundSession | undefined {

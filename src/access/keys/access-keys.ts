@@ -69,7 +69,8 @@ export function createAccessKeys(deps: AccessKeysDependencies): AccessKeys {
       const claims = newClaims({ sub, tenant: caller.tenant, roles: [...new Set(roles)], expiresInSeconds, now: now() })
       // Register the key before signing it: a working key that is not listed could not be revoked.
       const record = { ...toRecord(claims), creator: { owner: caller.owner, keyId: caller.keyId } }
-      if (!(await store.insert(record, caller))) throw new ServiceError('unauthorized', 'JWT verification failed: the key has been revoked.')
+      if (!(await store.insert(record, caller)))
+        throw new ServiceError('unauthorized', 'JWT verification failed: the key has been revoked.')
       return { ...record, key: await signClaims(signing.newest(), claims) }
     },
 
