@@ -43,6 +43,8 @@ export interface JobData {
   session_deleted: { session: string }
   /** Indexes a document of the tenant for `knowledge_search`, by the id of its upload. */
   knowledge_document: { id: string }
+  /** Replays the examples of an experiment. */
+  experiment: { id: string }
   /** Deletes the bytes of a removed upload. */
   upload_deleted: { id: string }
   /** Periodically removes files of deleted sessions from the shared storage. */
@@ -72,6 +74,7 @@ const kinds = {
   approval_expiry: true,
   session_deleted: true,
   knowledge_document: true,
+  experiment: true,
   upload_deleted: true,
   artifact_sweep: true,
   retention: true,

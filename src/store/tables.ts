@@ -47,6 +47,11 @@ export interface Tables {
   schedule_media: ScheduleMediaRow
   audit_events: AuditEventRow
   audit_heads: AuditHeadRow
+  datasets: DatasetRow
+  examples: ExampleRow
+  example_media: ExampleMediaRow
+  experiments: ExperimentRow
+  experiment_results: ExperimentResultRow
 }
 
 /** `owner` is `<issuer> <sub>` in every table: the owner of the row within the tenant. */
@@ -737,6 +742,7 @@ const rowsOfRun = {
   artifacts: 'kept',
   budget_reservations: 'kept',
   run_messages: 'removed',
+  experiments: 'kept',
 } as const satisfies Record<Exclude<TablesWith<{ owner: string; request_id: string }>, 'runs'>, 'removed' | 'kept'>
 
 /** Treatment of a session's rows in other tables when the session is removed. */
@@ -747,6 +753,9 @@ const rowsOfSession = {
   runs: 'marked',
   memory_sources: 'forgotten',
   search_documents: 'removed',
+  examples: 'removed',
+  example_media: 'removed',
+  experiment_results: 'removed',
 } as const satisfies Record<TablesWith<{ session: string }> | 'runs', 'removed' | 'marked' | 'forgotten'>
 
 export const removedWithRun = tablesOf(rowsOfRun, 'removed')
@@ -792,4 +801,81 @@ export interface AuditHeadRow {
   /** The signing key. */
   kid: string
   jws: string
+}
+
+export interface DatasetRow {
+  tenant: string
+  id: string
+  name: string
+  description: string
+  /** JSON. */
+  scorers: string
+  share: 'none' | 'scores'
+  revision: number
+  created_at: number
+  updated_at: number
+}
+
+/** One form of an example: from `revision` of the dataset, until the revision in `until`. */
+export interface ExampleRow {
+  tenant: string
+  dataset: string
+  id: string
+  revision: number
+  until: number | null
+  /** Key of the session that the example was made from; empty for an example that no session takes with it. */
+  session: string
+  name: string
+  /** JSON. */
+  tags: string
+  /** JSON. */
+  source: string | null
+  /** JSON. */
+  content: string
+  created_at: number
+}
+
+export interface ExampleMediaRow {
+  tenant: string
+  dataset: string
+  example: string
+  /** SHA-256 of the bytes, in hex. */
+  hash: string
+  session: string
+  media_type: string
+  /** Base64. */
+  data: string
+}
+
+export interface ExperimentRow {
+  tenant: string
+  id: string
+  owner: string
+  request_id: string
+  body_hash: string
+  /** JSON. */
+  spec: string
+  status: 'pending' | 'running' | 'completed' | 'cancelled' | 'failed'
+  dataset: string
+  config_hash: string | null
+  verdict: 'passed' | 'failed' | 'none' | null
+  /** JSON. */
+  summary: string | null
+  error: string | null
+  created_at: number
+  started_at: number | null
+  ended_at: number | null
+}
+
+export interface ExperimentResultRow {
+  tenant: string
+  experiment: string
+  variant: number
+  example: string
+  repetition: number
+  session: string
+  outcome: 'passed' | 'failed' | 'diverged' | 'error'
+  /** JSON. */
+  content: string
+  created_at: number
 }

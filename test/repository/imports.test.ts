@@ -10,7 +10,7 @@ const nouns = ['files', 'sessions', 'artifacts', 'memory', 'sub-agents', 'upload
 const belowRuns = [...core, 'processes', 'search', ...nouns]
 const edges = ['http', 'store', 'models', 'tools', 'outbound', 'metrics', 'tracing']
 /** What each of the edges may import: an edge never imports another. */
-const belowEdges = [...belowRuns, 'runs', 'schedules', 'settings', 'tool-module']
+const belowEdges = [...belowRuns, 'runs', 'schedules', 'evals', 'settings', 'tool-module']
 
 /** What a folder of `src/`, a file in it, or the embedded model beside it may import besides itself: imports point inward only. */
 const allowed: Record<string, readonly string[]> = {
@@ -34,6 +34,7 @@ const allowed: Record<string, readonly string[]> = {
   ...Object.fromEntries(nouns.map((noun) => [noun, belowRuns])),
   runs: belowRuns,
   schedules: [...belowRuns, 'runs'],
+  evals: [...belowRuns, 'runs'],
   ...Object.fromEntries(edges.map((edge) => [edge, belowEdges])),
   'demo-model': [...ground, 'agent'],
   models: [...belowEdges, 'demo-model'],

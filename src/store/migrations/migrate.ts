@@ -14,6 +14,7 @@ const migrations: Record<string, () => Promise<Migration>> = {
   '0037-light-reservations': () => import('./0037-light-reservations.ts'),
   '0038-containment': () => import('./0038-containment.ts'),
   '0039-audit': () => import('./0039-audit.ts'),
+  '0040-evals': () => import('./0040-evals.ts'),
 }
 
 export const migrationNames: readonly string[] = Object.keys(migrations)
