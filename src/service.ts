@@ -134,6 +134,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     overrideRules,
     limits,
     refusalOf: outbound.refusalOf,
+    publicUrl,
   })
   const { runs, openCalls } = running
   const callbacks = await openCallbacks({

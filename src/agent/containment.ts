@@ -31,6 +31,7 @@ export function stricterPolicy(a: ContainmentPolicy | undefined, b: ContainmentP
     afterUntrusted: stricterVerdict(a.afterUntrusted, b.afterUntrusted),
     outbound: stricterVerdict(a.outbound, b.outbound),
     outboundHosts: a.outboundHosts.filter((host) => b.outboundHosts.includes(host)),
+    ...((a.stripsImages || b.stripsImages) && { stripsImages: true }),
   }
 }
 

@@ -4,18 +4,11 @@ import type { EndReason, TextLabel } from './events.ts'
 import { fitTranscript } from './history.ts'
 import { isQuestion } from './inbox.ts'
 import type { AssistantMessage, Message, Taint, ToolCall } from './messages.ts'
-import {
-  isDemand,
-  type ModelOptions,
-  type ModelReply,
-  type ModelRequest,
-  type ModelSink,
-  type ToolChoice,
-  type ToolOffer,
-} from './model.ts'
+import { isDemand, type ModelOptions, type ModelReply, type ModelRequest, type ToolChoice, type ToolOffer } from './model.ts'
 import { scopeOf, type Loop, type LoopOptions } from './options.ts'
-import { brokenOff, keepFiles, ProviderSteps, toSources, withoutOutput } from './provider-steps.ts'
-import { CodeFence, schemaInstructions } from './structured-answer.ts'
+import { brokenOff, keepFiles, toSources, withoutOutput } from './provider-steps.ts'
+import { Relay, withText } from './relay.ts'
+import { schemaInstructions } from './structured-answer.ts'
 import { joinTaints, marksOf, taintOfCall } from './taint.ts'
 import { findTool, fitName, nameTools } from './tool-names.ts'
 import type { Tool } from './tool.ts'
@@ -56,7 +49,7 @@ export async function callModel(
     answer.isStale = true
     void relay.steps.close(withoutOutput)
   }
-  if (relay.fence) reply = relay.endFence(reply, relay.fence)
+  if (options.answerSchema ?? options.imageHosts) reply = relay.end(reply)
   options.signal.throwIfAborted()
   const files = reply.files && (await keepFiles(reply, options))
   // A program reads an answer with a schema, so that answer has no notes.
@@ -79,76 +72,6 @@ export async function callModel(
   for (const held of answer.heldReasoning.splice(0)) void emit(answer.add('reasoning', held))
   if (turn.label !== undefined && faults !== '') void emit(answer.add(turn.label, faults))
   return { message, usage: reply.usage, finish: reply.finish }
-}
-
-/** Emits the events of one model call as events of the agent. */
-class Relay {
-  /** Takes the fence off an answer with a schema. */
-  fence: CodeFence | undefined
-  /** Absent as long as the provider has run no call. */
-  steps: ProviderSteps | undefined
-  private readonly loop: Loop
-  private readonly label: TextLabel | undefined
-  /** True when something was published that a further attempt voids. */
-  private isPublished: boolean
-
-  constructor(loop: Loop, label: TextLabel | undefined) {
-    this.loop = loop
-    this.label = label
-    this.fence = label === 'answer' && loop.options.answerSchema !== undefined ? new CodeFence() : undefined
-    this.isPublished = label !== undefined
-  }
-
-  readonly take: ModelSink = (event) => {
-    const { answer, emit } = this.loop
-    switch (event.type) {
-      case 'text':
-        return this.publish(this.fence ? this.fence.take(event.text) : event.text)
-      case 'reasoning':
-        if (answer.holdBack(event.text)) return undefined
-        this.isPublished = true
-        return emit(answer.add('reasoning', event.text))
-      case 'call_start':
-      case 'call_end':
-        this.isPublished = true
-        for (const text of answer.heldReasoning.splice(0)) void emit(answer.add('reasoning', text))
-        answer.isStale = true
-        this.steps ??= new ProviderSteps(this.loop)
-        return event.type === 'call_start' ? this.steps.start(event.call) : this.steps.end(event)
-      case 'retrying':
-        return this.restart()
-    }
-  }
-
-  /** Publishes the rest of an answer in a fence; returns the reply without the fence. */
-  endFence(reply: ModelReply, fence: CodeFence): ModelReply {
-    void this.publish(fence.end())
-    return withText(reply, fence.text)
-  }
-
-  private publish(text: string): Promise<void> | undefined {
-    const { label, fence } = this
-    const { answer, emit } = this.loop
-    if (label === undefined || (fence && text === '')) return undefined
-    // The text before a call of the provider is repeated when the text behind the call begins.
-    if (label === 'answer' && text !== '' && answer.isStale && answer.hasText) void emit(answer.repeat())
-    return emit(answer.add(label, text))
-  }
-
-  private restart(): Promise<void> | undefined {
-    const stored = this.steps?.close(brokenOff)
-    this.loop.answer.restart()
-    this.fence &&= new CodeFence()
-    // Unpublished text has no attempt to discard.
-    return this.isPublished ? this.loop.emit({ type: 'retrying' }) : stored
-  }
-}
-
-/** The reply with a text of the loop. Data of the provider belongs to the text that the model wrote. */
-function withText(reply: ModelReply, text: string): ModelReply {
-  if (reply.text === text) return reply
-  const { vendor: _vendor, ...rest } = reply
-  return { ...rest, text }
 }
 
 /** The calls of a reply, each with its decider. `taint`: from calls of the provider during the reply. */

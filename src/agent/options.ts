@@ -35,6 +35,8 @@ export interface LoopOptions extends CallOptions {
    * Token budget for the transcript: beyond it tool output is cut for the model, old output first. Default: no limit.
    */
   windowTokens?: number
+  /** Hosts whose pictures stay in the texts of the agent. Absent: all pictures stay. */
+  imageHosts?: readonly string[]
   /** The schema of the answer; absent: the answer is any text. */
   answerSchema?: AnswerSchema | undefined
   /** Id of the tool call in which this agent runs; absent for the run's own agent. */

@@ -11,6 +11,8 @@ export interface ContainmentPolicy {
   outbound: Verdict
   /** Hosts that requests may always reach: names, or `*.example.com` for all under a name. */
   outboundHosts: readonly string[]
+  /** Replaces the pictures of foreign hosts in answers. */
+  stripsImages?: boolean
 }
 
 /** The containment of an agent. */

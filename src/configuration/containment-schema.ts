@@ -21,12 +21,22 @@ export const ContainmentConfig = Type.Object(
       default: [],
       maxItems: maxEntries,
       description:
-        'Hosts that `web_page` and `http_request` may always reach, such as `api.example.com`. Redirects to other hosts are refused then.',
+        'Hosts that `web_page` and `http_request` may always reach, such as `api.example.com`. Redirects to other hosts are refused then. Pictures of the hosts stay in answers.',
+    }),
+    answers: Type.Enum(['keep', 'strip_images'], {
+      default: 'keep',
+      description:
+        'Pictures in answers. `strip_images`: pictures of other hosts than the service and `outbound_hosts` are replaced by their text, because a client that loads a picture sends its address to the host.',
     }),
   },
   { ...strict, description: 'Limits what text of strangers, which the model reads, can cause. Default: nothing is held.' },
 )
 
 export function toPolicy(config: Static<typeof ContainmentConfig>): ContainmentPolicy {
-  return { afterUntrusted: config.after_untrusted, outbound: config.outbound, outboundHosts: config.outbound_hosts }
+  return {
+    afterUntrusted: config.after_untrusted,
+    outbound: config.outbound,
+    outboundHosts: config.outbound_hosts,
+    ...(config.answers === 'strip_images' && { stripsImages: true }),
+  }
 }

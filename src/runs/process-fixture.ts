@@ -90,6 +90,7 @@ export function portsOf(store: MemoryRunStore, onFault: RunPorts['onFault'] = re
     jobs: { wake: () => undefined },
     now: Date.now,
     newId: () => `id ${++ids}`,
+    publicUrl: () => 'http://localhost:8080',
     attachments: { check: refuse, read: refuse },
     images: { fromBytes: refuse },
     readTool: refuse,

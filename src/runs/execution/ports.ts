@@ -23,6 +23,8 @@ export interface RunPorts {
   jobs: Pick<Jobs, 'wake'>
   now(): number
   newId(): string
+  /** The address of the service for clients. */
+  publicUrl(): string
   attachments: Attachments
   /** Scales pictures that tools return to a size that models accept. */
   images: Pick<Images, 'fromBytes'>

@@ -153,7 +153,7 @@ export function agentOptions(
   run: LiveRun,
   progress: Progress,
   list: readonly SubAgent[],
-  { store, keeper, images, schemas, subAgents, observer, onFault, now, newId }: RunPorts,
+  { store, keeper, images, schemas, subAgents, observer, onFault, publicUrl, now, newId }: RunPorts,
 ): LoopOptions {
   const { agent, key, request, signal } = run
   const { config } = agent
@@ -227,6 +227,9 @@ export function agentOptions(
       : undefined,
     maxIterations: config.max_iterations,
     iterations: progress.iterations,
+    ...(progress.containment?.policy.stripsImages && {
+      imageHosts: [new URL(publicUrl()).host, ...progress.containment.policy.outboundHosts],
+    }),
     inbox: run.inbox,
     takeMessages: () => takeMessages(run, store),
     earlierMessages: (callId) => progress.nested.flatMap((entry) => (entry.callId === callId ? [entry.message] : [])),
