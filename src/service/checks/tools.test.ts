@@ -15,7 +15,9 @@ const held = { after_untrusted: 'approve', outbound: 'refuse', outbound_hosts: [
 test('doctor warns of text of strangers, private data and a way out together, unless containment holds calls', () => {
   const statesOf = (...args: Parameters<typeof toContainmentFindings>) => toContainmentFindings(...args).map(({ state }) => state)
   assert.deepEqual(statesOf({}, [page, sales]), ['warn'])
-  assert.deepEqual(statesOf({ containment: { ...held, after_untrusted: 'allow', outbound_hosts: [], answers: 'keep' } }, [page, sales]), ['warn'])
+  assert.deepEqual(statesOf({ containment: { ...held, after_untrusted: 'allow', outbound_hosts: [], answers: 'keep' } }, [page, sales]), [
+    'warn',
+  ])
   assert.deepEqual(statesOf({ containment: { ...held, outbound_hosts: [], answers: 'keep' } }, [page, sales]), [])
   assert.deepEqual(statesOf({}, [page]), [])
   assert.deepEqual(statesOf({}, [sales]), [])
