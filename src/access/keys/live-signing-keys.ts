@@ -49,8 +49,8 @@ export async function openLiveSigningKeys(secret: SharedSecret, options: LiveSig
     const current = await secret.load()
     // A missing secret means a restore of a backup, or a deletion by mistake. Processes with keys continue with them.
     if (current === undefined || current === text) return
-    const { newest, find, all } = await toSigningKeys(current, secret.label, now)
-    Object.assign(live, { newest, find, all })
+    const { lookFor: _, ...fresh } = await toSigningKeys(current, secret.label, now)
+    Object.assign(live, fresh)
     text = current
     for (const listener of listeners) listener()
   }

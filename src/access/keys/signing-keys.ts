@@ -24,23 +24,50 @@ export interface SigningKeys {
   lookFor(kid: string): Promise<SigningKey | undefined>
   /** All keys whose signatures are valid now, newest first. */
   all(): SigningKey[]
+  /** The public halves of all keys that there ever were, newest first: signed heads of the audit ledger outlive their keys. */
+  publicKeys(): PublicKey[]
+  /** The key, derived from a signing key of any time, that authenticates ends of audit chains. */
+  chainKey(kid: string): Uint8Array | undefined
+}
+
+/** The public half of a key, as in a JWKS. `exp`: nothing is signed after this time, in epoch seconds. */
+export interface PublicKey {
+  kty: 'OKP'
+  crv: 'Ed25519'
+  x: string
+  kid: string
+  alg: 'EdDSA'
+  use: 'sig'
+  exp?: number
 }
 
 /** The stored form: the newest key as a JWK, with the earlier keys beside its fields. Times in epoch milliseconds. */
 interface StoredKeys {
   newest: SigningJwk
   earlier: { jwk: SigningJwk; until: number }[]
+  /** Keys without their private halves, whose signatures have ended. */
+  retired: RetiredKey[]
 }
+
+interface RetiredKey {
+  kid: string
+  x: string
+  until: number
+  /** `chainKey`, as base64url. */
+  chain: string
+}
+
+const chainPurpose = 'audit chain'
 
 /** Loads the signing keys, or makes the first when there is none. Throws when the secret is no Ed25519 private key. */
 export async function openSigningKeys(secret: SharedSecret, now: () => number): Promise<SigningKeys> {
-  const text = await secret.change(async (text) => text ?? toText({ newest: await newSigningJwk(), earlier: [] }))
+  const text = await secret.change(async (text) => text ?? toText({ newest: await newSigningJwk(), earlier: [], retired: [] }))
   return toSigningKeys(text, secret.label, now)
 }
 
 /** Parses the stored text; `label` names the source in errors. */
 export async function toSigningKeys(text: string, label: string, now: () => number): Promise<SigningKeys> {
-  const { newest, earlier } = parse(text, label)
+  const { newest, earlier, retired } = parse(text, label)
   const make = (jwk: SigningJwk) =>
     toSigningKey(jwk).catch((cause: unknown) => {
       throw unusable(label, cause)
@@ -57,7 +84,20 @@ export async function toSigningKeys(text: string, label: string, now: () => numb
     find,
     lookFor: async (kid) => find(kid),
     all: () => [first, ...earlierKeys.filter(({ until }) => until > now()).map(({ key }) => key)],
+    publicKeys: () => [
+      toPublicKey({ kid: first.kid, x: newest.x }),
+      ...earlierKeys.map(({ key, until }, index) => toPublicKey({ kid: key.kid, x: earlier[index]!.jwk.x, until })),
+      ...retired.map(toPublicKey),
+    ],
+    chainKey(kid) {
+      const chain = retired.find((entry) => entry.kid === kid)?.chain
+      return byId.get(kid)?.key.derive(chainPurpose) ?? (chain === undefined ? undefined : Buffer.from(chain, 'base64url'))
+    },
   }
+}
+
+function toPublicKey({ kid, x, until }: { kid: string; x: string; until?: number }): PublicKey {
+  return { ...kind, x, kid, alg: 'EdDSA', use: 'sig', ...(until !== undefined && { exp: Math.ceil(until / 1000) }) }
 }
 
 export interface Rotation {
@@ -74,16 +114,24 @@ export async function rotateSigningKeys(secret: SharedSecret, { now, latestExpir
   const jwk = await newSigningJwk()
   const untilOf = async () => Math.max(await latestExpiry(), now() + minValidMs)
   let until = await untilOf()
-  await secret.change((text) => {
-    if (text === undefined || endNow) return toText({ newest: jwk, earlier: [] })
-    const { newest, earlier } = parse(text, secret.label)
-    return toText({ newest: jwk, earlier: [{ jwk: newest, until }, ...earlier.filter((entry) => entry.until > now())] })
+  await secret.change(async (text) => {
+    if (text === undefined) return toText({ newest: jwk, earlier: [], retired: [] })
+    const { newest, earlier, retired } = parse(text, secret.label)
+    const before = [{ jwk: newest, until: endNow ? now() : until }, ...earlier]
+    const isValid = (entry: { until: number }) => !endNow && entry.until > now()
+    const ended = await Promise.all(before.filter((entry) => !isValid(entry)).map((entry) => retire(entry, now())))
+    return toText({ newest: jwk, earlier: before.filter(isValid), retired: [...ended, ...retired] })
   })
   if (endNow) return undefined
   // Access keys that the previous key signed in the meantime are registered by now.
   const later = await untilOf()
   if (later > until) until = await prolong(secret, jwk, later)
   return until
+}
+
+async function retire({ jwk, until }: { jwk: SigningJwk; until: number }, now: number): Promise<RetiredKey> {
+  const { kid, derive } = await toSigningKey(jwk)
+  return { kid, x: jwk.x, until: Math.min(until, now), chain: Buffer.from(derive(chainPurpose)).toString('base64url') }
 }
 
 /** A key without an entry in the register is valid too; the default lifetime is 30 days. */
@@ -96,7 +144,7 @@ async function prolong(secret: SharedSecret, newest: SigningJwk, until: number):
     // Prolong the key that preceded `newest`. If `newest` has been rotated away meanwhile, there is nothing to prolong.
     const before = [keys.newest, ...keys.earlier.map(({ jwk }) => jwk)].findIndex(({ x }) => x === newest.x)
     const earlier = keys.earlier.map((entry, index) => (index === before ? { ...entry, until: Math.max(entry.until, until) } : entry))
-    return toText({ newest: keys.newest, earlier })
+    return toText({ ...keys, earlier })
   })
   return until
 }
@@ -104,10 +152,11 @@ async function prolong(secret: SharedSecret, newest: SigningJwk, until: number):
 function parse(text: string, label: string): StoredKeys {
   const value = parseJson(text)
   const newest = toSigningJwk(value)
-  const earlier = ((value as { earlier?: unknown } | undefined)?.earlier ?? []) as unknown
-  if (!newest || !Array.isArray(earlier)) throw unusable(label)
+  const { earlier = [], retired = [] } = (value ?? {}) as { earlier?: unknown; retired?: unknown }
+  if (!newest || !Array.isArray(earlier) || !Array.isArray(retired)) throw unusable(label)
   return {
     newest,
+    retired: retired as RetiredKey[],
     earlier: earlier.map((entry: unknown) => {
       const jwk = toSigningJwk(entry)
       const until = (entry as { until?: unknown } | null)?.until
@@ -118,8 +167,9 @@ function parse(text: string, label: string): StoredKeys {
 }
 
 /** A single key is stored as a plain JWK, as before rotation existed; older versions find the newest key here too. */
-function toText({ newest, earlier }: StoredKeys): string {
-  return JSON.stringify(earlier.length === 0 ? newest : { ...newest, earlier: earlier.map(({ jwk, until }) => ({ ...jwk, until })) })
+function toText({ newest, earlier, retired }: StoredKeys): string {
+  const more = earlier.map(({ jwk, until }) => ({ ...jwk, until }))
+  return JSON.stringify({ ...newest, ...(more.length > 0 && { earlier: more }), ...(retired.length > 0 && { retired }) })
 }
 
 function unusable(label: string, cause?: unknown): Error {
