@@ -93,6 +93,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   database.ledger.follow({ isEnabled: () => agent().config.audit.enabled, version: () => agent().version, newId, wake: () => undefined })
   const access = await openAccess(stack, { agent, database, settings, secrets, bus, changes, now, log })
   const { verifier, keyUse, signing, principalNow, adminKeyFile } = access
+  storage.ledger.sealer.start(signing)
   const signIn = openConsole(stack, { database, settings, bus, outbound, keys: access.keyRules, now, log })
 
   const publicUrl = () => settings.publicUrl ?? frontDoor?.url ?? boundAddress(app, settings.host)

@@ -31,6 +31,8 @@ export interface JobData {
   interrupt_callback: { owner: string; requestId: string; fence: number; n: number; at: number }
   /** Warns the operator of a nearly used up budget: a window at the time `at` (epoch milliseconds). */
   budget_warning: BudgetWarning
+  /** Sends a signed head of the audit ledger to the operator. */
+  audit_head: { seq: number; hash: string; at: string; jws: string }
   /** Adds lasting facts of an ended run to the caller's memory. */
   retain: { owner: string; requestId: string; session: string; sessionId: string; messageIndex: number }
   /** Adds the lessons of the caller's feedback on a run to the caller's memory. */
@@ -68,6 +70,7 @@ const kinds = {
   notification: true,
   interrupt_callback: true,
   budget_warning: true,
+  audit_head: true,
   retain: true,
   feedback: true,
   summary: true,

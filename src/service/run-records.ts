@@ -5,6 +5,7 @@ import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
 import type { ApprovalStore } from '../runs/approvals/approval-store.ts'
 import { createCallbackList } from '../runs/callbacks/callback-list.ts'
 import { createReceivers } from '../runs/callbacks/attempt.ts'
+import { createHeadSender } from '../runs/callbacks/audit-heads.ts'
 import { createWarnings } from '../runs/callbacks/budget-warnings.ts'
 import { createCallbacks, type CallbackDependencies } from '../runs/callbacks/callbacks.ts'
 import { createNotifications } from '../runs/callbacks/notifications.ts'
@@ -36,8 +37,8 @@ type CallbackOptions = Omit<CallbackDependencies, 'store' | 'send' | 'retryMs' |
 }
 
 /**
- * Wires the signed messages to other services: callbacks at the end of async runs, with their list, push notifications of A2A tasks, and warnings
- * of budgets. The first two share the limits of each receiving host. `deliver` starts to send: the messages contain the service's own URL, which is known once the service
+ * Wires the signed messages to other services: callbacks at the end of async runs, with their list, push notifications of A2A tasks, warnings of
+ * budgets, and heads of the audit ledger. The first two share the limits of each receiving host. `deliver` starts to send: the messages contain the service's own URL, which is known once the service
  * listens.
  */
 export async function openCallbacks({ settings, database, outbound, secrets, box, log, ...rest }: CallbackOptions) {
@@ -61,8 +62,15 @@ export async function openCallbacks({ settings, database, outbound, secrets, box
     signer: operatorTenant,
     onFailed: (budget, reason) => log.warn({ budget, reason }, 'The warning of a budget was not delivered'),
   })
+  const sendHead = createHeadSender({
+    ...shared,
+    url: settings.auditCallbackUrl,
+    signer: operatorTenant,
+    onFailed: (tenant, seq, reason) => log.warn({ tenant, seq, reason }, 'A head of the audit ledger was not delivered'),
+  })
   const deliver = () => {
     jobs.handle('budget_warning', warningConcurrency, warn)
+    jobs.handle('audit_head', warningConcurrency, sendHead)
     jobs.handle('callback', callbackConcurrency, callbacks.deliver)
     jobs.handle('notification', callbackConcurrency, sender.deliver)
     jobs.handle('interrupt_callback', callbackConcurrency, callbacks.deliverInterruption)
@@ -74,7 +82,7 @@ export async function openCallbacks({ settings, database, outbound, secrets, box
 /** Number of concurrent callbacks; a slow receiver occupies a slot. */
 const callbackConcurrency = 128
 
-/** All warnings have the same receiver. */
+/** All warnings have the same receiver, and so have all heads. */
 const warningConcurrency = 4
 
 interface RecordOptions extends Pick<Parameters<typeof createRunTraces>[0], 'store' | 'historyTokens'> {

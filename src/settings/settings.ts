@@ -45,6 +45,7 @@ export interface Settings {
   callbackRetryMs: readonly number[]
   /** Receives the warnings of budgets. */
   budgetCallbackUrl: string | undefined
+  auditCallbackUrl: string | undefined
   httpBodyLimit: number
   workers: number
   logLevel: LogLevel
@@ -124,6 +125,7 @@ export function loadSettings(environment: Environment, cwd = '.'): Readonly<Sett
     callbackSecrets: readCallbackSecrets(read),
     callbackRetryMs: readCallbackRetries(read, problems),
     budgetCallbackUrl: read.address('BUDGET_CALLBACK_URL', { query: true }),
+    auditCallbackUrl: read.address('AUDIT_CALLBACK_URL', { query: true }),
     httpBodyLimit: read.size('HTTP_BODY_LIMIT', { fallback: 64 * 1024 * 1024, max: maxBodyLimit }),
     workers: read.integer('WORKERS', { fallback: 1, min: 1, max: 256 }),
     logLevel: read.oneOf('LOG_LEVEL', logLevels) ?? 'info',

@@ -186,6 +186,11 @@ const outbound = {
     description:
       'Receives the warnings of `budgets` (`warn_at`), signed like callbacks. An address that is not public needs `OUTBOUND_ALLOW`.',
   },
+  AUDIT_CALLBACK_URL: {
+    unset: 'only the table of heads',
+    description:
+      'Receives the signed heads of the audit ledger, signed like callbacks. Only a head that lies elsewhere shows that the end of a ledger was cut off. An address that is not public needs `OUTBOUND_ALLOW`.',
+  },
 } satisfies VariableGroup['variables']
 
 const observation = {

@@ -47,6 +47,7 @@ export interface Tables {
   schedule_media: ScheduleMediaRow
   audit_events: AuditEventRow
   audit_heads: AuditHeadRow
+  audit_chains: AuditChainRow
   datasets: DatasetRow
   examples: ExampleRow
   example_media: ExampleMediaRow
@@ -801,6 +802,21 @@ export interface AuditHeadRow {
   /** The signing key. */
   kid: string
   jws: string
+}
+
+/** The end of the chain of a tenant. */
+export interface AuditChainRow {
+  tenant: string
+  seq: number
+  hash: string
+  /** The signing key from which the key of `mac` is derived. */
+  kid: string
+  /** Code of authentication over tenant, `seq` and `hash`. */
+  mac: string
+  /** The last signed head. */
+  signed_seq: number
+  /** When the end is signed; null where `signed_seq` is the end. */
+  sign_at: number | null
 }
 
 export interface DatasetRow {

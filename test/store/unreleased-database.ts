@@ -9,6 +9,7 @@ import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
 const laterTables = `drop table budget_windows; drop table budget_reservations; drop table run_messages;
   drop table schedules; drop table schedule_fires; drop table schedule_media; drop table audit_events; drop table audit_heads;
   drop table datasets; drop table examples; drop table example_media; drop table experiments; drop table experiment_results;
+  drop table audit_chains;
   alter table runs drop column message_ranks; alter table runs drop column open_messages; alter table runs drop column continues;
   alter table memories drop column trust; alter table approvals drop column sources; alter table approvals drop column salt;`
 

@@ -2,8 +2,8 @@ import { PostgresAdapter, sql, type Kysely } from 'kysely'
 
 /** The ledger of acts: events that nobody changes or removes, and the signed heads of their chains. */
 export async function up(db: Kysely<unknown>): Promise<void> {
-  const guards = db.getExecutor().adapter instanceof PostgresAdapter ? postgresGuards : sqliteGuards
-  for (const statement of [...tables, ...guards]) await sql.raw(statement).execute(db)
+  const isPostgres = db.getExecutor().adapter instanceof PostgresAdapter
+  for (const statement of [...tables, ...(isPostgres ? postgresParts : sqliteParts)]) await sql.raw(statement).execute(db)
 }
 
 const tables = [
@@ -29,7 +29,6 @@ const tables = [
   constraint audit_events_pk primary key (tenant, id)
 )`,
   'create unique index audit_events_seq on audit_events (tenant, seq) where seq is not null',
-  'create index audit_events_unsealed on audit_events (tenant, id) where seq is null',
   'create index audit_events_run on audit_events (tenant, request_id) where request_id is not null',
   // `kind`: `head`, or `cut` for the last event that retention has removed.
   `create table audit_heads (
@@ -42,6 +41,17 @@ const tables = [
   jws text not null,
   constraint audit_heads_pk primary key (tenant, seq, kind)
 )`,
+  // The end of each chain, with a code of the service that the database cannot make. `sign_at`: when the end is signed.
+  `create table audit_chains (
+  tenant text not null primary key,
+  seq bigint not null,
+  hash text not null,
+  kid text not null,
+  mac text not null,
+  signed_seq bigint not null,
+  sign_at bigint
+)`,
+  'create index audit_chains_due on audit_chains (sign_at) where sign_at is not null',
   'alter table approvals add column salt text',
 ]
 
@@ -51,7 +61,9 @@ const isCut = `exists (select 1 from audit_heads where tenant = old.tenant and k
 const fixed = 'tenant, id, at, issuer, sub, jti, via, action, target, outcome, owner, request_id, config_version, data'.split(', ')
 const sealed = ['seq', 'prev_hash', 'hash']
 
-const sqliteGuards = [
+const sqliteParts = [
+  // The index ends with the rowid: the order of the inserts.
+  'create index audit_events_unsealed on audit_events (tenant) where seq is null',
   `create trigger audit_events_kept before delete on audit_events when not ${isCut}
 begin select raise(abort, 'audit events are not removed'); end`,
   `create trigger audit_events_unchanged before update on audit_events
@@ -61,7 +73,10 @@ when ${fixed.map((name) => `old.${name} is not new.${name}`).join(' or ')}
 begin select raise(abort, 'audit events are not changed'); end`,
 ]
 
-const postgresGuards = [
+const postgresParts = [
+  // The order of the inserts: an act that follows from another has the higher number, whichever clocks the processes have.
+  'alter table audit_events add column ord bigint generated always as identity',
+  'create index audit_events_unsealed on audit_events (tenant, ord) where seq is null',
   `create or replace function audit_events_guard() returns trigger language plpgsql as $$
 begin
   if tg_op = 'TRUNCATE' then raise exception 'audit events are not removed'; end if;

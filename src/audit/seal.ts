@@ -1,0 +1,137 @@
+import { isOwnEnd, signHead, type LedgerKeys, type SignedHead, type StoredEnd } from './heads.ts'
+
+/** Port: events that wait for their place in the chain of their tenant. */
+export interface SealStore {
+  /** Tenants with events that are not sealed. */
+  unsealed(): Promise<string[]>
+  /**
+   * Appends the oldest unsealed events of a tenant to the chain, at most `limit`, in one transaction. Undefined while another process seals
+   * events of the tenant.
+   */
+  seal(tenant: string, options: { limit: number; now: number; keys: LedgerKeys }): Promise<Sealing | undefined>
+  /** Ends of chains whose head is to be signed at `now`. */
+  due(now: number): Promise<StoredEnd[]>
+  /** Stores a head, with the job that sends the head. False where the head is stored already. */
+  addHead(head: SignedHead, now: number): Promise<boolean>
+}
+
+export interface Sealing {
+  /** Number of sealed events. */
+  count: number
+  /** What the database has that the service did not store, in a sentence. The chain goes on behind a gap, which `verify` names. */
+  fault?: string
+  /** The end of the chain, where its head is to be signed. */
+  due?: { seq: number; hash: string }
+}
+
+export interface SealerOptions {
+  store: SealStore
+  /** Epoch milliseconds. */
+  now(): number
+  /** Wakes the worker that sends heads. */
+  onHead(): void
+  /** `fault`: the database was changed by another program. */
+  report(problem: { tenant?: string; fault?: string; error?: unknown }): void
+  delayMs?: number
+  sweepMs?: number
+  batch?: number
+}
+
+/** Seals events soon after their commit, and signs heads. */
+export interface Sealer {
+  /** Called where events are recorded: their commit is near. */
+  wake(): void
+  /** Begins to seal, with the keys of the service. */
+  start(keys: LedgerKeys): void
+  /** Seals all events that are visible now. */
+  sealAll(): Promise<void>
+  /** Seals what this process has recorded. */
+  close(): Promise<void>
+}
+
+/** A process that recorded nothing for this number of passes makes no statement until the next sweep. */
+const emptyPasses = 2
+
+export function createSealer({ store, now, onHead, report, delayMs = 1000, sweepMs = 60_000, batch = 200 }: SealerOptions): Sealer {
+  let keys: LedgerKeys | undefined
+  let timer: NodeJS.Timeout | undefined
+  let sweep: NodeJS.Timeout | undefined
+  let running: Promise<void> | undefined
+  let passesLeft = 0
+  let isClosed = false
+
+  function wake(): void {
+    passesLeft = emptyPasses
+    schedule()
+  }
+
+  function schedule(): void {
+    if (!keys || isClosed || passesLeft === 0 || timer || running) return
+    timer = setTimeout(() => {
+      timer = undefined
+      void pass(false)
+    }, delayMs).unref()
+  }
+
+  /** Passes run in sequence. */
+  function pass(isSweep: boolean): Promise<void> {
+    running ??= sealTenants(isSweep)
+      .catch((error: unknown) => report({ error }))
+      .finally(() => {
+        running = undefined
+        schedule()
+      })
+    return running
+  }
+
+  async function sealTenants(isSweep: boolean): Promise<void> {
+    passesLeft = Math.max(0, passesLeft - 1)
+    for (const tenant of await store.unsealed()) {
+      await sealTenant(tenant).catch((error: unknown) => report({ tenant, error }))
+      passesLeft = Math.max(passesLeft, 1)
+    }
+    if (!isSweep) return
+    for (const end of await store.due(now())) {
+      // A signature on what another program has written would make it right.
+      if (isOwnEnd(end, keys!)) await sign(end.tenant, end)
+      else report({ tenant: end.tenant, fault: 'The end of the chain was changed by another program, or its signing key is gone.' })
+    }
+  }
+
+  async function sealTenant(tenant: string): Promise<void> {
+    for (let count = batch; count === batch && !isClosed;) {
+      const sealing = await store.seal(tenant, { limit: batch, now: now(), keys: keys! })
+      if (!sealing) return
+      count = sealing.count
+      if (sealing.fault !== undefined) report({ tenant, fault: sealing.fault })
+      if (sealing.due) await sign(tenant, sealing.due)
+    }
+  }
+
+  async function sign(tenant: string, { seq, hash }: { seq: number; hash: string }): Promise<void> {
+    const at = now()
+    const head = await signHead({ tenant, kind: 'head', seq, hash, at: new Date(at).toISOString() }, keys!)
+    if (await store.addHead(head, at)) onHead()
+  }
+
+  return {
+    wake,
+    start(ledgerKeys) {
+      keys = ledgerKeys
+      sweep = setInterval(() => void pass(true), sweepMs).unref()
+      schedule()
+    },
+    async sealAll() {
+      await running
+      await pass(false)
+    },
+    async close() {
+      await running
+      if (keys && passesLeft > 0) await pass(false)
+      isClosed = true
+      clearTimeout(timer)
+      clearInterval(sweep)
+      await running
+    },
+  }
+}
