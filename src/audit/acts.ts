@@ -9,6 +9,11 @@ export interface Acting {
   readonly via?: Actor['via']
 }
 
+/** Who acts, with the tenant whose ledger has the event. */
+export interface ActingIn extends Acting {
+  readonly tenant: string
+}
+
 /** The service itself, such as for an edit of agent.yaml that a process takes over. */
 export const serviceActing: Acting = { issuer: 'agent-core', sub: 'service', via: 'service' }
 

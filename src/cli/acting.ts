@@ -1,13 +1,13 @@
 import { userInfo } from 'node:os'
-import type { Acting } from '../audit/acts.ts'
+import type { ActingIn } from '../audit/acts.ts'
 import type { Settings } from '../settings/settings.ts'
 import { loadUsedConfiguration } from './used-configuration.ts'
 
-/** The person at the command line, for the ledger. Undefined where agent.yaml switches the ledger off. */
-export async function commandActing(settings: Settings): Promise<Acting | undefined> {
+/** The person at the command line, for the ledger of the administrators' tenant. Undefined where agent.yaml switches the ledger off. */
+export async function commandActing(settings: Settings): Promise<ActingIn | undefined> {
   const used = await loadUsedConfiguration(settings).catch(() => undefined)
   if (used?.config.audit.enabled === false) return undefined
-  return { issuer: 'os', sub: userName(), via: 'cli' }
+  return { tenant: settings.adminTenant, issuer: 'os', sub: userName(), via: 'cli' }
 }
 
 /** The user of a container may have a number without a name. */

@@ -1,5 +1,6 @@
 import { buffer } from 'node:stream/consumers'
 import type { Owner } from '../access/owner.ts'
+import { serviceActing, type ActingIn } from '../audit/acts.ts'
 import { ServiceError } from '../errors.ts'
 import { kindOf, maxDocumentBytes } from '../files/document-kind.ts'
 import { readDocumentBytes, DocumentFault } from '../files/document-text.ts'
@@ -21,7 +22,7 @@ export interface Knowledge {
   list(tenant: string, page: { limit: number; after: string | undefined }): Promise<{ documents: KnowledgeDocument[]; hasMore: boolean }>
   /** The text of a document that is ready, without its layout. */
   text(tenant: string, id: string): Promise<string>
-  remove(tenant: string, id: string): Promise<void>
+  remove(caller: ActingIn, id: string): Promise<void>
 }
 
 export interface KnowledgeDependencies {
@@ -67,7 +68,7 @@ export function createKnowledge({ uploads, store, passages, wake }: KnowledgeDep
         .map(({ heading, text }, at) => (heading && heading !== sections[at - 1]?.heading ? `${heading}\n\n${text}` : text))
         .join('\n\n')
     },
-    remove: (tenant, id) => uploads.remove(scopeOf(tenant), id),
+    remove: (caller, id) => uploads.remove(scopeOf(caller.tenant), id, caller),
   }
 }
 
@@ -86,7 +87,7 @@ export async function indexDocument(dependencies: IndexingDependencies, tenant: 
   if (await store.begin(tenant, id)) await readDocument(dependencies, tenant, id)
   // Also for a document that is ready: the process may have died before the removal.
   for (const replaced of await store.replacedBy(tenant, id)) {
-    await uploads.remove({ kind: 'knowledge', tenant }, replaced).catch((error: unknown) => {
+    await uploads.remove({ kind: 'knowledge', tenant }, replaced, serviceActing).catch((error: unknown) => {
       if (!isMissing(error)) throw error
     })
   }

@@ -1,4 +1,5 @@
 import type { Owner } from '../access/owner.ts'
+import type { Acting } from '../audit/acts.ts'
 import { ServiceError } from '../errors.ts'
 import type { MemoryCache } from './memory-cache.ts'
 import type { Feedback, FeedbackStore, MemoryKind, MemoryStore, Origin, StoredMemory } from './memory.ts'
@@ -34,7 +35,7 @@ export interface Memories {
   /** Newest first, after the id `before` when given. */
   list(caller: Owner, page: { limit: number; before: string | undefined }): Promise<MemoryList>
   /** Throws `not_found` when the caller has no memory of this id. */
-  delete(caller: Owner, id: string): Promise<void>
+  delete(caller: Owner & Acting, id: string): Promise<void>
   /**
    * Throws `not_found` for another caller's run, `run_not_ended` for a run that has not ended, `gone` for a deleted
    * session.
@@ -60,7 +61,7 @@ export function createMemories({ store, feedback, cache, now, newId, wake }: Mem
     },
 
     async delete(caller, id) {
-      const isDeleted = await store.delete(caller, id)
+      const isDeleted = await store.delete(caller, id, caller)
       cache.invalidate(caller)
       if (!isDeleted) throw new ServiceError('not_found', `There is no memory ${id}.`)
     },

@@ -1,4 +1,5 @@
 import type { Owner } from '../access/owner.ts'
+import type { Acting } from '../audit/acts.ts'
 
 /** A lasting statement of a caller: one short sentence. */
 export interface Memory extends NewMemory {
@@ -56,7 +57,7 @@ export interface MemoryStore {
   /** Lists memories newest first, after the id `before` when given. */
   page(caller: Owner, page: { limit: number; before: string | undefined }): Promise<StoredMemory[]>
   /** Deletes a memory; false when the caller has no memory of this id. */
-  delete(caller: Owner, id: string): Promise<boolean>
+  delete(caller: Owner, id: string, acting?: Acting): Promise<boolean>
   /** The question and the tool calls of a run; undefined when the run stored no message or its session is gone. */
   material(caller: Owner, requestId: string): Promise<Material | undefined>
   /** True when memories were already taken from a run; `madeBy` as in `MemorySource`. */

@@ -46,7 +46,7 @@ export function createSessionChanges({ store, runs, hooks, wake, newId, now }: S
       const session = await store.find(principal, sessionId, { anyOwner: false })
       if (!session) throw unknown(sessionId)
       await runs.cancel(principal, sessionId)
-      const isRemoved = await store.remove(principal, sessionId, { jobId: newId(), now: now() })
+      const isRemoved = await store.remove(principal, sessionId, { jobId: newId(), now: now(), acting: principal })
       if (!isRemoved) throw unknown(sessionId)
       wake()
       await runs.stopDeleted(principal, sessionId)

@@ -1,4 +1,5 @@
 import type { Owner } from '../access/owner.ts'
+import type { Acting } from '../audit/acts.ts'
 import type { MessageData } from './message.ts'
 
 /** Port: the store of sessions. Every function works on one tenant. */
@@ -16,7 +17,7 @@ export interface SessionStore {
    * Deletes the caller's own session with all data, and memories without another source; the runs keep marks without
    * content. Adds the job that calls the deletion hooks. False when there is no such session.
    */
-  remove(caller: Owner, sessionId: string, deletion: { jobId: string; now: number }): Promise<boolean>
+  remove(caller: Owner, sessionId: string, deletion: { jobId: string; now: number; acting?: Acting }): Promise<boolean>
   /** Creates a session from the messages before an index. `too_far`: the session has fewer messages. */
   fork(source: SessionRecord, fork: NewFork): Promise<'done' | 'unknown' | 'too_far'>
 }

@@ -1,4 +1,5 @@
 import type { Owner } from '../access/owner.ts'
+import type { Acting } from '../audit/acts.ts'
 import type { WorkflowType, AgentConfig } from '../configuration/schema.ts'
 import type { Tool, ToolListing } from '../agent/tool.ts'
 
@@ -41,9 +42,9 @@ export interface SubAgentStore {
   /** Oldest first. */
   list(caller: Owner): Promise<SubAgent[]>
   /** Adds a sub-agent. `exists`: the name is taken. `full`: there are `max` sub-agents already. */
-  insert(caller: Owner, subAgent: SubAgent, max: number): Promise<'added' | 'exists' | 'full'>
+  insert(caller: Owner, subAgent: SubAgent, max: number, acting?: Acting): Promise<'added' | 'exists' | 'full'>
   /** Removes a sub-agent; false when there was none. */
-  remove(caller: Owner, id: string): Promise<boolean>
+  remove(caller: Owner, id: string, acting?: Acting): Promise<boolean>
   /** Marks a sub-agent as busy; false when it no longer exists. */
   atWork(caller: Owner, id: string, mark: BusyMark): Promise<boolean>
   /**

@@ -1,4 +1,5 @@
 import type { Owner } from '../access/owner.ts'
+import type { Acting } from '../audit/acts.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import { invalid, ServiceError } from '../errors.ts'
 import type { Bus } from '../replicas/bus.ts'
@@ -27,10 +28,10 @@ export interface SubAgents {
   listForRun(caller: Owner): Promise<readonly SubAgent[]>
   /** Throws `not_found`, also for another caller's sub-agent. */
   find(caller: Owner, id: string): Promise<SubAgent>
-  /** Throws `validation` for an unknown tool, `sub_agent_exists`, `sub_agent_limit`. */
-  create(caller: Owner, draft: NewSubAgent, madeBy: SubAgent['madeBy']): Promise<SubAgent>
+  /** Throws `validation` for an unknown tool, `sub_agent_exists`, `sub_agent_limit`. `acting`: a caller, where no run acts. */
+  create(caller: Owner, draft: NewSubAgent, madeBy: SubAgent['madeBy'], acting?: Acting): Promise<SubAgent>
   /** Removes a sub-agent and cancels its work; throws `not_found`. */
-  terminate(caller: Owner, id: string): Promise<void>
+  terminate(caller: Owner, id: string, acting?: Acting): Promise<void>
   statusOf(subAgent: SubAgent): SubAgentStatus
   /** Runs work as a sub-agent, see `SubAgentWork`. */
   workAs<T>(caller: Owner, subAgent: SubAgent, stopped: AbortSignal, work: (terminated: AbortSignal) => Promise<T>): Promise<T>
@@ -59,7 +60,7 @@ export function createSubAgents(deps: SubAgentsDependencies): SubAgents {
     return subAgent
   }
 
-  async function create(caller: Owner, draft: NewSubAgent, madeBy: SubAgent['madeBy']): Promise<SubAgent> {
+  async function create(caller: Owner, draft: NewSubAgent, madeBy: SubAgent['madeBy'], acting?: Acting): Promise<SubAgent> {
     const { config, tools } = agent()
     const listings = tools.list()
     for (const [at, name] of draft.tools.entries()) {
@@ -69,15 +70,15 @@ export function createSubAgents(deps: SubAgentsDependencies): SubAgents {
     const distinct = { ...draft, tools: [...new Set(draft.tools)] }
     const subAgent: SubAgent = { ...distinct, id: newId(), madeBy, hasFailed: false, isBusy: false, createdAt: time, lastActive: time }
     const { max } = config.sub_agents
-    const added = await store.insert(caller, subAgent, max)
+    const added = await store.insert(caller, subAgent, max, acting)
     if (added === 'exists') throw new ServiceError('sub_agent_exists', `There is a sub-agent ${draft.name} already.`)
     if (added === 'full') throw new ServiceError('sub_agent_limit', `There are ${max} sub-agents already; no more are allowed.`)
     bus.publish('sub_agent', { tenant: caller.tenant, owner: caller.owner })
     return subAgent
   }
 
-  async function terminate(caller: Owner, id: string): Promise<void> {
-    if (!(await store.remove(caller, id))) throw notFound(id)
+  async function terminate(caller: Owner, id: string, acting?: Acting): Promise<void> {
+    if (!(await store.remove(caller, id, acting))) throw notFound(id)
     work.cancel(id)
     bus.publish('terminated', { id })
   }
@@ -100,8 +101,8 @@ function forgetting(store: SubAgentStore, forget: (caller: Owner) => void): SubA
   const after = async <T>(caller: Owner, change: Promise<T>): Promise<T> => change.finally(() => forget(caller))
   return {
     list: store.list,
-    insert: (caller, subAgent, max) => after(caller, store.insert(caller, subAgent, max)),
-    remove: (caller, id) => after(caller, store.remove(caller, id)),
+    insert: (caller, ...rest) => after(caller, store.insert(caller, ...rest)),
+    remove: (caller, ...rest) => after(caller, store.remove(caller, ...rest)),
     atWork: (caller, id, mark) => after(caller, store.atWork(caller, id, mark)),
     ended: (caller, id, mark) => after(caller, store.ended(caller, id, mark)),
   }

@@ -1,4 +1,5 @@
 import type { Owner } from '../access/owner.ts'
+import type { Acting } from '../audit/acts.ts'
 
 /** The purpose of documents of the tenant, which `knowledge_search` reads. */
 export const knowledgePurpose = 'knowledge'
@@ -73,7 +74,7 @@ export interface UploadStore {
   find(scope: UploadScope, id: string, now: number): Promise<Upload | undefined>
   list(scope: UploadScope, page: UploadPage, now: number): Promise<Upload[]>
   /** Removes an upload and adds a job that deletes its bytes. False when there is no such upload. */
-  remove(scope: UploadScope, id: string, now: number): Promise<boolean>
+  remove(scope: UploadScope, id: string, now: number, acting?: Acting): Promise<boolean>
   /** Removes a reservation. */
   cancel(reservation: Pick<Reservation, 'tenant' | 'id'>): Promise<void>
   /** Removes at most `limit` expired uploads and broken reservations, with jobs for their bytes. Resolves with their number. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Owner } from '../access/owner.ts'
+import type { Acting } from '../audit/acts.ts'
 import { createReach, type ArtifactBytes, type OpenArtifact } from '../artifacts/artifact-store.ts'
 import { toFileName, toMediaType } from '../artifacts/file-name.ts'
 import { ServiceError } from '../errors.ts'
@@ -44,7 +45,7 @@ export interface Uploads {
   list(scope: UploadScope, page: UploadPage): Promise<{ uploads: Upload[]; hasMore: boolean }>
   /** Opens the bytes; the caller reads or closes the file. */
   open(scope: UploadScope, id: string): Promise<{ upload: Upload; content: OpenArtifact }>
-  remove(scope: UploadScope, id: string): Promise<void>
+  remove(scope: UploadScope, id: string, acting: Acting): Promise<void>
   /** Deletes the bytes of a removed upload. */
   deleteBytes(id: string): Promise<void>
 }
@@ -138,8 +139,8 @@ export function createUploads(dependencies: UploadsDependencies): Uploads {
       return { upload, content }
     },
 
-    async remove(scope, id) {
-      if (!(await store.remove(scope, id, now()))) throw missing()
+    async remove(scope, id, acting) {
+      if (!(await store.remove(scope, id, now(), acting))) throw missing()
       wake()
     },
 

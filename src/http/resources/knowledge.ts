@@ -129,7 +129,7 @@ function deleteRoute(app: App, { knowledge }: { knowledge: Knowledge }): void {
     }),
     async (request) => {
       const id = idOf(request)
-      await knowledge.remove(principalOf(request).tenant, id)
+      await knowledge.remove(principalOf(request), id)
       return { id, status: 'deleted' as const }
     },
   )

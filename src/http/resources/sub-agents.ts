@@ -85,7 +85,8 @@ function createRoute(app: App, { subAgents }: { subAgents: SubAgents }): void {
     }),
     async (request) => {
       const { workflow_type: workflowType, ...body } = request.body
-      const subAgent = await subAgents.create(principalOf(request), { ...body, workflowType }, 'caller')
+      const caller = principalOf(request)
+      const subAgent = await subAgents.create(caller, { ...body, workflowType }, 'caller', caller)
       return { sub_agent_id: subAgent.id, sub_agent_info: toReply(subAgent, subAgents) }
     },
   )
@@ -118,7 +119,8 @@ function endRoute(app: App, { subAgents }: { subAgents: SubAgents }): void {
     }),
     async (request) => {
       const { sub_agent_id: id } = request.params
-      await subAgents.terminate(principalOf(request), id)
+      const caller = principalOf(request)
+      await subAgents.terminate(caller, id, caller)
       return { sub_agent_id: id, status: 'terminated' }
     },
   )

@@ -7,7 +7,7 @@ import { toText } from '../rows.ts'
 import type { SubAgentRow } from '../tables.ts'
 
 /** `SubAgentStore` on either database. */
-export function createSubAgentStore({ db, forTenant, isShared }: Database): SubAgentStore {
+export function createSubAgentStore({ db, forTenant, isShared, ledger }: Database): SubAgentStore {
   const clock = clockOf({ isShared })
   const listOf = statement(db, (builder, param: Param<Owner>) =>
     builder
@@ -34,7 +34,7 @@ export function createSubAgentStore({ db, forTenant, isShared }: Database): SubA
       return rows.map(toSubAgent)
     },
 
-    insert: (caller, subAgent, max) =>
+    insert: (caller, subAgent, max, acting) =>
       forTenant(caller.tenant).unit(async (connection) => {
         await lock(connection, caller)
         const row = toRow(caller, subAgent)
@@ -42,13 +42,19 @@ export function createSubAgentStore({ db, forTenant, isShared }: Database): SubA
         if (rows.some((existing) => existing.name === row.name)) return 'exists'
         if (rows.length >= max) return 'full'
         await query(connection, db.insertInto('sub_agents').values(row))
+        const act = { action: 'sub_agent.created', target: `sub_agent:${row.id}`, data: { tools: subAgent.tools } } as const
+        await ledger.record(connection, caller.tenant, acting, act)
         return 'added'
       }),
 
-    async remove(caller, id) {
-      const removal = db.deleteFrom('sub_agents').where((is) => is.and(subAgentKey(caller, id)))
-      return (await forTenant(caller.tenant).unit((connection) => query(connection, removal))).changes > 0
-    },
+    remove: (caller, id, acting) =>
+      forTenant(caller.tenant).unit(async (connection) => {
+        const removal = db.deleteFrom('sub_agents').where((is) => is.and(subAgentKey(caller, id)))
+        const isRemoved = (await query<unknown>(connection, removal)).changes > 0
+        const act = { action: 'sub_agent.deleted', target: `sub_agent:${id}` } as const
+        if (isRemoved) await ledger.record(connection, caller.tenant, acting, act)
+        return isRemoved
+      }),
 
     async atWork(caller, id, work) {
       const update = db

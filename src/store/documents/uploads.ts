@@ -79,10 +79,13 @@ export function createUploadStore(database: Database): UploadStore {
       return (await query(forTenant(scope.tenant).read, page)).rows.map(toUpload)
     },
 
-    remove: (scope, id, now) =>
+    remove: (scope, id, now, acting) =>
       forTenant(scope.tenant).unit(async (connection) => {
         const { rows } = await query(connection, stored(scope, now).select(['tenant', 'id']).where('id', '=', id))
-        return (await removeUploads(database, connection, rows, now)) > 0
+        if ((await removeUploads(database, connection, rows, now)) === 0) return false
+        const thing = scope.kind === 'knowledge' ? 'document' : 'upload'
+        await database.ledger.record(connection, scope.tenant, acting, { action: `${thing}.deleted`, target: `${thing}:${id}` })
+        return true
       }),
 
     cancel: ({ tenant, id }) =>

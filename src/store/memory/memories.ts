@@ -36,10 +36,11 @@ export function createMemoryStore(database: Database): MemoryStore {
       return rows.map((row) => toStoredMemory(row, sources.rows))
     },
 
-    delete: (caller, id) =>
+    delete: (caller, id, acting) =>
       database.forTenant(caller.tenant).unit(async (connection) => {
         if (!(await remove(connection, db, caller, id))) return false
         await incrementVersion(connection, db, caller)
+        await database.ledger.record(connection, caller.tenant, acting, { action: 'memory.deleted', target: `memory:${id}` })
         return true
       }),
 

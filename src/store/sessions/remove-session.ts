@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { Owner } from '../../access/owner.ts'
+import type { Acting } from '../../audit/acts.ts'
 import { query, type Database, type Connection } from '../database.ts'
 import { subtractFromLogCounts } from '../reports/log-counts.ts'
 import { forgetSession } from '../memory/memories.ts'
@@ -13,13 +14,15 @@ interface Removal {
   sessionId: string
   jobId: string
   now: number
+  /** Who deletes the session, for the ledger. */
+  acting?: Acting
 }
 
 /** Removes a session with all its contents, as a part of a unit of work. False when the session does not exist. */
 export async function removeSession(
-  { db, jobs }: Pick<Database, 'db' | 'jobs'>,
+  { db, jobs, ledger }: Pick<Database, 'db' | 'jobs' | 'ledger'>,
   connection: Connection,
-  { caller, sessionId, jobId, now }: Removal,
+  { caller, sessionId, jobId, now, acting }: Removal,
 ): Promise<boolean> {
   const { tenant, owner } = caller
   // First statement, as in every unit that changes a session: concurrent runs wait for the lock, and then find no session.
@@ -29,6 +32,7 @@ export async function removeSession(
   if (!session) return false
   await removeContents(db, connection, tenant, rows, now)
   await jobs.insert(connection, [{ id: jobId, kind: 'session_deleted', tenant, data: { session: session.key }, dueAt: now }])
+  await ledger.record(connection, tenant, acting, { action: 'session.deleted', target: `session:${sessionId}` })
   return true
 }
 

@@ -124,7 +124,7 @@ function deleteRoute(app: App, { uploads }: FileServices): void {
     }),
     async (request) => {
       const id = uploadIdOf(request)
-      await uploads.remove(scopeOf(request), id)
+      await uploads.remove(scopeOf(request), id, principalOf(request))
       return { id: toFileId(id), object: 'file', deleted: true }
     },
   )
