@@ -17,14 +17,21 @@ export interface OpenedSession {
   principal: Principal
 }
 
+interface SignIn {
+  /** The value of the cookie of a session that ends. */
+  replaced: string | undefined
+}
+
+export type SignInMethod = 'code' | 'key' | 'identity_provider'
+
 /** Sign-in at the console: one-time codes, and sessions that stand for a key as long as the key is valid. */
 export interface ConsoleSessions {
   /** Makes a code for the caller's key. `token` is the key itself. */
   createCode(caller: Principal, token: string): Promise<{ code: string; expiresAt: number }>
-  /** Opens a session for a verified key. `replaced` is the cookie's value of a session that ends. Throws `unauthorized` for a key that has ended. */
-  openByKey(caller: Principal, token: string, replaced?: string): Promise<OpenedSession>
+  /** Opens a session for a verified key. Throws `unauthorized` for a key that has ended. */
+  openByKey(caller: Principal, token: string, signIn: SignIn & { method: 'key' | 'identity_provider' }): Promise<OpenedSession>
   /** Opens a session by a code, which is used up. Throws `unauthorized` with the same text for every code that is not valid. */
-  openByCode(code: string, replaced?: string): Promise<OpenedSession>
+  openByCode(code: string, signIn: SignIn): Promise<OpenedSession>
   /** A session that was looked up within the last seconds; undefined means unknown: call `find`. */
   findCached(value: string): ConsoleSession | undefined
   /** Undefined for a session that has ended, or never was. */
@@ -56,7 +63,7 @@ export interface ConsoleStore {
   /** Uses up a code, in one conditional update: of concurrent calls one gets the grant. Undefined for a used, expired or unknown code. */
   takeCode(hash: string, now: number): Promise<Grant | undefined>
   /** Adds a session, and ends the session with the hash `replaced`. Of the key's sessions, only the `keep` newest stay. */
-  addSession(session: NewConsoleEntry, options: { keep: number; replaced: string | undefined }): Promise<void>
+  addSession(session: NewConsoleEntry, options: { keep: number; replaced: string | undefined; method?: SignInMethod }): Promise<void>
   /** Undefined for a session that has ended. */
   findSession(hash: string, now: number): Promise<(Grant & { expiresAt: number }) | undefined>
   removeSession(hash: string): Promise<void>
@@ -89,13 +96,16 @@ export function createConsoleSessions({ store, bus, toLivePrincipal, now }: Cons
     bus.publish('console_session_ended', { session: hash })
   }
 
-  async function open({ identity, keyId }: Grant, replacedValue: string | undefined): Promise<OpenedSession | undefined> {
+  async function open(
+    { identity, keyId }: Grant,
+    { replaced: replacedValue, method }: SignIn & { method: SignInMethod },
+  ): Promise<OpenedSession | undefined> {
     const principal = now() < identity.expiresAt ? toLivePrincipal(identity)() : undefined
     if (!principal) return undefined
     const value = newSecret()
     const replaced = isSecret(replacedValue) ? hashOf(replacedValue) : undefined
     const session = { identity, keyId, hash: hashOf(value), createdAt: now(), expiresAt: identity.expiresAt }
-    await store.addSession(session, { keep: sessionsPerKey, replaced })
+    await store.addSession(session, { keep: sessionsPerKey, replaced, method })
     if (replaced !== undefined) forget(replaced)
     return { value, principal }
   }
@@ -112,14 +122,14 @@ export function createConsoleSessions({ store, bus, toLivePrincipal, now }: Cons
       await store.addCode({ ...toGrant(caller, token), hash: hashOf(code), createdAt, expiresAt }, codesPerKey)
       return { code, expiresAt }
     },
-    async openByKey(caller, token, replaced) {
-      const opened = await open(toGrant(caller, token), replaced)
+    async openByKey(caller, token, signIn) {
+      const opened = await open(toGrant(caller, token), signIn)
       if (!opened) throw new ServiceError('unauthorized', 'JWT verification failed: the key has expired.')
       return opened
     },
-    async openByCode(code, replaced) {
+    async openByCode(code, { replaced }) {
       const grant = isSecret(code) ? await store.takeCode(hashOf(code), now()) : undefined
-      const opened = grant && (await open(grant, replaced))
+      const opened = grant && (await open(grant, { replaced, method: 'code' }))
       if (!opened) throw new ServiceError('unauthorized', 'The code is not valid: it was used before, or has expired. Make a new code.')
       return opened
     },

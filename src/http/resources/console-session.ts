@@ -174,14 +174,14 @@ async function open(body: SignIn, replaced: string | undefined, options: Console
   const { code, key, authorization_code: authorizationCode, code_verifier: codeVerifier, redirect_uri: redirectUri } = body
   const given = [code, key, authorizationCode].filter((credential) => credential !== undefined)
   if (given.length !== 1) throw invalid(['body'], 'must have one of code, key and authorization_code')
-  if (code !== undefined) return options.consoleSessions.openByCode(code, replaced)
-  if (key !== undefined) return options.consoleSessions.openByKey(await options.verifier.verify(key), key, replaced)
+  if (code !== undefined) return options.consoleSessions.openByCode(code, { replaced })
+  if (key !== undefined) return options.consoleSessions.openByKey(await options.verifier.verify(key), key, { replaced, method: 'key' })
   if (codeVerifier === undefined) throw invalid(['body', 'code_verifier'], 'is required', 'missing')
   if (redirectUri === undefined) throw invalid(['body', 'redirect_uri'], 'is required', 'missing')
   if (!options.identityProvider) throw invalid(['body', 'authorization_code'], 'this service has no identity provider for the console')
   const tokens = await options.identityProvider.exchange({ authorizationCode: authorizationCode!, codeVerifier, redirectUri })
   const { principal, token } = await verifyFirst(tokens, options.verifier)
-  return options.consoleSessions.openByKey(principal, token, replaced)
+  return options.consoleSessions.openByKey(principal, token, { replaced, method: 'identity_provider' })
 }
 
 /** The first token that this service accepts: with some providers the access token is no JWT, or meant for another audience. */

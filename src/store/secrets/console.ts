@@ -1,12 +1,17 @@
 import type { ConsoleStore, Grant, NewConsoleEntry } from '../../access/console/console-sessions.ts'
 import type { Identity } from '../../access/identity.ts'
+import type { Act } from '../../audit/acts.ts'
 import { query, type Database, type Connection } from '../database.ts'
 
 const tables = ['console_codes', 'console_sessions'] as const
 
 /** `ConsoleStore` on either database. A secret names its row whatever the tenant, so that lookups by a secret see all tenants. */
 export function createConsoleStore(database: Database): ConsoleStore {
-  const { db, all } = database
+  const { db, all, ledger } = database
+
+  /** Callers of the console act for their key. */
+  const record = (connection: Connection, { identity, keyId }: Grant, act: Pick<Act, 'action' | 'data'>) =>
+    ledger.record(connection, identity.tenant, { ...identity, via: 'console' }, { ...act, target: `key:${keyId}` })
 
   /** Removes all but the newest `keep` entries of a key. */
   async function trim(connection: Connection, table: (typeof tables)[number], entry: NewConsoleEntry, keep: number): Promise<void> {
@@ -44,12 +49,13 @@ export function createConsoleStore(database: Database): ConsoleStore {
       return row && toGrant(row)
     },
 
-    async addSession(session, { keep, replaced }) {
+    async addSession(session, { keep, replaced, method }) {
       // The replaced session may belong to another tenant.
       await all.unit(async (connection) => {
         if (replaced !== undefined) await query(connection, db.deleteFrom('console_sessions').where('hash', '=', replaced))
         await query(connection, db.insertInto('console_sessions').values(toRow(session)))
         await trim(connection, 'console_sessions', session, keep)
+        if (method) await record(connection, session, { action: 'console.signed_in', data: { method } })
       })
     },
 
@@ -64,7 +70,11 @@ export function createConsoleStore(database: Database): ConsoleStore {
     },
 
     async removeSession(hash) {
-      await all.unit((connection) => query(connection, db.deleteFrom('console_sessions').where('hash', '=', hash)))
+      const removal = db.deleteFrom('console_sessions').where('hash', '=', hash).returning(['identity', 'key_id'])
+      await all.unit(async (connection) => {
+        const [row] = (await query(connection, removal)).rows
+        if (row) await record(connection, toGrant(row), { action: 'console.signed_out' })
+      })
     },
 
     async removeExpired(now, limit) {
