@@ -1,10 +1,11 @@
 import { isKeyName } from '../access/keys/keys.ts'
 import type { Principal } from '../access/permissions.ts'
+import type { Acting } from '../audit/acts.ts'
 import type { Budget, BudgetScope } from '../configuration/budget-schema.ts'
 import { invalid, ServiceError } from '../errors.ts'
 import { isFor, toAccount, toLimit } from './accounts.ts'
 import { serviceSubject } from './budget.ts'
-import type { OverrideRules, OverrideStore } from './overrides.ts'
+import type { ActedOverride, OverrideRules, OverrideStore } from './overrides.ts'
 import { type BudgetView, type ListedWindow, toBudgetView } from './windows-list.ts'
 
 /** The window that a request names. `subject`: as `GET /core/v1/budgets` shows the subject, with or without the owner behind. */
@@ -32,7 +33,7 @@ export interface SubjectStore {
   findSubjects(tenant: string, scope: 'run' | 'session', id: string): Promise<NamedSubject[]>
 }
 
-type Caller = Pick<Principal, 'tenant' | 'owner' | 'sub' | 'roles'>
+type Caller = Pick<Principal, 'tenant' | 'owner' | 'sub' | 'roles'> & Acting
 
 /** Changes limits of current windows, for callers with `budgets.write`. Throws `not_found`, `forbidden`, `above_tenant_budget` and validation errors. */
 export interface Overrides {
@@ -100,13 +101,20 @@ export function createOverrides({ store, rules, budgets }: OverridesOptions): Ov
     async set(caller, { limit, until, ...target }) {
       const window = await find(caller, target)
       const change = await rules.replace(caller, window.account, { limit: toLimit(limit), until })
-      return toBudgetView({ ...window, state: await store.override(window.tenant, window.account, change) })
+      return toBudgetView({ ...window, state: await store.override(window.tenant, window.account, change, actedOf(caller, window)) })
     },
     async clear(caller, target) {
       const window = await find(caller, target)
-      return toBudgetView({ ...window, state: await store.override(window.tenant, window.account, () => undefined) })
+      return toBudgetView({
+        ...window,
+        state: await store.override(window.tenant, window.account, () => undefined, actedOf(caller, window)),
+      })
     },
   }
+}
+
+function actedOf(acting: Acting, { id, account }: FoundWindow): ActedOverride {
+  return { acting, subject: id ?? account.subject }
 }
 
 /** Who has the window. */

@@ -1,4 +1,5 @@
 import { isAdmin, type Principal } from '../access/permissions.ts'
+import type { Acting } from '../audit/acts.ts'
 import { type Budget, type BudgetScope, type BudgetWindow, maxBudgetTokens, maxUsd } from '../configuration/budget-schema.ts'
 import { invalid, ServiceError } from '../errors.ts'
 import { isFor, nanoPerUsd, toAccount } from './accounts.ts'
@@ -8,12 +9,19 @@ import { toLimitView } from './refusal.ts'
 /** What replaces the override of a window, by its state and the time of the database; undefined: none. Throws where the caller may not. */
 export type OverrideChange = (state: AccountState, now: number) => Override | undefined
 
+/** Who changes an override, for the ledger. */
+export interface ActedOverride {
+  acting: Acting
+  /** What has the limit, as callers name the subject. */
+  subject: string
+}
+
 /** Port: the windows of budgets, and their overrides. */
 export interface OverrideStore extends Pick<BudgetStore, 'look'> {
   /** Epoch milliseconds of the database. */
   now(): Promise<number>
   /** Changes the override of a window in one transaction, also of a window without a row. */
-  override(tenant: string, account: Account, change: OverrideChange): Promise<AccountState>
+  override(tenant: string, account: Account, change: OverrideChange, acted?: ActedOverride): Promise<AccountState>
 }
 
 export type OverrideCaller = Pick<Principal, 'tenant' | 'sub' | 'roles'>

@@ -1,5 +1,7 @@
-import type { Account, AccountState } from '../../budgets/budget.ts'
-import type { OverrideChange, OverrideStore } from '../../budgets/overrides.ts'
+import type { Account, AccountState, Override } from '../../budgets/budget.ts'
+import type { Act } from '../../audit/acts.ts'
+import type { ActedOverride, OverrideChange, OverrideStore } from '../../budgets/overrides.ts'
+import { toLimitView } from '../../budgets/refusal.ts'
 import { query, type Connection, type Database } from '../database.ts'
 import { clockOf } from '../leases/processes.ts'
 import { toColumns, toState, whereWindow } from './windows.ts'
@@ -45,6 +47,23 @@ export function createOverrideStore(database: Database): Pick<OverrideStore, 'no
   const clock = database.db.selectNoFrom(clockOf(database).as('now'))
   return {
     now: async () => (await query(database.all.read, clock)).rows[0]!.now,
-    override: (tenant, account, changeOf) => database.forTenant(tenant).unit((connection) => change(connection, tenant, account, changeOf)),
+    override: (tenant, account, changeOf, acted) =>
+      database.forTenant(tenant).unit(async (connection) => {
+        let acts: Act[] = []
+        const state = await change(connection, tenant, account, (before, now) => {
+          const after = changeOf(before, now)
+          if (after ?? before.override) acts = acted ? [toAct(account, acted, after)] : []
+          return after
+        })
+        await database.ledger.record(connection, tenant, acted?.acting, acts)
+        return state
+      }),
   }
+}
+
+/** `limit` is null where that of agent.yaml applies again. */
+function toAct({ budget, scope }: Account, { subject }: ActedOverride, override: Override | undefined): Act {
+  const limit = override ? toLimitView(override.limit) : null
+  const until = override ? new Date(override.until).toISOString() : null
+  return { action: 'budget.overridden', target: `budget:${budget}`, data: { scope, subject, limit, until } }
 }
