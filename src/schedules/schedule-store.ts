@@ -1,5 +1,6 @@
 import type { Owner } from '../access/owner.ts'
 import type { Identity } from '../access/identity.ts'
+import type { Acting } from '../audit/acts.ts'
 import type { NewRun } from '../runs/run-store.ts'
 import type { RunStatus } from '../runs/run.ts'
 import type { Fire, ListedFire, ReadSchedule, Schedule, ScheduleAttachments, ScheduleKey } from './schedule.ts'
@@ -82,13 +83,13 @@ export interface ScheduleStore {
   /** The schedule that a request of the owner has created. */
   findCreated(owner: Owner, requestId: string): Promise<{ schedule: ReadSchedule; bodyHash: string } | undefined>
   /** `known`: the request has created a schedule already. `caller`, `tenant`: the limit that is reached. */
-  insert(schedule: NewSchedule, limits: ScheduleLimits): Promise<'added' | 'known' | 'caller' | 'tenant'>
+  insert(schedule: NewSchedule, limits: ScheduleLimits, acting?: Acting): Promise<'added' | 'known' | 'caller' | 'tenant'>
   find(tenant: string, id: string): Promise<ReadSchedule | undefined>
   /** Newest first. */
   list(tenant: string, page: SchedulePage): Promise<ReadSchedule[]>
   media(key: ScheduleKey): Promise<ScheduleAttachments>
-  /** Changes a locked schedule. `change` may throw; then nothing changes. */
-  change(key: ScheduleKey, change: (schedule: ReadSchedule, now: number) => ScheduleChange): Promise<ReadSchedule>
+  /** Changes a locked schedule. `change` may throw; then nothing changes. `acting`: who changes the schedule. */
+  change(key: ScheduleKey, change: (schedule: ReadSchedule, now: number) => ScheduleChange, acting?: Acting): Promise<ReadSchedule>
   /** The fires of a schedule, the newest time first. */
   fires(key: ScheduleKey, page: FiresPage): Promise<ListedFire[]>
   due(limit: number): Promise<DueSchedules>

@@ -10,7 +10,7 @@ import { nextAfter } from './catch-up.ts'
 import { droppedFires, ended, following, pausedBy } from './decide.ts'
 import type { FireSchedule } from './firing.ts'
 import type { Fire, ListedFire, ReadSchedule, Schedule, ScheduledRequest, ScheduleSettings } from './schedule.ts'
-import type { ScheduleChanges, ScheduleStore } from './schedule-store.ts'
+import type { ScheduleChange, ScheduleChanges, ScheduleStore } from './schedule-store.ts'
 import { isOther, refuseFrequent, toSettings, toText, type SettingsText } from './settings.ts'
 
 /** The chat of a schedule, as sent by the owner. */
@@ -180,7 +180,7 @@ function createChanges(dependencies: SchedulesDependencies): Pick<Schedules, 'cr
     assertTimes(settings, now)
     const schedule = newSchedule(caller, { id, settings, request: scheduled, version: newId(), now })
     const { max_per_caller: perCaller, max_per_tenant: perTenant } = config()
-    const added = await store.insert({ schedule, media, requestId, bodyHash }, { perCaller, perTenant })
+    const added = await store.insert({ schedule, media, requestId, bodyHash }, { perCaller, perTenant }, caller)
     if (added === 'known') return sameAs(await store.findCreated(caller, requestId), bodyHash, requestId)
     if (added !== 'added') throw limitReached(added, added === 'caller' ? perCaller : perTenant)
     onChanged()
@@ -210,7 +210,7 @@ function createChanges(dependencies: SchedulesDependencies): Pick<Schedules, 'cr
     const request = changesAttachments && !changesImages ? await withBytes(schedule, merged.request) : merged.request
     const { scheduled, media } = await checkRequest(caller, request, patch.toChat, changesAttachments ? undefined : schedule.request.chat)
     const changesTimes = isOther(schedule.spec, settings.spec)
-    const changed = await store.change(schedule, (current, now) => {
+    const toChange = (current: ReadSchedule, now: number): ScheduleChange => {
       assertUnended(current)
       assertVersion(current, patch)
       if (changesTimes) assertTimes(settings, now)
@@ -222,7 +222,8 @@ function createChanges(dependencies: SchedulesDependencies): Pick<Schedules, 'cr
         media: changesAttachments ? media : undefined,
         fires: isOver ? droppedFires(current, now) : [],
       }
-    })
+    }
+    const changed = await store.change(schedule, toChange, caller)
     onChanged()
     return changed
   }
@@ -317,6 +318,9 @@ function triggerTime({ last, queuedFor = 0 }: Schedule, now: number): number {
   return Math.max(now, queuedFor + 1, (last?.scheduledFor ?? 0) + 1)
 }
 
+/** Undefined: the schedule stays as it is. */
+type ToChanges = (current: ReadSchedule, now: number) => ScheduleChanges | undefined
+
 /** Repetitions of a trigger whose schedule changes meanwhile. */
 const maxTries = 5
 
@@ -326,20 +330,21 @@ function createStates(dependencies: SchedulesDependencies): Pick<Schedules, 'pau
   const findOwn = createFindOwn(store)
 
   /** An unchanged schedule stays as it is. */
-  async function changeState(schedule: ReadSchedule, toChanges: (current: ReadSchedule, now: number) => ScheduleChanges | undefined) {
-    return store.change(schedule, (current, now) => {
+  async function changeState(caller: Principal, schedule: ReadSchedule, toChanges: ToChanges) {
+    const toChange = (current: ReadSchedule, now: number): ScheduleChange => {
       const changes = toChanges(current, now)
       if (!changes) return { changes: {} }
       const fires = 'queuedFor' in changes ? droppedFires(current, now) : []
       // An ended schedule fires no more.
       const media = changes.status === 'ended' ? { images: [], files: [] } : undefined
       return { changes: { ...changes, version: newId(), updatedAt: now }, fires, media }
-    })
+    }
+    return store.change(schedule, toChange, caller)
   }
 
   return {
     async pause(caller, id, reason) {
-      return changeState(await find(caller, id), (current) => {
+      return changeState(caller, await find(caller, id), (current) => {
         assertUnended(current)
         return current.status === 'paused' ? undefined : pausedBy(reason)
       })
@@ -347,7 +352,7 @@ function createStates(dependencies: SchedulesDependencies): Pick<Schedules, 'pau
 
     async resume(caller, id) {
       assertEnabled(config())
-      const resumed = await changeState(await findOwn(caller, id), (current, now) => {
+      const resumed = await changeState(caller, await findOwn(caller, id), (current, now) => {
         assertUnended(current)
         if (current.status === 'active') return undefined
         // A clock that has gone back fires nothing again.
@@ -361,7 +366,7 @@ function createStates(dependencies: SchedulesDependencies): Pick<Schedules, 'pau
     },
 
     async end(caller, id) {
-      return changeState(await find(caller, id), (current) => (current.status === 'ended' ? undefined : ended))
+      return changeState(caller, await find(caller, id), (current) => (current.status === 'ended' ? undefined : ended))
     },
 
     async trigger(caller, id) {

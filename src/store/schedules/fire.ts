@@ -1,8 +1,9 @@
 import { sql, type Kysely } from 'kysely'
 import { ownIssuer } from '../../access/permissions.ts'
+import type { Act } from '../../audit/acts.ts'
 import { ServiceError } from '../../errors.ts'
 import type { RunStatus } from '../../runs/run.ts'
-import { scheduleIsBusy, type Schedule } from '../../schedules/schedule.ts'
+import { scheduleIsBusy, type Fire, type Schedule } from '../../schedules/schedule.ts'
 import type { ScheduleStore } from '../../schedules/schedule-store.ts'
 import { query, type Connection, type Database } from '../database.ts'
 import { RequestKnown, type RunInsert } from '../runs/step-by-step.ts'
@@ -10,9 +11,18 @@ import type { Tables } from '../tables.ts'
 import { changed } from './rows.ts'
 import { insertFire, readMedia, updateSchedule, whereKey, type ScheduleClock } from './statements.ts'
 
+/** Reasons of a refusal for lack of rights: the owner's key has ended, the owner is away, or may not chat. */
+const lackOfRights: readonly (string | undefined)[] = ['key_revoked', 'owner_away', 'forbidden']
+
+function toActs({ id }: Schedule, { outcome, reason, scheduledFor }: Fire): Act[] {
+  if (outcome !== 'refused' || reason === undefined || !lackOfRights.includes(reason)) return []
+  const data = { reason, scheduled_for: new Date(scheduledFor).toISOString() }
+  return [{ action: 'schedule.refused', target: `schedule:${id}`, outcome: 'refused', data }]
+}
+
 /** The transaction of a firing. */
 export function createFire(database: Database, insertRun: RunInsert, clock: ScheduleClock): ScheduleStore['fire'] {
-  const { db, isShared, forTenant } = database
+  const { db, isShared, forTenant, ledger } = database
 
   /** The time, where the schedule is as it was read. On Postgres a schedule that another process fires is left alone. */
   async function lock(connection: Connection, schedule: Schedule): Promise<number | undefined> {
@@ -39,6 +49,8 @@ export function createFire(database: Database, insertRun: RunInsert, clock: Sche
       const isNew = !last || (await insertFire(db, connection, schedule, last))
       if (!isNew && firing.mustBeNew) return undefined
       for (const fire of others) await insertFire(db, connection, schedule, fire)
+      const refusals = isNew ? fires.flatMap((fire) => toActs(schedule, fire)) : []
+      await ledger.record(connection, schedule.tenant, { ...schedule.identity, via: 'service' }, refusals)
       const { fires: _fires, last: _last, ...moves } = changes
       await updateSchedule(db, connection, changed(schedule, isNew ? changes : moves))
       if (!run || !isNew) return { ...firing, run: undefined }

@@ -1,7 +1,8 @@
 import { sql, type Kysely } from 'kysely'
 import { ownIssuer } from '../../access/permissions.ts'
+import type { Act } from '../../audit/acts.ts'
 import { ServiceError } from '../../errors.ts'
-import { busyStatuses, type ReadSchedule, type ScheduleAttachments, type ScheduleKey } from '../../schedules/schedule.ts'
+import { busyStatuses, type ReadSchedule, type Schedule, type ScheduleAttachments, type ScheduleKey } from '../../schedules/schedule.ts'
 import type { ScheduleStore } from '../../schedules/schedule-store.ts'
 import { query, type Connection, type Database } from '../database.ts'
 import { clockOf } from '../leases/processes.ts'
@@ -80,7 +81,7 @@ function createReads({ db, forTenant }: Database): Pick<ScheduleStore, 'findCrea
   }
 }
 
-function createChanges({ db, isShared, forTenant }: Database, clock: ScheduleClock): Pick<ScheduleStore, 'insert' | 'change'> {
+function createChanges({ db, isShared, forTenant, ledger }: Database, clock: ScheduleClock): Pick<ScheduleStore, 'insert' | 'change'> {
   /** Serializes the inserts of a tenant: a concurrent count would miss uncommitted rows. */
   async function lock(connection: Connection, tenant: string): Promise<void> {
     if (isShared) await connection.execute('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`schedules ${tenant}`])
@@ -97,7 +98,7 @@ function createChanges({ db, isShared, forTenant }: Database, clock: ScheduleClo
   }
 
   return {
-    insert: ({ schedule, media, requestId, bodyHash }, limits) =>
+    insert: ({ schedule, media, requestId, bodyHash }, limits, acting) =>
       forTenant(schedule.tenant).unit(async (connection) => {
         const { tenant, owner } = schedule
         await lock(connection, tenant)
@@ -109,10 +110,11 @@ function createChanges({ db, isShared, forTenant }: Database, clock: ScheduleClo
         const row = { ...toColumns(schedule), created_by_request: requestId, body_hash: bodyHash }
         await query(connection, db.insertInto('schedules').values(row))
         await insertMedia(db, connection, schedule, media)
+        await ledger.record(connection, tenant, acting, toAct('schedule.created', schedule))
         return 'added'
       }),
 
-    change: (key, change) =>
+    change: (key, change, acting) =>
       forTenant(key.tenant).unit(async (connection) => {
         const locked = db
           .selectFrom('schedules')
@@ -130,9 +132,14 @@ function createChanges({ db, isShared, forTenant }: Database, clock: ScheduleClo
         await updateSchedule(db, connection, result)
         if (media) await replaceMedia(db, connection, schedule, media)
         for (const fire of fires) await insertFire(db, connection, schedule, fire)
+        if (Object.keys(changes).length > 0) await ledger.record(connection, key.tenant, acting, toAct('schedule.changed', result))
         return result
       }),
   }
+}
+
+function toAct(action: 'schedule.created' | 'schedule.changed', { id, version, status }: Schedule): Act {
+  return { action, target: `schedule:${id}`, data: { version, status } }
 }
 
 async function replaceMedia(db: Kysely<Tables>, connection: Connection, schedule: ScheduleKey, media: ScheduleAttachments): Promise<void> {
