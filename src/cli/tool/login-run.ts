@@ -1,5 +1,6 @@
 import path from 'node:path'
 import type { FetchLike } from '@modelcontextprotocol/client'
+import type { ActingIn } from '../../audit/acts.ts'
 import { anyRevision, type LoginKey, type LoginStore } from '../../configuration/mcp/login-store.ts'
 import { serverKey } from '../../configuration/mcp/pin-store.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
@@ -10,6 +11,7 @@ import { logIn } from '../../tools/mcp/login/flow.ts'
 import { revokeLogin } from '../../tools/mcp/login/logins.ts'
 import { hasOwnCredentials, toServer, type RemoteServer, type McpConfig } from '../../tools/mcp/server.ts'
 import { createOAuthFetch, createSend } from '../../tools/mcp/bounded-messages.ts'
+import { actingUnder } from '../acting.ts'
 import { readSettings } from '../prepare.ts'
 import { CommandFailure, type Terminal } from '../terminal.ts'
 import { loadUsedConfiguration, toFailure, withDatabase } from '../used-configuration.ts'
@@ -24,11 +26,12 @@ interface ServerEntry {
   logins: LoginStore
   key: LoginKey
   fetchFn: FetchLike
+  acting: ActingIn | undefined
 }
 
 /** Logs a person in, and stores the login for all processes of the service. Throws `CommandFailure`. */
 export async function runLogin(terminal: Terminal, name: string, port: number): Promise<void> {
-  await withEntry(terminal, name, async ({ server, logins, key, fetchFn }) => {
+  await withEntry(terminal, name, async ({ server, logins, key, fetchFn, acting }) => {
     // A former login that cannot be decrypted is replaced.
     const former = await logins.find(key).catch(() => undefined)
     const callback = await openLoginCallback(terminal, port)
@@ -45,7 +48,7 @@ export async function runLogin(terminal: Terminal, name: string, port: number): 
           return callback.receive(isReply)
         },
       })
-      await logins.save(key, login, anyRevision)
+      await logins.save(key, login, anyRevision, acting)
       terminal.stdout.write(
         `Logged in at ${server.url.host}${login.scope ? ` (${login.scope})` : ''}. Running replicas use the login within 5 s.\n`,
       )
@@ -64,9 +67,9 @@ export async function runLogin(terminal: Terminal, name: string, port: number): 
 
 /** Removes a login, and revokes its tokens. Throws `CommandFailure` when there is none. */
 export async function runLogout(terminal: Terminal, name: string): Promise<void> {
-  await withEntry(terminal, name, async ({ server, logins, key, fetchFn }) => {
+  await withEntry(terminal, name, async ({ server, logins, key, fetchFn, acting }) => {
     const stored = await logins.find(key).catch(() => undefined)
-    if (!(await logins.remove(key))) throw new CommandFailure(1, [`There is no login for ${name}.`])
+    if (!(await logins.remove(key, acting))) throw new CommandFailure(1, [`There is no login for ${name}.`])
     const isRevoked = stored !== undefined && (await revokeLogin(stored.login, server.login, fetchFn))
     const rest = isRevoked ? 'Its tokens are revoked.' : 'Its tokens could not be revoked: remove the access in the account itself.'
     terminal.stdout.write(`Logged out at ${server.url.host}. ${rest}\n`)
@@ -85,8 +88,9 @@ async function withEntry(terminal: Terminal, name: string, use: (entry: ServerEn
   const outbound = createGuardedFetch({ allowed: settings.outboundAllow })
   const fetchFn = createOAuthFetch(createSend(server, { outbound, onTooLong: () => undefined }))
   const key = { entry: name, server: serverKey(mcp) }
+  const acting = actingUnder(config, settings)
   try {
-    await withDatabase(settings, (database) => use({ server, logins: openLogins(database, settings), key, fetchFn }))
+    await withDatabase(settings, (database) => use({ server, logins: openLogins(database, settings), key, fetchFn, acting }))
   } finally {
     await outbound.close()
   }

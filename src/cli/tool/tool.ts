@@ -12,6 +12,7 @@ import type { ServiceOptions } from '../running-service.ts'
 import { addServiceCommand, ask } from '../service-command.ts'
 import { CommandFailure, type CommandContext, formatTable, print, type Terminal } from '../terminal.ts'
 import { isObject, parseJson } from '../../json/shape.ts'
+import { commandActing } from '../acting.ts'
 import { acceptChangedTools, listChangedTools } from '../../configuration/mcp/changed-tools.ts'
 import type { Definition, PinStore } from '../../configuration/mcp/pin-store.ts'
 import { createPinStore } from '../../store/configuration/tool-pins.ts'
@@ -129,7 +130,8 @@ function addChangedTools(tool: Command, { terminal }: CommandContext): void {
       'Accept the current definition of a tool (<entry>__<tool>) or of all tools of an entry. All running replicas use it within 5 s.',
     )
     .action(async (name: string) => {
-      const accepted = await withPins(terminal, (pins) => acceptChangedTools(pins, name))
+      const acting = await commandActing(readSettings(terminal))
+      const accepted = await withPins(terminal, (pins) => acceptChangedTools(pins, name, acting))
       if (accepted.length === 0) {
         throw new CommandFailure(1, [`No tool of ${JSON.stringify(name)} has changed. "agent-core tool changed" lists the changed tools.`])
       }

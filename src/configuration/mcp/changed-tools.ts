@@ -1,3 +1,4 @@
+import type { ActingIn } from '../../audit/acts.ts'
 import { ServiceError } from '../../errors.ts'
 import type { AgentConfig } from '../schema.ts'
 import { type Definition, type PinStore, type ServerPins, serverKey } from './pin-store.ts'
@@ -42,10 +43,10 @@ async function listUsed({ tools }: UsedTools, store: PinStore): Promise<ServerPi
 }
 
 /** Accepts the changed definition of one tool, or of all tools of an entry. Returns the accepted tools, empty when none had changed. */
-export async function acceptChangedTools(store: PinStore, name: string): Promise<AcceptedTool[]> {
+export async function acceptChangedTools(store: PinStore, name: string, acting?: ActingIn): Promise<AcceptedTool[]> {
   const accepted: AcceptedTool[] = []
   for (const { entry, server } of await store.list()) {
-    accepted.push(...(await acceptIn(store, { entry, server }, (tool) => tool.name === name || entry === name)))
+    accepted.push(...(await acceptIn(store, { entry, server, acting }, (tool) => tool.name === name || entry === name)))
   }
   return accepted
 }
@@ -57,7 +58,7 @@ export async function acceptChangedTools(store: PinStore, name: string): Promise
 export async function acceptChangedTool(
   config: UsedTools,
   store: PinStore,
-  { name, expectedHash }: { name: string; expectedHash: string | undefined },
+  { name, expectedHash, acting }: { name: string; expectedHash: string | undefined; acting?: ActingIn },
 ): Promise<AcceptedTool> {
   const matches = (tool: ChangedTool) => {
     if (tool.name !== name) return false
@@ -66,7 +67,7 @@ export async function acceptChangedTool(
     throw new ServiceError('definition_changed', message)
   }
   for (const pins of await listUsed(config, store)) {
-    const [accepted] = await acceptIn(store, pins, matches)
+    const [accepted] = await acceptIn(store, { ...pins, acting }, matches)
     if (accepted) return accepted
   }
   throw new ServiceError('not_found', `No changed definition of a tool named ${JSON.stringify(name)} waits to be accepted.`)
@@ -74,7 +75,7 @@ export async function acceptChangedTool(
 
 async function acceptIn(
   store: PinStore,
-  { entry, server }: Pick<ServerPins, 'entry' | 'server'>,
+  { entry, server, acting }: Pick<ServerPins, 'entry' | 'server'> & { acting: ActingIn | undefined },
   matches: (tool: ChangedTool) => boolean,
 ): Promise<AcceptedTool[]> {
   for (;;) {
@@ -83,7 +84,9 @@ async function acceptIn(
     if (!pins || chosen.length === 0) return []
     const tools = { ...pins.tools }
     for (const { name, changed } of chosen) tools[name.slice(entry.length + 2)] = { accepted: changed }
-    if (await store.save({ entry, server, tools }, pins.revision)) return chosen.map(({ name, changed }) => ({ name, accepted: changed }))
+    const accepted = chosen.map(({ name, accepted: { hash: from }, changed: { hash: to } }) => ({ name, from, to }))
+    if (await store.save({ entry, server, tools }, pins.revision, { acting, tools: accepted }))
+      return chosen.map(({ name, changed }) => ({ name, accepted: changed }))
   }
 }
 

@@ -1,3 +1,5 @@
+import type { ActingIn } from '../../audit/acts.ts'
+
 /** The account of a person at an MCP server, through which the service calls the server for all callers. */
 export interface Login {
   /** Address of the server without its query. The tokens are sent to no other server. */
@@ -51,11 +53,11 @@ export interface LoginStore {
   revision(key: LoginKey): Promise<string | undefined>
   /**
    * Stores a login in place of the one with the revision `after`, or where there is none. Returns the new revision, or
-   * undefined, and stores nothing, when another process was first. `any` replaces every login.
+   * undefined, and stores nothing, when another process was first. `any` replaces every login. `acting`: the person who logs in.
    */
-  save(key: LoginKey, login: Login, after: string | undefined | typeof anyRevision): Promise<string | undefined>
+  save(key: LoginKey, login: Login, after: string | undefined | typeof anyRevision, acting?: ActingIn): Promise<string | undefined>
   /** False when there was no login. */
-  remove(key: LoginKey): Promise<boolean>
+  remove(key: LoginKey, acting?: ActingIn): Promise<boolean>
 }
 
 export const anyRevision = Symbol('any revision')

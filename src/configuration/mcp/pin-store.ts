@@ -1,4 +1,5 @@
 import type { JsonObject, JsonSchema } from '../../agent/messages.ts'
+import type { ActingIn } from '../../audit/acts.ts'
 import { hash } from 'node:crypto'
 
 /** A definition of a tool that has been accepted, or waits to be accepted. */
@@ -33,6 +34,12 @@ export interface StoredPins extends ServerPins {
   revision: number
 }
 
+/** Definitions that somebody accepts, for the ledger. */
+export interface AcceptedPins {
+  acting: ActingIn | undefined
+  tools: { name: string; from: string; to: string }[]
+}
+
 /** Port: the accepted tool definitions, which all processes of the service share. The adapter lives in store/. */
 export interface PinStore {
   /** The pins of all servers, ordered by entry. */
@@ -41,7 +48,7 @@ export interface PinStore {
   /** The revision of the pins of a server; 0 without pins. */
   revision(entry: string, server: string): Promise<number>
   /** Stores the pins as the revision after `after`. Returns false, and stores nothing, when another process was first. */
-  save(pins: ServerPins, after: number): Promise<boolean>
+  save(pins: ServerPins, after: number, accepted?: AcceptedPins): Promise<boolean>
 }
 
 /** Pins that live as long as the process: for a trial of tools that must not affect the service. */

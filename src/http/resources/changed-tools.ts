@@ -110,8 +110,9 @@ export function changedToolRoutes(app: App, { agent, pins }: ChangedToolServices
     async (request) => {
       const { name } = request.params
       const expectedHash = request.body.hash
-      const { accepted } = await acceptChangedTool(agent().config, pins, { name, expectedHash })
-      const { tenant, sub } = principalOf(request)
+      const acting = principalOf(request)
+      const { accepted } = await acceptChangedTool(agent().config, pins, { name, expectedHash, acting })
+      const { tenant, sub } = acting
       request.log.info({ tenant, sub, tool: name, hash: accepted.hash }, 'A changed tool was accepted')
       return { name, accepted: toDefinition(accepted) }
     },

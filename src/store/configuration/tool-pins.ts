@@ -1,9 +1,10 @@
+import type { Act } from '../../audit/acts.ts'
 import type { Pin, PinStore, StoredPins } from '../../configuration/mcp/pin-store.ts'
 import { query, type Database } from '../database.ts'
 import type { ToolPinRow } from '../tables.ts'
 
 /** `PinStore` in the table `tool_pins`. The configuration serves all tenants, and so do its pins. */
-export function createPinStore({ db, all }: Database): PinStore {
+export function createPinStore({ db, all, ledger }: Database): PinStore {
   const { read, unit } = all
   const rows = db.selectFrom('tool_pins')
   const of = (entry: string, server: string) => rows.where('entry', '=', entry).where('server', '=', server)
@@ -22,7 +23,7 @@ export function createPinStore({ db, all }: Database): PinStore {
       return (await query(read, of(entry, server).select('revision'))).rows[0]?.revision ?? 0
     },
 
-    save: ({ entry, server, tools: pins }, after) =>
+    save: ({ entry, server, tools: pins }, after, accepted) =>
       unit(async (connection) => {
         const [tools, revision] = [JSON.stringify(pins), after + 1]
         if (after === 0) {
@@ -34,9 +35,17 @@ export function createPinStore({ db, all }: Database): PinStore {
           return changes > 0
         }
         const update = db.updateTable('tool_pins').set({ tools, revision }).where('entry', '=', entry).where('server', '=', server)
-        return (await query(connection, update.where('revision', '=', after))).changes > 0
+        const isSaved = (await query<unknown>(connection, update.where('revision', '=', after))).changes > 0
+        const acts = (accepted?.tools ?? []).map(({ name, from, to }) => toAct(name, { from, to }))
+        if (isSaved && accepted?.acting) await ledger.record(connection, accepted.acting.tenant, accepted.acting, acts)
+        return isSaved
       }),
   }
+}
+
+/** `hashes`: of the definition before, and of the accepted one. */
+function toAct(name: string, hashes: { from: string; to: string }): Act {
+  return { action: 'tool.accepted', target: `tool:${name}`, data: hashes }
 }
 
 function toPins({ entry, server, tools, revision }: ToolPinRow): StoredPins {

@@ -1,5 +1,7 @@
+import type { Compilable } from 'kysely'
 import type { SharedSecret } from '../../access/keys/shared-secret.ts'
-import { query, type Database } from '../database.ts'
+import type { ActingIn } from '../../audit/acts.ts'
+import { query, type Connection, type Database } from '../database.ts'
 import type { SecretBox } from './secret-box.ts'
 import { receiverSecretName } from '../runs/notifications.ts'
 import { anyRevision, type Login, type LoginKey, type LoginStore } from '../../configuration/mcp/login-store.ts'
@@ -121,12 +123,26 @@ interface LoginsOptions {
   now(): number
 }
 
+interface LoginAct {
+  acting: ActingIn | undefined
+  action: 'tool.signed_in' | 'tool.signed_out'
+  key: LoginKey
+}
+
 /** `LoginStore` in the table `secrets`. The configuration serves all tenants, and so do its logins. */
-export function createLoginStore({ db, all }: Database, { box, now }: LoginsOptions): LoginStore {
+export function createLoginStore({ db, all, ledger }: Database, { box, now }: LoginsOptions): LoginStore {
   const rows = db.selectFrom('secrets')
 
   async function findSealed(key: LoginKey): Promise<string | undefined> {
     return (await query(all.read, rows.select('sealed').where('name', '=', nameOf(key)))).rows[0]?.sealed
+  }
+
+  /** False where nothing was changed. */
+  async function changeLogin(connection: Connection, change: Compilable, { acting, action, key }: LoginAct): Promise<boolean> {
+    const { changes } = await query<unknown>(connection, change)
+    const act = { action, target: `tool:${key.entry}`, data: { server: key.server } } as const
+    if (changes > 0 && acting) await ledger.record(connection, acting.tenant, acting, act)
+    return changes > 0
   }
 
   return {
@@ -138,7 +154,7 @@ export function createLoginStore({ db, all }: Database, { box, now }: LoginsOpti
       return { login: JSON.parse((await box()).open(nameOf(key), sealed)) as Login, revision: sealed }
     },
 
-    async save(key, login, after) {
+    async save(key, login, after, acting) {
       const name = nameOf(key)
       // Each sealed text has a nonce of its own, so that it serves as the revision.
       const row = { sealed: (await box()).seal(name, JSON.stringify(login)), changed_at: now() }
@@ -149,13 +165,13 @@ export function createLoginStore({ db, all }: Database, { box, now }: LoginsOpti
           : after === anyRevision
             ? insert.onConflict((conflict) => conflict.column('name').doUpdateSet(row))
             : db.updateTable('secrets').set(row).where('name', '=', name).where('sealed', '=', after)
-      const { changes } = await all.unit((connection) => query<unknown>(connection, change))
-      return changes > 0 ? row.sealed : undefined
+      const isSaved = await all.unit((connection) => changeLogin(connection, change, { acting, action: 'tool.signed_in', key }))
+      return isSaved ? row.sealed : undefined
     },
 
-    async remove(key) {
+    remove(key, acting) {
       const removal = db.deleteFrom('secrets').where('name', '=', nameOf(key))
-      return (await all.unit((connection) => query(connection, removal))).changes > 0
+      return all.unit((connection) => changeLogin(connection, removal, { acting, action: 'tool.signed_out', key }))
     },
   }
 }
