@@ -9,6 +9,7 @@ import { restoreConfiguration } from '../configuration/shared/latest-configurati
 import type { Settings } from '../settings/settings.ts'
 import { createConfigurationFile } from '../store/disk/configuration-file.ts'
 import { publishOnce } from '../store/postgres/bus.ts'
+import { commandActing } from './acting.ts'
 import { checkConfigFile } from './config-check.ts'
 import { formatTable, print, CommandFailure, type CommandContext } from './terminal.ts'
 import { loadUsedConfiguration, toFailure, withConfigurations } from './used-configuration.ts'
@@ -83,8 +84,9 @@ async function restore(version: string, settings: Settings): Promise<{ version: 
   if (settings.databaseUrl === undefined) {
     return restoreFileVersion(version, createConfigurationFile(settings.agentConfig, settings.dataDir))
   }
+  const actor = await commandActing(settings)
   return withConfigurations(settings, async (store, database) => {
-    const restored = await restoreConfiguration(version, { store, newVersion: randomUUIDv7, now: Date.now })
+    const restored = await restoreConfiguration(version, { store, actor, newVersion: randomUUIDv7, now: Date.now })
     if (restored) await publishOnce(database, 'configuration', { version: restored.version })
     return restored
   })

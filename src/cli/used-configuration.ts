@@ -40,7 +40,9 @@ export async function withConfigurations<T>(
   use: (store: ConfigurationStore, database: Database) => Promise<T>,
 ): Promise<T> {
   const box = createSecretBox(settings.secretKeys)
-  return withDatabase(settings, async (database) => use(await openConfigurationStore(database, { box, now: Date.now }), database))
+  return withDatabase(settings, async (database) =>
+    use(await openConfigurationStore(database, { box, adminTenant: settings.adminTenant, now: Date.now }), database),
+  )
 }
 
 async function findUsed(store: ConfigurationStore, database: Database): Promise<UsedConfiguration | undefined> {

@@ -1,4 +1,6 @@
+import type { Acting } from '../audit/acts.ts'
 import type { ConfigData } from './change/merge.ts'
+import type { AgentConfig } from './schema.ts'
 
 /** The origin of a configuration: first start, a caller's change (stored or in memory only), an edit of a file, a restored version, a later start. */
 export type ChangeKind = 'seed' | 'put' | 'memory' | 'edit' | 'restore' | 'start'
@@ -24,8 +26,10 @@ export interface NewConfiguration extends Omit<StoredConfiguration, 'n'> {
   readonly file?: string
   /** Paths of the changed values. */
   readonly diff: readonly string[]
-  /** The caller; absent for changes by a file or the command line. */
-  readonly actor?: ConfigurationActor
+  /** The caller, or the person at the command line; absent for changes by a file. */
+  readonly actor?: ConfigurationActor & Acting
+  /** Whether the ledger has the change. */
+  readonly isAudited: boolean
 }
 
 export interface ConfigurationActor {
@@ -35,8 +39,17 @@ export interface ConfigurationActor {
   sub: string
 }
 
+/** Also a change that switches the ledger on or off is recorded. */
+export function isAudited({ audit }: Pick<AgentConfig, 'audit'>, diff: readonly string[]): boolean {
+  return audit.enabled || diff.includes('audit.enabled')
+}
+
 /** A former configuration without content. */
-export type PastConfiguration = Omit<NewConfiguration, 'text' | 'used' | 'file' | 'storedVersion'> & { readonly n: number }
+export type PastConfiguration = Pick<NewConfiguration, 'version' | 'kind' | 'at' | 'diff'> & {
+  readonly n: number
+  /** The caller; absent for changes by a file or the command line. */
+  readonly actor?: ConfigurationActor
+}
 
 /** Port: the configurations of a service of several processes. The newest is in use. The adapter lives in store/. */
 export interface ConfigurationStore {

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { ActingIn } from '../audit/acts.ts'
 import { ServiceError } from '../errors.ts'
 import type { AgentParts } from './agent.ts'
 import { type ServiceRules, parseSource } from './change/change.ts'
@@ -6,7 +7,7 @@ import { changedPaths } from './change/merge.ts'
 import { changeState, type ConfigurationState, type RequestedChange } from './change/state.ts'
 import { describeOddities } from './models/findings.ts'
 import { hideUrlSecrets } from './redact.ts'
-import type { ChangeKind, ConfigurationActor, PastConfiguration, ConfigurationStore, StoredConfiguration } from './configuration-store.ts'
+import type { ChangeKind, PastConfiguration, ConfigurationStore, StoredConfiguration } from './configuration-store.ts'
 import { ConfigError, type ConfigProblem } from './problems.ts'
 import type { AgentConfig } from './schema.ts'
 import { editYaml } from './change/edit-yaml.ts'
@@ -70,7 +71,7 @@ export interface ConfigurationUpdate {
   /** Returns true if the caller expects the version (`If-Match`). */
   expects(version: string): boolean
   /** The caller, for the log and the history. */
-  actor: ConfigurationActor
+  actor: ActingIn
   /** The caller's permissions. */
   permissions: ReadonlySet<string>
 }

@@ -62,6 +62,7 @@ interface OpenAgents {
 /** Wires the configuration to the agents made from it. Throws `ConfigError` for an unusable configuration. */
 export async function openAgents(stack: AsyncDisposableStack, options: AgentsOptions): Promise<OpenAgents> {
   const { settings, environment, tools, now, newId, log } = options
+  const { adminTenant } = settings
   const file = createConfigurationFile(settings.agentConfig, settings.dataDir)
   const connections = stack.adopt(createConnections(), (opened) => opened.close())
   const catalogs = createToolCatalogs({ ...tools, configDir: path.dirname(path.resolve(settings.agentConfig)), environment, log })
@@ -79,19 +80,19 @@ export async function openAgents(stack: AsyncDisposableStack, options: AgentsOpt
     tryOut: (config: AgentConfig) => tryOut(config, making),
     rules: { allowedReferences: settings.configEnv, mayBringCode: settings.configCode === 'allow' },
   }
-  if (!options.shared) return openOwn(stack, options.database, common)
+  if (!options.shared) return openOwn(stack, options.database, { ...common, adminTenant })
   const sample = () => (options.mayMakeSample ? readFile(sampleConfig, 'utf8') : refuseSample(settings.agentConfig))
-  return openShared(stack, { ...options.shared, database: options.database }, { ...common, sample })
+  return openShared(stack, { ...options.shared, database: options.database }, { ...common, adminTenant, sample })
 }
 
-type Common = ConfigurationDependencies & { file: ConfigurationFile }
+type Common = ConfigurationDependencies & { file: ConfigurationFile; adminTenant: string }
 
 /** The configuration of a single process, from the file. */
 async function openOwn(stack: AsyncDisposableStack, database: Database, common: Common): Promise<OpenAgents> {
   const { file, log, createAgent } = common
   const source = parseSource(await file.read())
   // The file holds the same texts without encryption.
-  const store = await openConfigurationStore(database, { box: plainBox, now: common.now })
+  const store = await openConfigurationStore(database, { ...common, box: plainBox })
   const record = createFileRecord({ ...common, store })
   const { version, save } = await record.begin(source)
   const first = createAgent(source.config, version)
@@ -113,7 +114,7 @@ async function openShared(
   { database, box, id, bus, watch }: Shared & { database: Database },
   common: Common & { sample(): Promise<string> },
 ): Promise<OpenAgents> {
-  const store = await openConfigurationStore(database, { box, now: common.now })
+  const store = await openConfigurationStore(database, { ...common, box })
   const presence = createPresence(database, { id, bus })
   const shared = await openSharedConfiguration({ ...common, store, bus, watch, hasOthers: presence.hasOthers })
   stack.adopt(shared.agents, (agents) => agents.close())

@@ -16,7 +16,7 @@ const [old, next] = ['o'.repeat(32), 'n'.repeat(32)]
 
 function registerConfigurationContract(database: () => Database): void {
   const open = (...keys: string[]) =>
-    openConfigurationStore(database(), { box: createSecretBox(keys.length > 0 ? keys : [old]), now: () => hour })
+    openConfigurationStore(database(), { box: createSecretBox(keys.length > 0 ? keys : [old]), adminTenant: 't', now: () => hour })
   afterEach(() =>
     database().all.unit(async (connection) => {
       for (const table of ['configurations', 'configuration_texts', 'secrets', 'task_notifications'])
@@ -36,9 +36,9 @@ function registerConfigurationContract(database: () => Database): void {
       { newest: undefined, newestNumber: 0, list: [], lastFromFile: undefined },
     )
     const first = made('a: 1', { kind: 'seed' })
-    const second = made('a: 2', { used: { a: 3 }, actor: { tenant: 't', sub: 's' }, diff: ['a'] })
+    const second = made('a: 2', { used: { a: 3 }, actor: { tenant: 't', issuer: 'i', sub: 's' }, diff: ['a'] })
     assert.deepEqual([await store.add(first, 0), await store.add(second, 1)], [true, true])
-    const { diff, actor, ...stored } = second
+    const { diff, actor, isAudited: _, ...stored } = second
     assert.deepEqual(await store.newest(), { ...stored, n: 2 })
     assert.equal(await store.newestNumber(), 2)
     assert.equal((await store.find(first.version))?.text, 'a: 1')
@@ -150,5 +150,5 @@ function registerConfigurationContract(database: () => Database): void {
 
 function made(text: string, change: Partial<NewConfiguration> = {}): NewConfiguration {
   const version = randomUUID()
-  return { version, storedVersion: version, kind: 'put', text, diff: [], at: hour, ...change }
+  return { version, storedVersion: version, kind: 'put', text, diff: [], isAudited: false, at: hour, ...change }
 }

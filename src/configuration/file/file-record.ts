@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
+import type { ActingIn } from '../../audit/acts.ts'
 import { changedPaths } from '../change/merge.ts'
 import type { ConfigurationState } from '../change/state.ts'
-import type { ChangeKind, ConfigurationActor, ConfigurationStore, StoredConfiguration } from '../configuration-store.ts'
+import { isAudited, type ChangeKind, type ConfigurationStore, type StoredConfiguration } from '../configuration-store.ts'
 import { toAgentConfig } from '../parse.ts'
 import { ConfigError } from '../problems.ts'
 import { parseSource, type ConfigurationSource } from '../change/change.ts'
@@ -10,7 +11,7 @@ export interface RecordedVersion extends ConfigurationState {
   version: string
   kind: ChangeKind
   diff: readonly string[]
-  actor?: ConfigurationActor
+  actor?: ActingIn
 }
 
 interface FileRecordOptions {
@@ -27,7 +28,8 @@ export function createFileRecord({ store, newVersion, now, log }: FileRecordOpti
 
   async function insert({ version, kind, diff, actor, stored, used }: RecordedVersion): Promise<void> {
     const storedVersion = kind === 'memory' ? newest.storedVersion : version
-    const row = { version, storedVersion, kind, diff, text: stored.text, at: now(), ...(actor && { actor }) }
+    const content = { text: stored.text, isAudited: isAudited(used.config, diff) }
+    const row = { version, storedVersion, kind, diff, ...content, at: now(), ...(actor && { actor }) }
     for (;;) {
       const after = await store.newestNumber()
       const isAdded = await store.add({ ...row, ...(used.data !== stored.data && { used: used.data }) }, after)

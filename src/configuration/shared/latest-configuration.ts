@@ -1,6 +1,7 @@
+import type { ActingIn } from '../../audit/acts.ts'
 import { toContent, parseSource } from '../change/change.ts'
 import { type ConfigurationState, editState } from '../change/state.ts'
-import type { ChangeKind, ConfigurationActor, ConfigurationStore, StoredConfiguration } from '../configuration-store.ts'
+import { isAudited, type ChangeKind, type ConfigurationStore, type StoredConfiguration } from '../configuration-store.ts'
 import { changedPaths } from '../change/merge.ts'
 import { ConfigError } from '../problems.ts'
 
@@ -23,7 +24,7 @@ export interface ConfigurationChange extends ConfigurationState {
   /** The text of the edited file. */
   file?: string
   diff: readonly string[]
-  actor?: ConfigurationActor
+  actor?: ActingIn
 }
 
 /** The newest configuration, which other processes may change too. */
@@ -72,6 +73,7 @@ function toRow({ stored, used, file, ...rest }: ConfigurationChange, after: Pick
     ...rest,
     storedVersion,
     text: stored.text,
+    isAudited: isAudited(used.config, rest.diff),
     ...(used.data !== stored.data && { used: used.data }),
     ...(file !== undefined && file !== stored.text && { file }),
   }
@@ -79,6 +81,8 @@ function toRow({ stored, used, file, ...rest }: ConfigurationChange, after: Pick
 
 interface RestoreDependencies {
   store: ConfigurationStore
+  /** The person at the command line. */
+  actor: ActingIn | undefined
   newVersion(): string
   now(): number
 }
@@ -96,7 +100,7 @@ export interface RestoredConfiguration {
  */
 export async function restoreConfiguration(
   version: string,
-  { store, newVersion, now }: RestoreDependencies,
+  { store, actor, newVersion, now }: RestoreDependencies,
 ): Promise<RestoredConfiguration | undefined> {
   const former = await store.find(version)
   if (!former) return undefined
@@ -107,7 +111,7 @@ export async function restoreConfiguration(
     if (newest.stored?.text === former.text) return { version: newest.version, diff: [] }
     const next = newest.stored ? editState(newest, newest.stored.data, stored) : { stored, used: stored }
     const diff = changedPaths(newest.used?.config, next.used.config)
-    const restored = await latest.add({ ...next, version: newVersion(), kind: 'restore', at: now(), diff }, newest)
+    const restored = await latest.add({ ...next, version: newVersion(), kind: 'restore', at: now(), diff, ...(actor && { actor }) }, newest)
     if (restored) return { version: restored.version, diff }
   }
 }

@@ -5,7 +5,7 @@ import type { ReadyConfiguration } from './served-configuration.ts'
 import type { LoadedConfiguration, LatestConfiguration } from './latest-configuration.ts'
 import type { SharedFile } from './shared-file.ts'
 import type { Bus, Watch } from '../../replicas/bus.ts'
-import type { ConfigurationFile, ConfigurationStore } from '../configuration-store.ts'
+import { isAudited, type ConfigurationFile, type ConfigurationStore } from '../configuration-store.ts'
 import type { ConfigurationDependencies } from '../configuration.ts'
 
 /** The dependencies of a configuration that several processes share. */
@@ -62,7 +62,10 @@ async function seed(deps: SharedDependencies): Promise<void> {
   const version = deps.newVersion()
   // An unusable configuration is not stored, because the stored configuration would prevail over a corrected file.
   await deps.createAgent(config, version).tools.close()
-  await deps.store.add({ version, storedVersion: version, kind: 'seed', text, diff: [], at: deps.now() }, 0)
+  await deps.store.add(
+    { version, storedVersion: version, kind: 'seed', text, diff: [], isAudited: isAudited(config, []), at: deps.now() },
+    0,
+  )
 }
 
 async function endMemory(deps: SharedDependencies, latest: LatestConfiguration): Promise<boolean> {

@@ -199,8 +199,8 @@ function toUpdate(request: FastifyRequest<{ Querystring: Type.Static<typeof Upda
 
 /** The caller, as the history of the configuration names it, and what the caller may grant. */
 export function requesterOf(request: FastifyRequest): Pick<Update, 'actor' | 'permissions'> {
-  const { tenant, issuer, sub, permissions } = principalOf(request)
-  return { actor: { tenant, issuer, sub }, permissions }
+  const actor = principalOf(request)
+  return { actor, permissions: actor.permissions }
 }
 
 /** The reply to a change, or to a check of a change. */

@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto'
+import { serviceActing, type Act } from '../../audit/acts.ts'
 import type {
   ChangeKind,
   ConfigurationActor,
@@ -28,13 +29,16 @@ interface EncryptedContent {
 
 interface ConfigurationStoreOptions {
   box: SecretBox
+  /** The tenant whose ledger has the changes of files. */
+  adminTenant: string
   /** Epoch milliseconds. */
   now(): number
 }
 
 /** `ConfigurationStore` on a database that several processes share. */
-export async function openConfigurationStore(database: Database, { box, now }: ConfigurationStoreOptions): Promise<ConfigurationStore> {
-  const { db } = database
+export async function openConfigurationStore(database: Database, options: ConfigurationStoreOptions): Promise<ConfigurationStore> {
+  const { box, now } = options
+  const { db, ledger } = database
   const { read, unit } = database.all
   const key = await createSecrets(database, box, { now })
     .secret('key of seen configurations')
@@ -52,19 +56,20 @@ export async function openConfigurationStore(database: Database, { box, now }: C
     return { n, version, kind, at, ...content }
   }
 
-  async function newestNumber(connection: Connection): Promise<number> {
-    return (await query(connection, rows.select('n').orderBy('n', 'desc').limit(1))).rows[0]?.n ?? 0
+  async function newestKey(connection: Connection): Promise<{ n: number; version: string | null }> {
+    const newest = rows.select(['n', 'version']).orderBy('n', 'desc').limit(1)
+    return (await query(connection, newest)).rows[0] ?? { n: 0, version: null }
   }
 
   async function insert(connection: Connection, next: NewConfiguration, n: number): Promise<boolean> {
-    const { version, kind, diff, actor: author, at, ...content } = next
+    const { version, kind, diff, actor, at, isAudited: _, ...content } = next
     const row = {
       n,
       version,
       kind,
       content: seal(n, content),
       diff: JSON.stringify(diff),
-      made_by: author ? JSON.stringify(author) : null,
+      made_by: actor && actor.via !== 'cli' ? JSON.stringify({ tenant: actor.tenant, issuer: actor.issuer, sub: actor.sub }) : null,
       made_at: at,
     }
     const insertion = db.insertInto('configurations').values(row)
@@ -109,7 +114,7 @@ export async function openConfigurationStore(database: Database, { box, now }: C
 
   return {
     idOf,
-    newestNumber: () => newestNumber(read),
+    newestNumber: async () => (await newestKey(read)).n,
 
     async newest() {
       const [row] = (await query(read, latest)).rows
@@ -136,7 +141,9 @@ export async function openConfigurationStore(database: Database, { box, now }: C
       unit(async (connection) => {
         const n = after + 1
         // The primary key lets one of two concurrent changes through. The comparison refuses an old `after` whose next number was deleted.
-        if ((await newestNumber(connection)) !== after || !(await insert(connection, next, n))) return false
+        const before = await newestKey(connection)
+        if (before.n !== after || !(await insert(connection, next, n))) return false
+        await ledger.record(connection, next.actor?.tenant ?? options.adminTenant, next.actor ?? serviceActing, toAct(next, before.version))
         await markSeen(connection, next.file === undefined ? [next.text] : [next.text, next.file], n)
         await dropOld(connection, n)
         return true
@@ -161,6 +168,12 @@ export async function openConfigurationStore(database: Database, { box, now }: C
       return file ?? text
     },
   }
+}
+
+function toAct({ kind, version, diff, isAudited }: NewConfiguration, from: string | null): Act {
+  const action = kind === 'restore' ? 'configuration.restored' : 'configuration.changed'
+  const data = { kind, from, to: version, diff: [...diff] }
+  return { action, target: 'configuration', data, configVersion: version, isAudited }
 }
 
 const notStored: ChangeKind[] = ['memory', 'start']
