@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import type { Agent } from './configuration/agent.ts'
 import type { Environment } from './configuration/references.ts'
 import type { MetricsSharing } from './metrics/snapshots.ts'
+import { openAuditReads } from './service/audit-reads.ts'
 import { openAccess, openLimits } from './service/access.ts'
 import { openAgents } from './service/agents.ts'
 import { checksOf } from './service/checks/running-service.ts'
@@ -178,6 +179,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     ...files.services,
     ...running,
     ...callbacks.services,
+    ...openAuditReads(database, agent),
     ...openRecords({ database, store: runStore, openCalls, runs, historyTokens, now }),
     ...openSessions({ ...common, store: sessionStore, runs, artifacts }),
   }

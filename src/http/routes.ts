@@ -18,6 +18,7 @@ import { uiChatRoutes } from './doors/ui-chat/routes.ts'
 import { approvalRoutes } from './resources/runs/approvals.ts'
 import { accessRoutes } from './resources/access.ts'
 import { agentModelRoutes, metadataRoutes } from './resources/agent.ts'
+import { auditRoutes } from './resources/audit.ts'
 import { artifactRoutes } from './resources/artifacts.ts'
 import { budgetRoutes } from './resources/budgets.ts'
 import { changedToolRoutes } from './resources/changed-tools.ts'
@@ -87,6 +88,7 @@ export const routes = [
   // Callers and their keys, and the probes.
   accessRoutes,
   ...keyRoutes,
+  ...auditRoutes,
   ...consoleSessionRoutes,
   healthRoutes,
 ] as const
