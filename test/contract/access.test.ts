@@ -79,6 +79,9 @@ const routes = [
   ['POST', '/core/v1/keys', 'keys.manage'],
   ['DELETE', '/core/v1/keys', 'keys.manage'],
   ['DELETE', '/core/v1/keys/{jti}', 'keys.manage'],
+  ['GET', '/core/v1/audit', 'audit.read'],
+  ['GET', '/core/v1/audit/export', 'audit.read'],
+  ['GET', '/core/v1/audit/heads', 'audit.read'],
   ['POST', '/mcp', 'chat'],
   ['POST', '/a2a', 'chat'],
   ['POST', '/ag-ui', 'chat'],
@@ -144,8 +147,9 @@ const publicRoutes = [
 function rolesWith(permission: string): string[] {
   const isOperators = permission === 'observability.read' || permission === 'config.read'
   if (isOperators) return ['operator', 'admin']
+  if (permission === 'audit.read') return ['auditor', 'admin']
   if (permission.endsWith('.read')) return ['viewer', 'user', 'operator', 'admin']
-  if (permission === 'any_key') return ['viewer', 'user', 'operator', 'admin']
+  if (permission === 'any_key') return ['viewer', 'user', 'operator', 'admin', 'auditor']
   return ['config.write', 'keys.manage', 'knowledge.write', 'budgets.write'].includes(permission) ? ['admin'] : ['user', 'admin']
 }
 
@@ -194,7 +198,7 @@ test('Access: every operation of the OpenAPI document needs the permission of it
   const closed = described.filter(({ isPublic }) => !isPublic).map(({ name }) => name)
   const all = [...routes, ...openAiRoutes, ...a2aRoutes]
   assert.deepEqual(closed.toSorted(), all.map(([method, path]) => `${method} ${path}`).toSorted())
-  for (const role of ['viewer', 'user', 'operator', 'admin']) {
+  for (const role of ['viewer', 'user', 'operator', 'admin', 'auditor']) {
     const client = await as({ sub: role, roles: [role] })
     for (const [method, path, permission] of all) {
       const { status, text } = await client.request(method, addressOf(path))

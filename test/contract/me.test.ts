@@ -31,9 +31,10 @@ test('Roles: the list has the built-in and the configured roles with the permiss
   const home = await rolesOf('default')
   assert.deepEqual(
     home.map(({ name }: { name: string }) => name),
-    ['viewer', 'user', 'operator', 'admin', 'setup'],
+    ['viewer', 'user', 'operator', 'admin', 'auditor', 'setup'],
   )
   assert.deepEqual(home[3].permissions, permissions)
-  assert.deepEqual(home[4].permissions, ['runs.read', 'config.read'])
-  assert.deepEqual((await rolesOf('acme'))[4].permissions, ['runs.read'])
+  assert.deepEqual(home[4].permissions, ['audit.read'])
+  assert.deepEqual(home[5].permissions, ['runs.read', 'config.read'])
+  assert.deepEqual((await rolesOf('acme'))[5].permissions, ['runs.read'])
 })

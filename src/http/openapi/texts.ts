@@ -122,6 +122,7 @@ export const tags: readonly { name: string; description: string }[] = [
   { name: 'Agent', description: 'What the agent is called, and what it can do.' },
   { name: 'Agent configuration', description: 'agent.yaml over HTTP: read, check, change, restore.' },
   { name: 'Access', description: 'The caller, roles and access keys.' },
+  { name: 'Audit', description: 'Who did what: list, export, signed heads.' },
   { name: 'Observability', description: 'Metrics, logs and the health of the installation.' },
   { name: 'Budgets', description: 'What model calls may cost: limits, what is spent, overrides.' },
   { name: 'OpenAI', description: 'The agent for OpenAI clients, at the base URL `<address>/v1`.' },

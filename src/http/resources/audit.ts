@@ -8,6 +8,7 @@ import { parsePosition, toOffset } from '../../json/offset.ts'
 import { NamedText } from '../named-runs.ts'
 import {
   closed,
+  named,
   namedObject,
   Offset,
   object,
@@ -74,6 +75,29 @@ const headFields = {
 
 const Head = namedObject('AuditHead', 'A signed position in the chain of the tenant.', headFields)
 
+const place = Type.Integer({ description: 'The number in the chain of the tenant.' })
+
+const Line = named(
+  'AuditLine',
+  Type.Union([
+    object('An event with its place in the chain.', {
+      type: Type.Literal('event'),
+      tenant: Type.String(),
+      ...eventFields,
+      seq: place,
+      prev_hash: Type.String({ description: 'The hash of the event before; 64 zeros for the first.' }),
+      hash: Type.String(),
+    }),
+    object('A head, behind the event that it signs.', { type: Type.Literal('head'), ...headFields }),
+  ]),
+)
+
+const exportReply = {
+  description: 'One line of JSON after the other.',
+  content: { 'application/x-ndjson': { schema: Line } },
+  headers: { 'content-disposition': { type: 'string', description: '`attachment` with a file name.' } },
+}
+
 const HeadPage = namedObject('AuditHeadPage', { heads: Type.Array(Head), ...pageFields })
 
 const times = { since: Time('Events at this time or later.'), until: Time('Events before this time.') }
@@ -133,7 +157,7 @@ function exportRoute(app: App, { auditReader, auditReads }: AuditServices): void
       text: '`agent-core audit verify FILE` checks the file without a network. The export itself is recorded, always. The answer is a stream: a reader that reads slowly slows the export down.',
       parameters: times,
       querystring: closed(times),
-      response: replies({ 200: { description: 'Lines of JSON.', content: { 'application/x-ndjson': { schema: Type.String() } } } }, 422),
+      response: replies({ 200: exportReply }, 422),
     }),
     async (request, reply) => {
       const span = spanOf(request.query)

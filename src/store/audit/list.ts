@@ -23,6 +23,13 @@ export function createAuditReader(database: Database): AuditReader {
     return (await query(database.forTenant(tenant).read, { compile: () => text.compile(db) })).rows
   }
 
+  function headsOf(tenant: string, from: number, to: number): Promise<AuditHeadRow[]> {
+    return rows(
+      tenant,
+      sql<AuditHeadRow>`select * from audit_heads where tenant = ${tenant} and seq between ${from} and ${to} order by seq`,
+    )
+  }
+
   return {
     async list(tenant, page) {
       const { limit } = page
@@ -49,14 +56,13 @@ export function createAuditReader(database: Database): AuditReader {
 
     async *export(tenant, span) {
       const [[first], [last]] = await Promise.all([rows(tenant, firstOf(tenant, span)), rows(tenant, lastOf(tenant, span))])
-      const end = last?.seq ?? 0
-      for (let from = first?.seq ?? 1; from <= end; from += exported) {
-        const page = sql`where tenant = ${tenant} and seq between ${from} and ${Math.min(from + exported - 1, end)}`
-        const [events, heads] = await Promise.all([
-          rows(tenant, sql<AuditEventRow>`select * from audit_events ${page} order by seq`),
-          rows(tenant, sql<AuditHeadRow>`select * from audit_heads ${page} order by seq`),
-        ])
-        yield toLines(events, heads)
+      const [start, end] = [first?.seq ?? Infinity, last?.seq ?? 0]
+      // The head before the first event, which may be where retention has cut, signs the hash that the first event goes on from.
+      if (start <= end) yield (await headsOf(tenant, start - 1, start - 1)).map(toHeadLine)
+      for (let from = start; from <= end; from += exported) {
+        const to = Math.min(from + exported - 1, end)
+        const events = sql<AuditEventRow>`select * from audit_events where tenant = ${tenant} and seq between ${from} and ${to} order by seq`
+        yield toLines(...(await Promise.all([rows(tenant, events), headsOf(tenant, from, to)])))
       }
     },
   }
@@ -116,13 +122,17 @@ function toHead({ seq, kind, hash, at, kid, jws }: AuditHeadRow): AuditHead {
   return { seq, kind, hash, at: toIso(at), kid, jws }
 }
 
+function toHeadLine(head: AuditHeadRow): ExportLine {
+  return { type: 'head', ...toHead(head) }
+}
+
 /** Heads follow the events that they sign. */
 function toLines(events: readonly AuditEventRow[], heads: readonly AuditHeadRow[]): ExportLine[] {
   const headsBySeq = Map.groupBy(heads, ({ seq }) => seq)
   return events.flatMap((row) => {
     const { hash, seq, ...event } = toListed(row)
     const line: ExportLine = { type: 'event', tenant: row.tenant, ...event, seq: seq!, prev_hash: row.prev_hash!, hash: hash! }
-    return [line, ...(headsBySeq.get(seq!) ?? []).map((head) => ({ type: 'head' as const, ...toHead(head) }))]
+    return [line, ...(headsBySeq.get(seq!) ?? []).map(toHeadLine)]
   })
 }
 
