@@ -100,6 +100,8 @@ const exportReply = {
 
 const HeadPage = namedObject('AuditHeadPage', { heads: Type.Array(Head), ...pageFields })
 
+const exampleSpan = { since: '2026-01-01', until: '2100-01-01' }
+
 const times = { since: Time('Events at this time or later.'), until: Time('Events before this time.') }
 
 const Query = closed({
@@ -135,7 +137,7 @@ function listRoute(app: App, { auditReader, auditReads }: AuditServices): void {
       summary: 'List who did what, newest first',
       description: `${note} A page reads at most 10,000 events: with a filter that few events fit, a page may hold fewer events than \`limit\`, or none, and the list goes on with \`before\` while \`has_more\` is true.`,
       text: 'Use it to see who has changed the configuration, who has approved a call, or what a run has done. With `audit.reads`, the read itself is recorded.',
-      parameters: { action: 'configuration.changed', actor: 'admin', target: 'tool:refund', since: '2026-01-01', until: '2100-01-01' },
+      parameters: { action: 'configuration.changed', actor: 'admin', target: 'tool:refund', ...exampleSpan },
       querystring: Query,
       response: replies({ 200: Page }, 422),
     }),
@@ -155,7 +157,7 @@ function exportRoute(app: App, { auditReader, auditReads }: AuditServices): void
       summary: 'Export the ledger as lines of JSON',
       description: `${note} The sealed events in the order of their \`seq\`, each with \`type: "event"\`, \`tenant\`, \`prev_hash\` and \`hash\`, and behind an event the heads that sign it, with \`type: "head"\`. A range of time is widened to events without a gap in between.`,
       text: '`agent-core audit verify FILE` checks the file without a network. The export itself is recorded, always. The answer is a stream: a reader that reads slowly slows the export down.',
-      parameters: times,
+      parameters: exampleSpan,
       querystring: closed(times),
       response: replies({ 200: exportReply }, 422),
     }),
