@@ -221,3 +221,13 @@ function pdfOf(text: string): string {
   ]
   return `%PDF-1.4\n${objects.map((object, at) => `${at + 1} 0 obj\n${object}\nendobj\n`).join('')}trailer\n<< /Root 1 0 R >>\n%%EOF`
 }
+
+test('an entry with the effect write says so of its pages', async (t) => {
+  const deps = dependenciesOf({ files: await openFilesRoot(import.meta.dirname), cacheDir: import.meta.dirname })
+  const isSafe = (effect: 'read' | 'write') => {
+    const { tool, close } = createWebPage({ name: 'web_page', timeoutMs: 1, maxOutputCharacters: 1, config: {}, effect }, deps)
+    t.after(() => close?.())
+    return tool.destinationOf?.({ url: 'http://a/' }).isSafe
+  }
+  assert.deepEqual([isSafe('read'), isSafe('write')], [true, false])
+})

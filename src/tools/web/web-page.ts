@@ -53,7 +53,7 @@ export function createWebPage(spec: ToolSpec, deps: ToolDependencies, limits: Pa
     description,
     schema,
     effect: 'read',
-    destinationOf: ({ url }) => ({ url: String(url), isSafe: true, isBare: true }),
+    destinationOf: ({ url }) => ({ url: String(url), isSafe: spec.effect !== 'write', isBare: true }),
     execute,
   })
   return { tool, close: reader.close }
