@@ -1,5 +1,6 @@
 import { after, test } from 'node:test'
 import assert from 'node:assert/strict'
+import type { Taint } from '../../agent/messages.ts'
 import { contextOf } from '../../agent/react-fixture.ts'
 import { preparePython } from './fixture.ts'
 
@@ -131,4 +132,15 @@ test('every process started from the snapshot has its own random numbers', async
   const [now, zone] = (await run('import time\n[time.time(), time.timezone]')).result as [number, number]
   assert.ok(Math.abs(now * 1000 - Date.now()) < 10_000)
   assert.equal(zone, 0)
+})
+
+test('variables keep the taint of what the model was shown when they were made', async () => {
+  const page = { sources: [{ tool: 'web_page', callId: 'c1' }], isPrivate: false }
+  const clean = { sources: [], isPrivate: false }
+  const taints: Taint[] = []
+  const addTaint = (taint: Taint) => void taints.push(taint)
+  await run('text = "from the page"', { session: 'tainted', shown: page, addTaint })
+  await run('text', { session: 'tainted', shown: clean, addTaint })
+  await run('1', { session: 'another', shown: clean, addTaint })
+  assert.deepEqual(taints, [page, page, clean])
 })

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
+import { joinTaints } from '../../agent/taint.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import { WorkerLost } from '../../processes/worker.ts'
 import { createTool, inputSchema, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
@@ -84,6 +85,10 @@ export function createRunPython(spec: ToolSpec, { files, cacheDir, log }: ToolDe
     return workspaces.use(request, async (lease) => {
       const { workspace } = lease
       const { files: inputFiles, notes } = await questionFiles.load(workspace, context)
+      if (context.shown) {
+        workspace.taint = joinTaints(workspace.taint, context.shown)
+        context.addTaint?.(workspace.taint)
+      }
       const results = resultsFor(code, context)
       const limitMs = Math.max(1, endsAt - performance.now())
       const order = { code, inputFiles, ...answers, ...(results && { results }) }

@@ -3,6 +3,7 @@ import { Pool, type LeaseRequest, type Obstacle, type PooledProcess } from '../.
 import { WorkerLost } from '../../processes/worker.ts'
 import type { Interpreter } from './interpreter.ts'
 import { readFile, stat } from 'node:fs/promises'
+import type { Taint } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import type { FilesRoot } from '../../files/root.ts'
 import { createFileAccess, toRelative } from '../files/files.ts'
@@ -15,6 +16,8 @@ export interface Workspace extends PooledProcess {
   readonly loadedFiles: Map<string, LoadedFile>
   /** The conversation whose code has run in the process. */
   conversation?: string | undefined
+  /** Taint of the code that has run in the process: variables may hold what the model was shown. */
+  taint?: Taint
 }
 
 export interface LoadedFile {
