@@ -65,6 +65,8 @@ export interface ToolSpec {
   effect?: Tool['effect']
   /** The marks of the tools: from the entry, otherwise from the type. Absent: the strictest marks. */
   marks?: ToolMarks
+  /** True for an entry that says so itself: no hint of a server lifts the mark. */
+  isOutbound?: boolean
   config: Record<string, unknown>
 }
 

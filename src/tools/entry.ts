@@ -79,6 +79,7 @@ function toSpec(entry: ToolConfig): ToolSpec {
     maxOutputCharacters: max_output_characters ?? toolDefaults.maxOutputCharacters,
     ...(effect !== undefined && { effect }),
     marks: toMarks(entry),
+    ...(entry.outbound && { isOutbound: true }),
     config: config ?? {},
   }
 }

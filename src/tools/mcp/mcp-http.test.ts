@@ -5,6 +5,7 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { env } from 'node:process'
 import { test, type TestContext } from 'node:test'
+import type { McpServer } from '@modelcontextprotocol/server'
 import { startMcpServer, type McpHttpServer } from '../../../test/fixtures/mcp-http-server.ts'
 import { createGuardedFetch } from '../../outbound/guarded-fetch.ts'
 import { callTool, connectServer, referenceServer, until, type ServerOptions } from './mcp-fixture.ts'
@@ -455,4 +456,16 @@ test('a call without a response ends with its timeout', async (t) => {
   const { call } = await connect(t, { url: server.url }, { timeoutMs: 300 })
   server.intercept = (_, _response, body) => body?.method === 'tools/call'
   assert.match((await call('moody')).text, /did not finish within 0\.3 s/)
+})
+
+test('a hint of the server lifts the mark of a way out, unless the entry says otherwise', async (t) => {
+  const register = (server: McpServer) =>
+    void server.registerTool('closed', { description: 'Reads.', annotations: { openWorldHint: false } }, () => ({ content: [] }))
+  const server = await startMcpServer(register)
+  t.after(() => server.close())
+  const marks = { trust: 'untrusted', private: true, outbound: true } as const
+  const own = await connect(t, { url: server.url }, { marks })
+  assert.deepEqual([own.tool('closed').marks?.outbound, own.tool('tell').marks?.outbound], [false, true])
+  const entry = await connect(t, { url: server.url }, { marks, isOutbound: true })
+  assert.equal(entry.tool('closed').marks?.outbound, true)
 })

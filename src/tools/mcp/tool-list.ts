@@ -163,8 +163,8 @@ export class ToolList {
 }
 
 /** The marks of a tool of a server. With `pin`, a person has accepted the descriptions. */
-function marksOfServerTool({ closedWorld }: ServerTool, { name, config, ...spec }: ToolSpec): ToolMarks {
+function marksOfServerTool({ closedWorld }: ServerTool, { name, config, isOutbound, ...spec }: ToolSpec): ToolMarks {
   const marks = marksOf(spec)
   const isDescribed = marks.trust === 'untrusted' && config['pin'] !== true
-  return { ...marks, outbound: marks.outbound && !closedWorld, ...(isDescribed && { describedBy: name }) }
+  return { ...marks, outbound: isOutbound === true || (marks.outbound && !closedWorld), ...(isDescribed && { describedBy: name }) }
 }
