@@ -274,6 +274,19 @@ test('a document at an address is checked for changes with the configured header
   await until(() => api.tools()[0]?.name === 'api__getB')
 })
 
+test('the texts of a document at an address are of its authors, those of a file are of the operator', async (t) => {
+  const document = documentOf('https://api.example', { '/a': { get: operationOf('getA') } })
+  const site = await startSite(t, (_, response) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document)),
+  )
+  const marks = { trust: 'untrusted', private: true, outbound: true } as const
+  const ofEntry = async (options: object, spec = { marks }) => (await openApi(t, { ...options, spec })).tool('getA').marks?.describedBy
+  const config = { spec: `${site.origin}/openapi.json` }
+  assert.equal(await ofEntry({ config }), 'api')
+  assert.equal(await ofEntry({ config }, { marks: { ...marks, trust: 'trusted' as never } }), undefined)
+  assert.equal(await ofEntry({ document }), undefined)
+})
+
 test('a document with too many operations is refused with a list of its tags and their sizes', async (t) => {
   const tagsOf = (n: number) => (n < 700 ? ['repos'] : n < 1100 ? ['issues', 'repos'] : [])
   const paths = Object.fromEntries(

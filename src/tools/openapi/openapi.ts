@@ -114,6 +114,8 @@ class OpenApiEntry {
       ...this.credentials,
       maxCharacters: maxOutputCharacters,
     }
+    // Nobody has accepted the texts of a document at an address, which may change at any time.
+    const isDescribed = this.source.url !== undefined && marks?.trust === 'untrusted'
     let check: Tool['check'] | undefined
     return {
       name: `${name}__${id}`,
@@ -122,7 +124,7 @@ class OpenApiEntry {
       timeoutMs,
       maxOutputCharacters,
       filters: false,
-      ...(marks && { marks }),
+      ...(marks && { marks: isDescribed ? { ...marks, describedBy: name } : marks }),
       effect: (Object.hasOwn(effects, id) ? effects[id] : undefined) ?? effect ?? (safeMethods.has(method) ? 'read' : 'write'),
       // Compiled at the first use: compiling a thousand schemas at once would block the event loop.
       check: (input) => (check ??= createCheck(schema))(input),
