@@ -185,12 +185,13 @@ function toTaint({ call, tool, input }: PreparedCall): Taint {
 }
 
 /** Fields of the context of a call under containment. */
-function toContained({ call, sink }: PreparedCall, options: CallOptions, addTaint: (taint: Taint) => void): Partial<ToolContext> {
+function toContained({ call, tool, sink }: PreparedCall, options: CallOptions, addTaint: (taint: Taint) => void): Partial<ToolContext> {
   const { policy } = options.containment!
   return {
     shown: shownBefore(options, placeOf(call, options)),
     humanTexts: options.containment!.humanTexts ?? humanTextsIn(options.messages),
     addTaint,
+    reportHost: (host) => addTaint({ sources: [{ tool: tool?.name ?? call.name, callId: call.id, host }], isPrivate: false }),
     ...(sink?.staysInside && { assertReachable: toReachCheck(policy.outboundHosts, sink.sources) }),
   }
 }

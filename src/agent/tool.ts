@@ -143,6 +143,8 @@ export interface ToolContext {
   humanTexts?: readonly string[]
   /** Adds the taint of an agent inside of the call. */
   addTaint?(taint: Taint): void
+  /** Reports that a redirect has led to another host, so that strangers may have written the output. */
+  reportHost?(host: string): void
   /** The addresses that the call may reach, redirects included; absent: every address. Throws for another address. */
   assertReachable?(url: URL): void
   /** True when the tool may throw `Suspended`, because the run can wait for its caller. */

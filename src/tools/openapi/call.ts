@@ -47,6 +47,7 @@ async function sendAuthenticated(options: OperationCallOptions, input: JsonObjec
     const signed = options.isTrusted ? await sign(request, options, options, context.signal) : undefined
     if (request.cookies.length > 0) request.headers['cookie'] = request.cookies.join('; ')
     const response = await sendWithRetries(request, options, context)
+    if (URL.parse(response.url)?.origin !== request.url.origin) context.reportHost?.(new URL(response.url).host)
     if (response.status === 401 && !isSecond && signed?.renew()) continue
     return { answer: response, secrets: signed?.secrets ?? [] }
   }
