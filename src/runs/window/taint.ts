@@ -10,14 +10,17 @@ import type { ChatRequest } from '../run.ts'
 
 const uploaded: Taint = { sources: [{ tool: 'upload' }], isPrivate: true }
 
+/** Answers that a client brings. What their model was shown is unknown. */
+const brought: Taint = { sources: [{ tool: 'conversation' }], isPrivate: true }
+
 /**
  * The taint of the messages of a session. Each answer is stored with the taint of everything shown to its model. Answers from before
- * containment are judged by their tool calls, and questions by their attachments.
+ * containment are judged by their tool calls, and questions by their attachments. An answer without a model is from a client.
  */
 export function taintOfHistory(history: readonly HistoryMessage[], toolsByName: ReadonlyMap<string, Tool>): Taint {
   return joinTaints(
     ...history.map(({ role, data }, at) => {
-      if (role === 'ai') return data?.taint ?? taintOfAnswer(data, toolsByName)
+      if (role === 'ai') return data?.taint ?? (data?.model === undefined ? brought : taintOfAnswer(data, toolsByName))
       const hasFiles = data?.images ?? data?.files ?? data?.contextFiles
       return hasFiles && !history[at + 1]?.data?.taint ? uploaded : undefined
     }),
@@ -43,11 +46,12 @@ export function taintOfSummary(summary: RunningSummary | undefined): Taint | und
   return summary && summary.text !== '' ? (summary.taint ?? { sources: [{ tool: 'summary' }], isPrivate: true }) : undefined
 }
 
-/** The taint of attachments. Uploads may be of strangers; files under FILES_ROOT are the operator's. */
-export function taintOfRequest({ documents, images, files, contextFiles }: ChatRequest): Taint | undefined {
+/** The taint of brought answers, and of attachments. Uploads may be of strangers; files under FILES_ROOT are the operator's. */
+export function taintOfRequest({ messages, continuation, documents, images, files, contextFiles }: ChatRequest): Taint {
   const hasUploads = (documents ?? images) !== undefined || files?.some(({ isContextFile }) => !isContextFile)
-  if (hasUploads) return uploaded
-  return contextFiles || files ? { sources: [], isPrivate: true } : undefined
+  const hasAnswers = continuation !== undefined || messages.some(({ role }) => role === 'assistant')
+  const ofFiles = contextFiles || files ? { sources: [], isPrivate: true } : undefined
+  return joinTaints(hasAnswers ? brought : undefined, hasUploads ? uploaded : ofFiles)
 }
 
 export function taintOfMemories(memories: RecalledMemories | undefined): Taint | undefined {
