@@ -19,7 +19,7 @@ import { FenceLost, type EndedRun, type NewMessage, type NextRun } from '../run-
 import { hintNames } from '../window/filters.ts'
 import { nextWindowStart, toSizedMessage } from '../window/window.ts'
 import type { AssistantMessage, Message, Artifact, Taint } from '../../agent/messages.ts'
-import { joinTaints, taintOfMessages } from '../../agent/taint.ts'
+import { joinTaints, taintOfDescriptions, taintOfMessages } from '../../agent/taint.ts'
 import { nameTools } from '../../agent/tool-names.ts'
 import { addUsage, type ModelUsage } from '../../agent/model.ts'
 import type { Agent } from '../../configuration/agent.ts'
@@ -176,7 +176,7 @@ function toAiMessage(run: LiveRun, progress: Progress, { events, end, model, end
 /** Taint of everything shown to the model: an answer may repeat any part. */
 function taintOfRun({ agent }: LiveRun, { containment, messages }: Progress): Taint | undefined {
   const tools = agent.tools.list().flatMap(({ tool }) => tool ?? [])
-  return containment && joinTaints(containment.inherited, taintOfMessages(messages, nameTools(tools)))
+  return containment && joinTaints(containment.inherited, taintOfMessages(messages, nameTools(tools)), taintOfDescriptions(tools))
 }
 
 /** What the session keeps when a message of a person reaches the run: the answer since the message before, if there is any, and the message. */
