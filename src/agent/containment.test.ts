@@ -79,6 +79,20 @@ test('descriptions of a server hold the calls of others, but none of the same se
   assert.equal(verdictOf(toolOf('refund', { effect: 'write', marks: trusted }), shown), 'approve')
 })
 
+test('a description of a server does not carry private data of others to the same server', () => {
+  const server = toolOf('mail__look', { marks: { ...trusted, outbound: true, describedBy: 'mail' } })
+  const shown = taintOfDescriptions([server])
+  assert.equal(verdictOf(server, shown), undefined)
+  assert.equal(verdictOf(server, joinTaints(shown, secret)), 'refuse')
+})
+
+test('a description with data of strangers is text of strangers', () => {
+  const describe = () => 'a value of the table'
+  const table = toolOf('complaints', { describe, marks: { ...trusted, trust: 'untrusted' } })
+  assert.deepEqual(taintOfDescriptions([table]).sources, [{ tool: 'complaints', entry: 'complaints' }])
+  assert.deepEqual(taintOfDescriptions([toolOf('sales', { describe, marks: trusted })]).sources, [])
+})
+
 test('a result without stored taint is judged by its tool, and by the strictest marks where the tool is gone', () => {
   const message: Message = { role: 'tool', callId: 'c', name: 'look', text: '', isError: true }
   const tools = new Map([['look', toolOf('look', { marks: trusted })]])

@@ -1,7 +1,16 @@
 import { isQuestion, isSteer } from './inbox.ts'
 import type { Hold, JsonObject, Message, Taint, TaintSource, ToolCall } from './messages.ts'
 import type { CallOptions } from './options.ts'
-import { cleanTaint, joinTaints, marksOf, taintOfDescriptions, taintOfMessages, type ContainmentPolicy, type Verdict } from './taint.ts'
+import {
+  cleanTaint,
+  describerOf,
+  joinTaints,
+  marksOf,
+  taintOfDescriptions,
+  taintOfMessages,
+  type ContainmentPolicy,
+  type Verdict,
+} from './taint.ts'
 import type { Tool } from './tool.ts'
 import { nameTools } from './tool-names.ts'
 
@@ -51,18 +60,19 @@ export function toSink(
   options: Pick<CallOptions, 'containment' | 'messages'>,
 ): Sink | undefined {
   const { containment } = options
-  const { name, effect, marks } = tool
-  const sources = shown.sources.filter(({ entry }) => entry === undefined || !name.startsWith(`${entry}__`))
-  if (!containment || sources.length === 0) return undefined
+  const { effect, marks } = tool
+  if (!containment || shown.sources.length === 0) return undefined
   const { policy } = containment
   const destination = tool.destinationOf?.(input)
-  if (destination && isListed(destination.url, policy.outboundHosts)) return { verdict: 'allow', sources, staysInside: true }
-  const isWrite = effect === 'write' && !destination?.isSafe
+  if (destination && isListed(destination.url, policy.outboundHosts)) return { verdict: 'allow', sources: shown.sources, staysInside: true }
+  // A server may change its own things by its own words, but its words must not fetch private data of others.
+  const others = shown.sources.filter(({ entry }) => entry === undefined || entry !== describerOf(tool))
+  const isWrite = effect === 'write' && !destination?.isSafe && others.length > 0
   const isKnown = destination?.isSafe && destination.isBare && humanAddresses(options).has(toAddress(destination.url))
   const carries = marksOf({ ...(marks && { marks }) }).outbound && shown.isPrivate && !isKnown
   if (!isWrite && !carries) return undefined
   const verdict = stricterVerdict(isWrite ? policy.afterUntrusted : 'allow', carries ? policy.outbound : 'allow')
-  return { verdict, sources }
+  return { verdict, sources: carries ? shown.sources : others }
 }
 
 /** The hold of a call; undefined for a call that may run. */

@@ -75,8 +75,13 @@ export function taintOfMessages(messages: readonly Message[], toolsByName: Reado
   )
 }
 
-/** The taint of the descriptions of tools: a server with own descriptions can write anything there. */
+/** The entry whose server, or whose data, writes the description of a tool; undefined for a description of the operator. */
+export function describerOf({ name, marks, describe }: Pick<Tool, 'name' | 'marks' | 'describe'>): string | undefined {
+  return marks?.describedBy ?? (describe && marks?.trust === 'untrusted' ? name : undefined)
+}
+
+/** The taint of the descriptions of tools: a server with own descriptions can write anything there, and so can the authors of data. */
 export function taintOfDescriptions(tools: readonly Tool[]): Taint {
-  const entries = new Set(tools.flatMap(({ marks }) => (marks?.describedBy === undefined ? [] : [marks.describedBy])))
+  const entries = new Set(tools.flatMap((tool) => describerOf(tool) ?? []))
   return { sources: [...entries].slice(0, maxSources).map((entry) => ({ tool: entry, entry })), isPrivate: false }
 }
