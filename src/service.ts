@@ -91,10 +91,15 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const configured = { settings, environment, tools, database, shared, mayMakeSample, now, newId, log }
   const { agents, configuration, follow } = await openAgents(stack, configured)
   const agent = agents.current
-  database.ledger.follow({ isEnabled: () => agent().config.audit.enabled, version: () => agent().version, newId, wake: () => undefined })
+  database.ledger.follow({
+    isEnabled: () => agent().config.audit.enabled,
+    version: () => agent().version,
+    newId,
+    wake: storage.sealer.wake,
+  })
   const access = await openAccess(stack, { agent, database, settings, secrets, bus, changes, now, log })
   const { verifier, keyUse, signing, principalNow, adminKeyFile } = access
-  storage.ledger.sealer.start(signing)
+  storage.sealer.start(signing)
   const signIn = openConsole(stack, { database, settings, bus, outbound, keys: access.keyRules, now, log })
 
   const publicUrl = () => settings.publicUrl ?? frontDoor?.url ?? boundAddress(app, settings.host)

@@ -9,8 +9,8 @@ export interface SealStore {
    * events of the tenant.
    */
   seal(tenant: string, options: { limit: number; now: number; keys: LedgerKeys }): Promise<Sealing | undefined>
-  /** Ends of chains whose head is to be signed at `now`. */
-  due(now: number): Promise<StoredEnd[]>
+  /** Ends of chains without a head: those whose time to be signed has come, or that of a tenant. */
+  unsigned(which: { now: number } | { tenant: string }): Promise<StoredEnd[]>
   /** Stores a head, with the job that sends the head. False where the head is stored already. */
   addHead(head: SignedHead, now: number): Promise<boolean>
 }
@@ -43,8 +43,8 @@ export interface Sealer {
   wake(): void
   /** Begins to seal, with the keys of the service. */
   start(keys: LedgerKeys): void
-  /** Seals all events that are visible now. */
-  sealAll(): Promise<void>
+  /** Seals the events of a tenant that are visible now, and signs the end of the chain. */
+  signEnd(tenant: string): Promise<void>
   /** Seals what this process has recorded. */
   close(): Promise<void>
 }
@@ -90,8 +90,11 @@ export function createSealer({ store, now, onHead, report, delayMs = 1000, sweep
       await sealTenant(tenant).catch((error: unknown) => report({ tenant, error }))
       passesLeft = Math.max(passesLeft, 1)
     }
-    if (!isSweep) return
-    for (const end of await store.due(now())) {
+    if (isSweep) await signUnsigned({ now: now() })
+  }
+
+  async function signUnsigned(which: Parameters<SealStore['unsigned']>[0]): Promise<void> {
+    for (const end of await store.unsigned(which)) {
       // A signature on what another program has written would make it right.
       if (isOwnEnd(end, keys!)) await sign(end.tenant, end)
       else report({ tenant: end.tenant, fault: 'The end of the chain was changed by another program, or its signing key is gone.' })
@@ -121,9 +124,9 @@ export function createSealer({ store, now, onHead, report, delayMs = 1000, sweep
       sweep = setInterval(() => void pass(true), sweepMs).unref()
       schedule()
     },
-    async sealAll() {
-      await running
-      await pass(false)
+    async signEnd(tenant) {
+      await sealTenant(tenant)
+      await signUnsigned({ tenant })
     },
     async close() {
       await running

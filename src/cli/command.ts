@@ -18,6 +18,7 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   budgets: async () => (await import('./budgets.ts')).addBudgets,
   config: async () => (await import('./config.ts')).addConfig,
   db: async () => (await import('./db.ts')).addDb,
+  audit: async () => (await import('./audit.ts')).addAudit,
   tool: async () => (await import('./tool/tool.ts')).addTool,
   doctor: async () => (await import('./doctor.ts')).addDoctor,
 }

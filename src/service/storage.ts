@@ -8,7 +8,7 @@ import { openDatabase } from '../store/open.ts'
 import { openBus } from '../store/postgres/bus.ts'
 import { createRunStore } from '../store/runs/runs.ts'
 import { createSessionStore } from '../store/sessions/sessions.ts'
-import { openLedger } from './audit.ts'
+import { openSealer } from './audit.ts'
 import { openSecrets, renewSecrets } from './secrets.ts'
 
 interface StorageOptions {
@@ -31,7 +31,7 @@ export async function openStorage(stack: AsyncDisposableStack, { settings, versi
   const self = { startedAt: now(), host: hostname(), version }
   const holder = stack.adopt(await keepHolder(database, { id, bus, log, process: self }), (lease) => lease.release())
   const jobs = stack.adopt(createJobs(database, { now, log, bus }), (workers) => workers.drain(0))
-  const ledger = openLedger(stack, database, { jobs, settings, now, log })
+  const sealer = openSealer(stack, database, { jobs, settings, now, log })
   const runStore = createRunStore(database, { box: secrets.box, wake: () => jobs.wake('notification') })
   const changes = database.isShared ? stack.adopt(watchChanges(database), (watching) => watching.close()) : undefined
   return {
@@ -41,7 +41,7 @@ export async function openStorage(stack: AsyncDisposableStack, { settings, versi
     bus,
     holder,
     jobs,
-    ledger,
+    sealer,
     runStore,
     sessionStore: createSessionStore(database),
     changes,

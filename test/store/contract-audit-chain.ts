@@ -55,7 +55,7 @@ function registerChainContract(database: () => Database): void {
 
   test('a head is due after 1,000 events, and after an hour', async () => {
     const { event, record, seal, state, store, tenant, sign } = await startLedger(database())
-    const isDue = async () => (await store.due(state.now)).find((end) => end.tenant === tenant)
+    const isDue = async () => (await store.unsigned({ now: state.now })).find((end) => end.tenant === tenant)
     await record([event()])
     assert.equal((await seal())!.due, undefined)
     state.now += 3_599_000

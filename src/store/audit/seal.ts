@@ -26,9 +26,10 @@ export function createSealStore(database: Database, toJob?: (head: SignedHead) =
       return (await query(all.read, tenants.limit(maxTenants))).rows.map(({ tenant }) => tenant)
     },
     seal: (tenant, options) => database.forTenant(tenant).unit((connection) => seal(database, connection, { tenant, ...options })),
-    async due(now) {
-      const ends = db.selectFrom('audit_chains').select(['tenant', 'seq', 'hash', 'kid', 'mac'])
-      return (await query(all.read, ends.where('sign_at', 'is not', null).where('sign_at', '<=', now).limit(maxTenants))).rows
+    async unsigned(which) {
+      const ends = db.selectFrom('audit_chains').select(['tenant', 'seq', 'hash', 'kid', 'mac']).where('sign_at', 'is not', null)
+      const chosen = 'now' in which ? ends.where('sign_at', '<=', which.now).limit(maxTenants) : ends.where('tenant', '=', which.tenant)
+      return (await query(all.read, chosen)).rows
     },
     addHead: (head, now) =>
       database.forTenant(head.tenant).unit(async (connection) => {
