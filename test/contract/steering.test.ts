@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test, type TestContext } from 'node:test'
 import { callsIn, decide, sending, sendTo } from '../fixtures/approvals.ts'
-import { until } from '../fixtures/async-client.ts'
+import { event, sendEvent, until } from '../fixtures/async-client.ts'
 import type { ModelServerRequest } from '../fixtures/model-server.ts'
 import type { Client, Reply } from '../fixtures/service-client.ts'
 import { startService, type ServiceOptions } from '../fixtures/service.ts'
@@ -218,4 +218,45 @@ test('on_busy cancel_running cancels the run of the session, and is answered nex
   assert.deepEqual([answer.status, answer.body.body.output], [200, 'Two.'])
   assert.deepEqual(errorOf(await reply), [409, 'Cancelled'])
   assert.equal((await client.chat(body, { 'session-id': 's1', 'request-id': 'r2' })).body.body.output, 'Two.')
+})
+
+test('an event of a busy session waits, is refused, steers the run, or cancels it, as on_busy of its data says', async (t) => {
+  const { client, look, model } = await start(t, { script: [callOf('look'), { text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }] })
+  const dataOf = (content: string, on_busy: string, more: object = {}) => ({ messages: [{ role: 'user', content }], on_busy, ...more })
+  const sendOne = (id: string, data: object) => sendEvent(client, event(id, data), { 'session-id': 's1' })
+  const reply = client.chat('Go.', ids)
+  await look.started
+  assert.deepEqual(errorOf(await sendOne('e1', dataOf('x', 'reject'))), [409, 'SessionBusy'])
+  const steered = await sendOne('e2', dataOf('Shorter.', 'steer'))
+  const { message_id, ...acknowledged } = steered.body
+  assert.deepEqual(acknowledged, { status: 'accepted', id: 'e2', request_id: 'r1', session_id: 's1', position: 1 }, steered.text)
+  // A batch names the session in each event.
+  const batch = [event('e2', dataOf('Shorter.', 'steer', { session_id: 's1' })), event('e3', dataOf('x', 'reject', { session_id: 's1' }))]
+  const batched = await client.request('POST', '/core/v1/chain_async', {
+    body: JSON.stringify(batch),
+    headers: { 'content-type': 'application/cloudevents-batch+json' },
+  })
+  assert.deepEqual(batched.body[0], steered.body, batched.text)
+  assert.equal(batched.body[1].details.error_type, 'SessionBusy')
+  const lost = await sendOne('e4', dataOf('x', 'steer', { callback_url: 'https://example.com/' }))
+  assert.deepEqual([lost.status, lost.body.detail[0].loc], [422, ['body', 'data', 'callback_url']])
+  look.open()
+  assert.equal((await reply).body.body.output, 'One.')
+  assert.deepEqual(rolesOf(model.requests[1]!), ['Go.', 'assistant', 'tool', 'Shorter.'])
+  assert.deepEqual((await sendOne('e2', dataOf('Shorter.', 'steer'))).body, { ...steered.body, message_id })
+  const free = (await sendOne('e5', dataOf('Free now?', 'steer'))).body
+  assert.equal((await ended(client, free.request_id)).body.outcome.output, 'Two.')
+  assert.deepEqual((await sendOne('e5', dataOf('Free now?', 'steer'))).body, free)
+  assert.equal((await ended(client, (await sendOne('e1', dataOf('And now?', 'reject'))).body.request_id)).body.outcome.output, 'Three.')
+})
+
+test('an event with on_busy cancel_running cancels the run of the session, and runs next', async (t) => {
+  const { client, look } = await start(t, { script: [callOf('look'), { text: 'Two.' }] })
+  const reply = client.chat('Go.', ids)
+  await look.started
+  const data = { messages: [{ role: 'user', content: 'This instead.' }], on_busy: 'cancel_running', session_id: 's1' }
+  const accepted = (await sendEvent(client, event('e1', data))).body
+  assert.deepEqual(errorOf(await reply), [409, 'Cancelled'])
+  assert.equal((await ended(client, accepted.request_id)).body.outcome.output, 'Two.')
+  assert.deepEqual((await sendEvent(client, event('e1', data))).body, accepted)
 })

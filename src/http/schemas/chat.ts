@@ -77,7 +77,7 @@ export const ChatBody = namedObject('ChatRequest', 'A chat. Fields that are not 
   ),
   on_busy: maybe(
     Type.Enum(['queue', 'reject', 'steer', 'cancel_running']),
-    'What the chat does while the session has a run: wait for its end (`queue`, the default), be refused with 409 `SessionBusy` (`reject`), become a message to the run (`steer`: the reply is 202, and the text is all that is sent), or cancel the run first (`cancel_running`).',
+    'What the chat does while the session has a run: wait for its end (`queue`, the default), be refused with 409 `SessionBusy` (`reject`), become a message to the run (`steer`: the reply has a `message_id`, and the text is all that is sent), or cancel the run first (`cancel_running`).',
   ),
 })
 
@@ -98,7 +98,7 @@ export const AsyncBody = namedObject('AsyncChat', 'A chat as an event. Fields th
   id: Type.String({ minLength: 1, maxLength: maxName, description: 'The id of the event, unique together with `source`.' }),
   time: maybe(Type.String({ maxLength: maxName })),
   data: Type.Object({
-    ...Type.Omit(ChatBody, ['on_disconnect', 'on_busy']).properties,
+    ...Type.Omit(ChatBody, ['on_disconnect']).properties,
     callback_url: maybe(Type.String({ maxLength: maxAddress, description: 'An http or https URL that receives the result.' })),
     callback_events: maybe(
       Type.Array(Type.Enum([...callbackTypes]), { maxItems: callbackTypes.length }),

@@ -91,7 +91,7 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Acceptan
       if (refusal !== undefined) throw invalid([...chat.at, 'callback_url'], refusal)
       const key = { tenant: caller.tenant, owner: caller.owner, requestId: chat.requestId }
       const sessionId = chat.sessionId ?? chat.newSessionId
-      const newEvent = { key: keyOf(event), id: event.id, callbackUrl: event.callbackUrl }
+      const newEvent = { key: eventKey(event), id: event.id, callbackUrl: event.callbackUrl }
       return await use(chat, { key, sessionId, agent: current, event: newEvent, roles: caller.roles })
     } finally {
       release()
@@ -114,7 +114,7 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Acceptan
   return {
     async accept(caller, event, toChat) {
       // An accepted event is acknowledged again before its data is checked, whatever the state of the run.
-      const earlier = await store.findEvent(caller, keyOf(event))
+      const earlier = await store.findEvent(caller, eventKey(event))
       if (!earlier) return admit(caller, event, toChat, begin)
       reachState('event-known')
       return earlier
@@ -140,7 +140,8 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Acceptan
   }
 }
 
-function keyOf({ source, id }: ChatEvent): string {
+/** Name of an event in the store. */
+export function eventKey({ source, id }: Pick<ChatEvent, 'source' | 'id'>): string {
   return hash('sha256', JSON.stringify([source, id]))
 }
 

@@ -1,5 +1,6 @@
 import type { Owner } from '../../access/owner.ts'
 import { ServiceError } from '../../errors.ts'
+import { eventKey, type ChatEvent } from '../ownership/async-runs.ts'
 import type { Cancellation } from '../ownership/cancel.ts'
 import type { RunStore } from '../run-store.ts'
 import type { Steering } from './steering.ts'
@@ -20,10 +21,12 @@ export interface BusyChat extends Owner {
   sessionId: string
   onBusy: OnBusy
   text: string
+  /** Names the message of an async chat: a repeated event may have another request id. */
+  event?: Pick<ChatEvent, 'source' | 'id'> | undefined
 }
 
 interface WhenBusyDependencies {
-  store: Pick<RunStore, 'findRequest' | 'findMessage' | 'activeRun'>
+  store: Pick<RunStore, 'findRequest' | 'findEvent' | 'findMessage' | 'activeRun'>
   steering: Steering
   cancel: Cancellation['cancel']
 }
@@ -35,19 +38,20 @@ interface WhenBusyDependencies {
 export type WhenBusy = (chat: BusyChat) => Promise<SteeredChat | undefined>
 
 export function createWhenBusy({ store, steering, cancel }: WhenBusyDependencies): WhenBusy {
-  return async ({ onBusy, sessionId, text, ...key }) => {
-    const { requestId: id } = key
+  return async ({ onBusy, sessionId, text, event, ...key }) => {
+    const id = event ? `event-${eventKey(event)}` : key.requestId
     if (onBusy === 'queue' || onBusy === 'reject') return undefined
     const sent = onBusy === 'steer' ? await store.findMessage(key, id) : undefined
     if (sent) {
-      if (sent.text !== text) throw new ServiceError('request_id_reused', `The request id ${id} was used for another request.`)
+      // The data of a repeated event is not read.
+      if (sent.text !== text && !event) throw new ServiceError('request_id_reused', `The request id ${id} was used for another request.`)
       return { requestId: sent.requestId, messageId: id, position: sent.position }
     }
-    // A repeat of a chat that began a run joins this run.
-    if (await store.findRequest(key)) return undefined
     for (;;) {
       const active = await store.activeRun(key, sessionId)
-      if (!active) return undefined
+      // A repeat of a chat that began a run joins this run, which may be the active one.
+      const isKnown = active && (event ? store.findEvent(key, eventKey(event)) : store.findRequest(key))
+      if (!active || (await isKnown)) return undefined
       try {
         if (onBusy === 'cancel_running') return await cancel(active).then(() => undefined)
         const { position } = await steering.send(active, { id, mode: 'steer', text })

@@ -10,9 +10,8 @@ import { interruptedType } from '../../../runs/callbacks/callbacks.ts'
 import type { ChatEvent } from '../../../runs/ownership/async-runs.ts'
 import type { Runs } from '../../../runs/runs.ts'
 import type { NewChat } from '../../../runs/new-chat.ts'
-import type { Accepted } from '../../../runs/run-store.ts'
 import { principalOf } from '../../server/authenticate.ts'
-import { toNewChat } from './open-chat.ts'
+import { sessionIdOf, toNewChat, whenBusy, type ChatSource } from './open-chat.ts'
 import {
   eventTypes,
   batchType,
@@ -46,6 +45,10 @@ export const Acknowledgement = namedObject('Acknowledgement', {
   id: Type.String({ description: 'The id of the event.' }),
   request_id: Type.String(),
   session_id: Type.String(),
+  message_id: Type.Optional(
+    Type.String({ description: 'Present where the event has become a message to the run `request_id` (`on_busy: steer`).' }),
+  ),
+  position: Type.Optional(Type.Integer({ minimum: 1, description: 'The number of this message in the run.' })),
 })
 
 /** Most events in a batch. Each event counts as a request for rate limits. */
@@ -100,6 +103,7 @@ export function asyncRoutes(app: FastifyInstance, services: AsyncServices): void
 **Errors**
 
 - 400 \`InvalidInput\`: a context file or an image cannot be used.
+- 409 \`SessionBusy\`: the session has a run, and \`data.on_busy\` is \`reject\`.
 - 422: the envelope or the chat is not valid, or \`callback_url\` is not a public http(s) address (\`OUTBOUND_ALLOW\` permits others).
 - In a batch, one faulty event does not refuse the others: its place in the reply has the error.`,
         requests: {
@@ -138,14 +142,37 @@ function refuseInvalid(request: FastifyRequest): void {
   throw isBinary(request) ? relocate(error, toBinaryLocation) : error
 }
 
-async function acceptOne({ runs, agent }: AsyncServices, request: FastifyRequest, reply: FastifyReply): Promise<object> {
-  const { id, data } = request.body as AsyncBody
-  const event = toChatEvent(request.body as AsyncBody)
-  const at = isBinary(request) ? ['body'] : ['body', 'data']
-  const accepted = await runs.accept(principalOf(request), event, () => toNewChat(agent, request, 'chain_async', { body: data, at }))
-  setSessionId(request, reply, accepted.sessionId)
-  if (request.headers['request-id'] === undefined) void reply.header('request-id', accepted.requestId)
-  return toAcknowledgement(id, accepted)
+async function acceptOne(services: AsyncServices, request: FastifyRequest, reply: FastifyReply): Promise<object> {
+  const event = request.body as AsyncBody
+  const source = { body: event.data, at: isBinary(request) ? ['body'] : ['body', 'data'] }
+  const accepted = await accept(services, request, {
+    event,
+    source,
+    toChat: () => toNewChat(services.agent, request, 'chain_async', source),
+  })
+  setSessionId(request, reply, accepted.session_id)
+  if (request.headers['request-id'] === undefined) void reply.header('request-id', accepted.request_id)
+  return accepted
+}
+
+interface AcceptedEvent {
+  event: AsyncBody
+  source: Pick<ChatSource, 'at'> & { body: AsyncBody['data'] }
+  toChat(): NewChat
+}
+
+/** Accepts an event as a run, or as a message to the run that its session has. */
+async function accept(
+  { runs }: AsyncServices,
+  request: FastifyRequest,
+  { event, source, toChat }: AcceptedEvent,
+): Promise<Static<typeof Acknowledgement>> {
+  const { id } = event
+  const chatEvent = toChatEvent(event)
+  const steered = source.body.on_busy ? await whenBusy({ runs }, request, { ...source, event: chatEvent }) : undefined
+  if (steered) return { status: 'accepted', id, session_id: sessionIdOf(request, source) ?? '', ...steered }
+  const { requestId, sessionId } = await runs.accept(principalOf(request), chatEvent, toChat)
+  return { status: 'accepted', id, request_id: requestId, session_id: sessionId }
 }
 
 interface BatchEvent {
@@ -158,24 +185,20 @@ interface BatchEvent {
 }
 
 /** Accepts one event of a batch as a run with a new request id, since the header `request-id` names the batch. */
-async function acceptOfBatch(
-  { runs, agent, limits }: AsyncServices,
-  { request, event, index, decode, check }: BatchEvent,
-): Promise<object> {
+async function acceptOfBatch(services: AsyncServices, { request, event, index, decode, check }: BatchEvent): Promise<object> {
   // Authentication has counted the request itself, which stands for the first event.
-  const rateLimited = index > 0 ? limits.take(principalOf(request)) : undefined
+  const rateLimited = index > 0 ? services.limits.take(principalOf(request)) : undefined
   if (rateLimited) throw rateLimited
   const decoded = withData(event, ['body', index], decode)
   const validation = check(decoded)
   if (validation) throw relocate(toFaults({ validation, validationContext: 'body' }), ([part, ...rest]) => [part!, index, ...rest])
-  const { id, data } = decoded as AsyncBody
-  const chatSource = { body: data, at: ['body', index, 'data'] }
+  const source = { body: (decoded as AsyncBody).data, at: ['body', index, 'data'] }
   const toChat = (): NewChat => ({
-    ...toNewChat(agent, request, 'chain_async', chatSource),
+    ...toNewChat(services.agent, request, 'chain_async', source),
     requestId: randomUUIDv7(),
     newSessionId: randomUUIDv7(),
   })
-  return toAcknowledgement(id, await runs.accept(principalOf(request), toChatEvent(decoded as AsyncBody), toChat))
+  return accept(services, request, { event: decoded as AsyncBody, source, toChat })
 }
 
 function toChatEvent({ id, source, data }: AsyncBody): ChatEvent {
@@ -198,8 +221,4 @@ function toBatchError(error: unknown): ErrorBody {
   const retryAfter = error instanceof ServiceError ? error.retryAfter : undefined
   if (retryAfter === undefined || !body.details) return body
   return { ...body, details: { ...body.details, retry_after: retryAfter } }
-}
-
-function toAcknowledgement(id: string, { requestId, sessionId }: Accepted): Static<typeof Acknowledgement> {
-  return { status: 'accepted', id, request_id: requestId, session_id: sessionId }
 }

@@ -1,5 +1,6 @@
 import type { CurrentAgent } from '../../../configuration/agent.ts'
 import type { OnSession } from '../../../runs/intake/open.ts'
+import type { ChatEvent } from '../../../runs/ownership/async-runs.ts'
 import type { Runs } from '../../../runs/runs.ts'
 import type { Operation, ChatMessage, ChatRequest, Unstored } from '../../../runs/run.ts'
 import { principalOf } from '../../server/authenticate.ts'
@@ -55,35 +56,51 @@ async function open(
 
 /**
  * Acts for a chat whose session may have a run, before the chat begins. Resolves to the reply to a chat that has become a message to this run.
+ * `event`: present for an async chat.
  */
 export async function whenBusy(
   { runs }: Pick<ChatServices, 'runs'>,
   request: FastifyRequest,
+  { body, at, event }: BusySource = { body: request.body as ChatBody, at: ['body'] },
 ): Promise<Static<typeof SteeredChat> | undefined> {
-  const body = request.body as ChatBody
   const { on_busy: onBusy, messages } = body
   const text = messages.at(-1)?.content ?? ''
-  if (onBusy === 'steer') refuseUnsteerable(body, text)
+  if (onBusy === 'steer') refuseUnsteerable(body, text, at)
+  const sessionId = sessionIdOf(request, { body, at })
+  if (!onBusy || sessionId === undefined) return undefined
   const { tenant, owner } = principalOf(request)
-  const chat = { tenant, owner, requestId: request.id, sessionId: request.sessionId, onBusy: onBusy ?? 'queue', text }
-  const steered = await runs.whenBusy(chat)
+  const steered = await runs.whenBusy({ tenant, owner, requestId: request.id, sessionId, onBusy, text, event })
   return steered && { request_id: steered.requestId, message_id: steered.messageId, position: steered.position }
 }
 
-/** A message to a run is a text: what else a chat may have would be lost. */
-function refuseUnsteerable(body: ChatBody, text: string): void {
+interface BusySource extends Pick<ChatSource, 'at'> {
+  body: ChatBody & { callback_url?: unknown; callback_events?: unknown }
+  event?: ChatEvent
+}
+
+/** Fields that a message to a run, which is a text, would lose. */
+const unsteerable = [
+  'images',
+  'context_files',
+  'client_tools',
+  'response_schema',
+  'data_filter_hints',
+  'callback_url',
+  'callback_events',
+] as const
+
+function refuseUnsteerable(body: BusySource['body'], text: string, at: Fault['loc']): void {
   const last = body.messages.length - 1
-  const at = ['body', 'messages', last, 'content']
-  if (text.trim() === '') throw invalid(at, 'must have a text: a message to a run is a text')
+  const textAt = [...at, 'messages', last, 'content']
+  if (text.trim() === '') throw invalid(textAt, 'must have a text: a message to a run is a text')
   // Characters are code points, as in the schema of messages to runs.
   if (text.length > 2 * messageLimits.characters || Array.from(text).length > messageLimits.characters)
-    throw invalid(at, `must NOT have more than ${messageLimits.characters} characters`, 'maxLength')
-  if (roles[body.messages[last]!.role] !== 'user')
-    throw invalid(['body', 'messages', last, 'role'], 'the last message must be of role user')
-  for (const field of ['images', 'context_files', 'client_tools', 'response_schema', 'data_filter_hints'] as const) {
+    throw invalid(textAt, `must NOT have more than ${messageLimits.characters} characters`, 'maxLength')
+  if (roles[body.messages[last]!.role] !== 'user') throw invalid([...at, 'messages', last, 'role'], 'the last message must be of role user')
+  for (const field of unsteerable) {
     const value = body[field]
     if (value === undefined || value === null || (Array.isArray(value) && value.length === 0)) continue
-    throw invalid(['body', field], 'cannot be sent with on_busy `steer`: a message to a run is a text')
+    throw invalid([...at, field], 'cannot be sent with on_busy `steer`: a message to a run is a text')
   }
 }
 
@@ -248,7 +265,7 @@ export function checkInputSize(agent: CurrentAgent, messages: readonly ChatMessa
 }
 
 /** The session id of the header, else of the body. */
-function sessionIdOf(request: FastifyRequest, { body, at }: Pick<ChatSource, 'body' | 'at'>): string | undefined {
+export function sessionIdOf(request: FastifyRequest, { body, at }: Pick<ChatSource, 'body' | 'at'>): string | undefined {
   const header = request.headers['session-id']
   if (typeof header === 'string') return header
   const bodyId = body.session_id ?? undefined
