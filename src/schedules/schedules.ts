@@ -335,9 +335,7 @@ function createStates(dependencies: SchedulesDependencies): Pick<Schedules, 'pau
       const changes = toChanges(current, now)
       if (!changes) return { changes: {} }
       const fires = 'queuedFor' in changes ? droppedFires(current, now) : []
-      // An ended schedule fires no more.
-      const media = changes.status === 'ended' ? { images: [], files: [] } : undefined
-      return { changes: { ...changes, version: newId(), updatedAt: now }, fires, media }
+      return { changes: { ...changes, version: newId(), updatedAt: now }, fires }
     }
     return store.change(schedule, toChange, caller)
   }

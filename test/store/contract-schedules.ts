@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import type { NewRun } from '../../src/runs/run-store.ts'
 import type { RunStatus } from '../../src/runs/run.ts'
+import { ended } from '../../src/schedules/decide.ts'
 import { fireRequestId, type Fire, type Schedule } from '../../src/schedules/schedule.ts'
 import type { FireState, Firing } from '../../src/schedules/schedule-store.ts'
 import { createNewId } from '../../src/service/new-id.ts'
@@ -313,6 +314,15 @@ function registerScheduleContract(database: () => Database): void {
     )
     await store.change(await read(schedule.id), () => ({ changes: {}, media: { images: [{ ...image, data: 'R0hJ' }], files: [] } }))
     assert.deepEqual(await store.media(schedule), { images: [{ ...image, data: 'R0hJ' }], files: [] })
+
+    const last = startingAt(schedule, noon + 2 * minute)
+    await store.fire(await read(schedule.id), () => ({ ...last, changes: { ...last.changes, ...ended } }))
+    const bytes = db.selectFrom('media').select('data').where('request_id', '=', last.run!.requestId)
+    assert.equal((await query(all.read, bytes)).rows[0]?.data, 'R0hJ')
+    assert.deepEqual(await store.media(schedule), none, 'a schedule that its last run ends has no bytes')
+    const changed = await add({ request }, { images: [image], files: [] })
+    await store.change(changed, () => ({ changes: ended, media: { images: [image], files: [] } }))
+    assert.deepEqual(await store.media(changed), none, 'a schedule that a change ends has no bytes')
   })
 
   test('schedules and fires are listed page by page, and of one tenant and owner alone', async () => {

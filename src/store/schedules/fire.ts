@@ -9,7 +9,7 @@ import { query, type Connection, type Database } from '../database.ts'
 import { RequestKnown, type RunInsert } from '../runs/step-by-step.ts'
 import type { Tables } from '../tables.ts'
 import { changed } from './rows.ts'
-import { insertFire, readMedia, updateSchedule, whereKey, type ScheduleClock } from './statements.ts'
+import { insertFire, readMedia, removeMedia, updateSchedule, whereKey, type ScheduleClock } from './statements.ts'
 
 /** Reasons of a refusal for lack of rights: the owner's key has ended, the owner is away, or may not chat. */
 const lackOfRights: readonly (string | undefined)[] = ['key_revoked', 'owner_away', 'forbidden']
@@ -52,10 +52,13 @@ export function createFire(database: Database, insertRun: RunInsert, clock: Sche
       const refusals = isNew ? fires.flatMap((fire) => toActs(schedule, fire)) : []
       await ledger.record(connection, schedule.tenant, { ...schedule.identity, via: 'service' }, refusals)
       const { fires: _fires, last: _last, ...moves } = changes
-      await updateSchedule(db, connection, changed(schedule, isNew ? changes : moves))
+      const result = changed(schedule, isNew ? changes : moves)
+      await updateSchedule(db, connection, result)
+      const { images, files } = schedule.request.chat
+      const hasMedia = images !== undefined || files !== undefined
+      const media = run && isNew && hasMedia ? await readMedia(db, connection, schedule.tenant, schedule.id) : undefined
+      if (hasMedia && result.status === 'ended') await removeMedia(db, connection, schedule)
       if (!run || !isNew) return { ...firing, run: undefined }
-      const { chat } = schedule.request
-      const media = chat.images || chat.files ? await readMedia(db, connection, schedule.tenant, schedule.id) : undefined
       const begun = await insertRun.insert(connection, { ...run, ...media }).catch((error: unknown) => {
         if (!(error instanceof RequestKnown)) throw error
       })

@@ -10,7 +10,7 @@ import type { RunInsert } from '../runs/step-by-step.ts'
 import type { Tables } from '../tables.ts'
 import { createFire } from './fire.ts'
 import { changed, toColumns, toFire, toSchedule } from './rows.ts'
-import { insertFire, readMedia, updateSchedule, whereKey, withLastStatus, type ScheduleClock } from './statements.ts'
+import { insertFire, readMedia, removeMedia, updateSchedule, whereKey, withLastStatus, type ScheduleClock } from './statements.ts'
 
 /** `ScheduleStore`, and the removal of old rows. */
 export interface ScheduleRows extends ScheduleStore {
@@ -130,7 +130,9 @@ function createChanges({ db, isShared, forTenant, ledger }: Database, clock: Sch
         const { changes, media, fires = [] } = change(schedule, row.now)
         const result = changed(schedule, changes)
         await updateSchedule(db, connection, result)
-        if (media) await replaceMedia(db, connection, schedule, media)
+        const isEnded = result.status === 'ended'
+        if (media || isEnded) await removeMedia(db, connection, schedule)
+        if (media && !isEnded) await insertMedia(db, connection, schedule, media)
         for (const fire of fires) await insertFire(db, connection, schedule, fire)
         if (Object.keys(changes).length > 0) await ledger.record(connection, key.tenant, acting, toAct('schedule.changed', result))
         return result
@@ -140,15 +142,6 @@ function createChanges({ db, isShared, forTenant, ledger }: Database, clock: Sch
 
 function toAct(action: 'schedule.created' | 'schedule.changed', { id, version, status }: Schedule): Act {
   return { action, target: `schedule:${id}`, data: { version, status } }
-}
-
-async function replaceMedia(db: Kysely<Tables>, connection: Connection, schedule: ScheduleKey, media: ScheduleAttachments): Promise<void> {
-  const { tenant, id } = schedule
-  await query(
-    connection,
-    db.deleteFrom('schedule_media').where((is) => is.and({ tenant, schedule_id: id })),
-  )
-  await insertMedia(db, connection, schedule, media)
 }
 
 async function insertMedia(db: Kysely<Tables>, connection: Connection, { tenant, owner, id }: ScheduleKey, media: ScheduleAttachments) {

@@ -37,6 +37,14 @@ export async function readMedia(db: Kysely<Tables>, connection: Connection, tena
   return { images: of('images'), files: of('files') }
 }
 
+/** An ended schedule, which fires no more, has no copied bytes. */
+export async function removeMedia(db: Kysely<Tables>, connection: Connection, { tenant, id }: ScheduleKey): Promise<void> {
+  await query(
+    connection,
+    db.deleteFrom('schedule_media').where((is) => is.and({ tenant, schedule_id: id })),
+  )
+}
+
 export async function updateSchedule(db: Kysely<Tables>, connection: Connection, schedule: Schedule): Promise<void> {
   const { tenant: _tenant, owner: _owner, id: _id, ...columns } = toColumns(schedule)
   const update = db.updateTable('schedules').set(columns)
