@@ -93,6 +93,11 @@ browserTest('Schedules: one is paused, resumed, edited unless somebody else did 
   assert.equal(await name.inputValue(), 'Noon report')
   await name.fill('Evening report')
   await dialog.getByRole('textbox', { name: 'At' }).fill('18:30')
+  await dialog.getByText('More settings').click()
+  await dialog.getByLabel(/^Not before/).fill('2027-01-01T09:00')
+  await dialog.getByLabel(/^Not after/).fill('2037-01-01T09:00')
+  await dialog.getByRole('textbox', { name: 'Number of runs' }).fill('100')
+  await dialog.getByRole('textbox', { name: 'How late' }).fill('600')
   await dialog.getByRole('button', { name: 'Save' }).press('Enter')
   await page.getByText('Every day at 18:30 (Asia/Kolkata)').waitFor()
   const { body: changed } = await service.client.request('GET', path)
@@ -100,6 +105,8 @@ browserTest('Schedules: one is paused, resumed, edited unless somebody else did 
     [changed.name, changed.cron, changed.timezone, changed.request],
     ['Evening report', '30 18 * * *', 'Asia/Kolkata', request],
   )
+  const { starts_at: startsAt, ends_at: endsAt } = changed
+  assert.deepEqual([Date.parse(endsAt) - Date.parse(startsAt), changed.max_fires, changed.catch_up.window], [3653 * 86_400_000, 100, 600])
 
   await page.getByRole('button', { name: 'Delete' }).press('Enter')
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).press('Enter')

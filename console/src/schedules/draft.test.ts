@@ -54,7 +54,10 @@ test('a patch has the changed fields alone, so that what the form does not show 
       callback_url: null,
     },
   })
-  assert.deepEqual(toPatch(schedule, { ...draft, catchUp: 'skip', session: 'new' }), { session: 'new', catch_up: { policy: 'skip' } })
+  assert.deepEqual(toPatch(schedule, { ...draft, catchUp: 'skip', session: 'new' }), {
+    session: 'new',
+    catch_up: { policy: 'skip', window: 600 },
+  })
 })
 
 test('a single time is written on the clocks of the browser, and sent in UTC', () => {
@@ -62,4 +65,19 @@ test('a single time is written on the clocks of the browser, and sent in UTC', (
   const draft = toDraft({ ...rest, at: '2027-03-01T09:30:00Z' })
   assert.equal(new Date(draft.once).toISOString(), '2027-03-01T09:30:00.000Z')
   assert.deepEqual(toPatch(schedule, { ...draft, name: 'Report' }), { cron: null, timezone: null, at: '2027-03-01T09:30:00.000Z' })
+})
+
+test('bounds are sent in UTC, and removed with an empty field or a single time', () => {
+  const bounded = { ...schedule, starts_at: '2027-01-01T00:00:30Z', ends_at: '2027-12-31T00:00:00Z', max_fires: 12 }
+  const draft = toDraft(bounded)
+  assert.equal(new Date(draft.endsAt).toISOString(), '2027-12-31T00:00:00.000Z')
+  assert.deepEqual(toPatch(bounded, { ...draft, name: 'Year' }), { name: 'Year' })
+  assert.deepEqual(toPatch(bounded, { ...draft, startsAt: '', maxFires: '' }), { starts_at: null, max_fires: null })
+  assert.deepEqual(toPatch(schedule, { ...toDraft(schedule), endsAt: draft.endsAt, maxFires: 3 }), {
+    ends_at: '2027-12-31T00:00:00.000Z',
+    max_fires: 3,
+  })
+  const once = toPatch(bounded, { ...draft, kind: 'once', once: draft.endsAt })
+  assert.deepEqual([once.starts_at, once.ends_at, once.max_fires], [null, null, null])
+  assert.deepEqual(toPatch(schedule, { ...toDraft(schedule), catchUpWindow: 60 }), { catch_up: { policy: 'all', window: 60 } })
 })

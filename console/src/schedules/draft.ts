@@ -11,6 +11,12 @@ export interface Draft extends Repetition {
   session: 'new' | 'same' | 'other'
   overlap: NonNullable<NewSchedule['overlap']>
   catchUp: Schedule['catch_up']['policy']
+  catchUpWindow: number
+  /** First and last time, as `once`; empty without a bound. */
+  startsAt: string
+  endsAt: string
+  /** Empty without a limit. */
+  maxFires: number | ''
   callbackUrl: string
   jitter: number
   pauseAfterFailures: number
@@ -27,6 +33,10 @@ export const newDraft: Draft = {
   session: 'new',
   overlap: 'skip',
   catchUp: 'latest',
+  catchUpWindow: 3600,
+  startsAt: '',
+  endsAt: '',
+  maxFires: '',
   callbackUrl: '',
   jitter: 0,
   pauseAfterFailures: 5,
@@ -45,24 +55,30 @@ export function questionOf(schedule: Schedule): string {
 }
 
 export function toDraft(schedule: Schedule): Draft {
-  const { name, cron, timezone, at, session, overlap, catch_up: catchUp, jitter, pause_after_failures: pauseAfterFailures } = schedule
+  const { name, cron, timezone, session, overlap, catch_up: catchUp, jitter, pause_after_failures: pauseAfterFailures } = schedule
   const callbackUrl = schedule.request['callback_url']
   return {
     ...(cron === undefined ? { ...noRepetition, kind: 'once' as const } : toRepetition(cron)),
     question: questionOf(schedule),
     name,
     timezone: timezone ?? browserZone,
-    once: at === undefined ? '' : toLocal(new Date(at)),
+    once: toLocal(schedule.at),
     session: typeof session === 'string' ? session : 'other',
     overlap,
     catchUp: catchUp.policy,
+    catchUpWindow: catchUp.window,
+    startsAt: toLocal(schedule.starts_at),
+    endsAt: toLocal(schedule.ends_at),
+    maxFires: schedule.max_fires ?? '',
     callbackUrl: typeof callbackUrl === 'string' ? callbackUrl : '',
     jitter,
     pauseAfterFailures,
   }
 }
 
-function toLocal(time: Date): string {
+function toLocal(at: string | undefined): string {
+  if (at === undefined) return ''
+  const time = new Date(at)
   const two = (part: number) => String(part).padStart(2, '0')
   const date = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-')
   return `${date}T${two(time.getHours())}:${two(time.getMinutes())}`
@@ -79,16 +95,28 @@ function timesOf(draft: Draft): Pick<NewSchedule, 'cron' | 'timezone' | 'at'> {
   return draft.kind === 'once' ? { at: new Date(draft.once).toISOString() } : { cron: toCron(draft), timezone: draft.timezone }
 }
 
-function settingsOf({ name, session, overlap, catchUp, jitter, pauseAfterFailures }: Draft) {
+function settingsOf(draft: Draft) {
+  const { name, session, overlap, catchUp, catchUpWindow, jitter, pauseAfterFailures } = draft
   const sessionField = session === 'other' ? {} : { session }
   return {
+    ...boundsOf(draft),
     name: name.trim() || null,
     ...sessionField,
     overlap,
-    catch_up: { policy: catchUp },
+    catch_up: { policy: catchUp, window: catchUpWindow },
     jitter,
     pause_after_failures: pauseAfterFailures,
   }
+}
+
+/** A single time has no bounds. */
+function boundsOf({ kind, startsAt, endsAt, maxFires }: Draft) {
+  if (kind === 'once') return { starts_at: null, ends_at: null, max_fires: null }
+  return { starts_at: toTime(startsAt), ends_at: toTime(endsAt), max_fires: maxFires === '' ? null : maxFires }
+}
+
+function toTime(local: string): string | null {
+  return local === '' ? null : new Date(local).toISOString()
 }
 
 function requestOf({ question, callbackUrl }: Draft, earlier: readonly Message[] = []) {

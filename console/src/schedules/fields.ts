@@ -5,6 +5,10 @@ import { messageOf } from '../api/errors.ts'
 const labels: Readonly<Record<string, string>> = {
   at: 'Time',
   cron: 'Pattern',
+  starts_at: 'Not before',
+  ends_at: 'Not after',
+  max_fires: 'Number of runs',
+  catch_up: 'How late',
   timezone: 'Time zone',
   name: 'Name',
   callback_url: 'Webhook',

@@ -160,6 +160,16 @@ function RareFields({ draft, set }: PartProps) {
         allowDeselect={false}
       />
       <NumberInput
+        label="How late"
+        description="Seconds after which a missed time runs no more"
+        min={60}
+        max={604_800}
+        allowDecimal={false}
+        value={draft.catchUpWindow}
+        onChange={(value) => set({ catchUpWindow: Number(value) || 0 })}
+      />
+      {draft.kind !== 'once' && <BoundFields draft={draft} set={set} />}
+      <NumberInput
         label="Random delay"
         description="Seconds at most, so that not all runs start at once"
         min={0}
@@ -187,5 +197,34 @@ function RareFields({ draft, set }: PartProps) {
         onChange={(event) => set({ callbackUrl: event.currentTarget.value })}
       />
     </div>
+  )
+}
+
+/** When a repeated schedule begins and ends. */
+function BoundFields({ draft, set }: PartProps) {
+  return (
+    <>
+      <TextInput
+        type="datetime-local"
+        label={`Not before (${browserZone})`}
+        value={draft.startsAt}
+        onChange={(event) => set({ startsAt: event.currentTarget.value })}
+      />
+      <TextInput
+        type="datetime-local"
+        label={`Not after (${browserZone})`}
+        value={draft.endsAt}
+        onChange={(event) => set({ endsAt: event.currentTarget.value })}
+      />
+      <NumberInput
+        label="Number of runs"
+        description="Runs after which the schedule ends; empty: no limit"
+        min={1}
+        max={1_000_000}
+        allowDecimal={false}
+        value={draft.maxFires}
+        onChange={(value) => set({ maxFires: Number(value) || '' })}
+      />
+    </>
   )
 }
