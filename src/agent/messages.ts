@@ -24,7 +24,7 @@ export interface Taint {
 }
 
 export interface TaintSource {
-  /** The tool; `summary`, `memory` or `upload` for text that no call has brought. */
+  /** The tool; `summary`, `memory`, `upload` or `model` for text that no call has brought. */
   tool: string
   /** Absent where no call has brought the text. */
   callId?: string
@@ -111,7 +111,7 @@ export interface AssistantMessage {
   sources?: ModelSource[]
   /** Files that the model made with this message. */
   artifacts?: Artifact[]
-  /** Taint from calls of the provider during this reply. */
+  /** Taint from calls of the provider during this reply, and from the sources of the reply. */
   taint?: Taint
 }
 

@@ -6,7 +6,7 @@ import { isQuestion } from './inbox.ts'
 import type { AssistantMessage, Message, Taint, ToolCall } from './messages.ts'
 import { isDemand, type ModelOptions, type ModelReply, type ModelRequest, type ToolChoice, type ToolOffer } from './model.ts'
 import { scopeOf, type Loop, type LoopOptions } from './options.ts'
-import { brokenOff, keepFiles, toSources, withoutOutput } from './provider-steps.ts'
+import { brokenOff, keepFiles, taintOfReply, toSources, withoutOutput } from './provider-steps.ts'
 import { Relay, withText } from './relay.ts'
 import { schemaInstructions } from './structured-answer.ts'
 import { joinTaints, marksOf, taintOfCall } from './taint.ts'
@@ -57,7 +57,7 @@ export async function callModel(
   const { text, reasoning, vendor, toolCalls: requested } = faults === '' ? reply : withText(reply, reply.text + faults)
   // Tool calls are taken only when tools were offered. Data of the provider holds the other calls too, and is dropped with them.
   const mayCall = request.tools.length > 0
-  const taint = options.containment && relay.steps?.taint
+  const taint = options.containment && taintOfReply(relay.steps, reply.sources)
   const sources = reply.sources && toSources({ text, sources: reply.sources })
   const message: AssistantMessage = {
     role: 'assistant',
@@ -74,7 +74,7 @@ export async function callModel(
   return { message, usage: reply.usage, finish: reply.finish }
 }
 
-/** The calls of a reply, each with its decider. `taint`: from calls of the provider during the reply. */
+/** The calls of a reply, each with its decider. `taint`: of the reply itself. */
 function toCalls(requested: ModelReply['toolCalls'], options: LoopOptions, taint: Taint | undefined): ToolCall[] {
   const { tools, modelOptions, newId } = options
   const toolsByName = nameTools(tools())

@@ -44,7 +44,8 @@ export class ProviderSteps {
     if (this.open.has(id) || this.count >= maxProviderSteps) return undefined
     this.count++
     const tool = this.toolOf(name)
-    const { now, newId, subAgent } = this.options
+    const { now, newId, subAgent, containment } = this.options
+    const { trust, private: isPrivate, outbound } = marksOf(tool ?? {})
     const step: StepStart = {
       id: newId(),
       type: 'tool_call',
@@ -53,6 +54,7 @@ export class ProviderSteps {
       startedAt: now(),
       ...(subAgent === undefined ? {} : { subAgent }),
       ...(tool?.effect === 'write' ? { effect: tool.effect } : {}),
+      ...(containment && { containment: { trust, private: isPrivate, outbound } }),
       isOfProvider: true,
     }
     this.open.set(id, step)
@@ -86,6 +88,14 @@ export class ProviderSteps {
   private toolOf(name: string): Tool | undefined {
     return findTool(nameTools(this.options.tools()), name)
   }
+}
+
+/** The taint of a reply. A provider may name the sources of a text without a call. */
+export function taintOfReply(steps: ProviderSteps | undefined, sources: readonly ModelSource[] = []): Taint | undefined {
+  const source = sources.find(({ url }) => url !== undefined)
+  if (steps?.taint || !source) return steps?.taint
+  const host = URL.parse(source.url ?? '')?.host
+  return { sources: [{ tool: 'model', ...(host && { host }) }], isPrivate: false }
 }
 
 export const brokenOff = "The model's answer broke off."

@@ -19,8 +19,8 @@ import { FenceLost, type EndedRun, type NewMessage, type NextRun } from '../run-
 import { hintNames } from '../window/filters.ts'
 import { nextWindowStart, toSizedMessage } from '../window/window.ts'
 import type { AssistantMessage, Message, Artifact, Taint } from '../../agent/messages.ts'
-import { joinTaints, taintOfDescriptions, taintOfMessages } from '../../agent/taint.ts'
-import { nameTools } from '../../agent/tool-names.ts'
+import { joinTaints, marksOf, taintOfCall, taintOfDescriptions, taintOfMessages } from '../../agent/taint.ts'
+import { findTool, nameTools } from '../../agent/tool-names.ts'
 import { addUsage, type ModelUsage } from '../../agent/model.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { costOf } from '../../configuration/model-schema.ts'
@@ -174,9 +174,13 @@ function toAiMessage(run: LiveRun, progress: Progress, { events, end, model, end
 }
 
 /** Taint of everything shown to the model: an answer may repeat any part. */
-function taintOfRun({ agent }: LiveRun, { containment, messages }: Progress): Taint | undefined {
+function taintOfRun({ agent }: LiveRun, { containment, messages, steps }: Progress): Taint | undefined {
   const tools = agent.tools.list().flatMap(({ tool }) => tool ?? [])
-  return containment && joinTaints(containment.inherited, taintOfMessages(messages, nameTools(tools)), taintOfDescriptions(tools))
+  const toolsByName = nameTools(tools)
+  // A reply that was cut off is no message, but its text is in the answer.
+  const ofProvider = steps.filter(({ isOfProvider }) => isOfProvider)
+  const ofSteps = ofProvider.map(({ id, tool }) => taintOfCall(tool, marksOf(findTool(toolsByName, tool) ?? {}), id))
+  return containment && joinTaints(containment.inherited, taintOfMessages(messages, toolsByName), taintOfDescriptions(tools), ...ofSteps)
 }
 
 /** What the session keeps when a message of a person reaches the run: the answer since the message before, if there is any, and the message. */
