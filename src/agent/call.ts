@@ -132,12 +132,17 @@ export function stepOf(prepared: PreparedCall, { now, subAgent, containment }: C
   }
 }
 
-function toStepContainment({ call, tool, sink }: PreparedCall): StepContainment {
+function toStepContainment({ call, tool, sink, fault, decision }: PreparedCall): StepContainment {
   const { trust, private: isPrivate, outbound } = marksOf(tool ?? {})
   const held = call.held ?? toHold(sink)
   const sources = sink?.sources ?? call.held?.sources
   const taintedBy = sources?.flatMap(({ callId }) => (callId === undefined ? [] : [callId]))
-  return { trust, private: isPrivate, outbound, ...(taintedBy && { taintedBy }), ...(held && { decision: held.verdict }) }
+  const decided = decision?.decision === 'reject' ? 'rejected' : decision && fault === undefined ? 'approved' : undefined
+  return {
+    ...{ trust, private: isPrivate, outbound },
+    ...(taintedBy && { taintedBy }),
+    ...(held && { decision: held.verdict, ...(decided && { decided }) }),
+  }
 }
 
 /** Runs a call; a call that cannot run, and one whose client has answered, ends at once. Faults of the tool are results. */

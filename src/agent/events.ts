@@ -123,6 +123,8 @@ export interface StepContainment {
   taintedBy?: string[]
   /** The verdict of containment. */
   decision?: 'approve' | 'refuse'
+  /** The decision of a person on a held call. */
+  decided?: 'approved' | 'rejected'
 }
 
 export interface Step extends StepStart {

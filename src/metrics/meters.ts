@@ -4,6 +4,7 @@ import { ownToolNames } from '../agent/tool-names.ts'
 import type { ModelUsage } from '../agent/model.ts'
 import type { LiveRun } from '../runs/ownership/live-run.ts'
 import { statusOfEnd } from '../runs/log/outcome.ts'
+import type { LoggedEvent } from '../runs/run.ts'
 import type { RunObserver } from '../runs/run-observer.ts'
 
 /** Records runs, model calls and tool calls when they end; nothing is recorded per token. */
@@ -56,7 +57,7 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
 
   const held = new Counter({
     name: 'agent_core_containment_total',
-    help: 'Calls that containment held: those that were asked for (approve), and those that were refused (refuse).',
+    help: 'Calls that containment held: refuse (refused at once), approve (began to wait for a person), approved (executed after the decision), rejected, cancelled (the run was cancelled, or the time for the decision was over). Equal calls of a run wait as one, and each is counted when it ends.',
     labelNames: ['decision'],
     registers,
   })
@@ -88,8 +89,16 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
   }
 
   function countCall(run: LiveRun, { tool, type, status, durationMs, containment }: Step): void {
-    if (containment?.decision) held.inc({ decision: containment.decision })
+    const decision = containment?.decided ?? containment?.decision
+    // A call that waits is counted when its run is interrupted.
+    if (decision && decision !== 'approve') held.inc({ decision })
     observeCall(type === 'sub_agent_call' ? 'sub_agent' : labelOf(run, tool), status, durationMs / 1000)
+  }
+
+  /** Counts the calls for which a run waits, or has waited until its end. */
+  function countHeld(decision: 'approve' | 'cancelled', event: LoggedEvent | undefined): void {
+    const calls = event?.type === 'interrupt' ? event.calls.filter(({ sources }) => sources) : []
+    if (calls.length > 0) held.inc({ decision }, calls.length)
   }
 
   const observer: RunObserver = {
@@ -114,7 +123,9 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
       const isFirst = run.ranMs === 0
       if (isFirst && firstTextAt !== undefined) firstTokens.observe({ operation }, (firstTextAt - startedAt) / 1000)
       const end = log.events.at(-1)
+      if (end?.type === 'interrupt') countHeld('approve', end)
       if (end?.type !== 'end') return
+      if (end.reason === 'cancelled') countHeld('cancelled', log.events.at(-2))
       runs.observe({ operation, status: statusOfEnd(end.reason) }, run.elapsedMs(now()) / 1000)
       const sums = run.times.readAll()
       for (const { phase, meter } of phaseMeters) meter.observe(sums[phase] / 1000)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { call, providerCall, say, ScriptedModel, texts } from '../../src/agent/scripted-model.ts'
 import type { Model } from '../../src/agent/model.ts'
 import type { ModelServerRequest } from '../fixtures/model-server.ts'
-import { callsIn, decide } from '../fixtures/approvals.ts'
+import { callsIn, cancel, decide } from '../fixtures/approvals.ts'
 import { until } from '../fixtures/async-client.ts'
 import { ownMarks, startContained, startSite } from '../fixtures/contained.ts'
 import { obey, order } from '../fixtures/obedient-model.ts'
@@ -198,4 +198,39 @@ test('Containment: a reply that was cut off behind a search of the provider hold
   assert.equal(waiting.status, 202, waiting.text)
   assert.equal(waiting.body.approval_required.calls[0].sources[0].tool, 'web_search')
   assert.deepEqual(refunds, [])
+})
+
+test('Containment: held calls are counted where they begin to wait, and by their end', async (t) => {
+  const read = (more = refund) => `Read ${order('mail__read')} ${more}`
+  const config = { approvals: { expire_after: 1 } }
+  const quiet = () => fakeTool('mail__read', async () => 'Nothing.', { marks: strangers })
+  const { client, as } = await startContained(t, policy, { tools: [quiet()], config })
+  const metrics = await as({ roles: ['admin'] })
+  const counts = async () => {
+    const { text } = await metrics.request('GET', '/metrics')
+    return Object.fromEntries(
+      [...text.matchAll(/agent_core_containment_total\{decision="(\w+)"\} (\d+)/g)].map(([, name, count]) => [name, Number(count)]),
+    )
+  }
+  const wait = async (id: string, question = read()) => callsIn(await client.chat(question, ids(id, id)))
+  for (const [id, decision] of [
+    ['a', 'approve'],
+    ['b', 'reject'],
+  ] as const) {
+    const [call] = await wait(id, read(`${refund} ${refund}`))
+    await decide(client, id, call!, { decision })
+    assert.equal((await client.chat(read(`${refund} ${refund}`), ids(id, id))).status, 200)
+  }
+  assert.deepEqual(await counts(), { approve: 2, approved: 2, rejected: 2 })
+  await wait('c')
+  assert.equal((await cancel(client, 'c')).status, 200)
+  await wait('d')
+  await until(
+    () => client.run('d'),
+    ({ body }) => body.status === 'cancelled',
+  )
+  assert.deepEqual(await counts(), { approve: 4, approved: 2, rejected: 2, cancelled: 2 })
+  const strict = await startContained(t, { after_untrusted: 'refuse' }, { tools: [quiet()] })
+  await strict.client.chat(read())
+  assert.match((await (await strict.as({ roles: ['admin'] })).request('GET', '/metrics')).text, /containment_total\{decision="refuse"\} 1/)
 })
