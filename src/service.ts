@@ -91,12 +91,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const configured = { settings, environment, tools, database, shared, mayMakeSample, now, newId, log }
   const { agents, configuration, follow } = await openAgents(stack, configured)
   const agent = agents.current
-  database.ledger.follow({
-    isEnabled: () => agent().config.audit.enabled,
-    version: () => agent().version,
-    newId,
-    wake: storage.sealer.wake,
-  })
+  database.ledger.follow({ isEnabled: () => agent().config.audit.enabled, version: () => agent().version })
   const access = await openAccess(stack, { agent, database, settings, secrets, bus, changes, now, log })
   const { verifier, keyUse, signing, principalNow, adminKeyFile } = access
   storage.sealer.start(signing)
@@ -196,6 +191,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     verifier,
     keyUse: { record: keyUse.record, seen: scheduling.seen },
     consoleSessions: signIn.services.consoleSessions,
+    denials: access.denials,
     limits: limits.requests,
     meter: metrics.requests,
     services,

@@ -44,6 +44,7 @@ export async function readDocument(): Promise<OpenApiDocument> {
     verifier: createStub(),
     keyUse: createStub(),
     consoleSessions: createStub(),
+    denials: createStub(),
     limits: createStub(),
     meter: createStub(),
     services: createStub(),

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import type { Logger } from 'pino'
 import { createCallerIds, createRequestLimits, type RequestLimits } from '../access/rate-limits.ts'
+import { createDenials } from '../access/denials.ts'
 import { ensureAdminKey } from '../access/keys/admin-key.ts'
 import { createAccessKeys } from '../access/keys/access-keys.ts'
 import { createKeyUse, createRevocations } from '../access/keys/issued-keys.ts'
@@ -14,6 +15,7 @@ import type { CurrentAgent } from '../configuration/agent.ts'
 import type { Bus } from '../replicas/bus.ts'
 import type { AdmissionDependencies } from '../runs/intake/admission.ts'
 import type { Settings } from '../settings/settings.ts'
+import { createDenialRecord } from '../store/audit/denials.ts'
 import { createAccessKeyStore } from '../store/secrets/access-keys.ts'
 import type { Changes } from '../store/configuration/changes.ts'
 import type { Database } from '../store/database.ts'
@@ -66,12 +68,15 @@ export async function openAccess(stack: AsyncDisposableStack, options: AccessOpt
   signing.onChange(ensureInBackground)
   const keyUse = stack.adopt(createKeyUse({ store, now, onError: onError('last use of keys') }), (use) => use.close())
   const keys = createAccessKeys({ store, signing, adminTenant: tenant, maxDays, customRoles, flushUse: keyUse.flush, announceRevoked, now })
+  const record = createDenialRecord(database)
+  const denials = createDenials({ record, adminTenant: tenant, now, onError: onError('refusals for the ledger') })
+  stack.adopt(denials, (counted) => counted.close())
   const toLivePrincipal = createLivePrincipals(keyRules)
   async function principalNow(identity: Identity): Promise<Principal | undefined> {
     await revocations.freshen()
     return toLivePrincipal(identity)()
   }
-  return { signing, verifier, keyRules, keys, keyUse, principalNow, adminKeyFile: file.label }
+  return { signing, verifier, keyRules, keys, keyUse, denials, principalNow, adminKeyFile: file.label }
 }
 
 interface LimitOptions {

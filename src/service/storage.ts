@@ -32,6 +32,7 @@ export async function openStorage(stack: AsyncDisposableStack, { settings, versi
   const holder = stack.adopt(await keepHolder(database, { id, bus, log, process: self }), (lease) => lease.release())
   const jobs = stack.adopt(createJobs(database, { now, log, bus }), (workers) => workers.drain(0))
   const sealer = openSealer(stack, database, { jobs, settings, now, log })
+  database.ledger.follow({ newId, wake: sealer.wake })
   const runStore = createRunStore(database, { box: secrets.box, wake: () => jobs.wake('notification') })
   const changes = database.isShared ? stack.adopt(watchChanges(database), (watching) => watching.close()) : undefined
   return {

@@ -60,8 +60,8 @@ export interface UnitOptions<T> {
 export interface Ledger {
   /** Stores an event for each act. Nothing is recorded where nobody acts, or the ledger is off. */
   record(connection: Connection, tenant: string, acting: Acting | undefined, acts: Act | readonly Act[]): Promise<void>
-  /** From now on `rules` decide. Before, acts are recorded without a version. */
-  follow(rules: LedgerRules): void
+  /** From now on `rules` decide. Without rules, acts are recorded without a version. */
+  follow(rules: Partial<LedgerRules>): void
 }
 
 /** Access that only a Postgres server offers. */

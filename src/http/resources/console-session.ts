@@ -135,7 +135,10 @@ function signInRoute(app: App, options: ConsoleSessionOptions): void {
       },
     },
     async (request, reply) => {
-      const { value, principal } = await open(request.body, cookieOf(request), options)
+      const { value, principal } = await open(request.body, cookieOf(request), options).catch((error: unknown) => {
+        if (error instanceof ServiceError && error.code === 'unauthorized') app.denials.countSignIn()
+        throw error
+      })
       setCookie(request, reply, value, principal.expiresAt - options.now())
       const { tenant, sub, keyId } = principal
       request.log.info({ tenant, sub, keyId }, 'A session of the console began')

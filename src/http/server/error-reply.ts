@@ -1,5 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
+import type { Denials } from '../../access/denials.ts'
+import { PermissionError } from '../../access/permissions.ts'
 import { isOfBudget, retryAfterOf, ServiceError, toErrorBody, type ErrorBody, type ErrorCode } from '../../errors.ts'
 import { keepOutOfCaches } from './origin.ts'
 import { toFaults } from './validation.ts'
@@ -16,6 +18,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** The shapes that routes declare. */
     errorShapes: ReadonlySet<ErrorShape>
+    /** Counts refused requests. */
+    denials: Pick<Denials, 'count' | 'countSignIn'>
   }
 }
 
@@ -43,7 +47,8 @@ const fastifyRefusals: Record<string, [ErrorCode, string]> = {
 }
 
 /** Registers the only code that turns a failure into a response. */
-export function replyWithErrors(app: FastifyInstance): void {
+export function replyWithErrors(app: FastifyInstance, denials: FastifyInstance['denials']): void {
+  app.decorate('denials', denials)
   const shapes = new Set<ErrorShape>()
   app.decorate('errorShapes', shapes)
   app.addHook('onRoute', ({ config }) => {
@@ -57,6 +62,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   const error = toServiceError(thrown)
   if (!(error instanceof ServiceError)) request.log.error({ err: error }, 'unexpected failure')
   const code = error instanceof ServiceError ? error.code : 'internal'
+  countDenial(request, error)
   setConnectionHeader(request, reply, code)
   if (error instanceof ServiceError && error.retryAfter !== undefined) void reply.header('retry-after', String(error.retryAfter))
   if (code === 'budget_exceeded') void reply.header('x-should-retry', 'false')
@@ -71,6 +77,17 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   if (sent) return sent
   const asDetail = code === 'validation' && request.routeOptions.config?.validationShape !== 'error'
   return reply.code(body.status_code).send(asDetail && error instanceof ServiceError ? { detail: error.faults } : body)
+}
+
+/** Errors that were counted: a door may map an error, and send the error. */
+const counted = new WeakSet<ServiceError>()
+
+/** Counts an error that refuses a caller for lack of rights, once. */
+export function countDenial({ principal, method, routeOptions, server }: FastifyRequest, error: unknown): void {
+  if (!principal || !(error instanceof ServiceError) || error.code !== 'forbidden' || counted.has(error)) return
+  counted.add(error)
+  const route = `${method} ${routeOptions.url ?? ''}`
+  server.denials.count(principal, { route, ...(error instanceof PermissionError && { access: error.access }) })
 }
 
 /** RFC 9110, 15.5.2: a 401 names the authentication scheme. */

@@ -17,7 +17,7 @@ async function listen(t: TestContext, options: Partial<BodyOptions>) {
     app.server.closeAllConnections()
     return app.close()
   })
-  replyWithErrors(app)
+  replyWithErrors(app, { count: () => undefined, countSignIn: () => undefined })
   app.decorateRequest('principal', undefined)
   app.addHook('onRequest', async (request) => {
     request.principal = { tenant: 't', owner: request.headers['x-caller'] } as unknown as Principal

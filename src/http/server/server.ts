@@ -3,6 +3,7 @@ import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } 
 import type { Logger } from 'pino'
 import { authenticate, requireDeclaredAccess, type CallerUse } from './authenticate.ts'
 import type { ConsoleSessions } from '../../access/console/console-sessions.ts'
+import type { Denials } from '../../access/denials.ts'
 import type { RequestLimits } from '../../access/rate-limits.ts'
 import type { Verifier } from '../../access/verify.ts'
 import { createDrain, drainBody, refuseBroken, type DrainLimits } from './connection.ts'
@@ -24,6 +25,8 @@ export interface ServerOptions {
   limits: RequestLimits
   keyUse: CallerUse
   consoleSessions: Pick<ConsoleSessions, 'find' | 'findCached'>
+  /** Counts refused requests. */
+  denials: Pick<Denials, 'count' | 'countSignIn'>
   /** Records a finished request: method, route pattern, status, duration in seconds. */
   meter(method: string, route: string, status: number, seconds: number): void
   /** Largest request body in bytes; routes may have lower limits. */
@@ -43,6 +46,7 @@ export function createServer({
   limits,
   keyUse,
   consoleSessions,
+  denials,
   meter,
   bodyLimit,
   publicUrl,
@@ -90,7 +94,7 @@ export function createServer({
     })
   })
   validateWith(app)
-  replyWithErrors(app)
+  replyWithErrors(app, denials)
   requireDeclaredAccess(app)
   app.addHook('onRequest', (request, reply, done) => {
     // Browsers run no answer as a script whose type is another.

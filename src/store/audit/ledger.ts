@@ -18,6 +18,6 @@ export function createLedger(db: Kysely<Tables>): Ledger {
       const events = recorded.map((act) => toEvent(acting, act, { ...facts, id: rules.newId() }))
       await insert(connection, tenant, events)
     },
-    follow: (followed) => void (rules = followed),
+    follow: (followed) => void (rules = { ...rules, ...followed }),
   }
 }

@@ -9,6 +9,7 @@ import {
 } from '@a2a-js/sdk/errors'
 import type { A2ARequestHandler } from '@a2a-js/sdk/server'
 import { ServiceError, toErrorBody, type ErrorCode } from '../../../errors.ts'
+import { countDenial } from '../../server/error-reply.ts'
 import { type Caller, refusedCode } from '../protocols.ts'
 import { toGoogleStatus, type GoogleStatus } from './google-status.ts'
 
@@ -62,6 +63,7 @@ export function withErrorMapping(handler: A2ARequestHandler, { request }: Pick<C
   const fail = (error: unknown): never => {
     const mapped = toA2aError(error)
     thrown = error
+    countDenial(request, error)
     if (!(error instanceof ServiceError) && mapped !== error) request.log.error({ err: error }, 'unexpected failure')
     throw mapped
   }
