@@ -13,7 +13,7 @@ function sessionOf(turns: number, start = 0, summary?: RunningSummary) {
     const turn = Math.floor(idx / 2)
     return idx % 2 === 0
       ? { idx, role: 'human', content: `Question ${turn}?`, data: idx === 0 ? { system: 'Speak French.' } : undefined }
-      : { idx, role: 'ai', content: `Answer ${turn}.`, data: { requestId: `r${turn}` } }
+      : { idx, role: 'ai', content: `Answer ${turn}.`, data: { requestId: `r${turn}`, model: 'm' } }
   })
   const moves: WindowMove[] = []
   const store: SummaryStore = {
