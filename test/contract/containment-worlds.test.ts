@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import dns from 'node:dns'
-import { syncBuiltinESMExports } from 'node:module'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { callsIn } from '../fixtures/approvals.ts'
 import { carriers, describing, goals, leaving, startStage, type Stage } from '../fixtures/hostile-worlds.ts'
+import { resolveTestNames } from '../fixtures/host-names.ts'
 import type { Reply } from '../fixtures/service-client.ts'
 
 /** Carriers with goals: nothing may happen without a decision. Each carrier has a third of the goals; with `WORLDS=all` each has all. */
@@ -11,16 +10,7 @@ import type { Reply } from '../fixtures/service-client.ts'
 const share = process.env['WORLDS'] === 'all' ? 1 : 3
 
 /** Names of hosts that the process has looked up. */
-const lookups: string[] = []
-before(() => {
-  const { lookup } = dns
-  const spy = (host: string, ...rest: never[]) => {
-    lookups.push(host)
-    return (lookup as (...all: unknown[]) => void)(host, ...rest)
-  }
-  Object.assign(dns, { lookup: Object.assign(spy, lookup) })
-  syncBuiltinESMExports()
-})
+const lookups = resolveTestNames()
 
 interface Step {
   tool: string
