@@ -206,7 +206,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     await executions.endLost(holder.id, graceMs, now())
     await runs.adopt(graceMs)
   })
-  await keepPruned({ ...common, expiring: [signIn.store, files.uploadStore, budgetStore, scheduling.store] })
+  await keepPruned({ ...common, signing, expiring: [signIn.store, files.uploadStore, budgetStore, scheduling.store] })
   follow()
 
   const resources = stack.move()

@@ -3,15 +3,15 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { InvalidArgumentError, type Command } from 'commander'
-import { toSigningKeys, type SigningKeys } from '../access/keys/signing-keys.ts'
+import type { SigningKeys } from '../access/keys/signing-keys.ts'
 import { toEvent } from '../audit/acts.ts'
 import { checkLedger, checkLines } from '../audit/check-ledger.ts'
 import { exportLines } from '../audit/export.ts'
 import { createSealer } from '../audit/seal.ts'
 import { LedgerBroken, type VerifiedChain } from '../audit/verify.ts'
 import { messageWithCause } from '../errors.ts'
+import { loadSigningKeys } from '../service/audit.ts'
 import { createNewId } from '../service/new-id.ts'
-import { openSecrets } from '../service/secrets.ts'
 import { createLedgerSource } from '../store/audit/read.ts'
 import { createRecord } from '../store/audit/record.ts'
 import { createSealStore } from '../store/audit/seal.ts'
@@ -148,10 +148,8 @@ async function withLedger<T>(terminal: Terminal, use: (database: Database, signi
   const settings = readSettings(terminal)
   let isOpen = false
   const opened = withDatabase(settings, async (database) => {
-    const { signingKeys } = await openSecrets(database, settings, Date.now)
-    const text = await signingKeys.load()
-    if (text === undefined) throw new Error(`${signingKeys.label} does not exist: no service was started here yet.`)
-    const signing = await toSigningKeys(text, signingKeys.label, Date.now)
+    const signing = await loadSigningKeys(database, settings)
+    if (!signing) throw new Error('There is no signing key: no service was started here yet.')
     isOpen = true
     return use(database, signing)
   })

@@ -5,6 +5,7 @@ import { hold } from './running-service.ts'
 import { readSettings } from './prepare.ts'
 import { CommandFailure, type CommandContext, formatTable, print, type Terminal } from './terminal.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { loadSigningKeys } from '../service/audit.ts'
 import type { Settings } from '../settings/settings.ts'
 import { findExpired, prune, type ExpiredItems } from '../runs/retention.ts'
 import { createRetentionStore } from '../store/sessions/retention.ts'
@@ -45,14 +46,16 @@ export function addDb(program: Command, { terminal }: CommandContext): void {
 const restFactor = 1
 
 /** Removes data older than the retention of the configuration, or only counts the data. Returns lines to print. */
-async function pruneNow(settings: Settings, { stopping }: Terminal, isDry: boolean): Promise<string[]> {
+async function pruneNow(settings: Settings, { stopping, stderr }: Terminal, isDry: boolean): Promise<string[]> {
   const used = await loadUsedConfiguration(settings).catch((error: unknown) => {
     throw toFailure(1, settings, error)
   })
   const { retention } = used.config
   return withDatabase(settings, async (database) => {
     const old: ExpiredItems[] = []
-    const limits = { store: createRetentionStore(database), retention, now: Date.now }
+    const keys = await loadSigningKeys(database, settings)
+    const onBroken = (tenant: string, fault: string) => void stderr.write(`The audit ledger of ${tenant} is kept: ${fault}.\n`)
+    const limits = { store: createRetentionStore(database, keys && { keys, now: Date.now, onBroken }), retention, now: Date.now }
     if (isDry) for await (const things of findExpired(limits)) old.push(things)
     else {
       const isDone = await prune({ ...limits, sleep, restFactor, signal: stopping, onRemoved: (things) => void old.push(things) })

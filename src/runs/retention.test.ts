@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { findExpired, prune, type ExpiredItems, type RetentionKind, type RetentionStore } from './retention.ts'
 
 const day = 86_400_000
-const forEver = { sessions: 0, runs: 0, memories: 0, deleted_sessions: 0, access_keys: 0, uploads: 0, metrics: 0 }
+const forEver = { sessions: 0, runs: 0, memories: 0, deleted_sessions: 0, access_keys: 0, uploads: 0, metrics: 0, audit: 0 }
 const now = () => 1000 * day
 
 /** A store in memory: times of items by kind and tenant. */

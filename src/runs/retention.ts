@@ -92,9 +92,9 @@ function createBatches({ sleep, restFactor }: Pick<PruneOptions, 'sleep' | 'rest
 /**
  * Kinds of data with a retention limit, in the order of removal. Age counts from: the last activity of a session, the end of a run, the
  * last mention of a memory, the creation of a tombstone (`deleted_sessions`), the expiry of an access key, the creation of an upload, the
- * hour of a metric.
+ * hour of a metric, the event of the ledger.
  */
-export const retentionKinds = ['sessions', 'runs', 'memories', 'deleted_sessions', 'access_keys', 'uploads', 'metrics'] as const
+export const retentionKinds = ['sessions', 'runs', 'memories', 'deleted_sessions', 'access_keys', 'uploads', 'metrics', 'audit'] as const
 
 export type RetentionKind = (typeof retentionKinds)[number]
 

@@ -1,10 +1,19 @@
 import type { Logger } from 'pino'
+import { toSigningKeys, type SigningKeys } from '../access/keys/signing-keys.ts'
 import { createSealer, type Sealer } from '../audit/seal.ts'
 import { headJob } from '../runs/callbacks/audit-heads.ts'
 import type { Jobs } from '../runs/jobs.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createSealStore } from '../store/audit/seal.ts'
 import type { Database } from '../store/database.ts'
+import { openSecrets } from './secrets.ts'
+
+/** The signing keys of a service, for commands beside the service. Undefined where no service has made any. */
+export async function loadSigningKeys(database: Database, settings: Settings): Promise<SigningKeys | undefined> {
+  const { signingKeys } = await openSecrets(database, settings, Date.now)
+  const text = await signingKeys.load()
+  return text === undefined ? undefined : toSigningKeys(text, signingKeys.label, Date.now)
+}
 
 interface SealerParts {
   jobs: Pick<Jobs, 'wake'>

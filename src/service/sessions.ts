@@ -1,3 +1,4 @@
+import type { LedgerKeys } from '../audit/heads.ts'
 import type { Artifacts } from '../artifacts/artifacts.ts'
 import { nameOf } from '../runs/intake/open.ts'
 import type { Jobs } from '../runs/jobs.ts'
@@ -55,6 +56,8 @@ interface RetentionOptions {
   database: Database
   /** Stores whose rows have an expiry of their own, beside unstored runs. */
   expiring: readonly Expiring[]
+  /** The signing keys of the service: what is removed from the ledger is signed. */
+  signing: LedgerKeys
   jobs: Jobs
   settings: Settings
   now(): number
@@ -77,8 +80,10 @@ const expiredPauseMs = 50
 const restFactor = 4
 
 /** Prunes old data in a single process at a time, through a permanent job. */
-export async function keepPruned({ agent, database, jobs, settings, expiring, now, sleep, log }: RetentionOptions): Promise<void> {
-  const store = createRetentionStore(database)
+export async function keepPruned({ agent, database, jobs, settings, expiring, signing, now, sleep, log }: RetentionOptions): Promise<void> {
+  const onBroken = (tenant: string, fault: string) =>
+    log.error({ tenant, fault }, 'The audit ledger was changed: no events of it are removed')
+  const store = createRetentionStore(database, { keys: signing, now, onBroken })
   const expiringStores = [...expiring, createUnstoredRuns(database)]
   const onRemoved = (things: ExpiredItems) => log.info(things, 'retention')
   let nextPrune = 0

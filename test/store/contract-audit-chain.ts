@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import { signHead } from '../../src/audit/heads.ts'
 import { LedgerBroken } from '../../src/audit/verify.ts'
 import type { Database } from '../../src/store/database.ts'
+import { createRetentionStore } from '../../src/store/sessions/retention.ts'
+import { createExecutionStore } from '../../src/store/runs/executions.ts'
+import { createSessionStore } from '../../src/store/sessions/sessions.ts'
+import { endOf, hour, storeOf } from './fixture.ts'
 import { startLedger, type TestLedger } from '../fixtures/ledger.ts'
 import { storeContract } from './suites.ts'
 
@@ -194,6 +200,92 @@ function registerChainContract(database: () => Database): void {
     assert.match(await faultOf(check()), /^seq 8: the signed cut: the signature is not one of a head$/)
   })
 
+  test('retention removes old events up to a signed head, and the check goes on from there', async () => {
+    const { check, event, keys, lines, record, seal, sign, state, tenant } = await tenEvents(database())
+    const faults: string[] = []
+    const cuts = { keys: keys(), now: () => state.now, onBroken: (_: string, fault: string) => void faults.push(fault) }
+    const store = createRetentionStore(database(), cuts)
+    const remove = (before: number, limit = 100) => store.remove('audit', tenant, before, { limit, now: state.now })
+    const sent = await sign({ seq: 10, hash: (await check())[0]!.hash })
+    const end = state.now + 1
+    state.now += 1000
+    await record([event()])
+    await seal()
+    assert.equal(await remove(end - 1), 0)
+    assert.equal(await store.count('audit', tenant, end, 0), 10)
+    assert.equal(await hasTenant(store.tenants('audit', end), tenant), true)
+    assert.deepEqual([await remove(end, 5), (await check())[0]!.from], [5, 9])
+    assert.deepEqual([await remove(end), await remove(end), await remove(end), await remove(Infinity)], [3, 2, 0, 0])
+    const { count, from, to, before } = (await check([sent]))[0]!
+    assert.deepEqual({ count, from, to, before, faults }, { count: 1, from: 11, to: 11, before: [], faults: [] })
+    assert.deepEqual(
+      (await lines()).map((line) => (JSON.parse(line) as { type: string; seq: number }).type),
+      ['cut', 'event'],
+    )
+    await assert.rejects(
+      database()
+        .forTenant(tenant)
+        .unit((connection) => connection.execute(`delete from audit_events where tenant = '${tenant}'`, [])),
+      /not removed/,
+    )
+  })
+
+  testAsOwner('retention keeps what another program has changed', async () => {
+    const { asOwner, keys, state, tenant } = await tenEvents(database())
+    const faults: string[] = []
+    const store = createRetentionStore(database(), { keys: keys(), now: () => state.now, onBroken: (_, fault) => void faults.push(fault) })
+    await asOwner('update audit_events set at = 0 where tenant = :tenant and seq = 3')
+    assert.equal(await store.remove('audit', tenant, state.now + 1, { limit: 100, now: state.now }), 0)
+    assert.deepEqual(faults, ['seq 3: hash does not match'])
+  })
+
+  testAsOwner('a front that was cut off with the head of an earlier cut, or of another tenant, is found', async () => {
+    const { asOwner, check, keys, state, tenant } = await tenEvents(database())
+    const other = await tenEvents(database())
+    const foreign = { ...(await check())[0]!, jws: '' }
+    const cut = await signHead(
+      { tenant: other.tenant, kind: 'cut', seq: 8, hash: foreign.hash, at: new Date(state.now).toISOString() },
+      keys(),
+    )
+    await asOwner(
+      'delete from audit_events where tenant = :tenant and seq <= 8',
+      'delete from audit_heads where tenant = :tenant',
+      `insert into audit_heads (tenant, seq, kind, hash, at, kid, jws) values (:tenant, 8, 'cut', '${cut.hash}', ${state.now}, '${cut.kid}', '${cut.jws}')`,
+    )
+    assert.match(await faultOf(check()), /^seq 8: the signed cut: the signature is of another head$/)
+    await asOwner(`update audit_heads set kind = 'head' where tenant = '${tenant}'`)
+    assert.match(await faultOf(check()), /^seq 1: missing: a head was signed at seq 8, and the last event before is seq 0$/)
+  })
+
+  test('what deletes a run deletes the salts of its events, also of those that are stored at the same time', async () => {
+    const { newRun, start, store, tenant } = storeOf(database())
+    const { check, event, record, seal } = await startLedger(database(), tenant)
+    const { db } = database()
+    const [ended, kept, aged] = [
+      await start({ sessionId: 'deleted' }),
+      await start({ sessionId: 'kept' }),
+      await start({ sessionId: 'aged' }),
+    ]
+    for (const { run, turn } of [ended, kept, aged])
+      await store.finish(run, 1, endOf(turn, { endedAt: hour + (run === aged.run ? 50 : 100) }))
+    const executed = newRun({ sessionId: 'deleted' })
+    await createExecutionStore(database()).begin(executed)
+    const runs = { ended: ended.run, kept: kept.run, aged: aged.run, executed }
+    await record(Object.entries(runs).map(([target, { owner, requestId }]) => event({ run: { owner, requestId }, target })))
+    await seal()
+    const remove = { jobId: randomUUID(), now: hour + 9 }
+    assert.equal(await createSessionStore(database()).remove({ tenant, owner: 'agent-core ann' }, 'deleted', remove), true)
+    await createRetentionStore(database()).remove('runs', tenant, hour + 60, { limit: 9, now: hour + 9 })
+    await record([event({ run: ended.run, target: 'late' })])
+    await seal()
+    const salted = await db.selectFrom('audit_events').select(['target', 'salt']).where('tenant', '=', tenant).orderBy('seq').execute()
+    assert.deepEqual(
+      salted.flatMap(({ target, salt }) => (salt === null ? [] : [target])),
+      ['kept'],
+    )
+    assert.equal((await check())[0]!.to, 5)
+  })
+
   test('heads of former keys count as long as the ledger lasts', async () => {
     const { check, rotate, state, record, event, seal } = await tenEvents(database())
     for (const endNow of [false, false, true]) {
@@ -212,4 +304,9 @@ function insertCopy(from: number, to: number): string {
   const kept = 'tenant, at, issuer, sub, jti, via, action, target, outcome, owner, request_id, config_version, data, salt'
   return `insert into audit_events (${kept}, id, seq, prev_hash, hash) select ${kept}, 'copy of ${from}', ${to}, hash, hash
     from audit_events where tenant = :tenant and seq = ${from}`
+}
+
+async function hasTenant(tenants: AsyncIterable<string>, wanted: string): Promise<boolean> {
+  for await (const tenant of tenants) if (tenant === wanted) return true
+  return false
 }

@@ -88,12 +88,22 @@ async function removeContents(
     .where(whereToolExecution)
     .where(isInPairs(['session_id', 'owner'], sessions))
     .where('status', '!=', 'gone')
-  await query(connection, executed)
+  const executions = await query(connection, executed)
   await removeRunDetails(db, connection, tenant, rows)
+  await forgetSalts(db, connection, tenant, executions.rows)
   const sources = db.selectFrom('memory_sources').select('session').distinct().where('tenant', '=', tenant).where('session', 'in', keys)
   const learned = new Set((await query(connection, sources)).rows.map(({ session }) => session))
   const byOwner = sessions.filter(({ key }) => learned.has(key)).toSorted((a, b) => (a.owner < b.owner ? -1 : 1))
   for (const { owner, key } of byOwner) await forgetSession(connection, db, { tenant, owner }, key)
+}
+
+/** Removes the salts of what the ledger says about runs: nobody can find out any more which inputs its hashes are of. */
+async function forgetSalts(db: Kysely<Tables>, connection: Connection, tenant: string, runs: readonly RunColumns[]): Promise<void> {
+  for (let start = 0; start < runs.length; start += namesPerStatement) {
+    const isInSlice = isInPairs(['request_id', 'owner'], runs.slice(start, start + namesPerStatement))
+    const salted = db.updateTable('audit_events').set({ salt: null }).where('tenant', '=', tenant).where(isInSlice)
+    await query(connection, salted.where('request_id', 'is not', null).where('salt', 'is not', null))
+  }
 }
 
 /** Removes what budgets have counted for runs and sessions, by their subjects. */
@@ -189,6 +199,7 @@ export async function removeRunDetails(
       await query(connection, db.deleteFrom(table).where('tenant', '=', tenant).where(isInSlice))
     }
   }
+  await forgetSalts(db, connection, tenant, runs)
   const subjects = runs.map(({ request_id, owner }) => `${request_id} ${owner}`)
   for (let start = 0; start < subjects.length; start += namesPerStatement)
     await removeWindows(db, connection, tenant, subjects.slice(start, start + namesPerStatement))

@@ -2,6 +2,7 @@ import { sql, type Compilable, type Kysely, type RawBuilder } from 'kysely'
 import type { RetentionKind, RetentionStore } from '../../runs/retention.ts'
 import { query, type Database, type Connection } from '../database.ts'
 import { forgetMemories } from '../memory/memories.ts'
+import { createLedgerRetention, type LedgerCuts } from '../audit/cut.ts'
 import { isInPairs, removeRuns, removeSessions, whereTenant } from './remove-session.ts'
 import { hourMs } from '../rows.ts'
 import type { Tables } from '../tables.ts'
@@ -24,10 +25,11 @@ interface RetentionQueries {
   remove(batch: RetentionBatch): Promise<number>
 }
 
-/** `RetentionStore` on either database. */
-export function createRetentionStore(database: Database): RetentionStore {
+/** `RetentionStore` on either database. Without `cuts`, no more events of the ledger are removed than were cut before. */
+export function createRetentionStore(database: Database, cuts?: LedgerCuts): RetentionStore {
   const { db, all } = database
-  const kinds: Record<RetentionKind, RetentionQueries> = {
+  const ledger = createLedgerRetention(database, cuts)
+  const kinds: Record<Exclude<RetentionKind, 'audit'>, RetentionQueries> = {
     sessions: agedSessions(database),
     runs: agedRuns(db, database.isShared),
     memories: agedMemories(db),
@@ -39,19 +41,22 @@ export function createRetentionStore(database: Database): RetentionStore {
   return {
     async *tenants(kind, before) {
       for (let last = ''; ;) {
-        const [row] = (await query(all.read, kinds[kind].oldest(last))).rows
+        const [row] = (await query(all.read, kind === 'audit' ? oldestEvent(db, last) : kinds[kind].oldest(last))).rows
         if (!row) return
         last = row.tenant
         if (row.at !== null && row.at < before) yield row.tenant
       }
     },
     async count(kind, tenant, before, sessionsBefore) {
+      if (kind === 'audit') return ledger.count(tenant, before)
       return (await query(database.forTenant(tenant).read, kinds[kind].count(tenant, before, sessionsBefore))).rows[0]?.count ?? 0
     },
-    remove: (kind, tenant, before, batch) =>
-      database
+    remove: (kind, tenant, before, batch) => {
+      if (kind === 'audit') return ledger.remove(tenant, before, batch.limit)
+      return database
         .forTenant(tenant)
-        .unit((connection) => kinds[kind].remove({ connection, tenant, before, limit: batch.limit, now: batch.now })),
+        .unit((connection) => kinds[kind].remove({ connection, tenant, before, limit: batch.limit, now: batch.now }))
+    },
   }
 }
 
@@ -63,6 +68,16 @@ function oldestOf(db: Kysely<Tables>, table: keyof Tables, at: string, isOfKind?
       where ${ofKind} tenant > ${last} order by tenant, at limit 1`
     return { compile: () => oldest.compile(db) }
   }
+}
+
+/** Finds the first event of the next tenant: the oldest, unless a clock was set back. */
+function oldestEvent(db: Kysely<Tables>, last: string) {
+  const first = db.selectFrom('audit_events').select(['tenant', 'at']).where('tenant', '>', last)
+  return first
+    .where(sql<boolean>`seq is not null`)
+    .orderBy('tenant')
+    .orderBy('seq')
+    .limit(1)
 }
 
 /** True when `rows` is empty. Uses a count, because Postgres would join `not exists` with all runs, even for a few sessions. */
