@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { withoutRepairs } from './history.ts'
 import { react } from './loop.ts'
+import type { AnswerSchema } from './options.ts'
 import { planExecute } from './plan.ts'
 import { eventsOf, fakeTool, optionsOf, story, type StoryEvent, type Traits } from './react-fixture.ts'
 import { call, say, ScriptedModel, type ScriptedReply } from './scripted-model.ts'
@@ -155,4 +157,25 @@ test('an overtaken answer with a schema is replaced by another one that fits', a
     'turn',
     'end: stop',
   ])
+})
+
+/** Accepts JSON texts alone. */
+const answerSchema: AnswerSchema = { schema: {}, maxRepairs: 1, faultOf: async (text) => (text.startsWith('"') ? undefined : 'no text') }
+
+test('a message that arrives in a repair is answered in the same run, whose answer has repairs of its own', async () => {
+  const script = [say('bad'), during(say('"one"'), 'Shorter.'), say('bad'), say('"two"')]
+  const { lines, model, left, messages } = await run(script, { answerSchema })
+  assert.deepEqual(lines, [
+    ...['answer: bad', 'turn', 'retrying', 'told: repair', 'answer: "one"', 'turn', 'user_message: Shorter.'],
+    ...['answer: bad', 'turn', 'retrying', 'told: repair', 'answer: "two"', 'turn', 'end: stop'],
+  ])
+  assert.equal(model.requests[2]!.messages.at(-1)!.text, 'Shorter.')
+  assert.deepEqual([left, withoutRepairs(messages).map(({ text }) => text)], [[], ['Go.', '"one"', 'Shorter.', '"two"']])
+})
+
+test('a message behind the last repair is answered too, and one that arrives out of model calls is left', async () => {
+  const script = [say('bad'), during(say('bad'), 'Again.'), during(say('bad'), 'And?'), say('"two"')]
+  const { lines, left } = await run(script, { answerSchema, maxIterations: 1 })
+  assert.deepEqual(lines.slice(-4), ['told: repair', 'answer: "two"', 'turn', 'end: stop'])
+  assert.deepEqual(left, ['And?'])
 })

@@ -1,6 +1,6 @@
 import type { EndReason, LoopEnd } from './events.ts'
 import { isRepair } from './history.ts'
-import { isQuestion } from './inbox.ts'
+import { deliverWaiting, isQuestion, isSteer } from './inbox.ts'
 import type { Message } from './messages.ts'
 import type { AnswerSchema, Loop, Workflow } from './options.ts'
 
@@ -21,7 +21,8 @@ function askForRepair(fault: string): string {
 /**
  * Works until an answer. While the answer does not fit the schema of the run, the model is asked to correct it, without tools, up to
  * `maxRepairs` times; each repair begins with a `retrying` event. The repairs are in the transcript, so that another process can go on with
- * them. Repairs do not count as iterations: a run with a single iteration has repairs too.
+ * them. Repairs do not count as iterations: a run with a single iteration has repairs too. A message of a person that arrives in a repair is
+ * answered next, as behind any answer, and this answer has repairs of its own.
  */
 export async function answerInSchema(loop: Loop, schema: AnswerSchema, workflow: Workflow, takeTurn: TakeTurn): Promise<EndReason> {
   const { options, emit, answer } = loop
@@ -30,8 +31,13 @@ export async function answerInSchema(loop: Loop, schema: AnswerSchema, workflow:
   // A run that failed and is repeated begins with its last answer, and gets new repairs.
   let repairs = isRepair(messages.at(-1)) ? countRepairs(messages) : 0
   let reason = await (repairs > 0 ? answerAgain() : workflow(loop))
-  while (reason !== 'content_filter' && repairs < schema.maxRepairs) {
-    const fault = await schema.faultOf(answer.best)
+  while (reason !== 'content_filter') {
+    if (options.inbox?.isWaiting && (await deliverWaiting(loop))) {
+      repairs = 0
+      reason = await workflow(loop)
+      continue
+    }
+    const fault = repairs < schema.maxRepairs ? await schema.faultOf(answer.best) : undefined
     if (fault === undefined) break
     repairs++
     // The answer so far is void, and never the best answer of a run that ends meanwhile.
@@ -58,9 +64,9 @@ export async function endInSchema(schema: AnswerSchema, reason: EndReason, { opt
   return { reason: 'schema_mismatch', mismatch: { text, fault, ...cause } }
 }
 
-/** Number of repairs since the request. */
+/** Number of repairs since the request, or the last message of a person. */
 function countRepairs(messages: readonly Message[]): number {
-  const request = messages.findLastIndex(isQuestion)
+  const request = messages.findLastIndex((message) => isQuestion(message) || isSteer(message))
   return messages.slice(request + 1).filter(isRepair).length
 }
 

@@ -104,3 +104,22 @@ test('an answer with a schema is made again behind a message, and fits', async (
   assert.deepEqual((await reply).body.body.structured_output, { n: 2 })
   assert.deepEqual((await ended(client, id)).body.outcome.structured_output, { n: 2 })
 })
+
+test('a message in a repair is answered in the same run, whose answers are both in the session', async (t) => {
+  const { promise: begins, resolve: begin } = Promise.withResolvers<void>()
+  const { client, model } = await start(t, { script: [{ text: 'one' }, { text: '{"n": 1}', begins }, { text: '{"n": 2}' }] })
+  const schema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }
+  const reply = client.chat({ messages: [{ role: 'user', content: 'Go.' }], response_schema: schema }, ids)
+  await until(
+    async () => model.requests.length,
+    (count) => count === 2,
+  )
+  await send(client, 'Double it.')
+  begin()
+  assert.deepEqual((await reply).body.body.structured_output, { n: 2 })
+  const { messages } = (await client.session('s1')).body
+  assert.deepEqual(
+    messages.map(({ content }: { content: string }) => content),
+    ['Go.', '{"n": 1}', 'Double it.', '{"n": 2}'],
+  )
+})
