@@ -95,6 +95,7 @@ export interface Material {
   sessionId: string
   /** Index of the human message. */
   messageIndex: number
+  /** The text of the question, and of the messages that the caller has sent to the run. */
   question: string
   /** Tool calls, in order of start. */
   steps: MaterialStep[]

@@ -320,3 +320,33 @@ test('Memory: secrets are not retained, and memory.recall: 0 recalls nothing', a
   )
   assert.doesNotMatch((await client.chat('What is my name?')).body.body.output, /Ada/)
 })
+
+test('Memory: what a caller says in a message to a run is learned, and so are the calls behind the message', async (t) => {
+  const look = gatedTool('look')
+  const prompts: string[] = []
+  const answers: ModelAnswer[] = [callOf('look'), callOf('search', { q: 'a' }), callOf('search', { q: 'b' }), { text: 'Done.' }]
+  const search = fakeTool('search', async ({ q }) => {
+    if (q === 'a') throw new Error('no such q')
+    return 'found'
+  })
+  const { client } = await startService(t, {
+    tools: [look.tool, search],
+    script: (request) => {
+      if (!isAboutMemory(request) && !lastOf(request).includes('<calls>')) return answers.shift()!
+      prompts.push(lastOf(request))
+      return { text: prompts.length === 1 ? '[{"kind": "preference", "content": "The user wants short answers."}]' : '[]' }
+    },
+  })
+  const reply = client.chat({ messages: [{ role: 'user', content: 'Go.' }], auto_memory_retain: true }, { 'request-id': 'r1' })
+  await look.entered
+  const sent = await client.request('POST', '/core/v1/runs/r1/messages', { body: { message: 'Always answer me in short.' } })
+  assert.equal(sent.status, 202)
+  look.open()
+  assert.equal((await reply).status, 200)
+  await learned(client)
+  assert.ok(prompts.includes('<message>\nGo.\n\nAlways answer me in short.\n</message>'), prompts.join())
+  assert.ok(
+    prompts.some((prompt) => /search .* failed[^]*search .* went well/.test(prompt)),
+    prompts.join(),
+  )
+})

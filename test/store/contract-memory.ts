@@ -164,10 +164,10 @@ async function memoriesOf(database: Database) {
   const { tenant, start, store: runs } = storeOf(database)
   const store = createMemoryStore(database)
   const first = await start()
-  const who = { tenant, owner: first.run.owner }
+  const { owner, requestId } = first.run
+  const who = { tenant, owner }
   const steps = [{ tool: 'look', tool_input: { at: 'a' }, status: 'error', output: { error: 'no' }, type: 'tool_call' }] as never
-  await runs.finish(first.run, 1, endOf(first.turn, { message: { ...ai('answer'), data: { steps } } }))
-  const { requestId } = first.run
+  await runs.finish(first.run, 1, endOf(first.turn, { message: { ...ai('answer'), data: { requestId, steps } } }))
   const source = { session: first.turn.session, sessionId: 's', messageIndex: 0, madeBy: `retain ${requestId}` }
   return {
     store,

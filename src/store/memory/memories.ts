@@ -46,7 +46,7 @@ export function createMemoryStore(database: Database): MemoryStore {
 
     async material(caller, requestId) {
       const { rows } = await query(database.forTenant(caller.tenant).read, materialOf(db, caller, requestId))
-      return rows[0] && toMaterial(rows[0])
+      return toMaterial(rows, requestId)
     },
 
     async hasTaken({ tenant }, session, madeBy) {
@@ -208,43 +208,52 @@ async function retract(connection: Connection, db: Kysely<Tables>, caller: Owner
 interface MaterialRow {
   session: string
   session_id: string
-  message_index: number
-  question: string
+  idx: number
+  role: string
+  content: string
   data: string | null
 }
 
-/** Selects the question and answer of a run, which are adjacent because a run holds its session. A failed run has no answer. */
+/** Messages of a run that memories are learned from. */
+const maxMaterial = 100
+
+/**
+ * Selects the question of a run, and messages behind the question: a run holds its session, so that its messages are adjacent. Each
+ * message of a person to the run may have an answer before it. A failed run has no last answer.
+ */
 function materialOf(db: Kysely<Tables>, { tenant, owner }: Owner, requestId: string) {
   return db
     .selectFrom('runs')
-    .innerJoin('messages as human', (join) =>
+    .innerJoin('messages', (join) =>
       join
-        .onRef('human.tenant', '=', 'runs.tenant')
-        .onRef('human.session', '=', 'runs.session')
-        .onRef('human.idx', '=', 'runs.message_index'),
+        .onRef('messages.tenant', '=', 'runs.tenant')
+        .onRef('messages.session', '=', 'runs.session')
+        .on(sql<boolean>`messages.idx between runs.message_index and runs.message_index + 1 + 2 * coalesce(runs.message_ranks, 0)`),
     )
-    .leftJoin('messages as ai', (join) =>
-      join
-        .onRef('ai.tenant', '=', 'runs.tenant')
-        .onRef('ai.session', '=', 'runs.session')
-        .on('ai.idx', '=', sql<number>`runs.message_index + 1`)
-        .on('ai.role', '=', 'ai'),
-    )
-    .select(['human.session', 'runs.session_id', 'human.idx as message_index', 'human.content as question', 'ai.data'])
+    .select(['messages.session', 'runs.session_id', 'messages.idx', 'messages.role', 'content', 'messages.data'])
     .where('runs.tenant', '=', tenant)
     .where('runs.owner', '=', owner)
     .where('runs.request_id', '=', requestId)
+    .orderBy('messages.idx')
+    .limit(maxMaterial)
 }
 
-function toMaterial({ session, session_id: sessionId, message_index: messageIndex, question, data }: MaterialRow): Material {
-  const { steps = [], taint } = parseJson<MessageData>(data) ?? {}
+function toMaterial(rows: readonly MaterialRow[], requestId: string): Material | undefined {
+  const [first, ...others] = rows
+  if (!first) return undefined
+  const behind = others.flatMap(({ role, content, data }) => {
+    const parsed = parseJson<MessageData>(data) ?? {}
+    return parsed.requestId === requestId ? [{ role, content, ...parsed }] : []
+  })
+  const answers = behind.filter(({ role }) => role === 'ai')
   return {
-    session,
-    sessionId,
-    messageIndex,
-    question,
-    ...(taint?.sources.length === 0 && { isClean: true }),
-    steps: steps
+    session: first.session,
+    sessionId: first.session_id,
+    messageIndex: first.idx,
+    question: [first, ...behind.filter(({ role }) => role === 'human')].map(({ content }) => content).join('\n\n'),
+    ...(answers.length > 0 && answers.every(({ taint }) => taint?.sources.length === 0) && { isClean: true }),
+    steps: answers
+      .flatMap(({ steps = [] }) => steps)
       .filter(({ type }) => type === 'tool_call' || type === 'sub_agent_call')
       .map(({ tool, tool_input: input, status, output }) => ({ tool, input, status, output })),
   }
