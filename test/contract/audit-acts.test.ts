@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { openEvents, type StoredEvent } from '../fixtures/audit-events.ts'
+import { after, before, test, type TestContext } from 'node:test'
+import { query, type Database } from '../../src/store/database.ts'
+import { openDatabase } from '../../src/store/open.ts'
+import { openEvents } from '../fixtures/audit-events.ts'
+import { actorOf, actsConfig, auditedActs, openWorld } from '../fixtures/audited-acts.ts'
 import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
-import { startService, type TestService } from '../fixtures/service.ts'
-import { createClient, type Client } from '../fixtures/service-client.ts'
+import { startService } from '../fixtures/service.ts'
 
 let server: PostgresServer
 before(async () => {
@@ -16,82 +18,95 @@ const databases = [
   { name: 'Postgres', environment: async () => ({ DATABASE_URL: await server.createDatabase(), SECRET_KEY: 'x'.repeat(32) }) },
 ]
 
-/** What the acts of one service share. */
-interface World {
-  service: TestService
-  admin: Client
-  /** Ids and versions that later acts need. */
-  kept: Map<string, string>
+async function start(t: TestContext, environment: Record<string, string>) {
+  const service = await startService(t, { script: { text: ['Four.'] }, environment, config: actsConfig })
+  const database = await openDatabase(service.settings)
+  t.after(() => database.close())
+  const newEvents = await openEvents(t, service.settings)
+  return { service, database, newEvents, world: await openWorld(service, database) }
 }
 
-/** An act, and what the ledger has of the act. */
-interface ActCase {
-  title: string
-  act(world: World): Promise<{ status: number; text: string }>
-  status: number
-  /** Absent: the act is refused or changes nothing, and leaves no event. */
-  event?: (world: World) => Pick<StoredEvent, 'action' | 'target'> & Partial<Pick<StoredEvent, 'data' | 'configVersion'>>
+/** Tables with what the acts make and remove. */
+const tables = [
+  'access_keys',
+  'console_sessions',
+  'configurations',
+  'tool_pins',
+  'budget_windows',
+  'schedules',
+  'sub_agents',
+  'sessions',
+  'messages',
+  'memories',
+  'uploads',
+  'knowledge_documents',
+] as const
+
+/** Columns that change beside the acts: the use of a key, and the indexing of a document. */
+const changing = { last_used_at: null, state: null, revision: null, metadata: null, passages: null }
+
+async function contentOf({ db, all }: Database): Promise<object> {
+  const read = async (table: (typeof tables)[number]) => {
+    const { rows } = await query(all.read, db.selectFrom(table).selectAll())
+    return rows.map((row) => JSON.stringify({ ...row, ...changing })).toSorted()
+  }
+  return Object.fromEntries(await Promise.all(tables.map(async (table) => [table, await read(table)])))
 }
 
-const keys = '/core/v1/keys'
+/** Makes the transaction of each act fail at its event, until the returned function is called. */
+async function killTransactions({ all, postgres }: Database): Promise<() => Promise<void>> {
+  const run = async (...statements: string[]) => {
+    const client = await postgres?.connect()
+    for (const statement of statements)
+      await (client ? client.query(statement) : all.unit((connection) => connection.execute(statement, [])))
+    await client?.end()
+  }
+  if (postgres) {
+    const body = "begin raise exception 'killed'; end"
+    await run(
+      `create or replace function kill_act() returns trigger language plpgsql as $$ ${body} $$`,
+      'create trigger kill_act before insert on audit_events for each row execute function kill_act()',
+    )
+    return () => run('drop trigger kill_act on audit_events')
+  }
+  await run("create trigger kill_act before insert on audit_events begin select raise(abort, 'killed'); end")
+  return () => run('drop trigger kill_act')
+}
 
-const acts: ActCase[] = [
-  {
-    title: 'a key is created',
-    async act({ admin, kept }) {
-      const reply = await admin.request('POST', keys, { body: { sub: 'bea', roles: ['viewer'], expires: '2h' } })
-      kept.set('key', reply.body.jti).set('expires', reply.body.expires_at)
-      return reply
-    },
-    status: 201,
-    event: ({ kept }) => ({
-      action: 'key.created',
-      target: `key:${kept.get('key')}`,
-      data: { sub: 'bea', roles: ['viewer'], expires_at: kept.get('expires') },
-    }),
-  },
-  {
-    title: 'a key with an unknown role is not created',
-    act: ({ admin }) => admin.request('POST', keys, { body: { sub: 'bea', roles: ['none'] } }),
-    status: 422,
-  },
-  {
-    title: 'a key is revoked',
-    act: ({ admin, kept }) => admin.request('DELETE', `${keys}/${kept.get('key')}`),
-    status: 200,
-    event: ({ kept }) => ({
-      action: 'key.revoked',
-      target: `key:${kept.get('key')}`,
-      data: { sub: 'bea', roles: ['viewer'], expires_at: kept.get('expires') },
-    }),
-  },
-  {
-    title: 'a revoked key is revoked again',
-    act: ({ admin, kept }) => admin.request('DELETE', `${keys}/${kept.get('key')}`),
-    status: 200,
-  },
-  {
-    title: 'a key that does not exist is not revoked',
-    act: ({ admin }) => admin.request('DELETE', `${keys}/019ab3c4-5d6e-7f80-9a1b-2c3d4e5f6071`),
-    status: 404,
-  },
-]
+/** The file of a single process is written before its version is recorded. */
+const isOfFile = (title: string, database: Database) => !database.isShared && /configuration is (changed|restored)/.test(title)
 
 for (const { name, environment } of databases) {
+  test(`Acts: a killed transaction leaves neither the act nor its event, on ${name}`, async (t) => {
+    const { database, newEvents, world } = await start(t, await environment())
+    await newEvents()
+    for (const { title, act, status, event } of auditedActs)
+      await t.test(title, async () => {
+        if (event && !isOfFile(title, database)) {
+          const content = await contentOf(database)
+          const revive = await killTransactions(database)
+          const killed = await act(world).finally(revive)
+          assert.ok(killed.status >= 500, killed.text)
+          assert.deepEqual(await newEvents(), [])
+          assert.deepEqual(await contentOf(database), content)
+        }
+        const reply = await act(world)
+        assert.equal(reply.status, status, reply.text)
+        assert.equal((await newEvents()).length, event ? 1 : 0)
+      })
+  })
+
   test(`Acts: each leaves one event with who acted, in which version, on ${name}`, async (t) => {
-    const service = await startService(t, { script: {}, environment: await environment() })
-    const { key, claims } = await service.key({ sub: 'root', roles: ['admin'] })
-    const world: World = { service, admin: createClient(service.url, key), kept: new Map() }
-    const newEvents = await openEvents(t, service.settings)
-    assert.ok((await newEvents()).every(({ actor }) => actor.via === 'service'))
-    for (const { title, act, status, event } of acts)
+    const { service, newEvents, world } = await start(t, await environment())
+    await newEvents()
+    for (const { title, act, status, event } of auditedActs)
       await t.test(title, async () => {
         const reply = await act(world)
         assert.equal(reply.status, status, reply.text)
-        const actor = { issuer: 'agent-core', sub: 'root', jti: claims.jti, via: 'api' }
-        const common = { tenant: 'default', outcome: 'success', actor, configVersion: service.service.agent.version }
+        const common = { tenant: 'default', outcome: 'success', actor: actorOf(world, 'api'), data: null }
+        const configVersion = service.service.agent.version
         const recorded = (await newEvents()).map(({ id: _, ...rest }) => rest)
-        assert.deepEqual(recorded, event ? [{ ...common, ...event(world) }] : [])
+        assert.deepEqual(recorded, event ? [{ ...common, configVersion, ...event(world) }] : [])
       })
   })
 }
