@@ -12,12 +12,12 @@ import {
 import { equalCalls, humanTextsIn, refusalText, shownBefore, stricterHold, toHold, toReachCheck, toSink, type Sink } from './containment.ts'
 import { type CallOptions, scopeOf, wholeScope } from './options.ts'
 import { isDeeper, maxJsonDepth, isObject, parseJson } from '../json/shape.ts'
-import type { JsonObject, ToolCall, JsonValue, ToolImage, AssistantMessage, Taint } from './messages.ts'
+import type { JsonObject, ToolCall, JsonValue, ToolImage, AssistantMessage, Taint, TaintSource } from './messages.ts'
 import { joinTaints, marksOf, taintOfCall } from './taint.ts'
 import type { Tool, InnerAgent, SampleRequest, ToolContext } from './tool.ts'
 import { runTool, type ToolOutcome, toClientOutcome } from './run-tool.ts'
 import { findTool } from './tool-names.ts'
-import type { Step, StepContainment, StepStart, Emit } from './events.ts'
+import type { CallOutcome, Step, StepContainment, StepStart, StartedWrite, Emit } from './events.ts'
 import { outcomeUnknown } from './history.ts'
 import { reachState } from '../states.ts'
 import { ignoreEvents, type Model, type ModelReply, type RunTrace } from './model.ts'
@@ -33,6 +33,8 @@ export interface PreparedCall {
   decision: Decision | undefined
   /** Set on a call with an effect outside, after text of strangers. */
   sink?: Sink | undefined
+  /** Set on a call that containment refuses. */
+  refusedFor?: readonly TaintSource[]
 }
 
 /** Finds the tool of a call, and checks its arguments and what the caller has decided. */
@@ -46,7 +48,7 @@ export async function prepare(call: ToolCall, toolsByName: ReadonlyMap<string, T
   const prepared: PreparedCall = { call, tool, effect, input: typeof input === 'string' ? {} : input, fault: undefined, decision }
   if (options.containment && tool) prepared.sink = toSink(tool, prepared.input, shownBefore(options, placeOf(call, options)), options)
   const hold = call.held || prepared.sink ? stricterHold(call.held, toHold(prepared.sink)) : undefined
-  if (hold?.verdict === 'refuse') return { ...prepared, fault: refusalText(hold.sources) }
+  if (hold?.verdict === 'refuse') return { ...prepared, fault: refusalText(hold.sources), refusedFor: hold.sources }
   if (decision?.decision === 'reject') return { ...prepared, fault: rejectionText(decision.reason) }
   if (decision && decision.decision !== 'approve') return prepared
   if (!tool) return { ...prepared, fault: toUnknown(call.name, toolsByName, options) }
@@ -61,6 +63,12 @@ export async function prepare(call: ToolCall, toolsByName: ReadonlyMap<string, T
   if (typeof input === 'string') return { ...prepared, fault: `The arguments of ${call.name} are ${input}.` }
   const fault = await tool.check(input)
   return fault ? { ...prepared, fault: `The arguments of ${call.name} do not fit: ${fault}.` } : prepared
+}
+
+/** The start of a call, where the call is a `write` that runs now. The start of an approved call is stored apart. */
+export function startOf({ call, tool, effect, input, fault, decision }: PreparedCall): StartedWrite | undefined {
+  if (!tool || effect !== 'write' || fault !== undefined || decision) return undefined
+  return { callId: call.id, tool: tool.name, input }
 }
 
 /** The index of the message that requests a call. */
@@ -115,6 +123,9 @@ export interface EndedCall {
   taint?: Taint | undefined
   pendingCalls?: readonly PendingCall[]
   suspended?: Suspended
+  /** Absent: no tool was executed. */
+  executed?: CallOutcome
+  refusedFor?: readonly TaintSource[]
 }
 
 /** The start of a call, as a caller sees it. */
@@ -153,11 +164,11 @@ export async function execute(
   inner: InnerAgent,
   suspension: Suspension | undefined,
 ): Promise<EndedCall> {
-  const { call, tool, input, fault, decision } = prepared
+  const { call, tool, input, fault, decision, refusedFor } = prepared
   const answer = decision && clientAnswerIn(decision)
   const taint = options.containment && toTaint(prepared)
   if (answer) return { ...ended(prepared, step, toClientOutcome(answer)), taint }
-  if (!tool || fault) return ended(prepared, step, refused(fault ?? ''))
+  if (!tool || fault) return { ...ended(prepared, step, refused(fault ?? '')), ...(refusedFor && { refusedFor }) }
   const { headers, caller, session, sessionId, contextFiles, latestOutput = noOutput, keepArtifact, showImage, signal, now } = options
   const { filters, model, meter, trace, suspensionOf } = options
   const traceparent = trace?.traceparentOf(call.id)
@@ -179,7 +190,7 @@ export async function execute(
   }
   const context = { ...callContext, caller, headers, session, sessionId, contextFiles, latestOutput }
   const outcome = await runTool(tool, input, { context, keepArtifact, showImage, signal, now })
-  return { ...ended(prepared, step, outcome), ...(taint && { taint: joinTaints(taint, inside) }) }
+  return { ...ended(prepared, step, outcome), executed: toCallOutcome(outcome), ...(taint && { taint: joinTaints(taint, inside) }) }
 }
 
 /** The taint of the output of a call. Errors count too: servers write the texts of errors. */
@@ -203,6 +214,11 @@ function toContained({ call, tool, sink }: PreparedCall, options: CallOptions, a
 
 function toResumed({ callId, state }: Suspension, { decisionFor }: CallOptions): ResumedCall {
   return { state, answerTo: (question) => decisionFor?.(toQuestionId(callId, question)) }
+}
+
+function toCallOutcome({ isError, cutOff }: ToolOutcome): CallOutcome {
+  if (cutOff) return cutOff === 'during' ? 'unknown' : 'refused'
+  return isError ? 'error' : 'success'
 }
 
 const noOutput = () => undefined

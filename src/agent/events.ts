@@ -1,5 +1,5 @@
 import type { PendingCall, Suspension } from './approval.ts'
-import type { Artifact, AssistantMessage, JsonValue, Steer, ToolMessage, UserMessage } from './messages.ts'
+import type { Artifact, AssistantMessage, JsonObject, JsonValue, Steer, TaintSource, ToolMessage, UserMessage } from './messages.ts'
 import type { ModelReply, ModelUsage } from './model.ts'
 
 /**
@@ -50,7 +50,20 @@ export interface TurnEvent {
   /** Epoch milliseconds. */
   startedAt: number
   endedAt: number
+  /** The first `write` call of the turn, unless the call waits for a decision. */
+  starts?: StartedWrite
 }
+
+/** A `write` call that starts as soon as its event is stored. */
+export interface StartedWrite {
+  callId: string
+  /** The configured name. */
+  tool: string
+  input: JsonObject
+}
+
+/** What became of an executed call. `unknown`: cut off while the tool ran. `refused`: cut off before the tool ran. */
+export type CallOutcome = 'success' | 'error' | 'unknown' | 'refused'
 
 /**
  * A tool call has its result; emitted at once, before the next `write` call of the turn starts. The result includes the
@@ -62,6 +75,12 @@ export interface ResultEvent {
   effect: 'read' | 'write'
   /** The step of the `step_end`. */
   step: Step
+  /** Absent for a result that no execution has made, such as that of a rejected call. */
+  executed?: CallOutcome
+  /** The sources for which containment has refused the call; absent for any other call. */
+  refusedFor?: readonly TaintSource[]
+  /** The next `write` call of the turn; absent where that waits, or stores its start by an event of its own. */
+  starts?: StartedWrite
 }
 
 /**
@@ -73,9 +92,8 @@ export interface InstructionEvent {
 }
 
 /** An approved `write` call is about to start; emitted before the start, so that the call never runs twice. */
-export interface ApprovedStartEvent {
+export interface ApprovedStartEvent extends StartedWrite {
   type: 'approved_start'
-  callId: string
 }
 
 /** A call waits for answers to its questions, or goes on with them (`isOver`). */

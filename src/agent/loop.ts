@@ -1,6 +1,7 @@
 import { Answer } from './answer.ts'
 import { Interrupted } from './approval.ts'
 import type { Emit, EndReason, LoopOutcome } from './events.ts'
+import type { PreparedCall } from './call.ts'
 import { callsWithoutResult } from './history.ts'
 import { deliverWaiting, isUnanswered } from './inbox.ts'
 import type { Message } from './messages.ts'
@@ -9,7 +10,7 @@ import type { Loop, LoopOptions } from './options.ts'
 import { answerInSchema, endInSchema } from './structured-answer.ts'
 import { BudgetSpent, toBudgetCall } from './meter.ts'
 import { ModelError } from './model.ts'
-import { runCalls } from './tool-calls.ts'
+import { firstStart, prepareCalls, runCalls } from './tool-calls.ts'
 import { reachState } from '../states.ts'
 
 /**
@@ -80,7 +81,7 @@ export async function turns(loop: Loop, turnOptions: TurnOptions, upTo?: number)
     if (loop.callsMade >= (upTo ?? loop.callLimit)) return undefined
     // 1. Ask the model; the last model call of the run offers no tools.
     const isLast = ++loop.callsMade >= maxIterations
-    const turn = await takeTurn(loop, { ...turnOptions, mayCall: turnOptions.mayCall && !isLast })
+    const { calls, ...turn } = await takeTurn(loop, { ...turnOptions, mayCall: turnOptions.mayCall && !isLast })
     // 4. A message without tool calls is the answer.
     if (turn.message.toolCalls.length === 0) {
       if (takesMessages && inbox.isWaiting && (await deliverWaiting(loop))) continue
@@ -90,13 +91,13 @@ export async function turns(loop: Loop, turnOptions: TurnOptions, upTo?: number)
     // 5. Run the tool calls: reads in parallel, writes one by one.
     // 6. Emit `result` as each call ends; append the results to the transcript in the order asked.
     // 7. Throw `Interrupted` when calls still wait for a decision.
-    await runCalls(turn.message.toolCalls, loop)
+    await runCalls(calls, loop)
     // 8. Start the next turn.
   }
 }
 
 /** One message of the model. */
-async function takeTurn(loop: Loop, turnOptions: TurnOptions): Promise<Turn> {
+async function takeTurn(loop: Loop, turnOptions: TurnOptions): Promise<Turn & { calls: PreparedCall[] }> {
   const { options } = loop
   const startedAt = options.now()
   options.signal.throwIfAborted()
@@ -104,8 +105,10 @@ async function takeTurn(loop: Loop, turnOptions: TurnOptions): Promise<Turn> {
   const { message, usage, finish } = await callModel(loop, turnOptions)
   // 3. Append the message to the transcript and emit `turn`: a run can resume from here.
   options.messages.push(message)
-  await loop.emit({ type: 'turn', message, usage, finish, startedAt, endedAt: options.now() })
-  return { message, finish: finish === 'tool_calls' ? 'stop' : finish }
+  const calls = message.toolCalls.length > 0 ? await prepareCalls(message.toolCalls, options) : []
+  const starts = firstStart(calls, options)
+  await loop.emit({ type: 'turn', message, usage, finish, startedAt, endedAt: options.now(), ...(starts && { starts }) })
+  return { message, finish: finish === 'tool_calls' ? 'stop' : finish, calls }
 }
 
 /** One answer without tools, if the rest of the budget pays for it. Without an answer, and without an earlier text, the refusal is thrown. */
@@ -124,7 +127,7 @@ async function answerWithRest(loop: Loop): Promise<EndReason> {
 /** Runs the calls of a turn that a dead process left without results, but no `write` that may have started. */
 export async function resumeCalls(loop: Loop): Promise<void> {
   const open = callsWithoutResult(loop.options.messages)
-  if (open.length > 0) await runCalls(open, loop, { resumed: true })
+  if (open.length > 0) await runCalls(await prepareCalls(open, loop.options), loop, { resumed: true })
 }
 
 /** True when a resumed run already has an answer. */

@@ -22,6 +22,8 @@ export interface ToolOutcome {
   pendingCalls?: readonly PendingCall[]
   /** Set when the call waits for answers to its own questions. */
   suspended?: Suspended
+  /** Set when the call was aborted or took too long: before the tool ran, or while the tool ran. */
+  cutOff?: 'before' | 'during'
 }
 
 export interface RunToolOptions {
@@ -83,7 +85,8 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
   } catch (error) {
     const pending = signal.aborted ? {} : pendingOf(error, tool, options.context)
     const reason = options.signal.aborted ? cancelled(tool, isStarted) : timeout.aborted ? timedOut(tool) : messageOf(error)
-    return { ...ended(true, { error: reason }, reason), ...pending }
+    const isCutOff = options.signal.aborted || timeout.aborted
+    return { ...ended(true, { error: reason }, reason), ...(isCutOff && { cutOff: isStarted ? 'during' : 'before' }), ...pending }
   }
 }
 

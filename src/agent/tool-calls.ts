@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Interrupted, type PendingCall, toQuestionId, type Suspended, type Suspension } from './approval.ts'
-import type { Emit, StepStart } from './events.ts'
-import { execute, stepOf, unknownEnd, type EndedCall, prepare, type PreparedCall } from './call.ts'
+import type { Emit, StartedWrite, StepStart } from './events.ts'
+import { execute, startOf, stepOf, unknownEnd, type EndedCall, prepare, type PreparedCall } from './call.ts'
 import { equalCalls } from './containment.ts'
 import type { Message, Taint, ToolCall, ToolMessage } from './messages.ts'
 import type { CallOptions, Loop } from './options.ts'
@@ -12,19 +12,33 @@ import { reachState } from '../states.ts'
 /** Calls of one turn that run at the same time; further reads wait. */
 const maxParallelCalls = 8
 
+/** Checks the calls of a turn, before anything runs. */
+export function prepareCalls(calls: readonly ToolCall[], options: CallOptions): Promise<PreparedCall[]> {
+  const toolsByName = nameTools(options.tools())
+  return Promise.all(calls.map((call) => prepare(call, toolsByName, options)))
+}
+
+/** The `write` that a new turn starts with. */
+export function firstStart(calls: readonly PreparedCall[], { signal }: Pick<CallOptions, 'signal'>): StartedWrite | undefined {
+  const first = calls.find((call) => call.effect === 'write' && !isWaiting(call))
+  return first && !signal.aborted ? startOf(first) : undefined
+}
+
+function isWaiting({ call, fault, decision }: PreparedCall): boolean {
+  return call.approval !== undefined && fault === undefined && decision === undefined
+}
+
 /**
  * Runs the calls of a turn: reads in parallel, writes sequentially in the order requested. Starts and results are emitted as they happen.
  * Results join the transcript in the order requested. Calls waiting for a decision stay open, and are thrown as `Interrupted` after the
  * end of all remaining calls.
  */
-export async function runCalls(calls: readonly ToolCall[], loop: Pick<Loop, 'options' | 'emit'>, { resumed = false } = {}): Promise<void> {
+export async function runCalls(calls: readonly PreparedCall[], loop: Pick<Loop, 'options' | 'emit'>, { resumed = false } = {}): Promise<void> {
   const { options } = loop
-  const toolsByName = nameTools(options.tools())
-  const all = await Promise.all(calls.map((call) => prepare(call, toolsByName, options)))
-  const waiting = all.filter(({ call, fault, decision }) => call.approval !== undefined && fault === undefined && decision === undefined)
-  const running = new RunningCalls(waiting.length === 0 ? all : all.filter((call) => !waiting.includes(call)), loop, resumed)
+  const waiting = calls.filter(isWaiting)
+  const running = new RunningCalls(waiting.length === 0 ? calls : calls.filter((call) => !waiting.includes(call)), loop, resumed)
   await running.finish()
-  options.messages.push(...calls.flatMap(({ id }) => running.results.get(id) ?? []))
+  options.messages.push(...calls.flatMap(({ call }) => running.results.get(call.id) ?? []))
   options.signal.throwIfAborted()
   const open = [...withoutEquals(waiting, options.messages).map(toPending), ...running.pending]
   if (open.length > 0) throw new Interrupted(open)
@@ -124,12 +138,13 @@ class RunningCalls {
     if (suspension) void this.emit({ type: 'suspension', suspension: { ...suspension, isOver: true }, effect: prepared.effect })
     else if (isApproved && prepared.effect === 'write' && !isUnknown && !this.options.signal.aborted) {
       reachState('approved-call-started')
-      void this.emit({ type: 'approved_start', callId: prepared.call.id })
+      const { call, tool, input } = prepared
+      void this.emit({ type: 'approved_start', callId: call.id, tool: tool?.name ?? call.name, input })
     }
     return { call: { prepared, step, isUnknown, suspension }, storing: this.emit({ type: 'step_start', step }) }
   }
 
-  private end({ call, step, text, images, taint, pendingCalls, suspended }: EndedCall): Promise<void> | undefined {
+  private end({ call, step, text, images, taint, pendingCalls, suspended, executed, refusedFor }: EndedCall): Promise<void> | undefined {
     const { id: callId, name } = call.call
     const { effect } = call
     const storing = suspended && this.emit({ type: 'suspension', suspension: toSuspension(callId, suspended), effect })
@@ -148,7 +163,23 @@ class RunningCalls {
       ...this.taintOf(taint),
     }
     this.results.set(callId, message)
-    return this.emit({ type: 'result', message, effect, step })
+    const starts = effect === 'write' ? this.nextStart() : undefined
+    return this.emit({
+      type: 'result',
+      message,
+      effect,
+      step,
+      ...(executed && { executed }),
+      ...(refusedFor && { refusedFor }),
+      ...(starts && { starts }),
+    })
+  }
+
+  /** The start of the write behind one that has ended. */
+  private nextStart(): StartedWrite | undefined {
+    const [next] = this.writes
+    if (!next || this.options.signal.aborted || this.maybeDone.has(next) || suspensionToResume(next, this.options)) return undefined
+    return startOf(next)
   }
 
   /** A result that no tool has made, such as a refusal, is clean. */
