@@ -123,7 +123,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   })
   const { metrics, observer } = measures
   const limits = openLimits(stack, { ...common, running: () => runs.running() })
-  const { executions, services: running } = openRuns(stack, {
+  const { endLostExecutions, services: running } = openRuns(stack, {
     ...common,
     store: runStore,
     root: tools.files,
@@ -203,7 +203,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   })
   if (frontDoor) onListen()
   holder.onLost(async (graceMs) => {
-    await executions.endLost(holder.id, graceMs, now())
+    await endLostExecutions(graceMs)
     await runs.adopt(graceMs)
   })
   await keepPruned({ ...common, signing, expiring: [signIn.store, files.uploadStore, budgetStore, scheduling.store] })

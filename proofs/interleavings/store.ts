@@ -40,9 +40,9 @@ export class SimulatedStore extends MemoryRunStore {
       return begun.kind === 'running' ? { ...begun, turn: withHeld(begun.turn) } : begun
     }
     // What calls did cost is settled in the same transaction.
-    this.checkpoint = async (key, fence, n, data, settlements, delivery) => {
-      await checkpoint(key, fence, n, data, settlements, delivery)
-      await this.budgets.settle(key.tenant, settlements ?? [])
+    this.checkpoint = async (key, fence, n, data, also) => {
+      await checkpoint(key, fence, n, data, also)
+      await this.budgets.settle(key.tenant, also?.settlements ?? [])
     }
     this.finish = async (key, fence, ended) => {
       const next = await finish(key, fence, ended)

@@ -29,6 +29,8 @@ export type Decision =
       input?: JsonObject
       /** Set once a process has started the call. After a crash the outcome of a started call is unknown. */
       isStarted: boolean
+      /** Of the hashes of the call in the ledger; absent: not recorded. */
+      salt?: string
     }
   | { decision: 'reject'; reason?: string }
   /** The limit of a budget is raised, or was whole again: the run goes on. */

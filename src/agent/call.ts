@@ -15,7 +15,7 @@ import { isDeeper, maxJsonDepth, isObject, parseJson } from '../json/shape.ts'
 import type { JsonObject, ToolCall, JsonValue, ToolImage, AssistantMessage, Taint, TaintSource } from './messages.ts'
 import { joinTaints, marksOf, taintOfCall } from './taint.ts'
 import type { Tool, InnerAgent, SampleRequest, ToolContext } from './tool.ts'
-import { runTool, type ToolOutcome, toClientOutcome } from './run-tool.ts'
+import { runTool, toCallOutcome, type ToolOutcome, toClientOutcome } from './run-tool.ts'
 import { findTool } from './tool-names.ts'
 import type { CallOutcome, Step, StepContainment, StepStart, StartedWrite, Emit } from './events.ts'
 import { outcomeUnknown } from './history.ts'
@@ -214,11 +214,6 @@ function toContained({ call, tool, sink }: PreparedCall, options: CallOptions, a
 
 function toResumed({ callId, state }: Suspension, { decisionFor }: CallOptions): ResumedCall {
   return { state, answerTo: (question) => decisionFor?.(toQuestionId(callId, question)) }
-}
-
-function toCallOutcome({ isError, cutOff }: ToolOutcome): CallOutcome {
-  if (cutOff) return cutOff === 'during' ? 'unknown' : 'refused'
-  return isError ? 'error' : 'success'
 }
 
 const noOutput = () => undefined

@@ -94,6 +94,7 @@ export interface InstructionEvent {
 /** An approved `write` call is about to start; emitted before the start, so that the call never runs twice. */
 export interface ApprovedStartEvent extends StartedWrite {
   type: 'approved_start'
+  salt?: string
 }
 
 /** A call waits for answers to its questions, or goes on with them (`isOver`). */

@@ -43,7 +43,7 @@ test('a tool call runs between two model calls, and the model gets its result', 
   const message = { role: 'tool', callId: 'c1', name: 'add', text: '{"sum":5}', isError: false }
   assert.deepEqual(events.slice(2, 5), [
     { type: 'step_start', step: start },
-    { type: 'result', message, effect: 'read', step },
+    { type: 'result', message, effect: 'read', step, executed: 'success' },
     { type: 'step_end', step },
   ])
   assert.deepEqual(story(events), [

@@ -2,6 +2,7 @@ import { Interrupted, type PendingCall, Suspended, toPendingQuestions, type Clie
 import { outcomeUnknown, maxImagesPerResult } from './history.ts'
 import { isDeeper, maxJsonDepth } from '../json/shape.ts'
 import type { JsonObject, JsonValue, ToolImage, Artifact, ReturnedFile, KeepArtifact, JsonSchema } from './messages.ts'
+import type { CallOutcome } from './events.ts'
 import { orAborted } from '../concurrency/or-aborted.ts'
 import type { Tool, ToolContext, ShowImage } from './tool.ts'
 
@@ -88,6 +89,12 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
     const isCutOff = options.signal.aborted || timeout.aborted
     return { ...ended(true, { error: reason }, reason), ...(isCutOff && { cutOff: isStarted ? 'during' : 'before' }), ...pending }
   }
+}
+
+/** What became of an executed call. */
+export function toCallOutcome({ isError, cutOff }: ToolOutcome): CallOutcome {
+  if (cutOff) return cutOff === 'during' ? 'unknown' : 'refused'
+  return isError ? 'error' : 'success'
 }
 
 /** Why a call has not ended but waits; empty for a failure. */

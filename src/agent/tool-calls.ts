@@ -33,7 +33,11 @@ function isWaiting({ call, fault, decision }: PreparedCall): boolean {
  * Results join the transcript in the order requested. Calls waiting for a decision stay open, and are thrown as `Interrupted` after the
  * end of all remaining calls.
  */
-export async function runCalls(calls: readonly PreparedCall[], loop: Pick<Loop, 'options' | 'emit'>, { resumed = false } = {}): Promise<void> {
+export async function runCalls(
+  calls: readonly PreparedCall[],
+  loop: Pick<Loop, 'options' | 'emit'>,
+  { resumed = false } = {},
+): Promise<void> {
   const { options } = loop
   const waiting = calls.filter(isWaiting)
   const running = new RunningCalls(waiting.length === 0 ? calls : calls.filter((call) => !waiting.includes(call)), loop, resumed)
@@ -134,12 +138,13 @@ class RunningCalls {
     const step = stepOf(prepared, this.options)
     const isUnknown = this.maybeDone.has(prepared)
     const suspension = isUnknown ? undefined : suspensionToResume(prepared, this.options)
-    const isApproved = prepared.decision?.decision === 'approve' && prepared.fault === undefined
+    const approval = prepared.decision?.decision === 'approve' && prepared.fault === undefined ? prepared.decision : undefined
     if (suspension) void this.emit({ type: 'suspension', suspension: { ...suspension, isOver: true }, effect: prepared.effect })
-    else if (isApproved && prepared.effect === 'write' && !isUnknown && !this.options.signal.aborted) {
+    else if (approval && prepared.effect === 'write' && !isUnknown && !this.options.signal.aborted) {
       reachState('approved-call-started')
       const { call, tool, input } = prepared
-      void this.emit({ type: 'approved_start', callId: call.id, tool: tool?.name ?? call.name, input })
+      const { salt } = approval
+      void this.emit({ type: 'approved_start', callId: call.id, tool: tool?.name ?? call.name, input, ...(salt !== undefined && { salt }) })
     }
     return { call: { prepared, step, isUnknown, suspension }, storing: this.emit({ type: 'step_start', step }) }
   }

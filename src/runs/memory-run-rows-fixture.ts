@@ -1,4 +1,5 @@
 import type { Owner } from '../access/owner.ts'
+import type { AuditEvent } from '../audit/event.ts'
 import type { NewJob } from './jobs.ts'
 import type { ChatRequest, RunKey } from './run.ts'
 import { nextRequest, type SentMessage, type WaitingMessage } from './steering/run-messages.ts'
@@ -7,6 +8,8 @@ import {
   FenceLost,
   type Checkpoint,
   type Delivery,
+  type OpenCall,
+  type RunActs,
   type HistoryMessage,
   type OrphanedRun,
   type NewMessage,
@@ -34,6 +37,8 @@ export class MemoryRunRows {
   readonly jobs: NewJob[] = []
   /** Processes with a valid lease. */
   readonly alive = new Set<string>()
+  /** What the ledger has, in order. */
+  readonly ledger: AuditEvent[] = []
   protected readonly rows = new Map<string, Row>()
   protected readonly sessions = new Map<string, SessionRow>()
   /** Messages to runs that went on. */
@@ -112,6 +117,18 @@ export class MemoryRunRows {
     const row = this.rows.get(runKeyText(key))
     if (row?.status !== 'running' || row.fence !== fence || row.operation === 'tool_execute') throw new FenceLost(key)
     return row
+  }
+
+  /** Calls of a run with a start in the ledger, and without an end. */
+  openCalls({ owner, requestId }: RunKey): OpenCall[] {
+    const ofRun = this.ledger.filter(({ run }) => run?.owner === owner && run.requestId === requestId)
+    const calls = ofRun.map(({ action, target, data }) => ({ action, call: { callId: String(data?.['call_id']), target } }))
+    const ended = calls.flatMap(({ action, call }) => (action === 'tool.ended' || action === 'tool.unknown' ? [call.callId] : []))
+    return calls.flatMap(({ action, call }) => (action === 'tool.started' && !ended.includes(call.callId) ? [call] : []))
+  }
+
+  protected record(key: RunKey, acts: RunActs = []): void {
+    this.ledger.push(...(typeof acts === 'function' ? acts(this.openCalls(key)) : acts))
   }
 
   protected keepStep(key: RunKey, step: number, data: Checkpoint): void {

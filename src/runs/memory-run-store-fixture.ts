@@ -16,7 +16,7 @@ import {
   type Accepted,
   type Begun,
   type Checkpoint,
-  type Delivery,
+  type CheckpointParts,
   type EndedRun,
   type HeldRun,
   type HistoryMessage,
@@ -27,9 +27,9 @@ import {
   type NewMessage,
   type NewRun,
   type NextRun,
+  type RunActs,
   type RunStore,
   type RunVersion,
-  type Settlements,
   type ResumableRun,
   type StoredRun,
   type TakenOver,
@@ -163,12 +163,12 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
     fence: number,
     step: number,
     data: Checkpoint,
-    _settlements?: Settlements,
-    delivery?: Delivery,
+    { delivery, acts }: CheckpointParts = {},
   ): Promise<void> => {
     const row = this.requireHeld(key, fence)
     this.keepStep(key, step, data)
     if (delivery) this.deliver(row, delivery)
+    this.record(key, acts)
   }
 
   addMessage = async (key: RunKey, { id, mode, text, now }: NewRunMessage): Promise<{ position: number } | undefined> => {
@@ -205,27 +205,30 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
 
   interrupt = async (key: RunKey, fence: number, interruption: Interruption): Promise<void> => {
     const row = this.requireHeld(key, fence)
-    const { step, data, log, ranMs, jobs } = interruption
+    const { step, data, log, ranMs, jobs, acts } = interruption
     Object.assign(row, { status: 'interrupted', onDisconnect: 'continue', log: structuredClone(log), ranMs })
     this.keepStep(key, step, data)
     this.jobs.push(...jobs)
+    this.record(key, acts)
   }
 
   decisions = async (key: RunKey): Promise<Map<string, Decision>> => new Map(this.decided.get(runKeyText(key)))
 
-  startApproved = async (key: RunKey, fence: number, callId: string): Promise<void> => {
+  startApproved = async (key: RunKey, fence: number, callId: string, _now: number, acts?: RunActs): Promise<void> => {
     this.requireHeld(key, fence)
+    this.record(key, acts)
     const decision = this.decided.get(runKeyText(key))?.get(callId)
     if (decision?.decision === 'approve') this.decided.get(runKeyText(key))!.set(callId, { ...decision, isStarted: true })
   }
 
   finish = async (key: RunKey, fence: number, ended: EndedRun): Promise<NextRun | undefined> => {
     const row = this.requireHeld(key, fence)
-    const { status, continuable, endedAt, error, log, message, jobs } = ended
+    const { status, continuable, endedAt, error, log, message, jobs, acts } = ended
     Object.assign(row, { status, continuable, endedAt, error, log: structuredClone(log), request: continuable ? ended.request : undefined })
     if (!continuable) this.steps.delete(runKeyText(key))
     if (message) append(this.sessionOf(row), message)
     this.jobs.push(...jobs)
+    this.record(key, acts)
     this.continueWith(row, ended.request, endedAt)
     return this.handOver(row)
   }

@@ -1,4 +1,5 @@
 import type { Decision, PendingCall, Suspension } from '../agent/approval.ts'
+import type { AuditEvent } from '../audit/event.ts'
 import type { Step } from '../agent/events.ts'
 import type { ContainmentPolicy } from '../agent/taint.ts'
 import type { Image, Message, Taint, ToolImage } from '../agent/messages.ts'
@@ -64,8 +65,8 @@ export interface RunStore extends MessageStore {
   mediaBytes(tenant: string, session: string, places: readonly MediaPlace[]): Promise<Map<string, string>>
   /** Stores the bytes of pictures from tool results of a running run. Throws `FenceLost` as `checkpoint` does. */
   keepResultImages(key: RunKey, fence: number, session: string, images: readonly ToolImage[]): Promise<void>
-  /** Stores a checkpoint of a running run, and the delivery of a message to the run. Throws `FenceLost` after another process has taken the run over. */
-  checkpoint(key: RunKey, fence: number, step: number, data: Checkpoint, settlements?: Settlements, delivery?: Delivery): Promise<void>
+  /** Stores a checkpoint of a running run. Throws `FenceLost` after another process has taken the run over. */
+  checkpoint(key: RunKey, fence: number, step: number, data: Checkpoint, also?: CheckpointParts): Promise<void>
   checkpoints(key: RunKey): Promise<Checkpoint[]>
   /**
    * Makes a running run interrupted, and stores the last checkpoint and the calls that wait for a decision. The run keeps the session, and no
@@ -75,7 +76,7 @@ export interface RunStore extends MessageStore {
   /** Decisions on the calls of a run, by call id. */
   decisions(key: RunKey): Promise<Map<string, Decision>>
   /** Records the start of an approved call. Throws `FenceLost` as `checkpoint` does. */
-  startApproved(key: RunKey, fence: number, callId: string, now: number): Promise<void>
+  startApproved(key: RunKey, fence: number, callId: string, now: number, acts?: RunActs): Promise<void>
   /** Ends a run: stores the end and the ai message, counts the run in the metrics, and returns the next run, which gets the session. */
   finish(key: RunKey, fence: number, ended: EndedRun): Promise<NextRun | undefined>
   /** Throws `gone` where the session was deleted, or retention has removed the run. */
@@ -288,7 +289,12 @@ export interface TakeOver {
   messages: readonly NewMessage[]
   /** True where the reservations of the earlier process are settled in the same transaction. */
   settles?: boolean
+  /** The events of calls whose decision lapses. Absent: nothing is recorded. */
+  toLapsed?: (calls: readonly LapsedCall[]) => readonly AuditEvent[]
 }
+
+/** A call that nobody has decided on before the end of the run. */
+export type LapsedCall = Pick<PendingCall, 'callId' | 'tool' | 'by'>
 
 export type TakenOver = { kind: 'running'; turn: Turn; fence: number } | { kind: 'waiting'; fence: number }
 
@@ -344,6 +350,27 @@ export interface Delivery {
   now: number
 }
 
+/** What is stored in the transaction of a checkpoint. */
+export interface CheckpointParts {
+  settlements?: Settlements
+  /** The delivery of a message to the run. */
+  delivery?: Delivery | undefined
+  acts?: RunActs | undefined
+}
+
+/**
+ * Events of a run for the ledger, recorded in the same transaction. A function is given the calls of the run with a start in the ledger and
+ * without an end, and may be called again when the transaction is repeated.
+ */
+export type RunActs = readonly AuditEvent[] | ((open: readonly OpenCall[]) => readonly AuditEvent[])
+
+/** A `write` call with a start in the ledger, and without an end. */
+export interface OpenCall {
+  callId: string
+  /** As in the event of the start. */
+  target: string
+}
+
 /** What model calls did cost: settled in the same transaction. Absent for an agent without budgets. */
 export type Settlements = readonly Settlement[] | undefined
 
@@ -362,7 +389,8 @@ export interface Interruption {
   data: Checkpoint
   /** The log so far; the last event is the `interrupt`. */
   log: CompactLog
-  calls: readonly PendingCall[]
+  /** `salt`: of the hashes of the call in the ledger. */
+  calls: readonly (PendingCall & { salt?: string })[]
   /** Milliseconds of execution so far; at least 1. */
   ranMs: number
   now: number
@@ -370,6 +398,7 @@ export interface Interruption {
   /** Jobs that are added in the same transaction, such as the expiry. */
   jobs: NewJob[]
   settlements?: Settlements
+  acts?: RunActs | undefined
 }
 
 export interface EndedRun {
@@ -403,6 +432,7 @@ export interface EndedRun {
   /** Jobs that are added in the same transaction. */
   jobs: NewJob[]
   settlements?: Settlements
+  acts?: RunActs | undefined
 }
 
 export interface StoredRun extends RunKey {

@@ -10,6 +10,7 @@ import { createToRaise } from '../runs/approvals/raise-limit.ts'
 import { createAttachments } from '../runs/attachments/attachments.ts'
 import { createRuns, type RunsDependencies, type Runs } from '../runs/runs.ts'
 import { createDirectExecution, type DirectExecutionDependencies } from '../runs/tool-executions/direct-execution.ts'
+import { toUnknown } from '../runs/execution/acts.ts'
 import type { Jobs } from '../runs/jobs.ts'
 import { logEnd } from '../runs/ownership/live-run.ts'
 import { logFault, logSummary } from '../runs/run-observer.ts'
@@ -65,7 +66,7 @@ const expiryConcurrency = 4
 /** Wires runs, direct tool executions and summaries. */
 export function openRuns(stack: AsyncDisposableStack, options: RunsOptions) {
   const { database, overrideRules, root, files, uploads, onExecuted, limits, log, ...runPorts } = options
-  const { agent, store, jobs, now } = runPorts
+  const { agent, store, jobs, holder, now, newId } = runPorts
   const documents = createDocumentCache()
   const images = createImages()
   const onSubAgentFault = (err: unknown) => log.error({ err }, 'The state of a sub-agent could not be stored')
@@ -105,11 +106,18 @@ export function openRuns(stack: AsyncDisposableStack, options: RunsOptions) {
   // The schema comes from an MCP server, and is no more trusted than a caller's.
   const checkAnswer: ApprovalsDependencies['checkAnswer'] = async (...answer) => (await schemas.faultsOf('input', ...answer))[0]
   const toRaise = createToRaise({ budgets: () => agent().config.budgets ?? [], rules: overrideRules, now })
-  const approvals = createApprovals({ store: openCalls, runStore: store, runs, agent, toRaise, checkAnswer, now })
+  const approvals = createApprovals({ store: openCalls, runStore: store, runs, agent, toRaise, checkAnswer, now, newId })
   jobs.handle('approval_expiry', expiryConcurrency, async ({ tenant, data: { owner, requestId, fence } }) => {
     await runs.expire({ tenant, owner, requestId }, fence)
     return { kind: 'done' }
   })
   const drain = (ms: number) => (stopWork(), runs.drain(ms))
-  return { executions, services: { runs: { ...runs, drain }, runStore: store, tools, subAgents, approvals, openCalls } }
+  const endLostExecutions = (graceMs: number) =>
+    executions.endLost({
+      holder,
+      graceMs,
+      now: now(),
+      toActs: (key, open) => open.map((call) => toUnknown({ ...runPorts, key, agent: agent() }, call)),
+    })
+  return { endLostExecutions, services: { runs: { ...runs, drain }, runStore: store, tools, subAgents, approvals, openCalls } }
 }

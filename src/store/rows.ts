@@ -224,8 +224,8 @@ export function toToolRow({ tool, calls, errors, durationsMs }: ToolUse, endedAt
 }
 
 /** The answer of a run that ends without an error, jobs, files and result images; undefined for any other end. */
-export function simpleAnswer({ message, error, jobs, dropsResultImages }: EndedRun): NewMessage | undefined {
-  return error || jobs.length > 0 || message?.data?.artifacts || dropsResultImages ? undefined : message
+export function simpleAnswer({ message, error, jobs, dropsResultImages, acts }: EndedRun): NewMessage | undefined {
+  return error || jobs.length > 0 || message?.data?.artifacts || dropsResultImages || acts ? undefined : message
 }
 
 /** The sums of an hour. */

@@ -64,16 +64,11 @@ function registerPauseContract(database: () => Database): void {
     const { approvals, store, paused, raiseOf, limitOf } = setUp()
     const run = await paused(waitFor('b1'))
     const raise = raiseOf(run, () => ({ limit: { nanoUsd: 7 }, until: Date.now() + 60_000, by: 'root' }))
-    const result = await approvals.decide({ ...run, callId: 'b1' }, extend, by, raise)
+    const result = await approvals.decide({ ...run, callId: 'b1' }, extend, by, { raise })
     assert.deepEqual([result?.takenOver?.kind, await limitOf(raise)], ['running', 7])
     assert.deepEqual((await store.decisions(run)).get('b1'), { decision: 'extend' })
     assert.equal(
-      await approvals.decide(
-        { ...run, callId: 'b1' },
-        extend,
-        by,
-        raiseOf(run, () => assert.fail('decided twice')),
-      ),
+      await approvals.decide({ ...run, callId: 'b1' }, extend, by, { raise: raiseOf(run, () => assert.fail('decided twice')) }),
       undefined,
     )
   })
@@ -84,7 +79,7 @@ function registerPauseContract(database: () => Database): void {
     const refused = raiseOf(run, () => {
       throw new Error('above')
     })
-    await assert.rejects(approvals.decide({ ...run, callId: 'b1' }, extend, by, refused), /above/)
+    await assert.rejects(approvals.decide({ ...run, callId: 'b1' }, extend, by, { raise: refused }), /above/)
     assert.deepEqual([(await store.find(run))?.status, await limitOf(refused)], ['interrupted', 1_000_000_000])
     assert.deepEqual(await approvals.openOf(run), [waitFor('b1')])
   })

@@ -95,7 +95,7 @@ function registerReportContract(database: () => Database): void {
     const executions = createExecutionStore(database())
     const tool = newRun({ tenant })
     await executions.begin({ ...tool, now: hour })
-    await executions.finish(tool, 1, { tool_name: 't', output: {}, execution_time: 1, status: 'success' }, hour + 3)
+    await executions.finish(tool, 1, { result: { tool_name: 't', output: {}, execution_time: 1, status: 'success' }, now: hour + 3 })
     const page = async (limit: number, offset: number, span = {}) =>
       (await reports.ended(tenant, { ...always, ...span, limit, offset })).map(({ requestId }) => requestId)
     assert.deepEqual([...(await page(3, 0)), ...(await page(3, 3)), ...(await page(3, 6))], ids)

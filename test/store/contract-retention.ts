@@ -181,7 +181,7 @@ function registerRetention(database: () => Database): void {
     const executions = createExecutionStore(database())
     const tool = newRun()
     await executions.begin(tool)
-    await executions.finish(tool, 1, { tool_name: 't', output: 'x', execution_time: 1, status: 'success' }, hour)
+    await executions.finish(tool, 1, { result: { tool_name: 't', output: 'x', execution_time: 1, status: 'success' }, now: hour })
     const { run } = await ended('s', hour)
     const callback = { event_id: 'e', url: 'https://x', attempts: '[]', round: 0, tries: 0, next_attempt_at: null, created_at: hour }
     await add('callbacks', { tenant, owner, request_id: run.requestId, status: 'pending', ...callback })
@@ -201,7 +201,7 @@ function registerRetention(database: () => Database): void {
     await executions.begin(tool)
     assert.deepEqual({ count: await count('sessions', now), remove: await remove('sessions', now) }, { count: 0, remove: 0 })
     const result = { tool_name: 't', output: 'x', execution_time: 1, status: 'success' } as const
-    await executions.finish(tool, 1, result, hour)
+    await executions.finish(tool, 1, { result, now: hour })
     assert.deepEqual((await executions.find(tool))?.result, result)
     assert.equal(await remove('sessions', now), 1)
   })

@@ -56,9 +56,9 @@ function registerMessageContract(database: () => Database): void {
     await send(run, 'two')
     const messages = [ai('so far'), human('one')]
     const delivery: Delivery = { session: turn.session, rank: 1, messages, messageCount: 3, now: hour + 2 }
-    await assert.rejects(store.checkpoint(run, 7, 1, step, undefined, delivery), FenceLost)
+    await assert.rejects(store.checkpoint(run, 7, 1, step, { delivery }), FenceLost)
     assert.deepEqual([await textsOf(run), (await store.history(tenant, turn.session, 0)).length], [['one', 'two'], 1])
-    await store.checkpoint(run, 1, 1, step, undefined, delivery)
+    await store.checkpoint(run, 1, 1, step, { delivery })
     assert.deepEqual(await textsOf(run), ['two'])
     assert.deepEqual(
       (await store.history(tenant, turn.session, 0)).map(({ content }) => content),

@@ -131,7 +131,7 @@ function registerSessionChanges(database: () => Database): void {
     const tool = newRun()
     await executions.begin(tool)
     await remove()
-    await executions.finish(tool, 1, { tool_name: 't', output: 'secret', execution_time: 1, status: 'success' }, hour)
+    await executions.finish(tool, 1, { result: { tool_name: 't', output: 'secret', execution_time: 1, status: 'success' }, now: hour })
     await assert.rejects(executions.begin(tool), isGone)
     assert.ok(!JSON.stringify(await rows('runs')).includes('secret'))
   })

@@ -1,5 +1,6 @@
 import type { Owner } from '../../access/owner.ts'
 import type { DecisionKind, PendingCall, WaitsFor } from '../../agent/approval.ts'
+import type { AuditEvent } from '../../audit/event.ts'
 import type { JsonObject, JsonValue, TaintSource } from '../../agent/messages.ts'
 import type { Account } from '../../budgets/budget.ts'
 import type { OverrideChange } from '../../budgets/overrides.ts'
@@ -16,10 +17,10 @@ export interface ApprovalStore {
   find(caller: ApprovalCaller, requestId: string, callId: string | undefined): Promise<StoredCall | undefined>
   /**
    * Stores the decision on an open call. The last decision on a run also takes the run over, in the same transaction, so that this process
-   * can resume the run; an async run is released with a job instead, so that any process can. `raise` is a part of the same transaction.
+   * can resume the run; an async run is released with a job instead, so that any process can.
    * Undefined, without a change, when the call is not open any more.
    */
-  decide(key: CallKey, decision: NewDecision, takeOver: TakeOver, raise?: Raise): Promise<DecisionResult | undefined>
+  decide(key: CallKey, decision: NewDecision, takeOver: TakeOver, also?: DecisionParts): Promise<DecisionResult | undefined>
   /**
    * Open calls of the caller's runs and open calls that the caller may decide, newest first; without calls of client tools. `before` is a position,
    * or the id of a call; undefined if no call has the id.
@@ -68,6 +69,13 @@ export interface ApprovalCaller extends Owner {
   mayRaise: boolean
 }
 
+/** What is stored in the transaction of a decision. */
+export interface DecisionParts {
+  raise?: Raise | undefined
+  /** The decision, for the ledger. */
+  act?: (AuditEvent & { salt: string }) | undefined
+}
+
 /** A higher limit of a window that was used up. */
 export interface Raise {
   account: Account
@@ -104,6 +112,8 @@ export interface StoredCall extends CallKey {
   /** Epoch milliseconds. */
   requestedAt: number
   expiresAt: number
+  /** Of the hashes of the call in the ledger; absent: not recorded when the call was asked. */
+  salt?: string
   /** Absent while the call waits. `lapsed`: the run ended before a decision. */
   decision?: DecisionKind | 'lapsed'
   /** Arguments that the approver set in place of `input`; of a budget, by how much its limit was raised. */

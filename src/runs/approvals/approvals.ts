@@ -1,13 +1,16 @@
 import { accessTo, requireAccess, PermissionError, permits, type Principal } from '../../access/permissions.ts'
 import { subOf } from '../../access/owner.ts'
 import { isQuestionId } from '../../agent/approval.ts'
+import type { JsonObject } from '../../agent/messages.ts'
+import { actorOf, hashOf, newSalt } from '../../audit/event.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { ServiceError, invalid } from '../../errors.ts'
 import { parsePosition, toOffset } from '../../json/offset.ts'
+import { isAudited, targetOf, toRunEvent } from '../execution/acts.ts'
 import type { RunStore } from '../run-store.ts'
 import type { RunKey } from '../run.ts'
 import { runKeyText } from '../ownership/run-registry.ts'
-import type { ApprovalStore, ApprovalCaller, StoredCall, CallPosition, Excerpt } from './approval-store.ts'
+import type { ApprovalStore, ApprovalCaller, DecisionParts, NewDecision, StoredCall, CallPosition, Excerpt } from './approval-store.ts'
 import { excerptLimits, toCallView, type CallView } from './approval-view.ts'
 import {
   checkInput,
@@ -41,9 +44,10 @@ export interface ApprovalsDependencies {
   toRaise: ToRaise
   checkAnswer: CheckAnswer
   now(): number
+  newId(): string
 }
 
-export function createApprovals({ store, runStore, runs, agent, toRaise, checkAnswer, now }: ApprovalsDependencies): Approvals {
+export function createApprovals({ store, runStore, runs, agent, toRaise, checkAnswer, now, newId }: ApprovalsDependencies): Approvals {
   async function decide(caller: Principal, requestId: string, requested: AnyDecision): Promise<RunKey> {
     const { callId } = requested
     requireAccess(caller, accessFor(requested))
@@ -60,12 +64,28 @@ export function createApprovals({ store, runStore, runs, agent, toRaise, checkAn
     else await checkInput(agent, call, requested)
     const run = await runStore.find(call)
     const raise = run && more && (await toRaise(caller, call, run, more))
-    const result = run && (await runs.decide(run, (takeOver) => store.decide(call, decision, takeOver, raise)))
+    const result =
+      run && (await runs.decide(run, (takeOver) => store.decide(call, decision, takeOver, { raise, act: toAct(caller, call, decision) })))
     if (result) return call
     // A concurrent request has decided the call, or the run was cancelled.
     const current = await store.find(toApprovalCaller(caller), requestId, call.callId)
     if (!current?.decision) throw notInterrupted(requestId)
     return assertSameDecision(current, decision)
+  }
+
+  /** The decision of a person, for the ledger. What a client sends as the output of its tool is no decision. */
+  function toAct(caller: Principal, call: StoredCall, decided: NewDecision): DecisionParts['act'] {
+    const { decision } = decided
+    if (!isAudited(agent()) || decision === 'output' || decision === 'error') return undefined
+    const { callId, input, salt = newSalt() } = call
+    const data: JsonObject = { call_id: callId, decision, asked_hash: hashOf(input, salt) }
+    // The answer to a question of a server is an input of its own.
+    if (decision === 'approve' && isQuestionId(callId)) data['answer_hash'] = hashOf(decided.input ?? {}, salt)
+    else if (decision === 'approve') data['executed_hash'] = hashOf(decided.input ?? input, salt)
+    const outcome = decision === 'reject' ? 'refused' : 'success'
+    const context = { key: call, agent: agent(), now, newId }
+    const event = toRunEvent(context, { action: 'approval.decided', target: targetOf(call), outcome, data })
+    return { ...event, actor: actorOf(caller, 'api'), salt }
   }
 
   async function whyMissing(key: RunKey, callId: string | undefined): Promise<ServiceError> {

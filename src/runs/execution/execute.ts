@@ -3,6 +3,7 @@ import { runAgent } from '../../agent/loop.ts'
 import { callsWithoutResult } from '../../agent/history.ts'
 import type { Payer } from '../../budgets/budget.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
+import { actsOf, actsOfApproved } from './acts.ts'
 import { schemaMismatch } from './answer-schema.ts'
 import { interrupt } from './interrupt.ts'
 import type { RunPorts } from './ports.ts'
@@ -11,7 +12,7 @@ import { finish, messagesUpTo } from './finish.ts'
 import { checkHints } from '../intake/checks.ts'
 import { maxLosses, processLost } from '../log/outcome.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
-import { FenceLost, type NextRun, type Turn, type RunStore } from '../run-store.ts'
+import { FenceLost, type NextRun, type Turn, type RunActs, type RunStore } from '../run-store.ts'
 import { reachState } from '../../states.ts'
 import { agentOptions, emptyProgress, reasonOfStop, loadProgress, addMemories } from './prepare.ts'
 import type { AgentEvent, NestedEvent, ResultEvent, Step, TurnEvent, UserMessageEvent } from '../../agent/events.ts'
@@ -157,7 +158,9 @@ function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, deps: Ru
       // Results of the previous turn are in `messages` now.
       progress.results = []
       if (event.message.reasoning) progress.usage.thoughts.push(toThought(event, event.message.reasoning, newId()))
-      return event.message.toolCalls.length > 0 ? checkpoint(run, progress, store) : undefined
+      return event.message.toolCalls.length > 0
+        ? checkpoint(run, progress, store, undefined, { acts: actsOf(event, run, progress, deps) })
+        : undefined
     case 'result': {
       const storing = keepResult(event, run, progress, deps)
       return storing ? storing.then(() => endStep(event.step, run, progress, deps)) : endStep(event.step, run, progress, deps)
@@ -171,7 +174,9 @@ function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, deps: Ru
       if (event.message.instruction) run.trace.instruct(event.message.instruction, deps.now())
       return event.message.instruction === 'plan' ? undefined : checkpoint(run, progress, store)
     case 'approved_start':
-      return run.times.during('store', () => store.startApproved(run.key, run.fence, event.callId, deps.now()))
+      return run.times.during('store', () =>
+        store.startApproved(run.key, run.fence, event.callId, deps.now(), actsOfApproved(event, run, progress, deps)),
+      )
     case 'suspension':
       progress.suspensions.push(event.suspension)
       // A suspended call is stored with the interruption. A write that goes on is stored before it starts, so no write is repeated.
@@ -187,7 +192,7 @@ async function keepMessage(event: UserMessageEvent, run: LiveRun, progress: Prog
   const messages = messagesUpTo(event, run, progress)
   const messageCount = turn.messageCount + messages.length
   const delivery = { session: turn.session, rank: event.rank, messages, messageCount, now: now() }
-  await checkpoint(run, progress, store, event, delivery)
+  await checkpoint(run, progress, store, event, { delivery })
   turn.messageCount = messageCount
   progress.deliveries++
   run.log.append(event)
@@ -206,8 +211,9 @@ function waitForReaders(run: LiveRun, { now }: RunPorts): Promise<void> | undefi
   return waiting && run.times.during('people', () => run.trace.waitFor(waiting, now))
 }
 
-function keepResult(event: ResultEvent, run: LiveRun, progress: Progress, { store, now }: RunPorts): Promise<void> | undefined {
+function keepResult(event: ResultEvent, run: LiveRun, progress: Progress, deps: RunPorts): Promise<void> | undefined {
   const { message, effect } = event
+  const { store, now } = deps
   if (isCall(event.step)) run.times.end('tools')
   run.trace.endCall(message.callId, now())
   if (run.signal.aborted && message.isError) {
@@ -218,10 +224,21 @@ function keepResult(event: ResultEvent, run: LiveRun, progress: Progress, { stor
   }
   const images = keepImages(message, run, progress, store)
   progress.results.push(message)
+  const acts = actsOf(event, run, progress, deps)
   // The result of a write is stored before the next write starts, so no write is repeated. Reads may be repeated.
-  if (effect !== 'write') return images
-  const next = { type: 'step_end' as const, step: withLoggedStart(event.step, progress) }
-  return images ? images.then(() => checkpoint(run, progress, store, next)) : checkpoint(run, progress, store, next)
+  if (effect !== 'write' && !acts) return images
+  const storing = () => storeResult(event, run, progress, { store, acts })
+  return images ? images.then(storing) : storing()
+}
+
+async function storeResult(
+  { message, step }: ResultEvent,
+  run: LiveRun,
+  progress: Progress,
+  { store, acts }: { store: RunStore; acts: RunActs | undefined },
+): Promise<void> {
+  await checkpoint(run, progress, store, { type: 'step_end', step: withLoggedStart(step, progress) }, { acts })
+  progress.openCalls.delete(message.callId)
 }
 
 /** Stores the bytes of pictures before a message refers to the pictures. */
@@ -262,12 +279,11 @@ async function keepNested({ callId, subAgent, event }: NestedEvent, run: LiveRun
   if (event.type === 'turn') {
     progress.usage.models.push(event.usage)
     if (event.message.reasoning) progress.usage.thoughts.push({ ...toThought(event, event.message.reasoning, newId()), subAgent })
-    if (event.message.toolCalls.length > 0) await checkpoint(run, progress, store)
+    if (event.message.toolCalls.length > 0) await checkpoint(run, progress, store, undefined, { acts: actsOf(event, run, progress, deps) })
   } else if (event.type === 'result') {
-    const { effect } = event
-    const step = withLoggedStart(event.step, progress)
-    if (effect === 'write' && !isCutOff) await checkpoint(run, progress, store, { type: 'step_end', step })
-    await endStep(step, run, progress, deps, { isObserved: true })
+    const acts = isCutOff ? undefined : actsOf(event, run, progress, deps)
+    if ((event.effect === 'write' && !isCutOff) || acts) await storeResult(event, run, progress, { store, acts })
+    await endStep(event.step, run, progress, deps, { isObserved: true })
   } else if (event.message.instruction !== 'plan') await checkpoint(run, progress, store)
 }
 

@@ -10,6 +10,7 @@ import type { RunPorts } from './ports.ts'
 import type { NewJob } from '../jobs.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import { citationsOf, citationsOfSources } from './citations.ts'
+import { actsAtEnd } from './acts.ts'
 import { reasonOfError } from './answer-schema.ts'
 import { outputOf, stepsOf, toAnswerStep } from '../log/outcome.ts'
 import { checkpoint, hasUnstored, settlementsOf, type Progress } from './progress.ts'
@@ -123,6 +124,7 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, endedAt: nu
     cost: costs.length === 0 ? undefined : costs.reduce((sum, entry) => sum + entry.usage, 0),
     tools: steps.length === 0 ? [] : toolsOf(steps),
     settlements: run.meter && settlementsOf(run.meter),
+    acts: actsAtEnd(run, progress, deps),
   }
 }
 

@@ -1,5 +1,6 @@
 import type { PendingCall } from '../../agent/approval.ts'
 import { toCompact } from '../log/compact-log.ts'
+import { toAsked } from './acts.ts'
 import type { RunPorts } from './ports.ts'
 import type { NewJob } from '../jobs.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
@@ -13,12 +14,8 @@ import { reachState } from '../../states.ts'
  * run. The process of the last decision resumes the run. The run keeps the session. Throws `rate_limited` for a caller with too many runs
  * that wait for client tools.
  */
-export async function interrupt(
-  run: LiveRun,
-  progress: Progress,
-  requested: readonly PendingCall[],
-  { store, jobs, clientWaits, now: clock, newId }: RunPorts,
-): Promise<void> {
+export async function interrupt(run: LiveRun, progress: Progress, requested: readonly PendingCall[], deps: RunPorts): Promise<void> {
+  const { store, jobs, clientWaits, now: clock, newId } = deps
   const { key, sessionId, fence, agent, log, trace } = run
   const { usage, steps, turn } = progress
   const calls = withBudgetsOnce(requested)
@@ -51,7 +48,7 @@ export async function interrupt(
         sessionId,
         step,
         data: checkpoint,
-        calls,
+        ...toAsked(calls, run, deps),
         now,
         expiresAt,
         log: {

@@ -45,6 +45,7 @@ export function emptyProgress(turn: Turn): Progress {
     startedBefore: new Map(),
     results: [],
     cutOff: new Set(),
+    openCalls: new Map(),
     nested: [],
     suspensions: [],
     completeEvents: 0,
@@ -104,12 +105,21 @@ export async function loadProgress(run: LiveRun, progress: Progress, deps: RunPo
 async function loadCheckpoints(run: LiveRun, progress: Progress, store: RunStore): Promise<void> {
   const checkpoints = await run.times.during('store', () => store.checkpoints(run.key))
   restore(run, progress, checkpoints)
+  for (const callId of callsWithoutEnd(progress)) progress.openCalls.set(callId, 'before')
   for (const { containment } of checkpoints) if (containment) holdTo(progress, containment)
   reachState(checkpoints.length > 0 ? 'resumed-with-progress' : 'resumed-without-progress')
   if (callsWithoutResult(progress.messages).length > 0) reachState('resumed-in-tool')
   // An interruption stores a checkpoint.
   if (checkpoints.length > 0) progress.decisions = await run.times.during('store', () => store.decisions(run.key))
   if (run.meter) run.meter.rejected = refusalIn(run, progress)
+}
+
+/** Calls of the agent, and of agents inside of calls, that have no result. */
+function callsWithoutEnd({ messages, ownFrom, nested }: Progress): Set<string> {
+  const all = [...messages.slice(ownFrom), ...nested.map(({ message }) => message)]
+  const calls = new Set(all.flatMap((message) => (message.role === 'assistant' ? message.toolCalls.map(({ id }) => id) : [])))
+  for (const message of all) if (message.role === 'tool') calls.delete(message.callId)
+  return calls
 }
 
 /** The refusal of a budget whose limit a person has not raised. */

@@ -9,7 +9,7 @@ import { fromCompact, toCompact } from '../log/compact-log.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import type { LoggedEvent } from '../run.ts'
 import type { TimesRecord } from '../trace/recorder.ts'
-import type { Checkpoint, Delivery, HistoryMessage, NestedMessage, RunStore, Settlements, Turn, UsageSoFar } from '../run-store.ts'
+import type { Checkpoint, CheckpointParts, HistoryMessage, NestedMessage, RunStore, Settlements, Turn, UsageSoFar } from '../run-store.ts'
 
 /** The progress of a run, and the part of the progress in checkpoints. */
 export interface Progress {
@@ -33,6 +33,8 @@ export interface Progress {
   results: ToolMessage[]
   /** Calls that were aborted with the run. The results are unknown, so a resumed run has no result of these calls. */
   cutOff: Set<string>
+  /** Calls that may have a start in the ledger and no end: started in this process, or before. */
+  openCalls: Map<string, 'here' | 'before'>
   /** Messages of agents inside of tool calls. */
   nested: NestedMessage[]
   /** Calls that were suspended; the last entry of a call counts. */
@@ -63,10 +65,10 @@ export async function checkpoint(
   progress: Progress,
   store: RunStore,
   next?: LoggedEvent,
-  delivery?: Delivery,
+  also?: Omit<CheckpointParts, 'settlements'>,
 ): Promise<void> {
   await storeNext(run, progress, next, (n, data, settlements) =>
-    run.times.during('store', () => store.checkpoint(run.key, run.fence, n, data, settlements, delivery)),
+    run.times.during('store', () => store.checkpoint(run.key, run.fence, n, data, { settlements, ...also })),
   )
   run.markProgress()
 }

@@ -1,3 +1,4 @@
+import { randomUUIDv7 } from 'node:crypto'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { say, ScriptedModel } from '../../agent/scripted-model.ts'
@@ -42,6 +43,7 @@ async function setUp(runs: readonly NewRun[], current: Agent = agent) {
       jobs: { wake: (...kinds) => void done.push(`wakes ${kinds.join()}`) },
       bus: { publish: (...event) => void published.push(event) },
       now: () => 5000,
+      newId: randomUUIDv7,
       sleep: async () => undefined,
     }).adopt(0)
   return { store, done, published, sweep }

@@ -1,5 +1,6 @@
 import { PhaseTimes } from '../../concurrency/phase-times.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
+import { isAudited, toLapsed } from '../execution/acts.ts'
 import type { Ending } from '../execution/execute.ts'
 import type { Intake } from '../intake/admission.ts'
 import type { ChatRequest } from '../run.ts'
@@ -18,6 +19,7 @@ export interface TakingOverDependencies {
   /** Id of the local process. */
   holder: string
   now(): number
+  newId(): string
 }
 
 /** Gives stored runs to the local process, which resumes them. */
@@ -41,11 +43,22 @@ interface TakeOverOptions {
   isResumed?: boolean
 }
 
-export function createTakingOver({ store, live, intake, agent, holder, now }: TakingOverDependencies): TakingOver {
-  function toTakeOver({ request, requestId }: StoredRun & { request: ChatRequest }): TakeOver {
-    const settles = agent().config.budgets !== undefined
+export function createTakingOver({ store, live, intake, agent, holder, now, newId }: TakingOverDependencies): TakingOver {
+  function toTakeOver(key: StoredRun & { request: ChatRequest }): TakeOver {
+    const { request, requestId, status } = key
+    const current = agent()
+    const settles = current.config.budgets !== undefined
     const messages = toNewMessages(request, requestId, now())
-    return { holder, queueOrder: intake.nextArrival(), now: now(), messages, ...(settles && { settles }) }
+    const mayLapse = status === 'interrupted' && isAudited(current)
+    const lapsed: TakeOver['toLapsed'] = (calls) => calls.map((call) => toLapsed({ key, agent: current, now, newId }, call))
+    return {
+      holder,
+      queueOrder: intake.nextArrival(),
+      now: now(),
+      messages,
+      ...(settles && { settles }),
+      ...(mayLapse && { toLapsed: lapsed }),
+    }
   }
 
   async function takeOver(run: OrphanedRun, options: TakeOverOptions = {}): Promise<LiveRun | undefined> {

@@ -1,14 +1,17 @@
 import type { Principal } from '../../access/permissions.ts'
 import { scopeOf } from '../../agent/options.ts'
 import { type Tool } from '../../agent/tool.ts'
-import { runTool } from '../../agent/run-tool.ts'
+import type { CallOutcome } from '../../agent/events.ts'
+import { runTool, toCallOutcome } from '../../agent/run-tool.ts'
 import { settlesWithin } from '../../concurrency/settles-within.ts'
 import type { Budgets } from '../../budgets/budgets.ts'
 import type { Agent, CurrentAgent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
 import type { Bus } from '../../replicas/bus.ts'
 import { serviceStopping } from '../log/outcome.ts'
+import { isAudited, toEnded, toStarted } from '../execution/acts.ts'
 import type { RunKey } from '../run.ts'
+import type { RunActs } from '../run-store.ts'
 import { runKeyText } from '../ownership/run-registry.ts'
 import {
   toAnswer,
@@ -102,25 +105,33 @@ export function createDirectExecution(dependencies: DirectExecutionDependencies)
   function start(key: RunKey, current: Agent, tool: Tool, request: ToolRequest): LiveExecution {
     const sessionId = request.sessionId ?? request.newSessionId
     const stopping = new AbortController()
-    const call = () => callTool({ key, agent: current, tool, request, sessionId, signal: stopping.signal }, dependencies)
+    const callId = request.isRepeatable ? callIdOf(key) : newId()
+    const call = () => callTool({ key, callId, agent: current, tool, request, sessionId, signal: stopping.signal }, dependencies)
+    const isRecorded = tool.effect === 'write' && isAudited(current)
+    const context = { key, agent: current, now, newId }
     const execution: LiveExecution = {
       sessionId,
       bodyHash: request.bodyHash,
       stopping,
-      result: request.isRepeatable ? executeOnce() : call(),
+      // A call that is in the ledger is stored: the ledger says what became of the call when the process dies.
+      result: request.isRepeatable || isRecorded ? executeOnce() : call().then(({ result }) => result),
       ...countCallers(() => stopping.abort()),
     }
     return execution
 
     async function executeOnce(): Promise<ExecutionResult> {
       const { bodyHash } = request
-      const begun = await store.begin({ ...key, sessionId, bodyHash, holder, agent: current.config.name, now: now() })
+      const started = { callId, tool: tool.name, input: request.input }
+      const acts = isRecorded ? [toStarted(context, started)] : undefined
+      const begun = await store.begin({ ...key, sessionId, bodyHash, holder, agent: current.config.name, now: now(), acts })
       const claim = await claimExecution(begun, execution, { key, tool, request, store, holder, remote, isStopping: () => isStopping })
       if (claim.kind === 'ended') return claim.result
-      const result = await call()
+      const { result, outcome } = await call()
       // The callers disconnected before the tool ended: a repeat finds no outcome, because the error is that of the abort.
       const isCutOff = stopping.signal.aborted && result.status === 'error'
-      await store.finish(key, claim.fence, isCutOff ? undefined : result, now())
+      // The ledger has no open start where another process has found the execution lost.
+      const ended: RunActs = (open) => open.map((started) => toEnded(context, started, outcome))
+      await store.finish(key, claim.fence, { result: isCutOff ? undefined : result, now: now(), acts: acts && ended })
       return result
     }
   }
@@ -172,6 +183,7 @@ async function claimExecution(
 
 interface ToolCall {
   key: RunKey
+  callId: string
   agent: Agent
   tool: Tool
   request: ToolRequest
@@ -180,12 +192,12 @@ interface ToolCall {
 }
 
 async function callTool(
-  { key, agent, tool, request, sessionId, signal }: ToolCall,
-  { files, budgets, newId, now, onExecuted }: DirectExecutionDependencies,
-): Promise<ExecutionResult> {
+  { key, callId, agent, tool, request, sessionId, signal }: ToolCall,
+  { files, budgets, now, onExecuted }: DirectExecutionDependencies,
+): Promise<{ result: ExecutionResult; outcome: CallOutcome }> {
   const tools = agent.tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
   const context = {
-    callId: request.isRepeatable ? callIdOf(key) : newId(),
+    callId,
     caller: { tenant: key.tenant, owner: key.owner },
     ...(agent.config.budgets && { meter: budgets.open({ tenant: key.tenant, owner: key.owner, operation: 'tool', fence: 0 }, agent) }),
     headers: request.headers,
@@ -203,7 +215,7 @@ async function callTool(
   onExecuted(tool.name, status, seconds)
   const { output, artifacts, returned } = outcome
   const keptFiles = artifacts.length > 0 ? { files: { folder, made: artifacts, ...(returned.length > 0 && { returned }) } } : {}
-  return { tool_name: tool.name, output, execution_time: seconds, status, ...keptFiles }
+  return { result: { tool_name: tool.name, output, execution_time: seconds, status, ...keptFiles }, outcome: toCallOutcome(outcome) }
 }
 
 /** Who has a stored execution. `interrupted`: no process executes the tool any more, and there is no result. */

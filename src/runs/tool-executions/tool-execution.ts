@@ -1,6 +1,8 @@
 import type { DataFilter, Tool, ToolSet } from '../../agent/tool.ts'
 import type { Artifact, ReturnedFile, KeepArtifact, JsonValue, JsonObject } from '../../agent/messages.ts'
+import type { AuditEvent } from '../../audit/event.ts'
 import type { RunKey } from '../run.ts'
+import type { OpenCall, RunActs } from '../run-store.ts'
 import { runKeyText } from '../ownership/run-registry.ts'
 import { accessTo, permits, type Principal } from '../../access/permissions.ts'
 import type { AnswerFile, ToAnswerFiles } from '../../artifacts/answer-files.ts'
@@ -17,9 +19,24 @@ export interface ExecutionStore {
   /** Gives an execution without a result to the local process, with the next fence; false after a change of the row. */
   takeOver(key: RunKey, fence: number, holder: string): Promise<boolean>
   /** Keeps the first result; undefined for an execution that was cut off. Nothing after the deletion of the session, or under another process. */
-  finish(key: RunKey, fence: number, result: ExecutionResult | undefined, now: number): Promise<void>
+  finish(key: RunKey, fence: number, end: ExecutionEnd): Promise<void>
   /** Ends executions whose process is lost for more than `graceMs`; ended executions have no result. */
-  endLost(holder: string, graceMs: number, now: number): Promise<void>
+  endLost(lost: LostExecutions): Promise<void>
+}
+
+export interface ExecutionEnd {
+  result: ExecutionResult | undefined
+  now: number
+  acts?: RunActs | undefined
+}
+
+export interface LostExecutions {
+  /** The process that looks. */
+  holder: string
+  graceMs: number
+  now: number
+  /** The events of a lost execution whose start is in the ledger. */
+  toActs(key: RunKey, open: readonly OpenCall[]): readonly AuditEvent[]
 }
 
 export interface NewExecution extends RunKey {
@@ -28,6 +45,7 @@ export interface NewExecution extends RunKey {
   holder: string
   agent: string
   now: number
+  acts?: RunActs | undefined
 }
 
 export interface StoredExecution {

@@ -5,6 +5,7 @@ import { query, type Database, statement, allSettledOrThrow, type Connection, ty
 import { createSettle, earlierFences } from '../budgets/settle.ts'
 import { queueStatements } from './statements.ts'
 import { countOf, hourMs, hourOf, parseJson, toWindow, toMessageRow, keyColumns, isChat } from '../rows.ts'
+import { createRecordActs } from '../runs/acts.ts'
 import { whereRun, type RunStatements } from '../runs/statements.ts'
 import type { RunRow, SessionRow } from '../tables.ts'
 import { reachState } from '../../states.ts'
@@ -101,12 +102,14 @@ function holderChanges(
   { enter }: ReturnType<typeof sessionEntries>,
 ) {
   const settle = createSettle({ db, isShared })
+  const recordActs = createRecordActs({ db })
   const lapse = statement(db, (db, param: Param<RunKey & { now: number }>) =>
     db
       .updateTable('approvals')
       .set({ decision: 'lapsed', decided_at: param('now') })
       .where((is) => is.and(whereRun(param)))
-      .where('decision', 'is', null),
+      .where('decision', 'is', null)
+      .returning(['call_id as callId', 'tool', 'by', 'salt']),
   )
 
   /** Gives a run to a process, and starts it when the session is free or its own. Undefined when the run has changed since `row` was read. */
@@ -114,7 +117,7 @@ function holderChanges(
     connection: Connection,
     row: RunRow,
     state: SessionState | undefined,
-    { holder, queueOrder, messages, now, settles }: TakeOver,
+    { holder, queueOrder, messages, now, settles, toLapsed = () => [] }: TakeOver,
   ): Promise<TakenOver | undefined> {
     const fence = row.fence + 1
     const run = { ...row, requestId: row.request_id, fence }
@@ -129,7 +132,11 @@ function holderChanges(
     })
     if (takenRun.rows.length === 0) return undefined
     if (settles && (await settle(connection, earlierFences({ ...row, fence }))) > 0) reachState('budget-taken-over')
-    if (row.status === 'interrupted') await lapse(connection, { ...run, now })
+    if (row.status === 'interrupted') {
+      const { rows } = await lapse(connection, { ...run, now })
+      const asked = rows.filter(({ salt }) => salt !== null)
+      if (asked.length > 0) await recordActs(connection, run, toLapsed(asked))
+    }
     // The resumed run gets a free session. Waiting runs keep their order of arrival.
     const isOurs = state && (state.active_run === null || state.active_run === row.request_id)
     const turn = isOurs ? await enter(connection, run, state, messages, now) : undefined

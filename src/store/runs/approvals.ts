@@ -18,6 +18,7 @@ import { createChangeOverride } from '../budgets/overrides.ts'
 import { excerptsOf } from '../sessions/session-rows.ts'
 import { runMoves } from '../queue/moves.ts'
 import { json, keyColumns, parseJson, toText } from '../rows.ts'
+import { createRecordActs } from './acts.ts'
 import { runStatements } from './statements.ts'
 import type { ApprovalRow, Tables } from '../tables.ts'
 
@@ -121,6 +122,7 @@ function callsOfRuns(database: Database): Pick<ApprovalStore, 'decide' | 'openOf
   const { db } = database
   const changeOverride = createChangeOverride(database)
   const { find: findRun, lock, take, free } = runMoves(database, runStatements(db, database.isShared))
+  const recordActs = createRecordActs(database)
 
   function ofCall({ callId, ...key }: CallKey) {
     return { ...keyColumns(key), call_id: callId }
@@ -137,7 +139,7 @@ function callsOfRuns(database: Database): Pick<ApprovalStore, 'decide' | 'openOf
   const openOfRun = (key: RunKey) => callsOf(key).where('decision', 'is', null)
 
   return {
-    decide: (key, decision, takeOver, raise) =>
+    decide: (key, decision, takeOver, { raise, act } = {}) =>
       database.forTenant(key.tenant).unit(async (connection) => {
         const unlockedRow = await findRun(connection, key)
         const state = await lock(connection, key.tenant, unlockedRow?.session ?? null)
@@ -149,12 +151,14 @@ function callsOfRuns(database: Database): Pick<ApprovalStore, 'decide' | 'openOf
           .set({
             ...toDecisionColumns(decision),
             decided_at: takeOver.now,
+            ...(act && { salt: act.salt }),
           })
           .where((is) => is.and(ofCall(key)))
           .where('decision', 'is', null)
           .where('expires_at', '>', takeOver.now)
           .returning('call_id')
         if ((await query(connection, decided)).rows.length === 0) return undefined
+        await recordActs(connection, key, act && [act])
         if (raise) await changeOverride(connection, key.tenant, raise.account, raise.change)
         if ((await query(connection, openOfRun(key).clearSelect().select('call_id').limit(1))).rows.length > 0) return {}
         if (isAsyncRun(row)) return { isReleased: await free(connection, row, state, takeOver.now) }
@@ -236,6 +240,7 @@ function toCall(row: ApprovalRow): StoredCall {
     place: row.place,
     requestedAt,
     expiresAt,
+    ...(row.salt !== null && { salt: row.salt }),
     ...(row.decision === null ? {} : { decision: row.decision }),
     ...(newInput ? { newInput } : {}),
     ...(row.decision === 'output' && row.new_input !== null ? { output: JSON.parse(row.new_input) as JsonValue } : {}),

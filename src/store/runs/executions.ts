@@ -4,6 +4,7 @@ import { runGone } from '../../runs/run-store.ts'
 import { query, type Database } from '../database.ts'
 import { aliveProcesses } from '../leases/processes.ts'
 import { isChat, keyColumns, parseJson } from '../rows.ts'
+import { createRecordActs } from './acts.ts'
 import { runStatements, whereToolExecution } from './statements.ts'
 import type { RunRow } from '../tables.ts'
 
@@ -11,6 +12,7 @@ import type { RunRow } from '../tables.ts'
 export function createExecutionStore(database: Database): ExecutionStore {
   const { db } = database
   const statements = runStatements(db, database.isShared)
+  const recordActs = createRecordActs(database)
   return {
     begin: (execution) =>
       database.forTenant(execution.tenant).unit(async (connection) => {
@@ -33,7 +35,10 @@ export function createExecutionStore(database: Database): ExecutionStore {
           created_at: execution.now,
           started_at: execution.now,
         })
-        if (inserted.rows.length > 0) return undefined
+        if (inserted.rows.length > 0) {
+          await recordActs(connection, execution, execution.acts)
+          return undefined
+        }
         const row = (await statements.findRow(connection, execution)).rows[0]!
         if (row.status === 'gone') throw runGone(execution)
         return toStored(row)
@@ -53,7 +58,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
         .where('status', '!=', 'gone')
       return (await database.forTenant(key.tenant).unit((connection) => query(connection, update))).changes > 0
     },
-    async finish(key, fence, result, now) {
+    async finish(key, fence, { result, now, acts }) {
       const ended = db
         .updateTable('runs')
         .set({ status: result?.status ?? 'error', ended_at: now, log: result ? JSON.stringify(result) : null })
@@ -61,9 +66,12 @@ export function createExecutionStore(database: Database): ExecutionStore {
         .where(whereToolExecution)
         .where('log', 'is', null)
         .where('status', '!=', 'gone')
-      await database.forTenant(key.tenant).unit((connection) => query(connection, ended))
+      await database.forTenant(key.tenant).unit(async (connection) => {
+        await query(connection, ended)
+        await recordActs(connection, key, acts)
+      })
     },
-    async endLost(holder, graceMs, now) {
+    async endLost({ holder, graceMs, now, toActs }) {
       const update = db
         .updateTable('runs')
         .set({ status: 'error', ended_at: now })
@@ -71,7 +79,10 @@ export function createExecutionStore(database: Database): ExecutionStore {
         .where(whereToolExecution)
         .where('holder', '!=', holder)
         .where('holder', 'not in', aliveProcesses(database, graceMs))
-      await database.all.unit((connection) => query(connection, update))
+      await database.all.unit(async (connection) => {
+        const { rows } = await query(connection, update.returning(['tenant', 'owner', 'request_id as requestId']))
+        for (const key of rows) await recordActs(connection, key, (open) => toActs(key, open))
+      })
     },
   }
 }

@@ -9,14 +9,15 @@ import { json, keyColumns, parseJson } from '../rows.ts'
 import { type RunStatements, whereChat } from './statements.ts'
 import { attempts, type Settle } from '../budgets/settle.ts'
 import type { ApprovalRow } from '../tables.ts'
+import type { RecordActs } from './acts.ts'
 
-type Inserts = Pick<RunMoves, 'lock' | 'insertJobs'> & { settle: Settle }
+type Inserts = Pick<RunMoves, 'lock' | 'insertJobs'> & { settle: Settle; recordActs: RecordActs }
 
 /** The part of `RunStore` for interrupted runs: interrupts a run, and returns the decisions on its calls. */
 export function runApprovals(
   database: Database,
   statements: RunStatements,
-  { lock, insertJobs, settle }: Inserts,
+  { lock, insertJobs, settle, recordActs }: Inserts,
   rounds: Rounds,
 ): Pick<RunStore, 'interrupt' | 'decisions' | 'startApproved'> {
   const { db } = database
@@ -26,7 +27,7 @@ export function runApprovals(
       await lock(connection, key.tenant, interruption.session)
       const hasConfigs = await markInterrupted(connection, key, fence, interruption)
       await statements.insertStep(connection, { ...key, n: interruption.step, data: JSON.stringify(interruption.data) })
-      const rows = interruption.calls.map(({ callId: call_id, tool, input, by, sources }, place) => ({
+      const rows = interruption.calls.map(({ callId: call_id, tool, input, by, sources, salt }, place) => ({
         ...keyColumns(key),
         call_id,
         place,
@@ -34,6 +35,7 @@ export function runApprovals(
         by,
         input: JSON.stringify(input),
         sources: json(sources),
+        salt: salt ?? null,
         session_id: interruption.sessionId,
         requested_at: interruption.now,
         expires_at: interruption.expiresAt,
@@ -41,6 +43,7 @@ export function runApprovals(
       for (const row of rows) await query(connection, db.insertInto('approvals').values(row))
       await insertJobs(connection, interruption.jobs)
       if (hasConfigs) await rounds.begin(connection, key, interruption.now)
+      await recordActs(connection, key, interruption.acts)
       if (interruption.settlements) await settle(connection, attempts(key.tenant, interruption.settlements))
       return hasConfigs
     })
@@ -64,14 +67,14 @@ export function runApprovals(
   async function decisions(key: RunKey): Promise<Map<string, Decision>> {
     const decided = db
       .selectFrom('approvals')
-      .select(['call_id', 'decision', 'new_input', 'reason', 'requested_at', 'decided_at', 'started_at'])
+      .select(['call_id', 'decision', 'new_input', 'reason', 'requested_at', 'decided_at', 'started_at', 'salt'])
       .where((is) => is.and(keyColumns(key)))
       .where('decision', 'in', ['approve', 'reject', 'extend', 'output', 'error'])
     const { rows } = await query(database.forTenant(key.tenant).read, decided)
     return new Map(rows.map((row) => [row.call_id, toDecision(row)]))
   }
 
-  function startApproved(key: RunKey, fence: number, callId: string, now: number): Promise<void> {
+  function startApproved(...[key, fence, callId, now, acts]: Parameters<RunStore['startApproved']>): Promise<void> {
     return database.forTenant(key.tenant).unit(async (connection) => {
       if ((await statements.holdRun(connection, { ...key, fence })).rows.length === 0) throw new FenceLost(key)
       const started = db
@@ -79,20 +82,21 @@ export function runApprovals(
         .set({ started_at: now })
         .where((is) => is.and({ ...keyColumns(key), call_id: callId }))
       await query(connection, started)
+      await recordActs(connection, key, acts)
     })
   }
 
   return { interrupt, decisions, startApproved }
 }
 
-type DecidedRow = Pick<ApprovalRow, 'decision' | 'new_input' | 'reason' | 'requested_at' | 'decided_at' | 'started_at'>
+type DecidedRow = Pick<ApprovalRow, 'decision' | 'new_input' | 'reason' | 'requested_at' | 'decided_at' | 'started_at' | 'salt'>
 
-function toDecision({ decision, new_input, reason, requested_at: requestedAt, decided_at, started_at }: DecidedRow): Decision {
+function toDecision({ decision, new_input, reason, requested_at: requestedAt, decided_at, started_at, salt }: DecidedRow): Decision {
   const times = { requestedAt, decidedAt: decided_at ?? requestedAt }
   if (decision === 'output') return { decision, output: JSON.parse(new_input ?? 'null') as JsonValue, ...times }
   if (decision === 'error') return { decision, error: reason ?? '', ...times }
   if (decision === 'extend') return { decision }
   if (decision === 'reject') return { decision, ...(reason === null ? {} : { reason }) }
   const input = parseJson<JsonObject>(new_input)
-  return { decision: 'approve', isStarted: started_at !== null, ...(input ? { input } : {}) }
+  return { decision: 'approve', isStarted: started_at !== null, ...(input ? { input } : {}), ...(salt !== null && { salt }) }
 }

@@ -6,6 +6,7 @@ import { isChat, parseJson, toStoredRun } from '../rows.ts'
 import { plainBox } from '../secrets/secret-box.ts'
 import { attempts, createSettle, type Settle } from '../budgets/settle.ts'
 import { runMedia } from './media.ts'
+import { createRecordActs, type RecordActs } from './acts.ts'
 import { createMessageStore, messageMoves, type MessageMoves } from './messages.ts'
 import { runMoves } from '../queue/moves.ts'
 import { createRounds, type NotificationStoreOptions } from './notifications.ts'
@@ -24,8 +25,9 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
   const moves = runMoves(database, statements)
   const settle = createSettle(database)
   const messages = messageMoves(database, statements, moves)
+  const recordActs = createRecordActs(database)
   const { find, findRequest } = createFind(database, statements)
-  const byStep = createStepByStep({ database, statements, moves, messages, rounds, settle, box, findRequest })
+  const byStep = createStepByStep({ database, statements, moves, messages, rounds, settle, recordActs, box, findRequest })
   const { db, postgres, embedded } = database
   const simple = postgres ? createPostgresChat(database, postgres, byStep, find) : embedded && createSqliteChat(db, embedded, byStep)
   const { begin, finish } = simple ?? byStep
@@ -36,10 +38,10 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
     findRequest,
     findEvent: ({ tenant, owner }, event) => events.find(database.forTenant(tenant).read, { tenant, owner, event }),
     ...createTakeOver(database, statements, { ...moves, ...messages }, rounds),
-    ...runApprovals(database, statements, { ...moves, settle }, rounds),
+    ...runApprovals(database, statements, { ...moves, settle, recordActs }, rounds),
     ...runMedia(database, statements),
     ...runHistory(database, statements),
-    ...runSteps(database, statements, settle, messages),
+    ...runSteps(database, statements, { settle, recordActs, ...messages }),
     ...createMessageStore(database, moves),
     ...runOwners(database),
     addMissingJobs: moves.requeue,
@@ -85,16 +87,16 @@ function runHistory({ forTenant, embedded }: Database, statements: RunStatements
 function runSteps(
   { forTenant }: Database,
   { keepStep, stepsOf }: RunStatements,
-  settle: Settle,
-  { extendSession, markDelivered }: MessageMoves,
+  { settle, recordActs, extendSession, markDelivered }: MessageMoves & { settle: Settle; recordActs: RecordActs },
 ): Pick<RunStore, 'checkpoint' | 'checkpoints'> {
   return {
-    checkpoint: (key, fence, n, data, settlements, delivery) =>
+    checkpoint: (key, fence, n, data, { settlements, delivery, acts } = {}) =>
       forTenant(key.tenant).unit(async (connection) => {
         if (delivery) await extendSession(connection, key, delivery)
         const { rows } = await keepStep(connection, { ...key, fence, n, data: JSON.stringify(data) })
         if (rows.length === 0) throw new FenceLost(key)
         if (delivery) await markDelivered(connection, key, delivery)
+        await recordActs(connection, key, acts)
         if (settlements) await settle(connection, attempts(key.tenant, settlements))
       }, runRetry),
 

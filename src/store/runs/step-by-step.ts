@@ -22,6 +22,7 @@ import type { RunMoves } from '../queue/moves.ts'
 import { json, keyColumns, toEndedRow, toMetrics, toNewRunRow, toText, toToolRow, toWindow } from '../rows.ts'
 import { insertArtifacts } from '../sessions/artifacts.ts'
 import type { AsyncEventRow, CallbackRow, SessionRow, Tables } from '../tables.ts'
+import type { RecordActs } from './acts.ts'
 import { mediaStatements } from './media.ts'
 import type { MessageMoves } from './messages.ts'
 import { addNotifications, type NotificationStoreOptions, type Rounds } from './notifications.ts'
@@ -38,6 +39,7 @@ interface Parts {
   messages: MessageMoves
   rounds: Rounds
   settle: Settle
+  recordActs: RecordActs
   box: NonNullable<NotificationStoreOptions['box']>
   findRequest: RunStore['findRequest']
 }
@@ -237,7 +239,7 @@ export function asyncEvents(database: Kysely<Tables>) {
 }
 
 /** The unit of work that ends a run. */
-function createUpdate({ database: { db }, statements, moves, messages, rounds, settle }: Parts) {
+function createUpdate({ database: { db }, statements, moves, messages, rounds, settle, recordActs }: Parts) {
   const media = mediaStatements(db)
 
   async function continueRun(connection: Connection, key: RunKey, { request, endedAt }: EndedRun): Promise<void> {
@@ -273,6 +275,7 @@ function createUpdate({ database: { db }, statements, moves, messages, rounds, s
       // Last, because all runs of a tenant lock these rows at their end.
       statements.addMetrics(connection, toMetrics(tenant, ended, hourRow)),
       ended.settlements && settle(connection, attempts(tenant, ended.settlements)),
+      ended.acts && recordActs(connection, key, ended.acts),
     ])
     return { next, isNotified }
   }
