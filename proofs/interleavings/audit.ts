@@ -41,6 +41,8 @@ export class Audit {
     const count = (this.writes.get(requestId) ?? 0) + 1
     this.writes.set(requestId, count)
     if (count > 1) this.fault(`The tool of run ${requestId} was executed ${count} times.`)
+    const starts = this.store.ledger.filter(({ action, run }) => action === 'tool.started' && run?.requestId === requestId).length
+    if (starts !== 1) this.fault(`The tool of run ${requestId} was executed with ${starts} starts in the ledger.`)
     const question = this.store.rowOf(requestId)?.request?.messages.at(-1)?.content
     if (!question?.startsWith('approve')) return
     const decisions = [...(this.store.decided.get(runKeyText(this.store.rowOf(requestId)!))?.values() ?? [])]
@@ -69,13 +71,16 @@ export class Audit {
     if (seen.endedAt !== undefined) this.fault(`${name} of run ${requestId} was accepted after its end.`)
   }
 
-  private checkRun({ requestId, fence, status, endedAt, continuable, log }: Row): void {
+  private checkRun(row: Row): void {
+    const { requestId, fence, status, endedAt, continuable, log } = row
     const seen = this.runs.get(requestId) ?? { fence, status: 'pending', endedAt: undefined, isFinal: false, logs: [] }
     this.runs.set(requestId, seen)
     if (fence < seen.fence) this.fault(`The fence of run ${requestId} fell from ${seen.fence} to ${fence}.`)
     const hasChanged = status !== seen.status || endedAt !== seen.endedAt || fence !== seen.fence
     if (seen.isFinal && hasChanged) this.fault(`Run ${requestId} has ended as ${seen.status}, and is ${status} afterwards.`)
     const isStop = endedAt !== undefined || status === 'interrupted'
+    const open = endedAt !== undefined && hasChanged ? this.store.openCalls(row).length : 0
+    if (open > 0) this.fault(`Run ${requestId} has ended with ${open} open starts in the ledger.`)
     if (isStop && hasChanged) seen.logs.push(log ? toLines(fromCompact(log.events)) : [])
     Object.assign(seen, { fence, status, endedAt, isFinal: endedAt !== undefined && !continuable })
   }

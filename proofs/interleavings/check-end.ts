@@ -28,7 +28,17 @@ export function checkEnd({ store, audit }: World, clients: Clients): void {
       audit.fault(`The answer of run ${requestId} does not follow its question.`)
   }
   checkMessages(store, audit, clients)
+  checkLedger(store, audit)
   for (const reader of clients.readers) checkReader(reader, audit)
+}
+
+/** A call has one start in the ledger, and one end behind. */
+function checkLedger({ ledger }: World['store'], audit: World['audit']): void {
+  const ofCalls = ledger.filter(({ action }) => action.startsWith('tool.'))
+  for (const [call, events] of Map.groupBy(ofCalls, ({ data }) => String(data?.['call_id']))) {
+    const actions = events.map(({ action }) => action).join()
+    if (!/^tool.started,tool.(ended|unknown)$/.test(actions)) audit.fault(`The ledger has ${actions} of call ${call}.`)
+  }
 }
 
 /** An acknowledged message is in the session of the run once, and behind messages of the same kind with an earlier acknowledgement. */

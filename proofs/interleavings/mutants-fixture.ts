@@ -1,7 +1,7 @@
 import type { AccountState, Amount } from '../../src/budgets/budget.ts'
 import type { RunKey } from '../../src/runs/run.ts'
 import type { Row } from '../../src/runs/memory-run-rows-fixture.ts'
-import type { Delivery } from '../../src/runs/run-store.ts'
+import type { Delivery, RunActs } from '../../src/runs/run-store.ts'
 import { SimulatedBudgets } from './budget-store.ts'
 import { SimulatedStore } from './store.ts'
 
@@ -27,6 +27,13 @@ export class WithoutOrder extends SimulatedStore {
 /** Forgets that an approved call was started. */
 export class WithoutStarts extends SimulatedStore {
   override startApproved = async (key: RunKey, fence: number): Promise<void> => void this.requireHeld(key, fence)
+}
+
+/** Records nothing about calls that were cut off. */
+export class WithoutUnknownCalls extends SimulatedStore {
+  protected override record(key: RunKey, acts?: RunActs): void {
+    if (typeof acts !== 'function') super.record(key, acts)
+  }
 }
 
 /** Never finds the runs of lost processes. */

@@ -1,6 +1,7 @@
 import type { Compilable, CompiledQuery, Kysely } from 'kysely'
 import type pg from 'pg'
 import type { Act, Acting, LedgerRules } from '../audit/acts.ts'
+import type { AuditEvent } from '../audit/event.ts'
 import { ServiceError } from '../errors.ts'
 import type { Tables } from './tables.ts'
 import type { Job, JobKind, NewJob } from '../runs/jobs.ts'
@@ -60,6 +61,8 @@ export interface UnitOptions<T> {
 export interface Ledger {
   /** Stores an event for each act. Nothing is recorded where nobody acts, or the ledger is off. */
   record(connection: Connection, tenant: string, acting: Acting | undefined, acts: Act | readonly Act[]): Promise<void>
+  /** Stores events that were made above the store, which has asked whether the ledger is on. */
+  store(connection: Connection, tenant: string, events: readonly AuditEvent[]): Promise<void>
   /** From now on `rules` decide. Without rules, acts are recorded without a version. */
   follow(rules: Partial<LedgerRules>): void
 }

@@ -85,7 +85,7 @@ export function createApprovals({ store, runStore, runs, agent, toRaise, checkAn
     const outcome = decision === 'reject' ? 'refused' : 'success'
     const context = { key: call, agent: agent(), now, newId }
     const event = toRunEvent(context, { action: 'approval.decided', target: targetOf(call), outcome, data })
-    return { ...event, actor: actorOf(caller, 'api'), salt }
+    return { ...event, actor: actorOf(caller, caller.via ?? 'api'), salt }
   }
 
   async function whyMissing(key: RunKey, callId: string | undefined): Promise<ServiceError> {

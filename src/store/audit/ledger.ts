@@ -18,6 +18,7 @@ export function createLedger(db: Kysely<Tables>): Ledger {
       const events = recorded.map((act) => toEvent(acting, act, { ...facts, id: rules.newId() }))
       await insert(connection, tenant, events)
     },
+    store: insert,
     follow: (followed) => void (rules = { ...rules, ...followed }),
   }
 }

@@ -95,14 +95,10 @@ function sessionEntries({ db }: Database, statements: RunStatements, sessionQueu
 }
 
 /** Changes of the process that holds a run. */
-function holderChanges(
-  { db, isShared }: Database,
-  sessionQueue: QueueStatements,
-  queue: RunQueue,
-  { enter }: ReturnType<typeof sessionEntries>,
-) {
-  const settle = createSettle({ db, isShared })
-  const recordActs = createRecordActs({ db })
+function holderChanges(database: Database, sessionQueue: QueueStatements, queue: RunQueue, { enter }: ReturnType<typeof sessionEntries>) {
+  const { db } = database
+  const settle = createSettle(database)
+  const recordActs = createRecordActs(database)
   const lapse = statement(db, (db, param: Param<RunKey & { now: number }>) =>
     db
       .updateTable('approvals')

@@ -1,16 +1,13 @@
 import type { JsonObject } from '../../agent/messages.ts'
 import type { RunKey } from '../../runs/run.ts'
 import type { OpenCall, RunActs } from '../../runs/run-store.ts'
-import { createRecord } from '../audit/record.ts'
 import { query, type Connection, type Database } from '../database.ts'
 import { keyColumns } from '../rows.ts'
 
 /** Records the acts of a run within a unit of work that holds the run. */
 export type RecordActs = (connection: Connection, key: RunKey, acts: RunActs | undefined) => Promise<void>
 
-export function createRecordActs({ db }: Pick<Database, 'db'>): RecordActs {
-  const record = createRecord(db)
-
+export function createRecordActs({ db, ledger }: Pick<Database, 'db' | 'ledger'>): RecordActs {
   /** Rarely read: calls that a process has left behind. */
   async function openCallsOf(connection: Connection, key: RunKey): Promise<OpenCall[]> {
     const ofCalls = db
@@ -29,6 +26,6 @@ export function createRecordActs({ db }: Pick<Database, 'db'>): RecordActs {
 
   return async (connection, key, acts) => {
     if (!acts) return
-    await record(connection, key.tenant, typeof acts === 'function' ? acts(await openCallsOf(connection, key)) : acts)
+    await ledger.store(connection, key.tenant, typeof acts === 'function' ? acts(await openCallsOf(connection, key)) : acts)
   }
 }
