@@ -1,6 +1,7 @@
 import { createChat, type Chat } from './chat.ts'
 import { createApprovals, type Approvals } from './resources/approvals.ts'
 import { createArtifacts, type Artifacts } from './resources/artifacts.ts'
+import { createAudit, type Audit } from './resources/audit.ts'
 import { createBudgets, type Budgets } from './resources/budgets.ts'
 import { createConfigurations, type Configurations } from './resources/configuration.ts'
 import { createKeys, type Keys } from './resources/keys.ts'
@@ -20,6 +21,7 @@ export interface ClientOptions extends TransportOptions, RetryOptions {}
 export interface Client extends Transport, Chat, ServiceMethods {
   approvals: Approvals
   artifacts: Artifacts
+  audit: Audit
   budgets: Budgets
   configuration: Configurations
   keys: Keys
@@ -40,6 +42,7 @@ export function createClient(options: ClientOptions = {}): Client {
     ...createServiceMethods(transport),
     approvals: createApprovals(transport),
     artifacts: createArtifacts(transport),
+    audit: createAudit(transport),
     budgets: createBudgets(transport),
     configuration: createConfigurations(transport),
     keys: createKeys(transport),

@@ -8,6 +8,7 @@ export type { Accepted, AsyncRequest, Callback, Chat, ChatAnswer, ChatOptions, C
 export type { Retry, RetryOptions } from './retry.ts'
 export type { ApprovalPage, Approvals, Decision, WaitingCall } from './resources/approvals.ts'
 export type { Artifact, ArtifactLink, ArtifactPage, ArtifactPlace, Artifacts, SharedArtifact } from './resources/artifacts.ts'
+export type { Audit, AuditEvent, AuditFilter, AuditHead, AuditHeadPage, AuditLine, AuditPage } from './resources/audit.ts'
 export type { Budget, BudgetFilter, BudgetOverride, BudgetPage, Budgets } from './resources/budgets.ts'
 export type { Configuration, ConfigurationFields, Configurations, ConfigurationUpdate, UpdateOptions } from './resources/configuration.ts'
 export type { AccessKey, CreatedKey, KeyPage, KeyRequest, Keys } from './resources/keys.ts'
