@@ -179,7 +179,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     ...files.services,
     ...running,
     ...callbacks.services,
-    ...openAuditReads(database, agent),
+    ...openAuditReads(database, { agent, signing }),
     ...openRecords({ database, store: runStore, openCalls, runs, historyTokens, now }),
     ...openSessions({ ...common, store: sessionStore, runs, artifacts }),
   }

@@ -1,4 +1,5 @@
 import type { SealedEvent } from './event.ts'
+import type { SignedHead } from './heads.ts'
 
 /** Undefined filters select every event. */
 export interface AuditFilters {
@@ -29,30 +30,15 @@ export interface AuditList {
   has_more: boolean
 }
 
-/** A signed position in the chain. `cut`: events up to here were removed by retention. */
-export interface AuditHead {
-  seq: number
-  kind: 'head' | 'cut'
-  hash: string
-  at: string
-  kid: string
-  jws: string
-}
-
 export interface HeadPosition {
   seq: number
   kind: string
 }
 
-/** A line of an export: an event with its place in the chain, or a head, which follows the event that it signs. */
-export type ExportLine = ({ type: 'event'; prev_hash: string; hash: string } & SealedEvent) | ({ type: 'head' } & AuditHead)
-
-/** Port: reads the ledger of a tenant. */
+/** Port: lists the ledger of a tenant. */
 export interface AuditReader {
   /** Newest first. A page reads a limited number of events, so that a rare filter may leave the page short while `has_more` is true. */
   list(tenant: string, page: AuditPage): Promise<AuditList>
   /** Newest first, at most `limit`. */
-  heads(tenant: string, page: { limit: number; before: HeadPosition | undefined }): Promise<AuditHead[]>
-  /** Sealed events without a gap, in the order of the chain, with the heads in between. The iteration reads one page at a time. */
-  export(tenant: string, span: Pick<AuditFilters, 'since' | 'until'>): AsyncGenerator<ExportLine[], void>
+  heads(tenant: string, page: { limit: number; before: HeadPosition | undefined }): Promise<SignedHead[]>
 }

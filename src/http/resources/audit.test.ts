@@ -4,33 +4,35 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import fastify from 'fastify'
-import type { AuditReader, ExportLine } from '../../audit/reader.ts'
+import type { LedgerSource, Link } from '../../audit/ledger-source.ts'
+import type { AuditReader } from '../../audit/reader.ts'
 import type { App } from '../server/app.ts'
 import { auditRoutes } from './audit.ts'
 
-const bytesPerPage = 256 * 1024
-const pages = 400
+const lineLength = 64 * 1024
+const lines = 1600
 
-/** A ledger of 100 MB, which counts the pages that were read, and says when its reading has ended. */
+/** A ledger of 100 MB, which counts the events that were read, and says when its reading has ended. */
 function largeLedger() {
   const state = { read: 0, end: Promise.withResolvers<void>() }
-  const line = { type: 'head', seq: 1, kind: 'head', hash: 'x'.repeat(bytesPerPage), at: '', kid: '', jws: '' } as ExportLine
-  async function* exportPages(): AsyncGenerator<ExportLine[], void> {
+  const head = { tenant: 'acme', seq: 1, kind: 'head' as const, hash: 'x'.repeat(lineLength), at: '', kid: '', jws: '' }
+  async function* links(): AsyncGenerator<Link, void> {
     try {
-      for (; state.read < pages; state.read++) yield [line]
+      for (; state.read < lines; state.read++) yield { head }
     } finally {
       state.end.resolve()
     }
   }
-  return { state, reader: { export: exportPages } as unknown as AuditReader }
+  return { state, source: { open: async () => ({ links: links(), end: undefined, cut: 0 }) } as unknown as LedgerSource }
 }
 
-async function openExport(t: TestContext, auditReader: AuditReader) {
+async function openExport(t: TestContext, ledgerSource: LedgerSource) {
   const app = fastify()
   app.decorateRequest('principal', undefined)
   app.addHook('onRequest', async (request) => void Object.assign(request, { principal: { tenant: 'acme' } }))
   const nothing = async () => undefined
-  for (const add of auditRoutes) add(app as unknown as App, { auditReader, auditReads: { read: nothing, exported: nothing } })
+  const services = { ledgerSource, auditReader: {} as AuditReader, auditReads: { read: nothing, exported: nothing }, headKeys: () => [] }
+  for (const add of auditRoutes) add(app as unknown as App, services)
   await app.listen({ port: 0, host: '127.0.0.1' })
   t.after(() => app.close())
   const { port } = app.server.address() as AddressInfo
@@ -40,7 +42,7 @@ async function openExport(t: TestContext, auditReader: AuditReader) {
   return response
 }
 
-/** Waits until no page was read for a while. */
+/** Waits until no event was read for a while. */
 async function settled(state: { read: number }): Promise<number> {
   for (let before = -1; before !== state.read;) {
     before = state.read
@@ -50,20 +52,20 @@ async function settled(state: { read: number }): Promise<number> {
 }
 
 test('an export is read from the ledger as fast as its reader takes the lines, and no further when the reader leaves', async (t) => {
-  const { state, reader } = largeLedger()
-  const response = await openExport(t, reader)
+  const { state, source } = largeLedger()
+  const response = await openExport(t, source)
   response.pause()
   const read = await settled(state)
-  assert.ok(read < pages / 5, `${read} pages were read for a reader that takes nothing`)
+  assert.ok(read < lines / 5, `${read} events were read for a reader that takes nothing`)
   response.destroy()
   await state.end.promise
-  assert.ok(state.read < pages / 5)
+  assert.ok(state.read < lines / 5)
 })
 
 test('a whole export arrives', async (t) => {
-  const { reader } = largeLedger()
-  const response = await openExport(t, reader)
+  const { source } = largeLedger()
+  const response = await openExport(t, source)
   let bytes = 0
   for await (const part of response) bytes += (part as Buffer).length
-  assert.ok(bytes > pages * bytesPerPage)
+  assert.ok(bytes > lines * lineLength)
 })

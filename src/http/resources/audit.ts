@@ -1,7 +1,9 @@
 import { Readable } from 'node:stream'
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { auditActions, type AuditAction } from '../../audit/event.ts'
-import type { AuditReader, ExportLine } from '../../audit/reader.ts'
+import { exportLines } from '../../audit/export.ts'
+import type { LedgerSource } from '../../audit/ledger-source.ts'
+import type { AuditReader } from '../../audit/reader.ts'
 import type { AuditReads } from '../../audit/reads.ts'
 import { invalid } from '../../errors.ts'
 import { parsePosition, toOffset } from '../../json/offset.ts'
@@ -66,16 +68,18 @@ const Page = namedObject('AuditPage', { events: Type.Array(ListedEvent), ...page
 
 const headFields = {
   seq: Type.Integer({ description: 'The number of the event that the head signs.' }),
-  kind: Type.Enum(['head', 'cut'], { description: '`cut`: the events up to here were removed by `retention.audit`.' }),
   hash: Type.String({ description: 'The hash of the event.' }),
   at: dateTime('When the head was signed.'),
-  kid: Type.String({ description: 'The key of the signature.' }),
   jws: Type.String({ description: 'The signature, as a compact JWS with EdDSA.' }),
 }
 
-const Head = namedObject('AuditHead', 'A signed position in the chain of the tenant.', headFields)
+const Head = namedObject('AuditHead', 'A signed position in the chain of the tenant.', {
+  ...headFields,
+  kind: Type.Enum(['head', 'cut'], { description: '`cut`: the events up to here were removed by `retention.audit`.' }),
+  kid: Type.String({ description: 'The key of the signature.' }),
+})
 
-const place = Type.Integer({ description: 'The number in the chain of the tenant.' })
+const seq = Type.Integer({ description: 'The number in the chain of the tenant.' })
 
 const Line = named(
   'AuditLine',
@@ -84,11 +88,15 @@ const Line = named(
       type: Type.Literal('event'),
       tenant: Type.String(),
       ...eventFields,
-      seq: place,
+      seq,
       prev_hash: Type.String({ description: 'The hash of the event before; 64 zeros for the first.' }),
       hash: Type.String(),
     }),
-    object('A head, behind the event that it signs.', { type: Type.Literal('head'), ...headFields }),
+    object('A signed position: `head` behind the event that it signs, `cut` where `retention.audit` has removed all events before.', {
+      type: Type.Enum(['head', 'cut']),
+      tenant: Type.String(),
+      ...headFields,
+    }),
   ]),
 )
 
@@ -98,7 +106,21 @@ const exportReply = {
   headers: { 'content-disposition': { type: 'string', description: '`attachment` with a file name.' } },
 }
 
-const HeadPage = namedObject('AuditHeadPage', { heads: Type.Array(Head), ...pageFields })
+const HeadKey = object('A public key of the service.', {
+  kty: Type.String(),
+  crv: Type.String(),
+  x: Type.String(),
+  kid: Type.String(),
+  alg: Type.String(),
+  use: Type.String(),
+  exp: Type.Optional(Type.Integer({ description: 'Nothing is signed with the key after this time, in epoch seconds.' })),
+})
+
+const HeadPage = namedObject('AuditHeadPage', {
+  heads: Type.Array(Head),
+  ...pageFields,
+  jwks: object('The public keys that verify heads, former keys too.', { keys: Type.Array(HeadKey) }),
+})
 
 const exampleSpan = { since: '2026-01-01', until: '2100-01-01' }
 
@@ -124,6 +146,8 @@ const note =
 
 interface AuditServices {
   auditReader: AuditReader
+  ledgerSource: LedgerSource
+  headKeys: () => readonly Static<typeof HeadKey>[]
   auditReads: AuditReads
 }
 
@@ -150,12 +174,12 @@ function listRoute(app: App, { auditReader, auditReads }: AuditServices): void {
   )
 }
 
-function exportRoute(app: App, { auditReader, auditReads }: AuditServices): void {
+function exportRoute(app: App, { ledgerSource, auditReads }: AuditServices): void {
   app.get(
     `${path}/export`,
     route('audit.read', tag, {
       summary: 'Export the ledger as lines of JSON',
-      description: `${note} The sealed events in the order of their \`seq\`, each with \`type: "event"\`, \`tenant\`, \`prev_hash\` and \`hash\`, and behind an event the heads that sign it, with \`type: "head"\`. A range of time is widened to events without a gap in between.`,
+      description: `${note} The sealed events in the order of their \`seq\`, without gaps, and behind an event the heads that sign it. A range of time is a part of the chain.`,
       text: '`agent-core audit verify FILE` checks the file without a network. The export itself is recorded, always. The answer is a stream: a reader that reads slowly slows the export down.',
       parameters: exampleSpan,
       querystring: closed(times),
@@ -165,21 +189,31 @@ function exportRoute(app: App, { auditReader, auditReads }: AuditServices): void
       const span = spanOf(request.query)
       const { since, until } = request.query
       await auditReads.exported(principalOf(request), { ...(since !== undefined && { since }), ...(until !== undefined && { until }) })
-      const pages = auditReader.export(principalOf(request).tenant, span)
+      const lines = exportLines(ledgerSource, { tenant: principalOf(request).tenant, ...span })
       return reply
         .header('content-type', 'application/x-ndjson')
         .header('content-disposition', 'attachment; filename="audit.ndjson"')
         .header('cache-control', 'no-store')
-        .send(Readable.from(toText(pages), { highWaterMark: 1 }))
+        .send(Readable.from(inChunks(lines), { highWaterMark: 1 }))
     },
   )
 }
 
-async function* toText(pages: AsyncIterable<readonly ExportLine[]>): AsyncGenerator<string, void> {
-  for await (const lines of pages) yield lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+/** Characters of lines that are sent at once. */
+const chunkLength = 64 * 1024
+
+async function* inChunks(lines: AsyncIterable<string>): AsyncGenerator<string, void> {
+  let chunk = ''
+  for await (const line of lines) {
+    chunk += line
+    if (chunk.length < chunkLength) continue
+    yield chunk
+    chunk = ''
+  }
+  if (chunk !== '') yield chunk
 }
 
-function headsRoute(app: App, { auditReader, auditReads }: AuditServices): void {
+function headsRoute(app: App, { auditReader, auditReads, headKeys }: AuditServices): void {
   app.get(
     `${path}/heads`,
     route('audit.read', tag, {
@@ -196,7 +230,12 @@ function headsRoute(app: App, { auditReader, auditReads }: AuditServices): void 
       const found = await auditReader.heads(principalOf(request).tenant, { limit: limit + 1, before: position })
       const heads = found.slice(0, limit)
       const last = heads.at(-1)
-      return { heads, offset: last ? toOffset([last.seq, last.kind]) : '', has_more: found.length > limit }
+      return {
+        heads: heads.map(({ tenant: _, ...head }) => head),
+        offset: last ? toOffset([last.seq, last.kind]) : '',
+        has_more: found.length > limit,
+        jwks: { keys: [...headKeys()] },
+      }
     },
   )
 }

@@ -1,20 +1,27 @@
 import { sql, type RawBuilder } from 'kysely'
-import type { Actor } from '../../audit/event.ts'
-import type { AuditFilters, AuditHead, AuditPage, AuditReader, ExportLine, ListedEvent } from '../../audit/reader.ts'
+import type { AuditFilters, AuditPage, AuditReader, ListedEvent } from '../../audit/reader.ts'
 import { query, type Database } from '../database.ts'
-import { parseJson } from '../rows.ts'
 import type { AuditEventRow, AuditHeadRow } from '../tables.ts'
+import { toSealedEvent, toSignedHead } from './rows.ts'
 
 /** Events that one page of the list reads at most: a filter without an index never reads the whole ledger at once. */
 const scanned = 10_000
-/** Events that one page of an export has. */
-const exported = 500
-/** Events of a border that are compared: their ids are not exactly in the order of the chain. */
-const bordering = 1000
 /** An id has the time of its event, but for clocks that were set back. */
 const clockSlackMs = 3_600_000
 
 const and = sql` and `
+
+/** The condition of the index of rare acts. */
+const isRare = sql`action not in ('tool.started', 'tool.ended')`
+
+function isIndexed({ action, requestId }: AuditFilters): boolean {
+  return action !== undefined && action !== 'tool.started' && action !== 'tool.ended' && requestId === undefined
+}
+
+/** The id. With a run, which has few events, as an expression: SQLite would read all events of the tenant in the order of an index of ids. */
+function idOf({ requestId }: AuditFilters) {
+  return requestId === undefined ? sql`id` : sql`id || ''`
+}
 
 /** `AuditReader` on either database. */
 export function createAuditReader(database: Database): AuditReader {
@@ -23,17 +30,10 @@ export function createAuditReader(database: Database): AuditReader {
     return (await query(database.forTenant(tenant).read, { compile: () => text.compile(db) })).rows
   }
 
-  function headsOf(tenant: string, from: number, to: number): Promise<AuditHeadRow[]> {
-    return rows(
-      tenant,
-      sql<AuditHeadRow>`select * from audit_heads where tenant = ${tenant} and seq between ${from} and ${to} order by seq`,
-    )
-  }
-
   return {
     async list(tenant, page) {
       const { limit } = page
-      const events = sql`from audit_events where ${sql.join(boundsOf(tenant, page), and)} order by id desc`
+      const events = sql`from audit_events where ${sql.join(boundsOf(tenant, page), and)} order by ${idOf(page)} desc`
       const filters = filtersOf(page)
       const found = await rows<AuditEventRow>(
         tenant,
@@ -51,56 +51,35 @@ export function createAuditReader(database: Database): AuditReader {
     async heads(tenant, { limit, before }) {
       const older = before ? sql`and (seq, kind) < (${before.seq}, ${before.kind})` : sql``
       const text = sql<AuditHeadRow>`select * from audit_heads where tenant = ${tenant} ${older} order by seq desc, kind desc limit ${limit}`
-      return (await rows(tenant, text)).map(toHead)
-    },
-
-    async *export(tenant, span) {
-      const [[first], [last]] = await Promise.all([rows(tenant, firstOf(tenant, span)), rows(tenant, lastOf(tenant, span))])
-      const [start, end] = [first?.seq ?? Infinity, last?.seq ?? 0]
-      // The head before the first event, which may be where retention has cut, signs the hash that the first event goes on from.
-      if (start <= end) yield (await headsOf(tenant, start - 1, start - 1)).map(toHeadLine)
-      for (let from = start; from <= end; from += exported) {
-        const to = Math.min(from + exported - 1, end)
-        const events = sql<AuditEventRow>`select * from audit_events where tenant = ${tenant} and seq between ${from} and ${to} order by seq`
-        yield toLines(...(await Promise.all([rows(tenant, events), headsOf(tenant, from, to)])))
-      }
+      return (await rows(tenant, text)).map(toSignedHead)
     },
   }
 }
 
 /** What an index selects. Ids grow with time, so the bounds of the time bound the ids too. */
-function boundsOf(tenant: string, { requestId, since, until, before }: Pick<AuditPage, 'requestId' | 'since' | 'until' | 'before'>) {
+function boundsOf(tenant: string, page: AuditPage) {
+  const { action, requestId, since, until, before } = page
+  const id = idOf(page)
   return [
     sql`tenant = ${tenant}`,
     ...(requestId === undefined ? [] : [sql`request_id = ${requestId}`]),
-    ...(since === undefined ? [] : [sql`id >= ${firstId(since - clockSlackMs)}`]),
-    ...(until === undefined ? [] : [sql`id < ${firstId(until + clockSlackMs)}`]),
-    ...(before === undefined ? [] : [sql`id < ${before}`]),
+    ...(isIndexed(page) ? [sql`action = ${action} and ${isRare}`] : []),
+    ...(since === undefined ? [] : [sql`${id} >= ${firstId(since - clockSlackMs)}`]),
+    ...(until === undefined ? [] : [sql`${id} < ${firstId(until + clockSlackMs)}`]),
+    ...(before === undefined ? [] : [sql`${id} < ${before}`]),
   ]
 }
 
 /** What is compared event by event. */
-function filtersOf({ action, actor, target, since, until }: AuditFilters) {
+function filtersOf(filters: AuditFilters) {
+  const { action, actor, target, since, until } = filters
   return [
-    ...(action === undefined ? [] : [sql`action = ${action}`]),
+    ...(action === undefined || isIndexed(filters) ? [] : [sql`action = ${action}`]),
     ...(actor === undefined ? [] : [sql`(sub = ${actor} or jti = ${actor} or issuer || ' ' || sub = ${actor})`]),
     ...(target === undefined ? [] : [sql`target = ${target}`]),
     ...(since === undefined ? [] : [sql`at >= ${since}`]),
     ...(until === undefined ? [] : [sql`at < ${until}`]),
   ]
-}
-
-type Span = Pick<AuditFilters, 'since' | 'until'>
-const unbounded = { requestId: undefined, since: undefined, until: undefined, before: undefined }
-
-function firstOf(tenant: string, { since }: Span): RawBuilder<{ seq: number | null }> {
-  const where = [...boundsOf(tenant, { ...unbounded, since }), ...(since === undefined ? [] : [sql`at >= ${since}`]), sql`seq is not null`]
-  return sql`select min(seq) as seq from (select seq from audit_events where ${sql.join(where, and)} order by id limit ${bordering}) as bordering`
-}
-
-function lastOf(tenant: string, { until }: Span): RawBuilder<{ seq: number | null }> {
-  const where = [...boundsOf(tenant, { ...unbounded, until }), ...(until === undefined ? [] : [sql`at < ${until}`]), sql`seq is not null`]
-  return sql`select max(seq) as seq from (select seq from audit_events where ${sql.join(where, and)} order by id desc limit ${bordering}) as bordering`
 }
 
 /** The least UUIDv7 of a time. */
@@ -112,30 +91,6 @@ function firstId(ms: number): string {
 }
 
 function toListed(row: AuditEventRow): ListedEvent {
-  const { id, at, issuer, sub, jti, via, action, target, outcome, request_id, config_version, data, seq, hash } = row
-  const actor: Actor = { issuer, sub, ...(jti !== null && { jti }), via: via as Actor['via'] }
-  const written = { action, target, outcome, request_id, config_version, data: parseJson<ListedEvent['data'] & object>(data) ?? null }
-  return { id, seq, at: toIso(at), actor, ...written, hash }
-}
-
-function toHead({ seq, kind, hash, at, kid, jws }: AuditHeadRow): AuditHead {
-  return { seq, kind, hash, at: toIso(at), kid, jws }
-}
-
-function toHeadLine(head: AuditHeadRow): ExportLine {
-  return { type: 'head', ...toHead(head) }
-}
-
-/** Heads follow the events that they sign. */
-function toLines(events: readonly AuditEventRow[], heads: readonly AuditHeadRow[]): ExportLine[] {
-  const headsBySeq = Map.groupBy(heads, ({ seq }) => seq)
-  return events.flatMap((row) => {
-    const { hash, seq, ...event } = toListed(row)
-    const line: ExportLine = { type: 'event', tenant: row.tenant, ...event, seq: seq!, prev_hash: row.prev_hash!, hash: hash! }
-    return [line, ...(headsBySeq.get(seq!) ?? []).map(toHeadLine)]
-  })
-}
-
-function toIso(ms: number): string {
-  return new Date(ms).toISOString()
+  const { tenant: _, ...event } = toSealedEvent(row, row.seq ?? 0)
+  return { ...event, seq: row.seq, hash: row.hash }
 }

@@ -30,6 +30,8 @@ const tables = [
 )`,
   'create unique index audit_events_seq on audit_events (tenant, seq) where seq is not null',
   'create index audit_events_run on audit_events (tenant, request_id) where request_id is not null',
+  // Rare acts are found behind millions of calls; the calls themselves have no entry.
+  `create index audit_events_act on audit_events (tenant, action, id) where action not in ('tool.started', 'tool.ended')`,
   // `kind`: `head`, or `cut` for the last event that retention has removed.
   `create table audit_heads (
   tenant text not null,
