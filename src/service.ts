@@ -179,7 +179,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     ...files.services,
     ...running,
     ...callbacks.services,
-    ...openAuditReads(database, { agent, signing }),
+    ...openAuditReads(database, { agent, signing, sealer: storage.sealer }),
     ...openRecords({ database, store: runStore, openCalls, runs, historyTokens, now }),
     ...openSessions({ ...common, store: sessionStore, runs, artifacts }),
   }

@@ -133,7 +133,9 @@ test("Audit: no tenant sees another's events, heads or export", async (t) => {
         [],
       )
     assert.doesNotMatch((await reader.request('GET', `${path}/export`)).text, /amy|secret-name|home-name/)
-    assert.deepEqual((await reader.request('GET', `${path}/heads`)).body.heads, [])
+    const { heads } = (await reader.request('GET', `${path}/heads`)).body
+    const tenants = heads.map(({ jws }: { jws: string }) => JSON.parse(Buffer.from(jws.split('.')[1]!, 'base64url').toString()).tenant)
+    assert.deepEqual([...new Set(tenants)], ['beta'], 'the export has signed the end of its own chain')
   }
   const events = (await list(acme)).body.events
   assert.deepEqual(
@@ -155,8 +157,9 @@ test('Audit: an export is the chain, is itself an event, and is verified without
   const lines = reply.text.trimEnd().split('\n')
   const { jwks } = (await auditor.request('GET', `${path}/heads`)).body
   const [chain] = await checkLines(toAsync(lines), { keys: jwks.keys, heads: [] })
-  const { count, from, to } = chain!
-  assert.deepEqual({ tenant: chain!.tenant, from, isWhole: count === to && count >= 3 }, { tenant: 'default', from: 1, isWhole: true })
+  const { tenant, count, from, to, signedTo } = chain!
+  assert.deepEqual({ tenant, from, count, signedTo }, { tenant: 'default', from: 1, count: to, signedTo: to }, 'signed to the end')
+  assert.equal(JSON.parse(lines.at(-2)!).action, 'audit.exported', 'the export contains its own event')
   const changed = lines.map((line) => line.replace('"sub":"ann1"', '"sub":"ann9"'))
   const broken = JSON.parse(changed.find((line) => line.includes('ann9'))!).seq
   await assert.rejects(checkLines(toAsync(changed), { keys: jwks.keys, heads: [] }), new RegExp(`seq ${broken}: hash does not match`))
