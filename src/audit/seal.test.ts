@@ -114,6 +114,9 @@ test('a head is signed where it is due, and never for an end that another progra
     { ...end, tenant: 'beta', mac: 'cd' },
   ]
   await pass(60_000)
+  await pass(1000)
+  // The signature is made by a thread.
+  for (let turn = 0; turn < 1e6 && (state.heads.length === 0 || state.problems.length === 0); turn++) await setImmediate()
   assert.deepEqual(
     state.heads.map(({ tenant, seq, hash, at }) => ({ tenant, seq, hash, at })),
     [{ tenant: 'acme', seq: 7, hash: 'ab', at: '1970-01-01T00:00:01.000Z' }],

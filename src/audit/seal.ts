@@ -58,6 +58,7 @@ export function createSealer({ store, now, onHead, report, delayMs = 1000, sweep
   let sweep: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
   let passesLeft = 0
+  let isSweepDue = false
   let isClosed = false
 
   function wake(): void {
@@ -69,13 +70,13 @@ export function createSealer({ store, now, onHead, report, delayMs = 1000, sweep
     if (!keys || isClosed || passesLeft === 0 || timer || running) return
     timer = setTimeout(() => {
       timer = undefined
-      void pass(false)
+      void pass()
     }, delayMs).unref()
   }
 
-  /** Passes run in sequence. */
-  function pass(isSweep: boolean): Promise<void> {
-    running ??= sealTenants(isSweep)
+  /** Passes run in sequence: a sweep during a pass is part of the next. */
+  function pass(): Promise<void> {
+    running ??= sealTenants()
       .catch((error: unknown) => report({ error }))
       .finally(() => {
         running = undefined
@@ -84,19 +85,31 @@ export function createSealer({ store, now, onHead, report, delayMs = 1000, sweep
     return running
   }
 
-  async function sealTenants(isSweep: boolean): Promise<void> {
+  async function sealTenants(): Promise<void> {
+    const isSweep = isSweepDue
+    isSweepDue = false
     passesLeft = Math.max(0, passesLeft - 1)
     for (const tenant of await store.unsealed()) {
-      await sealTenant(tenant).catch((error: unknown) => report({ tenant, error }))
-      passesLeft = Math.max(passesLeft, 1)
+      await sealTenant(tenant).then(goOn, (error: unknown) => report({ tenant, error }))
     }
     if (isSweep) await signUnsigned({ now: now() })
+  }
+
+  function startSweep(): void {
+    isSweepDue = true
+    goOn()
+    void pass()
+  }
+
+  /** Another pass follows. */
+  function goOn(): void {
+    passesLeft = Math.max(1, passesLeft)
   }
 
   async function signUnsigned(which: Parameters<SealStore['unsigned']>[0]): Promise<void> {
     for (const end of await store.unsigned(which)) {
       // A signature on what another program has written would make it right.
-      if (isOwnEnd(end, keys!)) await sign(end.tenant, end)
+      if (isOwnEnd(end, keys!)) await sign(end.tenant, end).catch((error: unknown) => report({ tenant: end.tenant, error }))
       else report({ tenant: end.tenant, fault: 'The end of the chain was changed by another program, or its signing key is gone.' })
     }
   }
@@ -121,7 +134,9 @@ export function createSealer({ store, now, onHead, report, delayMs = 1000, sweep
     wake,
     start(ledgerKeys) {
       keys = ledgerKeys
-      sweep = setInterval(() => void pass(true), sweepMs).unref()
+      // A process that died may have recorded something.
+      goOn()
+      sweep = setInterval(startSweep, sweepMs).unref()
       schedule()
     },
     async signEnd(tenant) {
@@ -130,7 +145,7 @@ export function createSealer({ store, now, onHead, report, delayMs = 1000, sweep
     },
     async close() {
       await running
-      if (keys && passesLeft > 0) await pass(false)
+      if (keys && passesLeft > 0) await pass()
       isClosed = true
       clearTimeout(timer)
       clearInterval(sweep)
