@@ -64,8 +64,8 @@ export async function checkTools(
         : undefined
       return empty ?? toToolFindings(entry, listed, timeoutMs)
     })
-    const unheld = toContainmentFindings(config, catalog.list())
-    return [...(await Promise.all(findings)).flat(), ...unheld]
+    const contained = [...toContainmentFindings(config, catalog.list()), ...toServerFindings(config, catalog.list())]
+    return [...(await Promise.all(findings)).flat(), ...contained]
   } finally {
     await catalog.close()
     await outbound.close()
@@ -90,6 +90,31 @@ export function toContainmentFindings({ containment }: Pick<AgentConfig, 'contai
     },
   ]
 }
+
+/** Warns of servers whose words, or whose calls, make people decide all day. */
+export function toServerFindings(
+  { containment, tools }: Pick<AgentConfig, 'containment' | 'tools'>,
+  listings: readonly ToolListing[],
+): Finding[] {
+  const { after_untrusted: afterUntrusted = 'allow', outbound = 'allow' } = containment ?? {}
+  return tools.flatMap((entry): Finding[] => {
+    const marks = listings.flatMap(({ tool, entry: name }) => (tool && name === entry.name ? [marksOf(tool)] : []))
+    const isDescribed = afterUntrusted !== 'allow' && marks.some(({ describedBy }) => describedBy !== undefined)
+    const isOwnWay = marks.some((tool) => tool.trust === 'untrusted' && tool.private && tool.outbound)
+    const closesItself = outbound !== 'allow' && entry.outbound === undefined && isOwnWay
+    const state = 'warn' as const
+    return [
+      ...(isDescribed ? [{ state, text: `tool ${entry.name}: ${unacceptedText}`, advice: acceptAdvice }] : []),
+      ...(closesItself ? [{ state, text: `tool ${entry.name}: ${closingText}`, advice: outboundAdvice }] : []),
+    ]
+  })
+}
+
+const unacceptedText =
+  'nobody has accepted the descriptions of the server, so calls of other tools that change something are held in every chat'
+const acceptAdvice = 'Accept them with "pin: true" in its config, keep the document in a file, or set "trust: trusted".'
+const closingText = 'its calls are held once a chat was shown its output'
+const outboundAdvice = 'Set "outbound: false" if its calls reach a single system of your own, or "outbound: true" to hold them.'
 
 /** Resolves when no tool prepares data in the background any more. */
 async function untilIndexed(catalog: ToolCatalog): Promise<void> {
