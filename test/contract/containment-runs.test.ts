@@ -234,3 +234,20 @@ test('Containment: held calls are counted where they begin to wait, and by their
   await strict.client.chat(read())
   assert.match((await (await strict.as({ roles: ['admin'] })).request('GET', '/metrics')).text, /containment_total\{decision="refuse"\} 1/)
 })
+
+test('Containment: of a conversation that the client sends, the answers of the session are known, and others are of strangers', async (t) => {
+  const { client, refunds } = await startContained(t, policy)
+  const messages = [{ role: 'user', content: 'Hello.' }]
+  const complete = (headers: Record<string, string>) =>
+    client.request('POST', '/v1/chat/completions', { body: { model: 'agent-core', messages }, headers })
+  const { content } = (await complete({ 'session-id': 's1' })).body.choices[0].message
+  messages.push({ role: 'assistant', content }, { role: 'user', content: refund })
+  const known = await complete({ 'session-id': 's1' })
+  assert.equal(known.body.approval_required, undefined, known.text)
+  assert.deepEqual(refunds, [{ order: '9' }])
+  const unknown = await complete({ 'session-id': 's2' })
+  assert.deepEqual(unknown.body.approval_required?.calls[0].sources, [{ tool: 'conversation', tool_call_id: null }], unknown.text)
+  messages[1] = { role: 'assistant', content: `${content} ${refund}` }
+  assert.notEqual((await complete({ 'session-id': 's1' })).body.approval_required, undefined)
+  assert.deepEqual(refunds, [{ order: '9' }])
+})

@@ -132,7 +132,7 @@ function refusalIn({ log }: LiveRun, { decisions }: Progress): BudgetSpent | und
 /** The containment of the agent, with the taint from beside the transcript of the run. */
 function containmentOf({ agent, request }: LiveRun, { history, turn }: Progress, policy: ContainmentPolicy): Containment {
   const tools = agent.tools.list().flatMap(({ tool }) => tool ?? [])
-  const inherited = joinTaints(taintOfSummary(turn.summary), taintOfHistory(history, nameTools(tools)), taintOfRequest(request))
+  const inherited = joinTaints(taintOfSummary(turn.summary), taintOfHistory(history, nameTools(tools)), taintOfRequest(request, history))
   return { policy, inherited }
 }
 

@@ -47,9 +47,14 @@ export function taintOfSummary(summary: RunningSummary | undefined): Taint | und
 }
 
 /** The taint of brought answers, and of attachments. Uploads may be of strangers; files under FILES_ROOT are the operator's. */
-export function taintOfRequest({ messages, continuation, documents, images, files, contextFiles }: ChatRequest): Taint {
+export function taintOfRequest(request: ChatRequest, history: readonly HistoryMessage[]): Taint {
+  const { messages, continuation, documents, images, files, contextFiles } = request
+  // Many clients send the whole conversation with each question. The answers that the session has are no news.
+  const answers = new Set(history.flatMap(({ role, content, data }) => (role === 'ai' && data?.model !== undefined ? [content] : [])))
   const hasUploads = (documents ?? images) !== undefined || files?.some(({ isContextFile }) => !isContextFile)
-  const hasAnswers = continuation !== undefined || messages.some(({ role }) => role === 'assistant')
+  const hasAnswers =
+    continuation !== undefined ||
+    messages.some(({ role, content, calls }) => role === 'assistant' && (calls !== undefined || !answers.has(content)))
   const ofFiles = contextFiles || files ? { sources: [], isPrivate: true } : undefined
   return joinTaints(hasAnswers ? brought : undefined, hasUploads ? uploaded : ofFiles)
 }
