@@ -21,6 +21,8 @@ export interface Budgets {
    * the begin of the run has held for the first call.
    */
   open(payer: Payer & { fence: number }, agent: Priced, held?: HeldAhead): Meter
+  /** The windows that pay for a run that the process does not execute, as the database has them now, for a reader of the run. */
+  look(payer: Payer, agent: Priced): Promise<Pick<Meter, 'remaining'>>
   /** Why a new run may not begin: a budget cannot pay a short answer to `question`. A promise where the database has to be asked. */
   refusalOf(payer: Payer, agent: Priced, question: string): Promise<BudgetSpent | undefined> | undefined
   /**
@@ -104,6 +106,15 @@ export function createBudgets({ store, now, onFault, ...deps }: BudgetsOptions):
 
   return {
     open,
+
+    async look(payer, { config, findPrices, model }) {
+      const { budgets = [] } = config
+      // The roles of a caller are not stored behind the end of a run.
+      const certain = payer.roles ? budgets : budgets.filter(({ match }) => !match?.roles)
+      const accounts = accountsOf(certain, payer, clock.now())
+      if (accounts.length > 0) known.keep(payer.tenant, accounts, await store.look(payer.tenant, accounts))
+      return open({ ...payer, fence: 0 }, { config: { ...config, budgets: certain }, findPrices, model })
+    },
 
     modelsFor(payer, agent) {
       const { small, embedder, config } = agent

@@ -15,7 +15,7 @@ export interface OpenRun {
   ended: Promise<void>
   /** Present where this process executes the run. */
   times?: PhaseTimes
-  /** Present where this process executes the run, and the agent has budgets: what is left, for a header. */
+  /** Present where the agent has budgets: what is left, for a header; as of the opening where this process does not execute the run. */
   remaining?(reader: BudgetReader): string | undefined
   /** Present where the run waits for approval: resolves with the same run when the run was resumed or has ended. */
   whenResumed?(disconnected: AbortSignal): Promise<OpenRun>

@@ -99,7 +99,13 @@ export function portsOf(store: MemoryRunStore, onFault: RunPorts['onFault'] = re
     schemas: { faultOf: async () => undefined, faultsOf: async () => [] },
     keeper: () => refuse,
     recall: () => undefined,
-    budgets: { open: refuse, refusalOf: refuse, reserveAhead: refuse, modelsFor: (_, { small, embedder }) => ({ small, embedder }) },
+    budgets: {
+      open: refuse,
+      look: refuse,
+      refusalOf: refuse,
+      reserveAhead: refuse,
+      modelsFor: (_, { small, embedder }) => ({ small, embedder }),
+    },
     subAgents: {
       list: async () => [],
       listForRun: async () => [],

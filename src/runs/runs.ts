@@ -71,7 +71,7 @@ export function createRuns(dependencies: RunsDependencies): Runs {
   const remoteReaders = tails && serveRemoteReaders({ registry, tails, bus, sleep, onFault })
   const live = createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sleep })
   const adoption = createAdoption({ store, registry, live, mutex, intake, agent, holder, jobs, bus, now, newId, sleep })
-  const readers = createReaders({ locate, registry, live, remote, intake })
+  const readers = createReaders({ locate, agent, budgets, registry, live, remote, intake })
   const interrupted = createInterruptedRuns({ store, adoption, mutex, intake, jobs })
   const asyncRuns = createAsyncRuns({ store, adoption, mutex, intake, jobs, agent, now, newId, onFault })
   const toNewRun = createToNewRun({ attachments, budgets, intake, holder, now, newId })

@@ -264,8 +264,16 @@ test('answers say what is left of the tightest budget that the caller may read, 
   const usd = Number(/^usd=(.+)$/.exec(left(stream) ?? '')?.[1])
   assert.ok(usd > 0.8 && usd < 0.897, left(stream) ?? 'none')
   await stream.rest()
+  const repeated = await ann.chat('3 + 3?', { 'request-id': 'again' })
+  assert.equal(left(repeated), 'usd=0.895')
+  assert.equal(left(await ann.chat('2 + 2?')), 'usd=0.894')
+  // A replay says what is left now.
+  assert.equal(left(await ann.chat('3 + 3?', { 'request-id': 'again' })), 'usd=0.894')
+  const followed = await ann.follow('again')
+  assert.equal(left(followed), 'usd=0.894')
+  await followed.rest()
   const boss = await as('boss', 'admin')
-  assert.equal(left(await boss.chat('2 + 2?')), 'usd=0.795, tokens=198000')
+  assert.equal(left(await boss.chat('2 + 2?')), 'usd=0.793, tokens=197200')
   assert.equal(left(await ann.request('GET', '/core/v1/budgets')), null)
 })
 

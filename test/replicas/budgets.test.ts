@@ -120,3 +120,11 @@ test('a tenant whose budget is used up does not slow the chats of another tenant
   assert.ok(median(beside) < median(alone) * 2 + 20, `${median(alone)} ms alone, ${median(beside)} ms beside refusals`)
   t.diagnostic(`median ${median(alone).toFixed(1)} ms alone, ${median(beside).toFixed(1)} ms beside refusals`)
 })
+
+test('a replica that repeats or follows a run of another one says what is left', async (t) => {
+  const { clientOf } = await start(t, [{ name: 'day', scope: 'caller', window: 'day', limit }])
+  const [first, other] = [await clientOf({ sub: 'ann' }, 0), await clientOf({ sub: 'ann' }, 1)]
+  const { headers } = await first.chat('2 + 2?', { 'request-id': 'r1' })
+  assert.equal(headers.get('x-budget-remaining'), 'usd=0.009098')
+  assert.equal((await other.chat('2 + 2?', { 'request-id': 'r1' })).headers.get('x-budget-remaining'), 'usd=0.009098')
+})

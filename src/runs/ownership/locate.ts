@@ -1,3 +1,5 @@
+import type { Budgets } from '../../budgets/budgets.ts'
+import type { CurrentAgent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
 import type { RunKey } from '../run.ts'
 import type { RunMutex, RunRegistry } from './run-registry.ts'
@@ -79,6 +81,8 @@ export function noRun({ requestId }: RunKey): ServiceError {
 
 interface FollowDependencies {
   locate: Locate
+  agent: CurrentAgent
+  budgets: Pick<Budgets, 'look'>
   registry: Pick<RunRegistry, 'waitForChange'>
   live: Pick<LiveRuns, 'join'>
   remote: Pick<RemoteRuns, 'open'>
@@ -96,7 +100,7 @@ export interface Readers {
   openAt(location: RunLocation, disconnected: AbortSignal): Promise<OpenRun | undefined>
 }
 
-export function createReaders({ locate, registry, live, remote, intake }: FollowDependencies): Readers {
+export function createReaders({ locate, agent, budgets, registry, live, remote, intake }: FollowDependencies): Readers {
   async function follow(key: RunKey, disconnected: AbortSignal): Promise<OpenRun> {
     for (;;) {
       const location = await locate(key)
@@ -111,17 +115,26 @@ export function createReaders({ locate, registry, live, remote, intake }: Follow
       case 'here':
         return live.join(location.run, disconnected)
       case 'ended':
-        return replay(location.run)
+        return withRemaining(location.run, replay(location.run))
       case 'interrupted':
-        return openInterrupted(location.run)
+        return withRemaining(location.run, openInterrupted(location.run))
       case 'remote':
       case 'unclaimed':
-        return openRemote(location.run, disconnected)
+        return withRemaining(location.run, openRemote(location.run, disconnected))
       case 'dropped':
         reachState('reader-of-dropped-run')
         await whenNotDropped(location.run, disconnected)
         return undefined
     }
+  }
+
+  /** Adds what is left of the budgets of a run to the run. */
+  async function withRemaining({ tenant, owner, requestId, session, operation, request }: StoredRun, run: OpenRun): Promise<OpenRun> {
+    const current = agent()
+    if (!current.config.budgets) return run
+    const payer = { tenant, owner, requestId, session, operation, roles: request?.roles }
+    const windows = await budgets.look(payer, current)
+    return { ...run, remaining: (reader) => windows.remaining(reader) }
   }
 
   /** An unended run of another process, or of no process yet. */
