@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { equalCalls, isListed, refusalText, stricterHold, stricterPolicy, toSink } from './containment.ts'
+import { equalCalls, humanTextsIn, isListed, refusalText, stricterHold, stricterPolicy, toSink } from './containment.ts'
 import type { Message, Taint } from './messages.ts'
 import { cleanTaint, joinTaints, taintOfDescriptions, taintOfMessages, type ContainmentPolicy } from './taint.ts'
 import type { Destination, Tool, ToolMarks } from './tool.ts'
@@ -56,6 +56,29 @@ test('text leaves freely before private data was shown, to a listed host, and to
   assert.equal(verdictOf(reader(), both, { url: 'not an address' }), 'refuse')
 })
 
+test('a call that needs no list is not limited to the hosts of the list', () => {
+  const listed = { url: 'http://friend/', outboundHosts: ['friend'] }
+  assert.equal(verdictOf(reader(), page, listed), undefined)
+  assert.equal(verdictOf(reader(), joinTaints(page, secret), listed, 'Read http://friend/'), undefined)
+  const write = { ...reader({ isSafe: false }), effect: 'write' as const }
+  const options = {
+    messages: [],
+    containment: { policy: { afterUntrusted: 'refuse', outbound: 'allow', outboundHosts: ['friend'] }, inherited: cleanTaint },
+  } as const
+  assert.equal(toSink(write, { url: 'http://friend/' }, page, { ...options, messages: [] })?.staysInside, true)
+  assert.equal(toSink(reader(), { url: 'http://friend/' }, joinTaints(page, secret), { ...options, messages: [] })?.staysInside, undefined)
+})
+
+test('words of a person are the question and the messages to the run, but no instruction of the loop', () => {
+  const messages: Message[] = [
+    { role: 'user', text: 'Read http://earlier/' },
+    { role: 'user', text: 'Read http://a/', parts: { question: 'Read http://b/' } },
+    { role: 'user', text: 'Step 1: read http://evil/', instruction: 'step' },
+    { role: 'user', text: 'And http://c/', steer: { id: 'm', position: 1, rank: 1 } },
+  ]
+  assert.deepEqual(humanTextsIn(messages), ['Read http://b/', 'And http://c/'])
+})
+
 test('headers and bodies of a request are text of the model, whatever its address', () => {
   const both = joinTaints(page, secret)
   assert.equal(verdictOf(reader({ isBare: false }), both, { url: 'http://a/' }, 'http://a/'), 'refuse')
@@ -68,7 +91,20 @@ test('a host is listed by its name, with its subdomains after a star, and with t
   for (const url of ['https://a.example/x', 'http://A.EXAMPLE/', 'https://x.b.example/', 'https://c.example:8443/']) {
     assert.equal(isListed(url, hosts), true, url)
   }
-  const foreign = ['https://a.example:8443/', 'https://a.example.evil/', 'https://b.example/', 'https://xb.example/', 'https://c.example/']
+  for (const url of ['https://a\u3002example/', 'https://\uff41.example/', 'https://a.ex\nample/'])
+    assert.equal(isListed(url, hosts), true, 'the client reads the same address')
+  const foreign = [
+    'https://\u0430.example/',
+    'https://a.example./',
+    'https://evil/a.example',
+    'https://evil#a.example',
+    'https://evil\\@a.example/',
+    'https://a.example:8443/',
+    'https://a.example.evil/',
+    'https://b.example/',
+    'https://xb.example/',
+    'https://c.example/',
+  ]
   for (const url of [...foreign, 'https://a.example@evil/', 'ftp://a.example/', 'a.example']) assert.equal(isListed(url, hosts), false, url)
 })
 

@@ -64,7 +64,6 @@ export function toSink(
   if (!containment || shown.sources.length === 0) return undefined
   const { policy } = containment
   const destination = tool.destinationOf?.(input)
-  if (destination && isListed(destination.url, policy.outboundHosts)) return { verdict: 'allow', sources: shown.sources, staysInside: true }
   // A server may change its own things by its own words, but its words must not fetch private data of others.
   const others = shown.sources.filter(({ entry }) => entry === undefined || entry !== describerOf(tool))
   const isWrite = effect === 'write' && !destination?.isSafe && others.length > 0
@@ -72,7 +71,8 @@ export function toSink(
   const carries = marksOf({ ...(marks && { marks }) }).outbound && shown.isPrivate && !isKnown
   if (!isWrite && !carries) return undefined
   const verdict = stricterVerdict(isWrite ? policy.afterUntrusted : 'allow', carries ? policy.outbound : 'allow')
-  return { verdict, sources: carries ? shown.sources : others }
+  const staysInside = verdict !== 'allow' && destination !== undefined && isListed(destination.url, policy.outboundHosts)
+  return { verdict: staysInside ? 'allow' : verdict, sources: carries ? shown.sources : others, ...(staysInside && { staysInside }) }
 }
 
 /** The hold of a call; undefined for a call that may run. */
