@@ -4,19 +4,16 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { InvalidArgumentError, type Command } from 'commander'
 import type { SigningKeys } from '../access/keys/signing-keys.ts'
-import { toEvent } from '../audit/acts.ts'
 import { checkLedger, checkLines } from '../audit/check-ledger.ts'
 import { exportLines } from '../audit/export.ts'
 import { createSealer } from '../audit/seal.ts'
 import { LedgerBroken, type VerifiedChain } from '../audit/verify.ts'
 import { messageWithCause } from '../errors.ts'
 import { loadSigningKeys } from '../service/audit.ts'
-import { createNewId } from '../service/new-id.ts'
 import { createLedgerSource } from '../store/audit/read.ts'
-import { createRecord } from '../store/audit/record.ts'
 import { createSealStore } from '../store/audit/seal.ts'
 import type { Database } from '../store/database.ts'
-import { commandActing } from './acting.ts'
+import { actingUnder } from './acting.ts'
 import { readHeads, readKeys, readLines } from './audit-files.ts'
 import { readSettings } from './prepare.ts'
 import { CommandFailure, type CommandContext, print, type Terminal } from './terminal.ts'
@@ -122,13 +119,11 @@ function addExport(audit: Command, terminal: Terminal): void {
 }
 
 async function recordExport(terminal: Terminal, database: Database, tenants: readonly string[], range: ExportOptions): Promise<void> {
-  const acting = await commandActing(readSettings(terminal))
-  if (!acting) return
-  const newId = createNewId()
+  const acting = actingUnder(undefined, readSettings(terminal))
   const data = Object.fromEntries(Object.entries(range).map(([name, time]) => [name, new Date(time as number).toISOString()]))
+  const act = { action: 'audit.exported', target: 'audit', data, isAudited: true } as const
   for (const tenant of tenants) {
-    const event = toEvent(acting, { action: 'audit.exported', target: 'audit', data }, { id: newId(), at: Date.now(), version: undefined })
-    await database.forTenant(tenant).unit((connection) => createRecord(database.db)(connection, tenant, [event]))
+    await database.forTenant(tenant).unit((connection) => database.ledger.record(connection, tenant, acting, act))
   }
 }
 
