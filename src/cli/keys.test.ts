@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
-import { access, stat } from 'node:fs/promises'
+import { access, stat, writeFile } from 'node:fs/promises'
+import { userInfo } from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
 import { decodeJwt } from 'jose'
+import { openEventsIn } from '../../test/fixtures/audit-events.ts'
 import { createFolder, runIn } from './terminal-fixture.ts'
 
 test('a key is created before the first start, printed alone, listed and revoked', async (t) => {
@@ -22,6 +24,28 @@ test('a key is created before the first start, printed alone, listed and revoked
   assert.deepEqual(await runIn(folder, ['keys', 'revoke', jti!]), { code: 0, out: `Revoked ${jti}.\n`, err: '' })
   assert.deepEqual(await runIn(folder, ['keys', 'revoke', jti!]), { code: 0, out: `${jti} was already revoked.\n`, err: '' })
   assert.match((await runIn(folder, ['keys', 'list'])).out, / revoked\n$/)
+})
+
+test('the ledger of the tenant names the user of the system who creates and revokes a key', async (t) => {
+  const folder = await createFolder(t)
+  const created = await runIn(folder, ['keys', 'create', '--sub', 'ada', '--tenant', 'acme'])
+  const { jti, exp } = decodeJwt(created.out.trim())
+  for (const _ of [1, 2]) await runIn(folder, ['keys', 'revoke', jti!])
+  const events = await (await openEventsIn(t, folder))()
+  const actor = { issuer: 'os', sub: userInfo().username, jti: null, via: 'cli' }
+  const data = { sub: 'ada', roles: ['user'], expires_at: new Date(exp! * 1000).toISOString() }
+  assert.deepEqual(
+    events.map(({ tenant, action, target, actor, data }) => ({ tenant, action, target, actor, data })),
+    ['key.created', 'key.revoked'].map((action) => ({ tenant: 'acme', action, target: `key:${jti}`, actor, data })),
+  )
+})
+
+test('a ledger that agent.yaml switches off has no event of a command', async (t) => {
+  const folder = await createFolder(t)
+  const llms = { primary: { provider: 'embedded', model: 'rules-1' } }
+  await writeFile(path.join(folder, 'agent.yaml'), JSON.stringify({ llms, audit: { enabled: false } }))
+  assert.equal((await runIn(folder, ['keys', 'create', '--sub', 'ada'])).code, 0)
+  assert.deepEqual(await (await openEventsIn(t, folder))(), [])
 })
 
 test('tenant, roles and expiry are as given; a list can be limited to a tenant', async (t) => {

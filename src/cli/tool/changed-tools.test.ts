@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import path from 'node:path'
 import { test } from 'node:test'
+import { openEventsIn } from '../../../test/fixtures/audit-events.ts'
 import { openDatabase } from '../../store/open.ts'
 import { createPinStore } from '../../store/configuration/tool-pins.ts'
 import { openPins } from '../../tools/mcp/pins.ts'
@@ -42,4 +43,12 @@ test('a changed tool of an MCP server is listed, and accepted by its name or the
   assert.equal((await pins.review([changed])).size, 0)
   assert.equal((await pins.review([tool])).size, 1)
   assert.equal((await runIn(folder, ['tool', 'accept', 'weather'])).out, 'Accepted weather__moody.\n')
+  const events = await (await openEventsIn(t, folder))()
+  assert.deepEqual(
+    events.map(({ tenant, action, target, actor: { via }, data }) => [tenant, action, target, via, data]),
+    [
+      ['default', 'tool.accepted', 'tool:weather__moody', 'cli', { from: 'a1', to: 'b2' }],
+      ['default', 'tool.accepted', 'tool:weather__moody', 'cli', { from: 'b2', to: 'a1' }],
+    ],
+  )
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { openEventsIn } from '../../../test/fixtures/audit-events.ts'
 import { startAuthorizationServer, startProtectedMcpServer, type AuthorizationServer } from '../../../test/fixtures/authorization-server.ts'
 import { serverKey } from '../../configuration/mcp/pin-store.ts'
 import { openLogins } from '../../service/logins.ts'
@@ -77,6 +78,12 @@ test('a person logs in in a browser, and the tokens are stored encrypted', async
   assert.match(loggedOut.out, /^Logged out at 127\.0\.0\.1:\d+\. Its tokens are revoked\.\n$/)
   assert.equal(authorization.isValid(`Bearer ${stored.login.accessToken}`, server.url), false)
   assert.match((await runIn(folder, ['tool', 'logout', 'weather'], environment)).err, /There is no login for weather\./)
+  const events = await (await openEventsIn(t, folder))()
+  const data = { server: serverKey({ url: server.url }) }
+  assert.deepEqual(
+    events.map(({ tenant, action, target, actor: { via }, data }) => [tenant, action, target, via, data]),
+    ['tool.signed_in', 'tool.signed_out'].map((action) => ['default', action, 'tool:weather', 'cli', data]),
+  )
 })
 
 test('a pasted address takes the place of a browser on this machine', async (t) => {
