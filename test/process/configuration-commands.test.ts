@@ -4,6 +4,7 @@ import path from 'node:path'
 import { after, before, test } from 'node:test'
 import { parse } from 'yaml'
 import { until } from '../fixtures/async-client.ts'
+import { openEvents } from '../fixtures/audit-events.ts'
 import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
 import { runIn } from '../../src/cli/terminal-fixture.ts'
 import { makeFolder, serve, type RunningService } from '../fixtures/process.ts'
@@ -61,14 +62,14 @@ test('former configurations are listed and restored from any machine, and runnin
   const environment = await newEnvironment()
   const service = await serve(t, await makeFolder(t), environment)
   const first = (await get(service)).body.version as string
-  await put(service, { description: 'Second.', access: { roles: { auditor: ['tools.read'] } } })
+  await put(service, { description: 'Second.', access: { roles: { reader: ['tools.read'] } } })
   const elsewhere = await makeFolder(t)
   const history = await runIn(elsewhere, ['config', 'history'], environment)
   assert.match(
     history.out,
     /^version +since +source +changed by +changes\n\S+ +\S+ +put +\S+ \(default\) +.*description.*\n\S+ +\S+ +seed +-\n$/,
   )
-  const made = await runIn(elsewhere, ['keys', 'create', '--sub', 'ann', '--roles', 'auditor,nobody'], environment)
+  const made = await runIn(elsewhere, ['keys', 'create', '--sub', 'ann', '--roles', 'reader,nobody'], environment)
   assert.deepEqual({ code: made.code, match: made.err.match(/There is no role "\w+"/g) }, { code: 0, match: ['There is no role "nobody"'] })
   const restored = await runIn(elsewhere, ['config', 'restore', first], environment)
   assert.match(restored.out, /^Version \S+ is in use\. Changed: .*description/)
@@ -77,6 +78,16 @@ test('former configurations are listed and restored from any machine, and runnin
     ({ body }) => body.configuration.description !== 'Second.',
   )
   assert.match((await runIn(elsewhere, ['config', 'history'], environment)).out, / restore /)
+  const location = { databaseUrl: environment['DATABASE_URL'], databaseConnections: 1, dataDir: elsewhere }
+  const events = (await (await openEvents(t, location))()).filter(({ target }) => target === 'configuration')
+  assert.deepEqual(
+    events.map(({ action, actor: { issuer, via } }) => [action, issuer, via]),
+    [
+      ['configuration.changed', 'agent-core', 'service'],
+      ['configuration.changed', 'agent-core', 'api'],
+      ['configuration.restored', 'os', 'cli'],
+    ],
+  )
   const none = await runIn(elsewhere, ['config', 'restore', 'x'], environment)
   assert.deepEqual(
     { code: none.code, err: none.err },
