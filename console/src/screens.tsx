@@ -8,6 +8,7 @@ import {
   GearIcon,
   KeyIcon,
   LightBulbIcon,
+  LogIcon,
   PulseIcon,
   ServerIcon,
   ShieldCheckIcon,
@@ -143,6 +144,13 @@ export const screens: readonly Screen[] = [
     permissions: ['keys.manage'],
     navigation: { icon: KeyIcon, group: 'Operate' },
     load: () => import('./keys/page.tsx').then((page) => page.KeysPage),
+  },
+  {
+    path: '/audit',
+    title: 'Audit',
+    permissions: ['audit.read'],
+    navigation: { icon: LogIcon, group: 'Operate' },
+    load: () => import('./audit/page.tsx').then((page) => page.AuditPage),
   },
   {
     path: '/health',

@@ -31,6 +31,7 @@ const rowTexts: Record<string, string> = {
   Deliveries: '/hook',
   Budgets: 'caller-day',
   Keys: 'carol',
+  Audit: 'Key created',
 }
 
 browserTest('Every screen: no violation of its policy, no error, no foreign request, accessible, at any size, by keyboard', async (t) => {

@@ -34,6 +34,7 @@ const looks: Record<string, readonly [Tone, Icon]> = {
   paused: ['waiting', SquareIcon],
   missed: ['waiting', ClockIcon],
   warning: ['waiting', AlertIcon],
+  unknown: ['waiting', AlertIcon],
   expired: ['neutral', ClockIcon],
   cancelled: ['neutral', CircleSlashIcon],
   skipped: ['neutral', CircleSlashIcon],

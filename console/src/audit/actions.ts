@@ -1,0 +1,33 @@
+import type { AuditEvent } from '../../../client/src/index.ts'
+
+/** What was done, in words, by the name of the action. */
+export const actionLabels: Readonly<Record<AuditEvent['action'], string>> = {
+  'key.created': 'Key created',
+  'key.revoked': 'Key revoked',
+  'console.signed_in': 'Signed in to the console',
+  'console.signed_out': 'Signed out of the console',
+  'access.denied': 'Request refused',
+  'configuration.changed': 'Configuration changed',
+  'configuration.restored': 'Configuration restored',
+  'tool.accepted': 'Tool definition accepted',
+  'tool.signed_in': 'Signed in to a tool server',
+  'tool.signed_out': 'Signed out of a tool server',
+  'tool.started': 'Write call started',
+  'tool.ended': 'Write call ended',
+  'tool.unknown': 'Write call cut off',
+  'approval.asked': 'Approval asked',
+  'approval.decided': 'Approval decided',
+  'containment.refused': 'Call refused by containment',
+  'budget.overridden': 'Budget changed',
+  'schedule.created': 'Schedule created',
+  'schedule.changed': 'Schedule changed',
+  'schedule.refused': 'Schedule refused',
+  'session.deleted': 'Session deleted',
+  'memory.deleted': 'Memory deleted',
+  'document.deleted': 'Document deleted',
+  'upload.deleted': 'Upload deleted',
+  'sub_agent.created': 'Sub-agent created',
+  'sub_agent.deleted': 'Sub-agent deleted',
+  'audit.read': 'Ledger read',
+  'audit.exported': 'Ledger exported',
+}
