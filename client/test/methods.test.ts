@@ -397,3 +397,35 @@ test('runs.steer: a message is sent once, and is listed with its delivery', asyn
   )
   assert.equal(await typeOf(client.runs.steer('r1', 'Late.')), '409 RunEnded')
 })
+
+test('audit: events are listed page by page, exported line by line, and written to a file; a broken export throws', async (t) => {
+  const { as, service } = await start(t, { script: { text: 'ok' } })
+  const admin = await as({ sub: 'root', roles: ['admin'] })
+  const auditor = await as({ sub: 'carl', roles: ['auditor'] })
+  for (const sub of ['ada', 'bea', 'cid']) await admin.keys.create({ sub, roles: ['viewer'] })
+  const events = await collect(auditor.audit.all({ actor: 'root', limit: 2 }))
+  assert.deepEqual(
+    events.map(({ action }) => action),
+    ['key.created', 'key.created', 'key.created'],
+  )
+  assert.equal((await auditor.audit.list({ actor: 'root', limit: 2 })).has_more, true)
+  const lines = await collect(auditor.audit.export({ since: '2020-01-01' }))
+  const created = lines.filter((line) => line.type === 'event' && line.actor.sub === 'root')
+  assert.equal(created.length, 3)
+  const last = lines.at(-1)
+  assert.ok(last?.type === 'head')
+  const { heads, jwks } = await auditor.audit.heads()
+  assert.deepEqual([heads[0]?.seq, heads[0]?.jws, jwks.keys.length], [last.seq, last.jws, 1])
+  const text = await (await auditor.audit.download()).text()
+  assert.deepEqual(JSON.parse(text.split('\n', 1)[0]!), lines[0])
+  assert.equal(await typeOf(collect((await as({ sub: 'ann' })).audit.export())), '403 Forbidden')
+
+  const { key } = await service.key({ roles: ['auditor'] })
+  const cut: typeof fetch = async (input, init) => new Response((await (await fetch(input, init)).text()).slice(0, -9))
+  const broken = createClient({ baseUrl: service.url, accessKey: key, fetch: cut })
+  assert.equal(await typeOf(collect(broken.audit.export())), '200 InvalidReply')
+  for await (const line of auditor.audit.export()) {
+    assert.equal(line.type, 'event')
+    break
+  }
+})
