@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRunTraces } from '../../src/runs/trace/run-traces.ts'
-import type { TraceRecord } from '../../src/runs/trace/recorder.ts'
+import type { TraceRecord } from '../../src/runs/trace/records.ts'
 import type { Interruption, TakeOver } from '../../src/runs/run-store.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createApprovalStore } from '../../src/store/runs/approvals.ts'

@@ -14,15 +14,18 @@ import { maxLosses, processLost } from '../log/outcome.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import { FenceLost, type NextRun, type Turn, type RunActs, type RunStore } from '../run-store.ts'
 import { reachState } from '../../states.ts'
+import type { RecalledMemories } from '../../memory/recall.ts'
+import type { SubAgent } from '../../sub-agents/sub-agent-store.ts'
+import { toShown } from '../trace/shown.ts'
 import { agentOptions, emptyProgress, reasonOfStop, loadProgress, addMemories } from './prepare.ts'
 import type { AgentEvent, NestedEvent, ResultEvent, Step, TurnEvent, UserMessageEvent } from '../../agent/events.ts'
 import type { Message } from '../../agent/messages.ts'
 
 /**
  * Executes the agent for a run that has its session, and stores the end or the interruption. Resolves to the next run in the session queue.
- * Throws only where the end could not be stored; the readers have not received an end then.
+ * Throws only where the end could not be stored; the readers have not received an end then. `loop`: a replay runs the agent under a watch.
  */
-export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise<NextRun | undefined> {
+export async function execute(run: LiveRun, turn: Turn, deps: RunPorts, loop: typeof runAgent = runAgent): Promise<NextRun | undefined> {
   const leftMs = Math.max(0, run.agent.config.max_execution_time * 1000 - run.ranMs)
   const deadline = setTimeout(() => run.stop('timeout'), leftMs)
   const progress = emptyProgress(turn)
@@ -39,8 +42,10 @@ export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise
       run.times.during('store', () => deps.subAgents.listForRun(run.key)),
     ])
     recordHolder(run, turn, begunAt, deps)
-    if (recalling) addMemories(progress, await run.times.during('store', () => recalling))
-    const outcome = await runAgent(agentOptions(run, progress, subAgents, deps), (event) =>
+    const memories = recalling && (await run.times.during('store', () => recalling))
+    run.trace.show(showsMore(run, turn, memories, subAgents) ? toShown(run, progress, memories, subAgents) : undefined)
+    if (memories) addMemories(progress, memories)
+    const outcome = await loop(agentOptions(run, progress, subAgents, deps), (event) =>
       run.storing ? run.storing.then(() => keepEvent(event, run, progress, deps)) : keepEvent(event, run, progress, deps),
     )
     if (run.stopCause === 'handed_over') throw new Error('The run was handed over.')
@@ -79,6 +84,19 @@ function recordHolder(run: LiveRun, { windowStart }: Turn, begunAt: number, { ho
   const window = windowStart > 0 ? { window: windowStart } : {}
   trace.hold({ at: startedAt, holder, fence, ...(isQueued ? { isQueued } : {}), ...moved, ...window })
   if (moved.cause && begunAt - startedAt >= shortestWaitMs) trace.waited(startedAt, begunAt)
+}
+
+/** True where the model is shown more than the session and the agent's instructions. */
+function showsMore(
+  { request }: LiveRun,
+  { summary }: Turn,
+  memories: RecalledMemories | undefined,
+  subAgents: readonly SubAgent[],
+): boolean {
+  const { messages, filters, instructions, contextFiles, documents, continuation, clientTools, modelOptions, responseSchema } = request
+  const hasParts = messages.length > 1 || filters.length > 0 || instructions !== undefined
+  const added = contextFiles ?? documents ?? continuation ?? clientTools ?? modelOptions ?? responseSchema ?? summary ?? memories
+  return hasParts || Boolean(added) || subAgents.length > 0
 }
 
 /** Less time passes between the takeover of a run and its execution without a wait. */

@@ -8,7 +8,7 @@ import { withoutImageBytes } from '../../agent/history.ts'
 import { fromCompact, toCompact } from '../log/compact-log.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import type { LoggedEvent } from '../run.ts'
-import type { TimesRecord } from '../trace/recorder.ts'
+import type { TimesRecord } from '../trace/records.ts'
 import type { Checkpoint, CheckpointParts, HistoryMessage, NestedMessage, RunStore, Settlements, Turn, UsageSoFar } from '../run-store.ts'
 
 /** The progress of a run, and the part of the progress in checkpoints. */

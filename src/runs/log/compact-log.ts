@@ -1,7 +1,7 @@
 import type { TextLabel } from '../../agent/events.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { LoggedEvent } from '../run.ts'
-import type { TraceRecord } from '../trace/recorder.ts'
+import type { TraceRecord } from '../trace/records.ts'
 
 /** The stored form of a run's log. Consecutive text events with the same label are merged into one text plus the lengths of the pieces. */
 export interface CompactLog {

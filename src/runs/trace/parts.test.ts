@@ -5,7 +5,7 @@ import { growsLinearly } from '../../../test/fixtures/processor-time.ts'
 import type { StoredRun } from '../run-store.ts'
 import type { LoggedEvent } from '../run.ts'
 import { toParts } from './parts.ts'
-import type { ModelRecord } from './recorder.ts'
+import type { ModelRecord } from './records.ts'
 import { withOpenCall, type TraceSource, bound, limitFor, type SpanPart } from './span.ts'
 
 const stored: StoredRun = {

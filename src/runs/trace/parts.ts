@@ -2,7 +2,7 @@ import type { JsonValue } from '../../agent/messages.ts'
 import { errorOf, endWithoutSession } from '../log/outcome.ts'
 import { isLastEvent } from '../log/event-log.ts'
 import type { LoggedEvent } from '../run.ts'
-import type { BudgetRecord, ModelRecord, HeldRecord, WaitRecord } from './recorder.ts'
+import type { BudgetRecord, ModelRecord, HeldRecord, WaitRecord } from './records.ts'
 import { type TraceSource, type DecidedCall, runSpanId, type SpanPart, type SpanStatus } from './span.ts'
 import { toModelPart, stepsIn, toStepPart, toTurnParts, type LoggedStep } from './turn-parts.ts'
 

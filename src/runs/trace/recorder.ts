@@ -1,116 +1,15 @@
+import { hash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { TurnEvent } from '../../agent/events.ts'
-import type { Instruction } from '../../agent/messages.ts'
+import type { AssistantMessage, Instruction } from '../../agent/messages.ts'
 import { BudgetSpent } from '../../agent/meter.ts'
-import type { ModelErrorCode, ModelReply, ModelUsage, ModelAttempt, ModelCallTrace, PaidAmount, RunTrace } from '../../agent/model.ts'
+import type { ModelAttempt, ModelCallTrace, RunTrace } from '../../agent/model.ts'
 import { roundSums, type PhaseSums, type PhaseTimes } from '../../concurrency/phase-times.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { costOf } from '../../configuration/model-schema.ts'
-
-/**
- * Parts of a run's trace that the numbered events do not hold. The records of a run are stored with its checkpoints and its log, in order;
- * times are epoch milliseconds.
- */
-export type TraceRecord = HeldRecord | ModelRecord | InstructionRecord | WaitRecord | CutOffRecord | TimesRecord | BudgetRecord
-
-/** A process has begun to execute the run. */
-export interface HeldRecord {
-  type: 'held'
-  at: number
-  /** Id of the process. */
-  holder: string
-  fence: number
-  /** True where the run waited for its session or for a worker. */
-  isQueued?: true
-  /** The process before, where the store knew it, and why the run changed its process; absent for a new run. */
-  from?: string
-  cause?: MoveCause
-  /** Index of the first message of the session that the model was shown; absent: 0. */
-  window?: number
-}
-
-/**
- * Why a process continues a run. `lost`: the process before died. `handed_over`: the process before stopped. `approval`: the calls were
- * decided. `repeat`: the caller repeated a failed request.
- */
-type MoveCause = 'lost' | 'handed_over' | 'approval' | 'repeat'
-
-/** A model call. */
-export interface ModelRecord {
-  type: 'model'
-  /** Number of the call within the run, from 1. */
-  n: number
-  /** The tool call in which the agent runs; absent for the run's own agent. */
-  callId?: string
-  /** Number of events in the log when the call began and when it ended. */
-  from: number
-  to?: number
-  startedAt: number
-  /** Absent while the call runs. */
-  endedAt?: number
-  firstTextAt?: number
-  /** Absent where the first attempt was successful. */
-  attempts?: AttemptRecord[]
-  /** Absent for a call that runs, failed or was cancelled. */
-  usage?: ModelUsage
-  finish?: ModelReply['finish']
-  /** USD, where prices are configured. */
-  cost?: number
-  /** Ids of the requested tool calls; absent for none. */
-  calls?: string[]
-}
-
-export interface AttemptRecord {
-  model: string
-  startedAt: number
-  endedAt?: number
-  error?: { type: ModelErrorCode; message: string }
-  /** The reservation and the cost of the attempt; absent for an agent without budgets. */
-  held?: PaidAmount
-  settled?: PaidAmount
-}
-
-/** A budget has refused a model call. */
-export interface BudgetRecord {
-  type: 'budget'
-  at: number
-  /** The tool call in which the agent runs; absent for the run's own agent. */
-  callId?: string
-  model: string
-  budget: string
-  /** The least amount for the call. */
-  needed: Record<string, number>
-  /** The details of the error: amounts for the caller of the run alone. */
-  details: Readonly<Record<string, unknown>>
-}
-
-/** The loop has given the model an instruction, such as a step of a plan. */
-export interface InstructionRecord {
-  type: 'instruction'
-  /** Number of the first model call behind the instruction. */
-  n: number
-  at: number
-  callId?: string
-  instruction: Instruction
-}
-
-/** The run waited for a slow or an absent reader. */
-export interface WaitRecord {
-  type: 'wait'
-  startedAt: number
-  /** Absent while the run waits. */
-  endedAt?: number
-}
-
-/** A tool call was stopped together with its run; the outcome is unknown. */
-interface CutOffRecord {
-  type: 'cut_off'
-  callId: string
-}
-
-/** Milliseconds in each phase of the run, with those of earlier attempts; the last record counts. */
-export interface TimesRecord extends PhaseSums {
-  type: 'times'
-}
+import type { AgentConfig } from '../../configuration/schema.ts'
+import { charactersIn } from '../../json/shape.ts'
+import type { AttemptRecord, HeldRecord, ModelRecord, ReplyRecord, ShownParts, ShownRecord, TraceRecord, WaitRecord } from './records.ts'
 
 interface RecorderOptions {
   /** The log of the run. */
@@ -128,6 +27,9 @@ export class TraceRecorder {
   private readonly open = new Map<string | undefined, ModelRecord>()
   private wait: WaitRecord | undefined
   private calls = 0
+  /** True while the own agent makes a plan, whose text no reader gets. */
+  private isPlanning = false
+  private replyCharacters = 0
 
   constructor(options: RecorderOptions) {
     this.options = options
@@ -160,7 +62,16 @@ export class TraceRecorder {
     this.complete.push({ type: 'held', ...record })
   }
 
+  /** Records what the model is shown. Most runs show the agent's instructions and the session alone, and share a record. */
+  show(parts: ShownParts | undefined): void {
+    const { config } = this.options.agent
+    const plain = plainRecords.get(config) ?? toPlainRecord(config)
+    const record = parts ? { ...plain, ...parts } : plain
+    if (this.complete.length <= 1 || !isDeepStrictEqual(this.complete.findLast(isShown), record)) this.complete.push(record)
+  }
+
   instruct(instruction: Instruction, at: number, callId?: string): void {
+    if (callId === undefined) this.isPlanning = instruction === 'plan' || instruction === 'change' || instruction === 'adapt'
     this.complete.push({ type: 'instruction', n: this.calls + 1, at, ...(callId !== undefined && { callId }), instruction })
   }
 
@@ -191,6 +102,9 @@ export class TraceRecorder {
     const { attempts = [], ...record } = begun
     const prices = this.options.agent.findPrices(usage.model, usage.place)
     const cost = prices && costOf(usage, prices)
+    const isUnread = callId !== undefined || this.isPlanning
+    const reply =
+      isUnread || message.toolCalls.length > 0 || message.sources || message.artifacts ? this.toReply(message, isUnread) : undefined
     this.complete.push({
       ...record,
       to: this.options.log.events.length,
@@ -200,7 +114,19 @@ export class TraceRecorder {
       finish,
       ...(cost === undefined ? {} : { cost }),
       ...(message.toolCalls.length > 0 ? { calls: message.toolCalls.map(({ id }) => id) } : {}),
+      ...(reply ? { reply } : {}),
     })
+  }
+
+  private toReply({ text, toolCalls, sources, artifacts }: AssistantMessage, isUnread: boolean): ReplyRecord | undefined {
+    const reply: ReplyRecord = {
+      ...(isUnread ? { text } : {}),
+      ...(toolCalls.length > 0 ? { requested: toolCalls.map(({ name, arguments: input }) => ({ name, arguments: input })) } : {}),
+      ...(sources ? { sources } : {}),
+      ...(artifacts ? { artifacts } : {}),
+    }
+    this.replyCharacters += charactersIn(reply)
+    return this.replyCharacters <= maxReplyCharacters ? reply : undefined
   }
 
   /** Records the times of the run so far, with those of earlier attempts. */
@@ -286,3 +212,18 @@ export class TraceRecorder {
 }
 
 const maxMessage = 500
+/** Characters of the replies that the records of a run keep. */
+const maxReplyCharacters = 524_288
+
+/** The record of a run that shows the agent's instructions alone, by configuration. */
+const plainRecords = new WeakMap<AgentConfig, ShownRecord>()
+
+function toPlainRecord(config: AgentConfig): ShownRecord {
+  const record: ShownRecord = { type: 'shown', system: hash('sha256', config.instructions).slice(0, 16) }
+  plainRecords.set(config, record)
+  return record
+}
+
+function isShown({ type }: TraceRecord): boolean {
+  return type === 'shown'
+}

@@ -9,7 +9,7 @@ import type { Checkpoint, RunStore, StoredRun, HistoryMessage } from '../run-sto
 import { type RunKey, type LoggedEvent, isReadable } from '../run.ts'
 import { runKeyText } from '../ownership/run-registry.ts'
 import { toParts } from './parts.ts'
-import type { ModelRecord, TraceRecord, HeldRecord } from './recorder.ts'
+import type { ModelRecord, TraceRecord, HeldRecord } from './records.ts'
 import { withOpenCall, type TraceSource, bound, limitFor, toSpan, type RunTraceView, type Span, type SpanMessage } from './span.ts'
 import { modelId, stepsIn, textsOf, type LoggedStep } from './turn-parts.ts'
 import type { Message } from '../../agent/messages.ts'

@@ -2,7 +2,7 @@ import type { JsonValue, JsonObject } from '../../agent/messages.ts'
 import type { RunStatus, LoggedEvent } from '../run.ts'
 import type { DecisionKind, PendingCall } from '../../agent/approval.ts'
 import type { StoredRun } from '../run-store.ts'
-import type { TraceRecord, ModelRecord } from './recorder.ts'
+import type { TraceRecord, ModelRecord } from './records.ts'
 
 /** Everything that a trace is derived from. */
 export interface TraceSource {

@@ -2,7 +2,7 @@ import type { Step, StepContainment, StepStart } from '../../agent/events.ts'
 import type { JsonValue } from '../../agent/messages.ts'
 import { planFrom } from '../../agent/plan.ts'
 import type { LoggedEvent } from '../run.ts'
-import type { InstructionRecord, ModelRecord, TraceRecord, AttemptRecord } from './recorder.ts'
+import type { InstructionRecord, ModelRecord, TraceRecord, AttemptRecord } from './records.ts'
 import { runSpanId, toIso, type SpanPart, type SpanStatus } from './span.ts'
 
 /** The turns of all agents of a run, the steps of plans, and the turns in which plans were made. */
