@@ -81,12 +81,12 @@ function toCalls(requested: ModelReply['toolCalls'], options: LoopOptions, taint
   const shown = options.containment && joinTaints(shownBefore(options, options.messages.length), taint)
   // Not every provider can be told to make a single call.
   const taken = modelOptions?.parallelToolCalls === false ? requested.slice(0, 1) : requested
-  return taken.map(({ name: requestedName, arguments: input }) => {
+  return taken.map(({ id = newId(), name: requestedName, arguments: input }) => {
     const name = toolsByName.has(requestedName) ? requestedName : fitName(requestedName)
     const tool = findTool(toolsByName, name)
     const held = shown && tool && toHold(toSink(tool, argumentsOf(input), shown, options))
     const by = tool?.approval?.by ?? (held?.verdict === 'approve' ? (tool?.decider ?? 'caller') : undefined)
-    return { id: newId(), name, arguments: input, ...(by && { approval: by }), ...(held && { held }) }
+    return { id, name, arguments: input, ...(by && { approval: by }), ...(held && { held }) }
   })
 }
 

@@ -195,8 +195,10 @@ export interface ProviderCall {
   input: JsonValue
 }
 
-/** A call as the model requested it; the loop adds an id. */
+/** A call as the model requested it. */
 export interface RequestedCall {
+  /** The id of the call in a recording; absent: the loop makes an id. */
+  id?: string
   name: string
   /** JSON text exactly as the model wrote it; may be malformed. */
   arguments: string

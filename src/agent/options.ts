@@ -89,6 +89,8 @@ export interface CallOptions {
   decisionFor?(callId: string): Decision | undefined
   /** The state of a call that was suspended before the run resumed; absent: no call can be suspended. */
   suspensionOf?(callId: string): Suspension | undefined
+  /** Resolves when these calls may start; absent: at once. A replay keeps the order of its recording. */
+  mayStart?(callIds: readonly string[]): Promise<void>
   /** The model of the agent, for servers that may ask it during a call. */
   model?: Model
   /** Absent: containment is not configured. */

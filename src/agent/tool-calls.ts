@@ -122,6 +122,7 @@ class RunningCalls {
 
   /** Emits the starts of calls, then executes the calls. */
   private async start(calls: readonly PreparedCall[]): Promise<void> {
+    if (this.options.mayStart) await this.options.mayStart(calls.map(({ call }) => call.id))
     const started = calls.map((prepared) => this.announce(prepared))
     const storing = started.at(-1)?.storing
     if (storing) await storing

@@ -101,6 +101,22 @@ export interface RunStore extends MessageStore {
   ownUnended(holder: string): Promise<RunKey[]>
 }
 
+/** The part of the storage that the execution of a run needs. */
+export type ExecutionStore = Pick<
+  RunStore,
+  | 'checkpoint'
+  | 'checkpoints'
+  | 'decisions'
+  | 'finish'
+  | 'historyOfRun'
+  | 'images'
+  | 'interrupt'
+  | 'keepResultImages'
+  | 'mediaBytes'
+  | 'openMessages'
+  | 'startApproved'
+>
+
 /** Names the bytes of a picture or file in a session: the run that stores the bytes, and the number within the run. */
 export type MediaPlace = Pick<ToolImage, 'requestId' | 'n'>
 

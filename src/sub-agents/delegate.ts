@@ -37,6 +37,7 @@ type CommonOptions = Pick<
   | 'windowTokens'
   | 'trace'
   | 'containment'
+  | 'mayStart'
   | 'now'
   | 'newId'
 >

@@ -2,7 +2,7 @@ import type { Image, MessageFile, ToolImage } from '../../agent/messages.ts'
 import type { ArrangedFile } from '../../files/context-text.ts'
 import type { Progress } from '../execution/progress.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
-import type { HistoryMessage, RunStore, Turn, MediaPlace } from '../run-store.ts'
+import type { ExecutionStore, HistoryMessage, Turn, MediaPlace } from '../run-store.ts'
 import { newestImages, fillImages, imageKey, ownResultImages, firstQuestionFile } from './result-images.ts'
 import { toFileTexts } from './context-files.ts'
 import type { Model } from '../../agent/model.ts'
@@ -23,7 +23,7 @@ interface WindowMedia extends ShownMedia {
 }
 
 interface MediaDependencies {
-  store: RunStore
+  store: ExecutionStore
   newId(): string
 }
 
@@ -68,7 +68,7 @@ async function loadImages(
   { key, agent, request }: LiveRun,
   turn: Turn,
   newest: ReadonlyMap<string, number>,
-  store: RunStore,
+  store: ExecutionStore,
 ): Promise<Map<string, Image[]>> {
   if (newest.size === 0 || (!agent.model.seesImages && !request.images)) return new Map()
   const images = await store.images(key.tenant, turn.session, [...newest.keys()])
@@ -81,7 +81,7 @@ export async function loadResultImages(
   { key, agent }: LiveRun,
   progress: Progress,
   earlier: readonly ToolImage[],
-  store: RunStore,
+  store: ExecutionStore,
 ): Promise<void> {
   const images = [...earlier, ...ownResultImages(progress)]
   if (images.length === 0 || !agent.model.seesImages) return

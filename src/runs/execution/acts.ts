@@ -8,7 +8,7 @@ import type { RunKey } from '../run.ts'
 import { maxLosses } from '../log/outcome.ts'
 import type { LapsedCall, OpenCall, RunActs } from '../run-store.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
-import type { RunPorts } from './ports.ts'
+import type { ExecutionPorts } from './ports.ts'
 import type { Progress } from './progress.ts'
 
 /**
@@ -17,7 +17,7 @@ import type { Progress } from './progress.ts'
  */
 
 /** What the acts of a run have in common. */
-export interface ActContext extends Pick<RunPorts, 'now' | 'newId'> {
+export interface ActContext extends Pick<ExecutionPorts, 'now' | 'newId'> {
   key: RunKey
   agent: Pick<Agent, 'version'>
 }
@@ -70,7 +70,7 @@ export function targetOf({ tool, by }: { tool: string; by?: PendingCall['by'] })
 }
 
 /** The acts of a turn or of a result; undefined for none. */
-export function actsOf(event: TurnEvent | ResultEvent, run: LiveRun, progress: Progress, deps: RunPorts): RunActs | undefined {
+export function actsOf(event: TurnEvent | ResultEvent, run: LiveRun, progress: Progress, deps: ExecutionPorts): RunActs | undefined {
   const { starts } = event
   const ended = event.type === 'result' ? event : undefined
   const openIn = ended && progress.openCalls.get(ended.message.callId)
@@ -90,21 +90,21 @@ export function actsOf(event: TurnEvent | ResultEvent, run: LiveRun, progress: P
 }
 
 /** The start of an approved call, with the salt of the approval, so that the hashes of both can be compared. */
-export function actsOfApproved(event: ApprovedStartEvent, run: LiveRun, progress: Progress, deps: RunPorts): RunActs | undefined {
+export function actsOfApproved(event: ApprovedStartEvent, run: LiveRun, progress: Progress, deps: ExecutionPorts): RunActs | undefined {
   if (!isAudited(run.agent)) return undefined
   progress.openCalls.set(event.callId, 'here')
   return [toStarted({ ...deps, key: run.key, agent: run.agent }, event, event.salt)]
 }
 
 /** The end of a run: calls with a start and no end do not go on. Of a run that kills processes, the progress is not read. */
-export function actsAtEnd(run: LiveRun, { openCalls }: Progress, deps: RunPorts): RunActs | undefined {
+export function actsAtEnd(run: LiveRun, { openCalls }: Progress, deps: ExecutionPorts): RunActs | undefined {
   if ((openCalls.size === 0 && run.losses <= maxLosses) || !isAudited(run.agent)) return undefined
   const context = { ...deps, key: run.key, agent: run.agent }
   return (open) => open.map((call) => toUnknown(context, call))
 }
 
 /** Calls that begin to wait for a person, each with the salt of its hashes. Calls of client tools are no approvals. */
-export function toAsked(calls: readonly PendingCall[], run: LiveRun, deps: RunPorts) {
+export function toAsked(calls: readonly PendingCall[], run: LiveRun, deps: ExecutionPorts) {
   if (!isAudited(run.agent)) return { calls }
   const context = { ...deps, key: run.key, agent: run.agent }
   const salted = calls.map((call) => (call.by === 'client' ? call : { ...call, salt: newSalt() }))

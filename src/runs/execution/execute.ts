@@ -6,13 +6,13 @@ import { ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
 import { actsOf, actsOfApproved } from './acts.ts'
 import { schemaMismatch } from './answer-schema.ts'
 import { interrupt } from './interrupt.ts'
-import type { RunPorts } from './ports.ts'
+import type { ExecutionPorts } from './ports.ts'
 import { checkpoint, type Progress } from './progress.ts'
 import { finish, messagesUpTo } from './finish.ts'
 import { checkHints } from '../intake/checks.ts'
 import { maxLosses, processLost } from '../log/outcome.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
-import { FenceLost, type NextRun, type Turn, type RunActs, type RunStore } from '../run-store.ts'
+import { FenceLost, type NextRun, type Turn, type RunActs, type ExecutionStore } from '../run-store.ts'
 import { reachState } from '../../states.ts'
 import type { RecalledMemories } from '../../memory/recall.ts'
 import type { SubAgent } from '../../sub-agents/sub-agent-store.ts'
@@ -25,7 +25,12 @@ import type { Message } from '../../agent/messages.ts'
  * Executes the agent for a run that has its session, and stores the end or the interruption. Resolves to the next run in the session queue.
  * Throws only where the end could not be stored; the readers have not received an end then. `loop`: a replay runs the agent under a watch.
  */
-export async function execute(run: LiveRun, turn: Turn, deps: RunPorts, loop: typeof runAgent = runAgent): Promise<NextRun | undefined> {
+export async function execute(
+  run: LiveRun,
+  turn: Turn,
+  deps: ExecutionPorts,
+  loop: typeof runAgent = runAgent,
+): Promise<NextRun | undefined> {
   const leftMs = Math.max(0, run.agent.config.max_execution_time * 1000 - run.ranMs)
   const deadline = setTimeout(() => run.stop('timeout'), leftMs)
   const progress = emptyProgress(turn)
@@ -79,7 +84,7 @@ function payerOf({ key, operation, request, fence }: LiveRun, { session }: Turn)
 }
 
 /** Records that the process executes the run, and that a moved run has waited for the client to connect again. */
-function recordHolder(run: LiveRun, { windowStart }: Turn, begunAt: number, { holder }: RunPorts): void {
+function recordHolder(run: LiveRun, { windowStart }: Turn, begunAt: number, { holder }: ExecutionPorts): void {
   const { trace, fence, startedAt = begunAt, isQueued, moved } = run
   const window = windowStart > 0 ? { window: windowStart } : {}
   trace.hold({ at: startedAt, holder, fence, ...(isQueued ? { isQueued } : {}), ...moved, ...window })
@@ -115,7 +120,7 @@ async function requireTools({ request, agent }: LiveRun): Promise<void> {
 export type Ending = 'orphaned' | 'cancelled'
 
 /** Ends a run without further execution. The progress is kept; a repeat of an orphaned run continues from there. */
-export async function endAs(ending: Ending, run: LiveRun, turn: Turn, deps: RunPorts): Promise<NextRun | undefined> {
+export async function endAs(ending: Ending, run: LiveRun, turn: Turn, deps: ExecutionPorts): Promise<NextRun | undefined> {
   const progress = emptyProgress(turn)
   // Reading the checkpoints of the run may have killed the processes.
   if (run.losses > maxLosses) progress.checkpoints = 1
@@ -145,7 +150,7 @@ function toServiceError(thrown: unknown): unknown {
 }
 
 /** Appends the visible part of an event to the log, and stores checkpoints. Returns a promise only where the agent has to wait. */
-function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, deps: RunPorts): Promise<void> | undefined {
+function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, deps: ExecutionPorts): Promise<void> | undefined {
   const { store, newId } = deps
   switch (event.type) {
     case 'text':
@@ -203,7 +208,7 @@ function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, deps: Ru
 }
 
 /** Stores a message of a person with its delivery, behind the answer so far, and publishes the message then. */
-async function keepMessage(event: UserMessageEvent, run: LiveRun, progress: Progress, { store, now }: RunPorts): Promise<void> {
+async function keepMessage(event: UserMessageEvent, run: LiveRun, progress: Progress, { store, now }: ExecutionPorts): Promise<void> {
   const { turn } = progress
   // All events so far belong to the messages before.
   progress.completeEvents = run.log.events.length
@@ -224,12 +229,12 @@ function isCall({ type }: Pick<Step, 'type'>): boolean {
 }
 
 /** Waits for slow readers, and records the wait for the trace of the run. */
-function waitForReaders(run: LiveRun, { now }: RunPorts): Promise<void> | undefined {
+function waitForReaders(run: LiveRun, { now }: ExecutionPorts): Promise<void> | undefined {
   const waiting = run.log.waitForReaders(run.signal)
   return waiting && run.times.during('people', () => run.trace.waitFor(waiting, now))
 }
 
-function keepResult(event: ResultEvent, run: LiveRun, progress: Progress, deps: RunPorts): Promise<void> | undefined {
+function keepResult(event: ResultEvent, run: LiveRun, progress: Progress, deps: ExecutionPorts): Promise<void> | undefined {
   const { message, effect } = event
   const { store, now } = deps
   if (isCall(event.step)) run.times.end('tools')
@@ -253,14 +258,14 @@ async function storeResult(
   { message, step }: ResultEvent,
   run: LiveRun,
   progress: Progress,
-  { store, acts }: { store: RunStore; acts: RunActs | undefined },
+  { store, acts }: { store: ExecutionStore; acts: RunActs | undefined },
 ): Promise<void> {
   await checkpoint(run, progress, store, { type: 'step_end', step: withLoggedStart(step, progress) }, { acts })
   progress.openCalls.delete(message.callId)
 }
 
 /** Stores the bytes of pictures before a message refers to the pictures. */
-function keepImages(message: Message, run: LiveRun, { turn }: Progress, store: RunStore): Promise<void> | undefined {
+function keepImages(message: Message, run: LiveRun, { turn }: Progress, store: ExecutionStore): Promise<void> | undefined {
   if (message.role !== 'tool' || !message.images) return undefined
   const { images } = message
   return run.times.during('store', () => store.keepResultImages(run.key, run.fence, turn.session, images))
@@ -273,7 +278,13 @@ function withLoggedStart(step: Step, { startedBefore }: Progress): Step {
 }
 
 /** Publishes the end of a step. The step of an inner agent's call was observed with the result of the call. */
-function endStep(ended: Step, run: LiveRun, progress: Progress, deps: RunPorts, { isObserved = false } = {}): Promise<void> | undefined {
+function endStep(
+  ended: Step,
+  run: LiveRun,
+  progress: Progress,
+  deps: ExecutionPorts,
+  { isObserved = false } = {},
+): Promise<void> | undefined {
   if (!isObserved) deps.observer?.saw(run, { type: 'step_end', step: ended })
   const step = withLoggedStart(ended, progress)
   run.log.append({ type: 'step_end', step })
@@ -283,7 +294,7 @@ function endStep(ended: Step, run: LiveRun, progress: Progress, deps: RunPorts, 
 }
 
 /** Events of an agent inside of a call are stored by the same rules as events of the run. */
-async function keepNested({ callId, subAgent, event }: NestedEvent, run: LiveRun, progress: Progress, deps: RunPorts): Promise<void> {
+async function keepNested({ callId, subAgent, event }: NestedEvent, run: LiveRun, progress: Progress, deps: ExecutionPorts): Promise<void> {
   const { store, newId, now } = deps
   const { message } = event
   if (event.type === 'turn') run.trace.endTurn(event, callId)

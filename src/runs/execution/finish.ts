@@ -6,7 +6,7 @@ import { toErrorBody, type ErrorBody } from '../../errors.ts'
 import { ownResultImages } from '../attachments/result-images.ts'
 import { callbackJob } from '../callbacks/callbacks.ts'
 import { toCompact } from '../log/compact-log.ts'
-import type { RunPorts } from './ports.ts'
+import type { ExecutionPorts } from './ports.ts'
 import type { NewJob } from '../jobs.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import { citationsOf, citationsOfSources } from './citations.ts'
@@ -30,7 +30,12 @@ import { maxDurations, type ToolUse } from '../reports/series.ts'
 import type { UsageEntry } from '../../sessions/message.ts'
 
 /** Stores the end of a run, then appends the `end` event to the log. Resolves to the next run in the session queue. */
-export async function finish(run: LiveRun, progress: Progress, error: ErrorBody | undefined, deps: RunPorts): Promise<NextRun | undefined> {
+export async function finish(
+  run: LiveRun,
+  progress: Progress,
+  error: ErrorBody | undefined,
+  deps: ExecutionPorts,
+): Promise<NextRun | undefined> {
   const endedAt = deps.now()
   run.trace.close(endedAt)
   run.recordTimes()
@@ -50,7 +55,7 @@ export async function finish(run: LiveRun, progress: Progress, error: ErrorBody 
 }
 
 /** The last event of a run, and what the store keeps of the run. */
-function toEnd(run: LiveRun, progress: Progress, at: number, error: ErrorBody | undefined, deps: RunPorts): [EndEvent, EndedRun] {
+function toEnd(run: LiveRun, progress: Progress, at: number, error: ErrorBody | undefined, deps: ExecutionPorts): [EndEvent, EndedRun] {
   const { agent, log } = run
   const { usage, steps, messages, turn } = progress
   // A failed run has no ai message, so its files belong to no answer.
@@ -85,7 +90,7 @@ export class EndNotStored extends Error {
   }
 }
 
-function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, endedAt: number, deps: RunPorts): EndedRun {
+function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, endedAt: number, deps: ExecutionPorts): EndedRun {
   const { agent, log, request } = run
   const { turn, usage, steps } = progress
   const events = [...log.events, end]
@@ -216,7 +221,7 @@ function lastPart({ events, messages, thoughts }: RunPart): RunPart {
 }
 
 /** Jobs that follow the run: callback, memory, summary. */
-function toJobs(run: LiveRun, { turn, history }: Progress, message: NewMessage | undefined, { newId, now }: RunPorts): NewJob[] {
+function toJobs(run: LiveRun, { turn, history }: Progress, message: NewMessage | undefined, { newId, now }: ExecutionPorts): NewJob[] {
   const { key, sessionId, request, agent } = run
   const { tenant, owner, requestId } = key
   const { session, windowStart, messageIndex, messageCount } = turn

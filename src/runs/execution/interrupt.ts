@@ -1,7 +1,7 @@
 import type { PendingCall } from '../../agent/approval.ts'
 import { toCompact } from '../log/compact-log.ts'
 import { toAsked } from './acts.ts'
-import type { RunPorts } from './ports.ts'
+import type { ExecutionPorts } from './ports.ts'
 import type { NewJob } from '../jobs.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import { storeNext, type Progress } from './progress.ts'
@@ -14,7 +14,7 @@ import { reachState } from '../../states.ts'
  * run. The process of the last decision resumes the run. The run keeps the session. Throws `rate_limited` for a caller with too many runs
  * that wait for client tools.
  */
-export async function interrupt(run: LiveRun, progress: Progress, requested: readonly PendingCall[], deps: RunPorts): Promise<void> {
+export async function interrupt(run: LiveRun, progress: Progress, requested: readonly PendingCall[], deps: ExecutionPorts): Promise<void> {
   const { store, jobs, clientWaits, now: clock, newId } = deps
   const { key, sessionId, fence, agent, log, trace } = run
   const { usage, steps, turn } = progress

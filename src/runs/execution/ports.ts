@@ -11,12 +11,12 @@ import type { Attachments } from '../attachments/attachments.ts'
 import type { Jobs } from '../jobs.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import type { RunObserver } from '../run-observer.ts'
-import type { RunStore } from '../run-store.ts'
+import type { ExecutionStore, RunStore } from '../run-store.ts'
 import type { ClientWaits } from './client-waits.ts'
 
 /** The ports that the execution of a run needs, from its turn to its stored end. */
-export interface RunPorts {
-  store: RunStore
+export interface ExecutionPorts {
+  store: ExecutionStore
   /** Id of the local process. */
   holder: string
   /** Woken when a run has ended with jobs. */
@@ -43,6 +43,11 @@ export interface RunPorts {
   observer?: RunObserver | undefined
   /** Called for an internal error; the caller does not see the error. */
   onFault(run: LiveRun, error: unknown): void
+}
+
+/** The ports that the life of a run needs. */
+export interface RunPorts extends ExecutionPorts {
+  store: RunStore
 }
 
 /** What a schema of a caller describes: the answer of a run, or the input of a client tool. */

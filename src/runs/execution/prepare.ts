@@ -1,11 +1,11 @@
 import { type BudgetSpent, metered, toRefusal } from '../../agent/meter.ts'
 import type { RecalledMemories } from '../../memory/recall.ts'
 import { callsWithoutResult, isOfPlan } from '../../agent/history.ts'
-import type { RunPorts } from './ports.ts'
+import type { ExecutionPorts } from './ports.ts'
 import { artifactsOf } from './finish.ts'
 import { restore, type Progress } from './progress.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
-import type { HistoryMessage, RunStore, Turn } from '../run-store.ts'
+import type { HistoryMessage, ExecutionStore, Turn } from '../run-store.ts'
 import { loadContext } from '../attachments/context-files.ts'
 import { loadMedia, loadResultImages } from '../attachments/window-media.ts'
 import { summaryUnder, underFilters } from '../window/filters.ts'
@@ -64,7 +64,12 @@ export function emptyProgress(turn: Turn): Progress {
 }
 
 /** Loads the window of the session, and the checkpoints of a resumed run. */
-export async function loadProgress(run: LiveRun, progress: Progress, deps: RunPorts, { asksModel } = { asksModel: true }): Promise<void> {
+export async function loadProgress(
+  run: LiveRun,
+  progress: Progress,
+  deps: ExecutionPorts,
+  { asksModel } = { asksModel: true },
+): Promise<void> {
   const { store } = deps
   const { turn } = progress
   const { key, request, times } = run
@@ -102,7 +107,7 @@ export async function loadProgress(run: LiveRun, progress: Progress, deps: RunPo
   if (media) await times.during('store', () => loadResultImages(run, progress, media.results, store))
 }
 
-async function loadCheckpoints(run: LiveRun, progress: Progress, store: RunStore): Promise<void> {
+async function loadCheckpoints(run: LiveRun, progress: Progress, store: ExecutionStore): Promise<void> {
   const checkpoints = await run.times.during('store', () => store.checkpoints(run.key))
   restore(run, progress, checkpoints)
   for (const callId of callsWithoutEnd(progress)) progress.openCalls.set(callId, 'before')
@@ -163,7 +168,7 @@ export function agentOptions(
   run: LiveRun,
   progress: Progress,
   list: readonly SubAgent[],
-  { store, keeper, images, schemas, subAgents, observer, onFault, publicUrl, now, newId }: RunPorts,
+  { store, keeper, images, schemas, subAgents, observer, onFault, publicUrl, now, newId }: ExecutionPorts,
 ): LoopOptions {
   const { agent, key, request, signal } = run
   const { config } = agent
@@ -248,7 +253,7 @@ export function agentOptions(
 }
 
 /** The messages that wait for the run, in order. Messages for the time behind the answer begin the next run. */
-async function takeMessages({ inbox, key, times }: LiveRun, store: RunStore) {
+async function takeMessages({ inbox, key, times }: LiveRun, store: ExecutionStore) {
   inbox.isWaiting = false
   const open = await times.during('store', () => store.openMessages(key))
   return open.filter(({ mode }) => mode === 'steer').map(({ id, position, rank, text }) => ({ id, position, rank, text }))

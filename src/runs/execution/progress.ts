@@ -9,7 +9,16 @@ import { fromCompact, toCompact } from '../log/compact-log.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import type { LoggedEvent } from '../run.ts'
 import type { TimesRecord } from '../trace/records.ts'
-import type { Checkpoint, CheckpointParts, HistoryMessage, NestedMessage, RunStore, Settlements, Turn, UsageSoFar } from '../run-store.ts'
+import type {
+  Checkpoint,
+  CheckpointParts,
+  HistoryMessage,
+  NestedMessage,
+  ExecutionStore,
+  Settlements,
+  Turn,
+  UsageSoFar,
+} from '../run-store.ts'
 
 /** The progress of a run, and the part of the progress in checkpoints. */
 export interface Progress {
@@ -63,7 +72,7 @@ export interface Progress {
 export async function checkpoint(
   run: LiveRun,
   progress: Progress,
-  store: RunStore,
+  store: ExecutionStore,
   next?: LoggedEvent,
   also?: Omit<CheckpointParts, 'settlements'>,
 ): Promise<void> {

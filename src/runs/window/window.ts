@@ -1,6 +1,6 @@
 import { cutOutput, tokensPerFile, tokensPerImage, totalTokens, charactersPerToken, fit, withNotes } from '../../agent/history.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
-import type { HistoryMessage, RunStore, Turn, NewMessage, RunningSummary } from '../run-store.ts'
+import type { ExecutionStore, HistoryMessage, Turn, NewMessage, RunningSummary } from '../run-store.ts'
 import type { Message } from '../../agent/messages.ts'
 import { fitName } from '../../agent/tool-names.ts'
 import type { FileReference, MessageData } from '../../sessions/message.ts'
@@ -18,7 +18,7 @@ export const maxWindowMessages = 80
 const maxReadMessages = 4 * maxWindowMessages
 
 /** A window whose summary is delayed grows: at most `maxReadMessages` messages, or as many as the request has, are read. */
-export async function readWindow({ key, request }: LiveRun, turn: Turn, store: RunStore): Promise<HistoryMessage[]> {
+export async function readWindow({ key, request }: LiveRun, turn: Turn, store: ExecutionStore): Promise<HistoryMessage[]> {
   const { session, messageCount, windowStart, summary } = turn
   const { tenant } = key
   const from = Math.max(windowStart, messageCount - Math.max(maxReadMessages, request.messages.length))
