@@ -89,8 +89,8 @@ export interface CallOptions {
   decisionFor?(callId: string): Decision | undefined
   /** The state of a call that was suspended before the run resumed; absent: no call can be suspended. */
   suspensionOf?(callId: string): Suspension | undefined
-  /** Resolves when these calls may start; absent: at once. A replay keeps the order of its recording. */
-  mayStart?(callIds: readonly string[]): Promise<void>
+  /** Holds calls back; absent: nothing holds them. */
+  pace?: Pace
   /** The model of the agent, for servers that may ask it during a call. */
   model?: Model
   /** Absent: containment is not configured. */
@@ -119,6 +119,16 @@ export interface CallOptions {
   now(): number
   /** A UUIDv7. */
   newId(): string
+}
+
+/** Port: the order of the calls of a run and of its sub-agents. A replay keeps the order of its recording. */
+export interface Pace {
+  /** Resolves when an agent may begin to make a plan; `subAgent` is undefined for the run's own agent. */
+  plan(subAgent: string | undefined): Promise<void>
+  /** Resolves when the start of a call may be reported. */
+  start(callId: string): Promise<void>
+  /** Resolves when the end of a call may be reported. */
+  end(callId: string): Promise<void>
 }
 
 /** What a tool sees of its data in a run without filters. */

@@ -80,6 +80,7 @@ function textOf(options: LoopOptions, instruction: PlanInstruction, position: Pl
 /** Makes one model call whose text is the plan; publishes the plan as a list and as a step. */
 async function makePlan(loop: Loop, kind: 'plan' | 'change' | 'adapt', { plan = [], ended }: PlanPosition): Promise<void> {
   const { options, answer, emit } = loop
+  if (options.pace) await options.pace.plan(options.subAgent)
   const failed: JsonObject = kind === 'change' ? { failed: plan[ended - 1] ?? '', why: lastTextBefore(options) } : {}
   const input: JsonObject = kind === 'adapt' ? { message: options.messages.findLast(isSteer)?.text ?? '' } : failed
   const start = {

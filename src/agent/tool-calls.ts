@@ -122,8 +122,11 @@ class RunningCalls {
 
   /** Emits the starts of calls, then executes the calls. */
   private async start(calls: readonly PreparedCall[]): Promise<void> {
-    if (this.options.mayStart) await this.options.mayStart(calls.map(({ call }) => call.id))
-    const started = calls.map((prepared) => this.announce(prepared))
+    const started: ReturnType<RunningCalls['announce']>[] = []
+    for (const prepared of calls) {
+      if (this.options.pace) await this.options.pace.start(prepared.call.id)
+      started.push(this.announce(prepared))
+    }
     const storing = started.at(-1)?.storing
     if (storing) await storing
     for (const { call } of started) this.running.set(call, this.execute(call))
@@ -132,7 +135,9 @@ class RunningCalls {
   private async execute(call: StartedCall): Promise<void> {
     const { prepared, step, isUnknown, suspension } = call
     const inner = { earlierMessages: this.earlierMessages, emit: this.emitInside }
-    call.ended = isUnknown ? unknownEnd(prepared, step) : await execute(prepared, step, this.options, inner, suspension)
+    const ended = isUnknown ? unknownEnd(prepared, step) : await execute(prepared, step, this.options, inner, suspension)
+    if (this.options.pace && !ended.pendingCalls) await this.options.pace.end(step.id)
+    call.ended = ended
   }
 
   private announce(prepared: PreparedCall): { call: StartedCall; storing: Promise<void> | undefined } {

@@ -26,7 +26,7 @@ export function configVersion(config: AgentConfig): string {
 }
 
 /** JSON with sorted keys. */
-export function toStableJson(value: object): string {
+export function toStableJson(value: unknown): string {
   return JSON.stringify(value, sortKeys)
 }
 

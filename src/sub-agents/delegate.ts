@@ -37,7 +37,7 @@ type CommonOptions = Pick<
   | 'windowTokens'
   | 'trace'
   | 'containment'
-  | 'mayStart'
+  | 'pace'
   | 'now'
   | 'newId'
 >

@@ -1,5 +1,6 @@
 import type { RecalledMemories } from '../../memory/recall.ts'
 import type { Owner } from '../../access/owner.ts'
+import type { Pace } from '../../agent/options.ts'
 import type { Tool } from '../../agent/tool.ts'
 import type { Artifact, KeepArtifact, JsonSchema } from '../../agent/messages.ts'
 import type { ClientTool } from '../../agent/run-tool.ts'
@@ -41,6 +42,8 @@ export interface ExecutionPorts {
   budgets: Budgets
   /** Absent where runs are neither traced nor measured. */
   observer?: RunObserver | undefined
+  /** Absent: calls start and end as they come. */
+  pace?: Pace
   /** Called for an internal error; the caller does not see the error. */
   onFault(run: LiveRun, error: unknown): void
 }

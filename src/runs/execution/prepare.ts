@@ -168,7 +168,7 @@ export function agentOptions(
   run: LiveRun,
   progress: Progress,
   list: readonly SubAgent[],
-  { store, keeper, images, schemas, subAgents, observer, onFault, publicUrl, now, newId }: ExecutionPorts,
+  { store, keeper, images, schemas, subAgents, observer, onFault, pace, publicUrl, now, newId }: ExecutionPorts,
 ): LoopOptions {
   const { agent, key, request, signal } = run
   const { config } = agent
@@ -185,6 +185,7 @@ export function agentOptions(
     trace: run.trace.over(tracer, now),
     ...(run.meter && { meter: run.meter }),
     ...(progress.containment && { containment: progress.containment }),
+    ...(pace && { pace }),
     headers: request.headers,
     filters: request.filters,
     caller: { tenant: key.tenant, owner: key.owner },

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ModelRequest, RequestedCall } from '../../agent/model.ts'
+import type { Tool } from '../../agent/tool.ts'
+import { agentOf } from '../../runs/process-fixture.ts'
+import { compareWrites, recordedWrites } from '../effects.ts'
+import { toExample, type Example } from '../example.ts'
+import { exampleFromRun } from '../from-run.ts'
+import { ann, FunctionModel, Receiver, record, toolsOf, type Recorded } from '../recorded-run-fixture.ts'
+import { toLiveReads } from './catalog.ts'
+import { replay, type Replayed, type ReplayOptions } from './replay.ts'
+
+const { signal } = new AbortController()
+const call = (name: string, input: object): RequestedCall => ({ name, arguments: JSON.stringify(input) })
+
+/** A model that makes these calls, one list for each turn, then answers. */
+function modelOf(...turns: RequestedCall[][]): FunctionModel {
+  return new FunctionModel(({ messages }: ModelRequest) => {
+    const replies = messages.filter(({ role }) => role === 'assistant').length
+    return { events: [{ type: 'text', text: 'Done.' }], calls: turns[replies] ?? [] }
+  })
+}
+
+interface Case {
+  recorded: Recorded
+  example: Example
+  receiver: Receiver
+  tools: Tool[]
+}
+
+/** The example of a run whose model makes these calls. */
+async function caseOf(model: FunctionModel, options: Partial<Parameters<typeof record>[0]> = {}): Promise<Case> {
+  const receiver = new Receiver()
+  const tools = toolsOf(receiver, () => 0)
+  const recorded = await record({ agent: agentOf({ model, tools }), model, receiver, ...options })
+  const example = JSON.parse(JSON.stringify(exampleFromRun(recorded.recorded, { id: 'e', name: 'e', configVersion: '1' }))) as Example
+  return { recorded, example, receiver, tools }
+}
+
+/** Replays an example with another model, and maintains that no tool is reached. */
+async function tryOut(
+  { recorded, example, receiver, tools }: Case,
+  model: FunctionModel,
+  options: Partial<ReplayOptions> = {},
+): Promise<Replayed> {
+  const before = receiver.calls.length
+  const agent = agentOf({ model, tools })
+  const replayed = await replay({ example, agent, owner: ann, requestId: 'replay', signal, ...options }, recorded.ports)
+  const reached = receiver.calls.slice(before)
+  const live = options.live ?? new Map()
+  assert.deepEqual(
+    reached.filter(({ tool }) => !live.has(tool)),
+    [],
+  )
+  return replayed
+}
+
+test('a candidate that writes as recorded has the same effects; one that writes twice has one more, and its run goes on', async () => {
+  const made = await caseOf(modelOf([call('refund', { n: 1 })]))
+  const same = await tryOut(made, modelOf([call('refund', { n: 1 })]))
+  assert.equal(same.status, 'completed')
+  assert.deepEqual(compareWrites(recordedWrites(made.example), same.writes), { same: 1, added: [], removed: [], changed: [] })
+  const twice = await tryOut(made, modelOf([call('refund', { n: 1 })], [call('refund', { n: 1 })]))
+  assert.deepEqual(
+    twice.writes.map(({ n, recorded }) => [n, recorded]),
+    [
+      [1, true],
+      [null, false],
+    ],
+  )
+  assert.deepEqual(compareWrites(recordedWrites(made.example), twice.writes).added, [{ tool: 'refund', tool_input: { n: 1 } }])
+  assert.equal(twice.status, 'completed')
+  const outputs = twice.events.flatMap((event) => (event.type === 'step_end' ? [event.step.output] : []))
+  assert.deepEqual(outputs, [{ refunded: 1, receipt: 1 }, { simulated: true }])
+})
+
+test('the order of members and the form of a number do not count; another input does', async () => {
+  const made = await caseOf(modelOf([call('look', { n: 1, b: [1, { c: null }] })]))
+  const text = { name: 'look', arguments: '{"b":[1.0,{"c":null}],"n":1e0}' }
+  assert.equal((await tryOut(made, modelOf([text]))).divergence, undefined)
+  const { status, divergence } = await tryOut(made, modelOf([call('look', { n: 2 })]))
+  assert.deepEqual(
+    [status, divergence],
+    ['diverged', { reason: 'no_recording', call: { tool: 'look', tool_input: { n: 2 }, parent: null } }],
+  )
+})
+
+test('a recorded null is an answer, a recorded failure fails again, and the second call needs a second recording', async () => {
+  const made = await caseOf(modelOf([call('nothing', {}), call('broken', {})]))
+  const replayed = await tryOut(made, modelOf([call('nothing', {}), call('broken', {})], [call('nothing', {})]), { onMiss: 'error' })
+  const ends = replayed.events.flatMap((event) => (event.type === 'step_end' ? [[event.step.status, event.step.output]] : []))
+  assert.deepEqual(ends, [
+    ['success', null],
+    ['error', { error: 'It failed\nfor the 1. time.' }],
+    ['error', { error: 'There is no recording of this call of nothing.' }],
+  ])
+  assert.deepEqual([replayed.status, replayed.divergence?.reason], ['completed', 'used_up'])
+})
+
+test('only tools that read may run, without the headers of the caller, and only where the replay says so', async () => {
+  const made = await caseOf(modelOf([call('look', { n: 1 })]))
+  const agent = agentOf({ model: modelOf(), tools: made.tools })
+  const { reads, faults } = toLiveReads(['look', 'refund', 'absent'], agent.tools)
+  assert.deepEqual([[...reads.keys()], faults], [['look'], ['refund has effect write', 'there is no tool absent']])
+  const calls = [call('look', { n: 5 }), call('refund', { n: 5 })]
+  const replayed = await tryOut(made, modelOf(calls), { onMiss: 'live', live: reads })
+  assert.deepEqual(made.receiver.calls.at(-1), { tool: 'look', input: { n: 5 } })
+  assert.deepEqual(
+    replayed.writes.map(({ tool, recorded }) => [tool, recorded]),
+    [['refund', false]],
+  )
+})
+
+test('a decision is repeated with its arguments; a call that no person has seen is approved for the note', async () => {
+  const decide = () => ({ decision: 'approve' as const, input: { n: 9 }, isStarted: false })
+  const made = await caseOf(modelOf([call('send', { n: 1 })]), { decide })
+  const replayed = await tryOut(made, modelOf([call('send', { n: 1 }), call('send', { n: 2 })]))
+  assert.deepEqual(
+    replayed.writes.map(({ tool_input: input, recorded }) => [input, recorded]),
+    [
+      [{ n: 9 }, true],
+      [{ n: 2 }, false],
+    ],
+  )
+  assert.equal(replayed.events.filter(({ type }) => type === 'interrupt').length, 1)
+})
+
+test('a rejected write that the candidate makes without a question is an added write', async () => {
+  const made = await caseOf(modelOf([call('send', { n: 1 })]), { decide: () => ({ decision: 'reject' }) })
+  assert.deepEqual(recordedWrites(made.example), [])
+  const free = made.tools.map(({ approval: _approval, ...tool }): Tool => tool)
+  const replayed = await tryOut({ ...made, tools: free }, modelOf([call('send', { n: 1 })]))
+  assert.deepEqual(compareWrites(recordedWrites(made.example), replayed.writes).added, [{ tool: 'send', tool_input: { n: 1 } }])
+})
+
+test('a tool that the candidate does not have ends the replay where the recorded run has used the tool', async () => {
+  const made = await caseOf(modelOf([call('look', { n: 1 })]))
+  const without = made.tools.filter(({ name }) => name !== 'look')
+  const { status, divergence } = await tryOut({ ...made, tools: without }, modelOf([call('look', { n: 1 })]))
+  assert.deepEqual([status, divergence?.reason], ['diverged', 'tool_missing'])
+  const unused = await tryOut({ ...made, tools: without }, modelOf())
+  assert.deepEqual([unused.status, unused.divergence], ['completed', undefined])
+})
+
+test('a candidate with recorded replies and one tool less has another event, and the replay says which', async () => {
+  const made = await caseOf(modelOf([call('look', { n: 1 })]))
+  const without = made.tools.filter(({ name }) => name !== 'look')
+  const { status, divergence, isEqual } = await tryOut({ ...made, tools: without }, modelOf(), { isRecorded: true })
+  assert.deepEqual([status, isEqual, divergence?.reason], ['diverged', false, 'tool_missing'])
+})
+
+test('the clock shows the time of the recorded run, whatever the zone', async () => {
+  const made = await caseOf(modelOf([call('look', { n: 1 })]))
+  const clock: Tool = { ...made.tools[0]!, name: 'current_time' }
+  const model = modelOf([call('current_time', { timezone: 'Europe/Zurich' })])
+  const agent = agentOf({ model, tools: [clock], config: { tools: [{ name: 'current_time' }] } })
+  const example = { ...made.example, time: Date.parse('2026-11-23T10:00:00Z') }
+  const replayed = await replay({ example, agent, owner: ann, requestId: 'replay', signal }, made.recorded.ports)
+  const [output] = replayed.events.flatMap((event) => (event.type === 'step_end' ? [event.step.output] : []))
+  assert.deepEqual(output, { time: '2026-11-23T11:00:00+01:00', timezone: 'Europe/Zurich', weekday: 'Monday', date: '2026-11-23' })
+  assert.equal(replayed.divergence, undefined)
+})
+
+test('an example that is written by hand replays as one of a run', async () => {
+  const { recorded, tools, receiver } = await caseOf(modelOf())
+  const example = toExample(
+    {
+      name: 'by hand',
+      input: { messages: [{ role: 'user', content: 'Refund it.' }] },
+      before: [
+        { kind: 'message', role: 'human', content: 'Hi.' },
+        { kind: 'message', role: 'ai', content: 'Hello.' },
+      ],
+      recording: [{ parent: null, tool: 'refund', tool_input: { n: 1 }, output: 'ok', status: 'success', effect: 'write' }],
+      model_replies: [{ text: '', calls: [call('refund', { n: 1 })] }, { text: 'Refunded.' }],
+    },
+    { id: 'e', time: 0 },
+  )
+  const made = { recorded, example, receiver, tools }
+  const replayed = await tryOut(made, modelOf(), { isRecorded: true })
+  assert.deepEqual(
+    [replayed.status, replayed.writes, replayed.ended.message?.content],
+    ['completed', [{ tool: 'refund', tool_input: { n: 1 }, n: 1, recorded: true }], 'Refunded.'],
+  )
+  const asked = new FunctionModel(({ messages }) => ({ events: [{ type: 'text', text: messages.map(({ text }) => text).join('|') }] }))
+  assert.equal((await tryOut(made, asked)).ended.message?.content, 'Hi.|Hello.|Refund it.')
+})
+
+test('nothing of a replay waits for a person or goes on behind an abort', async () => {
+  const made = await caseOf(modelOf([call('look', { n: 1 })]))
+  const stop = new AbortController()
+  const model = new FunctionModel(() => {
+    stop.abort()
+    return { events: [{ type: 'text', text: 'Half.' }], waitMs: 5 }
+  })
+  const { ended } = await tryOut(made, model, { signal: stop.signal })
+  assert.equal(ended.status, 'cancelled')
+})
