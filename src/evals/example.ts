@@ -5,10 +5,10 @@ import type { ModelOptions, ModelReply, ModelUsage } from '../agent/model.ts'
 import type { ClientTool } from '../agent/run-tool.ts'
 import type { DataFilter } from '../agent/tool.ts'
 import type { RecalledMemories } from '../memory/recall.ts'
+import type { CompactLog } from '../runs/log/compact-log.ts'
 import type { ChatMessage } from '../runs/run.ts'
 import type { MessageData } from '../sessions/message.ts'
 import type { SubAgent } from '../sub-agents/sub-agent-store.ts'
-import type { Original } from './original.ts'
 
 /** A question with everything that a replay of its answer needs. Made from a run, or written by hand in the same shape. */
 export interface Example {
@@ -141,6 +141,18 @@ export interface ExampleSource {
   request_id: string
   config_version: string
 }
+
+/** The events of the recorded run, without the values that the recorded calls hold. */
+export interface Original {
+  /** Key of the session, which names the folder of files. */
+  session: string
+  events: OriginalEvent[]
+}
+
+export type OriginalEvent =
+  | CompactLog['events'][number]
+  /** The start and the end of a recorded call. */
+  | { type: 'call_start' | 'call_end'; n: number }
 
 /** SHA-256 hashes of bytes, in hex. */
 export interface ExampleMedia {

@@ -2,21 +2,9 @@ import type { Step, StepStart } from '../agent/events.ts'
 import { toStableJson } from '../configuration/parse.ts'
 import { fromCompact, type CompactLog } from '../runs/log/compact-log.ts'
 import type { LoggedEvent } from '../runs/run.ts'
-import type { RecordedCall } from './example.ts'
-
-/** The events of the recorded run, without the values that the recorded calls hold. */
-export interface Original {
-  /** Key of the session, which names the folder of files. */
-  session: string
-  events: OriginalEvent[]
-}
+import type { Original, OriginalEvent, RecordedCall } from './example.ts'
 
 type CompactEvent = CompactLog['events'][number]
-
-type OriginalEvent =
-  | CompactEvent
-  /** The start and the end of a recorded call. */
-  | { type: 'call_start' | 'call_end'; n: number }
 
 /** Replaces the steps of calls by the numbers of the calls. A step that the call does not say whole stays. */
 export function toOriginal(session: string, events: CompactLog['events'], recording: readonly RecordedCall[]): Original {
