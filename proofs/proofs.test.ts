@@ -13,6 +13,7 @@ test('a scale shortens every proof, down to what its program accepts', () => {
     'interleavings --schedules 5000 --threads 2 --seed 7',
     'disk-faults --scripts 20 --losses 2 --seed 7',
     'kills --kills 5 --seed 7',
+    'ledger --writes 500 --seed 7',
     'steering --runs 100 --kills 2 --seed 7',
     'hostile --requests 5000 --seed 7',
     'soak --minutes 1 --seed 7',

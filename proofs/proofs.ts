@@ -30,6 +30,11 @@ export const proofs: readonly Proof[] = [
     argumentsFor: (scale, seed) => ['--kills', share(100, scale, 1), '--seed', String(seed)],
   },
   {
+    name: 'ledger',
+    script: 'proofs/ledger/run.ts',
+    argumentsFor: (scale, seed) => ['--writes', share(10_000, scale, 100), '--seed', String(seed)],
+  },
+  {
     name: 'steering',
     script: 'proofs/steering/run.ts',
     argumentsFor: (scale, seed) => ['--runs', share(2000, scale, 20), '--kills', share(40, scale, 1), '--seed', String(seed)],

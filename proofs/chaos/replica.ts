@@ -59,11 +59,8 @@ export class Replica {
 
   /** False when the process refused to start. */
   private async tryStart(until: number): Promise<boolean> {
-    const { folder, name, port, environment } = this.options
-    const files = { HOME: folder, PORT: String(port), DATA_DIR: path.join(folder, name), STATES_FILE: this.statesFile }
-    const env = { PATH: process.env['PATH'], ...files, ...environment }
-    const main = path.join(this.checkout, 'scripts', 'sources.mjs')
-    const child = spawn(process.execPath, ['--import', recorder, main, 'serve'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const { folder, name } = this.options
+    const child = this.spawn(['serve'])
     this.child = child
     this.starts++
     this.isEndRequested = false
@@ -82,6 +79,25 @@ export class Replica {
     }
     isStarting = false
     return true
+  }
+
+  private spawn(args: readonly string[]) {
+    const { folder, name, port, environment } = this.options
+    const files = { HOME: folder, PORT: String(port), DATA_DIR: path.join(folder, name), STATES_FILE: this.statesFile }
+    const env = { PATH: process.env['PATH'], ...files, ...environment }
+    const main = path.join(this.checkout, 'scripts', 'sources.mjs')
+    return spawn(process.execPath, ['--import', recorder, main, ...args], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  }
+
+  /** Executes a command of the command line in the environment of the process. */
+  async command(args: readonly string[]): Promise<{ code: number | null; output: string }> {
+    const child = this.spawn(args)
+    running.add(child)
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece) => void (output += String(piece)))
+    const [code] = (await once(child, 'close')) as [number | null]
+    running.delete(child)
+    return { code, output }
   }
 
   /** Name of the current process. */

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { startBalancer } from './balancer.ts'
 import { check } from './checker/check.ts'
 import { findDisturbed } from './checker/disturbed.ts'
+import { checkLedger } from './ledger-checks.ts'
 import { concurrencyLimits, runClients } from './clients/start.ts'
 import { makeFaults, roll } from './faults.ts'
 import { History } from './history/history.ts'
@@ -66,6 +67,7 @@ try {
     ...check(history.operations, concurrencyLimits),
     ['processes and database are in order', violations],
     ['budgets pay what was counted', await checkBudgets(service.query, outside.costs, limits)],
+    ['each effect is in the ledger', from ? [] : await checkLedger(service.query, countEffects(), replicas[0]!)],
     ['schedules fire each time once', await checkSchedules(service.query)],
     ['messages to runs are delivered once', await checkMessages(service.query, history.operations)],
     ['rare states are reached', isRolling || from ? [] : findUnreached(states, seconds, faultCount)],
@@ -81,4 +83,10 @@ try {
   if (!keepsFiles && anomalyCount === 0) await rm(folder, { recursive: true, force: true })
   else console.log(`Logs and history: ${folder}`)
 }
+/** How often each call has arrived outside, by its id. */
+function countEffects(): Map<string, number> {
+  const effects = Map.groupBy(ofKind(history.operations, 'effect'), ({ args }) => args.key)
+  return new Map([...effects].map(([call, operations]) => [call, operations.length]))
+}
+
 process.exit(anomalyCount > 0 ? 1 : 0)

@@ -23,7 +23,7 @@ export interface Service {
 interface ServiceOptions {
   /** Number of replicas. */
   count: number
-  outside: Outside
+  outside: Pick<Outside, 'modelUrl' | 'ledgerUrl' | 'callbackHost'>
   random(): number
   /** See `Options`. */
   from: string | undefined
@@ -100,7 +100,7 @@ const budgets = [
   { name: 'pausers', scope: 'caller', window: 'day', limit: { usd: 0.01 }, match: { roles: ['pauser'] }, on_exceeded: 'pause' },
 ]
 
-function configurationOf({ modelUrl, ledgerUrl }: Outside) {
+function configurationOf({ modelUrl, ledgerUrl }: ServiceOptions['outside']) {
   const primary = { provider: 'openai-compatible', model: 'scripted', base_url: modelUrl, prices, max_output_tokens: 500 }
   const tool = (name: string) => ({ name, type: 'openapi', config: { spec: `${name}.json`, base_url: ledgerUrl } })
   return {

@@ -105,10 +105,12 @@ test('round trips to Postgres: a budget costs a statement for each model call, a
   assert.ok(roundTrips <= 3 && statements <= 3, `${roundTrips} round trips, ${statements} statements`)
   // Chats that end at the same time share a statement.
   await Promise.all(Array.from({ length: 16 }, (_, n) => chat(`together-${n}`)))
-  const { rows } = await new pg.Pool({ connectionString: database, max: 1, allowExitOnIdle: true }).query(
+  const pool = new pg.Pool({ connectionString: database, max: 1, allowExitOnIdle: true })
+  const { rows } = await pool.query(
     `select budget, spent::int, tokens_spent::int, reserved::int, tokens_reserved::int, (select count(*)::int from budget_reservations) as left
       from budget_windows order by budget`,
   )
+  await pool.end()
   const tokens = 15 * model.requests.length
   const spent = model.requests.length * 25_000
   const sums = { spent, tokens_spent: tokens, reserved: 0, tokens_reserved: 0, left: 0 }

@@ -1,6 +1,6 @@
-import type { Kysely } from 'kysely'
+import type { Kysely, QueryCreator } from 'kysely'
 import type { AuditEvent } from '../../audit/event.ts'
-import { query, type Connection, type SyncConnection } from '../database.ts'
+import { allSettledOrThrow, paramsOf, statement, syncChange, type Connection, type Param, type SyncConnection } from '../database.ts'
 import { json, toText } from '../rows.ts'
 import type { AuditEventRow, Tables } from '../tables.ts'
 
@@ -9,27 +9,34 @@ import type { AuditEventRow, Tables } from '../tables.ts'
  * so that the events are sealed soon after.
  */
 export function createRecord(db: Kysely<Tables>, wake: () => void = () => undefined) {
+  const insert = statement(db, insertEvent)
   return async (connection: Connection, tenant: string, events: readonly AuditEvent[]): Promise<void> => {
     if (events.length === 0) return
-    await query(connection, db.insertInto('audit_events').values(events.map((event) => toRow(tenant, event))))
+    await allSettledOrThrow(events.map((event) => insert(connection, toRow(tenant, event))))
     wake()
   }
 }
 
 /** `createRecord`, for units of work that run all of their statements at once. */
 export function createRecordAtOnce(db: Kysely<Tables>, wake: () => void = () => undefined) {
+  const insert = syncChange(db, insertEvent)
   return (connection: SyncConnection, tenant: string, events: readonly AuditEvent[]): void => {
     if (events.length === 0) return
-    const { sql, parameters } = db
-      .insertInto('audit_events')
-      .values(events.map((event) => toRow(tenant, event)))
-      .compile()
-    connection.change(sql, parameters)
+    for (const event of events) insert(connection, toRow(tenant, event))
     wake()
   }
 }
 
-function toRow(tenant: string, event: AuditEvent): AuditEventRow {
+type NewEvent = Omit<AuditEventRow, 'seq' | 'prev_hash' | 'hash'>
+
+/** Compiled once: each write of a run stores two events. */
+function insertEvent(db: QueryCreator<Tables>, param: Param<NewEvent>) {
+  const about = ['tenant', 'id', 'at', 'issuer', 'sub', 'jti', 'via', 'action', 'target', 'outcome'] as const
+  const more = ['owner', 'request_id', 'config_version', 'data', 'salt'] as const
+  return db.insertInto('audit_events').values(paramsOf(param, [...about, ...more]))
+}
+
+function toRow(tenant: string, event: AuditEvent): NewEvent {
   const { id, at, actor, action, target, outcome, run, configVersion, data, salt } = event
   return {
     tenant,
@@ -47,8 +54,5 @@ function toRow(tenant: string, event: AuditEvent): AuditEventRow {
     config_version: configVersion ?? null,
     data: json(data),
     salt: salt ?? null,
-    seq: null,
-    prev_hash: null,
-    hash: null,
   }
 }
