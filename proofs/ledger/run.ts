@@ -93,7 +93,7 @@ async function send({ id, isChat }: { id: string; isChat: boolean }, key: string
     const reply = await fetch(`http://127.0.0.1:${port}${route}`, { method: 'POST', headers, body: JSON.stringify(body) })
     const text = await reply.text()
     // A direct write whose process died is never repeated: its outcome stays unknown.
-    return reply.ok || text.includes('ProcessLost')
+    return reply.ok || (!isChat && text.includes('ProcessLost'))
   } catch {
     return false
   }

@@ -19,7 +19,7 @@ import type { Progress } from './progress.ts'
 /** What the acts of a run have in common. */
 export interface ActContext extends Pick<ExecutionPorts, 'now' | 'newId'> {
   key: RunKey
-  agent: Pick<Agent, 'version'>
+  agent: { version?: string | undefined }
 }
 
 interface RunAct {
@@ -39,7 +39,7 @@ export function toRunEvent({ key, agent, now, newId }: ActContext, { outcome = '
     actor: { issuer: issuerOf(key), sub: subOf(key), via: 'run' },
     outcome,
     run: { owner: key.owner, requestId: key.requestId },
-    configVersion: agent.version,
+    ...(agent.version !== undefined && { configVersion: agent.version }),
     ...act,
   }
 }

@@ -2,11 +2,13 @@ import { randomUUIDv7 } from 'node:crypto'
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { Owner } from '../../access/owner.ts'
 import type { Acting } from '../../audit/acts.ts'
+import { toLapsed, toUnknown } from '../../runs/execution/acts.ts'
 import { query, type Database, type Connection } from '../database.ts'
 import { subtractFromLogCounts } from '../reports/log-counts.ts'
 import { forgetSession } from '../memory/memories.ts'
 import { removedWithRun, removedWithSession, type RunRow, type SessionRow, type Tables } from '../tables.ts'
-import { isChat } from '../rows.ts'
+import { isChat, keyColumns } from '../rows.ts'
+import { createRecordActs } from '../runs/acts.ts'
 import { whereChat, whereToolExecution } from '../runs/statements.ts'
 
 interface Removal {
@@ -30,10 +32,46 @@ export async function removeSession(
   const { rows } = await query(connection, deletion.returning(['owner', 'session_id', 'key']))
   const session = rows[0]
   if (!session) return false
+  const closeRuns = await runsToClose({ db, ledger }, connection, { tenant, owner, sessionId, now })
   await removeContents(db, connection, tenant, rows, now)
+  await closeRuns()
   await jobs.insert(connection, [{ id: jobId, kind: 'session_deleted', tenant, data: { session: session.key }, dueAt: now }])
   await ledger.record(connection, tenant, acting, { action: 'session.deleted', target: `session:${sessionId}` })
   return true
+}
+
+/**
+ * What the ledger says of runs and executions that the removal of their session cuts off: waiting calls lapse, and the outcome of started calls is
+ * unknown. The returned function is called when nothing can store a start any more.
+ */
+async function runsToClose(
+  database: Pick<Database, 'db' | 'ledger'>,
+  connection: Connection,
+  { tenant, owner, sessionId, now }: Owner & { sessionId: string; now: number },
+): Promise<() => Promise<void>> {
+  const { db } = database
+  const recordActs = createRecordActs(database)
+  const ofSession = db.selectFrom('runs').select(['request_id', 'config_version']).where('tenant', '=', tenant).where('owner', '=', owner)
+  const unended = ofSession.where('session_id', '=', sessionId).where('status', 'in', ['pending', 'running', 'interrupted'])
+  const cut = (await query(connection, unended)).rows.map(({ request_id: requestId, config_version }) => ({
+    key: { tenant, owner, requestId },
+    agent: { version: config_version ?? undefined },
+    now: () => now,
+    newId: randomUUIDv7,
+  }))
+  const lapsed = await Promise.all(
+    cut.map(({ key }) => {
+      const waiting = db.selectFrom('approvals').select(['call_id as callId', 'tool', 'by']).where('decision', 'is', null)
+      return query(connection, waiting.where((is) => is.and(keyColumns(key))).where('salt', 'is not', null))
+    }),
+  )
+  return async () => {
+    for (const [index, context] of cut.entries())
+      await recordActs(connection, context.key, (open) => [
+        ...lapsed[index]!.rows.map((call) => toLapsed(context, call)),
+        ...open.map((call) => toUnknown(context, call)),
+      ])
+  }
 }
 
 type RemovedSession = Pick<SessionRow, 'owner' | 'session_id' | 'key'>
