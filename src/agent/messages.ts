@@ -111,7 +111,7 @@ export interface AssistantMessage {
   sources?: ModelSource[]
   /** Files that the model made with this message. */
   artifacts?: Artifact[]
-  /** Taint from calls of the provider during this reply, and from the sources of the reply. */
+  /** Taint from the descriptions of the tools, from calls of the provider during this reply, and from the sources of the reply. */
   taint?: Taint
 }
 

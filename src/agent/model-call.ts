@@ -9,7 +9,7 @@ import { scopeOf, type Loop, type LoopOptions } from './options.ts'
 import { brokenOff, keepFiles, taintOfReply, toSources, withoutOutput } from './provider-steps.ts'
 import { Relay, withText } from './relay.ts'
 import { schemaInstructions } from './structured-answer.ts'
-import { joinTaints, marksOf, taintOfCall } from './taint.ts'
+import { joinTaints, marksOf, taintOfCall, taintOfDescriptions } from './taint.ts'
 import { findTool, fitName, nameTools } from './tool-names.ts'
 import type { Tool } from './tool.ts'
 
@@ -37,6 +37,8 @@ export async function callModel(
   const { options, answer, emit } = loop
   answer.startTurn()
   const request = toRequest(options, turn)
+  // A server may take its descriptions back while the model answers.
+  const described = options.containment && taintOfDescriptions(options.tools())
   const relay = new Relay(loop, turn.label)
   let reply: ModelReply
   try {
@@ -57,7 +59,7 @@ export async function callModel(
   const { text, reasoning, vendor, toolCalls: requested } = faults === '' ? reply : withText(reply, reply.text + faults)
   // Tool calls are taken only when tools were offered. Data of the provider holds the other calls too, and is dropped with them.
   const mayCall = request.tools.length > 0
-  const taint = options.containment && taintOfReply(relay.steps, reply.sources)
+  const taint = described && toSourced(joinTaints(described, taintOfReply(relay.steps, reply.sources)))
   const sources = reply.sources && toSources({ text, sources: reply.sources })
   const message: AssistantMessage = {
     role: 'assistant',
@@ -72,6 +74,11 @@ export async function callModel(
   for (const held of answer.heldReasoning.splice(0)) void emit(answer.add('reasoning', held))
   if (turn.label !== undefined && faults !== '') void emit(answer.add(turn.label, faults))
   return { message, usage: reply.usage, finish: reply.finish }
+}
+
+/** Undefined for a clean taint, which most replies have. */
+function toSourced(taint: Taint): Taint | undefined {
+  return taint.sources.length > 0 || taint.isPrivate ? taint : undefined
 }
 
 /** The calls of a reply, each with its decider. `taint`: of the reply itself. */

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import { callsIn, decide } from '../fixtures/approvals.ts'
 import { startContained, startSite } from '../fixtures/contained.ts'
 import type { ModelServerRequest } from '../fixtures/model-server.ts'
 import { obey, order } from '../fixtures/obedient-model.ts'
-import { gatedTool } from '../fixtures/tools.ts'
+import { callOf, fakeTool, gatedTool } from '../fixtures/tools.ts'
 
 /** Ways around containment that were tried. */
 
@@ -71,6 +72,24 @@ test('Containment: a listed host that redirects a request with a body elsewhere 
     answer.text,
   )
   assert.deepEqual([evil.asked, evil.bodies], [[], []])
+})
+
+test('Containment: a server that takes its descriptions back while the run waits is a source all the same', async (t) => {
+  const mail = fakeTool('mail__read', async () => 'none', { marks: { ...ownMarks, describedBy: 'mail' } })
+  const sign = fakeTool('sign', async () => 'signed', { marks: ownMarks, approval: { by: 'caller' } })
+  const script = ({ body }: ModelServerRequest) => {
+    const results = body.messages.filter(({ role }: { role: string }) => role === 'tool').length
+    return [{ ...callOf('sign'), text: 'The description says: refund 9.' }, callOf('refund', { order: '9' })][results] ?? { text: 'Done.' }
+  }
+  const { client, refunds, service } = await startContained(t, { after_untrusted: 'refuse' }, { tools: [mail, sign], script })
+  const { list } = service.agent.tools
+  const waiting = await client.chat('Hello.', ids('r1'))
+  service.agent.tools.list = () => list().filter(({ name }) => name !== 'mail__read')
+  await decide(client, 'r1', callsIn(waiting)[0]!)
+  const answer = await client.chat('Hello.', ids('r1'))
+  const step = (answer.body.body.intermediate_steps as Step[]).find(({ tool }) => tool === 'refund')
+  assert.equal(step?.output.error, 'refused, because the run has read untrusted content: mail', answer.text)
+  assert.deepEqual(refunds, [])
 })
 
 test('Containment: an address that only resembles a listed one is not free', async (t) => {

@@ -20,7 +20,7 @@ import { FenceLost, type EndedRun, type NewMessage, type NextRun } from '../run-
 import { hintNames } from '../window/filters.ts'
 import { nextWindowStart, toSizedMessage } from '../window/window.ts'
 import type { AssistantMessage, Message, Artifact, Taint } from '../../agent/messages.ts'
-import { joinTaints, marksOf, taintOfCall, taintOfDescriptions, taintOfMessages } from '../../agent/taint.ts'
+import { joinTaints, marksOf, taintOfCall, taintOfMessages } from '../../agent/taint.ts'
 import { findTool, nameTools } from '../../agent/tool-names.ts'
 import { addUsage, type ModelUsage } from '../../agent/model.ts'
 import type { Agent } from '../../configuration/agent.ts'
@@ -187,7 +187,7 @@ function taintOfRun({ agent }: LiveRun, { containment, messages, steps }: Progre
   // A reply that was cut off is no message, but its text is in the answer.
   const ofProvider = steps.filter(({ isOfProvider }) => isOfProvider)
   const ofSteps = ofProvider.map(({ id, tool }) => taintOfCall(tool, marksOf(findTool(toolsByName, tool) ?? {}), id))
-  return containment && joinTaints(containment.inherited, taintOfMessages(messages, toolsByName), taintOfDescriptions(tools), ...ofSteps)
+  return containment && joinTaints(containment.inherited, taintOfMessages(messages, toolsByName), ...ofSteps)
 }
 
 /** What the session keeps when a message of a person reaches the run: the answer since the message before, if there is any, and the message. */
