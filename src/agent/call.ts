@@ -150,7 +150,9 @@ function toStepContainment({ call, tool, sink, fault, decision }: PreparedCall):
   const taintedBy = sources?.flatMap(({ callId }) => (callId === undefined ? [] : [callId]))
   const decided = decision?.decision === 'reject' ? 'rejected' : decision && fault === undefined ? 'approved' : undefined
   return {
-    ...{ trust, private: isPrivate, outbound },
+    trust,
+    private: isPrivate,
+    outbound,
     ...(taintedBy && { taintedBy }),
     ...(held && { decision: held.verdict, ...(decided && { decided }) }),
   }
