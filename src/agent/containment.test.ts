@@ -142,6 +142,7 @@ test('the stricter of two policies, and of two holds, counts', () => {
   const b: ContainmentPolicy = { afterUntrusted: 'allow', outbound: 'refuse', outboundHosts: ['b'] }
   assert.deepEqual(stricterPolicy(a, b), { afterUntrusted: 'approve', outbound: 'refuse', outboundHosts: ['b'] })
   assert.deepEqual(stricterPolicy(undefined, b), b)
+  assert.equal(stricterPolicy(a, { ...b, stripsImages: true })?.stripsImages, true)
   const [refuse, approve] = [
     { verdict: 'refuse' as const, sources: [] },
     { verdict: 'approve' as const, sources: [] },

@@ -2,8 +2,6 @@ import { isListed } from '../containment.ts'
 
 /** Characters of an address that are held back. A longer address is foreign, unless the address holds the picture itself. */
 export const maxAddress = 2048
-/** Characters that are held back until the end of a picture, or of a tag, has arrived. A longer text is no picture. */
-export const maxHeld = 4096
 /** Characters of the text that stands for a picture. */
 const maxText = 500
 

@@ -1,8 +1,6 @@
-import { isOwnAddress, maxAddress, maxHeld, toText } from './addresses.ts'
+import { isOwnAddress, maxAddress, toText } from './addresses.ts'
+import { PieceReader, type Mode } from './piece-reader.ts'
 import { TagFilter } from './tag-filter.ts'
-
-/** Takes a character, and returns the mode for the next. */
-type Mode = (character: string) => Mode
 
 interface Opener {
   /** Place in the held text. */
@@ -12,27 +10,22 @@ interface Opener {
   isInImage: boolean
 }
 
-/** Characters that begin something in text outside of pictures. */
-const special = /[![\]\n]/g
 /** Code, tags, escapes, formulas and expressions may hide brackets from a client. */
 const hiding = '`<>\\${'
 const plainAddress = /^[\p{L}\p{N}\w/.~%?=&#:+,;@() -]*$/u
 
 /**
  * Replaces the pictures of foreign hosts in Markdown by their text, while the Markdown arrives in pieces. At most `maxHeld` characters are
- * held back, from the beginning of a picture to its end. Each character is read once, so pieces make no difference.
+ * held back, from the beginning of a picture to its end.
  *
  * Clients read Markdown in different ways. Where a text has several readings, each address that may be of a picture is dropped.
  */
-export class ImageFilter {
+export class ImageFilter extends PieceReader {
   /** The text without pictures. */
   text = ''
+  protected readonly special = /[![\]\n]/g
   private readonly hosts: readonly string[]
   private readonly tags: TagFilter
-  private out = ''
-  /** The last character of the text. */
-  private last = ''
-  private held = ''
   /** The open brackets in the held text. */
   private openers: Opener[] = []
   /** The bracket that the last `]` has closed. */
@@ -54,49 +47,40 @@ export class ImageFilter {
   private isLineStart = false
 
   constructor(hosts: readonly string[]) {
+    super()
     this.hosts = hosts
     this.tags = new TagFilter(hosts)
   }
 
   /** Accepts a piece, and returns what may be shown; empty while that is open. */
   take(piece: string): string {
-    return this.read(this.tags.take(piece))
+    return this.add(this.read(this.tags.take(piece)))
   }
 
   /** Ends the text, and returns its rest. */
   end(): string {
     const text = this.read(this.tags.end())
     this.endBlock()
-    return text + this.flush()
+    return this.add(text + this.flush())
   }
 
-  private read(piece: string): string {
-    for (let at = 0; at < piece.length; at++) {
-      if (this.mode === this.plain) at = this.skip(piece, at)
-      if (at < piece.length) this.step(piece[at]!)
-    }
-    return this.flush()
+  private add(text: string): string {
+    this.text += text
+    return text
   }
 
-  /** Emits the text before the next special character, and returns the place of that character. */
-  private skip(piece: string, start: number): number {
-    special.lastIndex = start
-    const end = special.exec(piece)?.index ?? piece.length
-    const text = piece.slice(start, end)
+  protected override skipped(text: string): void {
     if (/[^ \t\r]/.test(text)) this.isLineBlank = false
-    this.emit(text)
-    return end
   }
 
-  private step(character: string): void {
+  protected override step(character: string): void {
     if (character === '\n' && this.isLineBlank) this.endBlock()
     this.isLineStart = this.isLineBlank
     this.isLineBlank = character === '\n' || (this.isLineBlank && ' \t\r'.includes(character))
-    this.mode = this.mode(character)
-    if (this.held.length >= maxHeld) this.giveUp()
+    super.step(character)
   }
 
-  private readonly plain: Mode = (character) => {
+  protected readonly plain: Mode = (character) => {
     if (character === '!') return this.hold(character, this.bang)
     if (character === ']') return this.close(character)
     // A definition begins with a line.
@@ -188,7 +172,7 @@ export class ImageFilter {
     const isData = end === '' && /^data:/i.test(address)
     const isOwn = (end !== '' || isData) && plainAddress.test(address) && isOwnAddress(address, this.hosts)
     if (this.isDefinition) return this.endDefinition(isOwn, end)
-    if (isOwn) return isData ? this.settle() : this.behind
+    if (isOwn) return isData ? this.endData() : this.behind
     if (this.closing?.isImage) this.replace(this.held.length)
     else this.held = this.held.slice(0, this.closedAt + 1)
     return end === '' ? this.dropAddress : this.drop
@@ -217,6 +201,7 @@ export class ImageFilter {
     this.titleEnd = character
     if (character === '"' || character === "'") return this.hold(character, this.title)
     this.isUnclear = true
+    this.endReference()
     return this.settle()(character)
   }
 
@@ -224,6 +209,7 @@ export class ImageFilter {
     if (character === this.titleEnd) return this.hold(character, this.behind)
     if (!hiding.includes(character) && !'![]'.includes(character)) return this.hold(character, this.title)
     this.isUnclear = true
+    this.endReference()
     return this.settle()(character)
   }
 
@@ -254,16 +240,17 @@ export class ImageFilter {
     this.held = this.held.slice(0, at) + toText(alt, at > 0 ? this.held[at - 1]! : this.last) + this.held.slice(end)
   }
 
-  /** A `]` without an address behind. */
+  /** The bytes of a picture are too many to be held. */
+  private endData(): Mode {
+    this.endReference()
+    return this.settle()
+  }
+
+  /** A `]` without a whole address behind, which may refer to a definition. */
   private endReference(): void {
     if (!this.closing?.isImage) return
     if (this.hasForeignDefinition) this.replace(this.closedAt + 1)
     else this.hasReference = true
-  }
-
-  private hold(character: string, next: Mode): Mode {
-    this.held += character
-    return next
   }
 
   /** Ends what has begun, and reads the character again. */
@@ -277,9 +264,7 @@ export class ImageFilter {
     if (this.openers.length > 0) return this.alt
     this.mayBeOpen ||= this.isUnclear
     this.isUnclear = false
-    this.emit(this.held)
-    this.held = ''
-    return this.plain
+    return this.release(this.held)
   }
 
   /** A blank line, and the end, end every picture. */
@@ -290,7 +275,7 @@ export class ImageFilter {
     this.mayBeOpen = false
   }
 
-  private giveUp(): void {
+  protected giveUp(): void {
     this.endAddress('')
     this.openers = []
     const next = this.settle()
@@ -300,22 +285,10 @@ export class ImageFilter {
   }
 
   private endAddress(end: string): void {
-    if (this.mode === this.closed || this.mode === this.label) this.endReference()
-    else if (this.mode === this.gap || this.mode === this.address || this.mode === this.angle) this.mode = this.decide(end)
+    const { mode } = this
+    if (mode === this.gap || mode === this.address || mode === this.angle) this.mode = this.decide(end)
+    if ([this.closed, this.label, this.behind, this.title].includes(this.mode)) this.endReference()
   }
 
-  private emit(text: string): void {
-    if (text === '') return
-    this.out += text
-    this.last = text.at(-1)!
-  }
-
-  private flush(): string {
-    const { out } = this
-    this.out = ''
-    this.text += out
-    return out
-  }
-
-  private mode: Mode = this.plain
+  protected mode: Mode = this.plain
 }

@@ -1,93 +1,56 @@
-import { isOwnAddress, maxHeld, toText } from './addresses.ts'
+import { isOwnAddress, toText } from './addresses.ts'
+import { PieceReader, type Mode } from './piece-reader.ts'
 
 /** Elements that load a file when a client shows them. */
 const loaders = new Set('img image feimage picture source video audio track embed object iframe frame input link script'.split(' '))
+const maxName = 12
 
 /** Replaces HTML tags that load a file of a foreign host by their text. */
-export class TagFilter {
+export class TagFilter extends PieceReader {
+  protected readonly special = /</g
   private readonly hosts: readonly string[]
-  private mode: 'text' | 'name' | 'tag' = 'text'
-  private held = ''
-  private out = ''
-  private last = ''
 
   constructor(hosts: readonly string[]) {
+    super()
     this.hosts = hosts
   }
 
-  /** Accepts a piece, and returns the text that is free of tags. */
+  /** Accepts a piece, and returns the text without such tags. */
   take(piece: string): string {
-    for (let at = 0; at < piece.length; at++) {
-      if (this.mode === 'text') {
-        const next = piece.indexOf('<', at)
-        this.emit(piece.slice(at, next < 0 ? undefined : next))
-        if (next < 0) break
-        at = next
-      }
-      this.step(piece[at]!)
-    }
-    return this.flush()
+    return this.read(piece)
   }
 
   /** Ends the text, and returns its rest. */
   end(): string {
-    this.release(this.mode === 'tag' ? escapeTags(this.held) : this.held)
+    if (this.mode === this.tag) this.giveUp()
+    this.mode = this.release(this.held)
     return this.flush()
   }
 
-  private step(character: string): void {
-    if (this.mode === 'text') this.begin(character)
-    else if (this.mode === 'name') this.readName(character)
-    else this.readTag(character)
+  protected readonly plain: Mode = (character) => {
+    if (character === '<') return this.hold(character, this.name)
+    this.emit(character)
+    return this.plain
   }
 
-  private begin(character: string): void {
-    if (character !== '<') return this.emit(character)
-    this.held = character
-    this.mode = 'name'
+  private readonly name: Mode = (character) => {
+    if (/[a-z]/i.test(character) && this.held.length < maxName) return this.hold(character, this.name)
+    const isLoader = /[\s/>]/.test(character) && loaders.has(this.held.slice(1).toLowerCase())
+    return isLoader ? this.tag(character) : this.release(this.held)(character)
   }
 
-  private readName(character: string): void {
-    if (/[a-z]/i.test(character) && this.held.length < maxName) this.held += character
-    else if (/[\s/>]/.test(character) && loaders.has(this.held.slice(1).toLowerCase())) {
-      this.mode = 'tag'
-      this.readTag(character)
-    } else {
-      this.release(this.held)
-      this.begin(character)
-    }
+  private readonly tag: Mode = (character) => {
+    this.hold(character, this.tag)
+    if (character !== '>') return this.tag
+    return this.release(isHarmless(this.held, this.hosts) ? this.held : toText(altIn(this.held), this.last))
   }
 
-  private readTag(character: string): void {
-    this.held += character
-    if (character === '>') this.release(isHarmless(this.held, this.hosts) ? this.held : toText(altIn(this.held), this.last))
-    else if (this.held.length >= maxHeld) this.release(escapeTags(this.held))
+  /** A tag without an end is text. */
+  protected giveUp(): void {
+    this.mode = this.release(this.held.replaceAll('<', '&lt;'))
   }
 
-  private release(text: string): void {
-    this.held = ''
-    this.mode = 'text'
-    this.emit(text)
-  }
-
-  private emit(text: string): void {
-    if (text === '') return
-    this.out += text
-    this.last = text.at(-1)!
-  }
-
-  private flush(): string {
-    const { out } = this
-    this.out = ''
-    return out
-  }
-}
-
-const maxName = 12
-
-/** A tag without an end is text. */
-function escapeTags(text: string): string {
-  return text.replaceAll('<', '&lt;')
+  protected mode: Mode = this.plain
 }
 
 const attribute = /\s(\w+)="([^"<>]*)"/g
