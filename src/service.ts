@@ -160,6 +160,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   })
   const historyTokens = () => agent().config.memory.history_tokens
   const checks = checksOf({ ...common, environment, configuration, knowledge: knowledgeStore, search: tools.search, address: publicUrl })
+  const auditing = openAuditReads(database, { agent, signing, sealer: storage.sealer })
   let isStopping = false
   const services = {
     agent,
@@ -179,9 +180,9 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     ...files.services,
     ...running,
     ...callbacks.services,
-    ...openAuditReads(database, { agent, signing, sealer: storage.sealer }),
+    ...auditing,
     ...openRecords({ database, store: runStore, openCalls, runs, historyTokens, now }),
-    ...openSessions({ ...common, store: sessionStore, runs, artifacts }),
+    ...openSessions({ ...common, ...auditing, store: sessionStore, runs, artifacts }),
   }
   const onListen = callbacks.deliver
   const { app, take } = await openHttp(stack, {

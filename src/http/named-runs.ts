@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Owner } from '../access/owner.ts'
+import type { AuditReads } from '../audit/reads.ts'
 import { ServiceError } from '../errors.ts'
 import type { RunStore, StoredRun } from '../runs/run-store.ts'
 import { createFindRunKey } from '../runs/run-view.ts'
@@ -35,6 +36,19 @@ export function keyOfRun(store: Pick<RunStore, 'ownersOf'>, request: RunRequest)
   const { request_id: requestId } = request.params
   const { issuer, sub } = request.query
   return createFindRunKey(store)(principalOf(request), { requestId, issuer, sub })
+}
+
+export interface NamedRunServices {
+  runStore: Pick<RunStore, 'ownersOf'>
+  auditReads: Pick<AuditReads, 'read'>
+}
+
+/** `keyOfRun`, for a route that shows what the run has. The read of another caller's run may be recorded. */
+export async function keyOfShownRun({ runStore, auditReads }: NamedRunServices, request: RunRequest): Promise<RunKey> {
+  const key = await keyOfRun(runStore, request)
+  const principal = principalOf(request)
+  if (key.owner !== principal.owner) await auditReads.read(principal, `run:${key.requestId}`)
+  return key
 }
 
 /** The key of a run of the caller. */

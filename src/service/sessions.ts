@@ -1,5 +1,6 @@
 import type { LedgerKeys } from '../audit/heads.ts'
 import type { Artifacts } from '../artifacts/artifacts.ts'
+import type { AuditReads } from '../audit/reads.ts'
 import { nameOf } from '../runs/intake/open.ts'
 import type { Jobs } from '../runs/jobs.ts'
 import type { Runs } from '../runs/runs.ts'
@@ -18,6 +19,7 @@ import { createRetentionStore } from '../store/sessions/retention.ts'
 
 interface SessionOptions {
   database: Database
+  auditReads: AuditReads
   store: SessionStore
   runs: Runs
   artifacts: Artifacts
@@ -27,7 +29,7 @@ interface SessionOptions {
 }
 
 /** Wires sessions. What follows a deletion runs in a job, which survives a crash. */
-export function openSessions({ database, store, runs, artifacts, jobs, newId, now }: SessionOptions) {
+export function openSessions({ database, auditReads: reads, store, runs, artifacts, jobs, newId, now }: SessionOptions) {
   const files = {
     onDeleted: (_tenant: string, key: string) => artifacts.deleteAll(key),
     onForked: (_tenant: string, sourceKey: string, newKey: string) => artifacts.copyAll(sourceKey, newKey),
@@ -40,8 +42,8 @@ export function openSessions({ database, store, runs, artifacts, jobs, newId, no
   const wake = () => jobs.wake('session_deleted')
   return {
     sessionStore: store,
-    sessions: createSessions(store),
-    changes: createSessionChanges({ store, runs: sessionRuns, hooks: [files], wake, newId, now }),
+    sessions: createSessions(store, reads),
+    changes: createSessionChanges({ store, reads, runs: sessionRuns, hooks: [files], wake, newId, now }),
     conversations: createConversations({ store: createConversationStore(database), nameOf, newId, now }),
   }
 }

@@ -1,5 +1,6 @@
 import type { Owner } from '../access/owner.ts'
 import { isAdmin, type Principal } from '../access/permissions.ts'
+import type { AuditReads } from '../audit/reads.ts'
 import { invalid, ServiceError } from '../errors.ts'
 import type { SessionStore } from './session-store.ts'
 
@@ -32,6 +33,7 @@ interface SessionRuns {
 
 interface SessionChangesDependencies {
   store: SessionStore
+  reads: Pick<AuditReads, 'read'>
   runs: SessionRuns
   hooks: readonly SessionHooks[]
   /** Wakes the workers of the deletion job. */
@@ -40,7 +42,7 @@ interface SessionChangesDependencies {
   now(): number
 }
 
-export function createSessionChanges({ store, runs, hooks, wake, newId, now }: SessionChangesDependencies): SessionChanges {
+export function createSessionChanges({ store, reads, runs, hooks, wake, newId, now }: SessionChangesDependencies): SessionChanges {
   return {
     async remove(principal, sessionId) {
       const session = await store.find(principal, sessionId, { anyOwner: false })
@@ -56,6 +58,7 @@ export function createSessionChanges({ store, runs, hooks, wake, newId, now }: S
       const source = await store.find(principal, sessionId, { anyOwner: isAdmin(principal) })
       if (!source) throw unknown(sessionId)
       if (messageIndex > source.messageCount) throw tooFar(source.messageCount)
+      if (source.owner !== principal.owner) await reads.read(principal, `session:${sessionId}`)
       const { tenant, owner } = principal
       const fork = { tenant, owner, sessionId: newId(), key: newId(), checkpointId: newId(), messageIndex, now: now() }
       try {

@@ -1,4 +1,5 @@
 import { isAdmin, type Principal } from '../access/permissions.ts'
+import type { AuditReads } from '../audit/reads.ts'
 import type { Artifact } from '../agent/messages.ts'
 import { invalid, ServiceError } from '../errors.ts'
 import { mediaTypeOf } from '../files/media.ts'
@@ -60,11 +61,12 @@ export interface Sessions {
 /** Words of a search; each is compared with every message. */
 const maxWords = 10
 
-export function createSessions(store: SessionStore): Sessions {
+export function createSessions(store: SessionStore, reads: Pick<AuditReads, 'read'>): Sessions {
   return {
     async read(principal, sessionId) {
       const session = await store.find(principal, sessionId, { anyOwner: isAdmin(principal) })
       if (!session) throw new ServiceError('not_found', `There is no session ${sessionId}.`)
+      if (session.owner !== principal.owner) await reads.read(principal, `session:${sessionId}`)
       const messages = await store.messages(session.tenant, session.key)
       return {
         session_id: session.sessionId,
@@ -84,6 +86,7 @@ export function createSessions(store: SessionStore): Sessions {
       const anyOwner = isAdmin(principal)
       const last = before === undefined ? undefined : await store.find(principal, before, { anyOwner })
       if (before !== undefined && !last) throw invalid(['query', 'before'], `there is no session ${before}`)
+      if (anyOwner) await reads.read(principal, 'sessions')
       const words = wordsOf(q ?? '')
       if (words.length === 0) return toList(await store.list(principal, { limit, anyOwner, before: last }))
       const { sessions, scannedTo } = await store.search(principal, { words, limit, anyOwner, before: last })

@@ -177,7 +177,7 @@ test('Audit: reads are recorded where the configuration says so, and exports alw
   assert.deepEqual(actionsIn(await list(quiet.auditor, '?actor=carl')), ['audit.exported'])
   assert.deepEqual(actionsIn(await list(quiet.auditor, '?actor=root')), [])
 
-  const { auditor } = await start(t, { config: { audit: { reads: true } } })
+  const { auditor, admin, client } = await start(t, { config: { audit: { reads: true } } })
   await list(auditor)
   await auditor.request('GET', `${path}/heads`)
   const { events } = (await list(auditor, '?actor=carl')).body
@@ -185,6 +185,22 @@ test('Audit: reads are recorded where the configuration says so, and exports alw
     events.map(({ action, target }: any) => `${action} ${target}`),
     ['audit.read audit', 'audit.read audit:heads', 'audit.read audit'],
   )
+
+  await client.chat('hello', { 'session-id': 's1', 'request-id': 'r1' })
+  await admin.chat('hello', { 'session-id': 's2', 'request-id': 'r2' })
+  const read = (path: string) => admin.request('GET', `/core/v1/${path}`)
+  for (const path of ['sessions/s2', 'runs/r2', 'runs/r2/trace']) assert.equal((await read(path)).status, 200)
+  assert.deepEqual(actionsIn(await list(auditor, '?actor=root')), [], 'own data')
+  for (const path of ['sessions/s1', 'runs/r1', 'runs/r1/trace', 'runs/r1/stream', 'sessions']) assert.equal((await read(path)).status, 200)
+  await admin.request('POST', '/core/v1/sessions/s1/fork', { body: { message_index: 2 } })
+  assert.deepEqual((await list(auditor, '?actor=root')).body.events.map(({ target }: any) => target).toReversed(), [
+    'session:s1',
+    'run:r1',
+    'run:r1',
+    'run:r1',
+    'sessions',
+    'session:s1',
+  ])
 })
 
 test('Audit: a plain chat and reads of own data leave no event', async (t) => {

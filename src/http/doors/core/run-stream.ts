@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
 import type { RunStore } from '../../../runs/run-store.ts'
-import { findReadable, keyOfRun, OwnerQuery, runParams, whereId, whose } from '../../named-runs.ts'
+import { findReadable, keyOfShownRun, type NamedRunServices, OwnerQuery, runParams, whereId, whose } from '../../named-runs.ts'
 import { followNamed, type OpenChat, type ReaderServices } from '../../reader.ts'
 import { eventStream } from '../../schemas/chat.ts'
 import { replies, route } from '../../schemas/shared.ts'
@@ -12,7 +12,7 @@ import { streamChunks } from './chat.ts'
 const ended = Type.Null({ description: 'The run has ended and `last-event-id` is its last event.' })
 
 /** The stream of a run that has begun before, as chunks. */
-export function runStreamRoute(app: App, services: ReaderServices & { runStore: Pick<RunStore, 'find' | 'ownersOf'> }): void {
+export function runStreamRoute(app: App, services: ReaderServices & NamedRunServices & { runStore: Pick<RunStore, 'find'> }): void {
   const { runStore } = services
   app.get(
     '/core/v1/runs/:request_id/stream',
@@ -32,7 +32,7 @@ ${whereId} ${whose} A run that failed before its first event is answered with it
       exposeHeadRoute: false,
     },
     async (request, reply) => {
-      const key = await keyOfRun(runStore, request)
+      const key = await keyOfShownRun(services, request)
       const after = lastEventNumber(request, key.requestId)
       const follow = async (): Promise<OpenChat> => {
         await findReadable(runStore, key)

@@ -2,9 +2,8 @@ import { amounts, budgetDetails, replies, route, orNull, optionalText, maybe, na
 import { Type, type TSchema } from 'typebox'
 import type { App } from '../../server/app.ts'
 import { accessTo } from '../../../access/permissions.ts'
-import type { RunStore } from '../../../runs/run-store.ts'
 import type { RunTraces } from '../../../runs/trace/run-traces.ts'
-import { keyOfRun, OwnerQuery, runParams, whereId, whose } from '../../named-runs.ts'
+import { keyOfShownRun, type NamedRunServices, OwnerQuery, runParams, whereId, whose } from '../../named-runs.ts'
 
 const Query = Type.Object({
   ...OwnerQuery.properties,
@@ -138,13 +137,12 @@ const RunTrace = namedObject('RunTrace', 'The parts of a run as spans.', {
   spans: Type.Array(Span, { description: 'Ordered by start; the run itself is the first.' }),
 })
 
-interface RunTraceServices {
+interface RunTraceServices extends NamedRunServices {
   traces: RunTraces
-  runStore: Pick<RunStore, 'ownersOf'>
 }
 
 /** The trace of a run: what the run did, when, and why. */
-export function runTraceRoutes(app: App, { traces, runStore }: RunTraceServices): void {
+export function runTraceRoutes(app: App, { traces, ...services }: RunTraceServices): void {
   app.get(
     '/core/v1/runs/:request_id/trace',
     route(accessTo.readRun, 'Runs', {
@@ -160,7 +158,7 @@ export function runTraceRoutes(app: App, { traces, runStore }: RunTraceServices)
     }),
     async (request) => {
       const { span } = request.query
-      const key = await keyOfRun(runStore, request)
+      const key = await keyOfShownRun(services, request)
       return span === undefined ? traces.find(key) : traces.findSpan(key, span)
     },
   )

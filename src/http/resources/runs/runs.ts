@@ -1,5 +1,6 @@
 import { replies, route, ErrorReply, orNull, namedObject, optionalText } from '../../schemas/shared.ts'
 import { Type } from 'typebox'
+import type { AuditReads } from '../../../audit/reads.ts'
 import type { App } from '../../server/app.ts'
 import { accessTo, permits, type Principal } from '../../../access/permissions.ts'
 import type { Artifacts } from '../../../artifacts/artifacts.ts'
@@ -10,7 +11,7 @@ import { isAsyncRun, type RunKey } from '../../../runs/run.ts'
 import type { RunStore, StoredRun } from '../../../runs/run-store.ts'
 import { toRunView, toSharedView, type RunView } from '../../../runs/run-view.ts'
 import { keptFilesOf } from '../../../runs/log/outcome.ts'
-import { findReadable, keyOfRun, noRun, OwnerQuery, ownRunKey, runParams, whereId, whose } from '../../named-runs.ts'
+import { findReadable, keyOfRun, keyOfShownRun, noRun, OwnerQuery, ownRunKey, runParams, whereId, whose } from '../../named-runs.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { disconnectSignal } from '../../reader.ts'
 import { waitingFields, InterruptedEvent, ChainAnswer } from '../../schemas/chat.ts'
@@ -19,6 +20,7 @@ interface RunServices {
   artifacts: Pick<Artifacts, 'toAnswerFiles'>
   runs: Runs
   runStore: Pick<RunStore, 'find' | 'ownersOf'>
+  auditReads: Pick<AuditReads, 'read'>
   callbacks: Pick<Callbacks, 'find' | 'resend'>
   openCalls: Pick<ApprovalStore, 'openOf'>
 }
@@ -91,7 +93,7 @@ ${whereId} ${whose} A run is kept for \`retention.runs\` days; after its session
       response: runReplies,
     }),
     async (request) => {
-      const key = await keyOfRun(services.runStore, request)
+      const key = await keyOfShownRun(services, request)
       return viewRun(services, principalOf(request), await findReadable(services.runStore, key))
     },
   )
