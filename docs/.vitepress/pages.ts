@@ -78,6 +78,7 @@ export const pageGroups: readonly PageGroup[] = [
       'configuration',
       'access-keys',
       'budgets',
+      'audit',
       'observability',
       'docker',
       'compose',
