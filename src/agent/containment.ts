@@ -64,15 +64,19 @@ export function toSink(
   if (!containment || shown.sources.length === 0) return undefined
   const { policy } = containment
   const destination = tool.destinationOf?.(input)
-  // A server may change its own things by its own words, but its words must not fetch private data of others.
-  const others = shown.sources.filter(({ entry }) => entry === undefined || entry !== describerOf(tool))
-  const isWrite = effect === 'write' && !destination?.isSafe && others.length > 0
+  // Descriptions of a server may cause writes at the same server, but may not carry private data there.
+  const foreignSources = shown.sources.filter(({ entry }) => entry === undefined || entry !== describerOf(tool))
+  const isWrite = effect === 'write' && !destination?.isSafe && foreignSources.length > 0
   const isKnown = destination?.isSafe && destination.isBare && humanAddresses(options).has(toAddress(destination.url))
   const carries = marksOf({ ...(marks && { marks }) }).outbound && shown.isPrivate && !isKnown
   if (!isWrite && !carries) return undefined
   const verdict = stricterVerdict(isWrite ? policy.afterUntrusted : 'allow', carries ? policy.outbound : 'allow')
   const staysInside = verdict !== 'allow' && destination !== undefined && isListed(destination.url, policy.outboundHosts)
-  return { verdict: staysInside ? 'allow' : verdict, sources: carries ? shown.sources : others, ...(staysInside && { staysInside }) }
+  return {
+    verdict: staysInside ? 'allow' : verdict,
+    sources: carries ? shown.sources : foreignSources,
+    ...(staysInside && { staysInside }),
+  }
 }
 
 /** The hold of a call; undefined for a call that may run. */

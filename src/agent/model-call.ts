@@ -38,7 +38,7 @@ export async function callModel(
   answer.startTurn()
   const request = toRequest(options, turn)
   // A server may take its descriptions back while the model answers.
-  const described = options.containment && taintOfDescriptions(options.tools())
+  const descriptionTaint = options.containment && taintOfDescriptions(options.tools())
   const relay = new Relay(loop, turn.label)
   let reply: ModelReply
   try {
@@ -59,7 +59,7 @@ export async function callModel(
   const { text, reasoning, vendor, toolCalls: requested } = faults === '' ? reply : withText(reply, reply.text + faults)
   // Tool calls are taken only when tools were offered. Data of the provider holds the other calls too, and is dropped with them.
   const mayCall = request.tools.length > 0
-  const taint = described && toSourced(joinTaints(described, taintOfReply(relay.steps, reply.sources)))
+  const taint = descriptionTaint && toSourced(joinTaints(descriptionTaint, taintOfReply(relay.steps, reply.sources)))
   const sources = reply.sources && toSources({ text, sources: reply.sources })
   const message: AssistantMessage = {
     role: 'assistant',

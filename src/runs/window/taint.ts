@@ -10,8 +10,8 @@ import type { ChatRequest } from '../run.ts'
 
 const uploaded: Taint = { sources: [{ tool: 'upload' }], isPrivate: true }
 
-/** Answers that a client brings. What their model was shown is unknown. */
-const brought: Taint = { sources: [{ tool: 'conversation' }], isPrivate: true }
+/** Taint of answers that a client brings: the text before the answers is unknown. */
+const clientAnswers: Taint = { sources: [{ tool: 'conversation' }], isPrivate: true }
 
 /**
  * The taint of the messages of a session. Each answer is stored with the taint of everything shown to its model. Answers from before
@@ -20,7 +20,7 @@ const brought: Taint = { sources: [{ tool: 'conversation' }], isPrivate: true }
 export function taintOfHistory(history: readonly HistoryMessage[], toolsByName: ReadonlyMap<string, Tool>): Taint {
   return joinTaints(
     ...history.map(({ role, data }, at) => {
-      if (role === 'ai') return data?.taint ?? (data?.model === undefined ? brought : taintOfAnswer(data, toolsByName))
+      if (role === 'ai') return data?.taint ?? (data?.model === undefined ? clientAnswers : taintOfAnswer(data, toolsByName))
       const hasFiles = data?.images ?? data?.files ?? data?.contextFiles
       return hasFiles && !history[at + 1]?.data?.taint ? uploaded : undefined
     }),
@@ -46,7 +46,7 @@ export function taintOfSummary(summary: RunningSummary | undefined): Taint | und
   return summary && summary.text !== '' ? (summary.taint ?? { sources: [{ tool: 'summary' }], isPrivate: true }) : undefined
 }
 
-/** The taint of brought answers, and of attachments. Uploads may be of strangers; files under FILES_ROOT are the operator's. */
+/** The taint of answers that a client brings, and of attachments. Uploads may be of strangers; files under FILES_ROOT are the operator's. */
 export function taintOfRequest(request: ChatRequest, history: readonly HistoryMessage[]): Taint {
   const { messages, continuation, documents, images, files, contextFiles } = request
   // Many clients send the whole conversation with each question. The answers that the session has are no news.
@@ -56,7 +56,7 @@ export function taintOfRequest(request: ChatRequest, history: readonly HistoryMe
     continuation !== undefined ||
     messages.some(({ role, content, calls }) => role === 'assistant' && (calls !== undefined || !answers.has(content)))
   const ofFiles = contextFiles || files ? { sources: [], isPrivate: true } : undefined
-  return joinTaints(hasAnswers ? brought : undefined, hasUploads ? uploaded : ofFiles)
+  return joinTaints(hasAnswers ? clientAnswers : undefined, hasUploads ? uploaded : ofFiles)
 }
 
 export function taintOfMemories(memories: RecalledMemories | undefined): Taint | undefined {

@@ -114,7 +114,7 @@ class OpenApiEntry {
       ...this.credentials,
       maxCharacters: maxOutputCharacters,
     }
-    // Nobody has accepted the texts of a document at an address, which may change at any time.
+    // A document at an address may change at any time, so its texts are not accepted by a person.
     const isDescribed = this.source.url !== undefined && marks?.trust === 'untrusted'
     let check: Tool['check'] | undefined
     return {
