@@ -5,7 +5,7 @@ import type { Permission } from './permissions.ts'
 export interface Denials {
   /** Counts a request that was refused for lack of rights. Free of I/O. */
   count(caller: ActingIn, refused: Refused): void
-  /** Counts a sign-in at the console with a code or key that is not valid: nobody knows whose. */
+  /** Counts a sign-in at the console with an invalid code or key: the caller is unknown. */
   countSignIn(): void
   /** Records what was counted, and stops. */
   close(): Promise<void>
@@ -27,7 +27,7 @@ export interface Denial {
 export interface DenialsOptions {
   /** Records denials of a tenant. */
   record(tenant: string, denials: readonly Denial[]): Promise<void>
-  /** The tenant of refusals whose caller is not known, or that are too many. */
+  /** The tenant of refusals of unknown callers, and of too many callers. */
   adminTenant: string
   /** Epoch milliseconds. */
   now(): number
@@ -62,7 +62,7 @@ export function createDenials({ record, adminTenant, now, onError }: DenialsOpti
     wait()
   }
 
-  /** Until the next minute. */
+  /** Waits for the next minute. */
   function wait(): void {
     timer ??= setTimeout(() => void flush(minuteOf(now())), minuteMs - (now() % minuteMs)).unref()
   }

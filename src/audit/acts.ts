@@ -1,7 +1,7 @@
 import type { JsonObject } from '../agent/messages.ts'
 import { actorOf, type Actor, type AuditAction, type AuditEvent, type AuditOutcome } from './event.ts'
 
-/** Who acts. A principal fits. `via` is absent for a request with a key. */
+/** The actor of an act. A principal fits. `via` is absent for a request with a key. */
 export interface Acting {
   readonly issuer: string
   readonly sub: string
@@ -9,7 +9,7 @@ export interface Acting {
   readonly via?: Actor['via']
 }
 
-/** Who acts, with the tenant whose ledger has the event. */
+/** The actor of an act, and the tenant of its ledger. */
 export interface ActingIn extends Acting {
   readonly tenant: string
 }
@@ -26,11 +26,11 @@ export interface Act {
   data?: JsonObject
   /** Default: the configuration in use. */
   configVersion?: string
-  /** Whether the act is recorded. Default: what the configuration in use says. */
+  /** False: the act is not recorded. Default: the rule of the configuration in use. */
   isAudited?: boolean
 }
 
-/** What the configuration in use says about the ledger, and what the process does with events. */
+/** Rules of the configuration in use, and dependencies of the process. */
 export interface LedgerRules {
   isEnabled(): boolean
   /** Version of the configuration. */

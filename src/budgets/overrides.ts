@@ -9,10 +9,10 @@ import { toLimitView } from './refusal.ts'
 /** What replaces the override of a window, by its state and the time of the database; undefined: none. Throws where the caller may not. */
 export type OverrideChange = (state: AccountState, now: number) => Override | undefined
 
-/** Who changes an override, for the ledger. */
+/** The actor of a change of an override, for the ledger. */
 export interface ActedOverride {
   acting: Acting
-  /** What has the limit, as callers name the subject. */
+  /** The subject of the limit, as callers name the subject. */
   subject: string
 }
 

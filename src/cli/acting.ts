@@ -15,11 +15,11 @@ export function actingUnder(config: Pick<AgentConfig, 'audit'> | undefined, sett
   return { tenant: settings.adminTenant, issuer: 'os', sub: userName(), via: 'cli' }
 }
 
-/** The user of a container may have a number without a name. */
+/** The user of a container may have no name. */
 function userName(): string {
   try {
     return userInfo().username
   } catch {
-    return `uid ${process.getuid?.() ?? 'unknown'}`
+    return 'unknown'
   }
 }

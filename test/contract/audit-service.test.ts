@@ -110,7 +110,7 @@ test('Schedules: a schedule whose key is revoked does not fire, and the refusal 
   const trigger = await (await service.as({ sub: 'ann' })).request('POST', `/core/v1/schedules/${created.body.id}/trigger`)
   assert.deepEqual([trigger.status, trigger.body], [200, { outcome: 'refused', reason: 'key_revoked' }])
   const events = await newEvents()
-  const data = { reason: 'key_revoked', scheduled_for: (events[0]?.data as { scheduled_for: string }).scheduled_for }
+  const data = { reason: 'key_revoked', scheduled_for: (events[0]!.data as { scheduled_for: string }).scheduled_for }
   const actor = { issuer: 'agent-core', sub: 'ann', jti: old.claims.jti, via: 'service' }
   assert.deepEqual(events.map(briefOf), [
     { action: 'schedule.refused', target: `schedule:${created.body.id}`, outcome: 'refused', actor, data },

@@ -84,8 +84,8 @@ async function acceptIn(
     if (!pins || chosen.length === 0) return []
     const tools = { ...pins.tools }
     for (const { name, changed } of chosen) tools[name.slice(entry.length + 2)] = { accepted: changed }
-    const accepted = chosen.map(({ name, accepted: { hash: from }, changed: { hash: to } }) => ({ name, from, to }))
-    if (await store.save({ entry, server, tools }, pins.revision, { acting, tools: accepted }))
+    const hashes = chosen.map(({ name, accepted, changed }) => ({ name, before: accepted.hash, after: changed.hash }))
+    if (await store.save({ entry, server, tools }, pins.revision, { acting, tools: hashes }))
       return chosen.map(({ name, changed }) => ({ name, accepted: changed }))
   }
 }

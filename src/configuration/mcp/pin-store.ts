@@ -34,10 +34,11 @@ export interface StoredPins extends ServerPins {
   revision: number
 }
 
-/** Definitions that somebody accepts, for the ledger. */
+/** Accepted definitions, for the ledger. */
 export interface AcceptedPins {
   acting: ActingIn | undefined
-  tools: { name: string; from: string; to: string }[]
+  /** The hashes of the definition before, and of the accepted one. */
+  tools: { name: string; before: string; after: string }[]
 }
 
 /** Port: the accepted tool definitions, which all processes of the service share. The adapter lives in store/. */

@@ -170,9 +170,9 @@ export async function openConfigurationStore(database: Database, options: Config
   }
 }
 
-function toAct({ kind, version, diff, isAudited }: NewConfiguration, from: string | null): Act {
+function toAct({ kind, version, diff, isAudited }: NewConfiguration, before: string | null): Act {
   const action = kind === 'restore' ? 'configuration.restored' : 'configuration.changed'
-  const data = { kind, from, to: version, diff: [...diff] }
+  const data = { kind, from: before, to: version, diff: [...diff] }
   return { action, target: 'configuration', data, configVersion: version, isAudited }
 }
 

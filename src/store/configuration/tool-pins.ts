@@ -1,5 +1,5 @@
 import type { Act } from '../../audit/acts.ts'
-import type { Pin, PinStore, StoredPins } from '../../configuration/mcp/pin-store.ts'
+import type { AcceptedPins, Pin, PinStore, StoredPins } from '../../configuration/mcp/pin-store.ts'
 import { query, type Database } from '../database.ts'
 import type { ToolPinRow } from '../tables.ts'
 
@@ -36,16 +36,15 @@ export function createPinStore({ db, all, ledger }: Database): PinStore {
         }
         const update = db.updateTable('tool_pins').set({ tools, revision }).where('entry', '=', entry).where('server', '=', server)
         const isSaved = (await query<unknown>(connection, update.where('revision', '=', after))).changes > 0
-        const acts = (accepted?.tools ?? []).map(({ name, from, to }) => toAct(name, { from, to }))
+        const acts = (accepted?.tools ?? []).map(toAct)
         if (isSaved && accepted?.acting) await ledger.record(connection, accepted.acting.tenant, accepted.acting, acts)
         return isSaved
       }),
   }
 }
 
-/** `hashes`: of the definition before, and of the accepted one. */
-function toAct(name: string, hashes: { from: string; to: string }): Act {
-  return { action: 'tool.accepted', target: `tool:${name}`, data: hashes }
+function toAct({ name, before, after }: AcceptedPins['tools'][number]): Act {
+  return { action: 'tool.accepted', target: `tool:${name}`, data: { from: before, to: after } }
 }
 
 function toPins({ entry, server, tools, revision }: ToolPinRow): StoredPins {
